@@ -1,0 +1,48 @@
+import Type from 'typebox';
+import type { Static } from 'typebox';
+import { nullable, open, optional, Seq, Timestamp } from './schemas/common.ts';
+import { Conversation, MessageOrTombstone, Role } from './schemas/resources.ts';
+
+const userId = Type.String({ minLength: 1 });
+const actorId = nullable(userId);
+const reason = Type.Union([Type.Literal('removed'), Type.Literal('left')]);
+
+/** `changes` of conversation.updated: just the changed fields, with their new values. */
+export const Changes = open({
+  name: optional(nullable(Type.String())),
+  metadata: optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
+});
+
+/** SPEC 6, socket events: the per-conversation seq stream. `d` by event name. */
+export const socketEvents = {
+  'message.new': open({ message: MessageOrTombstone }),
+  'message.updated': open({ message: MessageOrTombstone }),
+  'message.deleted': open({ id: Type.String(), deletedAt: Timestamp, hard: Type.Boolean() }),
+  'member.added': open({ userIds: Type.Array(userId), userId, actorId }),
+  'member.removed': open({ userId, actorId, reason }),
+  'member.updated': open({ userId, role: Role, actorId }),
+  'conversation.created': open({ conversation: Conversation }),
+  'conversation.updated': open({ changes: Changes, actorId }),
+  'conversation.deleted': open({}),
+} as const;
+export type SocketEvents = { [K in keyof typeof socketEvents]: Static<(typeof socketEvents)[K]> };
+export type EventName = keyof SocketEvents;
+export const eventNames = Object.keys(socketEvents) as EventName[];
+
+/** An event over REST: the socket's `d`, with seq and type beside it. */
+export const EventRecord = Type.Unsafe<EventRecord>(
+  Type.Union(
+    eventNames.map((name) =>
+      Type.Object({
+        seq: Seq,
+        type: Type.Literal(name),
+        createdAt: Timestamp,
+        ...socketEvents[name].properties,
+      }),
+    ),
+    { title: 'EventRecord' },
+  ),
+);
+export type EventRecord = {
+  [K in EventName]: { seq: number; type: K; createdAt: string } & SocketEvents[K];
+}[EventName];

@@ -1,0 +1,156 @@
+import Type from 'typebox';
+import type { Static, TProperties, TSchema } from 'typebox';
+import { limits, realtime } from './limits.ts';
+import { closed, nullable, open, optional, Seq, Timestamp, IdParam, UserId } from './schemas/common.ts';
+import { SyncResult } from './schemas/resources.ts';
+import { ClientMsgId, editFields, messageFields } from './operations/messages.ts';
+import type { OperationName } from './operations/index.ts';
+import type { EventName, SocketEvents } from './events.ts';
+
+/** SPEC 4, Realtime socket (chat.v1): client to server frames. */
+
+export const RequestId = Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Type.Integer()]);
+
+const token = Type.String({ minLength: 1, maxLength: 8_192 });
+const cid = IdParam;
+
+interface FrameSpec<D extends TSchema, A extends TSchema | null> {
+  d: D;
+  /** null: no ack. */
+  ack: A;
+  /** The REST operation that the frame runs, with its fields' names there. */
+  runs?: { operation: OperationName; rename: Record<string, string> };
+  summary: string;
+}
+const frame = <P extends TProperties, A extends TSchema | null>(
+  d: P,
+  ack: A,
+  summary: string,
+  runs?: FrameSpec<TSchema, A>['runs'],
+) => ({ d: closed(d), ack, summary, ...(runs ? { runs } : {}) });
+
+export const PresenceItem = open(
+  { userId: Type.String(), online: Type.Boolean(), lastSeenAt: nullable(Timestamp) },
+  'PresenceItem',
+);
+export type PresenceItem = Static<typeof PresenceItem>;
+
+export const clientFrames = {
+  auth: frame({ token }, null, 'Must be first, within 5 s; answered by `hello`'),
+  'message.send': frame(
+    { cid, clientMsgId: ClientMsgId, ...messageFields },
+    open({ clientMsgId: Type.String(), id: Type.String(), seq: Seq, createdAt: Timestamp }),
+    'Send a message; a duplicate clientMsgId returns the original ack',
+    { operation: 'messages.send', rename: { cid: 'conversationId' } },
+  ),
+  'message.update': frame(
+    { id: IdParam, ...editFields },
+    open({ id: Type.String(), seq: Seq, version: Type.Integer(), editedAt: Timestamp }),
+    'Edit a message',
+    { operation: 'messages.update', rename: { id: 'messageId' } },
+  ),
+  'message.delete': frame(
+    { id: IdParam },
+    open({ id: Type.String(), seq: Seq, deletedAt: Timestamp }),
+    'Delete a message (soft)',
+    { operation: 'messages.delete', rename: { id: 'messageId' } },
+  ),
+  typing: frame(
+    { cid, state: Type.Union([Type.Literal('start'), Type.Literal('stop')]) },
+    null,
+    'Fire and forget; `start` at most once per 3 s',
+  ),
+  read: frame(
+    { cid, seq: Seq },
+    open({ cid: Type.String(), lastReadSeq: Seq }),
+    'Move the own read mark forward',
+    { operation: 'conversations.read', rename: { cid: 'conversationId' } },
+  ),
+  delivered: frame(
+    { items: Type.Array(closed({ cid, seq: Seq }), { maxItems: limits.deliveredItems }) },
+    null,
+    'Highest contiguous seq per conversation; at most once per second',
+  ),
+  sync: frame(
+    { cursor: nullable(Type.String({ minLength: 1, maxLength: 512 })) },
+    SyncResult,
+    'What changed since the cursor',
+    { operation: 'sync', rename: {} },
+  ),
+  'presence.watch': frame(
+    { userIds: Type.Array(UserId, { maxItems: limits.presenceWatch }) },
+    open({ presence: Type.Array(PresenceItem) }),
+    'Replaces the watch set; the ack is the snapshot',
+  ),
+  'token.refresh': frame(
+    { token },
+    open({ expiresAt: Timestamp }),
+    'Extends the session without reconnecting',
+  ),
+  hb: frame({}, null, 'Reply to the server’s heartbeat'),
+} as const;
+
+export type ClientFrames = typeof clientFrames;
+export type FrameType = keyof ClientFrames;
+export const frameTypes = Object.keys(clientFrames) as FrameType[];
+export type FrameData<T extends FrameType> = Static<ClientFrames[T]['d']>;
+export type AckData<T extends FrameType> = ClientFrames[T]['ack'] extends TSchema
+  ? Static<ClientFrames[T]['ack']>
+  : never;
+
+/** Frames that nobody answers need no request id. */
+export const idOptional = (t: FrameType): boolean => clientFrames[t].ack === null;
+
+/** The whole frame, as it is validated. */
+export const frameSchema = (t: FrameType) =>
+  closed({
+    t: Type.Literal(t),
+    id: idOptional(t) ? optional(RequestId) : RequestId,
+    d: t === 'hb' ? optional(clientFrames[t].d) : clientFrames[t].d,
+  });
+
+export const Hello = open({
+  sessionId: Type.String({ pattern: '^ses_' }),
+  userId: Type.String(),
+  serverTime: Timestamp,
+  heartbeatMs: Type.Integer(),
+  tokenExpiresAt: Timestamp,
+  limits: open({ maxFrameBytes: Type.Integer(), sendsPerSecond: Type.Integer() }),
+});
+export type Hello = Static<typeof Hello>;
+export const helloLimits = { maxFrameBytes: limits.frameBytes, sendsPerSecond: realtime.sendsPerSecond };
+
+/** SPEC 6, socket ephemeral frames: `d` by `t`. */
+export const ephemeralFrames = {
+  receipt: open({
+    cid: Type.String(),
+    userId: Type.String(),
+    lastReadSeq: optional(Seq),
+    lastDeliveredSeq: optional(Seq),
+  }),
+  typing: open({
+    cid: Type.String(),
+    userId: Type.String(),
+    state: Type.Union([Type.Literal('start'), Type.Literal('stop')]),
+  }),
+  presence: PresenceItem,
+  hb: open({}),
+  goaway: open({ reconnectAfterMs: Type.Integer() }),
+  resync_required: open({ cid: Type.String() }),
+  resync_hint: open({}),
+  token_expiring: open({ expiresAt: Timestamp }),
+} as const;
+export type EphemeralFrames = { [K in keyof typeof ephemeralFrames]: Static<(typeof ephemeralFrames)[K]> };
+export type EphemeralType = keyof EphemeralFrames;
+
+export type EventFrame = {
+  [K in EventName]: { t: 'event'; e: K; cid: string; seq: number; d: SocketEvents[K] };
+}[EventName];
+
+/** Everything a server may send. */
+export type ServerFrame =
+  | { t: 'hello'; d: Hello }
+  | { t: 'ack'; re: string | number; d: unknown }
+  | { t: 'error'; re?: string | number; code: string; message: string; retryAfterMs?: number }
+  | EventFrame
+  | { [K in EphemeralType]: { t: K; d: EphemeralFrames[K] } }[EphemeralType];

@@ -1,0 +1,45 @@
+/** SPEC 2, identifier prefixes. The rest of an id is a ULID in lower case; a direct conversation's is a hash. */
+export const idPrefixes = {
+  environment: 'env_',
+  organization: 'org_',
+  conversation: 'conv_',
+  directConversation: 'conv_dm_',
+  message: 'msg_',
+  attachment: 'att_',
+  webhook: 'wh_',
+  delivery: 'whd_',
+  event: 'evt_',
+  request: 'req_',
+  call: 'call_',
+  session: 'ses_',
+} as const;
+export type IdKind = keyof typeof idPrefixes;
+
+export const userIdPattern = '^[A-Za-z0-9_\\-@.:]{1,128}$';
+export const environmentIdPattern = '^env_[a-z0-9]{1,40}$';
+/** `sk_live_<keyId>_<secret>` (DECISIONS, Tenancy). */
+export const secretKeyPattern = '^sk_live_([A-Za-z0-9]{16})_([A-Za-z0-9]{32})$';
+
+const ulidAlphabet = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** A lower-case ULID: 10 characters of time, 16 of the 10 random bytes. */
+export function ulid(timeMs: number, random: Uint8Array): string {
+  let out = '';
+  let time = timeMs;
+  for (let i = 0; i < 10; i++) {
+    out = ulidAlphabet[time % 32]! + out;
+    time = Math.floor(time / 32);
+  }
+  let bits = 0;
+  let value = 0;
+  for (let i = 0; i < 10; i++) {
+    value = (value << 8) | random[i]!;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      out += ulidAlphabet[(value >>> bits) & 31]!;
+    }
+    value &= (1 << bits) - 1;
+  }
+  return out;
+}

@@ -1,0 +1,72 @@
+/** SPEC 8, as data. Sizes in bytes, times in the unit their name says. */
+export const limits = {
+  textCharacters: 5_000,
+  metadataBytes: 4_096,
+  metadataDepth: 5,
+  bodyBytes: 64 * 1024,
+  attachmentsPerMessage: 10,
+  groupMembers: 500,
+  conversationNameCharacters: 200,
+  userNameCharacters: 200,
+  imageUrlCharacters: 2_048,
+  pageDefault: 50,
+  pageMax: 200,
+  callsPageMax: 100,
+  fileBytes: 25 * 1024 * 1024,
+  uploadTicketSeconds: 600,
+  downloadUrlSeconds: { min: 60, max: 3_600, default: 300 },
+  idempotencyHours: 24,
+  dedupHours: 48,
+  clientMsgIdCharacters: 128,
+  frameBytes: 16 * 1024,
+  socketsPerUser: 10,
+  presenceWatch: 200,
+  deliveredItems: 200,
+  eventsGap: 1_000,
+  syncOverlapMs: 5_000,
+  syncCursorDays: 30,
+  webhookEndpoints: 20,
+  webhookTimeoutMs: 10_000,
+  webhookToleranceSeconds: 300,
+  webhookReplayHours: 72,
+  ringTimeoutMs: 45_000,
+  tokenSeconds: { min: 1, max: 2_592_000, default: 86_400 },
+  tokenLeewaySeconds: 60,
+} as const;
+
+/** SPEC 4, Realtime socket, and its behaviour rules. */
+export const realtime = {
+  subprotocol: 'chat.v1',
+  authTimeoutMs: 5_000,
+  heartbeatMs: 25_000,
+  livenessMs: 60_000,
+  tokenExpiringMs: 5 * 60_000,
+  invalidFramesInARow: 10,
+  typingThrottleMs: 3_000,
+  typingExpiryMs: 6_000,
+  receiptMs: 1_000,
+  deliveredMs: 1_000,
+  presenceGraceMs: 30_000,
+  goawayMaxMs: 10_000,
+  drainMs: 30_000,
+  sendsPerSecond: 10,
+} as const;
+
+export interface BucketLimit {
+  perSecond: number;
+  burst: number;
+}
+export interface WindowLimit {
+  perMinute: number;
+}
+
+/** SPEC 8, rate limits. The secret key's own rate is in the plan. */
+export const rateLimits = {
+  /** Requests without a valid credential, by address (docs/decisions.md). */
+  anonymous: { perSecond: 100, burst: 200 },
+  user: { perSecond: 20, burst: 40 },
+  send: { perSecond: realtime.sendsPerSecond, burst: 20 },
+  sendMinute: { perMinute: 300 },
+  upload: { perMinute: 30 },
+  coldHistory: { perSecond: 50, burst: 50 },
+} as const satisfies Record<string, BucketLimit | WindowLimit>;

@@ -1,0 +1,87 @@
+import type { Static, TObject, TProperties, TSchema } from 'typebox';
+import { closed } from '../schemas/common.ts';
+import type { ErrorCode } from '../errors.ts';
+
+export type Caller = 'server' | 'client' | 'dashboard';
+/** Which limit a call counts against, besides its caller's own (SPEC 8). */
+export type RateClass = 'request' | 'send' | 'upload';
+export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
+
+export interface Operation {
+  name: string;
+  summary: string;
+  tag: string;
+  callers: readonly Caller[];
+  method: Method;
+  path: string;
+  params: TObject;
+  query: TObject;
+  /** null: the operation takes no body. */
+  body: TObject | null;
+  /** Status codes of success; the first is the usual one. */
+  statuses: readonly number[];
+  /** null: no content. */
+  response: TSchema | null;
+  errors: readonly ErrorCode[];
+  rate: RateClass;
+  /** SPEC 9.3: sends `Deprecation` and `Sunset`. */
+  deprecated?: { since: string; sunset: string };
+}
+
+interface Spec<P extends TProperties, Q extends TProperties, B extends TProperties, R extends TSchema> {
+  summary: string;
+  tag: string;
+  callers: readonly Caller[];
+  params?: P;
+  query?: Q;
+  body?: B;
+  statuses?: readonly number[];
+  response?: R;
+  errors?: readonly ErrorCode[];
+  rate?: RateClass;
+  deprecated?: { since: string; sunset: string };
+}
+
+/** What an executor gets: path, query and body fields in one object (their names never collide; a test says so). */
+export interface Typed<Input, Output> {
+  readonly $input?: Input;
+  readonly $output?: Output;
+}
+export type InputOf<O> = O extends Typed<infer I, unknown> ? I : never;
+export type OutputOf<O> = O extends Typed<unknown, infer R> ? R : never;
+
+type Fields<P extends TProperties> = Static<TObject<P>>;
+
+export function operation<
+  const N extends string,
+  P extends TProperties = {},
+  Q extends TProperties = {},
+  B extends TProperties = {},
+  R extends TSchema = TSchema,
+>(
+  name: N,
+  route: `${Method} /v1/${string}`,
+  spec: Spec<P, Q, B, R>,
+): Operation & { name: N } & Typed<Fields<P> & Fields<Q> & Fields<B>, Static<R>> {
+  const [method, path] = route.split(' ') as [Method, string];
+  return {
+    name,
+    method,
+    path,
+    summary: spec.summary,
+    tag: spec.tag,
+    callers: spec.callers,
+    params: closed(spec.params ?? {}),
+    query: closed(spec.query ?? {}),
+    body: spec.body ? closed(spec.body) : null,
+    statuses: spec.statuses ?? [spec.response ? 200 : 204],
+    response: spec.response ?? null,
+    errors: spec.errors ?? [],
+    rate: spec.rate ?? 'request',
+    ...(spec.deprecated ? { deprecated: spec.deprecated } : {}),
+  };
+}
+
+/** Idempotency-Key is accepted on every POST, PATCH and DELETE (SPEC 1, Idempotency). */
+export const acceptsIdempotencyKey = (op: Operation): boolean =>
+  op.method === 'POST' || op.method === 'PATCH' || op.method === 'DELETE';

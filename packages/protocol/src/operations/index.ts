@@ -1,0 +1,41 @@
+import * as conversations from './conversations.ts';
+import * as messages from './messages.ts';
+import * as users from './users.ts';
+import type { InputOf, Operation, OutputOf } from './define.ts';
+
+/** Every REST operation, once. Bindings, documents and SDKs are derived from this table. */
+export const operations = {
+  'tokens.create': users.tokensCreate,
+  'users.upsert': users.usersUpsert,
+  'users.get': users.usersGet,
+  'users.list': users.usersList,
+  'users.deactivate': users.usersDeactivate,
+  'users.reactivate': users.usersReactivate,
+  'users.revokeTokens': users.usersRevokeTokens,
+  'users.erase': users.usersErase,
+  'conversations.create': conversations.conversationsCreate,
+  'conversations.list': conversations.conversationsList,
+  'conversations.get': conversations.conversationsGet,
+  'conversations.update': conversations.conversationsUpdate,
+  'conversations.delete': conversations.conversationsDelete,
+  'conversations.mute': conversations.conversationsMute,
+  'conversations.unmute': conversations.conversationsUnmute,
+  'conversations.read': conversations.conversationsRead,
+  'members.list': conversations.membersList,
+  'members.add': conversations.membersAdd,
+  'members.remove': conversations.membersRemove,
+  'members.update': conversations.membersUpdate,
+  'messages.send': messages.messagesSend,
+  'messages.list': messages.messagesList,
+  'messages.get': messages.messagesGet,
+  'messages.update': messages.messagesUpdate,
+  'messages.delete': messages.messagesDelete,
+  sync: messages.sync,
+  'events.list': messages.eventsList,
+} as const;
+
+export type Operations = typeof operations;
+export type OperationName = keyof Operations;
+export type Input<N extends OperationName> = InputOf<Operations[N]>;
+export type Output<N extends OperationName> = OutputOf<Operations[N]>;
+export const operationList: readonly Operation[] = Object.values(operations);

@@ -1,0 +1,106 @@
+import Type from 'typebox';
+import { limits } from '../limits.ts';
+import { EventRecord } from '../events.ts';
+import {
+  IdParam,
+  Limit,
+  Metadata,
+  nullable,
+  optional,
+  Seq,
+  seqPage,
+  Text,
+  UserId,
+} from '../schemas/common.ts';
+import { Message, MessageOrTombstone, SyncResult, Tombstone } from '../schemas/resources.ts';
+import { operation } from './define.ts';
+
+const tag = 'Messages';
+const both = ['server', 'client'] as const;
+const inConversation = { conversationId: IdParam };
+const oneMessage = { messageId: IdParam };
+
+export const ClientMsgId = Type.String({ minLength: 1, maxLength: limits.clientMsgIdCharacters });
+
+/** The fields a message is made of; the socket's `message.send` has the same. */
+export const messageFields = {
+  text: optional(nullable(Text)),
+  replyTo: optional(nullable(IdParam)),
+  attachments: optional(Type.Array(IdParam, { maxItems: limits.attachmentsPerMessage })),
+  metadata: optional(Metadata),
+};
+export const editFields = {
+  text: optional(Text),
+  metadata: optional(Metadata),
+  expectedVersion: Type.Integer({ minimum: 1 }),
+};
+
+export const messagesSend = operation('messages.send', 'POST /v1/conversations/{conversationId}/messages', {
+  summary: 'Send a message',
+  tag,
+  callers: both,
+  params: inConversation,
+  body: { clientMsgId: optional(ClientMsgId), ...messageFields, senderId: optional(UserId) },
+  statuses: [201],
+  response: MessageOrTombstone,
+  errors: ['not_found', 'not_member', 'text_too_long', 'metadata_too_large', 'attachment_not_ready'],
+  rate: 'send',
+});
+
+export const messagesList = operation('messages.list', 'GET /v1/conversations/{conversationId}/messages', {
+  summary: 'A page of history, in descending seq',
+  tag,
+  callers: both,
+  params: inConversation,
+  query: { before: optional(Seq), after: optional(Seq), limit: optional(Limit) },
+  response: seqPage(MessageOrTombstone),
+  errors: ['not_found', 'not_member', 'history_unavailable'],
+});
+
+export const messagesGet = operation('messages.get', 'GET /v1/messages/{messageId}', {
+  summary: 'Read one message',
+  tag,
+  callers: both,
+  params: oneMessage,
+  response: MessageOrTombstone,
+  errors: ['not_found', 'not_member', 'history_unavailable'],
+});
+
+export const messagesUpdate = operation('messages.update', 'PATCH /v1/messages/{messageId}', {
+  summary: 'Edit a message (author, server)',
+  tag,
+  callers: both,
+  params: oneMessage,
+  body: editFields,
+  response: Message,
+  errors: ['not_found', 'not_member', 'version_conflict', 'text_too_long', 'metadata_too_large'],
+});
+
+export const messagesDelete = operation('messages.delete', 'DELETE /v1/messages/{messageId}', {
+  summary: 'Delete a message (author, owner, server); `hard=true` is for the server only',
+  tag,
+  callers: both,
+  params: oneMessage,
+  query: { hard: optional(Type.Boolean({ default: false })) },
+  statuses: [200, 204],
+  response: Tombstone,
+  errors: ['not_found', 'not_member'],
+});
+
+export const sync = operation('sync', 'POST /v1/sync', {
+  summary: 'What changed since the cursor, for badges',
+  tag: 'Sync and events',
+  callers: ['client'],
+  body: { cursor: nullable(Type.String({ minLength: 1, maxLength: 512 })) },
+  response: SyncResult,
+});
+
+export const eventsList = operation('events.list', 'GET /v1/conversations/{conversationId}/events', {
+  summary: 'Events after a seq, in ascending order',
+  tag: 'Sync and events',
+  callers: both,
+  params: inConversation,
+  query: { after: optional(Seq), limit: optional(Limit) },
+  response: seqPage(EventRecord),
+  errors: ['not_found', 'not_member', 'resync_required'],
+});

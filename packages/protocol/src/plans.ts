@@ -1,0 +1,38 @@
+import type { BucketLimit } from './limits.ts';
+
+export interface Plan {
+  name: PlanName;
+  /** null: no limit. */
+  mauLimit: number | null;
+  connectionLimit: number | null;
+  secretKey: BucketLimit;
+  callParticipants: number;
+}
+
+export const planNames = ['free', 'starter', 'growth', 'scale', 'enterprise'] as const;
+export type PlanName = (typeof planNames)[number];
+
+/** The one place where an operator changes what a plan allows. */
+export const plans: Record<PlanName, Plan> = {
+  free: plan('free', 1_000, 1_000, 100, 4),
+  starter: plan('starter', 10_000, 5_000, 200, 8),
+  growth: plan('growth', 100_000, 20_000, 500, 16),
+  scale: plan('scale', 1_000_000, 100_000, 1_000, 32),
+  enterprise: plan('enterprise', null, null, 5_000, 50),
+};
+
+function plan(
+  name: PlanName,
+  mauLimit: number | null,
+  connectionLimit: number | null,
+  perSecond: number,
+  callParticipants: number,
+): Plan {
+  return {
+    name,
+    mauLimit,
+    connectionLimit,
+    secretKey: { perSecond, burst: perSecond * 2 },
+    callParticipants,
+  };
+}

@@ -1,0 +1,49 @@
+import Type from 'typebox';
+import type { TProperties, TSchema } from 'typebox';
+import { limits } from '../limits.ts';
+import { userIdPattern } from '../ids.ts';
+
+/** Request objects are closed: an unknown field is refused (SPEC 1.4). */
+export const closed = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false });
+/** Response objects are open: clients must tolerate new fields (SPEC 1.5). */
+export const open = <P extends TProperties>(properties: P, title?: string) =>
+  Type.Object(properties, title ? { title } : {});
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+export const optional = Type.Optional;
+
+export const UserId = Type.String({
+  pattern: userIdPattern,
+  description: '1 to 128 characters of A-Z a-z 0-9 _ - @ . :',
+});
+/** An id of ours as a caller sends it: its form is not checked, an unknown one is simply not found. */
+export const IdParam = Type.String({ minLength: 1, maxLength: 200 });
+export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
+export const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+/** Checked by the `x-metadata` keyword: 4 KB serialized, depth 5 (the object itself is level 1). */
+export const Metadata = Type.Unsafe<Record<string, unknown>>({
+  type: 'object',
+  'x-metadata': true,
+  description: 'A JSON object of at most 4 KB serialized and 5 levels',
+});
+export const Text = Type.String({
+  minLength: 1,
+  maxLength: limits.textCharacters,
+  'x-error': 'text_too_long',
+  description: '1 to 5,000 characters (Unicode code points)',
+});
+
+export const Limit = Type.Integer({ minimum: 1, maximum: limits.pageMax, default: limits.pageDefault });
+export const Cursor = Type.String({
+  minLength: 1,
+  maxLength: 512,
+  description: 'nextCursor of the page before',
+});
+export const pageQuery = { limit: optional(Limit), cursor: optional(Cursor) };
+
+export const page = <T extends TSchema>(item: T) =>
+  open({ data: Type.Array(item), nextCursor: nullable(Type.String()) });
+/** Pages by seq (messages and events) say `hasMore` instead. */
+export const seqPage = <T extends TSchema>(item: T) =>
+  open({ data: Type.Array(item), hasMore: Type.Boolean() });

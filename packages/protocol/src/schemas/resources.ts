@@ -1,0 +1,155 @@
+import Type from 'typebox';
+import type { Static } from 'typebox';
+import { limits } from '../limits.ts';
+import { nullable, open, optional, Seq, Timestamp } from './common.ts';
+
+/** SPEC 2: resources as the service sends them. */
+
+const id = (prefix: string) => Type.String({ pattern: `^${prefix}` });
+const anyUserId = Type.String({ minLength: 1 });
+const meta = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
+
+export const User = open(
+  {
+    id: anyUserId,
+    name: nullable(Type.String()),
+    imageUrl: nullable(Type.String()),
+    metadata: meta,
+    createdAt: Timestamp,
+    deactivatedAt: nullable(Timestamp),
+  },
+  'User',
+);
+export type User = Static<typeof User>;
+
+export const Role = Type.Union([Type.Literal('owner'), Type.Literal('member')]);
+export type Role = Static<typeof Role>;
+
+export const ConversationType = Type.Union([Type.Literal('direct'), Type.Literal('group')]);
+
+export const Conversation = open(
+  {
+    id: id('conv_'),
+    type: ConversationType,
+    name: nullable(Type.String()),
+    metadata: meta,
+    lastSeq: Seq,
+    createdAt: Timestamp,
+    members: Type.Array(open({ userId: anyUserId, role: Role })),
+    deletedAt: optional(Timestamp),
+  },
+  'Conversation',
+);
+export type Conversation = Static<typeof Conversation>;
+
+export const LastMessage = open({
+  id: id('msg_'),
+  seq: Seq,
+  senderId: nullable(anyUserId),
+  text: nullable(Type.String()),
+  createdAt: Timestamp,
+});
+
+export const ConversationListItem = open(
+  {
+    id: id('conv_'),
+    type: ConversationType,
+    name: nullable(Type.String()),
+    metadata: meta,
+    lastSeq: Seq,
+    unreadCount: Type.Integer({ minimum: 0 }),
+    lastReadSeq: Seq,
+    muted: Type.Boolean(),
+    lastMessage: nullable(LastMessage),
+    lastActivityAt: Timestamp,
+    createdAt: Timestamp,
+    /** Of direct conversations only: whom one is talking to. */
+    members: optional(Type.Array(open({ userId: anyUserId, role: Role }))),
+  },
+  'ConversationListItem',
+);
+export type ConversationListItem = Static<typeof ConversationListItem>;
+
+export const Member = open(
+  { userId: anyUserId, role: Role, lastReadSeq: Seq, lastDeliveredSeq: Seq },
+  'Member',
+);
+export type Member = Static<typeof Member>;
+
+export const Attachment = open(
+  {
+    id: id('att_'),
+    name: Type.String(),
+    size: Type.Integer(),
+    mimeType: Type.String(),
+    width: optional(Type.Integer()),
+    height: optional(Type.Integer()),
+    status: Type.String(),
+  },
+  'Attachment',
+);
+export type Attachment = Static<typeof Attachment>;
+
+export const Message = open(
+  {
+    id: id('msg_'),
+    conversationId: id('conv_'),
+    seq: Seq,
+    senderId: nullable(anyUserId),
+    text: nullable(Type.String()),
+    replyTo: nullable(id('msg_')),
+    attachments: Type.Array(Attachment, { maxItems: limits.attachmentsPerMessage }),
+    metadata: meta,
+    version: Type.Integer({ minimum: 1 }),
+    createdAt: Timestamp,
+    editedAt: nullable(Timestamp),
+    deletedAt: nullable(Timestamp),
+  },
+  'Message',
+);
+export type Message = Static<typeof Message>;
+
+export const Tombstone = open(
+  {
+    id: id('msg_'),
+    conversationId: id('conv_'),
+    seq: Seq,
+    senderId: nullable(anyUserId),
+    text: Type.Null(),
+    attachments: Type.Array(Type.Never(), { maxItems: 0 }),
+    deletedAt: Timestamp,
+  },
+  'Tombstone',
+);
+export type Tombstone = Static<typeof Tombstone>;
+
+export const MessageOrTombstone = Type.Union([Message, Tombstone]);
+export type MessageOrTombstone = Static<typeof MessageOrTombstone>;
+
+export const SyncResult = open(
+  {
+    conversations: Type.Array(
+      open({ id: id('conv_'), lastSeq: Seq, unreadCount: Type.Integer({ minimum: 0 }) }),
+    ),
+    removed: Type.Array(Type.String()),
+    cursor: Type.String(),
+    fullReload: Type.Boolean(),
+  },
+  'SyncResult',
+);
+export type SyncResult = Static<typeof SyncResult>;
+
+export const ErrorBody = open(
+  {
+    error: open({
+      type: Type.String(),
+      code: Type.String(),
+      message: Type.String(),
+      param: optional(Type.String()),
+      requestId: id('req_'),
+      retryAfterMs: optional(Type.Integer({ minimum: 0 })),
+    }),
+  },
+  'Error',
+);
+export type ErrorBody = Static<typeof ErrorBody>;
