@@ -1,0 +1,162 @@
+import { createPrivateKey } from 'node:crypto';
+import { connect, type ClientHttp2Session } from 'node:http2';
+import type { ApnsCredentials } from './credentials.ts';
+import {
+  codeText,
+  errorReason,
+  jsonObject,
+  requestTimeoutMs,
+  statusOutcome,
+  type HttpResponse,
+} from './http.ts';
+import { signJwt } from './jwt.ts';
+import { collapseId, fitNotification, isDataOnly, unixSeconds } from './payload.ts';
+import type { PushDependencies, PushNotification, PushProvider } from './port.ts';
+
+/** For tests only. */
+export interface ApnsOptions {
+  origin?: string;
+  timeoutMs?: number;
+  maxInFlight?: number;
+}
+
+const origins = { production: 'https://api.push.apple.com', sandbox: 'https://api.sandbox.push.apple.com' };
+// Apple refuses tokens older than an hour, and new ones more often than every 20 minutes.
+const tokenLifeMs = 40 * 60_000;
+const idleMs = 15 * 60_000;
+const maxPayloadBytes = 4096;
+const maxAnswerBytes = 4096;
+const busyRetryMs = 1000;
+
+/**
+ * APNs by provider token: https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns
+ * One HTTP/2 session carries everything; a session that is closing is replaced by the next send.
+ * Node queues requests beyond the streams that Apple allows, so only the total in flight is bounded here.
+ */
+export function createApnsProvider(
+  credentials: ApnsCredentials,
+  { now }: Pick<PushDependencies, 'now'>,
+  options: ApnsOptions = {},
+): PushProvider {
+  const origin = options.origin ?? origins[credentials.environment];
+  const { timeoutMs = requestTimeoutMs, maxInFlight = 500 } = options;
+  const key = createPrivateKey(credentials.privateKey);
+  let session: ClientHttp2Session | undefined;
+  let provider: { token: string; issuedAt: number } | undefined;
+  let inFlight = 0;
+
+  function providerToken(): string {
+    const at = now();
+    if (provider === undefined || at < provider.issuedAt || at - provider.issuedAt >= tokenLifeMs) {
+      const claims = { iss: credentials.teamId, iat: unixSeconds(at) };
+      provider = { token: signJwt('ES256', key, { kid: credentials.keyId }, claims), issuedAt: at };
+    }
+    return provider.token;
+  }
+
+  function connection(): ClientHttp2Session {
+    if (session !== undefined && !session.closed && !session.destroyed) return session;
+    const opened = connect(origin);
+    // Every stream of a broken session fails by itself; without a listener the process would end.
+    opened.on('error', () => {});
+    // Node answers a GOAWAY by closing the session: streams Apple still answers finish, new ones go elsewhere.
+    opened.setTimeout(idleMs, () => opened.close());
+    session = opened;
+    return opened;
+  }
+
+  function exchange(headers: Record<string, string>, body: string): Promise<HttpResponse> {
+    return new Promise((resolve, reject) => {
+      const current = connection();
+      const stream = current.request(headers);
+      const chunks: Buffer[] = [];
+      let size = 0;
+      let response: Pick<HttpResponse, 'status' | 'headers'> | undefined;
+      // Silence this long means a dead connection: the next send opens another one.
+      const timer = setTimeout(() => {
+        reject(Object.assign(new Error('APNs did not answer'), { code: 'timeout' }));
+        current.destroy();
+      }, timeoutMs);
+      stream.on('response', (answer) => {
+        response = { status: answer[':status'] ?? 0, headers: answer };
+      });
+      stream.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size <= maxAnswerBytes) chunks.push(chunk);
+      });
+      stream.on('end', () => {
+        if (response !== undefined) resolve({ ...response, body: Buffer.concat(chunks) });
+      });
+      stream.on('error', reject);
+      stream.on('close', () => {
+        clearTimeout(timer);
+        reject(Object.assign(new Error('APNs closed the stream'), { code: 'stream_closed' }));
+      });
+      stream.end(body);
+    });
+  }
+
+  return {
+    name: 'apns',
+    async send(token, notification) {
+      // The token becomes part of a path.
+      if (!/^[0-9a-f]{16,200}$/i.test(token)) return { kind: 'dead', reason: 'not_an_apns_token' };
+      const body = fitNotification(notification, maxPayloadBytes, (title, text) =>
+        payload(notification, title, text),
+      );
+      if (body === undefined) return { kind: 'rejected', reason: 'payload_too_large' };
+      if (inFlight >= maxInFlight)
+        return { kind: 'retry', reason: 'too_many_in_flight', retryAfterMs: busyRetryMs };
+      inFlight += 1;
+      try {
+        const headers = {
+          ':method': 'POST',
+          ':path': `/3/device/${token}`,
+          authorization: `bearer ${providerToken()}`,
+          ...deliveryHeaders(notification, credentials.topic, now()),
+        };
+        const response = await exchange(headers, body);
+        if (response.status === 200) return { kind: 'sent' };
+        const reason = codeText(jsonObject(response.body).reason);
+        // DeviceTokenNotForTopic is not in this list: a mistyped topic must not cost anybody their devices.
+        if (response.status === 410 || (response.status === 400 && reason === 'BadDeviceToken')) {
+          return { kind: 'dead', reason };
+        }
+        return statusOutcome(response, now(), reason);
+      } catch (error) {
+        return { kind: 'retry', reason: errorReason(error) };
+      } finally {
+        inFlight -= 1;
+      }
+    },
+    close() {
+      session?.close();
+      session = undefined;
+    },
+  };
+}
+
+function deliveryHeaders(notification: PushNotification, topic: string, now: number): Record<string, string> {
+  const dataOnly = isDataOnly(notification);
+  const ttl = Math.max(Math.floor(notification.ttlSeconds), 0);
+  return {
+    'apns-topic': topic,
+    'apns-push-type': dataOnly ? 'background' : 'alert',
+    // Apple: a background notification with priority 10 is an error.
+    'apns-priority': notification.priority === 'high' && !dataOnly ? '10' : '5',
+    'apns-expiration': String(ttl === 0 ? 0 : unixSeconds(now) + ttl),
+    'apns-collapse-id': collapseId(notification.collapseKey, 64),
+  };
+}
+
+function payload(notification: PushNotification, title: string, body: string): string {
+  const aps = isDataOnly(notification)
+    ? { 'content-available': 1 }
+    : {
+        alert: { title, body },
+        badge: notification.badge,
+        sound: 'default',
+        'thread-id': notification.collapseKey,
+      };
+  return JSON.stringify({ ...notification.data, aps });
+}

@@ -1,0 +1,31 @@
+import { createApnsProvider } from './apns.ts';
+import type { PushCredentials } from './credentials.ts';
+import { createExpoProvider } from './expo.ts';
+import { createFcmProvider } from './fcm.ts';
+import type { PushDependencies, PushProvider } from './port.ts';
+import { createWebpushProvider } from './webpush.ts';
+
+/** Where the vendors are, for tests; a customer's credentials never say where to send. */
+export interface PushEndpoints {
+  fcm?: string;
+  oauth?: string;
+  apns?: string;
+  expo?: string;
+}
+
+export function createPushProvider(
+  credentials: PushCredentials,
+  dependencies: PushDependencies,
+  endpoints: PushEndpoints = {},
+): PushProvider {
+  switch (credentials.provider) {
+    case 'fcm':
+      return createFcmProvider(credentials, dependencies, endpoints);
+    case 'apns':
+      return createApnsProvider(credentials, dependencies, { origin: endpoints.apns });
+    case 'expo':
+      return createExpoProvider(credentials, dependencies, endpoints.expo);
+    case 'webpush':
+      return createWebpushProvider(credentials, dependencies);
+  }
+}

@@ -1,0 +1,87 @@
+import type { PushOutcome } from './port.ts';
+
+export interface HttpRequest {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body: Buffer;
+  timeoutMs: number;
+  maxBytes: number;
+}
+
+export interface HttpResponse {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: Buffer;
+}
+
+/** Follows no redirect, and rejects on network errors, time-outs and refused addresses. */
+export type HttpRequestFunction = (request: HttpRequest) => Promise<HttpResponse>;
+
+export const requestTimeoutMs = 10_000;
+const maxResponseBytes = 64 * 1024;
+const maxRetryAfterMs = 60 * 60 * 1000;
+
+export type PostResult = { response: HttpResponse } | { failed: PushOutcome };
+
+/** A POST whose network trouble is already an outcome. */
+export async function post(
+  request: HttpRequestFunction,
+  url: string,
+  headers: Record<string, string>,
+  body: Buffer | string,
+): Promise<PostResult> {
+  try {
+    const response = await request({
+      url,
+      method: 'POST',
+      headers,
+      body: Buffer.from(body),
+      timeoutMs: requestTimeoutMs,
+      maxBytes: maxResponseBytes,
+    });
+    return { response };
+  } catch (error) {
+    return { failed: { kind: 'retry', reason: errorReason(error) } };
+  }
+}
+
+/** An error's code, never its message: messages carry addresses. */
+export function errorReason(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return /^[\w.-]{1,64}$/.test(code) ? code : 'network_error';
+}
+
+/** 429 and 5xx are the provider's trouble; every other status is about what we sent. */
+export function statusOutcome(response: HttpResponse, now: number, reason = ''): PushOutcome {
+  const text = reason === '' ? `http_${response.status}` : reason;
+  if (response.status !== 429 && response.status < 500) return { kind: 'rejected', reason: text };
+  return { kind: 'retry', reason: text, ...retryAfter(response.headers['retry-after'], now) };
+}
+
+/** `Retry-After` in seconds or as a date (RFC 9110 10.2.3), at most an hour. */
+export function retryAfter(header: string | string[] | undefined, now: number): { retryAfterMs?: number } {
+  const value = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
+  const delay = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
+  return Number.isNaN(delay) ? {} : { retryAfterMs: Math.min(Math.max(delay, 0), maxRetryAfterMs) };
+}
+
+/** The body as a JSON object; an empty one where it is something else. */
+export function jsonObject(body: Buffer): Record<string, unknown> {
+  try {
+    return asObject(JSON.parse(body.toString('utf8')));
+  } catch {
+    return {};
+  }
+}
+
+export function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}
+
+/** A vendor's error code for logs: bounded, and one word, or nothing. */
+export function codeText(value: unknown): string {
+  return typeof value === 'string' && /^[\w.-]{1,64}$/.test(value) ? value : '';
+}

@@ -1,0 +1,44 @@
+import type { HttpRequestFunction } from './http.ts';
+
+/** What a device is told. An empty title and body make a data-only push (SPEC 6, call push notifications). */
+export interface PushNotification {
+  title: string;
+  body: string;
+  /** The number on the app's icon: the user's total unread count. */
+  badge: number;
+  /** A later notification with the same key replaces the earlier one. */
+  collapseKey: string;
+  data: Record<string, string>;
+  priority: 'high' | 'normal';
+  ttlSeconds: number;
+}
+
+export type PushOutcome =
+  | { kind: 'sent'; receiptId?: string }
+  /** The token is gone: remove the device. */
+  | { kind: 'dead'; reason: string }
+  /** Provider trouble: back off, at least so long where the provider said how long. */
+  | { kind: 'retry'; reason: string; retryAfterMs?: number }
+  /** Our credentials or our request are wrong: trying again changes nothing, and the token may be good. */
+  | { kind: 'rejected'; reason: string };
+
+export type PushProviderName = 'fcm' | 'apns' | 'expo' | 'webpush';
+
+export interface PushProvider {
+  readonly name: PushProviderName;
+  /** Never throws; reasons are short codes without tokens or secrets. */
+  send(token: string, notification: PushNotification): Promise<PushOutcome>;
+  /**
+   * Only where the vendor reports a dead token later (Expo): the outcome of earlier sends by receipt id,
+   * for up to 1,000 ids. Ids without an answer yet are absent.
+   */
+  receipts?(receiptIds: readonly string[]): Promise<Map<string, PushOutcome>>;
+  close(): void;
+}
+
+export interface PushDependencies {
+  /** The guarded outbound request: a Web Push endpoint is an address that a client typed. */
+  request: HttpRequestFunction;
+  now: () => number;
+  randomBytes: (size: number) => Buffer;
+}
