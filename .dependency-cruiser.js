@@ -1,0 +1,82 @@
+// Which way imports go (ARCHITECTURE.md): protocol <- everything; in the server transport -> features -> log -> platform.
+const server = '^packages/server/src';
+const composition = '(compose|main|cli)\\.ts$';
+const above = (layer, higher) => ({
+  name: `server-${layer}-looks-down`,
+  comment:
+    'In the server imports go transport -> features -> log -> platform; compose, main and cli see all.',
+  severity: 'error',
+  from: { path: `${server}/${layer}/` },
+  to: { path: [...higher.map((name) => `${server}/${name}/`), `${server}/${composition}`] },
+});
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+export default {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'protocol-stands-alone',
+      comment: 'protocol imports nothing of ours.',
+      severity: 'error',
+      from: { path: '^packages/protocol/src/' },
+      to: { path: '^(packages|bench|scripts)/', pathNot: '^packages/protocol/' },
+    },
+    {
+      name: 'protocol-does-no-io',
+      comment: 'protocol is data and types; only its generator touches files.',
+      severity: 'error',
+      from: { path: '^packages/protocol/src/', pathNot: '^packages/protocol/src/generate/' },
+      to: { dependencyTypes: ['core'] },
+    },
+    above('platform', ['log', 'features', 'transport']),
+    above('log', ['features', 'transport']),
+    above('features', ['transport']),
+    above('transport', []),
+    {
+      name: 'never-the-server',
+      comment: 'What runs elsewhere talks to the server over the network.',
+      severity: 'error',
+      from: { path: '^packages/(client|react|server-sdk|playground|dashboard)/src/' },
+      to: { path: '^packages/server/' },
+    },
+    {
+      name: 'server-imports-protocol-only',
+      severity: 'error',
+      from: { path: `${server}/` },
+      to: { path: '^(packages|bench|scripts)/', pathNot: '^packages/(server|protocol)/' },
+    },
+    {
+      name: 'client-takes-types-only-from-protocol',
+      comment: 'The client is small: protocol is a few types to it, and nothing in the bundle.',
+      severity: 'error',
+      from: { path: '^packages/client/src/' },
+      to: { path: '^packages/protocol/', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'client-has-no-dependency',
+      severity: 'error',
+      from: { path: '^packages/client/src/' },
+      to: { path: 'node_modules' },
+    },
+    {
+      name: 'not-to-tests-or-tools',
+      comment: 'Sources import neither tests, nor the benchmark, nor the scripts.',
+      severity: 'error',
+      from: { path: '^packages/[^/]+/src/' },
+      to: { path: ['^packages/[^/]+/test/', '^bench/', '^scripts/'] },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '(^|/)(dist|generated)/' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: true,
+    combinedDependencies: true,
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'default', 'types'],
+      extensions: ['.ts', '.tsx', '.js', '.json'],
+    },
+  },
+};

@@ -1,0 +1,103 @@
+// The real servers and browsers that tests run against and npm does not bring.
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join, resolve } from 'node:path';
+
+type Part = {
+  name: string;
+  /** Present when any of these is: a program on the PATH, or a glob of absolute paths. */
+  programs: string[];
+  /** Debian packages that bring it. */
+  packages: string[];
+  /** A test file needs the part when it, or a test helper it imports, names it so. */
+  named: RegExp;
+};
+
+const parts: Part[] = [
+  { name: 'Redis', programs: ['redis-server'], packages: ['redis-server'], named: /\bredis-server\b/ },
+  {
+    name: 'PostgreSQL 15 or newer, outside the embedded one',
+    programs: ['/usr/lib/postgresql/{1[5-9],[2-9][0-9]}/bin/postgres'],
+    packages: ['postgresql'],
+    named: /\/usr\/lib\/postgresql\b/,
+  },
+  { name: 'Chromium', programs: ['chromium'], packages: ['chromium'], named: /\bchromium\b/ },
+];
+
+/** Makes sure that everything `files` need is there. Returns what is wrong, or null. */
+export function provideParts(files: string[]): string | null {
+  const text = sources(files);
+  const missing = parts.filter((part) => part.named.test(text) && !isPresent(part));
+  if (missing.length === 0) return null;
+
+  const names = missing.map((part) => part.name).join(', ');
+  const packages = missing.flatMap((part) => part.packages);
+  const command = `apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`;
+  if (process.getuid?.() !== 0 || !onPath('apt-get')) {
+    return `The tests need ${names}. On Debian, as root: ${command}`;
+  }
+  console.log(`Installing ${names}: ${command}`);
+  const problem = withoutStartingServices(() => install(packages));
+  if (problem) return problem;
+  const still = missing.filter((part) => !isPresent(part));
+  return still.length === 0
+    ? null
+    : `Installed ${packages.join(' ')}, but ${still[0]?.name} is still not found.`;
+}
+
+/** The text of the files and of the test helpers they import, directly or not. */
+function sources(files: string[]): string {
+  const seen = new Set<string>();
+  const queue = files.map((file) => resolve(file));
+  const texts: string[] = [];
+  for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
+    if (seen.has(file) || !existsSync(file)) continue;
+    seen.add(file);
+    const text = readFileSync(file, 'utf8');
+    texts.push(text);
+    for (const match of text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)) {
+      const imported = resolve(dirname(file), match[1] ?? '');
+      if (!imported.includes('/src/')) queue.push(imported);
+    }
+  }
+  return texts.join('\n');
+}
+
+function isPresent(part: Part): boolean {
+  return part.programs.some((program) =>
+    program.startsWith('/') ? globSync(program).length > 0 : onPath(program),
+  );
+}
+
+function onPath(program: string): boolean {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  return folders.some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function install(packages: string[]): string | null {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  for (const args of [['update'], ['install', '-y', '--no-install-recommends', ...packages]]) {
+    const run = spawnSync('apt-get', args, { env, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+    if (run.status !== 0) return `apt-get ${args.join(' ')} failed:\n${run.stdout}${run.stderr}`;
+  }
+  return null;
+}
+
+/** Debian starts a service when it is installed; tests start their own, so policy-rc.d forbids it meanwhile. */
+function withoutStartingServices<T>(action: () => T): T {
+  const policy = '/usr/sbin/policy-rc.d';
+  if (existsSync(policy)) return action();
+  writeFileSync(policy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    return action();
+  } finally {
+    rmSync(policy, { force: true });
+  }
+}

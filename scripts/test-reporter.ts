@@ -1,0 +1,97 @@
+// Turns the events of one test file into a result that can be trusted: only leaf tests are counted, and a file
+// that crashed, hung, left early or ran nothing has failed, whatever its tests said before.
+import { inspect } from 'node:util';
+import type { EventData } from 'node:test';
+
+export type TestEvent = { type: string; data: unknown };
+export type Failure = { name: string; error: string };
+export type FileResult = {
+  file: string;
+  ms: number;
+  passed: number;
+  failures: Failure[];
+  skipped: string[];
+  output: string;
+};
+
+const MAX_OUTPUT = 64 * 1024;
+
+export async function collect(file: string, events: AsyncIterable<TestEvent>): Promise<FileResult> {
+  const result: FileResult = { file, ms: 0, passed: 0, failures: [], skipped: [], output: '' };
+  const children: number[] = []; // how many tests were reported at each depth below the one still open
+  let finished = false;
+
+  for await (const { type, data } of events) {
+    if (type === 'test:stdout' || type === 'test:stderr') {
+      result.output = (result.output + (data as EventData.TestStdout).message).slice(-MAX_OUTPUT);
+    } else if (type === 'test:summary') {
+      const summary = data as EventData.TestSummary;
+      if (summary.file) finished = true;
+      else result.ms = summary.duration_ms;
+    } else if (type === 'test:pass') {
+      const test = data as EventData.TestPass;
+      const hasTests = closeDepth(children, test.nesting) || test.details.type === 'suite';
+      if (skipped(test)) result.skipped.push(test.name);
+      else if (!hasTests && test.name !== file) result.passed += 1;
+    } else if (type === 'test:fail') {
+      const test = data as EventData.TestFail;
+      closeDepth(children, test.nesting);
+      const error = test.details.error as Error & { failureType?: string };
+      if (error.failureType === 'subtestsFailed') continue;
+      const name = test.name === file ? 'the file as a whole' : test.name;
+      result.failures.push({ name, error: describe(error, test) });
+    }
+  }
+
+  if (result.failures.length === 0) {
+    if (!finished) result.failures.push({ name: 'the file as a whole', error: 'ended before its tests did' });
+    else if (result.passed === 0 && result.skipped.length === 0) {
+      result.failures.push({ name: 'the file as a whole', error: 'ran no tests' });
+    }
+  }
+  return result;
+}
+
+/** Notes a test reported at `depth` and says whether tests inside it were reported before it. */
+function closeDepth(children: number[], depth: number): boolean {
+  const inside = children[depth + 1] ?? 0;
+  children.length = depth + 1;
+  children[depth] = (children[depth] ?? 0) + 1;
+  return inside > 0;
+}
+
+function skipped(test: EventData.TestPass): boolean {
+  return (test.skip ?? test.todo ?? false) !== false;
+}
+
+function describe(error: Error & { failureType?: string }, test: EventData.TestFail): string {
+  if (error.failureType === 'testAborted') return 'did not end in time and was stopped';
+  const where = test.file && test.line ? `at ${test.file}:${test.line}\n` : '';
+  return (
+    where + (typeof error.cause === 'string' ? error.cause : inspect(error.cause ?? error, { depth: 6 }))
+  );
+}
+
+/** One line for the file, then each failure with its error, and what the file printed if anything failed. */
+export function render(result: FileResult): string {
+  const failed = result.failures.length;
+  const counts = [`${result.passed} passed`];
+  if (failed > 0) counts.push(`${failed} failed`);
+  if (result.skipped.length > 0) counts.push(`${result.skipped.length} SKIPPED`);
+  const seconds = (result.ms / 1000).toFixed(1);
+  const lines = [`${failed > 0 ? 'FAIL' : 'ok  '}  ${result.file}  ${counts.join(', ')}  ${seconds} s`];
+  for (const name of result.skipped) lines.push(`  skipped: ${name}`);
+  for (const { name, error } of result.failures) lines.push(`  failed: ${name}`, indent(error));
+  if (failed > 0 && result.output.trim() !== '') lines.push('  output:', indent(result.output.trimEnd()));
+  return lines.join('\n');
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '    ');
+}
+
+export function summary(results: FileResult[]): string {
+  const passed = results.reduce((sum, result) => sum + result.passed, 0);
+  const failed = results.reduce((sum, result) => sum + result.failures.length, 0);
+  return `${passed} passed, ${failed} failed`;
+}
