@@ -1,0 +1,263 @@
+import { lookup as dnsLookup } from 'node:dns/promises';
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { connect as netConnect, isIP } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
+import { addressRefusal } from './address.ts';
+
+/** The target is one this service must not connect to. The message may be shown to whoever typed it. */
+export class OutboundRefused extends Error {
+  override name = 'OutboundRefused';
+}
+
+/** The exchange did not end in time; `status` is set where the answer had begun. */
+export class OutboundTimeout extends Error {
+  override name = 'OutboundTimeout';
+  status: number | undefined;
+  constructor(timeoutMs: number, status?: number) {
+    super(`no complete answer within ${timeoutMs} ms`);
+    this.status = status;
+  }
+}
+
+export interface Address {
+  address: string;
+  family: number;
+}
+
+export interface OutboundRequest {
+  url: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: Uint8Array | string;
+  /** For the whole exchange: queueing, connecting, sending, and the body to its last byte. */
+  timeoutMs?: number;
+  /** Bytes of the body that are kept; a longer one is cut and its connection destroyed. */
+  maxBytes?: number;
+  signal?: AbortSignal;
+}
+
+export interface OutboundResponse {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  truncated: boolean;
+}
+
+export interface Outbound {
+  /** Throws OutboundRefused where the URL alone shows that it is not allowed. */
+  checkUrl(url: string): URL;
+  /** The same for a host name or address literal (no brackets). */
+  checkHost(host: string): void;
+  /** The addresses of a host, all of them checked. Connect to these, not to the name. */
+  resolve(host: string): Promise<Address[]>;
+  /** For net.connect, tls.connect and drivers that take a `lookup`. They skip it for literals: checkHost first. */
+  lookup: LookupFunction;
+  connect(host: string, port: number): Socket;
+  /** One HTTP exchange. Redirects are answers like any other. */
+  request(request: OutboundRequest): Promise<OutboundResponse>;
+  close(): void;
+}
+
+export interface OutboundOptions {
+  /** CHAT_ALLOW_PRIVATE_TARGETS: any address, and http beside https. */
+  allowPrivate: boolean;
+  resolve?: (host: string) => Promise<Address[]>;
+  maxSocketsPerHost?: number;
+  /** Requests under way at once, over all hosts; more are rejected. */
+  maxInFlight?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const DEFAULT_MAX_BYTES = 64 * 1024;
+const IDLE_SOCKET_MS = 30_000;
+
+/** The one way out to an address a customer typed. The address that was checked is the one connected to. */
+export function createOutbound(options: OutboundOptions): Outbound {
+  const { allowPrivate, maxInFlight = 8192 } = options;
+  const resolveName =
+    options.resolve ?? ((host: string) => dnsLookup(host, { all: true, order: 'verbatim' }));
+  const resolving = new Map<string, Promise<Address[]>>();
+  let inFlight = 0;
+
+  function checkHost(host: string): void {
+    if (allowPrivate) return;
+    const name = host.toLowerCase().replace(/\.$/, '');
+    if (name === 'localhost' || name.endsWith('.localhost'))
+      throw new OutboundRefused(`${host} is this machine`);
+    // A zone id, or a number that is no dotted quad but that a resolver would take for one (127.1, 0x7f000001).
+    const literal = isIP(name) !== 0 || name.includes(':') || /(^|\.)(0x[0-9a-f]*|[0-9]+)$/.test(name);
+    const reason = literal ? addressRefusal(name) : null;
+    if (reason) throw new OutboundRefused(`${host} is ${reason}`);
+  }
+
+  function checkUrl(text: string): URL {
+    const url = URL.parse(text);
+    if (!url) throw new OutboundRefused('not a valid URL');
+    if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) {
+      throw new OutboundRefused('the URL must be https');
+    }
+    if (url.username || url.password) throw new OutboundRefused('the URL must not carry credentials');
+    checkHost(bareHost(url));
+    return url;
+  }
+
+  async function resolveChecked(host: string): Promise<Address[]> {
+    const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolveName(host);
+    if (addresses.length === 0)
+      throw Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' });
+    // One bad address among good ones refuses the name: which of them gets connected to is not ours to gamble on.
+    for (const { address } of allowPrivate ? [] : addresses) {
+      const reason = addressRefusal(address);
+      if (reason) throw new OutboundRefused(`${host} resolves to ${reason}`);
+    }
+    return addresses;
+  }
+
+  // Lookups of one name under way are shared, so a name that resolves slowly holds one resolver thread, not all.
+  function resolve(host: string): Promise<Address[]> {
+    const running = resolving.get(host);
+    if (running) return running;
+    const started = (async () => {
+      checkHost(host);
+      return resolveChecked(host);
+    })().finally(() => resolving.delete(host));
+    resolving.set(host, started);
+    return started;
+  }
+
+  const lookup: LookupFunction = (host, lookupOptions, callback) => {
+    resolve(host).then(
+      (found) => {
+        const family = { 4: 4, IPv4: 4, 6: 6, IPv6: 6 }[lookupOptions.family ?? 0] ?? 0;
+        const addresses = family ? found.filter((a) => a.family === family) : found;
+        const first = addresses[0];
+        if (!first)
+          callback(Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' }), '', 0);
+        else if (lookupOptions.all) callback(null, addresses);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, '', 0),
+    );
+  };
+
+  // A reused socket was checked when it connected. maxSockets is per host, so one slow host holds up no other.
+  const agentOptions = {
+    keepAlive: true,
+    maxSockets: options.maxSocketsPerHost ?? 64,
+    maxFreeSockets: 32,
+    scheduling: 'lifo' as const,
+    timeout: IDLE_SOCKET_MS,
+    lookup,
+  };
+  const httpAgent = new HttpAgent(agentOptions);
+  const httpsAgent = new HttpsAgent(agentOptions);
+
+  function exchange(
+    url: URL,
+    o: OutboundRequest,
+    signal: AbortSignal,
+    fresh: boolean,
+  ): Promise<OutboundResponse> {
+    return new Promise((resolveResponse, reject) => {
+      const maxBytes = o.maxBytes ?? DEFAULT_MAX_BYTES;
+      const secure = url.protocol === 'https:';
+      const method = o.method ?? 'GET';
+      const length = o.body === undefined ? undefined : Buffer.byteLength(o.body);
+      const requestOptions = {
+        method,
+        headers: length === undefined ? o.headers : { ...o.headers, 'content-length': String(length) },
+        agent: fresh ? (false as const) : secure ? httpsAgent : httpAgent,
+        lookup,
+      };
+      let status: number | undefined;
+      const onResponse = (res: IncomingMessage) => {
+        status = res.statusCode;
+        const chunks: Buffer[] = [];
+        let size = 0;
+        const finish = (truncated: boolean) => {
+          stop();
+          resolveResponse({
+            status: res.statusCode ?? 0,
+            headers: res.headers,
+            body: Buffer.concat(chunks),
+            truncated,
+          });
+        };
+        res.on('data', (chunk: Buffer) => {
+          if (size + chunk.length <= maxBytes) {
+            size += chunk.length;
+            chunks.push(chunk);
+            return;
+          }
+          chunks.push(chunk.subarray(0, maxBytes - size));
+          finish(true);
+          req.destroy();
+        });
+        res.on('end', () => finish(false));
+        res.on('error', fail);
+      };
+      const req: ClientRequest = secure
+        ? httpsRequest(url, requestOptions, onResponse)
+        : httpRequest(url, requestOptions, onResponse);
+      const fail = (error: Error) => {
+        stop();
+        reject(error);
+      };
+      const onAbort = () => {
+        const reason: unknown = signal.reason;
+        if (reason instanceof OutboundTimeout) reason.status = status;
+        fail(reason instanceof Error ? reason : new Error('aborted'));
+        req.destroy();
+      };
+      const stop = () => signal.removeEventListener('abort', onAbort);
+      signal.addEventListener('abort', onAbort, { once: true });
+      req.on('error', (error: NodeJS.ErrnoException) => {
+        stop();
+        // The other side closed an idle connection just as we took it up: once more, on a new one.
+        const stale =
+          req.reusedSocket && status === undefined && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        if (stale && !fresh && !signal.aborted) resolveResponse(exchange(url, o, signal, true));
+        else reject(error);
+      });
+      req.on('close', () => fail(new Error('the connection closed without an answer')));
+      if (signal.aborted) onAbort();
+      else req.end(o.body);
+    });
+  }
+
+  async function request(o: OutboundRequest): Promise<OutboundResponse> {
+    const url = checkUrl(o.url);
+    if (inFlight >= maxInFlight) throw new Error(`${maxInFlight} outbound requests are under way already`);
+    const timeoutMs = o.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    const controller = new AbortController();
+    const timer = setTimeout(() => controller.abort(new OutboundTimeout(timeoutMs)), timeoutMs);
+    inFlight += 1;
+    try {
+      const signal = o.signal ? AbortSignal.any([o.signal, controller.signal]) : controller.signal;
+      return await exchange(url, o, signal, false);
+    } finally {
+      clearTimeout(timer);
+      inFlight -= 1;
+    }
+  }
+
+  return {
+    checkUrl,
+    checkHost,
+    resolve,
+    lookup,
+    connect(host, port) {
+      checkHost(host);
+      return netConnect({ host, port, lookup });
+    },
+    request,
+    close() {
+      httpAgent.destroy();
+      httpsAgent.destroy();
+    },
+  };
+}
+
+const bareHost = (url: URL) => url.hostname.replace(/^\[(.*)\]$/, '$1');
