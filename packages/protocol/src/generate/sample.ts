@@ -1,0 +1,71 @@
+import { isObject } from './schemas.ts';
+import type { Json } from './schemas.ts';
+
+const known: Record<string, Json> = {
+  userId: 'alice',
+  userIds: ['alice', 'bob'],
+  senderId: 'alice',
+  ownerId: 'alice',
+  actorId: 'alice',
+  members: ['alice', 'bob'],
+  conversationId: 'conv_01hzy3v7k8m2q4r6t8w0x2z4a6',
+  cid: 'conv_01hzy3v7k8m2q4r6t8w0x2z4a6',
+  messageId: 'msg_01hzy3v7k8m2q4r6t8w0x2z4b7',
+  replyTo: null,
+  clientMsgId: '6f1c9f0e-6d0a-4f0b-9a53-0c1f2b7d9e11',
+  attachments: [],
+  text: 'Hello',
+  name: 'Team',
+  imageUrl: 'https://example.com/alice.png',
+  metadata: {},
+  token: '<USER_TOKEN>',
+  cursor: null,
+  nextCursor: null,
+  editedAt: null,
+  deletedAt: null,
+  deactivatedAt: null,
+};
+
+const fits = (schema: { [key: string]: Json }, value: Json): boolean => {
+  const variants = Array.isArray(schema.anyOf) ? schema.anyOf : [schema];
+  return variants.some((variant) => {
+    if (!isObject(variant)) return false;
+    if (value === null) return variant.type === 'null';
+    if (Array.isArray(value)) {
+      const items = isObject(variant.items) ? variant.items : {};
+      return variant.type === 'array' && value.every((item) => fits(items, item));
+    }
+    if (isObject(value)) return variant.type === 'object';
+    return variant.type === typeof value;
+  });
+};
+
+/** A plausible value of a schema (without `$ref`), for the documents' examples. */
+export function sample(schema: Json, name = ''): Json {
+  if (!isObject(schema)) return null;
+  const preset = known[name];
+  if (preset !== undefined && fits(schema, preset)) return preset;
+  if (schema.const !== undefined) return schema.const;
+  if (Array.isArray(schema.anyOf)) return sample(schema.anyOf[0] ?? null, name);
+  switch (schema.type) {
+    case 'object':
+      return Object.fromEntries(
+        Object.entries(isObject(schema.properties) ? schema.properties : {})
+          .filter(([, value]) => !(isObject(value) && isObject(value.not)))
+          .map(([key, value]) => [key, sample(value, key)]),
+      );
+    case 'array':
+      return schema.maxItems === 0 || schema.items === undefined ? [] : [sample(schema.items)];
+    case 'integer':
+      return typeof schema.default === 'number' ? schema.default : 1;
+    case 'boolean':
+      return false;
+    case 'string': {
+      if (schema.format === 'date-time') return '2026-01-15T09:30:00.000Z';
+      const prefix = /^\^([a-z_]+_)$/.exec(typeof schema.pattern === 'string' ? schema.pattern : '')?.[1];
+      return prefix ? `${prefix}01hzy3v7k8m2q4r6t8w0x2z4c8` : 'string';
+    }
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import Type from 'typebox';
+import { asyncapi } from '../src/generate/asyncapi.ts';
+import { openapi, webhooks } from '../src/generate/openapi.ts';
+import { outputs } from '../src/generate/outputs.ts';
+import { isObject, schemaRegistry } from '../src/generate/schemas.ts';
+import type { Json, JsonObject } from '../src/generate/schemas.ts';
+import {
+  acceptsIdempotencyKey,
+  clientFrames,
+  ephemeralFrames,
+  errorCodes,
+  errorRow,
+  eventNames,
+  operationList,
+} from '../src/index.ts';
+
+const root = join(import.meta.dirname, '../../..');
+
+/** Follows a JSON pointer, and fails where it leads nowhere. */
+function at(document: JsonObject, pointer: string): JsonObject {
+  let node: Json | undefined = document;
+  for (const step of pointer.slice(2).split('/')) {
+    const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    node = isObject(node) ? node[key] : undefined;
+  }
+  assert.ok(isObject(node), `${pointer} leads nowhere`);
+  return node;
+}
+const resolved = (document: JsonObject, node: Json | undefined): JsonObject =>
+  isObject(node) && typeof node.$ref === 'string' ? at(document, node.$ref) : (node as JsonObject);
+function refs(node: Json): string[] {
+  if (Array.isArray(node)) return node.flatMap(refs);
+  if (!isObject(node)) return [];
+  return [...(typeof node.$ref === 'string' ? [node.$ref] : []), ...Object.values(node).flatMap(refs)];
+}
+
+test('the generated files on disk are those of the tables (npm run generate)', () => {
+  for (const [path, text] of Object.entries(outputs())) {
+    assert.ok(readFileSync(join(root, path), 'utf8') === text, `${path} is stale`);
+  }
+});
+
+test('openapi.json is valid OpenAPI 3.1 and every $ref leads somewhere', async () => {
+  const document = openapi();
+  for (const ref of refs(document)) at(document, ref);
+  const validator = new Validator();
+  const result = await validator.validate(structuredClone(document));
+  assert.deepEqual(result.errors ?? [], []);
+  assert.equal(result.valid, true);
+  assert.equal(validator.version, '3.1');
+});
+
+test('openapi.json says for every operation who calls it, what it takes and which errors it gives', () => {
+  const document = openapi();
+  for (const op of operationList) {
+    const item = at(document, `#/paths/${op.path.replaceAll('/', '~1')}/${op.method.toLowerCase()}`);
+    assert.equal(item.operationId, op.name);
+    assert.deepEqual(item['x-callers'], [...op.callers]);
+    const parameters = (item.parameters as Json[]).map((one) => resolved(document, one).name);
+    for (const name of [...Object.keys(op.params.properties), ...Object.keys(op.query.properties)]) {
+      assert.ok(parameters.includes(name), `${op.name} lacks ${name}`);
+    }
+    assert.equal(parameters.includes('Idempotency-Key'), acceptsIdempotencyKey(op));
+    const responses = item.responses as JsonObject;
+    for (const status of op.statuses) assert.ok(responses[String(status)], `${op.name} ${status}`);
+    for (const response of Object.values(responses)) {
+      const headers = resolved(document, response).headers as JsonObject;
+      for (const name of ['Request-Id', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']) {
+        assert.ok(headers[name], `${op.name} ${name}`);
+      }
+    }
+    assert.ok((resolved(document, responses['429']).headers as JsonObject)['Retry-After']);
+    for (const code of [...op.errors, 'invalid_request', 'token_invalid', 'internal'] as const) {
+      const response = resolved(document, responses[String(errorRow(code).http)]);
+      assert.ok((response['x-error-codes'] as Json[]).includes(code), `${op.name} ${code}`);
+    }
+  }
+});
+
+test('webhook events become the `webhooks` section', async () => {
+  const { components, use } = schemaRegistry();
+  const section = webhooks({ 'user.deleted': Type.Object({ userId: Type.String() }) }, use);
+  const document = { ...openapi(), webhooks: section };
+  assert.deepEqual(components, {});
+  const result = await new Validator().validate(structuredClone(document));
+  assert.equal(result.valid, true);
+  const body = at(section, '#/user.deleted/post/requestBody/content/application~1json');
+  assert.deepEqual((body.schema as JsonObject).required, ['id', 'type', 'createdAt', 'env', 'data']);
+  assert.equal((body.example as JsonObject).type, 'user.deleted');
+});
+
+test('one title for two schemas is refused', () => {
+  const { use } = schemaRegistry();
+  use({ type: 'string', title: 'Same' });
+  assert.deepEqual(use({ type: 'string', title: 'Same' }), { $ref: '#/components/schemas/Same' });
+  assert.throws(() => use({ type: 'integer', title: 'Same' }), /Same/);
+});
+
+test('asyncapi.json has every frame, ack, event and ephemeral frame, and every $ref leads somewhere', () => {
+  const document = asyncapi();
+  assert.equal(document.asyncapi, '3.0.0');
+  for (const ref of refs(document)) at(document, ref);
+  const acked = Object.entries(clientFrames).filter(([, frame]) => frame.ack);
+  const expected = [
+    'hello',
+    'error',
+    ...Object.keys(clientFrames).map((type) => `client.${type}`),
+    ...acked.map(([type]) => `ack.${type}`),
+    ...eventNames.map((name) => `event.${name}`),
+    ...Object.keys(ephemeralFrames).map((type) => `push.${type}`),
+  ].sort();
+  assert.deepEqual(Object.keys(at(document, '#/components/messages')).sort(), expected);
+  assert.deepEqual(Object.keys(at(document, '#/channels/socket/messages')).sort(), expected);
+  for (const [name, operation] of Object.entries(at(document, '#/operations'))) {
+    const { action, messages } = operation as { action: string; messages: { $ref: string }[] };
+    assert.equal(action, name.startsWith('client.') ? 'receive' : 'send', name);
+    assert.deepEqual(messages, [{ $ref: `#/channels/socket/messages/${name}` }]);
+  }
+  const reply = at(document, '#/operations/client.message.send/reply').messages;
+  assert.deepEqual(reply, [
+    { $ref: '#/channels/socket/messages/ack.message.send' },
+    { $ref: '#/channels/socket/messages/error' },
+  ]);
+});
+
+test('errors.md has a row for every code and close code', () => {
+  const page = outputs()['packages/protocol/generated/errors.md'] ?? '';
+  for (const code of errorCodes) assert.ok(page.includes(`\n| \`${code}\` |`), code);
+  assert.ok(page.includes('\n| 4009 | more than 10 sockets for the user |'));
+});

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { acceptsIdempotencyKey, clientFrames, errorRow, operationList, operations } from '../src/index.ts';
+
+/** SPEC 4, row by row; callers as SPEC 4 and DECISIONS ("the server may do all that a member may") give them. */
+const rows: Record<string, string[]> = {
+  Tokens: ['POST /v1/tokens server'],
+  Users: [
+    'PUT /v1/users/{} server',
+    'GET /v1/users/{} server,client',
+    'GET /v1/users server',
+    'POST /v1/users/{}/deactivate server',
+    'POST /v1/users/{}/reactivate server',
+    'POST /v1/users/{}/revoke-tokens server',
+    'DELETE /v1/users/{} server',
+  ],
+  Conversations: [
+    'POST /v1/conversations server,client',
+    'GET /v1/conversations server,client',
+    'GET /v1/conversations/{} server,client',
+    'PATCH /v1/conversations/{} server,client',
+    'DELETE /v1/conversations/{} server',
+    'PUT /v1/conversations/{}/mute client',
+    'DELETE /v1/conversations/{}/mute client',
+  ],
+  Members: [
+    'GET /v1/conversations/{}/members server,client',
+    'POST /v1/conversations/{}/members server,client',
+    'DELETE /v1/conversations/{}/members/{} server,client',
+    'PATCH /v1/conversations/{}/members/{} server',
+  ],
+  Messages: [
+    'POST /v1/conversations/{}/messages server,client',
+    'GET /v1/conversations/{}/messages server,client',
+    'GET /v1/messages/{} server,client',
+    'PATCH /v1/messages/{} server,client',
+    'DELETE /v1/messages/{} server,client',
+  ],
+  'Sync and events': ['POST /v1/sync client', 'GET /v1/conversations/{}/events server,client'],
+  'Read state': ['POST /v1/conversations/{}/read client'],
+};
+
+for (const [tag, expected] of Object.entries(rows)) {
+  test(`SPEC 4, ${tag}: every row and no other, with its callers`, () => {
+    const actual = operationList
+      .filter((op) => op.tag === tag)
+      .map((op) => `${op.method} ${op.path.replaceAll(/\{\w+\}/g, '{}')} ${op.callers.join(',')}`);
+    assert.deepEqual(actual.sort(), [...expected].sort());
+  });
+}
+
+test('SPEC 4: request fields are those named', () => {
+  const fields = (name: keyof typeof operations) => ({
+    query: Object.keys(operations[name].query.properties).sort().join(' '),
+    body: Object.keys(operations[name].body?.properties ?? {})
+      .sort()
+      .join(' '),
+  });
+  assert.deepEqual(fields('tokens.create'), { query: '', body: 'expiresIn userId' });
+  assert.deepEqual(fields('users.upsert'), { query: '', body: 'imageUrl metadata name' });
+  assert.deepEqual(fields('users.list'), { query: 'cursor limit', body: '' });
+  assert.deepEqual(fields('users.erase'), { query: 'messages', body: '' });
+  assert.deepEqual(fields('conversations.create'), {
+    query: '',
+    body: 'members metadata name ownerId type',
+  });
+  assert.deepEqual(fields('conversations.list'), { query: 'cursor limit userId', body: '' });
+  assert.deepEqual(fields('conversations.update'), { query: '', body: 'metadata name' });
+  assert.deepEqual(fields('conversations.read'), { query: '', body: 'seq' });
+  assert.deepEqual(fields('members.add'), { query: '', body: 'userIds' });
+  assert.deepEqual(fields('members.update'), { query: '', body: 'role' });
+  assert.deepEqual(fields('messages.send'), {
+    query: '',
+    body: 'attachments clientMsgId metadata replyTo senderId text',
+  });
+  assert.deepEqual(fields('messages.list'), { query: 'after before limit', body: '' });
+  assert.deepEqual(fields('messages.update'), { query: '', body: 'expectedVersion metadata text' });
+  assert.deepEqual(fields('messages.delete'), { query: 'hard', body: '' });
+  assert.deepEqual(fields('sync'), { query: '', body: 'cursor' });
+  assert.deepEqual(fields('events.list'), { query: 'after limit', body: '' });
+});
+
+for (const op of operationList) {
+  test(`${op.name}: the declaration agrees with itself`, () => {
+    const inPath = [...op.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+    assert.deepEqual(Object.keys(op.params.properties), inPath, 'params are those of the path');
+    const names = [op.params, op.query, op.body].flatMap((part) => Object.keys(part?.properties ?? {}));
+    assert.equal(new Set(names).size, names.length, `names collide: ${names.join(' ')}`);
+    assert.ok(!names.includes('env'), '`env` names the environment (SPEC 5.2)');
+    for (const part of [op.params, op.query, op.body]) {
+      if (part) {
+        const { additionalProperties } = part as { additionalProperties?: unknown };
+        assert.equal(additionalProperties, false, 'requests are closed (SPEC 1.4)');
+      }
+    }
+    assert.equal(
+      op.response === null,
+      op.statuses.every((status) => status === 204),
+    );
+    for (const code of op.errors) assert.ok(errorRow(code).http, `${code} can be sent over REST`);
+    assert.equal(acceptsIdempotencyKey(op), ['POST', 'PATCH', 'DELETE'].includes(op.method), 'SPEC 1');
+  });
+}
+
+test('names and routes are unique, and the key is the name', () => {
+  for (const [key, op] of Object.entries(operations)) assert.equal(op.name, key);
+  const routes = operationList.map((op) => `${op.method} ${op.path.replaceAll(/\{\w+\}/g, '{}')}`);
+  assert.equal(new Set(routes).size, routes.length);
+});
+
+test('SPEC 4, Realtime socket: frames with their fields, and the operations they run', () => {
+  const expected: Record<string, [string, boolean, string?]> = {
+    auth: ['token', false],
+    'message.send': ['attachments cid clientMsgId metadata replyTo text', true, 'messages.send'],
+    'message.update': ['expectedVersion id metadata text', true, 'messages.update'],
+    'message.delete': ['id', true, 'messages.delete'],
+    typing: ['cid state', false],
+    read: ['cid seq', true, 'conversations.read'],
+    delivered: ['items', false],
+    sync: ['cursor', true, 'sync'],
+    'presence.watch': ['userIds', true],
+    'token.refresh': ['token', true],
+    hb: ['', false],
+  };
+  for (const [type, [fields, acked, runs]] of Object.entries(expected)) {
+    const frame = clientFrames[type as keyof typeof clientFrames];
+    assert.equal(Object.keys(frame.d.properties).sort().join(' '), fields, type);
+    assert.equal(frame.ack !== null, acked, type);
+    assert.equal('runs' in frame ? frame.runs?.operation : undefined, runs, type);
+    if (!('runs' in frame) || !frame.runs) continue;
+    const { operation, rename } = frame.runs;
+    const op = operations[operation];
+    const accepted = [op.params, op.query, op.body].flatMap((part) => Object.keys(part?.properties ?? {}));
+    for (const field of Object.keys(frame.d.properties)) {
+      assert.ok(accepted.includes(rename[field] ?? field), `${type}.${field} is a field of ${operation}`);
+    }
+  }
+});
