@@ -114,6 +114,13 @@ async function killGroup(child: ChildProcess): Promise<void> {
   await exit;
 }
 
+/** Kills the service and waits until its server, left alone, has shut down cleanly. */
+async function killService(service: Service, dataDir: string): Promise<void> {
+  const pgdata = join(dataDir, 'postgres');
+  await killGroup(service.child);
+  await untilFile(pgdata, () => !existsSync(join(pgdata, 'postmaster.pid')));
+}
+
 /** A PATH with only these commands. */
 async function pathWith(commands: string[]): Promise<string> {
   // Reachable for every uid, unlike the data.
@@ -180,7 +187,8 @@ describe('ARCHITECTURE "Known traps of the embedded server"', () => {
 
 describe('PITFALLS 18: signals and kill -9', () => {
   test('signals to the process group do not reach the server', async () => {
-    const service = await startService(await newDirectory());
+    const dataDir = await newDirectory();
+    const service = await startService(dataDir);
     const held = new pg.Client(service.connection);
     await held.connect();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -192,7 +200,7 @@ describe('PITFALLS 18: signals and kill -9', () => {
       assert.equal((await held.query('SELECT 1')).rowCount, 1);
     }
     await held.end();
-    await killGroup(service.child);
+    await killService(service, dataDir);
   });
 
   const withoutNamespaces = ['sh', 'flock', 'setpriv', 'true'];
@@ -205,11 +213,9 @@ describe('PITFALLS 18: signals and kill -9', () => {
     test(`kill -9 of the group, ${title}: the server ends by itself, and nothing committed is lost`, async () => {
       const env = commands ? { ...process.env, PATH: await pathWith([...commands]) } : process.env;
       const dataDir = await newDirectory();
-      const pgdata = join(dataDir, 'postgres');
       const service = await startService(dataDir, env);
       await query(service.connection, 'CREATE TABLE kept AS SELECT 7 AS value');
-      await killGroup(service.child);
-      await untilFile(pgdata, () => !existsSync(join(pgdata, 'postmaster.pid')));
+      await killService(service, dataDir);
 
       const again = await startService(dataDir, env);
       assert.deepEqual(await query(again.connection, 'SELECT value FROM kept'), [[7]]);
@@ -273,5 +279,5 @@ test('a second instance on a live data directory is refused, and the first goes 
   );
   assert.deepEqual(await query(service.connection, 'SELECT 1'), [[1]]);
   assert.equal(await postmasterPid(dataDir), pid);
-  await killGroup(service.child);
+  await killService(service, dataDir);
 });

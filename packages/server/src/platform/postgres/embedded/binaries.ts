@@ -1,4 +1,4 @@
-import { cp, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, cp, lstat, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 
@@ -35,15 +35,27 @@ export async function stageBinaries(binaries: Binaries): Promise<Binaries> {
   const key = createHash('sha256').update(`${native} ${mtimeMs} ${size}`).digest('hex').slice(0, 16);
   const target = join(STAGE, `postgres-${key}`);
   const staged = { postgres: join(target, 'bin/postgres'), initdb: join(target, 'bin/initdb') };
-  await mkdir(STAGE, { recursive: true, mode: 0o755 });
+  await mkdir(STAGE, { recursive: true });
+  await chmod(STAGE, 0o755);
   // `rename` makes the copy appear whole, so an existing one is a complete one.
   if (await stat(target).catch(() => undefined)) return staged;
   const partial = `${target}.${process.pid}`;
   await rm(partial, { recursive: true, force: true });
   await cp(native, partial, { recursive: true, verbatimSymlinks: true });
+  await openToAll(partial);
   await rename(partial, target).catch(async (error: unknown) => {
     await rm(partial, { recursive: true, force: true });
     if (!(await stat(target).catch(() => undefined))) throw error;
   });
   return staged;
+}
+
+/** An installation under umask 077 gives nobody else a right, and neither would our copy. */
+async function openToAll(directory: string): Promise<void> {
+  for (const name of ['.', ...(await readdir(directory, { recursive: true }))]) {
+    const path = join(directory, name);
+    const found = await lstat(path);
+    if (found.isSymbolicLink()) continue;
+    await chmod(path, found.isDirectory() || found.mode & 0o100 ? 0o755 : 0o644);
+  }
 }

@@ -54,6 +54,9 @@ export async function chooseRunner(options: {
   if (succeeds(identity, [binaries.postgres, '--version']))
     return { ...identity, binaries, viaWorkingDirectory };
   const staged = await stageBinaries(binaries);
+  if (!succeeds(identity, [staged.postgres, '--version'])) {
+    throw new Error(`the PostgreSQL binaries do not run: try \`${binaries.postgres} --version\``);
+  }
   log(`the PostgreSQL binaries are out of the server's reach: running a copy, ${staged.postgres}`);
   return { ...identity, binaries: staged, viaWorkingDirectory };
 }
