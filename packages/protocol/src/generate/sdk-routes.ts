@@ -19,6 +19,7 @@ export function sdkRoutes(): string {
         params: [...op.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]),
         query: Object.keys(op.query.properties),
         body: op.body !== null,
+        statuses: op.statuses,
         page: pageKind(op),
       };
       return `  ${JSON.stringify(op.name)}: ${JSON.stringify(route)},`;

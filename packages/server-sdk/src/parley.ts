@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { methods } from './methods.ts';
+import type { Methods } from './methods.ts';
+import { keyIdOf, signToken } from './token.ts';
+import type { TokenOptions } from './token.ts';
+import { defaultSleep } from './transport.ts';
+import type { TransportOptions } from './transport.ts';
+
+export interface ParleyOptions {
+  /** `sk_live_…`; stays on your server. */
+  secretKey: string;
+  /** The origin of the REST API, without `/v1`. */
+  baseUrl: string;
+  /** How often a call is tried in all; 3 unless given. */
+  tries?: number;
+  /** How long one try may take; 30 s unless given. */
+  timeoutMs?: number;
+  fetch?: typeof globalThis.fetch;
+  now?: () => number;
+  random?: () => number;
+  uuid?: () => string;
+  sleep?: TransportOptions['sleep'];
+}
+
+class Client {
+  readonly #secretKey: string;
+  readonly #now: () => number;
+
+  constructor(options: ParleyOptions) {
+    const { secretKey, baseUrl, now = Date.now, tries = 3, timeoutMs = 30_000 } = options;
+    keyIdOf(secretKey);
+    if (!/^https?:$/.test(new URL(baseUrl).protocol)) throw new TypeError('baseUrl must be http or https');
+    if (!Number.isInteger(tries) || tries < 1 || tries > 10) throw new RangeError('tries must be 1 to 10');
+    this.#secretKey = secretKey;
+    this.#now = now;
+    const transport: TransportOptions = {
+      baseUrl,
+      authorization: `Bearer ${secretKey}`,
+      fetch: options.fetch ?? globalThis.fetch,
+      now,
+      random: options.random ?? Math.random,
+      uuid: options.uuid ?? randomUUID,
+      sleep: options.sleep ?? defaultSleep,
+      tries,
+      timeoutMs,
+    };
+    Object.assign(this, methods(transport));
+  }
+
+  /** Mints a user token locally, without a request. */
+  signToken(options: TokenOptions): string {
+    return signToken({ now: this.#now, ...options, secretKey: this.#secretKey });
+  }
+}
+
+/** The service, as a customer's server calls it. Its methods are those of the protocol's table. */
+export type Parley = Client & Methods;
+export const Parley = Client as new (options: ParleyOptions) => Parley;
