@@ -1,0 +1,43 @@
+import { allowedType, essence, NOT_ALLOWED, ruleOf } from './allowed.ts';
+import { detect } from './detect.ts';
+import { dimensions } from './dimensions.ts';
+
+/** What the storage found (MediaStorage.inspect). */
+export interface Inspected {
+  size: number;
+  head: Uint8Array;
+  width?: number;
+  height?: number;
+}
+
+/** `mimeType` is what the object really is; the declared type where its bytes say less. */
+export type Verified =
+  { ok: true; mimeType: string; width?: number; height?: number } | { ok: false; reason: string };
+
+const refuse = (reason: string): Verified => ({ ok: false, reason });
+
+/** Whether the stored object is what its upload announced (SPEC 4, POST /v1/uploads/{id}/complete). */
+export function verify(declared: string, filename: string, size: number, stored: Inspected): Verified {
+  const announced = allowedType(declared, filename);
+  const rule = ruleOf(declared);
+  if (!announced.ok || !rule) return refuse(announced.ok ? NOT_ALLOWED : announced.reason);
+  if (stored.size !== size) return refuse(`the stored file has ${stored.size} bytes, not ${size}`);
+  const found = detect(stored.head);
+  if (found?.kind === 'blocked') return refuse(NOT_ALLOWED);
+  if (rule.kind !== 'any' && !rule.found.includes(found?.mime ?? null)) {
+    const visual = rule.kind === 'image' || rule.kind === 'video';
+    return refuse(visual ? 'not a valid image or video' : `the content is not ${essence(declared)}`);
+  }
+  if (rule.kind !== 'image') {
+    // A zip may be any office file: there the declared type says more than the bytes.
+    const telling = rule.kind !== 'document' && found?.kind === rule.kind;
+    return { ok: true, mimeType: telling ? found.mime : essence(declared) };
+  }
+
+  const measured = dimensions(stored.head) ?? providerSize(stored);
+  // A size that is in none of the bytes is missing; one that lies behind the first bytes is only unknown.
+  if (!measured && stored.head.length >= stored.size) return refuse('not a valid image or video');
+  return { ok: true, mimeType: found?.mime ?? essence(declared), ...measured };
+}
+
+const providerSize = ({ width, height }: Inspected) => (width && height ? { width, height } : null);

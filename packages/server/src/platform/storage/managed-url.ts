@@ -1,0 +1,46 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** What a signed URL of the managed storage allows: one upload of one exact object, or reading one for a while. */
+export type Grant =
+  | { op: 'put'; key: string; expires: number; type: string; size: number }
+  | {
+      op: 'get';
+      key: string;
+      expires: number;
+      type: string;
+      name: string;
+      disposition: 'inline' | 'attachment';
+    };
+
+const mac = (secret: Uint8Array, key: string, query: string) =>
+  createHmac('sha256', secret).update(`${key}\n${query}`).digest('base64url');
+
+/** The signature covers the key and the query as written, so nothing in it can be added, dropped or changed. */
+export function signGrant(baseUrl: string, secret: Uint8Array, grant: Grant): string {
+  const { key, ...rest } = grant;
+  const query = new URLSearchParams(
+    Object.entries(rest).map(([name, value]): [string, string] => [name, String(value)]),
+  ).toString();
+  return `${baseUrl}/${key}?${query}&sig=${mac(secret, key, query)}`;
+}
+
+/** The grant of a request's key and query, or why there is none. */
+export function readGrant(
+  secret: Uint8Array,
+  key: string,
+  query: string,
+  now: Date,
+): Grant | 'invalid' | 'expired' {
+  const [, signed = '', sig = ''] = /^(.*)&sig=([\w-]+)$/.exec(query) ?? [];
+  const expected = Buffer.from(mac(secret, key, signed));
+  const given = Buffer.from(sig);
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 'invalid';
+  // From here on the values are our own.
+  const q = new URLSearchParams(signed);
+  const get = (name: string) => q.get(name) ?? '';
+  const expires = Number(get('expires'));
+  if (now.getTime() >= expires) return 'expired';
+  if (get('op') === 'put') return { op: 'put', key, expires, type: get('type'), size: Number(get('size')) };
+  const disposition = get('disposition') === 'inline' ? 'inline' : 'attachment';
+  return { op: 'get', key, expires, type: get('type'), name: get('name'), disposition };
+}

@@ -1,0 +1,117 @@
+import { createAzure } from './azure.ts';
+import type { AzureConfig } from './azure.ts';
+import { createCloudinary, parseCloudinaryUrl } from './cloudinary.ts';
+import type { CloudinaryConfig } from './cloudinary.ts';
+import type { MediaStorage, StorageDeps } from './port.ts';
+import { createS3, resolveS3, s3Presets } from './s3.ts';
+import type { S3Config, S3Preset } from './s3.ts';
+
+export type MediaConfig = S3Config | AzureConfig | CloudinaryConfig;
+
+/** Throws TypeError where the configuration cannot work. */
+export function createMedia(config: MediaConfig, deps: StorageDeps): MediaStorage {
+  if (config.provider === 's3') return createS3(config, deps);
+  if (config.provider === 'azure') return createAzure(config, deps);
+  return createCloudinary(config, deps);
+}
+
+export const MEDIA_URL_FORMS = [
+  's3://ACCESS_KEY:SECRET@BUCKET?preset=aws&region=eu-west-1[&prefix=…]',
+  's3://ACCESS_KEY:SECRET@HOST[:PORT]/BUCKET[?preset=minio][&region=…][&prefix=…][&pathStyle=false][&tls=false]',
+  'azure://ACCOUNT:KEY@CONTAINER[?prefix=…][&endpoint=https://…]',
+  'cloudinary://API_KEY:API_SECRET@CLOUD[?folder=…]',
+];
+
+/** The operator's CHAT_MEDIA_URL. Errors never repeat the URL: it holds secrets. */
+export function mediaFromUrl(text: string): MediaConfig {
+  const url = URL.parse(text);
+  if (!url) throw fault('is not a URL (a "/", "+" or "=" in a secret is written %2F, %2B, %3D)');
+  if (!['s3:', 'azure:', 'cloudinary:'].includes(url.protocol))
+    throw fault(`has an unknown scheme ${url.protocol}//`);
+  if (!url.username || !url.password) throw fault('needs KEY:SECRET@ (a "/" in a secret is written %2F)');
+  if (!url.hostname) throw fault('names no bucket, container or cloud');
+  const [user, secret] = [decode(url.username), decode(url.password)];
+  try {
+    if (url.protocol === 's3:') return s3(url, user, secret);
+    if (url.protocol === 'azure:') return azure(url, user, secret);
+    return cloudinary(url);
+  } catch (error) {
+    throw error instanceof TypeError && !error.message.startsWith('CHAT_MEDIA_URL')
+      ? fault(`is wrong: ${error.message}`)
+      : error;
+  }
+}
+
+function s3(url: URL, accessKeyId: string, secretAccessKey: string): S3Config {
+  const q = settings(url, ['preset', 'region', 'prefix', 'pathStyle', 'tls']);
+  const path = url.pathname.replace(/^\/|\/$/g, '');
+  if (path.includes('/')) throw fault('names more than one bucket: give folders as ?prefix=');
+  const preset = q['preset'] as S3Preset | undefined;
+  if (preset && !s3Presets.includes(preset))
+    throw fault(`has an unknown preset: use one of ${s3Presets.join(', ')}`);
+  const config: S3Config = { provider: 's3', bucket: path || url.host, accessKeyId, secretAccessKey };
+  if (path) config.endpoint = `${flag(q, 'tls') === false ? 'http' : 'https'}://${url.host}`;
+  if (preset) config.preset = preset;
+  if (q['region']) config.region = q['region'];
+  if (q['prefix']) config.prefix = q['prefix'];
+  const pathStyle = flag(q, 'pathStyle');
+  if (pathStyle !== undefined) config.forcePathStyle = pathStyle;
+  resolveS3(config);
+  return config;
+}
+
+function azure(url: URL, account: string, accountKey: string): AzureConfig {
+  const q = settings(url, ['prefix', 'endpoint']);
+  if (url.pathname.replace('/', '')) throw fault('names more than a container: give folders as ?prefix=');
+  const config: AzureConfig = { provider: 'azure', account, accountKey, container: url.host };
+  if (q['prefix']) config.prefix = q['prefix'];
+  if (q['endpoint']) config.endpoint = q['endpoint'];
+  createAzure(config, nothing);
+  return config;
+}
+
+function cloudinary(url: URL): CloudinaryConfig {
+  const q = settings(url, ['folder', 'endpoint', 'signatureAlgorithm']);
+  const config: CloudinaryConfig = {
+    provider: 'cloudinary',
+    cloudinaryUrl: `cloudinary://${url.username}:${url.password}@${url.host}`,
+  };
+  if (q['folder']) config.folder = q['folder'];
+  if (q['endpoint']) config.endpoint = q['endpoint'];
+  const algorithm = q['signatureAlgorithm'];
+  if (algorithm !== undefined && algorithm !== 'sha1' && algorithm !== 'sha256') {
+    throw fault('has signatureAlgorithm neither sha1 nor sha256');
+  }
+  if (algorithm) config.signatureAlgorithm = algorithm;
+  parseCloudinaryUrl(config.cloudinaryUrl);
+  return config;
+}
+
+const nothing: StorageDeps = {
+  request: () => Promise.reject(new Error('not connected')),
+  now: () => new Date(0),
+};
+
+const fault = (why: string) =>
+  new TypeError(`CHAT_MEDIA_URL ${why}. Forms:\n  ${MEDIA_URL_FORMS.join('\n  ')}`);
+
+function settings(url: URL, known: string[]): Record<string, string> {
+  const unknown = [...url.searchParams.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined) throw fault(`has an unknown setting "${unknown}" (known: ${known.join(', ')})`);
+  return Object.fromEntries(url.searchParams);
+}
+
+function flag(q: Record<string, string>, name: string): boolean | undefined {
+  const value = q[name];
+  if (value === undefined || value === 'true' || value === 'false')
+    return value === undefined ? value : value === 'true';
+  throw fault(`has ${name} neither true nor false`);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw fault('has a "%" in its credentials that is not written %25');
+  }
+}

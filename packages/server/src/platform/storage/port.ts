@@ -1,0 +1,94 @@
+import type { Outbound } from '../outbound/outbound.ts';
+
+/** Media storage: files go straight between client and storage (SPEC 1), the server signs, looks and removes. */
+export interface MediaStorage {
+  provider: 'managed' | 's3' | 'azure' | 'cloudinary';
+  /** What the client needs to upload one object itself (SPEC 3, Upload ticket). */
+  ticket(o: TicketRequest): Promise<Ticket>;
+  /** What really is there; null where the object is not. */
+  inspect(key: string, resource: Resource): Promise<StoredObject | null>;
+  downloadUrl(o: DownloadRequest): Promise<string>;
+  /** Idempotent. */
+  remove(key: string, resource: Resource): Promise<void>;
+}
+
+/** The resource segment of the image-hosting provider: video is audio too, raw everything that is neither. */
+export type Resource = 'image' | 'video' | 'raw';
+
+export interface TicketRequest {
+  key: string;
+  contentType: string;
+  size: number;
+  filename: string;
+  resource: Resource;
+  expiresAt: Date;
+}
+
+export interface Ticket {
+  method: 'PUT' | 'POST';
+  url: string;
+  /** POST: form fields to send before the `file`. */
+  fields?: Record<string, string>;
+  /** PUT: headers to send; the browser adds the length. */
+  headers?: Record<string, string>;
+}
+
+export interface StoredObject {
+  size: number;
+  /** As the uploader declared it to the storage: not evidence of anything. */
+  contentType?: string;
+  /** The first bytes, at most HEAD_BYTES. */
+  head: Uint8Array;
+  /** Where the provider measures images itself. */
+  width?: number;
+  height?: number;
+}
+
+export interface DownloadRequest {
+  key: string;
+  resource: Resource;
+  filename: string;
+  contentType: string;
+  disposition: 'inline' | 'attachment';
+  /** Seconds. */
+  expiresIn: number;
+}
+
+/** What every adapter gets from outside. */
+export interface StorageDeps {
+  request: Outbound['request'];
+  now: () => Date;
+}
+
+/** The provider cannot be reached, or will not do what it was asked (SPEC 7, `storage_unavailable`). */
+export class StorageUnavailable extends Error {
+  override name = 'StorageUnavailable';
+}
+
+/** Enough for the frame header of a photo behind its EXIF block and thumbnail. */
+export const HEAD_BYTES = 64 * 1024;
+
+/** Keys are made by the server. Anything that could leave a prefix or need escaping is a bug of the caller. */
+export function checkKey(key: string): string {
+  if (key.length > 512 || !/^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/.test(key)) {
+    throw new TypeError(`not a storage key: ${JSON.stringify(key)}`);
+  }
+  return key;
+}
+
+export const withPrefix = (prefix: string | undefined, key: string): string => {
+  const trimmed = prefix?.replace(/^\/+|\/+$/g, '');
+  return checkKey(trimmed ? `${trimmed}/${key}` : key);
+};
+
+/** RFC 6266 with RFC 5987: an ASCII name for old readers, the real one as filename*. */
+export function contentDisposition(disposition: 'inline' | 'attachment', filename: string): string {
+  // Lone surrogates, controls and path separators have no place in a name.
+  const name = filename.toWellFormed().replace(/[\p{Cc}\p{Cf}/\\]/gu, '_');
+  const ascii = name.replace(/[^ -~]|["%;]/g, '_');
+  const star = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `${disposition}; filename="${ascii}"; filename*=UTF-8''${star}`;
+}
