@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Type from 'typebox';
+import type { TSchema } from 'typebox';
+import { Check } from 'typebox/value';
 import { asyncapi } from '../src/generate/asyncapi.ts';
 import { openapi, webhooks } from '../src/generate/openapi.ts';
 import { outputs } from '../src/generate/outputs.ts';
+import { sample } from '../src/generate/sample.ts';
 import { isObject, schemaRegistry } from '../src/generate/schemas.ts';
 import type { Json, JsonObject } from '../src/generate/schemas.ts';
 import {
@@ -16,7 +19,10 @@ import {
   errorCodes,
   errorRow,
   eventNames,
+  frameSchema,
+  frameTypes,
   operationList,
+  socketEvents,
 } from '../src/index.ts';
 
 const root = join(import.meta.dirname, '../../..');
@@ -79,6 +85,21 @@ test('openapi.json says for every operation who calls it, what it takes and whic
       const response = resolved(document, responses[String(errorRow(code).http)]);
       assert.ok((response['x-error-codes'] as Json[]).includes(code), `${op.name} ${code}`);
     }
+  }
+});
+
+test('examples keep to their own schemas', () => {
+  const schemas: [string, TSchema][] = [
+    ...operationList.flatMap((op): [string, TSchema][] => [
+      ...(op.body ? [[`${op.name} body`, op.body] as [string, TSchema]] : []),
+      ...(op.response ? [[`${op.name} response`, op.response] as [string, TSchema]] : []),
+    ]),
+    ...frameTypes.map((type): [string, TSchema] => [`frame ${type}`, frameSchema(type)]),
+    ...eventNames.map((name): [string, TSchema] => [`event ${name}`, socketEvents[name]]),
+  ];
+  for (const [name, schema] of schemas) {
+    const example = sample(JSON.parse(JSON.stringify(schema)) as Json);
+    assert.ok(Check(schema, example), `${name}: ${JSON.stringify(example)}`);
   }
 });
 

@@ -11,8 +11,8 @@ import {
   realtime,
   socketEvents,
 } from '../index.ts';
-import { sample } from './sample.ts';
-import { schemaRegistry } from './schemas.ts';
+import { sample, sampleMessageId } from './sample.ts';
+import { isObject, schemaRegistry } from './schemas.ts';
 import type { Json, JsonObject } from './schemas.ts';
 
 const requestId = {
@@ -38,12 +38,16 @@ export function asyncapi(): JsonObject {
   const inChannel = (name: string) => ({ $ref: `#/channels/socket/messages/${name}` });
 
   const message = (name: string, payload: object, summary: string) => {
+    const example = sample(plain(payload)) as JsonObject;
+    const d = example.d;
+    if ('id' in example) example.id = '1';
+    if (/^(client|ack|event)\.message\./.test(name) && isObject(d) && 'id' in d) d.id = sampleMessageId;
     messages[name] = {
       name,
       title: name,
       summary,
       payload: use(payload),
-      examples: [{ payload: sample(plain(payload)) as JsonObject }],
+      examples: [{ payload: example }],
     };
   };
   const push = (name: string, payload: object, summary: string) => {

@@ -1,7 +1,19 @@
+import { limits, realtime } from '../limits.ts';
 import { isObject } from './schemas.ts';
 import type { Json } from './schemas.ts';
 
+export const sampleMessageId = 'msg_01hzy3v7k8m2q4r6t8w0x2z4b7';
 const known: Record<string, Json> = {
+  id: 'alice',
+  re: '1',
+  code: 'invalid_frame',
+  message: 'The frame is not one of chat.v1.',
+  removed: [],
+  heartbeatMs: realtime.heartbeatMs,
+  maxFrameBytes: limits.frameBytes,
+  sendsPerSecond: realtime.sendsPerSecond,
+  retryAfterMs: 1_000,
+  reconnectAfterMs: 5_000,
   userId: 'alice',
   userIds: ['alice', 'bob'],
   senderId: 'alice',
@@ -10,7 +22,7 @@ const known: Record<string, Json> = {
   members: ['alice', 'bob'],
   conversationId: 'conv_01hzy3v7k8m2q4r6t8w0x2z4a6',
   cid: 'conv_01hzy3v7k8m2q4r6t8w0x2z4a6',
-  messageId: 'msg_01hzy3v7k8m2q4r6t8w0x2z4b7',
+  messageId: sampleMessageId,
   replyTo: null,
   clientMsgId: '6f1c9f0e-6d0a-4f0b-9a53-0c1f2b7d9e11',
   attachments: [],
@@ -36,6 +48,9 @@ const fits = (schema: { [key: string]: Json }, value: Json): boolean => {
       return variant.type === 'array' && value.every((item) => fits(items, item));
     }
     if (isObject(value)) return variant.type === 'object';
+    if (typeof value === 'number') return variant.type === 'integer' || variant.type === 'number';
+    const { pattern } = variant;
+    if (typeof pattern === 'string' && !new RegExp(pattern).test(String(value))) return false;
     return variant.type === typeof value;
   });
 };
@@ -48,12 +63,16 @@ export function sample(schema: Json, name = ''): Json {
   if (schema.const !== undefined) return schema.const;
   if (Array.isArray(schema.anyOf)) return sample(schema.anyOf[0] ?? null, name);
   switch (schema.type) {
-    case 'object':
-      return Object.fromEntries(
-        Object.entries(isObject(schema.properties) ? schema.properties : {})
-          .filter(([, value]) => !(isObject(value) && isObject(value.not)))
-          .map(([key, value]) => [key, sample(value, key)]),
+    case 'object': {
+      const required = Array.isArray(schema.required) ? schema.required : [];
+      const fields = Object.entries(isObject(schema.properties) ? schema.properties : {});
+      // What is usually null and may be left out is left out.
+      const shown = fields.filter(
+        ([key, field]) =>
+          required.includes(key) || known[key] !== null || (isObject(field) && fits(field, null)),
       );
+      return Object.fromEntries(shown.map(([key, field]) => [key, sample(field, key)]));
+    }
     case 'array':
       return schema.maxItems === 0 || schema.items === undefined ? [] : [sample(schema.items)];
     case 'integer':

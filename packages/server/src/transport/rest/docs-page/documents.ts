@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+
+/** As much of OpenAPI 3.1 and AsyncAPI 3 as our generator writes and the page shows. */
+export interface Schema {
+  $ref?: string;
+  type?: string;
+  const?: unknown;
+  anyOf?: Schema[];
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  not?: unknown;
+  description?: string;
+  default?: unknown;
+  format?: string;
+  pattern?: string;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  maxItems?: number;
+}
+export interface Parameter {
+  $ref?: string;
+  name: string;
+  in: string;
+  required?: boolean;
+  description?: string;
+  schema: Schema;
+}
+interface Content {
+  'application/json': { schema: Schema; example?: unknown };
+}
+export interface ApiResponse {
+  $ref?: string;
+  description: string;
+  content?: Content;
+  'x-error-codes'?: string[];
+}
+export interface ApiOperation {
+  operationId: string;
+  summary: string;
+  tags: string[];
+  deprecated?: boolean;
+  'x-callers'?: string[];
+  parameters?: Parameter[];
+  requestBody?: { content: Content };
+  responses: Record<string, ApiResponse>;
+}
+export interface OpenApi {
+  info: { title: string; version: string; description: string };
+  tags: { name: string }[];
+  paths: Record<string, Record<string, ApiOperation>>;
+  webhooks?: Record<string, Record<string, ApiOperation>>;
+  components: {
+    schemas: Record<string, Schema>;
+    parameters: Record<string, Parameter>;
+    responses: Record<string, ApiResponse>;
+  };
+}
+export interface AsyncApi {
+  info: { description: string };
+  components: {
+    messages: Record<
+      string,
+      { name: string; summary: string; payload: Schema; examples: { payload: unknown }[] }
+    >;
+    schemas: Record<string, Schema>;
+  };
+}
+
+const resolve = createRequire(import.meta.url).resolve;
+export const readGenerated = (name: 'openapi.json' | 'asyncapi.json'): Promise<string> =>
+  readFile(resolve(`@parley/protocol/generated/${name}`), 'utf8');
