@@ -1,3 +1,4 @@
+import { OutboundRefused } from '../outbound/outbound.ts';
 import type { PushOutcome } from './port.ts';
 
 export interface HttpRequest {
@@ -15,14 +16,14 @@ export interface HttpResponse {
   body: Buffer;
 }
 
-/** Follows no redirect, and rejects on network errors, time-outs and refused addresses. */
+/** Follows no redirect; rejects on network errors and time-outs, and with OutboundRefused where the guard says no. */
 export type HttpRequestFunction = (request: HttpRequest) => Promise<HttpResponse>;
 
 export const requestTimeoutMs = 10_000;
 const maxResponseBytes = 64 * 1024;
 const maxRetryAfterMs = 60 * 60 * 1000;
 
-export type PostResult = { response: HttpResponse } | { failed: PushOutcome };
+export type PostResult = { response: HttpResponse } | { failed: PushOutcome; refused: boolean };
 
 /** A POST whose network trouble is already an outcome. */
 export async function post(
@@ -42,14 +43,17 @@ export async function post(
     });
     return { response };
   } catch (error) {
-    return { failed: { kind: 'retry', reason: errorReason(error) } };
+    return {
+      failed: { kind: 'retry', reason: errorReason(error) },
+      refused: error instanceof OutboundRefused,
+    };
   }
 }
 
-/** An error's code, never its message: messages carry addresses. */
+/** An error's code or class, never its message: messages carry addresses. */
 export function errorReason(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return /^[\w.-]{1,64}$/.test(code) ? code : 'network_error';
+  if (!(error instanceof Error)) return 'network_error';
+  return ('code' in error && codeText(error.code)) || codeText(error.name);
 }
 
 /** 429 and 5xx are the provider's trouble; every other status is about what we sent. */

@@ -81,7 +81,8 @@ export function createWebpushProvider(
           if (plaintext === undefined || plaintext === last) break;
           last = plaintext;
           const result = await deliver(subscription, notification, plaintext);
-          if ('failed' in result) return result.failed;
+          if ('failed' in result)
+            return result.refused ? { kind: 'dead', reason: 'address_refused' } : result.failed;
           const { status } = result.response;
           if (status >= 200 && status < 300) return { kind: 'sent' };
           if (status === 404 || status === 410) return { kind: 'dead', reason: `http_${status}` };

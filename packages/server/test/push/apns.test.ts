@@ -1,0 +1,128 @@
+import { deepEqual, equal } from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { createApnsProvider, type ApnsOptions } from '../../src/platform/push/apns.ts';
+import type { ApnsCredentials } from '../../src/platform/push/credentials.ts';
+import type { PushOutcome, PushProvider } from '../../src/platform/push/port.ts';
+import { notification } from './sample.ts';
+import { startApns, type ApnsVendor } from './vendors/apns.ts';
+
+describe('push: APNs', () => {
+  let clock = 0;
+  let vendor: ApnsVendor;
+  let provider: PushProvider;
+  const now = (): number => clock;
+  const create = (options: ApnsOptions = {}): PushProvider =>
+    createApnsProvider(
+      vendor.credentials as ApnsCredentials,
+      { now },
+      { origin: vendor.endpoints.apns, ...options },
+    );
+  const send = (token = vendor.goodToken): Promise<PushOutcome> => provider.send(token, notification);
+  const held = (count: number): Promise<void> =>
+    new Promise((resolve) => {
+      vendor.onHeld = () => {
+        if (vendor.held.length === count) resolve();
+      };
+    });
+
+  beforeEach(async () => {
+    clock = Date.parse('2030-05-01T12:00:00Z');
+    vendor = await startApns(now);
+    provider = create();
+  });
+  afterEach(async () => {
+    provider.close();
+    await vendor.close();
+  });
+
+  it('sends everything over one session', async () => {
+    await Promise.all(Array.from({ length: 50 }, () => send()));
+    await send();
+    equal(vendor.delivered.length, 51);
+    equal(vendor.sessionsSeen, 1);
+  });
+
+  it('keeps its token for 40 minutes: Apple wants 20 to 60', async () => {
+    await send();
+    clock += 40 * 60_000 - 1;
+    await send();
+    equal(vendor.proofs.size, 1);
+    clock += 1;
+    await send();
+    equal(vendor.proofs.size, 2);
+    deepEqual(vendor.violations, []);
+  });
+
+  it('makes a new token where the clock was set back', async () => {
+    await send();
+    clock -= 3600_000;
+    deepEqual(await send(), { kind: 'sent' });
+    equal(vendor.proofs.size, 2);
+  });
+
+  it('after GOAWAY what is under way ends and the next push opens a new session', async () => {
+    vendor.hold = true;
+    const waiting = held(1);
+    const underWay = send();
+    await waiting;
+    const gone = new Promise<void>((resolve) =>
+      vendor.sessions.forEach((session) => session.on('close', () => resolve())),
+    );
+    vendor.goaway();
+    vendor.hold = false;
+    vendor.held.forEach((respond) => respond());
+    deepEqual(await underWay, { kind: 'sent' });
+    await gone;
+    deepEqual(await send(), { kind: 'sent' });
+    equal(vendor.sessionsSeen, 2);
+  });
+
+  it('a push whose connection breaks is tried again later, over a new connection', async () => {
+    vendor.hold = true;
+    const waiting = held(1);
+    const underWay = send();
+    await waiting;
+    vendor.drop();
+    equal((await underWay).kind, 'retry');
+    vendor.hold = false;
+    deepEqual(await send(), { kind: 'sent' });
+    equal(vendor.sessionsSeen, 2);
+  });
+
+  it('a connection without answers is given up', async () => {
+    provider.close();
+    provider = create({ timeoutMs: 20 });
+    vendor.hold = true;
+    deepEqual(await send(), { kind: 'retry', reason: 'timeout' });
+    vendor.hold = false;
+    deepEqual(await send(), { kind: 'sent' });
+    equal(vendor.sessionsSeen, 2);
+  });
+
+  it('has a bound on what is under way', async () => {
+    provider.close();
+    provider = create({ maxInFlight: 2 });
+    vendor.hold = true;
+    const waiting = held(2);
+    const underWay = [send(), send()];
+    deepEqual(await send(), { kind: 'retry', reason: 'too_many_in_flight', retryAfterMs: 1000 });
+    await waiting;
+    vendor.hold = false;
+    vendor.held.forEach((respond) => respond());
+    deepEqual(await Promise.all(underWay), [{ kind: 'sent' }, { kind: 'sent' }]);
+    deepEqual(await send(), { kind: 'sent' });
+  });
+
+  it('removes tokens Apple calls bad, and tokens that are none without asking', async () => {
+    deepEqual(await send('ee'.repeat(32)), { kind: 'dead', reason: 'BadDeviceToken' });
+    deepEqual(await send('../../x'), { kind: 'dead', reason: 'not_an_apns_token' });
+    deepEqual(vendor.violations, []);
+  });
+
+  it('keeps the device where the topic is wrong', async () => {
+    provider.close();
+    const credentials = { ...(vendor.credentials as ApnsCredentials), topic: 'com.example.other' };
+    provider = createApnsProvider(credentials, { now }, { origin: vendor.endpoints.apns });
+    deepEqual(await send(), { kind: 'rejected', reason: 'TopicDisallowed' });
+  });
+});
