@@ -118,7 +118,7 @@ export function createCloudinary(config: CloudinaryConfig, deps: StorageDeps): M
     async inspect(key, resource) {
       const id = publicId(key);
       const authorization = `Basic ${Buffer.from(`${apiKey}:${apiSecret}`).toString('base64')}`;
-      const url = `${root}/resources/${resource}/${TYPE}/${id}`;
+      const url = `${root}/resources/${resource}/${TYPE}/${encodeURIComponent(id)}`;
       const answer = await call(deps, 'cloudinary', { url, headers: { authorization } });
       if (answer.status === 404) return null;
       if (answer.status !== 200) throw unexpected('cloudinary', 'looking up', answer.status);
