@@ -261,11 +261,19 @@ test('a connection the receiver closed while idle is replaced without an error',
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   t.after(() => server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const out = outbound(t, { allowPrivate: true });
+  const url = `http://stale.example:${(server.address() as AddressInfo).port}/`;
+  let lookups = 0;
+  const out = outbound(t, {
+    allowPrivate: true,
+    resolve: () => {
+      lookups += 1;
+      return Promise.resolve([LOOPBACK]);
+    },
+  });
   assert.equal((await out.request({ url })).status, 200);
   assert.equal((await out.request({ url, method: 'POST', body: '{}' })).status, 200);
   assert.equal(requests, 3);
+  assert.equal(lookups, 2, 'the new connection was checked too');
 });
 
 test('SPEC 6 delivery: redirects are not followed', async (t) => {

@@ -69,6 +69,8 @@ test('a wrong CHAT_MEDIA_URL is refused with a reason and without its secret', (
     ['s3://a:hush@host/bucket/folder', /\?prefix=/],
     ['s3://a:hush@host/bucket?tls=no', /tls neither true nor false/],
     ['s3://a:hush%zz@bucket', /%25/],
+    ['s3://a:hush@bucket?prefix=../up', /prefix or folder/],
+    ['cloudinary://a:hush@acme?folder=a b', /prefix or folder/],
     ['azure://a:hush@media', /account name/],
     ['azure://acme1:hush@Media_1', /container name/],
     ['azure://acme1:hush@media/sub', /\?prefix=/],

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { contentDisposition, withPrefix } from './port.ts';
+import { contentDisposition, keysBelow } from './port.ts';
 import type { MediaStorage, StorageDeps } from './port.ts';
 import { call, readHead, unexpected } from './remote.ts';
 
@@ -30,6 +30,7 @@ export function createAzure(config: AzureConfig, deps: StorageDeps): MediaStorag
   if (!/^[a-z0-9](-?[a-z0-9]){2,62}$/.test(config.container)) throw new TypeError('not a container name');
   const accountKey = Buffer.from(config.accountKey, 'base64');
   if (accountKey.length === 0) throw new TypeError('the account key must be base64');
+  const place = keysBelow(config.prefix);
   const root = endpoint.href.replace(/\/+$/, '');
   const protocol = endpoint.protocol === 'http:' ? 'https,http' : 'https';
 
@@ -39,7 +40,7 @@ export function createAzure(config: AzureConfig, deps: StorageDeps): MediaStorag
     expiresAt: Date,
     response: { type?: string; disposition?: string } = {},
   ) {
-    const blob = withPrefix(config.prefix, key);
+    const blob = place(key);
     const expiry = `${expiresAt.toISOString().slice(0, 19)}Z`;
     const { type = '', disposition = '' } = response;
     // Field order of version 2020-12-06 and later (Azure, "Create a service SAS"): permissions, start, expiry, resource,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { StorageUnavailable, withPrefix } from './port.ts';
+import { keysBelow, StorageUnavailable } from './port.ts';
 import type { MediaStorage, Resource, StorageDeps } from './port.ts';
 import { call, readHead, unexpected } from './remote.ts';
 
@@ -72,7 +72,7 @@ export function cloudinarySignature(
 export function createCloudinary(config: CloudinaryConfig, deps: StorageDeps): MediaStorage {
   const { apiKey, apiSecret, cloud } = parseCloudinaryUrl(config.cloudinaryUrl);
   const root = `${(config.endpoint ?? 'https://api.cloudinary.com').replace(/\/+$/, '')}/v1_1/${cloud}`;
-  const publicId = (key: string) => withPrefix(config.folder, key);
+  const publicId = keysBelow(config.folder);
   const seconds = (date: Date) => Math.floor(date.getTime() / 1000);
 
   const signed = (params: Record<string, string>): Record<string, string> => ({

@@ -1,9 +1,9 @@
 import { createAzure } from './azure.ts';
 import type { AzureConfig } from './azure.ts';
-import { createCloudinary, parseCloudinaryUrl } from './cloudinary.ts';
+import { createCloudinary } from './cloudinary.ts';
 import type { CloudinaryConfig } from './cloudinary.ts';
 import type { MediaStorage, StorageDeps } from './port.ts';
-import { createS3, resolveS3, s3Presets } from './s3.ts';
+import { createS3, s3Presets } from './s3.ts';
 import type { S3Config, S3Preset } from './s3.ts';
 
 export type MediaConfig = S3Config | AzureConfig | CloudinaryConfig;
@@ -32,9 +32,14 @@ export function mediaFromUrl(text: string): MediaConfig {
   if (!url.hostname) throw fault('names no bucket, container or cloud');
   const [user, secret] = [decode(url.username), decode(url.password)];
   try {
-    if (url.protocol === 's3:') return s3(url, user, secret);
-    if (url.protocol === 'azure:') return azure(url, user, secret);
-    return cloudinary(url);
+    const config =
+      url.protocol === 's3:'
+        ? s3(url, user, secret)
+        : url.protocol === 'azure:'
+          ? azure(url, user, secret)
+          : cloudinary(url);
+    createMedia(config, nothing);
+    return config;
   } catch (error) {
     throw error instanceof TypeError && !error.message.startsWith('CHAT_MEDIA_URL')
       ? fault(`is wrong: ${error.message}`)
@@ -56,7 +61,6 @@ function s3(url: URL, accessKeyId: string, secretAccessKey: string): S3Config {
   if (q['prefix']) config.prefix = q['prefix'];
   const pathStyle = flag(q, 'pathStyle');
   if (pathStyle !== undefined) config.forcePathStyle = pathStyle;
-  resolveS3(config);
   return config;
 }
 
@@ -66,7 +70,6 @@ function azure(url: URL, account: string, accountKey: string): AzureConfig {
   const config: AzureConfig = { provider: 'azure', account, accountKey, container: url.host };
   if (q['prefix']) config.prefix = q['prefix'];
   if (q['endpoint']) config.endpoint = q['endpoint'];
-  createAzure(config, nothing);
   return config;
 }
 
@@ -83,7 +86,6 @@ function cloudinary(url: URL): CloudinaryConfig {
     throw fault('has signatureAlgorithm neither sha1 nor sha256');
   }
   if (algorithm) config.signatureAlgorithm = algorithm;
-  parseCloudinaryUrl(config.cloudinaryUrl);
   return config;
 }
 

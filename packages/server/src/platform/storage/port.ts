@@ -76,10 +76,14 @@ export function checkKey(key: string): string {
   return key;
 }
 
-export const withPrefix = (prefix: string | undefined, key: string): string => {
+/** Puts keys below the operator's folder. Throws at once where that folder's name cannot work. */
+export function keysBelow(prefix: string | undefined): (key: string) => string {
   const trimmed = prefix?.replace(/^\/+|\/+$/g, '');
-  return checkKey(trimmed ? `${trimmed}/${key}` : key);
-};
+  if (!trimmed) return checkKey;
+  if (!/^[\w-]+(\/[\w-]+)*$/.test(trimmed))
+    throw new TypeError('a prefix or folder takes letters, digits, "-", "_" and "/"');
+  return (key) => `${trimmed}/${checkKey(key)}`;
+}
 
 /** RFC 6266 with RFC 5987: an ASCII name for old readers, the real one as filename*. */
 export function contentDisposition(disposition: 'inline' | 'attachment', filename: string): string {

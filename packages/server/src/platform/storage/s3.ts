@@ -1,4 +1,4 @@
-import { contentDisposition, withPrefix } from './port.ts';
+import { contentDisposition, keysBelow } from './port.ts';
 import type { MediaStorage, StorageDeps } from './port.ts';
 import { call, readHead, unexpected } from './remote.ts';
 import { presign } from './sigv4.ts';
@@ -74,6 +74,7 @@ export function createS3(
 ): MediaStorage {
   const { base, region, writeOnce: presetWritesOnce } = resolveS3(config);
   const writeOnce = options.writeOnce ?? presetWritesOnce;
+  const place = keysBelow(config.prefix);
   const root = base.href.replace(/\/+$/, '');
 
   const sign = (
@@ -84,7 +85,7 @@ export function createS3(
   ) =>
     presign({
       method,
-      url: `${root}/${withPrefix(config.prefix, key)}`,
+      url: `${root}/${place(key)}`,
       region,
       accessKeyId: config.accessKeyId,
       secretAccessKey: config.secretAccessKey,
@@ -111,7 +112,8 @@ export function createS3(
       if ('found' in head) return head.found;
       // A missing bucket is a broken configuration, not a missing object.
       if (head.answer.status === 404 && !head.answer.body.includes('NoSuchBucket')) return null;
-      throw unexpected('s3', 'reading', head.answer.status);
+      // AWS answers 403 for a missing object where the key lacks s3:ListBucket, as for one it may not read.
+      throw unexpected('s3', 'reading (the key needs GetObject and ListBucket)', head.answer.status);
     },
     async downloadUrl(o) {
       return sign(o.key, 'GET', o.expiresIn, {
