@@ -1,4 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createApnsProvider, type ApnsOptions } from '../../src/platform/push/apns.ts';
 import type { ApnsCredentials } from '../../src/platform/push/credentials.ts';
@@ -65,14 +68,26 @@ describe('push: APNs', () => {
     const waiting = held(1);
     const underWay = send();
     await waiting;
-    const gone = new Promise<void>((resolve) =>
-      vendor.sessions.forEach((session) => session.on('close', () => resolve())),
-    );
     vendor.goaway();
     vendor.hold = false;
     vendor.held.forEach((respond) => respond());
     deepEqual(await underWay, { kind: 'sent' });
-    await gone;
+    deepEqual(await send(), { kind: 'sent' });
+    equal(vendor.sessionsSeen, 2);
+  });
+
+  it('a session that the other side leaves open after GOAWAY ends here', async () => {
+    provider.close();
+    provider = create({ timeoutMs: 300 });
+    const sockets: Socket[] = [];
+    const opened = (message: unknown): unknown => sockets.push((message as { socket: Socket }).socket);
+    subscribe('net.client.socket', opened);
+    deepEqual(await send(), { kind: 'sent' });
+    unsubscribe('net.client.socket', opened);
+    equal(sockets.length, 1);
+    const ended = once(sockets[0] as Socket, 'close');
+    vendor.goaway();
+    await ended;
     deepEqual(await send(), { kind: 'sent' });
     equal(vendor.sessionsSeen, 2);
   });
@@ -91,7 +106,7 @@ describe('push: APNs', () => {
 
   it('a connection without answers is given up', async () => {
     provider.close();
-    provider = create({ timeoutMs: 20 });
+    provider = create({ timeoutMs: 300 });
     vendor.hold = true;
     deepEqual(await send(), { kind: 'retry', reason: 'timeout' });
     vendor.hold = false;

@@ -73,7 +73,7 @@ describe('push credentials', () => {
   }
 
   for (const [provider, field, value] of bad) {
-    it(`${provider}: ${field} ${typeof value === 'string' ? value.slice(0, 24).trim() : typeof value} is refused by name, without its value`, () => {
+    it(`${provider}: ${field} ${typeof value === 'string' ? JSON.stringify(value.slice(0, 24)) : typeof value} is refused by name, without its value`, () => {
       throws(
         () => parsePushCredentials(provider, { ...good[provider], [field]: value }),
         (error: unknown) => {

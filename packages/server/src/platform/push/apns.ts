@@ -1,5 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
 import { connect, type ClientHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { ApnsCredentials } from './credentials.ts';
 import {
   codeText,
@@ -28,6 +29,11 @@ const maxPayloadBytes = 4096;
 const maxAnswerBytes = 4096;
 const busyRetryMs = 1000;
 
+interface Session {
+  http2: ClientHttp2Session;
+  socket: Socket | undefined;
+}
+
 /**
  * APNs by provider token: https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns
  * One HTTP/2 session carries everything; a session that is closing is replaced by the next send.
@@ -41,7 +47,7 @@ export function createApnsProvider(
   const origin = options.origin ?? origins[credentials.environment];
   const { timeoutMs = requestTimeoutMs, maxInFlight = 500 } = options;
   const key = createPrivateKey(credentials.privateKey);
-  let session: ClientHttp2Session | undefined;
+  let session: Session | undefined;
   let provider: { token: string; issuedAt: number } | undefined;
   let inFlight = 0;
 
@@ -54,15 +60,24 @@ export function createApnsProvider(
     return provider.token;
   }
 
+  /** Ends a session once its streams are done; its socket goes too where the other side leaves it half open. */
+  function retire({ http2, socket }: Session): void {
+    http2.close();
+    setTimeout(() => socket?.destroy(), timeoutMs).unref();
+  }
+
   function connection(): ClientHttp2Session {
-    if (session !== undefined && !session.closed && !session.destroyed) return session;
-    const opened = connect(origin);
+    if (session !== undefined && !session.http2.closed && !session.http2.destroyed) return session.http2;
+    const opened: Session = { http2: connect(origin), socket: undefined };
+    opened.http2.on('connect', (_, socket) => {
+      opened.socket = socket;
+    });
     // Every stream of a broken session fails by itself; without a listener the process would end.
-    opened.on('error', () => {});
-    // Node answers a GOAWAY by closing the session: streams Apple still answers finish, new ones go elsewhere.
-    opened.setTimeout(idleMs, () => opened.close());
+    opened.http2.on('error', () => {});
+    opened.http2.on('goaway', () => retire(opened));
+    opened.http2.setTimeout(idleMs, () => retire(opened));
     session = opened;
-    return opened;
+    return opened.http2;
   }
 
   function exchange(headers: Record<string, string>, body: string): Promise<HttpResponse> {
@@ -130,7 +145,7 @@ export function createApnsProvider(
       }
     },
     close() {
-      session?.close();
+      if (session !== undefined) retire(session);
       session = undefined;
     },
   };

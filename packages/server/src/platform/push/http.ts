@@ -53,7 +53,7 @@ export async function post(
 /** An error's code or class, never its message: messages carry addresses. */
 export function errorReason(error: unknown): string {
   if (!(error instanceof Error)) return 'network_error';
-  return ('code' in error && codeText(error.code)) || codeText(error.name);
+  return ('code' in error && codeText(error.code)) || codeText(error.name) || 'network_error';
 }
 
 /** 429 and 5xx are the provider's trouble; every other status is about what we sent. */
