@@ -91,7 +91,6 @@ export const errors = {
     'no',
     'Development tokens are not accepted in this environment.',
   ),
-  environment_suspended: row('permission', 403, { close: 4003 }, 'no', 'The environment is suspended.'),
   reauth_required: row(
     'permission',
     403,

@@ -37,7 +37,7 @@ export const Text = Type.String({
 export const Limit = Type.Integer({ minimum: 1, maximum: limits.pageMax, default: limits.pageDefault });
 export const Cursor = Type.String({
   minLength: 1,
-  maxLength: 512,
+  maxLength: 8_192,
   description: 'nextCursor of the page before',
 });
 export const pageQuery = { limit: optional(Limit), cursor: optional(Cursor) };

@@ -8,6 +8,7 @@ import { collectOutput, whenEnded } from './output.ts';
 export const SUPERUSER = 'parley';
 export const PORT = 5432;
 
+const SOCKET = `.s.PGSQL.${PORT}`;
 const TEMPORARY = 'postgres-init-';
 /** Longest usable path in `sockaddr_un`, without its final zero. */
 const SOCKET_PATH_LIMIT = process.platform === 'linux' ? 107 : 103;
@@ -65,13 +66,16 @@ async function giveTree(runner: Runner, directory: string): Promise<void> {
  * The directory of the socket: the database directory itself (0700), or where its path is too long for a socket a
  * private one under the temporary directory.
  */
+export function socketDirectory(pgdata: string): string {
+  if (Buffer.byteLength(join(pgdata, SOCKET)) <= SOCKET_PATH_LIMIT) return pgdata;
+  const hash = createHash('sha256').update(pgdata).digest('hex').slice(0, 16);
+  const [base = '/tmp'] = [tmpdir(), '/tmp'].filter((path) => Buffer.byteLength(path) < 60);
+  return join(base, `parley-${hash}`);
+}
+
 export async function prepareSocketDirectory(runner: Runner, pgdata: string): Promise<string> {
-  const name = `.s.PGSQL.${PORT}`;
-  let directory = pgdata;
-  if (Buffer.byteLength(join(pgdata, name)) > SOCKET_PATH_LIMIT) {
-    const hash = createHash('sha256').update(pgdata).digest('hex').slice(0, 16);
-    const [base = '/tmp'] = [tmpdir(), '/tmp'].filter((path) => Buffer.byteLength(path) < 60);
-    directory = join(base, `parley-${hash}`);
+  const directory = socketDirectory(pgdata);
+  if (directory !== pgdata) {
     await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
@@ -87,6 +91,6 @@ export async function prepareSocketDirectory(runner: Runner, pgdata: string): Pr
     await giveTo(runner, directory);
   }
   // No server runs here now, and one that was killed leaves these with a pid that another process may have.
-  for (const stale of [name, `${name}.lock`]) await rm(join(directory, stale), { force: true });
+  for (const stale of [SOCKET, `${SOCKET}.lock`]) await rm(join(directory, stale), { force: true });
   return directory;
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { locateBinaries } from './binaries.ts';
-import { ensureCluster, PORT, prepareSocketDirectory, SUPERUSER } from './cluster.ts';
+import { ensureCluster, PORT, prepareSocketDirectory, socketDirectory, SUPERUSER } from './cluster.ts';
 import { lockFile } from './lock.ts';
 import { clearOrphan, SHUTDOWN_STEPS } from './orphan.ts';
 import { collectOutput, whenEnded, type End } from './output.ts';
@@ -85,6 +85,19 @@ export async function startEmbeddedPostgres(options: {
   } catch (error) {
     release();
     throw error;
+  }
+}
+
+/** The connection of the server that a running service keeps in this data directory, if there is one. */
+export async function runningPostgres(dataDir: string): Promise<EmbeddedPostgres['connection'] | undefined> {
+  const real = await realpath(dataDir).catch(() => undefined);
+  if (real === undefined) return undefined;
+  const host = socketDirectory(join(real, 'postgres'));
+  try {
+    await query(host, DATABASE, 'SELECT 1');
+    return connectionTo(host);
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,0 +1,322 @@
+-- Tenancy. `no` is the short internal number of a row; `id` is what people see.
+CREATE TABLE organizations (
+  no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  name text NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now()
+);
+
+CREATE TABLE accounts (
+  no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  email text COLLATE "C" NOT NULL UNIQUE,
+  password_hash text NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now()
+);
+
+CREATE TABLE organization_accounts (
+  org int NOT NULL REFERENCES organizations,
+  account int NOT NULL REFERENCES accounts,
+  role text NOT NULL CHECK (role IN ('owner', 'member')),
+  PRIMARY KEY (org, account)
+);
+
+CREATE TABLE environments (
+  no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  org int NOT NULL REFERENCES organizations,
+  name text NOT NULL,
+  kind text NOT NULL CHECK (kind IN ('production', 'development')),
+  status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended')),
+  plan text NOT NULL DEFAULT 'free',
+  settings jsonb NOT NULL DEFAULT '{}',
+  created_at timestamptz(3) NOT NULL DEFAULT now()
+);
+
+CREATE TABLE secret_keys (
+  id text COLLATE "C" PRIMARY KEY,
+  env int NOT NULL REFERENCES environments,
+  name text NOT NULL DEFAULT '',
+  secret bytea NOT NULL, -- sealed under the master key
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  revoked_at timestamptz(3)
+);
+CREATE INDEX secret_keys_env ON secret_keys (env);
+
+-- One row: shows whether a process holds the master key that sealed this store.
+CREATE TABLE master_key_check (
+  one boolean PRIMARY KEY DEFAULT true CHECK (one),
+  sealed bytea NOT NULL
+);
+
+-- Users. Everything refers to a user by `no`, so erasure renames one row.
+CREATE TABLE users (
+  env int NOT NULL,
+  no bigint GENERATED ALWAYS AS IDENTITY,
+  id text COLLATE "C" NOT NULL,
+  name text,
+  image_url text,
+  metadata text,
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  deactivated_at timestamptz(3),
+  tokens_from timestamptz(3), -- tokens with an earlier iat are refused
+  erased_at timestamptz(3),
+  erasing text, -- an erasure under way: anonymize or delete
+  last_seen_at timestamptz(3),
+  PRIMARY KEY (env, no),
+  UNIQUE (env, id)
+) WITH (fillfactor = 85);
+
+CREATE INDEX users_erasing ON users (env, no) WHERE erasing IS NOT NULL;
+
+-- Token cut-offs of erased ids, by keyed hash: old tokens do not bring a user back.
+CREATE TABLE erased_ids (
+  env int NOT NULL,
+  subject bytea NOT NULL,
+  tokens_from timestamptz(3) NOT NULL,
+  PRIMARY KEY (env, subject)
+);
+
+-- Conversations and the log.
+-- `act` is the activity in steps of 10 s. Members carry it too, renewed at most once a step, so that a
+-- user's newest conversations are found by index without a write per member and message.
+CREATE TABLE conversations (
+  env int NOT NULL,
+  no bigint GENERATED ALWAYS AS IDENTITY,
+  id text COLLATE "C" NOT NULL,
+  type text NOT NULL CHECK (type IN ('direct', 'group')),
+  name text,
+  metadata text,
+  last_seq bigint NOT NULL DEFAULT 0,
+  message_count bigint NOT NULL DEFAULT 0, -- live messages
+  last_message_seq bigint,                 -- the latest live one
+  last_activity_at timestamptz(3) NOT NULL,
+  act int NOT NULL,
+  created_at timestamptz(3) NOT NULL,
+  deleted_at timestamptz(3),
+  PRIMARY KEY (env, no),
+  UNIQUE (env, id)
+) WITH (fillfactor = 70);
+
+-- unread = conversations.message_count - read_count - own_unread, whatever the number of messages:
+-- read_count: live messages with seq <= last_read_seq; own_unread: own live messages above it.
+CREATE TABLE members (
+  env int NOT NULL,
+  conv bigint NOT NULL,
+  usr bigint NOT NULL,
+  role text NOT NULL DEFAULT 'member' CHECK (role IN ('owner', 'member')),
+  last_read_seq bigint NOT NULL DEFAULT 0,
+  last_delivered_seq bigint NOT NULL DEFAULT 0,
+  read_count bigint NOT NULL DEFAULT 0,
+  own_unread bigint NOT NULL DEFAULT 0,
+  muted boolean NOT NULL DEFAULT false,
+  act int NOT NULL,      -- the conversation's activity step
+  self_act int NOT NULL, -- the member's own (read, mute): counts for its sync
+  self_at timestamptz(3) NOT NULL,
+  PRIMARY KEY (env, conv, usr)
+) WITH (fillfactor = 70);
+CREATE INDEX members_by_activity ON members (env, usr, act DESC) INCLUDE (conv);
+CREATE INDEX members_by_own_activity ON members (env, usr, self_act DESC) INCLUDE (conv);
+
+CREATE TABLE departures (
+  env int NOT NULL,
+  usr bigint NOT NULL,
+  conv bigint NOT NULL,
+  at timestamptz(3) NOT NULL,
+  PRIMARY KEY (env, usr, conv)
+);
+CREATE INDEX departures_at ON departures (env, usr, at);
+
+-- A message row is its own message.new event. A hard-deleted one stays as an empty stub, so that the stream has no hole.
+CREATE TABLE messages (
+  env int NOT NULL,
+  conv bigint NOT NULL,
+  seq bigint NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  sender bigint, -- null: the system
+  text text,
+  reply_to text COLLATE "C",
+  metadata text,
+  attachments text, -- JSON of the attachment objects
+  version int NOT NULL DEFAULT 1,
+  created_at timestamptz(3) NOT NULL,
+  edited_at timestamptz(3),
+  deleted_at timestamptz(3),
+  hard boolean NOT NULL DEFAULT false,
+  PRIMARY KEY (env, conv, seq),
+  UNIQUE (env, id)
+);
+
+-- All other events. They refer to messages and hold no text.
+CREATE TABLE events (
+  env int NOT NULL,
+  conv bigint NOT NULL,
+  seq bigint NOT NULL,
+  type text NOT NULL,
+  message bigint,    -- seq of the message it is about
+  users bigint[],
+  actor bigint,      -- null: the server
+  data text,
+  created_at timestamptz(3) NOT NULL,
+  PRIMARY KEY (env, conv, seq)
+);
+CREATE INDEX events_created ON events USING brin (created_at);
+
+CREATE TABLE dedup (
+  env int NOT NULL,
+  conv bigint NOT NULL,
+  sender bigint NOT NULL, -- 0: the system (a null would slip past the key)
+  client_msg_id text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  created_at timestamptz(3) NOT NULL,
+  PRIMARY KEY (env, conv, sender, client_msg_id)
+);
+CREATE INDEX dedup_created ON dedup USING brin (created_at);
+
+CREATE TABLE idempotency (
+  env int NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  route bytea NOT NULL,       -- hash of method, path and query
+  fingerprint bytea NOT NULL, -- hash of caller and body
+  status int,
+  body bytea,                 -- sealed under the master key
+  subjects text[],            -- user and message ids inside the body, for erasure and hard deletes
+  created_at timestamptz(3) NOT NULL DEFAULT now(),
+  PRIMARY KEY (env, key, route)
+);
+CREATE INDEX idempotency_created ON idempotency USING brin (created_at);
+CREATE INDEX idempotency_subjects ON idempotency USING gin (subjects);
+
+CREATE FUNCTION activity_step(t timestamptz) RETURNS int LANGUAGE sql STABLE AS
+  $$ SELECT (extract(epoch FROM t) / 10)::int $$;
+
+-- Renews the activity step of conversations (rows already locked) and their members.
+CREATE FUNCTION renew_activity(p_env int[], p_conv bigint[], p_step int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE conversations c SET act = p_step
+    FROM unnest(p_env, p_conv) u(env, conv) WHERE c.env = u.env AND c.no = u.conv;
+  UPDATE members m SET act = p_step
+    FROM unnest(p_env, p_conv) u(env, conv) WHERE m.env = u.env AND m.conv = u.conv;
+END $$;
+
+-- The group commit: appends many messages at once, each with the next seq of its conversation.
+-- Conversations are locked in order first; the second statement then sees all that was committed before,
+-- so deduplication and membership are exact across processes.
+CREATE FUNCTION append_messages(
+  p_env int[], p_conv text[], p_sender bigint[], p_own boolean[], p_cmid text[], p_id text[],
+  p_text text[], p_reply text[], p_meta text[]
+) RETURNS TABLE (ord int, status text, conv bigint, seq bigint, at timestamptz) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  ts timestamptz(3);
+  step int;
+  stale_env int[];
+  stale_conv bigint[];
+BEGIN
+  SELECT array_agg(x.env), array_agg(x.no) INTO stale_env, stale_conv FROM (
+    SELECT c.env, c.no, c.act FROM conversations c
+      JOIN (SELECT DISTINCT e, i FROM unnest(p_env, p_conv) AS t(e, i)) w ON c.env = w.e AND c.id = w.i
+      ORDER BY c.env, c.no FOR NO KEY UPDATE OF c
+  ) x WHERE x.act < activity_step(clock_timestamp());
+  ts := clock_timestamp();
+  step := activity_step(ts);
+  IF stale_conv IS NOT NULL THEN
+    PERFORM renew_activity(stale_env, stale_conv, step);
+  END IF;
+
+  RETURN QUERY
+  WITH item AS MATERIALIZED (
+    SELECT u.*, c.no AS cno, c.last_seq, c.message_count, d.seq AS dseq, d.created_at AS dat,
+      CASE
+        WHEN c.no IS NULL THEN 'not_found'
+        WHEN d.seq IS NOT NULL THEN 'duplicate'
+        WHEN u.sender IS NOT NULL AND m.usr IS NULL THEN 'not_member'
+        WHEN u.reply IS NOT NULL AND r.seq IS NULL THEN 'reply_not_found'
+        WHEN u.cmid IS NOT NULL AND row_number() OVER (PARTITION BY u.env, u.cid, u.sender, u.cmid ORDER BY u.ord) > 1 THEN 'again'
+        ELSE 'ok'
+      END AS verdict
+    FROM unnest(p_env, p_conv, p_sender, p_own, p_cmid, p_id, p_text, p_reply, p_meta)
+      WITH ORDINALITY AS u(env, cid, sender, own, cmid, id, text, reply, meta, ord)
+    LEFT JOIN conversations c ON c.env = u.env AND c.id = u.cid AND c.deleted_at IS NULL
+    LEFT JOIN members m ON m.env = u.env AND m.conv = c.no AND m.usr = u.sender
+    LEFT JOIN dedup d ON d.env = u.env AND d.conv = c.no AND d.sender = coalesce(u.sender, 0) AND d.client_msg_id = u.cmid
+    LEFT JOIN messages r ON r.env = u.env AND r.id = u.reply AND r.conv = c.no AND NOT r.hard
+  ), ok AS MATERIALIZED (
+    SELECT i.*, row_number() OVER (PARTITION BY i.env, i.cno ORDER BY i.ord) AS rn FROM item i WHERE i.verdict = 'ok'
+  ), new_messages AS (
+    INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, created_at)
+    SELECT o.env, o.cno, o.last_seq + o.rn, o.id, o.sender, o.text, o.reply, o.meta, ts FROM ok o
+  ), new_dedup AS (
+    INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
+    SELECT o.env, o.cno, coalesce(o.sender, 0), o.cmid, o.last_seq + o.rn, ts FROM ok o WHERE o.cmid IS NOT NULL
+  ), moved AS (
+    UPDATE conversations c SET last_seq = c.last_seq + k.n, message_count = c.message_count + k.n,
+      last_message_seq = c.last_seq + k.n, last_activity_at = ts
+    FROM (SELECT o.env, o.cno, max(o.rn) AS n FROM ok o GROUP BY 1, 2) k WHERE c.env = k.env AND c.no = k.cno
+  ), marked AS (
+    -- A user's own send reads everything up to it; a send on its behalf does not, and is not unread for it.
+    UPDATE members m SET
+      last_read_seq = coalesce(k.own_seq, m.last_read_seq),
+      read_count = coalesce(k.own_count, m.read_count),
+      own_unread = CASE WHEN k.own_seq IS NULL THEN m.own_unread ELSE 0 END + k.behalf
+    FROM (
+      SELECT s.env, s.cno, s.sender, max(s.last_seq + s.rn) FILTER (WHERE s.own) AS own_seq,
+        max(s.message_count + s.rn) FILTER (WHERE s.own) AS own_count,
+        count(*) FILTER (WHERE NOT s.own AND s.rn > coalesce(s.own_rn, 0)) AS behalf
+      FROM (SELECT o.*, max(o.rn) FILTER (WHERE o.own) OVER (PARTITION BY o.env, o.cno, o.sender) AS own_rn FROM ok o WHERE o.sender IS NOT NULL) s
+      GROUP BY 1, 2, 3
+    ) k WHERE m.env = k.env AND m.conv = k.cno AND m.usr = k.sender
+  )
+  SELECT i.ord::int, i.verdict, i.cno, coalesce(i.dseq, i.last_seq + o.rn), coalesce(i.dat, ts)
+  FROM item i LEFT JOIN ok o USING (ord);
+END $$;
+
+-- Moves read marks forward, many at once. Counting happens under the conversation's lock, or a delete could slip between.
+CREATE FUNCTION mark_read(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[])
+RETURNS TABLE (ord int, status text, conv bigint, read_seq bigint, unread bigint, changed boolean) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  ts timestamptz(3);
+BEGIN
+  PERFORM 1 FROM conversations c
+    JOIN (SELECT DISTINCT e, i FROM unnest(p_env, p_conv) AS t(e, i)) w ON c.env = w.e AND c.id = w.i
+    ORDER BY c.env, c.no FOR NO KEY UPDATE OF c;
+  ts := clock_timestamp();
+  RETURN QUERY
+  WITH item AS MATERIALIZED (
+    SELECT u.ord, u.env, u.usr, c.no AS cno, c.message_count, m.last_read_seq, m.read_count, m.own_unread,
+      CASE WHEN c.no IS NULL THEN 'not_found' WHEN m.usr IS NULL THEN 'not_member' ELSE 'ok' END AS verdict,
+      greatest(m.last_read_seq, max(least(u.seq, c.last_seq)) OVER (PARTITION BY u.env, c.no, u.usr)) AS target,
+      c.last_message_seq
+    FROM unnest(p_env, p_conv, p_usr, p_seq) WITH ORDINALITY AS u(env, cid, usr, seq, ord)
+    LEFT JOIN conversations c ON c.env = u.env AND c.id = u.cid AND c.deleted_at IS NULL
+    LEFT JOIN members m ON m.env = u.env AND m.conv = c.no AND m.usr = u.usr
+  ), counted AS MATERIALIZED (
+    SELECT DISTINCT ON (i.env, i.cno, i.usr) i.env, i.cno, i.usr, i.target, i.last_read_seq,
+      CASE WHEN i.target >= coalesce(i.last_message_seq, 0) THEN i.message_count
+        ELSE i.read_count + coalesce(x.live, 0) END AS read_count,
+      CASE WHEN i.target >= coalesce(i.last_message_seq, 0) THEN 0
+        ELSE i.own_unread - coalesce(x.own, 0) END AS own_unread
+    FROM item i LEFT JOIN LATERAL (
+      SELECT count(*) AS live, count(*) FILTER (WHERE s.sender = i.usr) AS own FROM messages s
+      WHERE i.target > i.last_read_seq AND i.target < i.last_message_seq
+        AND s.env = i.env AND s.conv = i.cno AND s.seq > i.last_read_seq AND s.seq <= i.target AND s.deleted_at IS NULL
+    ) x ON true
+    WHERE i.verdict = 'ok'
+  ), moved AS (
+    UPDATE members m SET last_read_seq = k.target, read_count = k.read_count, own_unread = k.own_unread,
+      self_at = ts, self_act = activity_step(ts)
+    FROM counted k WHERE k.target > k.last_read_seq AND m.env = k.env AND m.conv = k.cno AND m.usr = k.usr
+  )
+  SELECT i.ord::int, i.verdict, i.cno, k.target,
+    i.message_count - k.read_count - k.own_unread,
+    k.target > k.last_read_seq
+  FROM item i LEFT JOIN counted k ON k.env = i.env AND k.cno = i.cno AND k.usr = i.usr;
+END $$;
+
+-- When the conversation was last active as of a moment in the past.
+CREATE FUNCTION activity_as_of(p_env int, p_conv bigint, p_at timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT greatest(
+    (SELECT m.created_at FROM messages m WHERE m.env = p_env AND m.conv = p_conv AND m.created_at <= p_at ORDER BY m.seq DESC LIMIT 1),
+    (SELECT e.created_at FROM events e WHERE e.env = p_env AND e.conv = p_conv AND e.created_at <= p_at ORDER BY e.seq DESC LIMIT 1)
+  )
+$$;

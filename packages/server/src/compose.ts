@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AddressInfo } from 'node:net';
+import { plans } from '@parley/protocol';
+import type { Config } from './config.ts';
+import type { Services, Signals } from './features/context.ts';
+import { resumeErasures } from './features/erasure/operations.ts';
+import { handlers } from './features/handlers.ts';
+import { removeExpired } from './features/retention/retention.ts';
+import { createAuthenticator } from './features/tenancy/authenticate.ts';
+import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
+import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
+import { ConversationLog } from './log/conversation-log.ts';
+import { createIds, systemClock } from './platform/clock.ts';
+import type { Logger } from './platform/logging.ts';
+import { createMetrics, serveMetrics } from './platform/metrics.ts';
+import { isUnavailable, PgDb } from './platform/postgres/db.ts';
+import { migrate, migrationCheck } from './platform/postgres/migrate.ts';
+import type { Store } from './platform/postgres/store.ts';
+import { memoryRateLimiter } from './platform/rate-limit/memory.ts';
+import { createVault, loadMasterKey } from './platform/secrets.ts';
+import { createPeriodic } from './platform/periodic.ts';
+import { docsRoutes } from './transport/rest/docs-page/index.ts';
+import { createRest } from './transport/rest/server.ts';
+import { ApiError } from '@parley/protocol';
+
+export interface Service {
+  port: number;
+  /** What the first start made up; null when the store was not empty. */
+  first: Bootstrapped | null;
+  stop(): Promise<void>;
+}
+
+const readyTimeoutMs = 2_000;
+const retryMs = 500;
+const sweepMs = 10 * 60_000;
+
+/** Picks the adapters and puts the parts together. */
+export async function startService(config: Config, store: Store, logger: Logger): Promise<Service> {
+  const clock = systemClock;
+  const ids = createIds(clock);
+  const metrics = createMetrics();
+  const onError = (error: Error) =>
+    logger.warn({ part: 'postgres', err: error }, 'an idle connection was lost');
+  const db = new PgDb(store.connection, { max: config.pool, onError });
+  const logDb = new PgDb(store.connection, { max: 2, onError });
+  const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));
+
+  const signals: Signals = { userOut: () => undefined, receipt: () => undefined };
+  const log = new ConversationLog({
+    db: logDb,
+    publish: () => undefined,
+    onBatch: (size, ms) => {
+      metrics.commitSize.observe(size);
+      metrics.commitSeconds.observe(ms / 1000);
+    },
+  });
+  const services: Services = {
+    clock,
+    ids,
+    vault,
+    log,
+    signals,
+    plans,
+    eventRetentionMs: config.eventRetentionMs,
+  };
+  metrics.gauge('parley_pool_connections', 'Open connections to PostgreSQL', () => db.pool.totalCount);
+  metrics.gauge('parley_pool_waiting', 'Requests waiting for a connection', () => db.pool.waitingCount);
+  metrics.gauge('parley_commit_waiting', 'Messages waiting for the next group commit', () => log.waiting);
+
+  let prepared = false;
+  let stopping = false;
+  const migrationsAreCurrent = migrationCheck(db);
+  const notReady = async (): Promise<string | null> => {
+    if (stopping) return 'shutting down';
+    if (!prepared) return 'starting';
+    try {
+      const current = await Promise.race([
+        migrationsAreCurrent(),
+        delay(readyTimeoutMs, 'late' as const, { ref: false }),
+      ]);
+      if (current === 'late') return 'the store does not answer';
+      return current ? null : 'migrations are not current';
+    } catch {
+      return 'the store cannot be reached';
+    }
+  };
+
+  const app = createRest({
+    db,
+    services,
+    handlers,
+    authenticator: createAuthenticator({ db, vault, clock }),
+    limiter: memoryRateLimiter(clock),
+    logger,
+    metrics,
+    trustProxy: config.trustProxy,
+    notReady,
+    pages: docsRoutes(),
+  });
+  await app.listen({ port: config.port, host: config.host });
+  const closeMetrics =
+    config.metricsPort === undefined
+      ? () => undefined
+      : await serveMetrics(metrics.registry, config.host, config.metricsPort);
+
+  const sweeper = createPeriodic(sweepMs, logger, 'sweep', async () => {
+    const removed = await removeExpired(db, config.eventRetentionMs);
+    const erasures = await resumeErasures({ db, services });
+    logger.debug({ removed, erasures }, 'sweep');
+  });
+
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    await app.close();
+    await log.idle();
+    await sweeper.stop();
+    closeMetrics();
+    await Promise.all([db.close(), logDb.close()]);
+  };
+
+  try {
+    const first = await prepare();
+    prepared = true;
+    if (config.roles.has('worker')) sweeper.start();
+    return { port: (app.server.address() as AddressInfo).port, first, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+
+  /** Waits for the store as long as it takes; a store that answers but does not fit ends the start. */
+  async function prepare(): Promise<Bootstrapped | null> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const applied = await migrate(db);
+        if (applied.length > 0) logger.info({ applied }, 'migrated the store');
+        await checkMasterKey(db, vault);
+        return await bootstrap(db, ids, vault, config.bootstrap);
+      } catch (error) {
+        const waitable =
+          isUnavailable(error) || (error instanceof ApiError && error.code === 'service_unavailable');
+        if (!waitable) throw error;
+        if (attempt % 10 === 0) logger.warn('the store cannot be reached yet; trying again');
+        await delay(retryMs);
+      }
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import { resolve } from 'node:path';
+
+/** Every setting, once: read here, documented from here (`npm start -- --help`, README). Unknown CHAT_ settings are reported. */
+
+interface Setting {
+  name: string;
+  fallback: string;
+  text: string;
+}
+
+const setting = (name: string, fallback: string, text: string): Setting => ({ name, fallback, text });
+
+export const settings: readonly Setting[] = [
+  setting('PORT', '8080', 'REST, WebSocket at /v1 and the pages, on this one port'),
+  setting('HOST', '127.0.0.1', 'Address to listen on'),
+  setting('CHAT_DATA_DIR', './data', 'Where the embedded PostgreSQL, the master key and managed files live'),
+  setting('DATABASE_URL', '', 'An outside PostgreSQL (15 or newer) instead of the embedded one'),
+  setting('REDIS_URL', '', 'Redis or Valkey, for more than one process'),
+  setting(
+    'CHAT_MASTER_KEY',
+    '',
+    '32 bytes in base64 that seal secrets; made in the data directory when unset',
+  ),
+  setting('CHAT_ROLES', 'api,gateway,worker', 'What this process does'),
+  setting(
+    'CHAT_PROCESSES',
+    '1',
+    'Processes behind the one port; more than 1 needs DATABASE_URL or the embedded store, and REDIS_URL',
+  ),
+  setting(
+    'CHAT_ALLOW_PRIVATE_TARGETS',
+    '',
+    'true: webhooks may go to private addresses and http; false: never. Unset: only on a developer’s own machine',
+  ),
+  setting('CHAT_BOOTSTRAP_ENVIRONMENTS', '', 'First start: JSON [{ id, name, kind, plan, secretKey }]'),
+  setting('CHAT_BOOTSTRAP_EMAIL', '', 'First start: the owner’s e-mail'),
+  setting('CHAT_BOOTSTRAP_PASSWORD', '', 'First start: the owner’s password'),
+  setting('CHAT_EVENT_RETENTION', '7d', 'How long events stay readable for catching up: 24h, 72h, 7d or 30d'),
+  setting('CHAT_DATABASE_POOL', '10', 'Connections to PostgreSQL per process, besides the two of the log'),
+  setting(
+    'CHAT_LOG_LEVEL',
+    'info',
+    'fatal, error, warn, info, debug, trace or silent; logs are JSON lines on stderr',
+  ),
+  setting('CHAT_METRICS_PORT', '', 'Prometheus metrics at /metrics on this port; off when unset'),
+  setting('CHAT_TRUST_PROXY', '', 'true: take the client’s address from X-Forwarded-For'),
+];
+
+export const roles = ['api', 'gateway', 'worker'] as const;
+export type RoleName = (typeof roles)[number];
+
+export interface Config {
+  port: number;
+  host: string;
+  dataDir: string;
+  databaseUrl: string | undefined;
+  redisUrl: string | undefined;
+  masterKey: string | undefined;
+  roles: ReadonlySet<RoleName>;
+  processes: number;
+  allowPrivateTargets: boolean;
+  bootstrap: { environments: string | undefined; email: string | undefined; password: string | undefined };
+  eventRetentionMs: number;
+  pool: number;
+  logLevel: string;
+  metricsPort: number | undefined;
+  trustProxy: boolean;
+}
+
+const hour = 3_600_000;
+const retentions: Record<string, number> = {
+  '24h': 24 * hour,
+  '72h': 72 * hour,
+  '7d': 168 * hour,
+  '30d': 720 * hour,
+};
+
+export class ConfigError extends Error {}
+
+export function readConfig(env: Record<string, string | undefined>): { config: Config; unknown: string[] } {
+  const get = (name: string): string | undefined => {
+    const known = settings.find((s) => s.name === name)!;
+    const value = env[name]?.trim();
+    return value ? value : known.fallback || undefined;
+  };
+  const integer = (name: string, min: number, max: number): number => {
+    const value = Number(get(name));
+    if (!Number.isInteger(value) || value < min || value > max)
+      throw new ConfigError(`${name} must be a whole number from ${min} to ${max}; it is "${get(name)}".`);
+    return value;
+  };
+  const choice = (name: string, allowed: readonly string[]): string => {
+    const value = get(name)!;
+    if (!allowed.includes(value))
+      throw new ConfigError(`${name} must be one of ${allowed.join(', ')}; it is "${value}".`);
+    return value;
+  };
+  const flag = (name: string): boolean | undefined => {
+    const value = get(name);
+    if (value === undefined) return undefined;
+    if (value !== 'true' && value !== 'false')
+      throw new ConfigError(`${name} must be true or false; it is "${value}".`);
+    return value === 'true';
+  };
+  const chosen = get('CHAT_ROLES')!
+    .split(',')
+    .map((r) => r.trim());
+  for (const role of chosen)
+    if (!(roles as readonly string[]).includes(role))
+      throw new ConfigError(`CHAT_ROLES has "${role}"; the roles are ${roles.join(', ')}.`);
+  const host = get('HOST')!;
+  const databaseUrl = get('DATABASE_URL');
+  const config: Config = {
+    port: integer('PORT', 0, 65_535),
+    host,
+    dataDir: resolve(get('CHAT_DATA_DIR')!),
+    databaseUrl,
+    redisUrl: get('REDIS_URL'),
+    masterKey: get('CHAT_MASTER_KEY'),
+    roles: new Set(chosen as RoleName[]),
+    processes: integer('CHAT_PROCESSES', 1, 256),
+    allowPrivateTargets:
+      flag('CHAT_ALLOW_PRIVATE_TARGETS') ??
+      (databaseUrl === undefined && ['127.0.0.1', '::1', 'localhost'].includes(host)),
+    bootstrap: {
+      environments: get('CHAT_BOOTSTRAP_ENVIRONMENTS'),
+      email: get('CHAT_BOOTSTRAP_EMAIL'),
+      password: get('CHAT_BOOTSTRAP_PASSWORD'),
+    },
+    eventRetentionMs: retentions[choice('CHAT_EVENT_RETENTION', Object.keys(retentions))]!,
+    pool: integer('CHAT_DATABASE_POOL', 1, 200),
+    logLevel: choice('CHAT_LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    metricsPort: get('CHAT_METRICS_PORT') === undefined ? undefined : integer('CHAT_METRICS_PORT', 1, 65_535),
+    trustProxy: flag('CHAT_TRUST_PROXY') ?? false,
+  };
+  if (config.processes > 1 && !config.redisUrl)
+    throw new ConfigError(
+      'CHAT_PROCESSES above 1 needs REDIS_URL: the processes speak to each other through Redis.',
+    );
+  const names = new Set(settings.map((s) => s.name));
+  const unknown = Object.keys(env).filter((name) => name.startsWith('CHAT_') && !names.has(name));
+  return { config, unknown };
+}
+
+export const help = (): string =>
+  `Settings (environment variables):\n${settings
+    .map((s) => `  ${s.name.padEnd(28)} ${s.text}${s.fallback ? ` (default ${s.fallback})` : ''}`)
+    .join('\n')}\n`;

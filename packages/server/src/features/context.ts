@@ -1,0 +1,75 @@
+import type { PlanName, Plan } from '@parley/protocol';
+import type { Db } from '../platform/postgres/db.ts';
+import type { Clock, Ids } from '../platform/clock.ts';
+import type { Vault } from '../platform/secrets.ts';
+import type { ConversationLog } from '../log/conversation-log.ts';
+
+export interface EnvironmentSettings {
+  clientConversationCreation: 'all' | 'direct' | 'none';
+  devTokens: boolean;
+  pushMode: 'providers' | 'webhook' | 'off';
+}
+
+export interface Environment {
+  no: number;
+  id: string;
+  name: string;
+  kind: 'production' | 'development';
+  status: 'active' | 'suspended';
+  plan: PlanName;
+  settings: EnvironmentSettings;
+  createdAt: string;
+}
+
+/** Who is calling, after authentication. */
+export type Caller =
+  | { kind: 'server'; env: Environment; keyId: string }
+  | { kind: 'client'; env: Environment; user: { no: number; id: string } };
+
+/** What every operation has besides its input. */
+export interface Context {
+  caller: Caller;
+  env: Environment;
+  db: Db;
+  services: Services;
+  requestId: string;
+  /** Set when the request carries an Idempotency-Key: makes a send without clientMsgId safe to repeat. */
+  idempotencyKey?: string;
+}
+
+/** Changes that other parts of the service must hear of, after the commit. */
+export interface Signals {
+  /** Tokens were revoked, the user was deactivated or erased: its sockets close with this code. */
+  userOut(env: number, user: number, code: 4001 | 4003): void;
+  /** A member's read or delivery mark moved. */
+  receipt(mark: {
+    env: number;
+    conv: number;
+    cid: string;
+    user: number;
+    userId: string;
+    lastReadSeq?: number;
+    lastDeliveredSeq?: number;
+  }): void;
+}
+
+export interface Services {
+  clock: Clock;
+  ids: Ids;
+  vault: Vault;
+  log: ConversationLog;
+  signals: Signals;
+  plans: Record<PlanName, Plan>;
+  /** How long events stay readable. */
+  eventRetentionMs: number;
+}
+
+/** An answer with another status than the operation's first. */
+export class Reply<T> {
+  readonly status: number;
+  readonly body: T;
+  constructor(status: number, body: T) {
+    this.status = status;
+    this.body = body;
+  }
+}

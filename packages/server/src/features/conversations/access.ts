@@ -1,0 +1,60 @@
+import { ApiError } from '@parley/protocol';
+import type { Role } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
+import type { LockedConversation } from '../../log/conversation-log.ts';
+import { lockConversation, lockConversationByNo } from '../../log/lock.ts';
+import type { Context } from '../context.ts';
+import { findConversation } from './sql.ts';
+import type { ConversationRow } from './sql.ts';
+
+/** Who may see and touch a conversation: its members, and the server. Foreign and unknown ids look alike. */
+
+const missing = () => new ApiError('not_found', { message: 'There is no such conversation.' });
+
+export async function readable(
+  ctx: Context,
+  db: Queryable,
+  id: string,
+): Promise<ConversationRow & { role: Role | null }> {
+  const user = ctx.caller.kind === 'client' ? ctx.caller.user.no : null;
+  const row = await findConversation(db, ctx.env.no, id, user);
+  if (!row || (user !== null && row.deletedAt)) throw missing();
+  if (user !== null && row.role === null) throw new ApiError('not_member');
+  return row;
+}
+
+export interface Held {
+  conv: LockedConversation;
+  /** The caller's role; null for the server. */
+  role: Role | null;
+  /** The acting user; null for the server. */
+  actor: { no: number; id: string } | null;
+}
+
+/** Locks the conversation for a change, after checking that the caller may see it. */
+export async function held(ctx: Context, tx: Tx, conversation: string | { no: number }): Promise<Held> {
+  const env = ctx.env.no;
+  const conv =
+    typeof conversation === 'string'
+      ? await lockConversation(tx, env, conversation)
+      : await lockConversationByNo(tx, env, conversation.no);
+  if (!conv || conv.deletedAt) throw missing();
+  if (ctx.caller.kind === 'server') return { conv, role: null, actor: null };
+  const role = await roleOf(tx, env, conv.no, ctx.caller.user.no);
+  if (role === null) throw new ApiError('not_member');
+  return { conv, role, actor: ctx.caller.user };
+}
+
+export async function roleOf(db: Queryable, env: number, conv: number, user: number): Promise<Role | null> {
+  const [row] = await db.query<{ role: Role }>(
+    'SELECT role FROM members WHERE env = $1 AND conv = $2 AND usr = $3',
+    [env, conv, user],
+  );
+  return row?.role ?? null;
+}
+
+/** Changes that only the owner and the server may make. */
+export function requireOwner({ role, actor }: Held): void {
+  if (actor && role !== 'owner') throw new ApiError('forbidden', { message: 'Only the owner may do this.' });
+}

@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto';
+import { ApiError, idPrefixes, limits } from '@parley/protocol';
+import type { Conversation, Input, Output } from '@parley/protocol';
+import { logEvent } from '../../log/events.ts';
+import { lockConversation } from '../../log/lock.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
+import { Reply } from '../context.ts';
+import type { Context } from '../context.ts';
+import { pageLimit } from '../pages.ts';
+import { resolveUsers } from '../users/operations.ts';
+import { findUser } from '../users/sql.ts';
+import { held, readable, requireOwner } from './access.ts';
+import { listConversations } from './list.ts';
+import * as sql from './sql.ts';
+
+const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
+
+/** Unique by construction for a pair of users, and never again for ids that were erased and reused (DECISIONS). */
+function directId(env: number, a: number, b: number): string {
+  const pair = a < b ? `${a} ${b}` : `${b} ${a}`;
+  const hash = createHash('sha256').update(`direct ${env} ${pair}`).digest();
+  return (
+    idPrefixes.directConversation +
+    BigInt(`0x${hash.toString('hex', 0, 17)}`)
+      .toString(32)
+      .padStart(26, '0')
+      .slice(-26)
+  );
+}
+
+export async function create(
+  ctx: Context,
+  input: Input<'conversations.create'>,
+): Promise<Output<'conversations.create'> | Reply<Conversation>> {
+  const members = new Set(input.members);
+  if (ctx.caller.kind === 'client') {
+    if (input.ownerId !== undefined)
+      throw new ApiError('forbidden', { param: 'ownerId', message: 'Only a server may name the owner.' });
+    const allowed = ctx.env.settings.clientConversationCreation;
+    if (allowed === 'none' || (allowed === 'direct' && input.type === 'group'))
+      throw new ApiError('forbidden', {
+        message: 'Clients may not create such conversations in this environment.',
+      });
+    members.add(ctx.caller.user.id);
+  } else if (input.ownerId !== undefined) {
+    if (input.type === 'direct') throw bad('ownerId', 'A direct conversation has no owner.');
+    members.add(input.ownerId);
+  }
+  if (input.type === 'direct' && members.size !== 2)
+    throw bad('members', 'A direct conversation has exactly two different members.');
+  if (members.size < 1 || members.size > limits.groupMembers)
+    throw bad('members', `A group has 1 to ${limits.groupMembers} members.`);
+
+  return ctx.db.tx(async (tx) => {
+    const users = await resolveUsers(ctx, tx, [...members]);
+    const numbers = [...users.values()];
+    const ownerId = ctx.caller.kind === 'client' ? ctx.caller.user.id : input.ownerId;
+    const owner = input.type === 'group' && ownerId !== undefined ? users.get(ownerId)! : null;
+    const id =
+      input.type === 'direct'
+        ? directId(ctx.env.no, numbers[0]!, numbers[1]!)
+        : ctx.services.ids.make('conversation');
+    const created = await sql.insertConversation(tx, ctx.env.no, {
+      id,
+      type: input.type,
+      name: input.name ?? null,
+      metadata: input.metadata ? JSON.stringify(input.metadata) : null,
+    });
+    if (!created) return existingDirect(ctx, tx, id);
+    await sql.insertMembers(tx, ctx.env.no, created.no, numbers, owner, 0);
+    return appendCreated(ctx, tx, id);
+  });
+}
+
+/** The pair has a conversation already: it is returned as it is, or brought back to life. */
+async function existingDirect(ctx: Context, tx: Tx, id: string) {
+  const conv = await lockConversation(tx, ctx.env.no, id);
+  if (conv!.deletedAt) {
+    await sql.revive(tx, ctx.env.no, conv!.no);
+    return appendCreated(ctx, tx, id);
+  }
+  return new Reply(200, sql.viewConversation(conv!, await sql.listMemberViews(tx, ctx.env.no, conv!.no)));
+}
+
+async function appendCreated(ctx: Context, tx: Tx, id: string): Promise<Conversation> {
+  const env = ctx.env.no;
+  const conv = (await lockConversation(tx, env, id))!;
+  const actor = ctx.caller.kind === 'client' ? ctx.caller.user.no : null;
+  const users = await tx.query<{ usr: number }>('SELECT usr FROM members WHERE env = $1 AND conv = $2', [
+    env,
+    conv.no,
+  ]);
+  const join = users.map((u) => u.usr);
+  const { seq } = await ctx.services.log.appendEvent(tx, conv, {
+    type: 'conversation.created',
+    users: join,
+    actor,
+  });
+  const view = sql.viewConversation(conv, await sql.listMemberViews(tx, env, conv.no));
+  const event = logEvent(
+    { env, conv: conv.no, cid: id, seq },
+    'conversation.created',
+    { conversation: view },
+    { join },
+  );
+  tx.afterCommit(() => ctx.services.log.publish(event));
+  return view;
+}
+
+export async function list(
+  ctx: Context,
+  input: Input<'conversations.list'>,
+): Promise<Output<'conversations.list'>> {
+  const user = await listedUser(ctx, input.userId);
+  return listConversations(ctx.db, ctx.env.no, user, pageLimit(input.limit), input.cursor);
+}
+
+async function listedUser(ctx: Context, userId: string | undefined): Promise<number> {
+  if (ctx.caller.kind === 'client') {
+    if (userId !== undefined && userId !== ctx.caller.user.id)
+      throw new ApiError('forbidden', { param: 'userId', message: 'A client lists its own conversations.' });
+    return ctx.caller.user.no;
+  }
+  if (userId === undefined) throw bad('userId', 'A server must say whose conversations: give userId.');
+  const row = await findUser(ctx.db, ctx.env.no, userId);
+  if (!row) throw new ApiError('not_found', { message: 'There is no such user.' });
+  return row.no;
+}
+
+export async function get(ctx: Context, input: Input<'conversations.get'>): Promise<Conversation> {
+  const row = await readable(ctx, ctx.db, input.conversationId);
+  return sql.viewConversation(row, await sql.listMemberViews(ctx.db, ctx.env.no, row.no));
+}
+
+export async function update(ctx: Context, input: Input<'conversations.update'>): Promise<Conversation> {
+  if (!('name' in input) && !('metadata' in input)) throw bad('name', 'Give name or metadata.');
+  return ctx.db.tx(async (tx) => {
+    const access = await held(ctx, tx, input.conversationId);
+    requireOwner(access);
+    const { conv, actor } = access;
+    const before = { name: conv.name, metadata: conv.metadata };
+    if (input.name !== undefined) conv.name = input.name;
+    if (input.metadata !== undefined) conv.metadata = JSON.stringify(input.metadata);
+    const changes = {
+      ...(conv.name !== before.name ? { name: conv.name } : {}),
+      ...(conv.metadata !== before.metadata ? { metadata: sql.parseMetadata(conv.metadata) } : {}),
+    };
+    if (Object.keys(changes).length > 0) {
+      await sql.updateConversation(tx, ctx.env.no, conv.no, conv);
+      const { seq } = await ctx.services.log.appendEvent(tx, conv, {
+        type: 'conversation.updated',
+        actor: actor?.no ?? null,
+        data: changes,
+      });
+      const at = { env: ctx.env.no, conv: conv.no, cid: conv.id, seq };
+      const event = logEvent(at, 'conversation.updated', { changes, actorId: actor?.id ?? null });
+      tx.afterCommit(() => ctx.services.log.publish(event));
+    }
+    return sql.viewConversation(conv, await sql.listMemberViews(tx, ctx.env.no, conv.no));
+  });
+}
+
+export async function remove(ctx: Context, input: Input<'conversations.delete'>): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    const env = ctx.env.no;
+    const conv = await lockConversation(tx, env, input.conversationId);
+    if (!conv) throw new ApiError('not_found', { message: 'There is no such conversation.' });
+    if (conv.deletedAt) return;
+    const { seq, at } = await ctx.services.log.appendEvent(tx, conv, {
+      type: 'conversation.deleted',
+      actor: null,
+    });
+    await sql.markDeleted(tx, env, conv.no, at);
+    const event = logEvent({ env, conv: conv.no, cid: conv.id, seq }, 'conversation.deleted', {});
+    tx.afterCommit(() => ctx.services.log.publish(event));
+  });
+}
+
+export const mute = (ctx: Context, input: Input<'conversations.mute'>) =>
+  setMuted(ctx, input.conversationId, true);
+export const unmute = (ctx: Context, input: Input<'conversations.unmute'>) =>
+  setMuted(ctx, input.conversationId, false);
+
+async function setMuted(ctx: Context, conversationId: string, muted: boolean) {
+  const row = await readable(ctx, ctx.db, conversationId);
+  if (ctx.caller.kind === 'client') await sql.setMuted(ctx.db, ctx.env.no, row.no, ctx.caller.user.no, muted);
+  return { conversationId: row.id, muted };
+}

@@ -1,0 +1,204 @@
+import type { Conversation, ConversationListItem, Role } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+export interface ConversationRow {
+  no: number;
+  id: string;
+  type: 'direct' | 'group';
+  name: string | null;
+  metadata: string | null;
+  lastSeq: number;
+  createdAt: string;
+  deletedAt: string | null;
+}
+
+export interface MemberView {
+  userId: string;
+  role: Role;
+}
+
+export const parseMetadata = (text: string | null): Record<string, unknown> =>
+  text === null ? {} : (JSON.parse(text) as Record<string, unknown>);
+
+export const viewConversation = (row: ConversationRow, members: MemberView[]): Conversation => ({
+  id: row.id,
+  type: row.type,
+  name: row.name,
+  metadata: parseMetadata(row.metadata),
+  lastSeq: row.lastSeq,
+  createdAt: row.createdAt,
+  members,
+  ...(row.deletedAt ? { deletedAt: row.deletedAt } : {}),
+});
+
+/** The conversation, with the role of one user in it (null: not a member). */
+export async function findConversation(
+  db: Queryable,
+  env: number,
+  id: string,
+  user: number | null,
+): Promise<(ConversationRow & { role: Role | null }) | undefined> {
+  const [row] = await db.query<ConversationRow & { role: Role | null }>(
+    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
+       c.deleted_at AS "deletedAt", m.role
+     FROM conversations c LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = $3
+     WHERE c.env = $1 AND c.id = $2`,
+    [env, id, user],
+  );
+  return row;
+}
+
+export const listMemberViews = (db: Queryable, env: number, conv: number): Promise<MemberView[]> =>
+  db.query<MemberView>(
+    `SELECT u.id AS "userId", m.role FROM members m JOIN users u ON u.env = m.env AND u.no = m.usr
+     WHERE m.env = $1 AND m.conv = $2 ORDER BY u.id`,
+    [env, conv],
+  );
+
+/** undefined: a conversation with this id exists already. */
+export async function insertConversation(
+  db: Queryable,
+  env: number,
+  row: { id: string; type: string; name: string | null; metadata: string | null },
+): Promise<ConversationRow | undefined> {
+  const [created] = await db.query<ConversationRow>(
+    `INSERT INTO conversations (env, id, type, name, metadata, last_activity_at, act, created_at)
+     SELECT $1, $2, $3, $4, $5, t, activity_step(t), t FROM (SELECT clock_timestamp() AS t) x
+     ON CONFLICT (env, id) DO NOTHING
+     RETURNING no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
+    [env, row.id, row.type, row.name, row.metadata],
+  );
+  return created;
+}
+
+/** Initial members start unread from 0; later ones with everything up to `joinedSeq` read. */
+export async function insertMembers(
+  db: Queryable,
+  env: number,
+  conv: number,
+  users: number[],
+  owner: number | null,
+  joinedSeq: number,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO members (env, conv, usr, role, last_read_seq, read_count, act, self_act, self_at)
+     SELECT $1, $2, u, CASE WHEN u = $4 THEN 'owner' ELSE 'member' END, $5::bigint,
+       CASE WHEN $5::bigint = 0 THEN 0 ELSE c.message_count END, c.act, activity_step(clock_timestamp()), clock_timestamp()
+     FROM unnest($3::bigint[]) u, conversations c WHERE c.env = $1 AND c.no = $2`,
+    [env, conv, users, owner, joinedSeq],
+  );
+  await db.query('DELETE FROM departures WHERE env = $1 AND conv = $2 AND usr = ANY($3)', [env, conv, users]);
+}
+
+export async function updateConversation(
+  db: Queryable,
+  env: number,
+  conv: number,
+  fields: { name: string | null; metadata: string | null },
+): Promise<void> {
+  await db.query('UPDATE conversations SET name = $3, metadata = $4 WHERE env = $1 AND no = $2', [
+    env,
+    conv,
+    fields.name,
+    fields.metadata,
+  ]);
+}
+
+/** Soft delete: every member's next sync lists it under `removed`. */
+export async function markDeleted(db: Queryable, env: number, conv: number, at: string): Promise<void> {
+  await db.query('UPDATE conversations SET deleted_at = $3 WHERE env = $1 AND no = $2', [env, conv, at]);
+  await db.query(
+    `INSERT INTO departures (env, usr, conv, at) SELECT env, usr, conv, $3 FROM members WHERE env = $1 AND conv = $2
+     ON CONFLICT (env, usr, conv) DO UPDATE SET at = excluded.at`,
+    [env, conv, at],
+  );
+}
+
+export async function revive(db: Queryable, env: number, conv: number): Promise<void> {
+  await db.query('UPDATE conversations SET deleted_at = NULL WHERE env = $1 AND no = $2', [env, conv]);
+  await db.query(
+    `DELETE FROM departures d USING members m
+     WHERE d.env = $1 AND d.conv = $2 AND m.env = $1 AND m.conv = $2 AND m.usr = d.usr`,
+    [env, conv],
+  );
+}
+
+export async function setMuted(
+  db: Queryable,
+  env: number,
+  conv: number,
+  user: number,
+  muted: boolean,
+): Promise<void> {
+  await db.query(
+    `UPDATE members SET muted = $4, self_at = clock_timestamp(), self_act = activity_step(clock_timestamp())
+     WHERE env = $1 AND conv = $2 AND usr = $3 AND muted <> $4`,
+    [env, conv, user, muted],
+  );
+}
+
+interface ListRow {
+  no: number;
+  id: string;
+  type: 'direct' | 'group';
+  name: string | null;
+  metadata: string | null;
+  lastSeq: number;
+  unreadCount: number;
+  lastReadSeq: number;
+  muted: boolean;
+  createdAt: string;
+  lastActivityAt: string;
+  members: MemberView[] | null;
+  messageId: string | null;
+  messageSeq: number;
+  senderId: string | null;
+  text: string | null;
+  messageAt: string;
+}
+
+/** List items of the given conversations, as one member sees them; the cost does not depend on how much is unread. */
+export async function listItems(
+  db: Queryable,
+  env: number,
+  user: number,
+  convs: number[],
+): Promise<Map<number, ConversationListItem>> {
+  const rows = await db.query<ListRow>(
+    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq",
+       c.message_count - m.read_count - m.own_unread AS "unreadCount", m.last_read_seq AS "lastReadSeq", m.muted,
+       c.created_at AS "createdAt", c.last_activity_at AS "lastActivityAt",
+       CASE WHEN c.type = 'direct' THEN (
+         SELECT json_agg(json_build_object('userId', du.id, 'role', d.role) ORDER BY du.id)
+         FROM members d JOIN users du ON du.env = d.env AND du.no = d.usr WHERE d.env = c.env AND d.conv = c.no
+       ) END AS members,
+       x.id AS "messageId", x.seq AS "messageSeq", u.id AS "senderId", x.text, x.created_at AS "messageAt"
+     FROM unnest($3::bigint[]) w(no)
+     JOIN conversations c ON c.env = $1 AND c.no = w.no
+     JOIN members m ON m.env = $1 AND m.conv = c.no AND m.usr = $2
+     LEFT JOIN messages x ON x.env = $1 AND x.conv = c.no AND x.seq = c.last_message_seq
+     LEFT JOIN users u ON u.env = $1 AND u.no = x.sender`,
+    [env, user, convs],
+  );
+  return new Map(
+    rows.map((r) => [
+      r.no,
+      {
+        id: r.id,
+        type: r.type,
+        name: r.name,
+        metadata: parseMetadata(r.metadata),
+        lastSeq: r.lastSeq,
+        unreadCount: r.unreadCount,
+        lastReadSeq: r.lastReadSeq,
+        muted: r.muted,
+        lastMessage: r.messageId
+          ? { id: r.messageId, seq: r.messageSeq, senderId: r.senderId, text: r.text, createdAt: r.messageAt }
+          : null,
+        lastActivityAt: r.lastActivityAt,
+        createdAt: r.createdAt,
+        ...(r.members ? { members: r.members } : {}),
+      },
+    ]),
+  );
+}

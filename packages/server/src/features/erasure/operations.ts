@@ -1,0 +1,123 @@
+import { ApiError } from '@parley/protocol';
+import type { Input } from '@parley/protocol';
+import { logEvent } from '../../log/events.ts';
+import { lockConversationByNo } from '../../log/lock.ts';
+import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { Context } from '../context.ts';
+import { forgetAnswers } from '../idempotency/sql.ts';
+import { removeFromGroup } from '../members/operations.ts';
+import { emptyMessages } from '../messages/sql.ts';
+import { subjectOf, tokenCutoff } from '../users/operations.ts';
+
+/**
+ * Erasure (GDPR). The first transaction cuts the person off: the row is renamed to `deleted:<random>`, which renames
+ * it everywhere at once, because everything refers to users by number. With `messages=delete`, the messages then go
+ * batch by batch, each batch in a transaction of its own; a crash half-way is finished by `resumeErasures`, which finds rows
+ * still marked as `erasing`.
+ */
+
+const batchSize = 200;
+
+export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
+  const env = ctx.env.no;
+  const mode = input.messages ?? 'anonymize';
+  const alias = `deleted:${ctx.services.ids.secret(20)}`;
+  const cutoff = tokenCutoff(ctx.services.clock.now());
+  const user = await ctx.db.tx(async (tx) => {
+    const [row] = await tx.query<{ no: number }>(
+      `UPDATE users SET id = $3, name = NULL, image_url = NULL, metadata = NULL, erased_at = now(), erasing = $4,
+         deactivated_at = coalesce(deactivated_at, now()), tokens_from = greatest(tokens_from, $5::timestamptz), last_seen_at = NULL
+       WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING no`,
+      [env, input.userId, alias, mode, cutoff],
+    );
+    if (!row) throw new ApiError('not_found', { message: 'There is no such user.' });
+    await tx.query(
+      `INSERT INTO erased_ids (env, subject, tokens_from) VALUES ($1, $2, $3)
+       ON CONFLICT (env, subject) DO UPDATE SET tokens_from = greatest(erased_ids.tokens_from, excluded.tokens_from)`,
+      [env, subjectOf(ctx.services.vault, env, input.userId), cutoff],
+    );
+    await forgetAnswers(tx, env, [input.userId]);
+    tx.afterCommit(() => ctx.services.signals.userOut(env, row.no, 4001));
+    return { no: row.no, id: alias };
+  });
+  await finish(ctx, env, user, mode);
+}
+
+type Mode = 'anonymize' | 'delete';
+
+async function finish(
+  ctx: Pick<Context, 'db' | 'services'>,
+  env: number,
+  user: { no: number; id: string },
+  mode: Mode,
+): Promise<void> {
+  if (mode === 'delete')
+    for (const conv of await conversationsOf(ctx.db, env, user.no)) {
+      for (let after = 0; after >= 0;) after = await eraseBatch(ctx, env, conv, user, after);
+    }
+  await ctx.db.query('UPDATE users SET erasing = NULL WHERE env = $1 AND no = $2', [env, user.no]);
+}
+
+/** Present and past memberships: a user can only have written there. */
+const conversationsOf = async (db: Queryable, env: number, user: number): Promise<number[]> =>
+  (
+    await db.query<{ conv: number }>(
+      `SELECT conv FROM members WHERE env = $1 AND usr = $2 UNION SELECT conv FROM departures WHERE env = $1 AND usr = $2 ORDER BY conv`,
+      [env, user],
+    )
+  ).map((r) => r.conv);
+
+/** Hard-deletes one batch and returns where the next starts; after the last one the user leaves a group. Negative: done. */
+function eraseBatch(
+  ctx: Pick<Context, 'db' | 'services'>,
+  env: number,
+  convNo: number,
+  user: { no: number; id: string },
+  after: number,
+): Promise<number> {
+  return ctx.db.tx(async (tx) => {
+    const conv = await lockConversationByNo(tx, env, convNo);
+    if (!conv) return -1;
+    const rows = await tx.query<{ seq: number; id: string }>(
+      `SELECT seq, id FROM messages WHERE env = $1 AND conv = $2 AND sender = $3 AND NOT hard AND seq > $4 ORDER BY seq LIMIT $5`,
+      [env, conv.no, user.no, after, batchSize],
+    );
+    for (const row of rows) {
+      const { seq, at } = await ctx.services.log.appendEvent(tx, conv, {
+        type: 'message.deleted',
+        message: row.seq,
+        actor: null,
+        data: { hard: true },
+      });
+      await emptyMessages(tx, env, conv.no, [row.seq], true, at);
+      const event = logEvent({ env, conv: conv.no, cid: conv.id, seq }, 'message.deleted', {
+        id: row.id,
+        deletedAt: at,
+        hard: true,
+      });
+      tx.afterCommit(() => ctx.services.log.publish(event));
+    }
+    await forgetAnswers(
+      tx,
+      env,
+      rows.map((r) => r.id),
+    );
+    if (rows.length === batchSize) return rows.at(-1)!.seq;
+    if (conv.type === 'group' && (await isMember(tx, env, conv.no, user.no)))
+      await removeFromGroup(ctx, tx, conv, { user, actor: null, reason: 'removed' });
+    return -1;
+  });
+}
+
+const isMember = async (tx: Tx, env: number, conv: number, user: number): Promise<boolean> =>
+  (await tx.query('SELECT 1 FROM members WHERE env = $1 AND conv = $2 AND usr = $3', [env, conv, user]))
+    .length > 0;
+
+/** Finishes erasures that a crash cut off. */
+export async function resumeErasures(ctx: Pick<Context, 'db' | 'services'>): Promise<number> {
+  const rows = await ctx.db.query<{ env: number; no: number; id: string; erasing: Mode }>(
+    `SELECT env, no, id, erasing FROM users WHERE erasing IS NOT NULL AND erased_at < now() - interval '1 minute' ORDER BY env, no LIMIT 100`,
+  );
+  for (const row of rows) await finish(ctx, row.env, { no: row.no, id: row.id }, row.erasing);
+  return rows.length;
+}

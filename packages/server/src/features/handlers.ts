@@ -1,0 +1,49 @@
+import type { Input, OperationName, Output } from '@parley/protocol';
+import type { Context, Reply } from './context.ts';
+import * as conversations from './conversations/operations.ts';
+import * as erasure from './erasure/operations.ts';
+import * as events from './events/operations.ts';
+import * as members from './members/operations.ts';
+import * as messages from './messages/operations.ts';
+import * as receipts from './receipts/operations.ts';
+import * as sync from './sync/operations.ts';
+import * as tenancy from './tenancy/operations.ts';
+import * as users from './users/operations.ts';
+
+export type Handlers = {
+  [N in OperationName]: (
+    ctx: Context,
+    input: Input<N>,
+  ) => Promise<Output<N> | Reply<Output<N>> | Reply<null> | void>;
+};
+
+/** Which function runs each operation of the protocol table. */
+export const handlers: Handlers = {
+  'tokens.create': tenancy.createToken,
+  'users.upsert': users.upsert,
+  'users.get': users.get,
+  'users.list': users.list,
+  'users.deactivate': users.deactivate,
+  'users.reactivate': users.reactivate,
+  'users.revokeTokens': users.revokeTokens,
+  'users.erase': erasure.erase,
+  'conversations.create': conversations.create,
+  'conversations.list': conversations.list,
+  'conversations.get': conversations.get,
+  'conversations.update': conversations.update,
+  'conversations.delete': conversations.remove,
+  'conversations.mute': conversations.mute,
+  'conversations.unmute': conversations.unmute,
+  'conversations.read': receipts.read,
+  'members.list': members.list,
+  'members.add': members.add,
+  'members.remove': members.remove,
+  'members.update': members.update,
+  'messages.send': messages.send,
+  'messages.list': messages.list,
+  'messages.get': messages.get,
+  'messages.update': async (ctx, input) => (await messages.edit(ctx, input)).message,
+  'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
+  sync: sync.sync,
+  'events.list': events.list,
+};

@@ -1,0 +1,59 @@
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+export interface StoredAnswer {
+  fingerprint: Buffer;
+  status: number | null;
+  body: Buffer | null;
+}
+
+/** Claims the key. A duplicate waits here, inside the database, until the first request has committed or failed. */
+export async function claim(
+  db: Queryable,
+  env: number,
+  key: string,
+  route: Buffer,
+  fingerprint: Buffer,
+): Promise<boolean> {
+  const rows = await db.query(
+    `INSERT INTO idempotency (env, key, route, fingerprint) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (env, key, route) DO UPDATE SET fingerprint = excluded.fingerprint, status = NULL, body = NULL,
+       subjects = NULL, created_at = now()
+     WHERE idempotency.created_at < now() - interval '24 hours' RETURNING 1`,
+    [env, key, route, fingerprint],
+  );
+  return rows.length > 0;
+}
+
+export async function stored(
+  db: Queryable,
+  env: number,
+  key: string,
+  route: Buffer,
+): Promise<StoredAnswer | undefined> {
+  const [row] = await db.query<StoredAnswer>(
+    'SELECT fingerprint, status, body FROM idempotency WHERE env = $1 AND key = $2 AND route = $3',
+    [env, key, route],
+  );
+  return row;
+}
+
+export async function store(
+  db: Queryable,
+  env: number,
+  key: string,
+  route: Buffer,
+  answer: { status: number; body: Buffer | null; subjects: string[] },
+): Promise<void> {
+  await db.query(
+    'UPDATE idempotency SET status = $4, body = $5, subjects = $6 WHERE env = $1 AND key = $2 AND route = $3',
+    [env, key, route, answer.status, answer.body, answer.subjects],
+  );
+}
+
+/** Stored answers that show one of these ids are emptied: a repeated request then gets the status without the body. */
+export async function forgetAnswers(db: Queryable, env: number, ids: string[]): Promise<void> {
+  await db.query('UPDATE idempotency SET body = NULL, subjects = NULL WHERE env = $1 AND subjects && $2', [
+    env,
+    ids,
+  ]);
+}

@@ -1,0 +1,145 @@
+import { ApiError, limits } from '@parley/protocol';
+import type { Input, Member, Output } from '@parley/protocol';
+import { logEvent } from '../../log/events.ts';
+import type { LockedConversation } from '../../log/conversation-log.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
+import type { Context } from '../context.ts';
+import { held, readable, requireOwner } from '../conversations/access.ts';
+import { insertMembers } from '../conversations/sql.ts';
+import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { resolveUsers } from '../users/operations.ts';
+import { findUser } from '../users/sql.ts';
+import * as sql from './sql.ts';
+
+const notAMember = () =>
+  new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
+
+function requireGroup(conv: LockedConversation): void {
+  if (conv.type === 'direct')
+    throw new ApiError('invalid_request', { message: 'Members of a direct conversation cannot be changed.' });
+}
+
+export async function list(ctx: Context, input: Input<'members.list'>): Promise<Output<'members.list'>> {
+  const conv = await readable(ctx, ctx.db, input.conversationId);
+  const limit = pageLimit(input.limit);
+  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
+  const rows = await sql.listMembers(ctx.db, ctx.env.no, conv.no, after, limit + 1);
+  return keyPage(
+    rows,
+    limit,
+    (m) => m.userId,
+    (m) => m,
+  );
+}
+
+export async function add(ctx: Context, input: Input<'members.add'>): Promise<Output<'members.add'>> {
+  const ids = [...new Set(input.userIds)];
+  return ctx.db.tx(async (tx) => {
+    const env = ctx.env.no;
+    const access = await held(ctx, tx, input.conversationId);
+    requireOwner(access);
+    const { conv, actor } = access;
+    requireGroup(conv);
+    const users = await resolveUsers(ctx, tx, ids);
+    const numbers = ids.map((id) => users.get(id)!);
+    const [already] = await sql.findMembers(tx, env, conv.no, numbers);
+    if (already) throw new ApiError('already_member', { message: `${already.userId} is a member already.` });
+    if ((await sql.countMembers(tx, env, conv.no)) + ids.length > limits.groupMembers)
+      throw new ApiError('invalid_request', {
+        param: 'userIds',
+        message: `A group has at most ${limits.groupMembers} members.`,
+      });
+    const { seq } = await ctx.services.log.appendEvent(tx, conv, {
+      type: 'member.added',
+      users: numbers,
+      actor: actor?.no ?? null,
+    });
+    await insertMembers(tx, env, conv.no, numbers, null, seq);
+    const event = logEvent(
+      { env, conv: conv.no, cid: conv.id, seq },
+      'member.added',
+      { userIds: ids, userId: ids[0]!, actorId: actor?.id ?? null },
+      { join: numbers },
+    );
+    tx.afterCommit(() => ctx.services.log.publish(event));
+    return { data: (await sql.findMembers(tx, env, conv.no, numbers)).map(viewMember) };
+  });
+}
+
+const viewMember = ({ userId, role, lastReadSeq, lastDeliveredSeq }: Member): Member => ({
+  userId,
+  role,
+  lastReadSeq,
+  lastDeliveredSeq,
+});
+
+export async function remove(ctx: Context, input: Input<'members.remove'>): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    const access = await held(ctx, tx, input.conversationId);
+    const leaving = access.actor?.id === input.userId;
+    if (!leaving) requireOwner(access);
+    requireGroup(access.conv);
+    const user = await findUser(tx, ctx.env.no, input.userId);
+    const [member] = user ? await sql.findMembers(tx, ctx.env.no, access.conv.no, [user.no]) : [];
+    if (!member) throw notAMember();
+    await removeFromGroup(ctx, tx, access.conv, {
+      user: { no: member.no, id: member.userId },
+      actor: access.actor,
+      reason: leaving ? 'left' : 'removed',
+    });
+  });
+}
+
+/** Ends a membership in a locked group, with its event. */
+export async function removeFromGroup(
+  ctx: Pick<Context, 'services'>,
+  tx: Tx,
+  conv: LockedConversation,
+  change: {
+    user: { no: number; id: string };
+    actor: { no: number; id: string } | null;
+    reason: 'left' | 'removed';
+  },
+): Promise<void> {
+  const { user, actor, reason } = change;
+  const { seq, at } = await ctx.services.log.appendEvent(tx, conv, {
+    type: 'member.removed',
+    users: [user.no],
+    actor: actor?.no ?? null,
+    data: { reason },
+  });
+  await sql.removeMember(tx, conv.env, conv.no, user.no, at);
+  const event = logEvent(
+    { env: conv.env, conv: conv.no, cid: conv.id, seq },
+    'member.removed',
+    { userId: user.id, actorId: actor?.id ?? null, reason },
+    { leave: [user.no] },
+  );
+  tx.afterCommit(() => ctx.services.log.publish(event));
+}
+
+export async function update(ctx: Context, input: Input<'members.update'>): Promise<Member> {
+  return ctx.db.tx(async (tx) => {
+    const { conv } = await held(ctx, tx, input.conversationId);
+    requireGroup(conv);
+    const user = await findUser(tx, ctx.env.no, input.userId);
+    const [member] = user ? await sql.findMembers(tx, ctx.env.no, conv.no, [user.no]) : [];
+    if (!member) throw notAMember();
+    if (member.role !== input.role) {
+      await sql.setRole(tx, ctx.env.no, conv.no, member.no, input.role);
+      const { seq } = await ctx.services.log.appendEvent(tx, conv, {
+        type: 'member.updated',
+        users: [member.no],
+        actor: null,
+        data: { role: input.role },
+      });
+      const event = logEvent({ env: ctx.env.no, conv: conv.no, cid: conv.id, seq }, 'member.updated', {
+        userId: member.userId,
+        role: input.role,
+        actorId: null,
+      });
+      tx.afterCommit(() => ctx.services.log.publish(event));
+    }
+    return { ...viewMember(member), role: input.role };
+  });
+}

@@ -1,0 +1,223 @@
+import { ApiError } from '@parley/protocol';
+import type { Input, Message, MessageOrTombstone, Output, Role, Tombstone } from '@parley/protocol';
+import { logEvent } from '../../log/events.ts';
+import { Reply } from '../context.ts';
+import type { Context } from '../context.ts';
+import { held, readable } from '../conversations/access.ts';
+import type { Held } from '../conversations/access.ts';
+import { cut, pageLimit } from '../pages.ts';
+import { userNumbers } from '../users/sql.ts';
+import { forgetAnswers } from '../idempotency/sql.ts';
+import * as sql from './sql.ts';
+import type { MessageRow } from './sql.ts';
+
+export type SendInput = Input<'messages.send'>;
+
+const missing = () => new ApiError('not_found', { message: 'There is no such message.' });
+
+/** Commits a message; a repeated clientMsgId answers with the original as it is now, and commits nothing. */
+export async function send(ctx: Context, input: SendInput): Promise<MessageOrTombstone> {
+  const { log, ids } = ctx.services;
+  if (input.attachments?.length)
+    throw new ApiError('attachment_not_ready', {
+      param: 'attachments',
+      message: 'There is no such attachment.',
+    });
+  const empty = input.metadata === undefined || Object.keys(input.metadata).length === 0;
+  if (!input.text && empty)
+    throw new ApiError('invalid_request', {
+      param: 'text',
+      message: 'A message needs text, an attachment or metadata.',
+    });
+  const sender = await senderOf(ctx, input);
+  const id = ids.make('message');
+  const metadata = empty ? null : JSON.stringify(input.metadata);
+  const appended = await log.append({
+    env: ctx.env.no,
+    conversationId: input.conversationId,
+    sender: sender?.no ?? null,
+    own: ctx.caller.kind === 'client',
+    clientMsgId: input.clientMsgId ?? repeatKey(ctx),
+    id,
+    text: input.text ?? null,
+    replyTo: input.replyTo ?? null,
+    metadata,
+  });
+  if (appended.status === 'duplicate')
+    return sql.viewMessage(await sql.messageAt(ctx.db, ctx.env.no, appended.conv, appended.seq));
+  const message: Message = {
+    id,
+    conversationId: input.conversationId,
+    seq: appended.seq,
+    senderId: sender?.id ?? null,
+    text: input.text ?? null,
+    replyTo: input.replyTo ?? null,
+    attachments: [],
+    metadata: empty ? {} : input.metadata!,
+    version: 1,
+    createdAt: appended.at,
+    editedAt: null,
+    deletedAt: null,
+  };
+  log.publish(
+    logEvent(
+      { env: ctx.env.no, conv: appended.conv, cid: input.conversationId, seq: appended.seq },
+      'message.new',
+      { message },
+    ),
+  );
+  return message;
+}
+
+/** A server's send under an Idempotency-Key is deduplicated inside the commit too, so a crash cannot double it. */
+const repeatKey = (ctx: Context): string | null =>
+  ctx.idempotencyKey === undefined ? null : `idempotency-key:${ctx.idempotencyKey}`;
+
+async function senderOf(ctx: Context, input: SendInput): Promise<{ no: number; id: string } | null> {
+  if (ctx.caller.kind === 'client') {
+    if (input.senderId !== undefined)
+      throw new ApiError('forbidden', { param: 'senderId', message: 'Only a server may name the sender.' });
+    if (input.clientMsgId === undefined)
+      throw new ApiError('invalid_request', { param: 'clientMsgId', message: 'clientMsgId is required.' });
+    return ctx.caller.user;
+  }
+  if (input.senderId === undefined) return null;
+  const no = (await userNumbers(ctx.db, ctx.env.no, [input.senderId])).get(input.senderId);
+  if (no !== undefined) return { no, id: input.senderId };
+  await readable(ctx, ctx.db, input.conversationId);
+  throw new ApiError('not_member');
+}
+
+export async function list(ctx: Context, input: Input<'messages.list'>): Promise<Output<'messages.list'>> {
+  const conv = await readable(ctx, ctx.db, input.conversationId);
+  const limit = pageLimit(input.limit);
+  const env = ctx.env.no;
+  // With `after` alone the page is the next above it; with `before` the next below, down to `after` if given.
+  if (input.after !== undefined && input.before === undefined) {
+    const { page, more } = cut(await sql.messagesAfter(ctx.db, env, conv.no, input.after, limit + 1), limit);
+    return { data: page.reverse().map(sql.viewMessage), hasMore: more };
+  }
+  const before = input.before ?? Number.MAX_SAFE_INTEGER;
+  const rows = await sql.messagesBefore(ctx.db, env, conv.no, before, input.after ?? 0, limit + 1);
+  const { page, more } = cut(rows, limit);
+  return { data: page.map(sql.viewMessage), hasMore: more };
+}
+
+export async function get(ctx: Context, input: Input<'messages.get'>): Promise<MessageOrTombstone> {
+  const row = await sql.findMessage(ctx.db, ctx.env.no, input.messageId);
+  if (!row) throw missing();
+  await readableMessage(ctx, row);
+  return sql.viewMessage(row);
+}
+
+/** The conversation of a message must be readable; where it is gone for the caller, so is the message. */
+async function readableMessage(ctx: Context, row: MessageRow): Promise<void> {
+  try {
+    await readable(ctx, ctx.db, row.cid);
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
+  }
+}
+
+export interface Edited {
+  message: Message;
+  /** The event's own seq; the message keeps its original one. */
+  eventSeq: number;
+}
+
+export async function edit(ctx: Context, input: Input<'messages.update'>): Promise<Edited> {
+  if (input.text === undefined && input.metadata === undefined)
+    throw new ApiError('invalid_request', { param: 'text', message: 'Give text or metadata.' });
+  return ctx.db.tx(async (tx) => {
+    const { access, row } = await heldMessage(ctx, tx, input.messageId);
+    if (access.actor && row.sender !== access.actor.no)
+      throw new ApiError('forbidden', { message: 'Only the author may edit a message.' });
+    if (row.deletedAt) throw missing();
+    if (row.version !== input.expectedVersion)
+      throw new ApiError('version_conflict', {
+        message: `The message is at version ${row.version}: read it again.`,
+      });
+    const { seq, at } = await ctx.services.log.appendEvent(tx, access.conv, {
+      type: 'message.updated',
+      message: row.seq,
+      actor: access.actor?.no ?? null,
+    });
+    const edited = await sql.editMessage(tx, ctx.env.no, row, {
+      text: input.text ?? row.text,
+      metadata: input.metadata === undefined ? row.metadata : JSON.stringify(input.metadata),
+      at,
+    });
+    const message = sql.viewLive(edited);
+    const event = logEvent({ env: ctx.env.no, conv: row.conv, cid: row.cid, seq }, 'message.updated', {
+      message,
+    });
+    tx.afterCommit(() => ctx.services.log.publish(event));
+    return { message, eventSeq: seq };
+  });
+}
+
+export interface Deleted {
+  tombstone: Tombstone;
+  hard: boolean;
+  /** Of the event; the conversation's last one when there was nothing left to delete. */
+  eventSeq: number;
+}
+
+export async function remove(ctx: Context, input: Input<'messages.delete'>): Promise<Deleted> {
+  const hard = input.hard ?? false;
+  if (hard && ctx.caller.kind === 'client')
+    throw new ApiError('forbidden', { param: 'hard', message: 'Only a server may delete for good.' });
+  return ctx.db.tx(async (tx) => {
+    const { access, row } = await heldMessage(ctx, tx, input.messageId);
+    if (access.actor && row.sender !== access.actor.no && access.role !== ('owner' satisfies Role))
+      throw new ApiError('forbidden', { message: 'Only the author or the owner may delete a message.' });
+    if (row.deletedAt && !hard)
+      return { tombstone: sql.viewTombstone(row), hard, eventSeq: await deletionSeq(tx, ctx.env.no, row) };
+    const { seq, at } = await ctx.services.log.appendEvent(tx, access.conv, {
+      type: 'message.deleted',
+      message: row.seq,
+      actor: access.actor?.no ?? null,
+      data: { hard },
+    });
+    await sql.emptyMessages(tx, ctx.env.no, row.conv, [row.seq], hard, at);
+    if (hard) await forgetAnswers(tx, ctx.env.no, [row.id]);
+    const deletedAt = row.deletedAt ?? at;
+    const event = logEvent({ env: ctx.env.no, conv: row.conv, cid: row.cid, seq }, 'message.deleted', {
+      id: row.id,
+      deletedAt,
+      hard,
+    });
+    tx.afterCommit(() => ctx.services.log.publish(event));
+    return { tombstone: sql.viewTombstone({ ...row, deletedAt }), hard, eventSeq: seq };
+  });
+}
+
+export const removeReply = (result: Deleted): Tombstone | Reply<null> =>
+  result.hard ? new Reply(204, null) : result.tombstone;
+
+async function deletionSeq(tx: Parameters<typeof held>[1], env: number, row: MessageRow): Promise<number> {
+  const [event] = await tx.query<{ seq: number }>(
+    `SELECT seq FROM events WHERE env = $1 AND conv = $2 AND message = $3 AND type = 'message.deleted' ORDER BY seq DESC LIMIT 1`,
+    [env, row.conv, row.seq],
+  );
+  return event?.seq ?? row.seq;
+}
+
+async function heldMessage(
+  ctx: Context,
+  tx: Parameters<typeof held>[1],
+  id: string,
+): Promise<{ access: Held; row: MessageRow }> {
+  const found = await sql.findMessage(tx, ctx.env.no, id);
+  if (!found) throw missing();
+  let access: Held;
+  try {
+    access = await held(ctx, tx, { no: found.conv });
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
+  }
+  // Read again under the lock: the first look only told which conversation to lock.
+  const row = await sql.findMessage(tx, ctx.env.no, id);
+  if (!row) throw missing();
+  return { access, row };
+}

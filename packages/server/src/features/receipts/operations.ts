@@ -1,0 +1,32 @@
+import { ApiError } from '@parley/protocol';
+import type { Input, Output } from '@parley/protocol';
+import type { Context } from '../context.ts';
+
+/** Moves the caller's read mark forward; a lower value, or one beyond the last event, changes nothing more. */
+export async function read(
+  ctx: Context,
+  input: Input<'conversations.read'>,
+): Promise<Output<'conversations.read'>> {
+  if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
+  const { user } = ctx.caller;
+  const marked = await ctx.services.log.markRead({
+    env: ctx.env.no,
+    conversationId: input.conversationId,
+    user: user.no,
+    seq: input.seq,
+  });
+  if (marked.changed)
+    ctx.services.signals.receipt({
+      env: ctx.env.no,
+      conv: marked.conv,
+      cid: input.conversationId,
+      user: user.no,
+      userId: user.id,
+      lastReadSeq: marked.lastReadSeq,
+    });
+  return {
+    conversationId: input.conversationId,
+    lastReadSeq: marked.lastReadSeq,
+    unreadCount: marked.unreadCount,
+  };
+}

@@ -1,0 +1,37 @@
+import { limits } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+/** Rows past their windows go in small batches, so that nobody waits for a long delete. */
+
+const batch = 2_000;
+const maxBatches = 500;
+
+const expired = [
+  { table: 'dedup', hours: () => limits.dedupHours },
+  { table: 'idempotency', hours: () => limits.idempotencyHours },
+  { table: 'events', hours: (eventHours: number) => eventHours },
+] as const;
+
+export async function removeExpired(
+  db: Queryable,
+  eventRetentionMs: number,
+): Promise<Record<string, number>> {
+  const removed: Record<string, number> = {};
+  for (const { table, hours } of expired) {
+    removed[table] = 0;
+    const cutoff = hours(eventRetentionMs / 3_600_000);
+    for (let i = 0; i < maxBatches; i++) {
+      const [row] = await db.query<{ n: number }>(
+        `WITH gone AS (
+           DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+             SELECT ctid FROM ${table} WHERE created_at < now() - $1 * interval '1 hour' LIMIT ${batch}))
+           RETURNING 1
+         ) SELECT count(*) AS n FROM gone`,
+        [cutoff],
+      );
+      removed[table] += row!.n;
+      if (row!.n < batch) break;
+    }
+  }
+  return removed;
+}

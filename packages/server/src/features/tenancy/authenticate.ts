@@ -1,0 +1,163 @@
+import { ApiError } from '@parley/protocol';
+import { createBatcher } from '../../platform/batch.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { sameString } from '../../platform/secrets.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import type { Caller, Environment } from '../context.ts';
+import { subjectOf } from '../users/operations.ts';
+import { createMissingUsers } from '../users/sql.ts';
+import { environmentColumns, requireActive, viewEnvironment } from './environments.ts';
+import type { EnvironmentRow } from './environments.ts';
+import { keyIdOf, sealContext } from './keys.ts';
+import { claimedSubject, parseToken, signatureMatches, signedClaims } from './tokens.ts';
+import type { Claims } from './tokens.ts';
+
+/**
+ * SPEC 5: who is calling. Every credential is looked up in the store each time, so a revocation counts from the next
+ * request on, on every node; look-ups that arrive together are one query.
+ */
+
+interface Lookup {
+  /** The key that signed, or the environment that a development token names. */
+  keyId: string | null;
+  envId: string | null;
+  userId: string;
+}
+
+interface Found extends EnvironmentRow {
+  ord: number;
+  secret: Buffer | null;
+  revoked_at: string | null;
+  user_no: number | null;
+  deactivated_at: string | null;
+  tokens_from: string | null;
+}
+
+export interface Authenticated {
+  caller: Caller;
+  /** Milliseconds; only user tokens expire. */
+  expiresAt: number | null;
+  keyId: string | null;
+}
+
+export interface Authenticator {
+  /** @param named the environments that the request names (header, query). */
+  authenticate(credential: string | undefined, named: string[]): Promise<Authenticated>;
+}
+
+const lookupSql = `
+  SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at, u.no AS user_no, u.deactivated_at, u.tokens_from
+  FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(key, env, usr, ord)
+  LEFT JOIN secret_keys k ON k.id = w.key
+  LEFT JOIN environments d ON w.key IS NULL AND d.id = w.env
+  JOIN environments e ON e.no = coalesce(k.env, d.no)
+  LEFT JOIN users u ON u.env = e.no AND u.id = w.usr`;
+
+export function createAuthenticator(options: { db: Queryable; vault: Vault; clock: Clock }): Authenticator {
+  const { db, vault, clock } = options;
+
+  const lookup = createBatcher<Lookup, Found | null>({
+    maxBatch: 500,
+    maxWaiting: 20_000,
+    lanes: 2,
+    run: async (items) => {
+      const rows = await db.query<Found>(lookupSql, [
+        items.map((i) => i.keyId),
+        items.map((i) => i.envId),
+        items.map((i) => i.userId),
+      ]);
+      const results = new Array<Found | null>(items.length).fill(null);
+      for (const row of rows) results[row.ord - 1] = row;
+      return results;
+    },
+  });
+
+  const secretOf = (keyId: string, sealed: Buffer): string =>
+    vault.open(sealed, sealContext(keyId)).toString();
+
+  async function server(secretKey: string, keyId: string, named: string[]): Promise<Authenticated> {
+    const found = await lookup({ keyId, envId: null, userId: '' });
+    if (!found?.secret || !sameString(secretOf(keyId, found.secret), secretKey))
+      throw new ApiError('token_invalid');
+    if (found.revoked_at) throw new ApiError('key_revoked');
+    const env = checkedEnvironment(found, named);
+    return { caller: { kind: 'server', env, keyId }, expiresAt: null, keyId };
+  }
+
+  async function client(token: string, named: string[]): Promise<Authenticated> {
+    const nowSeconds = clock.now() / 1000;
+    const parsed = parseToken(token, nowSeconds);
+    if (parsed.kind === 'development') {
+      if (named.length === 0)
+        throw new ApiError('token_invalid', { message: 'A development token needs the Chat-Env header.' });
+      const found = await lookup({ keyId: null, envId: named[0]!, userId: parsed.claims.sub });
+      if (!found) throw new ApiError('token_invalid');
+      const env = checkedEnvironment(found, named);
+      if (!env.settings.devTokens) throw new ApiError('dev_tokens_disabled');
+      return user(env, found, parsed.claims, null);
+    }
+    const found = await lookup({ keyId: parsed.keyId, envId: null, userId: claimedSubject(parsed) });
+    if (!found?.secret || !signatureMatches(parsed, secretOf(parsed.keyId, found.secret)))
+      throw new ApiError('token_invalid');
+    if (found.revoked_at) throw new ApiError('key_revoked');
+    const claims = signedClaims(parsed, nowSeconds);
+    return user(checkedEnvironment(found, named), found, claims, parsed.keyId);
+  }
+
+  async function user(
+    env: Environment,
+    found: Found,
+    claims: Claims,
+    keyId: string | null,
+  ): Promise<Authenticated> {
+    const row = found.user_no === null ? await firstUse(env, claims) : found;
+    if (row.tokens_from !== null && claims.iat * 1000 < Date.parse(row.tokens_from)) {
+      // A deactivation cuts tokens off too; the reason it gives is the deactivation.
+      if (row.deactivated_at) throw new ApiError('user_deactivated');
+      throw new ApiError('token_invalid', { message: 'The token was revoked.' });
+    }
+    if (row.deactivated_at) throw new ApiError('user_deactivated');
+    return {
+      caller: { kind: 'client', env, user: { no: row.user_no!, id: claims.sub } },
+      expiresAt: claims.exp * 1000,
+      keyId,
+    };
+  }
+
+  /** A valid token's first use creates the user, unless it is a token from before that id was erased. */
+  async function firstUse(env: Environment, claims: Claims): Promise<Found> {
+    const subject = subjectOf(vault, env.no, claims.sub);
+    const [erased] = await db.query<{ tokens_from: string }>(
+      'SELECT tokens_from FROM erased_ids WHERE env = $1 AND subject = $2',
+      [env.no, subject],
+    );
+    if (erased && claims.iat * 1000 < Date.parse(erased.tokens_from)) throw new ApiError('token_invalid');
+    await createMissingUsers(db, env.no, [claims.sub], () => subject);
+    const found = await lookup({ keyId: null, envId: env.id, userId: claims.sub });
+    if (!found || found.user_no === null) throw new ApiError('token_invalid');
+    return found;
+  }
+
+  return {
+    authenticate(credential, named) {
+      if (!credential)
+        return Promise.reject(
+          new ApiError('token_invalid', { message: 'No credential: send Authorization: Bearer ….' }),
+        );
+      const keyId = keyIdOf(credential);
+      return keyId === undefined ? client(credential, named) : server(credential, keyId, named);
+    },
+  };
+}
+
+/** The environment follows from the credential; one that is named must be the same. */
+function checkedEnvironment(found: Found, named: string[]): Environment {
+  const env = viewEnvironment(found);
+  if (named.some((id) => id !== env.id))
+    throw new ApiError('forbidden', {
+      message: 'The credential is not of the environment that the request names.',
+    });
+  requireActive(env);
+  return env;
+}

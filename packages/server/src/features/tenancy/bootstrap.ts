@@ -1,0 +1,139 @@
+import Type from 'typebox';
+import { Value } from 'typebox/value';
+import { environmentIdPattern, planNames, secretKeyPattern } from '@parley/protocol';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
+import type { Ids } from '../../platform/clock.ts';
+import { hashPassword } from '../../platform/secrets.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import { createEnvironment } from './environments.ts';
+import { createKey } from './keys.ts';
+
+/** The first start on an empty store (settings CHAT_BOOTSTRAP_…). What was made up is returned, to be shown once. */
+
+const Environments = Type.Array(
+  Type.Object(
+    {
+      id: Type.String({ pattern: environmentIdPattern }),
+      name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+      kind: Type.Union([Type.Literal('production'), Type.Literal('development')]),
+      plan: Type.Optional(Type.Enum([...planNames])),
+      secretKey: Type.Optional(Type.String({ pattern: secretKeyPattern })),
+      settings: Type.Optional(
+        Type.Object(
+          {
+            clientConversationCreation: Type.Optional(Type.Enum(['all', 'direct', 'none'])),
+            devTokens: Type.Optional(Type.Boolean()),
+            pushMode: Type.Optional(Type.Enum(['providers', 'webhook', 'off'])),
+          },
+          { additionalProperties: false },
+        ),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  { minItems: 1, maxItems: 100 },
+);
+
+export interface BootstrapSettings {
+  environments: string | undefined;
+  email: string | undefined;
+  password: string | undefined;
+}
+
+export interface Bootstrapped {
+  environments: { id: string; kind: string; secretKey: string | null }[];
+  email: string;
+  /** null: it was given, so there is nothing to show. */
+  password: string | null;
+}
+
+export function parseEnvironments(text: string): Type.Static<typeof Environments> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(
+      'CHAT_BOOTSTRAP_ENVIRONMENTS is not JSON; it looks like [{ "id": "env_…", "kind": "development", … }].',
+    );
+  }
+  const [problem] = Value.Errors(Environments, value);
+  if (problem)
+    throw new Error(
+      `CHAT_BOOTSTRAP_ENVIRONMENTS${problem.instancePath.replaceAll('/', '.')} ${problem.message}.`,
+    );
+  return value as Type.Static<typeof Environments>;
+}
+
+export async function bootstrap(
+  db: Db,
+  ids: Ids,
+  vault: Vault,
+  settings: BootstrapSettings,
+): Promise<Bootstrapped | null> {
+  const given = settings.environments === undefined ? undefined : parseEnvironments(settings.environments);
+  const password = settings.password ?? ids.secret(16);
+  const email = (settings.email ?? 'owner@localhost').toLowerCase();
+  const passwordHash = await hashPassword(password);
+  return db.tx(async (tx) => {
+    // Several processes may start on one empty store: the first makes it.
+    await tx.query('LOCK TABLE environments IN SHARE ROW EXCLUSIVE MODE');
+    if ((await tx.query('SELECT 1 FROM environments LIMIT 1')).length > 0) return null;
+    const org = await createOwner(tx, ids, email, passwordHash);
+    const environments = [];
+    for (const wanted of given ?? [{ id: undefined, name: undefined, kind: 'development' as const }]) {
+      const {
+        plan = 'free',
+        name,
+        kind,
+        id,
+        settings: own,
+        secretKey,
+      } = { settings: undefined, plan: undefined, secretKey: undefined, ...wanted };
+      const env = await createEnvironment(tx, ids, org, {
+        ...(id === undefined ? {} : { id }),
+        ...(own === undefined ? {} : { settings: own }),
+        name: name ?? kind,
+        kind,
+        plan,
+      });
+      const key = await createKey(tx, ids, vault, env.no, {
+        name: 'first',
+        ...(secretKey === undefined ? {} : { secretKey }),
+      });
+      environments.push({ id: env.id, kind: env.kind, secretKey: secretKey === undefined ? key : null });
+    }
+    return { environments, email, password: settings.password === undefined ? password : null };
+  });
+}
+
+async function createOwner(tx: Tx, ids: Ids, email: string, passwordHash: string): Promise<number> {
+  const [org] = await tx.query<{ no: number }>(
+    'INSERT INTO organizations (id, name) VALUES ($1, $2) RETURNING no',
+    [ids.make('organization'), 'Parley'],
+  );
+  const [account] = await tx.query<{ no: number }>(
+    `INSERT INTO accounts (email, password_hash) VALUES ($1, $2)
+     ON CONFLICT (email) DO UPDATE SET password_hash = excluded.password_hash RETURNING no`,
+    [email, passwordHash],
+  );
+  await tx.query(`INSERT INTO organization_accounts (org, account, role) VALUES ($1, $2, 'owner')`, [
+    org!.no,
+    account!.no,
+  ]);
+  return org!.no;
+}
+
+/** Refuses a process whose master key did not seal this store: nothing it read could be opened. */
+export async function checkMasterKey(db: Db, vault: Vault): Promise<void> {
+  await db.query('INSERT INTO master_key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING', [
+    vault.seal('parley', 'master key check'),
+  ]);
+  const [row] = await db.query<{ sealed: Buffer }>('SELECT sealed FROM master_key_check');
+  try {
+    vault.open(row!.sealed, 'master key check');
+  } catch {
+    throw new Error(
+      'This store was sealed with another master key. Set CHAT_MASTER_KEY to the key it was created with (or put its master.key file into CHAT_DATA_DIR).',
+    );
+  }
+}

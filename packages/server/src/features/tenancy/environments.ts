@@ -1,0 +1,101 @@
+import { ApiError, environmentIdPattern, planNames } from '@parley/protocol';
+import type { PlanName } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Ids } from '../../platform/clock.ts';
+import type { Environment, EnvironmentSettings } from '../context.ts';
+
+export interface EnvironmentRow {
+  no: number;
+  id: string;
+  name: string;
+  kind: 'production' | 'development';
+  status: 'active' | 'suspended';
+  plan: PlanName;
+  settings: Partial<EnvironmentSettings>;
+  created_at: string;
+}
+
+export const environmentColumns = (alias: string): string =>
+  ['no', 'id', 'name', 'kind', 'status', 'plan', 'settings', 'created_at']
+    .map((c) => `${alias}.${c}`)
+    .join(', ');
+
+/** Settings not given have their defaults; development tokens are never accepted in production. */
+export const viewEnvironment = (row: EnvironmentRow): Environment => ({
+  no: row.no,
+  id: row.id,
+  name: row.name,
+  kind: row.kind,
+  status: row.status,
+  plan: row.plan,
+  settings: {
+    clientConversationCreation: row.settings.clientConversationCreation ?? 'all',
+    devTokens: row.kind === 'development' && (row.settings.devTokens ?? true),
+    pushMode: row.settings.pushMode ?? 'providers',
+  },
+  createdAt: row.created_at,
+});
+
+export interface NewEnvironment {
+  id?: string;
+  name: string;
+  kind: 'production' | 'development';
+  plan: PlanName;
+  settings?: Partial<EnvironmentSettings>;
+}
+
+export async function createEnvironment(
+  db: Queryable,
+  ids: Ids,
+  org: number,
+  input: NewEnvironment,
+): Promise<Environment> {
+  const id = input.id ?? ids.make('environment');
+  if (!new RegExp(environmentIdPattern).test(id))
+    throw new Error(`An environment id is env_ and 1 to 40 of a-z 0-9; got "${id}".`);
+  if (!planNames.includes(input.plan)) throw new Error(`The plan is one of ${planNames.join(', ')}.`);
+  if (input.kind !== 'production' && input.kind !== 'development')
+    throw new Error('The kind is production or development.');
+  const [row] = await db.query<EnvironmentRow>(
+    `INSERT INTO environments AS e (id, org, name, kind, plan, settings) VALUES ($1, $2, $3, $4, $5, $6)
+     ON CONFLICT (id) DO NOTHING RETURNING ${environmentColumns('e')}`,
+    [id, org, input.name, input.kind, input.plan, JSON.stringify(input.settings ?? {})],
+  );
+  if (!row) throw new Error(`There is an environment ${id} already.`);
+  return viewEnvironment(row);
+}
+
+export async function findEnvironment(db: Queryable, id: string): Promise<Environment | undefined> {
+  const [row] = await db.query<EnvironmentRow>(
+    `SELECT ${environmentColumns('e')} FROM environments e WHERE id = $1`,
+    [id],
+  );
+  return row && viewEnvironment(row);
+}
+
+export async function listEnvironments(db: Queryable): Promise<Environment[]> {
+  const rows = await db.query<EnvironmentRow>(
+    `SELECT ${environmentColumns('e')} FROM environments e ORDER BY no LIMIT 1000`,
+  );
+  return rows.map(viewEnvironment);
+}
+
+export async function updateEnvironment(
+  db: Queryable,
+  id: string,
+  change: { status?: Environment['status']; plan?: PlanName; settings?: Partial<EnvironmentSettings> },
+): Promise<Environment> {
+  const [row] = await db.query<EnvironmentRow>(
+    `UPDATE environments e SET status = coalesce($2, status), plan = coalesce($3, plan), settings = settings || $4
+     WHERE id = $1 RETURNING ${environmentColumns('e')}`,
+    [id, change.status ?? null, change.plan ?? null, JSON.stringify(change.settings ?? {})],
+  );
+  if (!row) throw new Error(`There is no environment ${id}.`);
+  return viewEnvironment(row);
+}
+
+/** A suspended environment is refused (socket: close 4003). */
+export function requireActive(env: Environment): void {
+  if (env.status === 'suspended')
+    throw new ApiError('forbidden', { message: 'The environment is suspended.' });
+}

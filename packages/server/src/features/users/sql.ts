@@ -1,0 +1,137 @@
+import type { User } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+export interface UserRow {
+  no: number;
+  id: string;
+  name: string | null;
+  image_url: string | null;
+  metadata: string | null;
+  created_at: string;
+  deactivated_at: string | null;
+  tokens_from: string | null;
+}
+
+const columns = 'no, id, name, image_url, metadata, created_at, deactivated_at, tokens_from';
+
+export const viewUser = (row: UserRow): User => ({
+  id: row.id,
+  name: row.name,
+  imageUrl: row.image_url,
+  metadata: row.metadata === null ? {} : (JSON.parse(row.metadata) as Record<string, unknown>),
+  createdAt: row.created_at,
+  deactivatedAt: row.deactivated_at,
+});
+
+export async function findUser(db: Queryable, env: number, id: string): Promise<UserRow | undefined> {
+  const [row] = await db.query<UserRow>(
+    `SELECT ${columns} FROM users WHERE env = $1 AND id = $2 AND erased_at IS NULL`,
+    [env, id],
+  );
+  return row;
+}
+
+export const listUsers = (db: Queryable, env: number, after: string, limit: number): Promise<UserRow[]> =>
+  db.query<UserRow>(
+    `SELECT ${columns} FROM users WHERE env = $1 AND id > $2 AND erased_at IS NULL ORDER BY id LIMIT $3`,
+    [env, after, limit],
+  );
+
+/** Inserts the user or sets the fields given (undefined keeps what is there); undefined for an erased id. */
+export async function upsertUser(
+  db: Queryable,
+  env: number,
+  id: string,
+  subject: Buffer,
+  fields: { name?: string | null; imageUrl?: string | null; metadata?: string },
+): Promise<UserRow | undefined> {
+  const [row] = await db.query<UserRow>(
+    `INSERT INTO users AS u (env, id, name, image_url, metadata, tokens_from)
+     VALUES ($1, $2, $3, $4, $5, (SELECT tokens_from FROM erased_ids WHERE env = $1 AND subject = $9))
+     ON CONFLICT (env, id) DO UPDATE SET
+       name = CASE WHEN $6 THEN $3 ELSE u.name END,
+       image_url = CASE WHEN $7 THEN $4 ELSE u.image_url END,
+       metadata = CASE WHEN $8 THEN $5 ELSE u.metadata END
+     WHERE u.erased_at IS NULL
+     RETURNING ${columns}`,
+    [
+      env,
+      id,
+      fields.name ?? null,
+      fields.imageUrl ?? null,
+      fields.metadata ?? null,
+      fields.name !== undefined,
+      fields.imageUrl !== undefined,
+      fields.metadata !== undefined,
+      subject,
+    ],
+  );
+  return row;
+}
+
+/** Numbers of the users that exist, by id. */
+export async function userNumbers(db: Queryable, env: number, ids: string[]): Promise<Map<string, number>> {
+  const rows = await db.query<{ id: string; no: number }>(
+    'SELECT id, no FROM users WHERE env = $1 AND id = ANY($2) AND erased_at IS NULL',
+    [env, ids],
+  );
+  return new Map(rows.map((r) => [r.id, r.no]));
+}
+
+/** Creates the users that do not exist yet, in the order of their ids (two requests must not wait for each other in a ring). */
+export async function createMissingUsers(
+  db: Queryable,
+  env: number,
+  ids: string[],
+  subject: (id: string) => Buffer,
+): Promise<void> {
+  const sorted = [...ids].sort();
+  await db.query(
+    `INSERT INTO users (env, id, tokens_from)
+     SELECT $1, w.id, x.tokens_from FROM unnest($2::text[], $3::bytea[]) WITH ORDINALITY AS w(id, subject, ord)
+     LEFT JOIN erased_ids x ON x.env = $1 AND x.subject = w.subject
+     ORDER BY w.ord ON CONFLICT (env, id) DO NOTHING`,
+    [env, sorted, sorted.map(subject)],
+  );
+}
+
+export async function sharesConversation(db: Queryable, env: number, a: number, b: number): Promise<boolean> {
+  const rows = await db.query(
+    `SELECT 1 FROM members x JOIN members y ON y.env = x.env AND y.conv = x.conv
+     JOIN conversations c ON c.env = x.env AND c.no = x.conv AND c.deleted_at IS NULL
+     WHERE x.env = $1 AND x.usr = $2 AND y.usr = $3 LIMIT 1`,
+    [env, a, b],
+  );
+  return rows.length > 0;
+}
+
+export async function setDeactivated(
+  db: Queryable,
+  env: number,
+  id: string,
+  deactivated: boolean,
+  cutoff: string,
+): Promise<UserRow | undefined> {
+  const [row] = await db.query<UserRow>(
+    `UPDATE users SET
+       deactivated_at = CASE WHEN $3 THEN coalesce(deactivated_at, now()) END,
+       tokens_from = CASE WHEN $3 AND deactivated_at IS NULL THEN greatest(tokens_from, $4::timestamptz) ELSE tokens_from END
+     WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING ${columns}`,
+    [env, id, deactivated, cutoff],
+  );
+  return row;
+}
+
+export async function setTokensFrom(
+  db: Queryable,
+  env: number,
+  id: string,
+  cutoff: string,
+): Promise<UserRow | undefined> {
+  const [row] = await db.query<UserRow>(
+    `UPDATE users SET tokens_from = greatest(tokens_from, $3::timestamptz)
+     WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING ${columns}`,
+    [env, id, cutoff],
+  );
+  return row;
+}

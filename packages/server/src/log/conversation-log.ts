@@ -1,0 +1,214 @@
+import { ApiError } from '@parley/protocol';
+import { createBatcher } from '../platform/batch.ts';
+import type { Batcher } from '../platform/batch.ts';
+import { isUnavailable } from '../platform/postgres/db.ts';
+import type { Db, Queryable, Tx } from '../platform/postgres/db.ts';
+import type { LogEvent } from './events.ts';
+
+/**
+ * The conversation log: the only place where a `seq` is given out.
+ *
+ * Messages go through a group commit (`append_messages`): all that arrive while the transaction before is in
+ * flight go out as one. Everything else that happens in a conversation is rare and appends in the transaction of
+ * its own operation, under the same row lock, so seqs are contiguous whoever appends, in whichever process.
+ * Events leave after the commit, through `publish`, and nowhere else.
+ */
+
+export interface NewMessage {
+  env: number;
+  conversationId: string;
+  /** null: a system message. */
+  sender: number | null;
+  /** Sent by the user itself, so it also reads everything up to it. */
+  own: boolean;
+  clientMsgId: string | null;
+  id: string;
+  text: string | null;
+  replyTo: string | null;
+  metadata: string | null;
+}
+
+export interface Appended {
+  status: 'ok' | 'duplicate';
+  conv: number;
+  seq: number;
+  at: string;
+}
+
+export interface ReadMark {
+  env: number;
+  conversationId: string;
+  user: number;
+  seq: number;
+}
+export interface ReadMarked {
+  conv: number;
+  lastReadSeq: number;
+  unreadCount: number;
+  changed: boolean;
+}
+
+/** A conversation whose row this transaction holds. */
+export interface LockedConversation {
+  env: number;
+  no: number;
+  id: string;
+  type: 'direct' | 'group';
+  name: string | null;
+  metadata: string | null;
+  lastSeq: number;
+  createdAt: string;
+  deletedAt: string | null;
+}
+
+export interface NewEvent {
+  type: string;
+  message?: number;
+  users?: number[];
+  actor: number | null;
+  data?: unknown;
+}
+
+const appendSql = `SELECT ord, status, conv, seq, at FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4)`;
+
+export class ConversationLog {
+  readonly #publish: (event: LogEvent) => void;
+  readonly #append: Batcher<NewMessage, Appended>;
+  readonly #read: Batcher<ReadMark, ReadMarked>;
+
+  constructor(options: {
+    /** One connection of its own: appends never wait for the pool. */
+    db: Db;
+    publish: (event: LogEvent) => void;
+    onBatch?: (size: number, ms: number) => void;
+    now?: () => number;
+  }) {
+    const { db, onBatch, now = () => performance.now() } = options;
+    this.#publish = options.publish;
+    const timed = async <T>(size: number, run: () => Promise<T>): Promise<T> => {
+      const start = now();
+      const result = await run();
+      onBatch?.(size, now() - start);
+      return result;
+    };
+    const limits = {
+      maxBatch: 1_000,
+      maxWaiting: 20_000,
+      alone: (error: unknown) => !(error instanceof ApiError) && !isUnavailable(error),
+    };
+    this.#append = createBatcher<NewMessage, Appended>({
+      ...limits,
+      run: (items) => timed(items.length, () => appendBatch(db, items)),
+    });
+    this.#read = createBatcher<ReadMark, ReadMarked>({ ...limits, run: (items) => readBatch(db, items) });
+  }
+
+  /** Commits a message, or finds the one that this clientMsgId already made. */
+  append(message: NewMessage): Promise<Appended> {
+    return this.#append(message);
+  }
+
+  markRead(mark: ReadMark): Promise<ReadMarked> {
+    return this.#read(mark);
+  }
+
+  publish(event: LogEvent): void {
+    this.#publish(event);
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all([this.#append.idle(), this.#read.idle()]);
+  }
+
+  get waiting(): number {
+    return this.#append.waiting;
+  }
+
+  /** Gives the event the next seq of a locked conversation. */
+  async appendEvent(tx: Tx, conv: LockedConversation, event: NewEvent): Promise<{ seq: number; at: string }> {
+    const [row] = await tx.query<{ seq: number; at: string; stale: boolean }>(
+      `WITH moved AS (
+         UPDATE conversations SET last_seq = last_seq + 1, last_activity_at = clock_timestamp()
+         WHERE env = $1 AND no = $2
+         RETURNING last_seq, last_activity_at, act < activity_step(last_activity_at) AS stale
+       ), kept AS (
+         INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at)
+         SELECT $1, $2, last_seq, $3, $4, $5, $6, $7, last_activity_at FROM moved
+       ) SELECT last_seq AS seq, last_activity_at AS at, stale FROM moved`,
+      [
+        conv.env,
+        conv.no,
+        event.type,
+        event.message ?? null,
+        event.users ?? null,
+        event.actor,
+        event.data === undefined ? null : JSON.stringify(event.data),
+      ],
+    );
+    if (row!.stale)
+      await tx.query(
+        'SELECT renew_activity(ARRAY[$1::int], ARRAY[$2::bigint], activity_step($3::timestamptz))',
+        [conv.env, conv.no, row!.at],
+      );
+    conv.lastSeq = row!.seq;
+    return { seq: row!.seq, at: row!.at };
+  }
+}
+
+async function appendBatch(db: Queryable, items: NewMessage[]): Promise<(Appended | Error)[]> {
+  const rows = await db.query<Omit<Appended, 'status'> & { ord: number; status: string }>(appendSql, [
+    items.map((i) => i.env),
+    items.map((i) => i.conversationId),
+    items.map((i) => i.sender),
+    items.map((i) => i.own),
+    items.map((i) => i.clientMsgId),
+    items.map((i) => i.id),
+    items.map((i) => i.text),
+    items.map((i) => i.replyTo),
+    items.map((i) => i.metadata),
+  ]);
+  const results = new Array<Appended | Error>(items.length);
+  for (const row of rows)
+    results[row.ord - 1] = row.status in refusals ? refusal(row.status) : (row as Appended);
+  // The same clientMsgId twice in one batch: the second finds the first in a batch of its own.
+  for (const row of rows) {
+    if (row.status !== 'again') continue;
+    results[row.ord - 1] = (await appendBatch(db, [items[row.ord - 1]!]))[0]!;
+  }
+  return results;
+}
+
+const refusals = {
+  not_found: () => new ApiError('not_found', { message: 'There is no such conversation.' }),
+  not_member: () => new ApiError('not_member'),
+  reply_not_found: () =>
+    new ApiError('invalid_request', {
+      param: 'replyTo',
+      message: 'replyTo must be a message of the same conversation.',
+    }),
+} as const;
+const refusal = (status: string): ApiError => refusals[status as keyof typeof refusals]();
+
+async function readBatch(db: Queryable, items: ReadMark[]): Promise<(ReadMarked | Error)[]> {
+  const rows = await db.query<{
+    ord: number;
+    status: string;
+    conv: number;
+    read_seq: number;
+    unread: number;
+    changed: boolean;
+  }>(readSql, [
+    items.map((i) => i.env),
+    items.map((i) => i.conversationId),
+    items.map((i) => i.user),
+    items.map((i) => i.seq),
+  ]);
+  const results = new Array<ReadMarked | Error>(items.length);
+  for (const row of rows)
+    results[row.ord - 1] =
+      row.status in refusals
+        ? refusal(row.status)
+        : { conv: row.conv, lastReadSeq: row.read_seq, unreadCount: row.unread, changed: row.changed };
+  return results;
+}

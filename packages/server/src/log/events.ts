@@ -1,0 +1,27 @@
+import type { EventName, SocketEvents } from '@parley/protocol';
+
+/** A committed event on its way to live sockets. */
+export interface LogEvent {
+  env: number;
+  conv: number;
+  cid: string;
+  seq: number;
+  e: EventName;
+  /** The whole socket frame, encoded once. */
+  frame: string;
+  /** Users whose routes change: they join (member.added, conversation.created) or leave (member.removed). */
+  join?: number[];
+  leave?: number[];
+}
+
+export function logEvent<K extends EventName>(
+  at: { env: number; conv: number; cid: string; seq: number },
+  e: K,
+  d: SocketEvents[K],
+  routes: { join?: number[]; leave?: number[] } = {},
+): LogEvent {
+  return { ...at, e, ...routes, frame: eventFrame(at.cid, at.seq, e, d) };
+}
+
+export const eventFrame = (cid: string, seq: number, e: EventName, d: unknown): string =>
+  `{"t":"event","e":"${e}","cid":"${cid}","seq":${seq},"d":${JSON.stringify(d)}}`;

@@ -1,0 +1,77 @@
+import { startService } from './compose.ts';
+import type { Service } from './compose.ts';
+import { ConfigError, help, readConfig } from './config.ts';
+import type { Config } from './config.ts';
+import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
+import { createLogger } from './platform/logging.ts';
+import { openStore } from './platform/postgres/store.ts';
+
+if (process.argv.includes('--help')) {
+  process.stdout.write(help());
+  process.exit(0);
+}
+
+try {
+  await run();
+} catch (error) {
+  process.stderr.write(`Parley could not start: ${error instanceof Error ? error.message : String(error)}\n`);
+  if (!(error instanceof ConfigError) && error instanceof Error)
+    process.stderr.write(`${error.stack ?? ''}\n`);
+  process.exit(1);
+}
+
+async function run(): Promise<void> {
+  const { config, unknown } = readConfig(process.env);
+  const logger = createLogger(config.logLevel);
+  for (const name of unknown) logger.warn(`${name} is not a setting of Parley; see npm start -- --help`);
+
+  // Signals count from the first moment on; a second one changes nothing (the whole group may be signalled).
+  let stopRequested!: () => void;
+  const stop = new Promise<void>((resolve) => (stopRequested = resolve));
+  process.on('SIGTERM', () => stopRequested());
+  process.on('SIGINT', () => stopRequested());
+
+  const store = await openStore(config, logger);
+  let service: Service;
+  try {
+    const starting = startService(config, store, logger);
+    starting.catch(() => undefined);
+    const first = await Promise.race([starting, stop]);
+    if (!first) {
+      await store.stop();
+      process.exit(0);
+    }
+    service = first;
+  } catch (error) {
+    await store.stop();
+    throw error;
+  }
+  announce(config, service.port, service.first);
+
+  await stop;
+  logger.info('stopping');
+  await service.stop();
+  await store.stop();
+  logger.info('stopped');
+  process.exit(0);
+}
+
+function announce(config: Config, port: number, first: Bootstrapped | null): void {
+  const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const lines = [`Parley is ready at ${url} (API reference: ${url}/docs)`];
+  if (first) {
+    lines.push('', 'First start. These are shown once, so keep them:');
+    for (const env of first.environments)
+      lines.push(
+        `  environment  ${env.id} (${env.kind})`,
+        ...(env.secretKey ? [`  secret key   ${env.secretKey}`] : []),
+      );
+    lines.push(
+      `  owner        ${first.email}`,
+      ...(first.password ? [`  password     ${first.password}`] : []),
+      '',
+    );
+  }
+  process.stdout.write(`${lines.join('\n')}\n`);
+}

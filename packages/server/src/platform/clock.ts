@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto';
+import { idPrefixes, ulid } from '@parley/protocol';
+import type { IdKind } from '@parley/protocol';
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+export const systemClock: Clock = { now: () => Date.now() };
+
+export type RandomBytes = (size: number) => Uint8Array;
+
+/** Random bytes cut from a larger draw: ids are made by the thousand. */
+export function pooledRandom(poolSize = 8_192): RandomBytes {
+  let pool = Buffer.alloc(0);
+  let offset = 0;
+  return (size) => {
+    if (offset + size > pool.length) {
+      pool = randomBytes(Math.max(poolSize, size));
+      offset = 0;
+    }
+    return pool.subarray(offset, (offset += size));
+  };
+}
+
+export interface Ids {
+  make(kind: IdKind): string;
+  /** Characters of A-Za-z0-9, for keys and passwords. */
+  secret(length: number): string;
+  random: RandomBytes;
+}
+
+const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+export function createIds(clock: Clock, random: RandomBytes = pooledRandom()): Ids {
+  return {
+    make: (kind) => idPrefixes[kind] + ulid(clock.now(), random(10)),
+    secret: (length) => {
+      let out = '';
+      while (out.length < length) {
+        // 248 = 4 * 62: higher bytes would favour the first letters.
+        for (const byte of random(length))
+          if (byte < 248 && out.length < length) out += alphanumeric[byte % 62];
+      }
+      return out;
+    },
+    random,
+  };
+}

@@ -1,0 +1,70 @@
+import { createServer } from 'node:http';
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+
+/** Prometheus metrics on a port of their own, off by default. */
+export interface Metrics {
+  registry: Registry;
+  requestSeconds: Histogram<'operation' | 'status'>;
+  commitSize: Histogram;
+  commitSeconds: Histogram;
+  gauge(name: string, help: string, read: () => number): void;
+  counter<L extends string>(name: string, help: string, labels: readonly L[]): Counter<L>;
+}
+
+const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: 'parley_' });
+  const registers = [registry];
+  return {
+    registry,
+    requestSeconds: new Histogram({
+      name: 'parley_request_seconds',
+      help: 'Time to answer, by operation and status',
+      labelNames: ['operation', 'status'] as const,
+      buckets: seconds,
+      registers,
+    }),
+    commitSize: new Histogram({
+      name: 'parley_commit_messages',
+      help: 'Messages in one group commit',
+      buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
+      registers,
+    }),
+    commitSeconds: new Histogram({
+      name: 'parley_commit_seconds',
+      help: 'Time of one group commit',
+      buckets: seconds,
+      registers,
+    }),
+    gauge: (name, help, read) => {
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    },
+    counter: (name, help, labelNames) => new Counter({ name, help, labelNames, registers }),
+  };
+}
+
+export function serveMetrics(registry: Registry, host: string, port: number): Promise<() => void> {
+  const server = createServer((req, res) => {
+    if (req.url !== '/metrics') {
+      res.writeHead(404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => res.writeHead(200, { 'content-type': registry.contentType }).end(text),
+      () => res.writeHead(500).end(),
+    );
+  });
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => resolve(() => server.close()));
+  });
+}

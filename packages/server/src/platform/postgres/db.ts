@@ -1,0 +1,152 @@
+import pg from 'pg';
+import { ApiError } from '@parley/protocol';
+
+/** Numbers above 2^53 do not occur in our columns. */
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+pg.types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, isoTimestamp);
+
+/** PostgreSQL's text form in a UTC session to ISO 8601 with milliseconds. */
+export function isoTimestamp(text: string): string {
+  const dot = text.indexOf('.');
+  const zone = text.indexOf('+', 19);
+  const fraction = dot < 0 ? '' : text.slice(dot + 1, zone);
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.padEnd(3, '0')}Z`;
+}
+
+export interface Queryable {
+  query<R extends object>(sql: string, values?: unknown[]): Promise<R[]>;
+}
+
+export interface Tx extends Queryable {
+  /** Several statements without parameters (migrations, savepoints). */
+  script(sql: string): Promise<void>;
+  /** Runs after the commit, in order; never when the transaction fails. */
+  afterCommit(fn: () => void): void;
+}
+
+/** What operations work with: plain queries, and transactions that join one already open. */
+export interface Db extends Queryable {
+  tx<T>(run: (tx: Tx) => Promise<T>): Promise<T>;
+}
+
+export type ConnectionSettings = Pick<
+  pg.PoolConfig,
+  'connectionString' | 'host' | 'port' | 'user' | 'database'
+>;
+
+const names = new Map<string, string>();
+/** SQL texts are constants of the program, so each becomes one prepared statement. */
+function statementName(sql: string): string {
+  let name = names.get(sql);
+  if (name === undefined) {
+    name = `s${names.size}`;
+    names.set(sql, name);
+  }
+  return name;
+}
+
+const deadlock = '40P01';
+const maxTries = 4;
+
+export class PgDb implements Db {
+  readonly pool: pg.Pool;
+  constructor(connection: ConnectionSettings, options: { max: number; onError: (error: Error) => void }) {
+    this.pool = new pg.Pool({
+      ...connection,
+      max: options.max,
+      connectionTimeoutMillis: 10_000,
+      idleTimeoutMillis: 0,
+      keepAlive: true,
+      options: '-c TimeZone=UTC -c statement_timeout=60000 -c idle_in_transaction_session_timeout=60000',
+      application_name: 'parley',
+    });
+    this.pool.on('error', options.onError);
+  }
+
+  async query<R extends object>(sql: string, values: unknown[] = []): Promise<R[]> {
+    try {
+      const result = await this.pool.query<R>({ name: statementName(sql), text: sql, values });
+      return result.rows;
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  /** One transaction; a deadlock runs it again, so `run` must act through the transaction alone. */
+  async tx<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#once(run);
+      } catch (error) {
+        if (attempt < maxTries && (error as { code?: string }).code === deadlock) continue;
+        throw translate(error);
+      }
+    }
+  }
+
+  async #once<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    const after: (() => void)[] = [];
+    let broken: Error | undefined;
+    try {
+      await client.query('BEGIN');
+      const result = await run({
+        query: async <R extends object>(sql: string, values: unknown[] = []) =>
+          (await client.query<R>({ name: statementName(sql), text: sql, values })).rows,
+        script: async (sql) => {
+          await client.query(sql);
+        },
+        afterCommit: (fn) => after.push(fn),
+      });
+      await client.query('COMMIT');
+      for (const fn of after) fn();
+      return result;
+    } catch (error) {
+      await client.query('ROLLBACK').catch((e: Error) => {
+        broken = e;
+      });
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.pool.end();
+  }
+}
+
+/** A transaction that is already open, seen as a Db: `tx` joins it. What a failed part registered does not run. */
+export function joined(tx: Tx): Db {
+  return {
+    query: (sql, values) => tx.query(sql, values),
+    tx: async (run) => {
+      const after: (() => void)[] = [];
+      const result = await run({ ...tx, afterCommit: (fn) => after.push(fn) });
+      for (const fn of after) tx.afterCommit(fn);
+      return result;
+    },
+  };
+}
+
+/** The store cannot be reached, or is shutting down: the caller may try again. */
+export function isUnavailable(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  if (typeof code === 'string') {
+    if (/^(08|57P0|53|25P03)/.test(code)) return true;
+    if (
+      ['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'].includes(code)
+    )
+      return true;
+  }
+  return (
+    typeof message === 'string' &&
+    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|not queryable/.test(
+      message,
+    )
+  );
+}
+
+function translate(error: unknown): unknown {
+  return isUnavailable(error) ? new ApiError('service_unavailable') : error;
+}

@@ -1,0 +1,67 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from '../logging.ts';
+import type { ConnectionSettings } from './db.ts';
+import { runningPostgres, startEmbeddedPostgres } from './embedded/index.ts';
+import type { EmbeddedPostgres } from './embedded/index.ts';
+
+export interface Store {
+  connection: ConnectionSettings;
+  stop(): Promise<void>;
+}
+
+const restartDelayMs = 1_000;
+
+/** The outside server that DATABASE_URL names, or the embedded one, which is started again whenever it ends. */
+export async function openStore(
+  options: { databaseUrl: string | undefined; dataDir: string },
+  logger: Logger,
+): Promise<Store> {
+  if (options.databaseUrl !== undefined)
+    return { connection: { connectionString: options.databaseUrl }, stop: () => Promise.resolve() };
+
+  const start = (): Promise<EmbeddedPostgres> =>
+    startEmbeddedPostgres({
+      dataDir: options.dataDir,
+      log: (line) => logger.info({ part: 'postgres' }, line),
+    });
+  let server = await start();
+  let stopping = false;
+
+  const watch = async (): Promise<void> => {
+    while (!stopping) {
+      const end = await server.exited;
+      if (stopping) return;
+      logger.error({ part: 'postgres', ...end }, 'the embedded PostgreSQL ended; starting it again');
+      while (!stopping) {
+        try {
+          server = await start();
+          break;
+        } catch (error) {
+          logger.error({ part: 'postgres', err: error }, 'the embedded PostgreSQL did not start');
+          await delay(restartDelayMs, undefined, { ref: false });
+        }
+      }
+    }
+  };
+  void watch();
+
+  return {
+    connection: server.connection,
+    stop: async () => {
+      stopping = true;
+      await server.stop();
+    },
+  };
+}
+
+/** For a command beside the service: its running embedded server, or one for the time of the command. */
+export async function attachStore(
+  options: { databaseUrl: string | undefined; dataDir: string },
+  logger: Logger,
+): Promise<Store> {
+  if (options.databaseUrl === undefined) {
+    const connection = await runningPostgres(options.dataDir);
+    if (connection) return { connection, stop: () => Promise.resolve() };
+  }
+  return openStore(options, logger);
+}

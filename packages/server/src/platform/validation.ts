@@ -1,0 +1,100 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import { ApiError, limits } from '@parley/protocol';
+import type { ErrorCode } from '@parley/protocol';
+
+/** JSON Schema to ApiError. `x-error` names the code that breaking a rule of that schema has; `x-metadata` is the metadata rule. */
+
+function depth(value: unknown, limit: number): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  if (limit === 0) return 1;
+  let deepest = 0;
+  for (const inner of Object.values(value)) deepest = Math.max(deepest, depth(inner, limit - 1));
+  return deepest + 1;
+}
+
+const metadataFits = (value: unknown): boolean =>
+  depth(value, limits.metadataDepth) <= limits.metadataDepth &&
+  Buffer.byteLength(JSON.stringify(value)) <= limits.metadataBytes;
+
+function ajv(coerceTypes: boolean): Ajv2020 {
+  const instance = new Ajv2020({
+    coerceTypes,
+    verbose: true,
+    allowUnionTypes: true,
+    strict: false,
+    validateFormats: false,
+  });
+  instance.addKeyword({
+    keyword: 'x-metadata',
+    type: 'object',
+    validate: (_: unknown, data: unknown) => metadataFits(data),
+    errors: false,
+  });
+  instance.addKeyword('x-error');
+  return instance;
+}
+
+const strict = ajv(false);
+/** For query strings and paths, where everything arrives as text. */
+const coercing = ajv(true);
+
+export type Validator = (value: unknown) => ApiError | null;
+
+export const validator = (schema: object): Validator => wrap(strict.compile(schema));
+export const coercingValidator = (schema: object): Validator => wrap(coercing.compile(schema));
+
+const wrap =
+  (validate: ValidateFunction): Validator =>
+  (value) =>
+    validate(value) ? null : toApiError(validate.errors!);
+
+function toApiError(errors: ErrorObject[]): ApiError {
+  // A union reports the failures of every branch: a branch's own code says more than "anyOf".
+  const error = errors.find((e) => codeOf(e) !== 'invalid_request') ?? errors.at(-1)!;
+  const code = codeOf(error);
+  const param = paramOf(error);
+  if (code === 'text_too_long' || code === 'metadata_too_large') return new ApiError(code, { param });
+  if (code === 'unknown_field') return new ApiError(code, { param, message: `Unknown field: ${param}.` });
+  return new ApiError('invalid_request', {
+    param,
+    message: `${param || 'The request'} ${error.message ?? 'is not valid'}.`,
+  });
+}
+
+function codeOf(error: ErrorObject): ErrorCode {
+  if (error.keyword === 'additionalProperties') return 'unknown_field';
+  if (error.keyword === 'x-metadata') return 'metadata_too_large';
+  const named = (error.parentSchema as { 'x-error'?: ErrorCode } | undefined)?.['x-error'];
+  if (named && error.keyword === 'maxLength') return named;
+  return 'invalid_request';
+}
+
+/** `a.b[2].c` form (DECISIONS, Resources). */
+function paramOf(error: ErrorObject): string {
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((p) => p.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((out, p) => (/^\d+$/.test(p) ? `${out}[${p}]` : out ? `${out}.${p}` : p), '');
+  const params = error.params as { additionalProperty?: string; missingProperty?: string };
+  const last = params.additionalProperty ?? params.missingProperty;
+  return last === undefined ? path : path ? `${path}.${last}` : last;
+}
+
+/** No request is nested deeper; a bound, because the walk below is recursive. */
+const maxNesting = 32;
+
+/** NUL characters and broken surrogates cannot be stored as text: refused wherever they stand (DECISIONS, Resources). */
+export function unstorableText(value: unknown, path = '', level = 0): string | null {
+  if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? path : null;
+  if (typeof value !== 'object' || value === null) return null;
+  if (level > maxNesting) return null;
+  for (const [key, inner] of Object.entries(value)) {
+    const at = Array.isArray(value) ? `${path}[${key}]` : path ? `${path}.${key}` : key;
+    if (key.includes('\0') || !key.isWellFormed()) return path || 'body';
+    const found = unstorableText(inner, at, level + 1);
+    if (found !== null) return found;
+  }
+  return null;
+}

@@ -1,0 +1,42 @@
+import { ApiError, rateLimits } from '@parley/protocol';
+import type { RateClass } from '@parley/protocol';
+import type { Caller, Services } from '../features/context.ts';
+import type { Limit, RateLimiter, Verdict } from '../platform/rate-limit/port.ts';
+
+/** SPEC 8: which limits a call counts against. A server's calls count against its environment's key rate alone. */
+export function limitsOf(
+  caller: Caller,
+  rate: RateClass,
+  plans: Services['plans'],
+): { key: string; limit: Limit }[] {
+  const env = caller.env.no;
+  if (caller.kind === 'server') return [{ key: `k${env}`, limit: plans[caller.env.plan].secretKey }];
+  const user = `${env}:${caller.user.no}`;
+  const own = { key: `u${user}`, limit: rateLimits.user };
+  if (rate === 'send') return [own, ...sendLimits(user)];
+  if (rate === 'upload') return [own, { key: `f${user}`, limit: rateLimits.upload }];
+  return [own];
+}
+
+/** Sends count once, whether they come over REST or the socket. */
+export const sendLimits = (user: string): { key: string; limit: Limit }[] => [
+  { key: `s${user}`, limit: rateLimits.send },
+  { key: `m${user}`, limit: rateLimits.sendMinute },
+];
+
+export async function take(
+  limiter: RateLimiter,
+  checks: { key: string; limit: Limit }[],
+): Promise<{ verdict: Verdict; refused: ApiError | null }> {
+  const verdicts = await limiter.take(checks);
+  const refusing = verdicts.filter((v) => !v.allowed);
+  if (refusing.length === 0) return { verdict: verdicts[0]!, refused: null };
+  const worst = refusing.reduce((a, b) => (b.retryAfterMs > a.retryAfterMs ? b : a));
+  return { verdict: worst, refused: new ApiError('rate_limited', { retryAfterMs: worst.retryAfterMs }) };
+}
+
+export const rateHeaders = (verdict: Verdict): Record<string, string> => ({
+  'RateLimit-Limit': String(verdict.limit),
+  'RateLimit-Remaining': String(verdict.remaining),
+  'RateLimit-Reset': String(Math.ceil(verdict.resetMs / 1000)),
+});

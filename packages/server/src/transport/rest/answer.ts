@@ -1,0 +1,28 @@
+import { ApiError } from '@parley/protocol';
+import type { ErrorBody } from '@parley/protocol';
+import { Reply } from '../../features/context.ts';
+
+/** What goes out for a request: a status and a JSON body (null: none). */
+export interface Answer {
+  status: number;
+  body: unknown;
+}
+
+export const success = (result: unknown, status: number): Answer =>
+  result instanceof Reply
+    ? { status: result.status, body: result.body as unknown }
+    : { status: result === undefined ? 204 : status, body: result ?? null };
+
+export const failure = (error: ApiError, requestId: string): Answer => ({
+  status: error.row.http ?? 400,
+  body: {
+    error: {
+      type: error.row.type,
+      code: error.code,
+      message: error.message,
+      ...(error.param === undefined ? {} : { param: error.param }),
+      requestId,
+      ...(error.retryAfterMs === null ? {} : { retryAfterMs: error.retryAfterMs }),
+    },
+  } satisfies ErrorBody,
+});

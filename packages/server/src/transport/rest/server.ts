@@ -1,0 +1,192 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import Fastify from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError, limits, operations, rateLimits } from '@parley/protocol';
+import type { Operation, OperationName } from '@parley/protocol';
+import type { Services } from '../../features/context.ts';
+import type { Handlers } from '../../features/handlers.ts';
+import type { Authenticator } from '../../features/tenancy/authenticate.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import { isUnavailable } from '../../platform/postgres/db.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import { rateHeaders, take } from '../limits.ts';
+import { failure } from './answer.ts';
+import type { Answer } from './answer.ts';
+import { Idempotency } from './idempotency.ts';
+import { createRoute } from './route.ts';
+
+export interface RestOptions {
+  db: Db;
+  services: Services;
+  handlers: Handlers;
+  authenticator: Authenticator;
+  limiter: RateLimiter;
+  logger: Logger;
+  metrics: Metrics;
+  trustProxy: boolean;
+  /** null: ready; otherwise why not. */
+  notReady: () => Promise<string | null>;
+  /** Static pages: path, type and body. */
+  pages: Page[];
+  /** Requests that never reach the API (file bodies): true when it took the request. */
+  intercept?: (...args: Parameters<RequestListener>) => boolean;
+}
+
+export interface Page {
+  path: string;
+  contentType: string;
+  headers?: Record<string, string>;
+  body: () => Promise<Buffer | string>;
+}
+
+const corsHeaders = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers':
+    'Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, Deprecation, Sunset',
+};
+const preflightHeaders = {
+  'Access-Control-Allow-Methods': 'GET, PUT, POST, PATCH, DELETE',
+  'Access-Control-Allow-Headers': 'Authorization, Content-Type, Chat-Env, Idempotency-Key',
+  'Access-Control-Max-Age': '86400',
+};
+
+/** The REST binding: generic over the operation table, with the pages and health beside it. */
+export function createRest(options: RestOptions): FastifyInstance {
+  const { services, limiter, logger, metrics } = options;
+  const app = Fastify({
+    logger: false,
+    bodyLimit: limits.bodyBytes,
+    routerOptions: { maxParamLength: 512, caseSensitive: true, ignoreTrailingSlash: false },
+    trustProxy: options.trustProxy,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    genReqId: () => services.ids.make('request'),
+    frameworkErrors: (error, request, reply) => {
+      send(reply, failure(toApiError(error), request.id));
+    },
+    serverFactory: (handler): Server =>
+      createServer({ keepAliveTimeout: 65_000, requestTimeout: 30_000 }, (req, res) => {
+        if (!options.intercept?.(req, res)) handler(req as IncomingMessage, res);
+      }),
+  });
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
+    if (text === '') return done(null, undefined);
+    try {
+      done(null, JSON.parse(text as string));
+    } catch {
+      done(new ApiError('invalid_request', { message: 'The body is not valid JSON.' }));
+    }
+  });
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('Request-Id', request.id);
+    reply.headers(corsHeaders);
+    if (request.method === 'OPTIONS') return reply.headers(preflightHeaders).code(204).send();
+    return undefined;
+  });
+
+  app.addHook('onResponse', (request, reply, done) => {
+    const operation = request.routeOptions.config.operation ?? 'none';
+    const ms = reply.elapsedTime;
+    metrics.requestSeconds.observe({ operation, status: String(reply.statusCode) }, ms / 1000);
+    const line = {
+      requestId: request.id,
+      env: request.envId,
+      operation,
+      status: reply.statusCode,
+      ms: Math.round(ms),
+    };
+    if (reply.statusCode >= 500) logger.error(line, 'request');
+    else if (request.routeOptions.config.quiet) logger.debug(line, 'request');
+    else logger.info(line, 'request');
+    done();
+  });
+
+  app.setErrorHandler(async (error: FastifyError | ApiError, request, reply) => {
+    const api = toApiError(error);
+    if (api.code === 'internal') logger.error({ requestId: request.id, err: error }, 'request failed');
+    if (!reply.hasHeader('RateLimit-Limit')) await anonymousHeaders(request, reply);
+    if (api.retryAfterMs !== null && api.row.http === 429)
+      reply.header('Retry-After', String(Math.max(1, Math.ceil(api.retryAfterMs / 1000))));
+    return send(reply, failure(api, request.id));
+  });
+  app.setNotFoundHandler(() => {
+    throw new ApiError('not_found', { message: 'There is no such path.' });
+  });
+
+  /** Requests nobody answers for count by address; only those with a wrong credential are refused. */
+  async function anonymousHeaders(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { verdict } = await take(limiter, [{ key: `a${request.ip}`, limit: rateLimits.anonymous }]);
+    reply.headers(rateHeaders(verdict));
+  }
+
+  const idempotency = new Idempotency();
+  for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
+    app.route({
+      method: operation.method,
+      url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      config: { operation: name },
+      handler: createRoute(name, operation, options, idempotency),
+    });
+  }
+
+  app.get('/healthz', { config: { operation: 'healthz', quiet: true } }, async (request, reply) => {
+    await anonymousHeaders(request, reply);
+    return { status: 'ok' };
+  });
+  app.get('/readyz', { config: { operation: 'readyz', quiet: true } }, async (request, reply) => {
+    await anonymousHeaders(request, reply);
+    const reason = await options.notReady();
+    if (reason === null) return { status: 'ready' };
+    return reply.code(503).send({ status: 'not ready', reason });
+  });
+  for (const page of options.pages)
+    app.get(page.path, { config: { operation: 'page', quiet: true } }, async (request, reply) => {
+      await anonymousHeaders(request, reply);
+      return reply
+        .headers(page.headers ?? {})
+        .type(page.contentType)
+        .send(await page.body());
+    });
+  return app;
+}
+
+export function send(reply: FastifyReply, answer: Answer): FastifyReply {
+  reply.code(answer.status);
+  if (answer.body === null) return reply.send();
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
+}
+
+/** Fastify's own errors, and ours, as one of the specification's. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (isUnavailable(error)) return new ApiError('service_unavailable');
+  switch ((error as { code?: string }).code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new ApiError('body_too_large');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new ApiError('invalid_request', { message: 'Send the body as application/json.' });
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new ApiError('invalid_request', { message: 'The request is malformed.' });
+    default:
+      return new ApiError('internal');
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    operation?: string;
+    /** Logged at debug level only. */
+    quiet?: boolean;
+  }
+  interface FastifyRequest {
+    envId?: string;
+  }
+}
