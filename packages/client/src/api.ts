@@ -1,0 +1,71 @@
+import type { Http } from './http.ts';
+import type { OutboxEntry } from './outbox/storage.ts';
+import type {
+  Conversation,
+  ConversationListItem,
+  EventRecord,
+  Member,
+  Message,
+  MessageOrTombstone,
+  Tombstone,
+  User,
+} from './types.ts';
+
+const seg = encodeURIComponent;
+
+export interface MessagePage {
+  data: MessageOrTombstone[];
+  hasMore: boolean;
+}
+export interface NewConversation {
+  type: 'direct' | 'group';
+  members: string[];
+  name?: string;
+  metadata?: Record<string, unknown>;
+}
+export interface Edit {
+  text?: string;
+  metadata?: Record<string, unknown>;
+  expectedVersion: number;
+}
+
+/** SPEC 4: the REST calls that the client makes. Calls of the sync machines, which retry themselves, go once. */
+export const createApi = (http: Http) => ({
+  user: (id: string) => http.call<User>('GET', `/users/${seg(id)}`),
+  conversations: (cursor?: string) =>
+    http.call<{ data: ConversationListItem[]; nextCursor: string | null }>('GET', '/conversations', {
+      query: { cursor },
+    }),
+  createConversation: (body: NewConversation) => http.call<Conversation>('POST', '/conversations', { body }),
+  conversation: (cid: string) => http.call<Conversation>('GET', `/conversations/${seg(cid)}`),
+  updateConversation: (cid: string, body: { name?: string | null; metadata?: Record<string, unknown> }) =>
+    http.call<Conversation>('PATCH', `/conversations/${seg(cid)}`, { body }),
+  mute: (cid: string, muted: boolean) =>
+    http.call<{ muted: boolean }>(muted ? 'PUT' : 'DELETE', `/conversations/${seg(cid)}/mute`),
+  members: (cid: string, cursor?: string) =>
+    http.call<{ data: Member[]; nextCursor: string | null }>('GET', `/conversations/${seg(cid)}/members`, {
+      query: { limit: 200, cursor },
+    }),
+  addMembers: (cid: string, userIds: readonly string[]) =>
+    http.call<{ data: Member[] }>('POST', `/conversations/${seg(cid)}/members`, { body: { userIds } }),
+  removeMember: (cid: string, userId: string) =>
+    http.call<void>('DELETE', `/conversations/${seg(cid)}/members/${seg(userId)}`),
+  messages: (cid: string, query: { before?: number; after?: number; limit?: number }, retries?: number) =>
+    http.call<MessagePage>('GET', `/conversations/${seg(cid)}/messages`, { query, retries }),
+  sendMessage: ({ conversationId, clientMsgId, draft }: OutboxEntry) =>
+    http.call<MessageOrTombstone>('POST', `/conversations/${seg(conversationId)}/messages`, {
+      body: { clientMsgId, ...draft },
+      retries: 0,
+    }),
+  editMessage: (id: string, body: Edit) => http.call<Message>('PATCH', `/messages/${seg(id)}`, { body }),
+  deleteMessage: (id: string) => http.call<Tombstone>('DELETE', `/messages/${seg(id)}`),
+  events: (cid: string, after: number) =>
+    http.call<{ data: EventRecord[]; hasMore: boolean }>('GET', `/conversations/${seg(cid)}/events`, {
+      query: { after, limit: 200 },
+      retries: 0,
+    }),
+  addPushDevice: (provider: string, token: string) =>
+    http.call<unknown>('POST', '/push/devices', { body: { provider, token } }),
+  removePushDevice: (token: string) => http.call<void>('DELETE', `/push/devices/${seg(token)}`),
+});
+export type Api = ReturnType<typeof createApi>;

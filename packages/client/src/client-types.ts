@@ -1,0 +1,73 @@
+import type { ConnectionState, SocketLike } from './connection/connection.ts';
+import type { TokenProvider } from './connection/tokens.ts';
+import type { WakeSource } from './connection/wake.ts';
+import type { Clock } from './clock.ts';
+import type { Conversations } from './conversations.ts';
+import type { ErrorInfo, ParleyError } from './errors.ts';
+import type { Storage } from './outbox/storage.ts';
+import type { MessageItem } from './state/message-item.ts';
+import type { PresenceApi } from './state/presence.ts';
+import type { Store } from './store.ts';
+import type { EphemeralFrames, EventFrame, MessageOrTombstone, PresenceItem, User } from './types.ts';
+import type { Uploads } from './uploads.ts';
+
+export interface ClientOptions {
+  /** The REST origin, such as `https://chat.example.com`. */
+  url: string;
+  /** The gateway's origin, when it is another one. */
+  realtimeUrl?: string;
+  /** The environment id; needed with development tokens. */
+  env?: string;
+  /** Called for the first token and whenever a fresh one is needed. */
+  token: TokenProvider;
+  /** Where unsent messages are kept; in memory unless given. */
+  storage?: Storage;
+  /** Name and version of the application, for the server's logs. */
+  sdk?: string;
+  WebSocket?: new (url: string, protocols: string[]) => SocketLike;
+  fetch?: typeof fetch;
+  /** Network-online and foreground; the browser's events unless given. */
+  wake?: WakeSource;
+  clock?: Clock;
+  random?: () => number;
+  newId?: () => string;
+}
+
+export interface ClientEvents {
+  state: { state: ConnectionState; error: ParleyError | null };
+  /** A new message, by anybody, in any conversation. */
+  message: { conversationId: string; seq: number; message: MessageOrTombstone };
+  /** Every event of every conversation, once. */
+  event: EventFrame;
+  conversation: { conversationId: string; change: 'added' | 'removed'; error?: ErrorInfo };
+  receipt: EphemeralFrames['receipt'];
+  typing: EphemeralFrames['typing'];
+  presence: PresenceItem;
+  /** A message of ours was sent, or failed for good. */
+  sent: MessageItem;
+  failed: MessageItem;
+  /** Frames that this version does not know, calls among them. */
+  frame: { t: string; d: unknown };
+  /** Nothing to do but log it. */
+  error: ParleyError;
+}
+
+export interface Client {
+  readonly state: ConnectionState;
+  readonly stateStore: Store<ConnectionState>;
+  /** Known from the first token on. */
+  readonly userId: string | null;
+  readonly conversations: Conversations;
+  readonly presence: PresenceApi;
+  readonly users: { get(id: string): Promise<User> };
+  readonly uploads: Uploads;
+  readonly push: {
+    add(provider: string, token: string): Promise<unknown>;
+    remove(token: string): Promise<void>;
+  };
+  on<K extends keyof ClientEvents>(name: K, fn: (value: ClientEvents[K]) => void): () => void;
+  /** Resolves when connected and synced; rejects when the connection failed for good. */
+  connect(): Promise<void>;
+  /** Keeps all state; `connect` goes on from there. */
+  disconnect(): void;
+}

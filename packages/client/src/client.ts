@@ -1,0 +1,349 @@
+import type { Client, ClientEvents, ClientOptions } from './client-types.ts';
+import { createApi } from './api.ts';
+import type { Api } from './api.ts';
+import { systemClock } from './clock.ts';
+import { Connection } from './connection/connection.ts';
+import type { ConnectionState } from './connection/connection.ts';
+import { TokenRefresh } from './connection/token-refresh.ts';
+import { Tokens, tokenUser } from './connection/tokens.ts';
+import { browserWake } from './connection/wake.ts';
+import { Conversations } from './conversations.ts';
+import { Emitter } from './emitter.ts';
+import { ParleyError } from './errors.ts';
+import type { ErrorInfo } from './errors.ts';
+import { Http } from './http.ts';
+import { memoryStorage } from './outbox/memory.ts';
+import { Outbox } from './outbox/outbox.ts';
+import type { SendResult } from './outbox/outbox.ts';
+import type { Draft, OutboxEntry } from './outbox/storage.ts';
+import { randomId, utf8Length } from './random-id.ts';
+import { ConversationList } from './state/conversation-list.ts';
+import { Conversation } from './state/conversation.ts';
+import type { ConversationHost } from './state/conversation.ts';
+import { entryItem } from './state/message-item.ts';
+import type { MessageItem } from './state/message-item.ts';
+import { Presence } from './state/presence.ts';
+import { Value } from './store.ts';
+import { Delivered } from './sync/delivered.ts';
+import { Reads } from './sync/reads.ts';
+import { Syncer } from './sync/syncer.ts';
+import type { EventFrame, Hello, ServerFrame } from './types.ts';
+import { createUploads } from './uploads.ts';
+
+const catchUpMs = 10_000;
+
+export function createClient(options: ClientOptions): Client {
+  const clock = options.clock ?? systemClock;
+  const random = options.random ?? Math.random;
+  const newId = options.newId ?? randomId;
+  const url = options.url.replace(/\/+$/, '');
+  const query = [
+    ...(options.env === undefined ? [] : [`env=${encodeURIComponent(options.env)}`]),
+    `sdk=${encodeURIComponent(options.sdk ?? 'parley-js/0.1.0')}`,
+  ].join('&');
+  const socketUrl = `${(options.realtimeUrl ?? url).replace(/\/+$/, '').replace(/^http/, 'ws')}/v1?${query}`;
+
+  const events = new Emitter<ClientEvents>();
+  const stateStore = new Value<ConnectionState>('idle');
+  const tokens = new Tokens(options.token);
+  const http = new Http({
+    url,
+    env: options.env,
+    tokens,
+    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    clock,
+    random,
+    newId,
+  });
+  const api: Api = createApi(http);
+  const onError = (error: ParleyError) => events.emit('error', error);
+
+  let me: string | null = null;
+  let clockOffset = 0;
+  let maxFrameBytes = 16_384;
+  const tooBig = new Set<string>();
+  const open = new Map<string, Conversation>();
+  const openOutbox = (user: string) => {
+    list.me = me = user;
+    return outbox.open(`${options.env ?? ''}/${user}/`);
+  };
+
+  const connection: Connection = new Connection({
+    openSocket: () => {
+      const Socket = options.WebSocket ?? (WebSocket as unknown as NonNullable<ClientOptions['WebSocket']>);
+      return new Socket(socketUrl, ['chat.v1']);
+    },
+    tokens,
+    clock,
+    random,
+    onHello,
+    probe: (timeoutMs) => syncer.now(timeoutMs),
+    onFrame,
+    onLost,
+    onState: (state, error) => {
+      stateStore.set(state);
+      events.emit('state', { state, error });
+    },
+    onError,
+  });
+
+  const outbox = new Outbox({
+    storage: options.storage ?? memoryStorage(),
+    clock,
+    random,
+    newId,
+    send: sendEntry,
+    onChange: (cid) => {
+      const conversation = open.get(cid);
+      if (conversation) conversation.outboxChanged();
+      else outbox.seen(cid, Infinity);
+    },
+    onEnd: (entry) => {
+      tooBig.delete(entry.clientMsgId);
+      if (entry.status === 'sent') list.read(entry.conversationId, entry.seq!);
+      events.emit(entry.status === 'sent' ? 'sent' : 'failed', item(entry));
+    },
+    onError,
+  });
+  const item = (entry: OutboxEntry) => entryItem(entry, me, outbox.errorOf(entry));
+
+  const list = new ConversationList({
+    doubt: () => syncer.soon(),
+    readPending: (cid) => reads.has(cid),
+    now: () => new Date(clock.now() + clockOffset).toISOString(),
+  });
+  const syncer = new Syncer({
+    clock,
+    request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),
+    begin: () => list.begin(),
+    apply: (result, started) => {
+      for (const cid of list.applySync(result, started)) drop(cid);
+      if (result.fullReload) {
+        conversations.reset();
+        for (const conversation of open.values()) conversation.reload();
+      }
+      for (const conversation of open.values()) void conversation.resume();
+    },
+    details: () => conversations.refresh().catch(onError),
+  });
+  const delivered = new Delivered(clock, (items) => connection.send('delivered', { items }));
+  const reads = new Reads({
+    clock,
+    send: (cid, seq) => connection.request('read', { cid, seq }),
+    onDone: (cid) => list.readDone(cid),
+    onError,
+  });
+  const presence = new Presence(async (userIds) =>
+    connection.ready ? connection.request('presence.watch', { userIds }) : { presence: [] },
+  );
+  const tokenRefresh = new TokenRefresh({
+    clock,
+    random,
+    refresh: async () =>
+      connection.request('token.refresh', { token: await tokens.refresh(await tokens.get()) }),
+    onError,
+  });
+
+  const host: ConversationHost = {
+    api,
+    list,
+    outbox,
+    clock,
+    random,
+    me: () => me,
+    sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
+    markRead,
+    send,
+    onEvent: emitEvent,
+    onCaughtUp: (cid, seq) => {
+      list.contiguous(cid, seq);
+      delivered.mark(cid, seq);
+    },
+    onGone: (cid, error) => drop(cid, { code: error.code, message: error.message }),
+    onClose: (cid) => {
+      open.delete(cid);
+      outbox.seen(cid, Infinity);
+    },
+  };
+  const conversations = new Conversations({
+    api,
+    list,
+    open: (cid) => {
+      let conversation = open.get(cid);
+      if (!conversation) {
+        open.set(cid, (conversation = new Conversation(cid, host)));
+        if (connection.ready) void conversation.resume();
+      }
+      conversation.refs++;
+      return conversation;
+    },
+    markRead,
+    send,
+    soon: () => syncer.soon(),
+  });
+
+  let unwake: (() => void) | null = null;
+
+  /** SPEC 4, client sync procedure after hello; `connected` when it resolves. */
+  async function onHello(hello: Hello): Promise<void> {
+    clockOffset = Date.parse(hello.serverTime) - clock.now();
+    maxFrameBytes = hello.limits.maxFrameBytes;
+    await openOutbox(hello.userId);
+    outbox.online();
+    reads.online();
+    delivered.start();
+    if (presence.watching) presence.refresh().catch(onError);
+    await syncer.start();
+    let timer: unknown;
+    const timeout = new Promise<void>((resolve) => (timer = clock.setTimeout(resolve, catchUpMs)));
+    await Promise.race([Promise.all([...open.values()].map((c) => c.resume())), timeout]);
+    clock.clearTimeout(timer);
+  }
+
+  function onLost(code: number): void {
+    if (code === 1009) {
+      // SPEC 7: that frame is not sent again; REST takes what a frame cannot.
+      for (const cid of outbox.conversationsInFlight()) tooBig.add(outbox.inFlight(cid)!.clientMsgId);
+    }
+    outbox.offline();
+    reads.offline();
+    syncer.stop();
+    delivered.stop();
+    tokenRefresh.stop();
+    for (const conversation of open.values()) conversation.pause();
+  }
+
+  function onFrame(frame: ServerFrame): void {
+    switch (frame.t) {
+      case 'event':
+        return onEvent(frame);
+      case 'receipt': {
+        const { cid, userId, lastReadSeq } = frame.d;
+        if (userId === me && lastReadSeq !== undefined) list.read(cid, lastReadSeq);
+        open.get(cid)?.receiveReceipt(frame.d);
+        return events.emit('receipt', frame.d);
+      }
+      case 'typing':
+        open.get(frame.d.cid)?.receiveTyping(frame.d.userId, frame.d.state);
+        return events.emit('typing', frame.d);
+      case 'presence':
+        presence.receive(frame.d);
+        return events.emit('presence', frame.d);
+      case 'resync_required':
+        open.get(frame.d.cid)?.reload();
+        list.stale.add(frame.d.cid);
+        return syncer.soon();
+      case 'resync_hint':
+        return void syncer.now().catch(() => syncer.soon());
+      case 'token_expiring':
+        return tokenRefresh.expiring();
+      default:
+        events.emit('frame', frame as { t: string; d: unknown });
+    }
+  }
+
+  function onEvent(event: EventFrame): void {
+    const { cid, seq } = event;
+    const known = list.lastSeq(cid) !== undefined;
+    const applied = list.applyEvent(event);
+    const conversation = open.get(cid);
+    if (applied && !known) events.emit('conversation', { conversationId: cid, change: 'added' });
+    if (
+      applied &&
+      (event.e === 'conversation.deleted' || (event.e === 'member.removed' && event.d.userId === me))
+    ) {
+      emitEvent(event);
+      return drop(cid);
+    }
+    if (conversation) {
+      conversation.push(event);
+      if (!known) void conversation.resume();
+    } else if (applied) {
+      emitEvent(event);
+      const fromOther = event.e === 'message.new' && event.d.message.senderId !== me;
+      if (fromOther && applied.contiguous) delivered.mark(cid, seq);
+    }
+    // Another tab may have sent what waits here as well.
+    if (event.e === 'message.new' && event.d.message.senderId === me) outbox.flush(cid);
+  }
+
+  function emitEvent(event: EventFrame): void {
+    events.emit('event', event);
+    if (event.e !== 'message.new') return;
+    events.emit('message', { conversationId: event.cid, seq: event.seq, message: event.d.message });
+  }
+
+  function drop(cid: string, error?: ErrorInfo): void {
+    list.remove(cid);
+    reads.drop(cid);
+    delivered.drop(cid);
+    open.get(cid)?.removed();
+    events.emit('conversation', { conversationId: cid, change: 'removed', ...(error ? { error } : {}) });
+  }
+
+  function markRead(cid: string, seq?: number): void {
+    const lastSeq = list.lastSeq(cid);
+    if (lastSeq === undefined) return;
+    const mark = Math.min(seq ?? lastSeq, lastSeq);
+    if (list.read(cid, mark)) reads.mark(cid, mark);
+  }
+
+  function send(cid: string, draft: string | Draft): MessageItem {
+    const entry = outbox.add(cid, typeof draft === 'string' ? { text: draft } : draft);
+    open.get(cid)?.stopTyping();
+    return item(entry);
+  }
+
+  async function sendEntry(entry: OutboxEntry): Promise<SendResult> {
+    const { clientMsgId, conversationId: cid, draft } = entry;
+    const d = { cid, clientMsgId, ...draft };
+    const frame = JSON.stringify({ t: 'message.send', id: Number.MAX_SAFE_INTEGER, d });
+    if (utf8Length(frame) > maxFrameBytes || tooBig.has(clientMsgId)) {
+      const { id, seq, ...rest } = await api.sendMessage(entry);
+      return { id, seq, createdAt: 'createdAt' in rest ? rest.createdAt : rest.deletedAt };
+    }
+    return connection.request('message.send', d);
+  }
+
+  return {
+    get state() {
+      return connection.state;
+    },
+    get userId() {
+      return me;
+    },
+    stateStore,
+    conversations,
+    presence,
+    users: { get: (id) => api.user(id) },
+    uploads: createUploads(http),
+    push: { add: api.addPushDevice, remove: api.removePushDevice },
+    on: (name, fn) => events.on(name, fn),
+    connect: () =>
+      new Promise((resolve, reject) => {
+        if (connection.state === 'connected') return resolve();
+        const off = events.on('state', ({ state, error }) => {
+          if (state === 'reconnecting') return;
+          off();
+          if (state === 'connected') resolve();
+          else reject(error ?? new ParleyError('disconnected'));
+        });
+        unwake ??= (options.wake ?? browserWake)(() => connection.wake());
+        // What was left unsent shows before the first hello, where the token names the user.
+        tokens.get().then(
+          (token) => {
+            const user = tokenUser(token);
+            if (user !== null && me === null) return openOutbox(user);
+          },
+          () => {},
+        );
+        connection.start();
+      }),
+    disconnect: () => {
+      unwake?.();
+      unwake = null;
+      connection.stop();
+      onLost(1000);
+    },
+  };
+}

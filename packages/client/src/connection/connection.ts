@@ -1,0 +1,280 @@
+import type { Clock } from '../clock.ts';
+import { Timer } from '../clock.ts';
+import { asError, ParleyError } from '../errors.ts';
+import type { AckData, FrameData, Hello, ServerFrame } from '../types.ts';
+import { afterClose, backoff } from './backoff.ts';
+import type { Next } from './backoff.ts';
+import { Liveness } from './liveness.ts';
+import { Requests } from './requests.ts';
+import type { Tokens } from './tokens.ts';
+
+/** The part of a WebSocket that is used; the browser's, Node's and React Native's all have it. */
+export interface SocketLike {
+  onopen: ((event: never) => void) | null;
+  onmessage: ((event: never) => void) | null;
+  onclose: ((event: never) => void) | null;
+  onerror: ((event: never) => void) | null;
+  send(data: string): void;
+  close(code?: number, reason?: string): void;
+}
+
+export type ConnectionState = 'idle' | 'reconnecting' | 'connected' | 'failed';
+
+type Acked = 'message.send' | 'read' | 'sync' | 'presence.watch' | 'token.refresh';
+type Unacked = 'typing' | 'delivered' | 'hb';
+
+export interface ConnectionOptions {
+  openSocket(): SocketLike;
+  tokens: Tokens;
+  clock: Clock;
+  random(): number;
+  /** The sync procedure; the state is `connected` when it is done, and the socket is dropped when it fails. */
+  onHello(hello: Hello): Promise<void>;
+  /** Any request that the server answers. */
+  probe(timeoutMs: number): Promise<unknown>;
+  onFrame(frame: ServerFrame): void;
+  onLost(code: number): void;
+  onState(state: ConnectionState, error: ParleyError | null): void;
+  onError(error: ParleyError): void;
+}
+
+const helloTimeoutMs = 15_000;
+const requestTimeoutMs = 20_000;
+const probeTimeoutMs = 5_000;
+
+/**
+ * SPEC 4, Realtime socket: the life of the connection.
+ *
+ *   idle --start--> connecting --open, auth, hello--> syncing --onHello done--> connected
+ *   connecting | syncing | connected --closed, dead, sync failed--> waiting --delay or wake--> connecting
+ *   any --4003, 4009, second 4001 in a row--> failed --start--> connecting;  any --stop--> idle
+ *   connected --goaway--> connected until reconnectAfterMs, then connecting
+ *
+ * Outside, connecting, syncing and waiting are all `reconnecting`.
+ */
+export class Connection {
+  state: ConnectionState = 'idle';
+  #o: ConnectionOptions;
+  #socket: SocketLike | null = null;
+  #requests: Requests;
+  #liveness: Liveness;
+  #hello: Timer;
+  #retry: Timer;
+  #goaway: Timer;
+  #attempt = 0;
+  #authFailures = 0;
+  #generation = 0;
+  #hardWait = false;
+  #ready = false;
+  #token: string | null = null;
+
+  constructor(options: ConnectionOptions) {
+    this.#o = options;
+    this.#requests = new Requests(options.clock);
+    this.#hello = new Timer(options.clock);
+    this.#retry = new Timer(options.clock);
+    this.#goaway = new Timer(options.clock);
+    this.#liveness = new Liveness(options.clock, () => this.#drop(4000, 'no frame for 60 s'));
+  }
+
+  start(): void {
+    if (this.state === 'reconnecting' || this.state === 'connected') return;
+    this.#attempt = this.#authFailures = 0;
+    this.#setState('reconnecting', null);
+    void this.#connect();
+  }
+
+  stop(): void {
+    this.#release(1000, new ParleyError('disconnected'));
+    this.#setState('idle', null);
+  }
+
+  /** Network-online or foreground: try at once; a socket that seems alive must prove it. */
+  wake(): void {
+    if (this.#ready) {
+      const generation = this.#generation;
+      this.#o.probe(probeTimeoutMs).catch((e: unknown) => {
+        if (generation === this.#generation && asError(e).code === 'timeout') this.#drop(4000, 'no answer');
+      });
+    } else if (this.state === 'reconnecting' && !this.#hardWait) {
+      this.#attempt = 0;
+      if (this.#retry.pending || this.#goaway.pending) void this.#connect();
+    }
+  }
+
+  /** True from `hello` until the socket is gone. */
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  request<T extends Acked>(t: T, d: FrameData<T>, timeoutMs = requestTimeoutMs): Promise<AckData<T>> {
+    if (!this.#ready) return Promise.reject(new ParleyError('disconnected'));
+    return this.#requests.add((id) => this.#write({ t, id, d }), timeoutMs) as Promise<AckData<T>>;
+  }
+
+  /** Fire and forget; false when there is no socket. */
+  send<T extends Unacked>(t: T, d: FrameData<T>): boolean {
+    if (this.#ready) this.#write({ t, d });
+    return this.#ready;
+  }
+
+  async #connect(): Promise<void> {
+    const generation = ++this.#generation;
+    this.#retry.clear();
+    this.#goaway.clear();
+    this.#hardWait = false;
+    let token: string;
+    try {
+      token = await this.#o.tokens.get();
+    } catch (e) {
+      if (generation !== this.#generation) return;
+      this.#o.onError(asError(e));
+      return this.#wait({ final: false, delayMs: backoff(this.#attempt++, this.#o.random) });
+    }
+    if (generation !== this.#generation) return;
+    this.#token = token;
+    this.#hello.set(helloTimeoutMs, () => this.#drop(4000, 'no hello'));
+    try {
+      const socket = (this.#socket = this.#o.openSocket());
+      socket.onopen = () => this.#write({ t: 'auth', d: { token } });
+      socket.onmessage = (event: { data: unknown }) => this.#receive(event.data);
+      socket.onclose = (event: { code: number; reason: string }) => this.#closed(event.code, event.reason);
+      socket.onerror = () => {};
+    } catch {
+      this.#closed(1006, '');
+    }
+  }
+
+  #receive(data: unknown): void {
+    this.#liveness.frame();
+    let frame: ServerFrame;
+    try {
+      frame = JSON.parse(data as string) as ServerFrame;
+    } catch {
+      return;
+    }
+    switch (frame?.t) {
+      case 'hello':
+        return void this.#greeted(frame.d);
+      case 'ack':
+        return this.#requests.ack(frame.re, frame.d);
+      case 'error': {
+        const error = new ParleyError(frame.code, frame.message, frame);
+        if (!this.#requests.error(frame.re, error)) this.#o.onError(error);
+        return;
+      }
+      case 'hb':
+        return this.#write({ t: 'hb', d: {} });
+      case 'goaway':
+        return this.#goaway.set(frame.d.reconnectAfterMs, () => {
+          this.#release(1000, new ParleyError('disconnected'));
+          this.#setState('reconnecting', null);
+          void this.#connect();
+        });
+      default:
+        if (this.#ready) this.#o.onFrame(frame);
+    }
+  }
+
+  async #greeted(hello: Hello): Promise<void> {
+    const generation = this.#generation;
+    this.#hello.clear();
+    this.#liveness.start();
+    this.#authFailures = 0;
+    this.#ready = true;
+    try {
+      await this.#o.onHello(hello);
+    } catch (e) {
+      if (generation !== this.#generation || !this.#ready) return;
+      this.#o.onError(asError(e));
+      return this.#drop(4000, 'sync failed');
+    }
+    if (generation !== this.#generation || !this.#ready) return;
+    this.#attempt = 0;
+    this.#setState('connected', null);
+  }
+
+  /** Given up by us: not waiting for a close event that a dead network may never bring. */
+  #drop(code: number, reason: string): void {
+    const socket = this.#socket;
+    this.#detach();
+    try {
+      socket?.close(code, reason);
+    } catch {
+      // Never opened.
+    }
+    this.#closed(code, reason);
+  }
+
+  #closed(code: number, reason: string): void {
+    const afterGoaway = this.#goaway.pending;
+    if (code === 4001) this.#authFailures++;
+    const error = new ParleyError('disconnected', reason || `closed with ${code}`);
+    this.#release(null, error, afterGoaway);
+    this.#o.onLost(code);
+    const next = afterClose(code, reason, {
+      attempt: this.#attempt++,
+      authFailures: this.#authFailures,
+      random: this.#o.random,
+    });
+    if (next.final) return this.#setState('failed', new ParleyError(closeError(code), error.message));
+    this.#setState('reconnecting', null);
+    if (afterGoaway) return; // Its timer says when.
+    this.#wait(next);
+  }
+
+  #wait(next: Next & { final: false }): void {
+    this.#hardWait = next.hard === true;
+    const refused = next.refresh ? this.#token : null;
+    this.#retry.set(next.delayMs, () => {
+      // The provider is asked again inside #connect, where its failure is handled.
+      if (refused !== null) this.#o.tokens.refresh(refused).catch(() => {});
+      void this.#connect();
+    });
+  }
+
+  #release(closeCode: number | null, error: ParleyError, keepGoaway = false): void {
+    const socket = this.#socket;
+    this.#generation++;
+    this.#ready = false;
+    this.#detach();
+    this.#hello.clear();
+    this.#liveness.stop();
+    this.#retry.clear();
+    if (!keepGoaway) this.#goaway.clear();
+    if (closeCode !== null) {
+      try {
+        socket?.close(closeCode);
+      } catch {
+        // Never opened.
+      }
+      if (socket) this.#o.onLost(closeCode);
+    }
+    this.#requests.lose(error);
+  }
+
+  #detach(): void {
+    const socket = this.#socket;
+    this.#socket = null;
+    if (!socket) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.onerror = () => {};
+  }
+
+  #write(frame: object): void {
+    try {
+      this.#socket?.send(JSON.stringify(frame));
+    } catch {
+      // Closing: the close event follows.
+    }
+  }
+
+  #setState(state: ConnectionState, error: ParleyError | null): void {
+    if (state === this.state) return;
+    this.state = state;
+    this.#o.onState(state, error);
+  }
+}
+
+const closeError = (code: number): string =>
+  code === 4001 ? 'token_invalid' : code === 4009 ? 'too_many_connections' : 'forbidden';

@@ -1,0 +1,48 @@
+import { ParleyError } from '../errors.ts';
+
+export type TokenProvider = () => Promise<string> | string;
+
+/**
+ * The token in use. States: empty | fetching | held.
+ * `get` moves empty to held; `refresh(seen)` replaces the token only when it is still the one that was
+ * refused, so that many refusals of one token ask the provider once.
+ */
+export class Tokens {
+  #provider: TokenProvider;
+  #token: string | null = null;
+  #fetching: Promise<string> | null = null;
+  constructor(provider: TokenProvider) {
+    this.#provider = provider;
+  }
+  get(): Promise<string> {
+    return this.#token === null ? this.#fetch() : Promise.resolve(this.#token);
+  }
+  refresh(seen: string | null): Promise<string> {
+    if (this.#token === seen) this.#token = null;
+    return this.get();
+  }
+  #fetch(): Promise<string> {
+    return (this.#fetching ??= (async () => {
+      try {
+        const token = await this.#provider();
+        if (typeof token !== 'string' || token === '') throw new Error('no token');
+        return (this.#token = token);
+      } catch (e) {
+        throw new ParleyError('token_provider', e instanceof Error ? e.message : String(e));
+      } finally {
+        this.#fetching = null;
+      }
+    })());
+  }
+}
+
+/** The user a token names, read without checking it: whose outbox this is, before `hello` says so. */
+export function tokenUser(token: string): string | null {
+  try {
+    const payload = token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/');
+    const { sub } = JSON.parse(atob(payload)) as { sub?: unknown };
+    return typeof sub === 'string' ? sub : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,17 @@
+/** Calls back when the network or the foreground returns; answers how to stop. React Native passes its own. */
+export type WakeSource = (wake: () => void) => () => void;
+
+/** SPEC 4, reconnect backoff: network-online and app foreground. Nothing to listen to in Node. */
+export const browserWake: WakeSource = (wake) => {
+  if (typeof window === 'undefined' || typeof window.addEventListener !== 'function') return () => {};
+  const visible = () => {
+    if (document.visibilityState === 'visible') wake();
+  };
+  const hasDocument = typeof document !== 'undefined';
+  window.addEventListener('online', wake);
+  if (hasDocument) document.addEventListener('visibilitychange', visible);
+  return () => {
+    window.removeEventListener('online', wake);
+    if (hasDocument) document.removeEventListener('visibilitychange', visible);
+  };
+};

@@ -1,0 +1,102 @@
+import type { Api, NewConversation } from './api.ts';
+import type { Draft } from './outbox/storage.ts';
+import type { ConversationList, ConversationListSnapshot } from './state/conversation-list.ts';
+import type { Conversation } from './state/conversation.ts';
+import type { MessageItem } from './state/message-item.ts';
+import type { Store } from './store.ts';
+import type { Conversation as ConversationRecord } from './types.ts';
+
+export interface ConversationsOptions {
+  api: Api;
+  list: ConversationList;
+  open(cid: string): Conversation;
+  markRead(cid: string, seq?: number): void;
+  send(cid: string, draft: string | Draft): MessageItem;
+  soon(): void;
+}
+
+const maxPages = 4;
+
+/** The user's conversations, by last activity. */
+export class Conversations implements Store<ConversationListSnapshot> {
+  get: () => ConversationListSnapshot;
+  subscribe: (listener: () => void) => () => void;
+  /** A message without opening the conversation. */
+  send: (conversationId: string, draft: string | Draft) => MessageItem;
+  markRead: (conversationId: string, seq?: number) => void;
+  /** Opens once; the handle follows the conversation until its `close`. */
+  open: (conversationId: string) => Conversation;
+  #o: ConversationsOptions;
+  #loaded = false;
+  #more: Promise<void> | null = null;
+
+  constructor(options: ConversationsOptions) {
+    this.#o = options;
+    this.get = options.list.store.get;
+    this.subscribe = options.list.store.subscribe;
+    this.send = options.send;
+    this.markRead = options.markRead;
+    this.open = options.open;
+  }
+
+  create = async (body: NewConversation): Promise<ConversationRecord> => {
+    const conversation = await this.#o.api.createConversation(body);
+    if (!this.#o.list.item(conversation.id)) {
+      this.#o.list.stale.add(conversation.id);
+      this.#o.soon();
+    }
+    return conversation;
+  };
+  createDirect = (userId: string): Promise<ConversationRecord> =>
+    this.create({ type: 'direct', members: [userId] });
+  createGroup = (
+    members: string[],
+    rest: { name?: string; metadata?: Record<string, unknown> } = {},
+  ): Promise<ConversationRecord> => this.create({ type: 'group', members, ...rest });
+
+  loadMore = (): Promise<void> => {
+    const cursor = this.#o.list.nextCursor;
+    if (cursor === null) return Promise.resolve();
+    return (this.#more ??= this.#page(cursor, true).then(
+      () => void (this.#more = null),
+      (e: unknown) => {
+        this.#more = null;
+        throw e;
+      },
+    ));
+  };
+
+  /** @internal The first page once, then as many as it takes to find what has gone stale. */
+  async refresh(): Promise<void> {
+    const { list } = this.#o;
+    if (this.#loaded && list.stale.size === 0) return;
+    const wanted = [...list.stale];
+    let cursor: string | null = null;
+    try {
+      for (let page = 0; page < maxPages; page++) {
+        cursor = await this.#page(cursor, !this.#loaded);
+        this.#loaded = true;
+        if (cursor === null || !wanted.some((id) => list.stale.has(id))) break;
+      }
+    } catch (e) {
+      this.#o.soon();
+      throw e;
+    }
+    // Further down than anybody has scrolled: their page brings them.
+    for (const id of wanted) if (!list.item(id)) list.stale.delete(id);
+  }
+
+  /** @internal */
+  reset(): void {
+    this.#loaded = false;
+  }
+
+  async #page(cursor: string | null, extend: boolean): Promise<string | null> {
+    const { api, list } = this.#o;
+    const started = list.begin();
+    const { data, nextCursor } = await api.conversations(cursor ?? undefined);
+    if (extend) list.nextCursor = nextCursor;
+    list.applyPage(data, started);
+    return nextCursor;
+  }
+}

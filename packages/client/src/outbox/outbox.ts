@@ -1,0 +1,336 @@
+import type { Clock } from '../clock.ts';
+import { backoff } from '../connection/backoff.ts';
+import { asError, isTransient, ParleyError } from '../errors.ts';
+import type { ErrorInfo } from '../errors.ts';
+import type { Draft, OutboxEntry, Storage } from './storage.ts';
+
+export interface SendResult {
+  id: string;
+  seq: number;
+  createdAt: string;
+}
+
+export interface OutboxOptions {
+  storage: Storage;
+  clock: Clock;
+  random(): number;
+  newId(): string;
+  /** One attempt; rejects with `disconnected` when there is no connection to try on. */
+  send(entry: OutboxEntry): Promise<SendResult>;
+  onChange(conversationId: string): void;
+  /** Sent, or failed. */
+  onEnd(entry: OutboxEntry): void;
+  onError(error: ParleyError): void;
+}
+
+export const resendWindowMs = 24 * 3_600_000;
+const keepEndedMs = 60_000;
+const maxEntries = 1_000;
+
+const live = (entry: OutboxEntry) => entry.status === 'pending' || entry.status === 'failed';
+const inOrder = (a: OutboxEntry, b: OutboxEntry) =>
+  a.createdAt - b.createdAt || a.order - b.order || (a.clientMsgId < b.clientMsgId ? -1 : 1);
+
+/**
+ * Messages on their way, one queue a conversation, one in flight a queue.
+ *
+ *   pending --acked--> sent --seen in the stream--> (gone)
+ *   pending --transient error--> pending after a delay;  --connection lost--> pending until online
+ *   pending --final error, or 24 h old--> failed --retry--> pending
+ *   pending (not in flight) | failed --discard--> discarded
+ *
+ * A failed entry holds back all later ones of its conversation, which show as failed with `blocked`.
+ */
+export class Outbox {
+  #o: OutboxOptions;
+  #queues = new Map<string, OutboxEntry[]>();
+  #prefix: string | null = null;
+  #online = false;
+  #epoch = 0;
+  #order = 0;
+  #flushing = new Set<string>();
+  #inFlight = new Map<string, OutboxEntry>();
+  #sleepers = new Map<() => void, unknown>();
+  #writes: Promise<unknown> = Promise.resolve();
+
+  constructor(options: OutboxOptions) {
+    this.#o = options;
+  }
+
+  /** The user is known: what it left unsent is loaded, and from now on all is stored. */
+  async open(prefix: string): Promise<void> {
+    if (this.#prefix === prefix) return void (await this.#writes);
+    if (this.#prefix !== null) this.#queues.clear();
+    this.#prefix = prefix;
+    for (const entry of this.#all()) this.#store(entry);
+    const ids = new Set<string>();
+    for (const record of await this.#list(prefix)) {
+      ids.add(record.conversationId);
+      this.#adopt(record);
+    }
+    for (const entry of this.#all()) this.#expire(entry);
+    for (const id of ids) this.#o.onChange(id);
+    await this.#writes;
+  }
+
+  online(): void {
+    this.#online = true;
+    this.#epoch++;
+    for (const conversationId of this.#queues.keys()) this.flush(conversationId);
+  }
+
+  offline(): void {
+    this.#online = false;
+    this.#epoch++;
+    for (const [wake, handle] of this.#sleepers) {
+      this.#o.clock.clearTimeout(handle);
+      wake();
+    }
+    this.#sleepers.clear();
+  }
+
+  add(conversationId: string, draft: Draft): OutboxEntry {
+    if (this.#all().length >= maxEntries) throw new ParleyError('outbox_full');
+    const queue = this.#queue(conversationId);
+    const entry: OutboxEntry = {
+      clientMsgId: this.#o.newId(),
+      conversationId,
+      draft,
+      createdAt: Math.max(this.#o.clock.now(), queue.at(-1)?.createdAt ?? 0),
+      order: this.#order++,
+      status: 'pending',
+    };
+    entry.since = entry.createdAt;
+    queue.push(entry);
+    this.#changed(entry);
+    this.flush(conversationId);
+    return entry;
+  }
+
+  /** Tries again; a blocked entry is freed by trying those before it. */
+  retry(clientMsgId: string): boolean {
+    const entry = this.#find(clientMsgId);
+    if (!entry || !this.errorOf(entry)) return false;
+    for (const earlier of this.#queue(entry.conversationId)) {
+      if (earlier.status === 'failed') {
+        earlier.status = 'pending';
+        earlier.since = this.#o.clock.now();
+        delete earlier.error;
+        this.#changed(earlier);
+      }
+      if (earlier === entry) break;
+    }
+    this.flush(entry.conversationId);
+    return true;
+  }
+
+  /** Gives up a message that is not on the wire; false when it is too late. */
+  discard(clientMsgId: string): boolean {
+    const entry = this.#find(clientMsgId);
+    if (!entry || !live(entry) || this.#inFlight.get(entry.conversationId) === entry) return false;
+    this.#end(entry, 'discarded');
+    this.flush(entry.conversationId);
+    return true;
+  }
+
+  entries(conversationId: string): readonly OutboxEntry[] {
+    return this.#queues.get(conversationId) ?? [];
+  }
+
+  inFlight(conversationId: string): OutboxEntry | undefined {
+    return this.#inFlight.get(conversationId);
+  }
+
+  conversationsInFlight(): string[] {
+    return [...this.#inFlight.keys()];
+  }
+
+  /** Why an entry is not under way: its own error, or an earlier one's. */
+  errorOf(entry: OutboxEntry): ErrorInfo | undefined {
+    if (entry.status === 'failed') return entry.error;
+    if (entry.status !== 'pending') return undefined;
+    for (const other of this.#queue(entry.conversationId)) {
+      if (other === entry) return undefined;
+      if (other.status === 'failed') return { code: 'blocked', message: 'An earlier message failed.' };
+    }
+    return undefined;
+  }
+
+  /** The stream has shown everything up to `seq`: sent entries up to there are done. */
+  seen(conversationId: string, seq: number): void {
+    const queue = this.#queue(conversationId);
+    const rest = queue.filter((entry) => entry.status !== 'sent' || entry.seq! > seq);
+    if (rest.length === queue.length) return;
+    this.#queues.set(conversationId, rest);
+    this.#o.onChange(conversationId);
+  }
+
+  flush(conversationId: string): void {
+    if (!this.#online || this.#prefix === null || this.#flushing.has(conversationId)) return;
+    if (!this.#next(conversationId)) return;
+    void this.#flush(conversationId);
+  }
+
+  async #flush(conversationId: string): Promise<void> {
+    this.#flushing.add(conversationId);
+    const epoch = this.#epoch;
+    const drain = () => this.#drain(conversationId, epoch);
+    const { lock } = this.#o.storage;
+    let ran = false;
+    try {
+      if (lock)
+        await lock(`${this.#prefix}${conversationId}`, () => {
+          ran = true;
+          return drain();
+        });
+      else await drain();
+    } catch (e) {
+      this.#o.onError(asError(e));
+      if (!ran) await drain(); // A storage that cannot lock must not hold messages back.
+    }
+    this.#flushing.delete(conversationId);
+    this.flush(conversationId);
+  }
+
+  async #drain(conversationId: string, epoch: number): Promise<void> {
+    for (let tries = 0; ;) {
+      await this.#merge(conversationId);
+      const head = this.#next(conversationId);
+      if (epoch !== this.#epoch || !head || this.#expire(head)) return;
+      this.#inFlight.set(conversationId, head);
+      try {
+        const { id, seq, createdAt } = await this.#o.send(head);
+        Object.assign(head, { id, seq, sentAt: createdAt });
+        this.#inFlight.delete(conversationId);
+        this.#end(head, 'sent');
+        this.#o.onEnd(head);
+        tries = 0;
+      } catch (e) {
+        this.#inFlight.delete(conversationId);
+        const error = asError(e);
+        if (error.code === 'disconnected') {
+          if (epoch === this.#epoch) await this.#sleep(1_000);
+        } else if (isTransient(error)) {
+          if (epoch === this.#epoch)
+            await this.#sleep(Math.max(error.retryAfterMs ?? 0, backoff(tries++, this.#o.random)));
+        } else this.#fail(head, { code: error.code, message: error.message });
+      }
+      await this.#writes;
+    }
+  }
+
+  /** The next to send, unless a failed one stands before it. */
+  #next(conversationId: string): OutboxEntry | undefined {
+    const head = this.#queue(conversationId).find(live);
+    return head?.status === 'pending' ? head : undefined;
+  }
+
+  /** Takes over what other tabs wrote about this conversation. */
+  async #merge(conversationId: string): Promise<void> {
+    await this.#writes;
+    const records = await this.#list(`${this.#prefix}${conversationId}/`);
+    const before = JSON.stringify(this.entries(conversationId));
+    const known = new Set<string>();
+    for (const record of records) {
+      known.add(record.clientMsgId);
+      this.#adopt(record);
+    }
+    for (const entry of this.entries(conversationId))
+      if (live(entry) && !known.has(entry.clientMsgId)) this.#store(entry);
+    if (JSON.stringify(this.entries(conversationId)) !== before) this.#o.onChange(conversationId);
+  }
+
+  #adopt(record: OutboxEntry): void {
+    if (!live(record) && this.#o.clock.now() - (record.endedAt ?? 0) > keepEndedMs) this.#forget(record);
+    const queue = this.#queue(record.conversationId);
+    const mine = queue.find((entry) => entry.clientMsgId === record.clientMsgId);
+    if (mine && live(mine)) {
+      if (record.status !== 'failed') delete mine.error;
+      Object.assign(mine, record);
+      if (record.status === 'discarded') queue.splice(queue.indexOf(mine), 1);
+    } else if (!mine && live(record)) {
+      queue.push(record);
+      queue.sort(inOrder);
+    }
+  }
+
+  #expire(entry: OutboxEntry): boolean {
+    const old = entry.status === 'pending' && this.#o.clock.now() - (entry.since ?? 0) > resendWindowMs;
+    if (old) this.#fail(entry, { code: 'expired', message: 'Not sent within 24 hours.' });
+    return old;
+  }
+
+  #fail(entry: OutboxEntry, error: ErrorInfo): void {
+    entry.status = 'failed';
+    entry.error = error;
+    this.#changed(entry);
+    this.#o.onEnd(entry);
+  }
+
+  #end(entry: OutboxEntry, status: 'sent' | 'discarded'): void {
+    entry.status = status;
+    entry.endedAt = this.#o.clock.now();
+    const queue = this.#queue(entry.conversationId);
+    if (status === 'discarded') queue.splice(queue.indexOf(entry), 1);
+    if (this.#o.storage.lock) this.#store(entry);
+    else this.#forget(entry);
+    this.#o.onChange(entry.conversationId);
+  }
+
+  #changed(entry: OutboxEntry): void {
+    this.#store(entry);
+    this.#o.onChange(entry.conversationId);
+  }
+
+  #queue(conversationId: string): OutboxEntry[] {
+    let queue = this.#queues.get(conversationId);
+    if (!queue) this.#queues.set(conversationId, (queue = []));
+    return queue;
+  }
+
+  #all(): OutboxEntry[] {
+    return [...this.#queues.values()].flat();
+  }
+
+  #find(clientMsgId: string): OutboxEntry | undefined {
+    return this.#all().find((entry) => entry.clientMsgId === clientMsgId);
+  }
+
+  #key = (entry: OutboxEntry): string => `${this.#prefix}${entry.conversationId}/${entry.clientMsgId}`;
+
+  #store(entry: OutboxEntry): void {
+    if (this.#prefix === null) return;
+    const [key, value] = [this.#key(entry), structuredCopy(entry)];
+    this.#write(() => this.#o.storage.set(key, value));
+  }
+
+  #forget(entry: OutboxEntry): void {
+    const key = this.#key(entry);
+    this.#write(() => this.#o.storage.delete(key));
+  }
+
+  #write(fn: () => Promise<void>): void {
+    this.#writes = this.#writes.then(fn).catch((e: unknown) => this.#o.onError(asError(e)));
+  }
+
+  async #list(prefix: string): Promise<OutboxEntry[]> {
+    try {
+      return (await this.#o.storage.list(prefix)) as OutboxEntry[];
+    } catch (e) {
+      this.#o.onError(asError(e));
+      return [];
+    }
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const handle = this.#o.clock.setTimeout(() => {
+        this.#sleepers.delete(resolve);
+        resolve();
+      }, ms);
+      this.#sleepers.set(resolve, handle);
+    });
+  }
+}
+
+const structuredCopy = (entry: OutboxEntry): OutboxEntry => JSON.parse(JSON.stringify(entry)) as OutboxEntry;

@@ -1,0 +1,45 @@
+import type { ErrorInfo } from '../errors.ts';
+
+/** What the caller gives to `send`. */
+export interface Draft {
+  text?: string;
+  replyTo?: string;
+  /** Ids of completed uploads. */
+  attachments?: string[];
+  metadata?: Record<string, unknown>;
+}
+
+/**
+ * One message on its way. `sent` and `discarded` stay stored for a while, so that another tab which knows
+ * the entry learns its end; a record that is missing means a cleared store, and sending again is safe
+ * because the server deduplicates by clientMsgId.
+ */
+export interface OutboxEntry {
+  clientMsgId: string;
+  conversationId: string;
+  draft: Draft;
+  /** Milliseconds; with `order` it gives one order across tabs and launches. */
+  createdAt: number;
+  order: number;
+  /** Its 24 hours count from here: creation or the last manual retry. */
+  since?: number;
+  status: 'pending' | 'failed' | 'sent' | 'discarded';
+  error?: ErrorInfo;
+  /** Once sent. */
+  id?: string;
+  seq?: number;
+  sentAt?: string;
+  endedAt?: number;
+}
+
+/**
+ * Where unsent messages survive a restart. Keys are opaque strings, values plain JSON.
+ * `lock` runs one `fn` at a time for a name, across every tab or process that shares the storage; leave
+ * it out when nobody shares it. React Native: `keyValueStorage(AsyncStorage)`.
+ */
+export interface Storage {
+  list(prefix: string): Promise<unknown[]>;
+  set(key: string, value: unknown): Promise<void>;
+  delete(key: string): Promise<void>;
+  lock?(name: string, fn: () => Promise<void>): Promise<void>;
+}

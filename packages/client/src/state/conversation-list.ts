@@ -1,0 +1,264 @@
+import { Derived } from '../store.ts';
+import type { ConversationListItem, EventFrame, SyncResult } from '../types.ts';
+import { isTombstone } from './message-window.ts';
+
+export interface ConversationListSnapshot {
+  /** By last activity, newest first; the loaded part. */
+  items: readonly ConversationListItem[];
+  /** Over all conversations, loaded or not. */
+  unreadTotal: number;
+  hasMore: boolean;
+}
+
+/** What is known of one conversation; `item` once its page of the list was loaded. */
+interface Head {
+  lastSeq: number;
+  unread: number;
+  lastReadSeq: number;
+  /** The server told of events that this client never saw: what follows is not contiguous. */
+  gap: boolean;
+  /** The last request tick that may not know what happened here since. */
+  touched: number;
+  item: ConversationListItem | null;
+}
+
+export interface ConversationListOptions {
+  /** A number cannot be known from events alone: ask the server. */
+  doubt(): void;
+  /** A read mark of ours is still on its way. */
+  readPending(cid: string): boolean;
+  now(): string;
+}
+
+/**
+ * The list with its counts. Server values (sync, list pages) are the base; an event counts only when it is
+ * beyond that base; whatever is uncertain asks for a sync (`doubt`) or for list pages (`stale`).
+ * An answer that may be older than something that happened since its request (`begin`) changes no count.
+ */
+export class ConversationList {
+  readonly store: Derived<ConversationListSnapshot>;
+  readonly stale = new Set<string>();
+  nextCursor: string | null = null;
+  me = '';
+  #heads = new Map<string, Head>();
+  #gone = new Map<string, number>();
+  #tick = 0;
+  #o: ConversationListOptions;
+
+  constructor(options: ConversationListOptions) {
+    this.#o = options;
+    this.store = new Derived(() => this.#snapshot());
+  }
+
+  begin(): number {
+    return ++this.#tick;
+  }
+
+  lastSeq(cid: string): number | undefined {
+    return this.#heads.get(cid)?.lastSeq;
+  }
+
+  item(cid: string): ConversationListItem | undefined {
+    const head = this.#heads.get(cid);
+    return head?.item ? this.#item(head.item, head) : undefined;
+  }
+
+  /** Answers the conversations that are gone. */
+  applySync(result: SyncResult, started: number): string[] {
+    if (result.fullReload) {
+      for (const [cid, head] of this.#heads) if (head.touched < started) this.#heads.delete(cid);
+      this.nextCursor = null;
+    }
+    for (const { id, lastSeq, unreadCount } of result.conversations)
+      this.#base(id, lastSeq, unreadCount, null, started);
+    const removed = result.removed.filter((cid) => {
+      const head = this.#heads.get(cid);
+      if (!head) return false;
+      if (head.touched >= started) this.#o.doubt();
+      else this.#heads.delete(cid);
+      return head.touched < started;
+    });
+    for (const [cid, tick] of this.#gone) if (tick < started) this.#gone.delete(cid);
+    this.store.touch();
+    return removed;
+  }
+
+  applyPage(items: readonly ConversationListItem[], started: number): void {
+    for (const item of items) {
+      const head = this.#base(item.id, item.lastSeq, item.unreadCount, item.lastReadSeq, started);
+      if (!head) continue;
+      const old = item.lastSeq < head.lastSeq;
+      if (old) this.stale.add(item.id);
+      else this.stale.delete(item.id);
+      const muted = head.item && head.touched >= started ? head.item.muted : item.muted;
+      head.item = { ...(old && head.item ? head.item : item), muted };
+    }
+    this.store.touch();
+  }
+
+  #base(cid: string, lastSeq: number, unread: number, readSeq: number | null, started: number): Head | null {
+    if ((this.#gone.get(cid) ?? 0) >= started) return null;
+    let head = this.#heads.get(cid);
+    if (!head) {
+      head = this.#add(cid, lastSeq, unread > 0);
+      head.touched = 0;
+    }
+    if (head.touched >= started || lastSeq < head.lastSeq) this.#o.doubt();
+    else if (!this.#o.readPending(cid)) {
+      if (readSeq !== null) head.lastReadSeq = Math.max(head.lastReadSeq, readSeq);
+      else if (unread !== head.unread) this.stale.add(cid); // Read elsewhere, perhaps.
+      head.unread = unread;
+    }
+    if (lastSeq > head.lastSeq) {
+      head.lastSeq = lastSeq;
+      head.gap = true;
+      if (readSeq === null) this.stale.add(cid);
+    }
+    return head;
+  }
+
+  /** `contiguous`: everything up to this seq was seen here. Null: a duplicate. */
+  applyEvent({ e, cid, seq, d }: EventFrame): { contiguous: boolean } | null {
+    let head = this.#heads.get(cid);
+    if (e === 'conversation.created' && (!head || seq > head.lastSeq)) {
+      head ??= this.#add(cid, seq, false);
+      const { id, type, name, metadata, createdAt, members } = d.conversation;
+      head.item ??= {
+        id,
+        type,
+        name,
+        metadata,
+        createdAt,
+        lastSeq: seq,
+        unreadCount: 0,
+        lastReadSeq: 0,
+        muted: false,
+        lastMessage: null,
+        lastActivityAt: this.#o.now(),
+        ...(type === 'direct' ? { members } : {}),
+      };
+      if (seq > 1) this.#doubt(cid); // A direct conversation that came back to life has a history.
+      head.lastSeq = seq;
+      this.store.touch();
+      return { contiguous: !head.gap };
+    }
+    if (!head) {
+      head = this.#add(cid, seq, true);
+      this.#doubt(cid);
+    } else if (seq <= head.lastSeq) return null;
+    else if (seq > head.lastSeq + 1) {
+      head.gap = true;
+      this.#doubt(cid);
+    }
+    head.lastSeq = seq;
+    const item = head.item;
+    const changed: Partial<ConversationListItem> = { lastActivityAt: this.#o.now() };
+    switch (e) {
+      case 'message.new': {
+        const { message } = d;
+        if (message.senderId === this.me) {
+          // Sent as a client it moves the read mark; the server sending on our behalf leaves it.
+          if (head.unread > 0) this.#doubt(cid);
+          head.lastReadSeq = Math.max(head.lastReadSeq, message.seq);
+          head.unread = 0;
+        } else if (!isTombstone(message) && message.seq > head.lastReadSeq) head.unread++;
+        if (!isTombstone(message)) {
+          const { id, senderId, text, createdAt } = message;
+          changed.lastMessage = { id, seq: message.seq, senderId, text, createdAt };
+          changed.lastActivityAt = createdAt;
+        }
+        break;
+      }
+      case 'message.updated':
+        if (item?.lastMessage?.id === d.message.id && !isTombstone(d.message))
+          changed.lastMessage = { ...item.lastMessage, text: d.message.text };
+        break;
+      case 'message.deleted':
+        // Whether it counted, and which message is the last one now, only the server knows.
+        if (head.unread > 0) this.#o.doubt();
+        if (item?.lastMessage?.id === d.id) this.#doubt(cid);
+        break;
+      case 'conversation.updated': {
+        const { name, metadata } = d.changes;
+        if (name !== undefined) changed.name = name;
+        if (metadata !== undefined) changed.metadata = metadata;
+        break;
+      }
+      case 'member.added':
+        if (d.userIds.includes(this.me)) this.#doubt(cid);
+    }
+    if (item) head.item = { ...item, ...changed };
+    this.store.touch();
+    return { contiguous: !head.gap };
+  }
+
+  /** The open conversation's stream has everything now. */
+  contiguous(cid: string, seq: number): void {
+    const head = this.#heads.get(cid);
+    if (head && seq >= head.lastSeq) head.gap = false;
+  }
+
+  /** A read mark of ours, from here or from another device. Answers whether it moved. */
+  read(cid: string, seq: number): boolean {
+    const head = this.#heads.get(cid);
+    if (!head || seq <= head.lastReadSeq) return false;
+    head.lastReadSeq = seq;
+    head.touched = this.#tick;
+    if (seq >= head.lastSeq) head.unread = 0;
+    else if (head.unread > 0) this.#o.doubt();
+    this.store.touch();
+    return true;
+  }
+
+  /** The server has taken the mark: answers that left before do not know it. */
+  readDone(cid: string): void {
+    const head = this.#heads.get(cid);
+    if (!head) return;
+    head.touched = this.#tick;
+    if (head.unread > 0 || head.lastReadSeq < head.lastSeq) this.#o.doubt();
+  }
+
+  muted(cid: string, muted: boolean): void {
+    const head = this.#heads.get(cid);
+    if (!head?.item) return;
+    head.touched = this.#tick;
+    head.item = { ...head.item, muted };
+    this.store.touch();
+  }
+
+  remove(cid: string): void {
+    this.#gone.set(cid, this.#tick);
+    this.stale.delete(cid);
+    if (this.#heads.delete(cid)) this.store.touch();
+  }
+
+  #add(cid: string, lastSeq: number, gap: boolean): Head {
+    const head: Head = { lastSeq, unread: 0, lastReadSeq: 0, gap, touched: this.#tick, item: null };
+    this.#heads.set(cid, head);
+    this.#gone.delete(cid);
+    return head;
+  }
+
+  #doubt(cid: string): void {
+    this.stale.add(cid);
+    this.#o.doubt();
+  }
+
+  #item(item: ConversationListItem, head: Head): ConversationListItem {
+    const { lastSeq, unread, lastReadSeq } = head;
+    return { ...item, lastSeq, unreadCount: unread, lastReadSeq: Math.max(lastReadSeq, item.lastReadSeq) };
+  }
+
+  #snapshot(): ConversationListSnapshot {
+    let unreadTotal = 0;
+    const items: ConversationListItem[] = [];
+    for (const head of this.#heads.values()) {
+      unreadTotal += head.unread;
+      if (head.item) items.push(this.#item(head.item, head));
+    }
+    items.sort((a, b) =>
+      a.lastActivityAt < b.lastActivityAt ? 1 : a.lastActivityAt > b.lastActivityAt ? -1 : 0,
+    );
+    return { items, unreadTotal, hasMore: this.nextCursor !== null };
+  }
+}

@@ -1,0 +1,331 @@
+import type { Api } from '../api.ts';
+import type { Clock } from '../clock.ts';
+import { ParleyError } from '../errors.ts';
+import type { ErrorInfo } from '../errors.ts';
+import type { Outbox } from '../outbox/outbox.ts';
+import type { Draft } from '../outbox/storage.ts';
+import { Derived } from '../store.ts';
+import type { Store } from '../store.ts';
+import { GapRepair } from '../sync/gap-repair.ts';
+import type {
+  EphemeralFrames,
+  EventFrame,
+  EventRecord,
+  Member,
+  Message,
+  MessageOrTombstone,
+} from '../types.ts';
+import type { ConversationList } from './conversation-list.ts';
+import { Members } from './members.ts';
+import { entryItem, serverItem } from './message-item.ts';
+import type { MessageItem } from './message-item.ts';
+import { MessageWindow } from './message-window.ts';
+import { Typing } from './typing.ts';
+
+export interface MessagesSnapshot {
+  /** Ascending; messages on their way come last. */
+  items: readonly MessageItem[];
+  hasOlder: boolean;
+  hasNewer: boolean;
+  status: 'loading' | 'ready' | 'removed';
+}
+
+/** What a conversation needs of its client. */
+export interface ConversationHost {
+  api: Api;
+  list: ConversationList;
+  outbox: Outbox;
+  clock: Clock;
+  random(): number;
+  me(): string | null;
+  sendTyping(cid: string, state: 'start' | 'stop'): void;
+  markRead(cid: string, seq?: number): void;
+  send(cid: string, draft: string | Draft): MessageItem;
+  /** An event in its place in the stream. */
+  onEvent(event: EventFrame): void;
+  /** Messages of others have come, and everything up to `seq` is here. */
+  onCaughtUp(cid: string, seq: number): void;
+  onGone(cid: string, error: ErrorInfo): void;
+  onClose(cid: string): void;
+}
+
+const pageSize = 50;
+const maxKeys = 1_000;
+
+const toFrame = (cid: string, record: EventRecord): EventFrame =>
+  ({ t: 'event', e: record.type, cid, seq: record.seq, d: record }) as unknown as EventFrame;
+
+/** An open conversation: its window follows the stream until `close`. */
+export class Conversation {
+  readonly id: string;
+  readonly messages: Store<MessagesSnapshot>;
+  readonly members: Store<readonly Member[]>;
+  readonly typing: Store<readonly string[]>;
+  #host: ConversationHost;
+  #window = new MessageWindow();
+  #gap: GapRepair<EventFrame>;
+  #members = new Members();
+  #typing: Typing;
+  #store: Derived<MessagesSnapshot>;
+  #status: MessagesSnapshot['status'] = 'loading';
+  #views = new WeakMap<MessageOrTombstone, MessageItem>();
+  #keys = new Map<string, string>();
+  #unacked = false;
+  #echoed = new Set<string>();
+  #loading: { older?: Promise<void>; newer?: Promise<void> } = {};
+
+  constructor(id: string, host: ConversationHost) {
+    this.id = id;
+    this.#host = host;
+    this.messages = this.#store = new Derived(() => this.#snapshot());
+    this.members = this.#members.store;
+    this.#typing = new Typing(host.clock, (state) => host.sendTyping(id, state));
+    this.typing = this.#typing.store;
+    this.#gap = new GapRepair({
+      clock: host.clock,
+      random: host.random,
+      fetch: async (after) => {
+        const { data, hasMore } = await host.api.events(id, after);
+        return { data: data.map((record) => toFrame(id, record)), hasMore };
+      },
+      reload: () => this.#reload(),
+      apply: (event) => this.#apply(event),
+      onProgress: () => this.#progress(),
+      onGone: (error) => host.onGone(id, error),
+    });
+  }
+
+  // For the application.
+
+  /** Shows at once as pending, and is sent as soon as it can be. */
+  send(draft: string | Draft): MessageItem {
+    return this.#host.send(this.id, draft);
+  }
+  retry(clientMsgId: string): boolean {
+    return this.#host.outbox.retry(clientMsgId);
+  }
+  discard(clientMsgId: string): boolean {
+    return this.#host.outbox.discard(clientMsgId);
+  }
+  /** `expectedVersion` is the version shown, unless given: a conflict rejects with `version_conflict`. */
+  async edit(
+    messageId: string,
+    change: { text?: string; metadata?: Record<string, unknown>; expectedVersion?: number },
+  ): Promise<Message> {
+    const shown = this.#window.items.find((m) => m.id === messageId) as Message | undefined;
+    const expectedVersion = change.expectedVersion ?? shown?.version;
+    if (expectedVersion === undefined)
+      throw new ParleyError('not_found', 'The message is not in the window.');
+    const message = await this.#host.api.editMessage(messageId, { ...change, expectedVersion });
+    this.#upsert(message);
+    return message;
+  }
+  async delete(messageId: string): Promise<void> {
+    this.#upsert(await this.#host.api.deleteMessage(messageId));
+  }
+  /** Up to `seq`, or to the end. */
+  markRead(seq?: number): void {
+    this.#host.markRead(this.id, seq);
+  }
+  /** Call on every key press, and `stopTyping` on blur; sending stops it by itself. */
+  startTyping(): void {
+    this.#typing.start();
+  }
+  stopTyping(): void {
+    this.#typing.stop();
+  }
+
+  loadOlder(): Promise<void> {
+    const first = this.#window.items[0];
+    if (!first || !this.#window.hasOlder) return Promise.resolve();
+    return (this.#loading.older ??= this.#load(async () => {
+      const page = await this.#host.api.messages(this.id, { before: first.seq, limit: pageSize });
+      return () => this.#window.prepend(page.data, page.hasMore);
+    }).finally(() => delete this.#loading.older));
+  }
+  loadNewer(): Promise<void> {
+    const last = this.#window.items.at(-1);
+    if (!last || !this.#window.hasNewer) return Promise.resolve();
+    return (this.#loading.newer ??= this.#load(async () => {
+      const page = await this.#host.api.messages(this.id, { after: last.seq, limit: pageSize });
+      return () => this.#window.append(page.data, page.hasMore);
+    }).finally(() => delete this.#loading.newer));
+  }
+  /** Moves the window to around a seq. */
+  jumpTo(seq: number): Promise<void> {
+    return this.#load(async () => {
+      const limit = pageSize / 2;
+      const [older, newer] = await Promise.all([
+        this.#host.api.messages(this.id, { before: seq + 1, limit }),
+        this.#host.api.messages(this.id, { after: seq, limit }),
+      ]);
+      return () => this.#window.replace([...newer.data, ...older.data], older.hasMore, newer.hasMore);
+    });
+  }
+  /** Moves the window back to the newest messages. */
+  async jumpToLatest(): Promise<void> {
+    this.#gap.reload();
+    await this.#gap.settled();
+  }
+
+  loadMembers(): Promise<readonly Member[]> {
+    return this.#members.load(async () => {
+      const members: Member[] = [];
+      let cursor: string | null = null;
+      do {
+        const page = await this.#host.api.members(this.id, cursor ?? undefined);
+        members.push(...page.data);
+        cursor = page.nextCursor;
+      } while (cursor !== null && members.length < 1_000);
+      return members;
+    });
+  }
+  addMembers = async (userIds: readonly string[]): Promise<void> =>
+    void (await this.#host.api.addMembers(this.id, userIds));
+  removeMember = (userId: string): Promise<void> => this.#host.api.removeMember(this.id, userId);
+  async leave(): Promise<void> {
+    const me = this.#host.me();
+    if (me === null) throw new ParleyError('disconnected');
+    await this.removeMember(me);
+  }
+  update = async (change: { name?: string | null; metadata?: Record<string, unknown> }): Promise<void> =>
+    void (await this.#host.api.updateConversation(this.id, change));
+  async mute(muted = true): Promise<void> {
+    this.#host.list.muted(this.id, (await this.#host.api.mute(this.id, muted)).muted);
+  }
+  unmute = (): Promise<void> => this.mute(false);
+  /** Once for each `open`; after the last one the handle follows no longer. */
+  close(): void {
+    if (--this.refs !== 0) return;
+    this.pause();
+    this.#host.onClose(this.id);
+  }
+
+  // For the client.
+
+  /** @internal */
+  refs = 0;
+  /** @internal */
+  push(event: EventFrame): void {
+    this.#gap.push(event);
+  }
+  /** @internal */
+  resume(): Promise<void> {
+    const lastSeq = this.#host.list.lastSeq(this.id);
+    if (this.#status === 'removed') {
+      if (lastSeq === undefined) return Promise.resolve();
+      this.#status = 'loading'; // Back in: the stream starts over.
+      this.#gap.reload();
+    }
+    this.#gap.resume();
+    if (lastSeq !== undefined) this.#gap.reach(lastSeq);
+    return this.#gap.settled();
+  }
+  /** @internal */
+  pause(): void {
+    this.#gap.pause();
+    this.#typing.clear();
+  }
+  /** @internal */
+  reload(): void {
+    this.#gap.reload();
+  }
+  /** @internal */
+  removed(): void {
+    this.#status = 'removed';
+    this.pause();
+    this.#store.touch();
+  }
+  /** @internal */
+  receiveTyping(userId: string, state: 'start' | 'stop'): void {
+    this.#typing.receive(userId, state);
+  }
+  /** @internal */
+  receiveReceipt(receipt: EphemeralFrames['receipt']): void {
+    this.#members.receipt(receipt);
+  }
+  /** @internal */
+  outboxChanged(): void {
+    this.#host.outbox.seen(this.id, this.#gap.lastSeq);
+    this.#store.touch();
+  }
+
+  async #reload(): Promise<(wanted: boolean) => number> {
+    const { api, list } = this.#host;
+    // The page is asked for after this seq is known, so it shows everything up to it.
+    const position = list.lastSeq(this.id) ?? (await api.conversation(this.id)).lastSeq;
+    const finish = this.#window.load();
+    try {
+      const page = await api.messages(this.id, { limit: pageSize }, 0);
+      return (wanted) => {
+        this.#unacked = true;
+        finish(wanted ? () => this.#window.replace(page.data, page.hasMore, false) : null, true);
+        return position;
+      };
+    } catch (e) {
+      finish(null);
+      throw e;
+    }
+  }
+
+  async #load(request: () => Promise<() => void>): Promise<void> {
+    const finish = this.#window.load();
+    try {
+      finish(await request());
+      this.#store.touch();
+    } catch (e) {
+      finish(null);
+      throw e;
+    }
+  }
+
+  #apply(event: EventFrame): void {
+    if (!this.#window.apply(event)) this.#gap.reload();
+    this.#members.event(event);
+    if (event.e === 'message.new') {
+      const { message } = event.d;
+      this.#unacked ||= message.senderId !== this.#host.me();
+      if (message.senderId !== null) this.#typing.receive(message.senderId, 'stop');
+      // The echo may come before its ack: the entry on the wire hides until the ack says which one it is.
+      const sending = this.#host.outbox.inFlight(this.id);
+      if (sending && message.senderId === this.#host.me() && message.text === (sending.draft.text ?? null))
+        this.#echoed.add(sending.clientMsgId);
+    }
+    this.#store.invalidate();
+    this.#host.onEvent(event);
+  }
+
+  #progress(): void {
+    this.#status = 'ready';
+    this.#host.outbox.seen(this.id, this.#gap.lastSeq);
+    if (this.#unacked) this.#host.onCaughtUp(this.id, this.#gap.lastSeq);
+    this.#unacked = false;
+    this.#store.touch();
+  }
+
+  #upsert(message: MessageOrTombstone): void {
+    this.#window.upsert(message);
+    this.#store.touch();
+  }
+
+  #snapshot(): MessagesSnapshot {
+    const { outbox } = this.#host;
+    const waiting: MessageItem[] = [];
+    for (const entry of outbox.entries(this.id)) {
+      if (entry.id !== undefined) {
+        this.#keys.set(entry.id, entry.clientMsgId);
+        if (this.#keys.size > maxKeys) this.#keys.delete(this.#keys.keys().next().value!);
+      }
+      const error = outbox.errorOf(entry);
+      if (error || entry.status === 'sent') this.#echoed.delete(entry.clientMsgId);
+      if (!this.#echoed.has(entry.clientMsgId)) waiting.push(entryItem(entry, this.#host.me(), error));
+    }
+    const items = this.#window.items.map((m) => {
+      let view = this.#views.get(m);
+      if (!view) this.#views.set(m, (view = serverItem(m, this.#keys.get(m.id))));
+      return view;
+    });
+    const { hasOlder, hasNewer } = this.#window;
+    return { items: [...items, ...waiting], hasOlder, hasNewer, status: this.#status };
+  }
+}

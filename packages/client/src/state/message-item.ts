@@ -1,0 +1,61 @@
+import type { ErrorInfo } from '../errors.ts';
+import type { OutboxEntry } from '../outbox/storage.ts';
+import type { Attachment, Message, MessageOrTombstone } from '../types.ts';
+
+/** One line of a conversation: a message of the server, or one of ours on its way. */
+export interface MessageItem {
+  /** Stays the same while a pending message becomes a sent one. */
+  key: string;
+  status: 'pending' | 'sent' | 'failed';
+  error?: ErrorInfo;
+  clientMsgId?: string;
+  /** Null until sent. */
+  id: string | null;
+  /** Null until sent. */
+  seq: number | null;
+  conversationId: string;
+  senderId: string | null;
+  text: string | null;
+  replyTo: string | null;
+  attachments: readonly Attachment[];
+  /** Of a message on its way: the uploads it will carry. */
+  attachmentIds?: readonly string[];
+  metadata: Record<string, unknown>;
+  /** 0 for a deleted message and for one that is not sent yet. */
+  version: number;
+  /** Null for a deleted message. */
+  createdAt: string | null;
+  editedAt: string | null;
+  deletedAt: string | null;
+}
+
+const none = { replyTo: null, attachments: [], metadata: {}, version: 0, createdAt: null, editedAt: null };
+
+export const serverItem = (m: MessageOrTombstone, clientMsgId: string | undefined): MessageItem => ({
+  ...none,
+  ...(m as Message),
+  key: clientMsgId ?? m.id,
+  status: 'sent',
+  ...(clientMsgId === undefined ? {} : { clientMsgId }),
+});
+
+export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInfo | undefined): MessageItem {
+  const { clientMsgId, conversationId, draft, createdAt } = entry;
+  return {
+    ...none,
+    key: clientMsgId,
+    status: entry.status === 'sent' ? 'sent' : error ? 'failed' : 'pending',
+    ...(error ? { error } : {}),
+    clientMsgId,
+    id: entry.id ?? null,
+    seq: entry.seq ?? null,
+    conversationId,
+    senderId: me,
+    text: draft.text ?? null,
+    replyTo: draft.replyTo ?? null,
+    ...(draft.attachments ? { attachmentIds: draft.attachments } : {}),
+    metadata: draft.metadata ?? {},
+    createdAt: entry.sentAt ?? new Date(createdAt).toISOString(),
+    deletedAt: null,
+  };
+}

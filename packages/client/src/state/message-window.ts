@@ -1,0 +1,128 @@
+import type { EventFrame, Message, MessageOrTombstone, Tombstone } from '../types.ts';
+
+const maxItems = 1_000;
+const maxLog = 2_000;
+
+export const isTombstone = (m: MessageOrTombstone): m is Tombstone => m.deletedAt != null;
+
+/** A deleted message looks the same whether an event or a page told of it. */
+const normal = (m: MessageOrTombstone): MessageOrTombstone =>
+  isTombstone(m)
+    ? {
+        id: m.id,
+        conversationId: m.conversationId,
+        seq: m.seq,
+        senderId: m.senderId,
+        text: null,
+        attachments: [],
+        deletedAt: m.deletedAt,
+      }
+    : m;
+
+const isNewer = (a: MessageOrTombstone, b: MessageOrTombstone): boolean =>
+  !isTombstone(b) && (isTombstone(a) || (a as Message).version > b.version);
+
+/**
+ * A run of a conversation's messages without holes, in ascending seq. Applying an event twice, or one that
+ * a page has already shown, changes nothing. Events that arrive while a page is on its way are
+ * applied to that page as well, because it may be older than they are.
+ */
+export class MessageWindow {
+  items: MessageOrTombstone[] = [];
+  hasOlder = false;
+  hasNewer = false;
+  #loads = 0;
+  #generation = 0;
+  #log: EventFrame[] = [];
+
+  /**
+   * Brackets a page request. The function returned takes what to do with the page (null: it failed), and
+   * does nothing when the window was replaced meanwhile, unless forced.
+   */
+  load(): (merge: (() => void) | null, force?: boolean) => void {
+    this.#loads++;
+    const from = this.#log.length;
+    const generation = this.#generation;
+    return (merge, force = false) => {
+      this.#loads--;
+      if (merge && (force || generation === this.#generation)) {
+        merge();
+        for (const event of this.#log.slice(from)) this.#apply(event);
+      }
+      if (this.#loads === 0) this.#log = [];
+    };
+  }
+
+  /** Pages come in descending seq, as the server sends them. */
+  replace(page: MessageOrTombstone[], hasOlder: boolean, hasNewer: boolean): void {
+    this.#generation++;
+    this.items = page.map(normal).reverse();
+    this.hasOlder = hasOlder;
+    this.hasNewer = hasNewer;
+  }
+
+  prepend(page: MessageOrTombstone[], hasMore: boolean): void {
+    const first = this.items[0]?.seq ?? Infinity;
+    const older = page.filter((m) => m.seq < first).map(normal);
+    this.items = [...older.reverse(), ...this.items];
+    this.hasOlder = hasMore;
+    if (this.items.length > maxItems) {
+      this.items = this.items.slice(0, maxItems);
+      this.hasNewer = true;
+    }
+  }
+
+  append(page: MessageOrTombstone[], hasMore: boolean): void {
+    const last = this.items.at(-1)?.seq ?? -1;
+    const newer = page.filter((m) => m.seq > last).map(normal);
+    this.items = [...this.items, ...newer.reverse()];
+    this.hasNewer = hasMore;
+    this.#trimOlder();
+  }
+
+  /** False when too much happened during a page request: the latest page must be loaded afresh. */
+  apply(event: EventFrame): boolean {
+    if (this.#loads > 0 && this.#log.push(event) > maxLog) return false;
+    this.#apply(event);
+    return true;
+  }
+
+  /** A newer copy of a message, from a call's own answer. */
+  upsert(message: MessageOrTombstone): void {
+    const at = this.#find(message.id);
+    if (at >= 0 && isNewer(message, this.items[at]!))
+      this.items = this.items.map((m, i) => (i === at ? normal(message) : m));
+  }
+
+  #apply(event: EventFrame): void {
+    switch (event.e) {
+      case 'message.new': {
+        const { message } = event.d;
+        const last = this.items.at(-1)?.seq ?? -1;
+        if (message.seq > last && !this.hasNewer) {
+          this.items = [...this.items, normal(message)];
+          this.#trimOlder();
+        } else this.upsert(message);
+        return;
+      }
+      case 'message.updated':
+        return this.upsert(event.d.message);
+      case 'message.deleted': {
+        const at = this.#find(event.d.id);
+        if (at < 0) return;
+        if (event.d.hard) this.items = this.items.filter((_, i) => i !== at);
+        else this.upsert({ ...(this.items[at] as Tombstone), deletedAt: event.d.deletedAt });
+      }
+    }
+  }
+
+  #trimOlder(): void {
+    if (this.items.length <= maxItems) return;
+    this.items = this.items.slice(-maxItems);
+    this.hasOlder = true;
+  }
+
+  #find(id: string): number {
+    return this.items.findIndex((m) => m.id === id);
+  }
+}

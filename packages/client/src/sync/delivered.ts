@@ -1,0 +1,39 @@
+import type { Clock } from '../clock.ts';
+import { Timer } from '../clock.ts';
+
+type Items = { cid: string; seq: number }[];
+const intervalMs = 1_000;
+const maxItems = 200;
+
+/**
+ * SPEC 4, socket behaviour rule 5: `delivered`, the highest contiguous seq a conversation, at most once a
+ * second. States: idle --mark--> waiting (trailing edge) --flushed--> idle; offline, marks are kept.
+ */
+export class Delivered {
+  #timer: Timer;
+  #send: (items: Items) => boolean;
+  #marks = new Map<string, number>();
+  constructor(clock: Clock, send: (items: Items) => boolean) {
+    this.#timer = new Timer(clock);
+    this.#send = send;
+  }
+  mark(cid: string, seq: number): void {
+    this.#marks.set(cid, Math.max(seq, this.#marks.get(cid) ?? 0));
+    this.start();
+  }
+  drop(cid: string): void {
+    this.#marks.delete(cid);
+  }
+  start(): void {
+    if (!this.#timer.pending && this.#marks.size > 0) this.#timer.set(intervalMs, () => this.#flush());
+  }
+  stop(): void {
+    this.#timer.clear();
+  }
+  #flush(): void {
+    const items = [...this.#marks].slice(0, maxItems).map(([cid, seq]) => ({ cid, seq }));
+    if (!this.#send(items)) return; // `start` comes with the next hello.
+    for (const { cid } of items) this.#marks.delete(cid);
+    this.start();
+  }
+}

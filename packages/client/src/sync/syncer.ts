@@ -1,0 +1,66 @@
+import type { Clock } from '../clock.ts';
+import { Timer } from '../clock.ts';
+import type { SyncResult } from '../types.ts';
+
+export interface SyncerOptions {
+  clock: Clock;
+  request(cursor: string | null, timeoutMs?: number): Promise<SyncResult>;
+  /** `started` was given by `begin` before the request left. */
+  begin(): number;
+  apply(result: SyncResult, started: number): void;
+  /** What sync does not carry (names, last messages) is fetched here. */
+  details(): Promise<void>;
+}
+
+const minIntervalMs = 1_000;
+
+/**
+ * SPEC 4, client sync procedure, step 1, and again whenever a count is in doubt.
+ * States: idle | running | running, again wanted | waiting (at most one doubt-run a second). The cursor
+ * lives as long as the state it belongs to.
+ */
+export class Syncer {
+  #o: SyncerOptions;
+  #cursor: string | null = null;
+  #timer: Timer;
+  #running: Promise<void> | null = null;
+  #again = false;
+  #on = false;
+  constructor(options: SyncerOptions) {
+    this.#o = options;
+    this.#timer = new Timer(options.clock);
+  }
+  /** After hello: rejects when the server does not answer. */
+  start(): Promise<void> {
+    this.#on = true;
+    this.#running = null;
+    return this.now();
+  }
+  stop(): void {
+    this.#on = false;
+    this.#timer.clear();
+  }
+  now(timeoutMs?: number): Promise<void> {
+    this.#timer.clear();
+    this.#again = false;
+    const run = this.#run(timeoutMs).finally(() => {
+      if (this.#running !== run) return;
+      this.#running = null;
+      if (this.#again) this.soon();
+    });
+    return (this.#running = run);
+  }
+  /** Something cannot be known from events alone. */
+  soon(): void {
+    if (!this.#on) return; // The next hello syncs anyway.
+    if (this.#running) this.#again = true;
+    else if (!this.#timer.pending) this.#timer.set(minIntervalMs, () => this.now().catch(() => this.soon()));
+  }
+  async #run(timeoutMs?: number): Promise<void> {
+    const started = this.#o.begin();
+    const result = await this.#o.request(this.#cursor, timeoutMs);
+    this.#cursor = result.cursor;
+    this.#o.apply(result, started);
+    await this.#o.details();
+  }
+}

@@ -1,0 +1,21 @@
+/** The only place that names the protocol package; the build writes these out as plain types. */
+export type {
+  AckData,
+  Attachment,
+  Conversation,
+  ConversationListItem,
+  EphemeralFrames,
+  ErrorCode,
+  EventFrame,
+  EventRecord,
+  FrameData,
+  Hello,
+  Member,
+  Message,
+  MessageOrTombstone,
+  PresenceItem,
+  ServerFrame,
+  SyncResult,
+  Tombstone,
+  User,
+} from '@parley/protocol';

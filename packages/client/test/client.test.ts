@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Refusal } from './fake-server.ts';
+import { connected, statuses, texts, world } from './harness.ts';
+
+test('SPEC 4, sync procedure: connect authenticates, syncs and lists; the token is not in the URL', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  server.send(cid, 'bob', { text: 'hi' });
+  const ann = await connected(client('ann'), clock);
+  assert.equal(ann.state, 'connected');
+  assert.equal(ann.userId, 'ann');
+  assert.deepEqual(
+    server.frames.map((f) => f.t),
+    ['auth', 'sync'],
+  );
+  const { items, unreadTotal } = ann.conversations.get();
+  assert.equal(items.length, 1);
+  assert.equal(items[0]!.unreadCount, 1);
+  assert.equal(items[0]!.lastMessage!.text, 'hi');
+  assert.equal(unreadTotal, 1);
+});
+
+test('two clients talk; echo and ack make one message whichever comes first', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const ann = await connected(client('ann'), clock);
+  const bob = await connected(client('bob'), clock);
+  const a = ann.conversations.open(cid);
+  const b = bob.conversations.open(cid);
+  await clock.advance(0);
+  const seenTexts: string[] = [];
+  a.messages.subscribe(() => seenTexts.push(texts(a).join()));
+  const sent = a.send('one');
+  assert.equal(sent.status, 'pending');
+  assert.deepEqual(statuses(a), ['one:pending']);
+  await clock.advance(0);
+  assert.deepEqual(statuses(a), ['one:sent']);
+  assert.deepEqual(statuses(b), ['one:sent']);
+  assert.ok(
+    seenTexts.every((t) => t === 'one'),
+    'never doubled on the way',
+  );
+  assert.equal(bob.conversations.get().unreadTotal, 1);
+  assert.equal(ann.conversations.get().unreadTotal, 0);
+  b.markRead();
+  await clock.advance(0);
+  assert.equal(bob.conversations.get().unreadTotal, 0);
+  assert.equal(server.unread(server.conversations.get(cid)!, 'bob'), 0);
+});
+
+test('SPEC 4, gap handling: a lost event is fetched and applied in order', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  const [socket] = server.sockets;
+  const push = socket!.push.bind(socket!);
+  socket!.push = (frame) => void (frame.t === 'event' && frame.seq === 2 ? null : push(frame));
+  server.send(cid, 'bob', { text: 'lost' });
+  server.send(cid, 'bob', { text: 'next' });
+  await clock.advance(0);
+  assert.deepEqual(texts(a), ['lost', 'next']);
+  assert.ok(server.requests.some((r) => r.includes('/events?after=1')));
+  await clock.advance(3_000);
+  assert.equal(ann.conversations.get().unreadTotal, 2, 'unread is settled by a sync');
+});
+
+test('SPEC 4, gap handling: 410 loads the latest page', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  ann.disconnect();
+  for (let i = 0; i < 60; i++) server.send(cid, 'bob', { text: `${i}` });
+  server.floor = 50;
+  await connected(ann, clock);
+  assert.equal(texts(a).length, 50);
+  assert.equal(texts(a).at(-1), '59');
+  assert.equal(a.messages.get().hasOlder, true);
+  await a.loadOlder();
+  assert.equal(texts(a).length, 60);
+  assert.equal(a.messages.get().hasOlder, false);
+});
+
+test('SPEC 4, rule 9: sends while offline are queued, kept in order and flushed after hello', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  for (const socket of server.sockets) socket.end(1006, '');
+  await clock.advance(0);
+  assert.equal(ann.state, 'reconnecting');
+  a.send('1');
+  a.send('2');
+  assert.deepEqual(statuses(a), ['1:pending', '2:pending']);
+  await clock.advance(1_000);
+  assert.equal(ann.state, 'connected');
+  assert.deepEqual(statuses(a), ['1:sent', '2:sent']);
+  assert.deepEqual(
+    server.conversations.get(cid)!.messages.map((m) => m.text),
+    ['1', '2'],
+  );
+});
+
+test('a failed message holds later ones back until it is retried or discarded', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  let refuse = true;
+  server.onFrame = (socket, frame) => {
+    if (frame.t !== 'message.send' || frame.d.text !== 'bad' || !refuse) return;
+    socket.push({ t: 'error', re: frame.id, code: 'forbidden', message: 'no' });
+    return 'ignore';
+  };
+  const bad = a.send('bad');
+  a.send('later');
+  await clock.advance(0);
+  const [first, second] = a.messages.get().items;
+  assert.deepEqual([first!.status, first!.error!.code], ['failed', 'forbidden']);
+  assert.deepEqual([second!.status, second!.error!.code], ['failed', 'blocked']);
+  refuse = false;
+  assert.equal(a.retry(bad.clientMsgId!), true);
+  await clock.advance(0);
+  assert.deepEqual(statuses(a), ['bad:sent', 'later:sent']);
+});
+
+test('PITFALLS 9: a text that does not fit a frame goes over REST, once', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann']);
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  const big = '😀'.repeat(5_000);
+  a.send(big);
+  a.send('small');
+  await clock.advance(0);
+  assert.deepEqual(statuses(a), [`${big}:sent`, 'small:sent']);
+  assert.equal(server.requests.filter((r) => r.startsWith('POST')).length, 1);
+});
+
+test('transient errors of a send are retried after retryAfterMs, in order', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann']);
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  let left = 2;
+  server.onFrame = (socket, frame) => {
+    if (frame.t !== 'message.send' || left-- <= 0) return;
+    socket.push({ t: 'error', re: frame.id, code: 'rate_limited', message: '', retryAfterMs: 700 });
+    return 'ignore';
+  };
+  a.send('1');
+  a.send('2');
+  await clock.advance(1_000);
+  assert.deepEqual(statuses(a), ['1:pending', '2:pending']);
+  await clock.advance(1_500);
+  assert.deepEqual(statuses(a), ['1:sent', '2:sent']);
+});
+
+test('edits and deletes reach the window; a soft delete is a tombstone, a hard one is gone', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const m1 = server.send(cid, 'bob', { text: '1' });
+  const m2 = server.send(cid, 'bob', { text: '2' });
+  const m3 = server.send(cid, 'bob', { text: '3' });
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  server.edit(m1.id, '1b');
+  server.delete(m2.id);
+  server.delete(m3.id, true);
+  await clock.advance(2_000);
+  assert.deepEqual(texts(a), ['1b', null]);
+  assert.equal(a.messages.get().items[1]!.deletedAt !== null, true);
+  const [item] = ann.conversations.get().items;
+  assert.equal(item!.unreadCount, 1);
+  assert.equal(item!.lastMessage!.text, '1b');
+});
+
+test('SPEC 6: a removed member drops the conversation; added again, it comes back whole', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  server.send(cid, 'bob', { text: '1' });
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  server.removeMember(cid, 'ann');
+  await clock.advance(0);
+  assert.equal(a.messages.get().status, 'removed');
+  assert.equal(ann.conversations.get().items.length, 0);
+  server.send(cid, 'bob', { text: '2' });
+  server.addMember(cid, 'ann');
+  server.send(cid, 'bob', { text: '3' });
+  await clock.advance(3_000);
+  assert.deepEqual(texts(a), ['1', '2', '3']);
+  assert.equal(ann.conversations.get().items[0]!.unreadCount, 1);
+});
+
+test('SPEC 4, rule 5: delivered is acknowledged at most once a second, with the last value', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  await connected(client('ann'), clock);
+  for (let i = 0; i < 5; i++) {
+    server.send(cid, 'bob', { text: `${i}` });
+    await clock.advance(100);
+  }
+  await clock.advance(2_000);
+  const acks = server.frames.filter((f) => f.t === 'delivered');
+  assert.deepEqual(
+    acks.map((f) => f.d.items),
+    [[{ cid, seq: 6 }]],
+  );
+});
+
+test('SPEC 4, rule 4: typing starts at most once in 3 s, stops on send, and expires after 6 s', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const ann = await connected(client('ann'), clock);
+  const bob = await connected(client('bob'), clock);
+  const a = ann.conversations.open(cid);
+  const b = bob.conversations.open(cid);
+  await clock.advance(0);
+  const typed = () => server.frames.filter((f) => f.t === 'typing').map((f) => f.d.state);
+  a.startTyping();
+  a.startTyping();
+  await clock.advance(2_999);
+  a.startTyping();
+  assert.deepEqual(typed(), ['start']);
+  assert.deepEqual(b.typing.get(), ['ann']);
+  await clock.advance(3_001);
+  assert.deepEqual(b.typing.get(), []);
+  a.startTyping();
+  await clock.advance(0);
+  assert.deepEqual(b.typing.get(), ['ann']);
+  a.send('done');
+  await clock.advance(0);
+  assert.deepEqual(typed(), ['start', 'start', 'stop']);
+  assert.deepEqual(b.typing.get(), []);
+});
+
+test('presence is watched again after every hello', async () => {
+  const { clock, server, client } = world();
+  const ann = await connected(client('ann'), clock);
+  await ann.presence.watch(['bob']);
+  assert.equal(ann.presence.store.get().get('bob')!.online, true);
+  for (const socket of server.sockets) socket.end(1006, '');
+  await clock.advance(1_000);
+  const [socket] = server.sockets;
+  socket!.push({ t: 'presence', d: { userId: 'bob', online: false, lastSeenAt: server.now() } });
+  await clock.advance(0);
+  assert.equal(ann.presence.store.get().get('bob')!.online, false);
+  assert.equal(server.frames.filter((f) => f.t === 'presence.watch').length, 2);
+});
+
+test('SPEC 5.4: REST refreshes an expired token and retries once', async () => {
+  const { clock, server, client } = world();
+  server.create(['ann']);
+  let tokens = 0;
+  let expired = true;
+  server.onRest = (_method, _path, when) => {
+    if (when === 'before' && expired) {
+      expired = false;
+      throw new Refusal('token_expired', 401);
+    }
+  };
+  const ann = await connected(client('ann', { token: () => `ann#${++tokens}` }), clock);
+  assert.equal(ann.conversations.get().items.length, 1);
+  assert.equal(tokens, 2);
+});
+
+test('a read mark made offline arrives later; a sync in between does not bring the count back', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  server.send(cid, 'bob', { text: '1' });
+  const ann = await connected(client('ann'), clock);
+  for (const socket of server.sockets) socket.end(1006, '');
+  await clock.advance(0);
+  ann.conversations.markRead(cid);
+  const counts: number[] = [];
+  ann.conversations.subscribe(() => counts.push(ann.conversations.get().unreadTotal));
+  await clock.advance(5_000);
+  assert.equal(server.unread(server.conversations.get(cid)!, 'ann'), 0);
+  assert.deepEqual([...new Set(counts)], [0]);
+});
+
+test('paging both ways: jumpTo shows a middle part, loadNewer leads back to the live end', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  for (let i = 0; i < 120; i++) server.send(cid, 'bob', { text: `${i}` });
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  await a.jumpTo(40);
+  assert.equal(texts(a).length, 50);
+  assert.equal(a.messages.get().hasNewer, true);
+  server.send(cid, 'bob', { text: 'live' });
+  await clock.advance(0);
+  assert.equal(texts(a).includes('live'), false, 'no hole in the window');
+  while (a.messages.get().hasNewer) await a.loadNewer();
+  while (a.messages.get().hasOlder) await a.loadOlder();
+  assert.deepEqual(texts(a), [...Array.from({ length: 120 }, (_, i) => `${i}`), 'live']);
+});
