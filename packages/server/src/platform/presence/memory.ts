@@ -1,0 +1,58 @@
+import type { Clock } from '../clock.ts';
+import type { PresenceRegistry, SessionRef, UserRef } from './port.ts';
+
+interface Entry {
+  /** In the order of their opening. */
+  sessions: string[];
+  graceUntil: number;
+}
+
+/** One node: the registry is a map. */
+export function memoryPresence(options: { clock: Clock; node: string; graceMs: number }): PresenceRegistry {
+  const { clock, node, graceMs } = options;
+  const users = new Map<number, Entry>();
+  const connections = new Map<number, number>();
+  const count = (env: number, by: number): void => {
+    const now = (connections.get(env) ?? 0) + by;
+    if (now > 0) connections.set(env, now);
+    else connections.delete(env);
+  };
+  const isOnline = (entry: Entry | undefined): boolean =>
+    entry !== undefined && (entry.sessions.length > 0 || entry.graceUntil > clock.now());
+
+  return {
+    add({ env, user }, session, maxSockets) {
+      let entry = users.get(user);
+      const cameOnline = !isOnline(entry);
+      if (!entry) users.set(user, (entry = { sessions: [], graceUntil: 0 }));
+      entry.sessions.push(session);
+      count(env, 1);
+      const evict: SessionRef[] = [];
+      while (entry.sessions.length > maxSockets) {
+        evict.push({ node, id: entry.sessions.shift()! });
+        count(env, -1);
+      }
+      return Promise.resolve({ evict, cameOnline });
+    },
+    remove({ env, user }, session) {
+      const entry = users.get(user);
+      const at = entry?.sessions.indexOf(session) ?? -1;
+      if (!entry || at < 0) return Promise.resolve({ last: false });
+      entry.sessions.splice(at, 1);
+      count(env, -1);
+      if (entry.sessions.length > 0) return Promise.resolve({ last: false });
+      entry.graceUntil = clock.now() + graceMs;
+      return Promise.resolve({ last: true });
+    },
+    settle({ user }) {
+      const entry = users.get(user);
+      if (!entry || isOnline(entry)) return Promise.resolve(false);
+      users.delete(user);
+      return Promise.resolve(true);
+    },
+    online: (refs: readonly UserRef[]) => Promise.resolve(refs.map((ref) => isOnline(users.get(ref.user)))),
+    connections: (env) => Promise.resolve(connections.get(env) ?? 0),
+    onDeadNode: () => undefined,
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,34 @@
+/**
+ * Which sockets are open, on all nodes: who is online, the 10-socket rule and the connection count of an environment.
+ *
+ * A user is online with at least one socket, and for a grace period after the last one closed. A node holds a lease; when it
+ * ends without being renewed, the node's sockets are gone and another node takes note of it once.
+ */
+export interface SessionRef {
+  node: string;
+  id: string;
+}
+
+export interface UserRef {
+  env: number;
+  user: number;
+}
+
+export interface PresenceRegistry {
+  /** Registers a socket. `evict`: the oldest ones beyond `maxSockets`, already taken out; `cameOnline`: the user was offline before. */
+  add(
+    ref: UserRef,
+    session: string,
+    maxSockets: number,
+  ): Promise<{ evict: SessionRef[]; cameOnline: boolean }>;
+  /** `last`: no socket is left anywhere; the grace period has begun. */
+  remove(ref: UserRef, session: string): Promise<{ last: boolean }>;
+  /** After the grace period: true exactly once, when the user is offline now. */
+  settle(ref: UserRef): Promise<boolean>;
+  online(refs: readonly UserRef[]): Promise<boolean[]>;
+  /** Sockets of an environment on all nodes. */
+  connections(env: number): Promise<number>;
+  /** Called when another node's lease has ended: these users lost sockets, and are to be settled now. */
+  onDeadNode(listener: (users: UserRef[]) => void): void;
+  close(): Promise<void>;
+}
