@@ -1,4 +1,4 @@
-import { ApiError } from '@parley/protocol';
+import { ApiError, environmentIdPattern } from '@parley/protocol';
 import { createBatcher } from '../../platform/batch.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
@@ -18,6 +18,9 @@ import type { Claims } from './tokens.ts';
  * request on, on every node; look-ups that arrive together are one query.
  */
 
+const environmentId = new RegExp(environmentIdPattern);
+
+/** All parts have been checked for their form: text that cannot be stored would fail the whole batch. */
 interface Lookup {
   /** The key that signed, or the environment that a development token names. */
   keyId: string | null;
@@ -91,6 +94,7 @@ export function createAuthenticator(options: { db: Queryable; vault: Vault; cloc
     if (parsed.kind === 'development') {
       if (named.length === 0)
         throw new ApiError('token_invalid', { message: 'A development token needs the Chat-Env header.' });
+      if (!environmentId.test(named[0]!)) throw new ApiError('token_invalid');
       const found = await lookup({ keyId: null, envId: named[0]!, userId: parsed.claims.sub });
       if (!found) throw new ApiError('token_invalid');
       const env = checkedEnvironment(found, named);

@@ -19,6 +19,7 @@ export type ParsedToken =
 
 const invalid = (message?: string) => new ApiError('token_invalid', message ? { message } : {});
 const userId = new RegExp(userIdPattern);
+const keyId = /^[A-Za-z0-9]{16}$/;
 const base64url = /^[A-Za-z0-9_-]*$/;
 
 function part(text: string): Record<string, unknown> {
@@ -45,7 +46,7 @@ export function parseToken(token: string, nowSeconds: number): ParsedToken {
     throw invalid();
   const header = part(head);
   if ('crit' in header) throw invalid();
-  if (header['alg'] === 'HS256' && typeof header['kid'] === 'string') {
+  if (header['alg'] === 'HS256' && typeof header['kid'] === 'string' && keyId.test(header['kid'])) {
     return {
       kind: 'signed',
       keyId: header['kid'],
@@ -80,11 +81,11 @@ export function signatureMatches(
 export const signedClaims = (token: Extract<ParsedToken, { kind: 'signed' }>, nowSeconds: number): Claims =>
   checkClaims(part(token.payload), nowSeconds);
 
-/** Who a signed token speaks for, before its signature was checked: only to look the user up. */
+/** Who a signed token speaks for, before its signature was checked: only to look the user up. Empty: nobody. */
 export function claimedSubject(token: ParsedToken): string {
   if (token.kind === 'development') return token.claims.sub;
   const sub = part(token.payload)['sub'];
-  return typeof sub === 'string' ? sub : '';
+  return typeof sub === 'string' && userId.test(sub) ? sub : '';
 }
 
 function checkClaims(claims: Record<string, unknown>, nowSeconds: number): Claims {
