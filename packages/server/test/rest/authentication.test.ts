@@ -1,0 +1,348 @@
+import assert from 'node:assert/strict';
+import { createHmac, createSign, generateKeyPairSync } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { operationList } from '@parley/protocol';
+import { assertError, clientApi, createApi, serverApi } from '../support/api.ts';
+import { parley } from '../support/cli.ts';
+import { environments, startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { devToken, nowSeconds, signToken } from '../support/tokens.ts';
+
+let service: Service;
+before(async () => {
+  service = await startService();
+});
+after(() => service.dispose());
+
+/** What a credential gets on a route that clients and servers may call. */
+const as = (credential: string | null, headers: Record<string, string> = {}, query = '') =>
+  createApi(service.url, credential, headers)('GET', `/v1/conversations${query}`);
+
+describe('SPEC 5: secret keys', () => {
+  it('a secret key is accepted, and the environment follows from it', async () => {
+    const server = serverApi(service.url);
+    assert.equal((await server('PUT', '/v1/users/key-user', {})).status, 200);
+    assertError(await serverApi(service.url, 'other')('GET', '/v1/users/key-user'), 404, 'not_found');
+  });
+
+  const secretKey = environments.dev.secretKey;
+  const wrong: Record<string, string | null> = {
+    'no credential': null,
+    'an unknown key id': `sk_live_${'z'.repeat(16)}_${'a'.repeat(32)}`,
+    'a wrong secret': `${secretKey.slice(0, -1)}b`,
+    'a key cut short': secretKey.slice(0, -1),
+    'another prefix': secretKey.replace('live', 'test'),
+    'no token at all': 'hello',
+  };
+  for (const [name, credential] of Object.entries(wrong))
+    it(`DECISIONS: ${name} is 401 token_invalid`, async () => {
+      assertError(await as(credential), 401, 'token_invalid');
+    });
+
+  it('DECISIONS: a malformed Authorization header is 401 token_invalid', async () => {
+    for (const authorization of [secretKey, `Basic ${secretKey}`, 'Bearer', `Bearer ${secretKey} x`])
+      assertError(await as(null, { authorization }), 401, 'token_invalid');
+  });
+
+  it('SPEC 7: authentication errors have the type authentication', async () => {
+    assert.equal((await as(null)).body.error.type, 'authentication');
+  });
+});
+
+describe('SPEC 4, Tokens: POST /v1/tokens', () => {
+  it('answers 201 with a token and its expiry, one day ahead by default', async () => {
+    const start = nowSeconds();
+    const { status, body } = await serverApi(service.url)('POST', '/v1/tokens', { userId: 'minted' });
+    assert.equal(status, 201);
+    const claims = JSON.parse(Buffer.from(body.token.split('.')[1], 'base64url').toString());
+    assert.equal(claims.sub, 'minted');
+    assert.equal(claims.exp - claims.iat, 86_400);
+    assert.ok(claims.iat >= start && claims.iat <= nowSeconds());
+    assert.equal(Date.parse(body.expiresAt), claims.exp * 1000);
+    const header = JSON.parse(Buffer.from(body.token.split('.')[0], 'base64url').toString());
+    assert.deepEqual([header.alg, header.kid], ['HS256', 'a'.repeat(16)]);
+    assert.equal((await as(body.token)).status, 200);
+  });
+
+  it('DECISIONS: expiresIn is 1 to 2,592,000', async () => {
+    const server = serverApi(service.url);
+    for (const expiresIn of [1, 2_592_000])
+      assert.equal((await server('POST', '/v1/tokens', { userId: 'u', expiresIn })).status, 201);
+    for (const expiresIn of [0, -1, 2_592_001, 1.5, '60', null])
+      assertError(
+        await server('POST', '/v1/tokens', { userId: 'u', expiresIn }),
+        400,
+        'invalid_request',
+        'expiresIn',
+      );
+  });
+
+  it('DECISIONS: minting creates an unknown user with the name null', async () => {
+    const server = serverApi(service.url);
+    await server('POST', '/v1/tokens', { userId: 'made-by-minting' });
+    assert.equal((await server('GET', '/v1/users/made-by-minting')).body.name, null);
+  });
+
+  it('userId is required and must be a user id', async () => {
+    const server = serverApi(service.url);
+    assertError(await server('POST', '/v1/tokens', {}), 400, 'invalid_request', 'userId');
+    assertError(await server('POST', '/v1/tokens', { userId: 'a b' }), 400, 'invalid_request', 'userId');
+  });
+});
+
+describe('SPEC 5.3: user tokens', () => {
+  it('a token signed locally with HS256 and the secret key is accepted', async () => {
+    assert.equal((await as(signToken({ sub: 'local' }))).status, 200);
+  });
+
+  it('DECISIONS: first using a valid token creates the user (name null)', async () => {
+    const server = serverApi(service.url);
+    assertError(await server('GET', '/v1/users/first-use'), 404, 'not_found');
+    assert.equal((await as(signToken({ sub: 'first-use' }))).status, 200);
+    assert.equal((await server('GET', '/v1/users/first-use')).body.name, null);
+  });
+
+  it('a token that is refused creates no user', async () => {
+    assertError(await as(signToken({ sub: 'never-made', exp: nowSeconds() - 1 })), 401, 'token_expired');
+    assertError(await as(devToken({ sub: 'never-made' })), 401, 'token_invalid');
+    assertError(await serverApi(service.url)('GET', '/v1/users/never-made'), 404, 'not_found');
+  });
+
+  it('SPEC 5.4: an expired token is 401 token_expired, also at the very second', async () => {
+    const now = nowSeconds();
+    assertError(await as(signToken({ sub: 'u', exp: now - 1 })), 401, 'token_expired');
+    assertError(await as(signToken({ sub: 'u', exp: now })), 401, 'token_expired');
+  });
+
+  it('DECISIONS: an iat up to 60 s ahead is accepted, more is token_invalid', async () => {
+    assert.equal((await as(signToken({ sub: 'u', iat: nowSeconds() + 60 }))).status, 200);
+    assertError(await as(signToken({ sub: 'u', iat: nowSeconds() + 63 })), 401, 'token_invalid');
+  });
+
+  const claims: Record<string, Record<string, unknown>> = {
+    'no sub': { sub: undefined },
+    'a sub that is no user id': { sub: 'white space' },
+    'an empty sub': { sub: '' },
+    'a sub of 129 characters': { sub: 'a'.repeat(129) },
+    'a sub with a NUL character': { sub: 'a\0b' },
+    'a sub that is a number': { sub: 7 },
+    'no iat': { sub: 'u', iat: undefined },
+    'an iat that is text': { sub: 'u', iat: '1' },
+    'no exp': { sub: 'u', exp: undefined },
+    'an exp that is text': { sub: 'u', exp: '99999999999' },
+  };
+  for (const [name, value] of Object.entries(claims))
+    it(`DECISIONS: a token with ${name} is token_invalid`, async () => {
+      assertError(await as(signToken(value)), 401, 'token_invalid');
+    });
+
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const good = signToken({ sub: 'u' });
+  const [head, payload, signature] = good.split('.') as [string, string, string];
+  const rs256 = `${part({ alg: 'RS256', kid: 'a'.repeat(16) })}.${payload}`;
+  const flip = (text: string) => (text[0] === 'A' ? 'B' : 'A') + text.slice(1);
+  const forged: Record<string, string> = {
+    HS512: signToken({ sub: 'u' }, { header: { alg: 'HS512' }, hash: 'sha512' }),
+    'HS512 that is said to be HS256': signToken({ sub: 'u' }, { hash: 'sha512' }),
+    RS256: `${rs256}.${createSign('sha256').update(rs256).sign(privateKey, 'base64url')}`,
+    'alg none with a kid': devToken({ sub: 'u' }, { kid: 'a'.repeat(16) }),
+    'alg none with a signature': `${part({ alg: 'none' })}.${payload}.${signature}`,
+    'alg NONE': `${part({ alg: 'NONE' })}.${payload}.`,
+    'HS256 without a kid': signToken({ sub: 'u' }, { header: { kid: undefined } }),
+    'an unknown kid': signToken({ sub: 'u' }, { header: { kid: 'z'.repeat(16) } }),
+    "another environment's kid": signToken({ sub: 'u' }, { header: { kid: 'b'.repeat(16) } }),
+    'a kid with a NUL character': signToken({ sub: 'u' }, { header: { kid: 'a\0' } }),
+    'a kid of 5,000 characters': signToken({ sub: 'u' }, { header: { kid: 'a'.repeat(5_000) } }),
+    'a crit header': signToken({ sub: 'u' }, { header: { crit: ['exp'] } }),
+    'a changed payload': `${head}.${part({ sub: 'boss', iat: 1, exp: 9_999_999_999 })}.${signature}`,
+    'a changed signature': `${head}.${payload}.${flip(signature)}`,
+    'no signature': `${head}.${payload}.`,
+    'the signature cut short': `${head}.${payload}.${signature.slice(0, 20)}`,
+    'two parts': `${head}.${payload}`,
+    'four parts': `${good}.x`,
+    'a payload that is no JSON': `${head}.${Buffer.from('hi').toString('base64url')}.${signature}`,
+    'a payload that is a list': `${head}.${part([1])}.${signature}`,
+  };
+  for (const [name, token] of Object.entries(forged))
+    it(`SPEC 5: algorithms are pinned and signatures checked: ${name}`, async () => {
+      assertError(await as(token, { 'chat-env': 'env_dev' }), 401, 'token_invalid');
+    });
+
+  it('the HMAC key is the whole secret key string, not a part of it', async () => {
+    const signed = `${head}.${payload}`;
+    const sign = (key: string) => createHmac('sha256', key).update(signed).digest('base64url');
+    assert.equal((await as(`${signed}.${sign(environments.dev.secretKey)}`)).status, 200);
+    assertError(await as(`${signed}.${sign('a'.repeat(32))}`), 401, 'token_invalid');
+  });
+
+  it('one bad token never fails the good ones beside it (PITFALLS 6)', async () => {
+    const bad = [forged['a kid with a NUL character']!, signToken({ sub: 'a\0b' })];
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => as(i % 3 === 0 ? good : bad[i % 2]!)),
+    );
+    answers.forEach((answer, i) => assert.equal(answer.status, i % 3 === 0 ? 200 : 401));
+  });
+});
+
+describe('SPEC 5.2: naming the environment', () => {
+  it('the right environment in Chat-Env or env is accepted, for users and keys', async () => {
+    for (const credential of [signToken({ sub: 'u' }), environments.dev.secretKey]) {
+      const userId = credential.startsWith('sk_') ? 'userId=u&' : '';
+      assert.equal((await as(credential, { 'chat-env': 'env_dev' }, `?${userId}`)).status, 200);
+      assert.equal((await as(credential, {}, `?${userId}env=env_dev`)).status, 200);
+    }
+  });
+
+  it('DECISIONS: an environment that is not the credential’s is 403 forbidden', async () => {
+    for (const credential of [signToken({ sub: 'u' }), environments.dev.secretKey]) {
+      assertError(await as(credential, { 'chat-env': 'env_other' }), 403, 'forbidden');
+      assertError(await as(credential, { 'chat-env': 'env_unknown' }), 403, 'forbidden');
+      assertError(await as(credential, {}, '?env=env_other'), 403, 'forbidden');
+      assertError(await as(credential, { 'chat-env': 'env_dev' }, '?env=env_other'), 403, 'forbidden');
+    }
+  });
+});
+
+describe('DECISIONS: development tokens', () => {
+  const inDev = { 'chat-env': 'env_dev' };
+  it('work in a development environment with Chat-Env, or with env', async () => {
+    assert.equal((await as(devToken({ sub: 'dev-user' }), inDev)).status, 200);
+    assert.equal((await as(devToken({ sub: 'dev-user' }), {}, '?env=env_dev')).status, 200);
+    assert.equal((await serverApi(service.url)('GET', '/v1/users/dev-user')).status, 200);
+  });
+
+  it('need the environment named', async () => {
+    assertError(await as(devToken({ sub: 'u' })), 401, 'token_invalid');
+    for (const query of ['?env=env_unknown', '?env=%00', '?env='])
+      assertError(await as(devToken({ sub: 'u' }), {}, query), 401, 'token_invalid');
+  });
+
+  it('need a sub; an exp that has passed is token_expired', async () => {
+    assertError(await as(devToken({}), inDev), 401, 'token_invalid');
+    assertError(await as(devToken({ sub: 'a b' }), inDev), 401, 'token_invalid');
+    assertError(await as(devToken({ sub: 'u', exp: nowSeconds() - 5 }), inDev), 401, 'token_expired');
+  });
+
+  it('SPEC 5.4: in production they are 403 dev_tokens_disabled', async () => {
+    const answer = await as(devToken({ sub: 'u' }), { 'chat-env': 'env_prod' });
+    assertError(answer, 403, 'dev_tokens_disabled');
+    assert.equal(answer.body.error.type, 'permission');
+  });
+
+  it('with devTokens switched off they are dev_tokens_disabled; it is never on in production', async () => {
+    const { id } = await parley(service, 'env', 'create', '--name', 'x', '--kind', 'development');
+    assert.equal((await as(devToken({ sub: 'u' }), { 'chat-env': id })).status, 200);
+    await parley(service, 'env', 'set', id, '--dev-tokens', 'false');
+    assertError(await as(devToken({ sub: 'u' }), { 'chat-env': id }), 403, 'dev_tokens_disabled');
+    await parley(service, 'env', 'set', 'env_prod', '--dev-tokens', 'true');
+    assertError(await as(devToken({ sub: 'u' }), { 'chat-env': 'env_prod' }), 403, 'dev_tokens_disabled');
+  });
+});
+
+describe('SPEC 5.4: revocation, deactivation, suspension', () => {
+  it('a revoked key is 401 key_revoked, and so is every token it signed; other keys go on', async () => {
+    const { secretKey } = await parley(service, 'key', 'create', 'env_dev', '--name', 'second');
+    const token = signToken({ sub: 'u' }, { secretKey });
+    assert.equal((await as(token)).status, 200);
+    await parley(service, 'key', 'revoke', 'env_dev', secretKey.split('_')[2]);
+    assertError(await as(secretKey), 401, 'key_revoked');
+    assertError(await as(token), 401, 'key_revoked');
+    assertError(await as(`${secretKey.slice(0, -1)}!`), 401, 'token_invalid');
+    assert.equal((await as(signToken({ sub: 'u' }))).status, 200);
+    const keys = await parley(service, 'key', 'list', 'env_dev');
+    assert.equal(keys.filter((k: { revokedAt: string | null }) => k.revokedAt !== null).length, 1);
+  });
+
+  it('revoke-tokens refuses tokens with an earlier iat; one minted right after works', async () => {
+    const server = serverApi(service.url);
+    const before = await clientApi(service.url, 'revoked');
+    const local = signToken({ sub: 'revoked', iat: nowSeconds() - 10 });
+    assert.equal((await before('GET', '/v1/conversations')).status, 200);
+    assert.equal((await server('POST', '/v1/users/revoked/revoke-tokens')).body.id, 'revoked');
+    assertError(await before('GET', '/v1/conversations'), 401, 'token_invalid');
+    assertError(await as(local), 401, 'token_invalid');
+    const next = await clientApi(service.url, 'revoked');
+    assert.equal((await next('GET', '/v1/conversations')).status, 200);
+    const minted = await parley(service, 'token', 'env_dev', 'revoked');
+    assert.equal((await as(minted.token)).status, 200);
+    assert.equal((await as(signToken({ sub: 'someone-else' }))).status, 200);
+  });
+
+  it('deactivated users are 403 user_deactivated; reactivated ones need a new token', async () => {
+    const server = serverApi(service.url);
+    const client = await clientApi(service.url, 'paused');
+    const { body } = await server('POST', '/v1/users/paused/deactivate');
+    assert.notEqual(body.deactivatedAt, null);
+    assertError(await client('GET', '/v1/conversations'), 403, 'user_deactivated');
+    assertError(await as(signToken({ sub: 'paused', iat: nowSeconds() + 5 })), 403, 'user_deactivated');
+    assertError(await server('POST', '/v1/tokens', { userId: 'paused' }), 403, 'user_deactivated');
+    assert.equal((await server('POST', '/v1/users/paused/reactivate')).body.deactivatedAt, null);
+    assertError(await client('GET', '/v1/conversations'), 401, 'token_invalid');
+    const fresh = await clientApi(service.url, 'paused');
+    assert.equal((await fresh('GET', '/v1/conversations')).status, 200);
+  });
+
+  it('DECISIONS: an erased user’s old token is token_invalid and does not bring the user back', async () => {
+    const server = serverApi(service.url);
+    const old = await clientApi(service.url, 'gone');
+    assert.equal((await server('DELETE', '/v1/users/gone')).status, 204);
+    assertError(await old('GET', '/v1/conversations'), 401, 'token_invalid');
+    assertError(await server('GET', '/v1/users/gone'), 404, 'not_found');
+    await server('PUT', '/v1/users/gone', { name: 'Somebody new' });
+    assertError(await old('GET', '/v1/conversations'), 401, 'token_invalid');
+    const next = await clientApi(service.url, 'gone');
+    assert.equal((await next('GET', '/v1/conversations')).status, 200);
+  });
+
+  it('a suspended environment is refused to keys and tokens, and comes back', async () => {
+    const made = await parley(service, 'env', 'create', '--name', 'y', '--kind', 'development');
+    const { secretKey, id } = made;
+    const token = signToken({ sub: 'u' }, { secretKey });
+    await parley(service, 'env', 'set', id, '--status', 'suspended');
+    for (const credential of [secretKey, token]) assertError(await as(credential), 403, 'forbidden');
+    assertError(await as(devToken({ sub: 'u' }), { 'chat-env': id }), 403, 'forbidden');
+    await parley(service, 'env', 'set', id, '--status', 'active');
+    assert.equal((await as(token)).status, 200);
+  });
+});
+
+describe('SPEC 4: callers of every operation', () => {
+  for (const { name, method, path, callers } of operationList) {
+    const url = path.replaceAll('{userId}', 'u').replaceAll(/\{\w+\}/g, 'conv_x');
+    it(`${name} needs a credential`, async () => {
+      assertError(await createApi(service.url, null)(method, url), 401, 'token_invalid');
+    });
+    if (!callers.includes('client'))
+      it(`${name} is 403 forbidden to clients`, async () => {
+        const client = createApi(service.url, signToken({ sub: `caller-${name}` }));
+        assertError(await client(method, url), 403, 'forbidden');
+      });
+    if (!callers.includes('server'))
+      it(`${name} is 403 forbidden to servers`, async () => {
+        assertError(await serverApi(service.url)(method, url), 403, 'forbidden');
+      });
+  }
+
+  it('the table says what SPEC 4 says', () => {
+    const only = (caller: 'server' | 'client') =>
+      operationList.filter((o) => o.callers.join() === caller).map((o) => `${o.method} ${o.path}`);
+    assert.deepEqual(only('server'), [
+      'POST /v1/tokens',
+      'PUT /v1/users/{userId}',
+      'GET /v1/users',
+      'POST /v1/users/{userId}/deactivate',
+      'POST /v1/users/{userId}/reactivate',
+      'POST /v1/users/{userId}/revoke-tokens',
+      'DELETE /v1/users/{userId}',
+      'DELETE /v1/conversations/{conversationId}',
+      'PATCH /v1/conversations/{conversationId}/members/{userId}',
+    ]);
+    assert.deepEqual(only('client'), [
+      'PUT /v1/conversations/{conversationId}/mute',
+      'DELETE /v1/conversations/{conversationId}/mute',
+      'POST /v1/conversations/{conversationId}/read',
+      'POST /v1/sync',
+    ]);
+  });
+});

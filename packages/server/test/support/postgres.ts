@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { globSync } from 'node:fs';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
+import { startService } from './service.ts';
+import type { Service } from './service.ts';
+
+/** A throw-away PostgreSQL of the system (15 or newer), on a Unix socket, as an unprivileged user. */
+export interface OutsidePostgres {
+  /** A DATABASE_URL with a database of its own. */
+  createDatabase(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** Root may not run PostgreSQL: it runs it as nobody. */
+const identity = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+export async function startPostgres(): Promise<OutsidePostgres> {
+  const [bin] = globSync('/usr/lib/postgresql/*/bin').sort();
+  if (bin === undefined) throw new Error('PostgreSQL 15 or newer is needed: the Debian package postgresql.');
+  const directory = await mkdtemp(join(tmpdir(), 'parley-pg-'));
+  if (identity.uid !== undefined) await chown(directory, identity.uid, identity.gid);
+  const data = join(directory, 'data');
+  const options = { ...identity, cwd: directory, env: { LC_ALL: 'C.UTF-8', PATH: '/usr/bin:/bin' } };
+  const init = spawn(
+    join(bin, 'initdb'),
+    ['-D', data, '-U', 'parley', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
+    { ...options, stdio: 'ignore' },
+  );
+  const [code] = (await once(init, 'exit')) as [number | null];
+  if (code !== 0) throw new Error(`initdb ended with ${code}`);
+
+  const settings = ['listen_addresses=', `unix_socket_directories=${directory}`, 'fsync=off'];
+  const server = spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((s) => ['-c', s])], {
+    ...options,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const exited = once(server, 'exit');
+  const kill = () => server.kill('SIGKILL');
+  process.once('exit', kill);
+  await new Promise<void>((resolve, reject) => {
+    let output = '';
+    createInterface({ input: server.stderr }).on('line', (line) => {
+      output = `${output}${line}\n`.slice(-4_000);
+      if (line.includes('ready to accept connections')) resolve();
+    });
+    void exited.then(() => reject(new Error(`PostgreSQL did not start:\n${output}`)));
+  });
+
+  const urlOf = (database: string) =>
+    `postgresql://parley@localhost/${database}?host=${encodeURIComponent(directory)}`;
+  return {
+    async createDatabase() {
+      const name = `test_${randomBytes(6).toString('hex')}`;
+      await withClient({ connectionString: urlOf('postgres') }, (c) => c.query(`CREATE DATABASE ${name}`));
+      return urlOf(name);
+    },
+    async stop() {
+      server.kill('SIGINT');
+      await exited;
+      process.removeListener('exit', kill);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function withClient<T>(config: pg.ClientConfig, run: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(config);
+  await client.connect();
+  try {
+    return await run(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** A service whose store the test can look into and move in time. */
+export interface StoreService extends Service {
+  sql(text: string, values?: unknown[]): Promise<Record<string, any>[]>;
+}
+
+export interface TestStore {
+  name: string;
+  start(env?: Record<string, string>): Promise<StoreService>;
+}
+
+const embedded: TestStore = {
+  name: 'embedded PostgreSQL',
+  async start(env = {}) {
+    const service = await startService({ env });
+    return {
+      ...service,
+      async sql(text, values) {
+        const connection = await runningPostgres(service.dataDir);
+        if (!connection) throw new Error('the embedded PostgreSQL is not running');
+        return (await withClient(connection, (c) => c.query(text, values))).rows as Record<string, any>[];
+      },
+    };
+  },
+};
+
+const outside: TestStore = {
+  name: 'outside PostgreSQL',
+  async start(env = {}) {
+    const postgres = await startPostgres();
+    try {
+      const connectionString = await postgres.createDatabase();
+      const service = await startService({
+        env: {
+          DATABASE_URL: connectionString,
+          CHAT_MASTER_KEY: randomBytes(32).toString('base64'),
+          ...env,
+        },
+      });
+      return {
+        ...service,
+        sql: async (text, values) =>
+          (await withClient({ connectionString }, (c) => c.query(text, values))).rows as Record<
+            string,
+            any
+          >[],
+        async dispose() {
+          await service.dispose();
+          await postgres.stop();
+        },
+      };
+    } catch (error) {
+      await postgres.stop();
+      throw error;
+    }
+  },
+};
+
+/** SPEC of the store: the same tests pass on both. */
+export const stores: readonly TestStore[] = [embedded, outside];
