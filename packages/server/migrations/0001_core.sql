@@ -198,29 +198,65 @@ BEGIN
     FROM unnest(p_env, p_conv) u(env, conv) WHERE m.env = u.env AND m.conv = u.conv;
 END $$;
 
+-- What each message of a batch attaches, as JSON, or why it may not: only ready attachments of its own conversation by
+-- its sender (or by the server, in a server's send), and each only once. A second message that names one waits ('again')
+-- for what becomes of the first. The rows stay locked.
+CREATE FUNCTION message_files(p_env int[], p_conv text[], p_sender bigint[], p_own boolean[], p_files text[],
+  OUT files text[], OUT verdicts text[]) LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM 1 FROM attachments a WHERE (a.env, a.id) IN (
+    SELECT u.env, f.id FROM unnest(p_env, p_files) u(env, files) CROSS JOIN LATERAL json_array_elements_text(u.files::json) f(id)
+  ) ORDER BY a.env, a.id FOR UPDATE;
+  SELECT array_agg(m.files ORDER BY m.ord), array_agg(m.verdict ORDER BY m.ord) INTO files, verdicts FROM (
+    SELECT x.ord,
+      CASE WHEN bool_and(x.wanted IS NULL) THEN NULL
+        WHEN count(x.wanted) > count(x.id) THEN 'attachment_not_ready'
+        WHEN max(x.turn) > 1 THEN 'again' END AS verdict,
+      json_agg(json_strip_nulls(json_build_object('id', x.id, 'name', x.name, 'size', x.size, 'mimeType', x.mime_type,
+        'width', x.width, 'height', x.height, 'status', 'ready')) ORDER BY x.pos) FILTER (WHERE x.id IS NOT NULL)::text AS files
+    FROM (
+      SELECT u.ord, f.id AS wanted, f.pos, a.id, a.name, a.size, a.mime_type, a.width, a.height,
+        dense_rank() OVER (PARTITION BY u.env, f.id ORDER BY u.ord) AS turn
+      FROM unnest(p_env, p_conv, p_sender, p_own, p_files) WITH ORDINALITY u(env, cid, sender, own, files, ord)
+      LEFT JOIN LATERAL json_array_elements_text(u.files::json) WITH ORDINALITY f(id, pos) ON true
+      LEFT JOIN conversations c ON c.env = u.env AND c.id = u.cid AND f.id IS NOT NULL
+      LEFT JOIN attachments a ON a.env = u.env AND a.id = f.id AND a.conv = c.no AND a.ready_at IS NOT NULL
+        AND a.message IS NULL AND (a.uploader = u.sender OR a.uploader IS NULL AND NOT u.own)
+    ) x GROUP BY x.ord
+  ) m;
+END $$;
+
 -- The group commit: appends many messages at once, each with the next seq of its conversation.
 -- Conversations are locked in order first; the second statement then sees all that was committed before,
 -- so deduplication and membership are exact across processes.
 CREATE FUNCTION append_messages(
   p_env int[], p_conv text[], p_sender bigint[], p_own boolean[], p_cmid text[], p_id text[],
-  p_text text[], p_reply text[], p_meta text[]
-) RETURNS TABLE (ord int, status text, conv bigint, seq bigint, at timestamptz) LANGUAGE plpgsql AS $$
+  p_text text[], p_reply text[], p_meta text[],
+  p_files text[] -- each a JSON array of attachment ids, or null; null where no message has any
+) RETURNS TABLE (ord int, status text, conv bigint, seq bigint, at timestamptz, attachments text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   ts timestamptz(3);
   step int;
   stale_env int[];
   stale_conv bigint[];
+  files text[];
+  file_verdicts text[];
 BEGIN
-  SELECT array_agg(x.env), array_agg(x.no) INTO stale_env, stale_conv FROM (
+  -- Materialized, or the condition on `act` would move below the lock and leave the other rows unlocked.
+  WITH locked AS MATERIALIZED (
     SELECT c.env, c.no, c.act FROM conversations c
       JOIN (SELECT DISTINCT e, i FROM unnest(p_env, p_conv) AS t(e, i)) w ON c.env = w.e AND c.id = w.i
       ORDER BY c.env, c.no FOR NO KEY UPDATE OF c
-  ) x WHERE x.act < activity_step(clock_timestamp());
+  ) SELECT array_agg(l.env), array_agg(l.no) INTO stale_env, stale_conv
+    FROM locked l WHERE l.act < activity_step(clock_timestamp());
   ts := clock_timestamp();
   step := activity_step(ts);
   IF stale_conv IS NOT NULL THEN
     PERFORM renew_activity(stale_env, stale_conv, step);
+  END IF;
+  IF p_files IS NOT NULL THEN
+    SELECT f.files, f.verdicts INTO files, file_verdicts FROM message_files(p_env, p_conv, p_sender, p_own, p_files) f;
   END IF;
 
   RETURN QUERY
@@ -231,6 +267,7 @@ BEGIN
         WHEN d.seq IS NOT NULL THEN 'duplicate'
         WHEN u.sender IS NOT NULL AND m.usr IS NULL THEN 'not_member'
         WHEN u.reply IS NOT NULL AND r.seq IS NULL THEN 'reply_not_found'
+        WHEN file_verdicts[u.ord] IS NOT NULL THEN file_verdicts[u.ord]
         WHEN u.cmid IS NOT NULL AND row_number() OVER (PARTITION BY u.env, u.cid, u.sender, u.cmid ORDER BY u.ord) > 1 THEN 'again'
         ELSE 'ok'
       END AS verdict
@@ -243,8 +280,8 @@ BEGIN
   ), ok AS MATERIALIZED (
     SELECT i.*, row_number() OVER (PARTITION BY i.env, i.cno ORDER BY i.ord) AS rn FROM item i WHERE i.verdict = 'ok'
   ), new_messages AS (
-    INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, created_at)
-    SELECT o.env, o.cno, o.last_seq + o.rn, o.id, o.sender, o.text, o.reply, o.meta, ts FROM ok o
+    INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, attachments, created_at)
+    SELECT o.env, o.cno, o.last_seq + o.rn, o.id, o.sender, o.text, o.reply, o.meta, files[o.ord], ts FROM ok o
   ), new_dedup AS (
     INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
     SELECT o.env, o.cno, coalesce(o.sender, 0), o.cmid, o.last_seq + o.rn, ts FROM ok o WHERE o.cmid IS NOT NULL
@@ -266,8 +303,16 @@ BEGIN
       GROUP BY 1, 2, 3
     ) k WHERE m.env = k.env AND m.conv = k.cno AND m.usr = k.sender
   )
-  SELECT i.ord::int, i.verdict, i.cno, coalesce(i.dseq, i.last_seq + o.rn), coalesce(i.dat, ts)
+  SELECT i.ord::int, i.verdict, i.cno, coalesce(i.dseq, i.last_seq + o.rn), coalesce(i.dat, ts), files[i.ord]
   FROM item i LEFT JOIN ok o USING (ord);
+
+  IF p_files IS NOT NULL THEN
+    UPDATE attachments a SET message = m.seq
+    FROM unnest(p_env, p_id, p_files) u(env, id, files)
+      JOIN messages m ON m.env = u.env AND m.id = u.id
+      CROSS JOIN LATERAL json_array_elements_text(u.files::json) f(id)
+    WHERE a.env = u.env AND a.id = f.id;
+  END IF;
 END $$;
 
 -- Moves read marks forward, many at once. Counting happens under the conversation's lock, or a delete could slip between.
