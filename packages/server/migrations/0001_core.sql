@@ -276,6 +276,7 @@ BEGIN
     LEFT JOIN conversations c ON c.env = u.env AND c.id = u.cid AND c.deleted_at IS NULL
     LEFT JOIN members m ON m.env = u.env AND m.conv = c.no AND m.usr = u.sender
     LEFT JOIN dedup d ON d.env = u.env AND d.conv = c.no AND d.sender = coalesce(u.sender, 0) AND d.client_msg_id = u.cmid
+      AND d.created_at > ts - interval '48 hours'
     LEFT JOIN messages r ON r.env = u.env AND r.id = u.reply AND r.conv = c.no AND NOT r.hard
   ), ok AS MATERIALIZED (
     SELECT i.*, row_number() OVER (PARTITION BY i.env, i.cno ORDER BY i.ord) AS rn FROM item i WHERE i.verdict = 'ok'
@@ -285,6 +286,7 @@ BEGIN
   ), new_dedup AS (
     INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
     SELECT o.env, o.cno, coalesce(o.sender, 0), o.cmid, o.last_seq + o.rn, ts FROM ok o WHERE o.cmid IS NOT NULL
+    ON CONFLICT (env, conv, sender, client_msg_id) DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at
   ), moved AS (
     UPDATE conversations c SET last_seq = c.last_seq + k.n, message_count = c.message_count + k.n,
       last_message_seq = c.last_seq + k.n, last_activity_at = ts
