@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import type { Message } from '@parley/protocol';
+import { removeExpired } from '../../src/features/retention/retention.ts';
+import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
+import { assertError, serverApi } from '../support/api.ts';
+import type { Api } from '../support/api.ts';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { allEvents, createGroup, openDb, times } from './tools.ts';
+
+let service: Service;
+let db: PgDb;
+let server: Api;
+let id: string;
+const weekMs = 7 * 24 * 3_600_000;
+
+before(async () => {
+  service = await startService();
+  db = await openDb(service);
+  server = serverApi(service.url);
+});
+after(async () => {
+  await db?.close();
+  await service?.dispose();
+});
+beforeEach(async () => {
+  id = await createGroup(server, ['ann', 'bob']);
+});
+
+const send = async (body: object): Promise<Message> =>
+  (await server('POST', `/v1/conversations/${id}/messages`, body)).body as Message;
+const events = (after: number) => server('GET', `/v1/conversations/${id}/events?after=${after}`);
+const conv = '(SELECT no FROM conversations WHERE id = $1)';
+/** Moves what the conversation holds up to a seq into the past. */
+const backdate = async (upTo: number, age: string): Promise<void> => {
+  for (const table of ['events', 'messages'])
+    await db.query(
+      `UPDATE ${table} SET created_at = created_at - $3::interval WHERE conv = ${conv} AND seq <= $2`,
+      [id, upTo, age],
+    );
+};
+
+describe('SPEC 8: the events gap and the buffer floor', () => {
+  test('below the floor is 410 resync_required, before the sweep and after it', async () => {
+    await server('PATCH', `/v1/conversations/${id}`, { name: 'second' });
+    await send({ text: 'third' });
+    await send({ text: 'fourth' });
+    await backdate(3, '7 days 1 minute');
+    for (const when of ['before', 'after']) {
+      for (const from of [0, 1, 2]) assertError(await events(from), 410, 'resync_required');
+      const { status, body } = await events(3);
+      assert.equal(status, 200, `${when} the sweep`);
+      assert.deepEqual(
+        (body as { data: { seq: number }[] }).data.map((e) => e.seq),
+        [4],
+      );
+      await removeExpired(db, weekMs);
+    }
+    const kept = (await server('GET', `/v1/conversations/${id}/messages`)).body as { data: Message[] };
+    assert.deepEqual(
+      kept.data.map((m) => m.seq),
+      [4, 3],
+      'the floor is one of events: history stays',
+    );
+  });
+
+  test('just above the floor is served', async () => {
+    await send({ text: 'second' });
+    await backdate(2, '6 days 23 hours 59 minutes');
+    assert.equal((await allEvents(server, id)).length, 2);
+  });
+
+  test('a gap of 1,000 is served, one more is 410', async () => {
+    for (let i = 0; i < 10; i++) await Promise.all(times(100, (n) => send({ text: `${i} ${n}` })));
+    const edge = await events(1);
+    assert.equal(edge.status, 200);
+    assert.deepEqual([(edge.body as { hasMore: boolean }).hasMore], [true]);
+    assertError(await events(0), 410, 'resync_required');
+    assert.equal((await events(2_000)).status, 200, 'ahead of the stream there is nothing to miss');
+  });
+});
+
+describe('the sweep', () => {
+  test('removes what is past its window, keeps the rest, in batches', async () => {
+    const rows = 4_500;
+    await db.query(
+      `INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
+       SELECT 999, 1, 1, i::text, i, now() - CASE WHEN i <= $1 THEN interval '48 hours 1 minute' ELSE interval '47 hours' END
+       FROM generate_series(1, $1 + 10) i`,
+      [rows],
+    );
+    await db.query(
+      `INSERT INTO idempotency (env, key, route, fingerprint, created_at)
+       SELECT 999, i::text, '', '', now() - CASE WHEN i <= 3 THEN interval '24 hours 1 minute' ELSE interval '23 hours' END
+       FROM generate_series(1, 5) i`,
+    );
+    await db.query(
+      `INSERT INTO events (env, conv, seq, type, created_at)
+       SELECT 999, 1, i, 'conversation.updated', now() - CASE WHEN i <= 3 THEN interval '7 days 1 minute' ELSE interval '6 days' END
+       FROM generate_series(1, 5) i`,
+    );
+    const batches: number[] = [];
+    const watched: Queryable = {
+      query: async <R extends object>(sql: string, values?: unknown[]) => {
+        const result = await db.query<R>(sql, values);
+        if (sql.includes('dedup')) batches.push((result[0] as { n: number }).n);
+        return result;
+      },
+    };
+    const removed = await removeExpired(watched, weekMs);
+    assert.equal(removed['dedup'], rows);
+    assert.equal(removed['idempotency'], 3);
+    assert.ok(removed['events']! >= 3);
+    assert.deepEqual(batches, [2_000, 2_000, 500]);
+    for (const [table, left] of Object.entries({ dedup: 10, idempotency: 2, events: 2 }))
+      assert.deepEqual(
+        await db.query(`SELECT count(*) AS n FROM ${table} WHERE env = 999`),
+        [{ n: left }],
+        table,
+      );
+    assert.deepEqual(await removeExpired(db, weekMs), { dedup: 0, idempotency: 0, events: 0 });
+  });
+});
+
+describe('SPEC 8: windows', () => {
+  const age = (table: string, interval: string) =>
+    db.query(
+      `UPDATE ${table} SET created_at = created_at - $1::interval WHERE created_at > now() - interval '1 minute'`,
+      [interval],
+    );
+
+  test('a clientMsgId is remembered 48 hours, and commits anew after', async () => {
+    const body = { clientMsgId: randomUUID(), text: 'hello', senderId: 'ann' };
+    const first = await send(body);
+    await age('dedup', '47 hours 59 minutes');
+    assert.equal((await send(body)).id, first.id);
+    await db.query(
+      `UPDATE dedup SET created_at = created_at - interval '2 minutes' WHERE client_msg_id = $1`,
+      [body.clientMsgId],
+    );
+    const second = await send(body);
+    assert.notEqual(second.id, first.id);
+    assert.equal(second.seq, first.seq + 1);
+    assert.equal((await send(body)).id, second.id, 'and that one is remembered in turn');
+  });
+
+  test('an Idempotency-Key is kept 24 hours, then acts anew', async () => {
+    const key = { 'idempotency-key': randomUUID() };
+    const create = () => server('POST', '/v1/conversations', { type: 'group', members: ['ann'] }, key);
+    const first = await create();
+    await age('idempotency', '23 hours 59 minutes');
+    const replay = await create();
+    assert.equal(replay.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(replay.body, first.body);
+    await db.query(`UPDATE idempotency SET created_at = created_at - interval '2 minutes' WHERE key = $1`, [
+      key['idempotency-key'],
+    ]);
+    const second = await create();
+    assert.equal(second.status, 201);
+    assert.equal(second.headers.get('idempotent-replayed'), null);
+    assert.notEqual((second.body as { id: string }).id, (first.body as { id: string }).id);
+  });
+});

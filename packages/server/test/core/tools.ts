@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ClientConfig } from 'pg';
+import type { EventRecord, Message } from '@parley/protocol';
+import { PgDb } from '../../src/platform/postgres/db.ts';
+import { runningPostgres, startEmbeddedPostgres } from '../../src/platform/postgres/embedded/index.ts';
+import type { Api } from '../support/api.ts';
+import type { Service } from '../support/service.ts';
+
+/** A second connection to the store under a running service. */
+export async function openDb(service: Service): Promise<PgDb> {
+  const connection = await runningPostgres(service.dataDir);
+  assert.ok(connection, 'the embedded PostgreSQL answers');
+  return new PgDb(connection, { max: 4, onError: () => undefined });
+}
+
+export interface OutsidePostgres {
+  url: string;
+  connection: ClientConfig;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+/** A PostgreSQL that the service is pointed to by DATABASE_URL, and that can be stopped and started again. */
+export async function outsidePostgres(): Promise<OutsidePostgres> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-out-'));
+  const run = () => startEmbeddedPostgres({ dataDir, log: () => undefined });
+  let server = await run();
+  const { host, port, user, database } = server.connection;
+  return {
+    url: `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`,
+    connection: server.connection,
+    stop: () => server.stop(),
+    start: async () => {
+      server = await run();
+    },
+    dispose: async () => {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export const times = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+
+export async function createGroup(server: Api, members: string[], extra: object = {}): Promise<string> {
+  const { status, body } = await server('POST', '/v1/conversations', { type: 'group', members, ...extra });
+  assert.equal(status, 201, JSON.stringify(body));
+  return (body as { id: string }).id;
+}
+
+/** The whole event stream, page by page. */
+export async function allEvents(api: Api, conversationId: string): Promise<EventRecord[]> {
+  const found: EventRecord[] = [];
+  for (let more = true; more;) {
+    const after = found.at(-1)?.seq ?? 0;
+    const { status, body } = await api(
+      'GET',
+      `/v1/conversations/${conversationId}/events?after=${after}&limit=200`,
+    );
+    assert.equal(status, 200, JSON.stringify(body));
+    const page = body as { data: EventRecord[]; hasMore: boolean };
+    found.push(...page.data);
+    more = page.hasMore;
+    assert.ok(!more || page.data.length > 0, 'a page with more to come is not empty');
+  }
+  return found;
+}
+
+/** All messages of a conversation in ascending seq, read backwards page by page. */
+export async function allMessages(api: Api, conversationId: string): Promise<Message[]> {
+  const found: Message[] = [];
+  for (let more = true; more;) {
+    const before = found.length > 0 ? `&before=${found.at(-1)!.seq}` : '';
+    const { body } = await api('GET', `/v1/conversations/${conversationId}/messages?limit=200${before}`);
+    const page = body as { data: Message[]; hasMore: boolean };
+    found.push(...page.data);
+    more = page.hasMore;
+  }
+  return found.reverse();
+}
+
+export function assertContiguous(seqs: number[], first = 1): void {
+  assert.deepEqual(
+    seqs,
+    times(seqs.length, (i) => first + i),
+  );
+}
+
+/** Every row of every table as text, for proving that something is nowhere. */
+export async function dump(db: PgDb): Promise<string> {
+  const tables = await db.query<{ name: string }>(
+    `SELECT c.oid::regclass::text AS name FROM pg_class c
+     WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace ORDER BY 1`,
+  );
+  let text = '';
+  for (const { name } of tables) {
+    const rows = await db.query<{ line: string }>(
+      `SELECT t::text AS line FROM (SELECT to_jsonb(x) AS t FROM ${name} x) y`,
+    );
+    text += `${name}\n${rows.map((r) => r.line).join('\n')}\n`;
+  }
+  return text;
+}
