@@ -13,6 +13,7 @@ export const limits = {
   pageMax: 200,
   callsPageMax: 100,
   fileBytes: 25 * 1024 * 1024,
+  filenameCharacters: 255,
   uploadTicketSeconds: 600,
   downloadUrlSeconds: { min: 60, max: 3_600, default: 300 },
   idempotencyHours: 24,

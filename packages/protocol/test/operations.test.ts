@@ -38,6 +38,11 @@ const rows: Record<string, string[]> = {
   ],
   'Sync and events': ['POST /v1/sync client', 'GET /v1/conversations/{}/events server,client'],
   'Read state': ['POST /v1/conversations/{}/read client'],
+  'Uploads and attachments': [
+    'POST /v1/uploads server,client',
+    'POST /v1/uploads/{}/complete server,client',
+    'GET /v1/attachments/{}/url server,client',
+  ],
 };
 
 for (const [tag, expected] of Object.entries(rows)) {
@@ -78,6 +83,11 @@ test('SPEC 4: request fields are those named', () => {
   assert.deepEqual(fields('messages.delete'), { query: 'hard', body: '' });
   assert.deepEqual(fields('sync'), { query: '', body: 'cursor' });
   assert.deepEqual(fields('events.list'), { query: 'after limit', body: '' });
+  assert.deepEqual(fields('uploads.create'), {
+    query: '',
+    body: 'contentType conversationId filename height size width',
+  });
+  assert.deepEqual(fields('attachments.url'), { query: 'expiresIn', body: '' });
 });
 
 for (const op of operationList) {

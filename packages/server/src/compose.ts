@@ -9,6 +9,7 @@ import { removeExpired } from './features/retention/retention.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
 import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
+import { createMediaService } from './features/uploads/media.ts';
 import { ConversationLog } from './log/conversation-log.ts';
 import { createIds, systemClock } from './platform/clock.ts';
 import type { Logger } from './platform/logging.ts';
@@ -54,11 +55,13 @@ export async function startService(config: Config, store: Store, logger: Logger)
       metrics.commitSeconds.observe(ms / 1000);
     },
   });
+  const media = createMediaService({ config, db, clock, ids, vault, logger });
   const services: Services = {
     clock,
     ids,
     vault,
     log,
+    media,
     signals,
     plans,
     eventRetentionMs: config.eventRetentionMs,
@@ -96,8 +99,10 @@ export async function startService(config: Config, store: Store, logger: Logger)
     trustProxy: config.trustProxy,
     notReady,
     pages: docsRoutes(),
+    intercept: media.intercept,
   });
   await app.listen({ port: config.port, host: config.host });
+  await media.open((app.server.address() as AddressInfo).port);
   const closeMetrics =
     config.metricsPort === undefined
       ? () => undefined
@@ -113,7 +118,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
     stopping = true;
     await app.close();
     await log.idle();
-    await sweeper.stop();
+    await Promise.all([sweeper.stop(), media.stop()]);
     closeMetrics();
     await Promise.all([db.close(), logDb.close()]);
   };
@@ -121,7 +126,10 @@ export async function startService(config: Config, store: Store, logger: Logger)
   try {
     const first = await prepare();
     prepared = true;
-    if (config.roles.has('worker')) sweeper.start();
+    if (config.roles.has('worker')) {
+      sweeper.start();
+      media.start();
+    }
     return { port: (app.server.address() as AddressInfo).port, first, stop };
   } catch (error) {
     await stop();

@@ -1,4 +1,6 @@
 import { resolve } from 'node:path';
+import { mediaFromUrl } from './platform/storage/media-url.ts';
+import type { MediaConfig } from './platform/storage/media-url.ts';
 
 /** Every setting, once: read here, documented from here (`npm start -- --help`, README). Unknown CHAT_ settings are reported. */
 
@@ -32,6 +34,16 @@ export const settings: readonly Setting[] = [
     '',
     'true: webhooks may go to private addresses and http; false: never. Unset: only on a developer’s own machine',
   ),
+  setting(
+    'CHAT_MEDIA_URL',
+    '',
+    'Where uploaded files go: s3://, azure:// or cloudinary:// with credentials; unset: CHAT_DATA_DIR/media on this machine',
+  ),
+  setting(
+    'CHAT_MEDIA_ORIGIN',
+    '',
+    'Where clients reach this server for files kept on this machine, e.g. https://files.example.com; unset: http://HOST:PORT',
+  ),
   setting('CHAT_BOOTSTRAP_ENVIRONMENTS', '', 'First start: JSON [{ id, name, kind, plan, secretKey }]'),
   setting('CHAT_BOOTSTRAP_EMAIL', '', 'First start: the owner’s e-mail'),
   setting('CHAT_BOOTSTRAP_PASSWORD', '', 'First start: the owner’s password'),
@@ -59,6 +71,8 @@ export interface Config {
   roles: ReadonlySet<RoleName>;
   processes: number;
   allowPrivateTargets: boolean;
+  media: MediaConfig | undefined;
+  mediaOrigin: string | undefined;
   bootstrap: { environments: string | undefined; email: string | undefined; password: string | undefined };
   eventRetentionMs: number;
   pool: number;
@@ -122,6 +136,8 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     allowPrivateTargets:
       flag('CHAT_ALLOW_PRIVATE_TARGETS') ??
       (databaseUrl === undefined && ['127.0.0.1', '::1', 'localhost'].includes(host)),
+    media: media(get('CHAT_MEDIA_URL')),
+    mediaOrigin: origin('CHAT_MEDIA_ORIGIN', get('CHAT_MEDIA_ORIGIN')),
     bootstrap: {
       environments: get('CHAT_BOOTSTRAP_ENVIRONMENTS'),
       email: get('CHAT_BOOTSTRAP_EMAIL'),
@@ -140,6 +156,24 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
   const names = new Set(settings.map((s) => s.name));
   const unknown = Object.keys(env).filter((name) => name.startsWith('CHAT_') && !names.has(name));
   return { config, unknown };
+}
+
+function media(url: string | undefined): MediaConfig | undefined {
+  try {
+    return url === undefined ? undefined : mediaFromUrl(url);
+  } catch (error) {
+    throw new ConfigError((error as Error).message);
+  }
+}
+
+function origin(name: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
+    throw new ConfigError(
+      `${name} must be an http(s) origin such as https://files.example.com; it is "${text}".`,
+    );
+  return url.origin;
 }
 
 export const help = (): string =>

@@ -1,5 +1,6 @@
 import * as conversations from './conversations.ts';
 import * as messages from './messages.ts';
+import * as uploads from './uploads.ts';
 import * as users from './users.ts';
 import type { InputOf, Operation, OutputOf } from './define.ts';
 
@@ -32,6 +33,9 @@ export const operations = {
   'messages.delete': messages.messagesDelete,
   sync: messages.sync,
   'events.list': messages.eventsList,
+  'uploads.create': uploads.uploadsCreate,
+  'uploads.complete': uploads.uploadsComplete,
+  'attachments.url': uploads.attachmentsUrl,
 } as const;
 
 export type Operations = typeof operations;

@@ -23,4 +23,7 @@ export const routes = {
   "messages.update": {"method":"PATCH","path":"/v1/messages/{messageId}","params":["messageId"],"query":[],"body":true,"statuses":[200],"page":null},
   "messages.delete": {"method":"DELETE","path":"/v1/messages/{messageId}","params":["messageId"],"query":["hard"],"body":false,"statuses":[200,204],"page":null},
   "events.list": {"method":"GET","path":"/v1/conversations/{conversationId}/events","params":["conversationId"],"query":["after","limit"],"body":false,"statuses":[200],"page":"seq"},
+  "uploads.create": {"method":"POST","path":"/v1/uploads","params":[],"query":[],"body":true,"statuses":[201],"page":null},
+  "uploads.complete": {"method":"POST","path":"/v1/uploads/{attachmentId}/complete","params":["attachmentId"],"query":[],"body":false,"statuses":[200],"page":null},
+  "attachments.url": {"method":"GET","path":"/v1/attachments/{attachmentId}/url","params":["attachmentId"],"query":["expiresIn"],"body":false,"statuses":[200],"page":null},
 } as const;

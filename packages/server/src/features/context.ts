@@ -2,6 +2,7 @@ import type { PlanName, Plan } from '@parley/protocol';
 import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
+import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
 
 export interface EnvironmentSettings {
@@ -44,7 +45,6 @@ export interface Signals {
   /** A member's read or delivery mark moved. */
   receipt(mark: {
     env: number;
-    conv: number;
     cid: string;
     user: number;
     userId: string;
@@ -58,6 +58,7 @@ export interface Services {
   ids: Ids;
   vault: Vault;
   log: ConversationLog;
+  media: Media;
   signals: Signals;
   plans: Record<PlanName, Plan>;
   /** How long events stay readable. */

@@ -8,6 +8,7 @@ import * as messages from './messages/operations.ts';
 import * as receipts from './receipts/operations.ts';
 import * as sync from './sync/operations.ts';
 import * as tenancy from './tenancy/operations.ts';
+import * as uploads from './uploads/operations.ts';
 import * as users from './users/operations.ts';
 
 export type Handlers = {
@@ -46,4 +47,7 @@ export const handlers: Handlers = {
   'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
   sync: sync.sync,
   'events.list': events.list,
+  'uploads.create': uploads.create,
+  'uploads.complete': uploads.complete,
+  'attachments.url': uploads.url,
 };

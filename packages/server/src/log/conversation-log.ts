@@ -26,6 +26,8 @@ export interface NewMessage {
   text: string | null;
   replyTo: string | null;
   metadata: string | null;
+  /** JSON array of attachment ids. */
+  attachments: string | null;
 }
 
 export interface Appended {
@@ -33,6 +35,8 @@ export interface Appended {
   conv: number;
   seq: number;
   at: string;
+  /** JSON of the attachment objects. */
+  attachments: string | null;
 }
 
 export interface ReadMark {
@@ -69,7 +73,7 @@ export interface NewEvent {
   data?: unknown;
 }
 
-const appendSql = `SELECT ord, status, conv, seq, at FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+const appendSql = `SELECT ord, status, conv, seq, at, attachments FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4)`;
 
 export class ConversationLog {
@@ -167,6 +171,7 @@ async function appendBatch(db: Queryable, items: NewMessage[]): Promise<(Appende
     items.map((i) => i.text),
     items.map((i) => i.replyTo),
     items.map((i) => i.metadata),
+    items.some((i) => i.attachments !== null) ? items.map((i) => i.attachments) : null,
   ]);
   const results = new Array<Appended | Error>(items.length);
   for (const row of rows)
@@ -186,6 +191,11 @@ const refusals = {
     new ApiError('invalid_request', {
       param: 'replyTo',
       message: 'replyTo must be a message of the same conversation.',
+    }),
+  attachment_not_ready: () =>
+    new ApiError('attachment_not_ready', {
+      param: 'attachments',
+      message: 'An attachment is not ready, is used already, or is not of this conversation and sender.',
     }),
 } as const;
 const refusal = (status: string): ApiError => refusals[status as keyof typeof refusals]();

@@ -2,6 +2,8 @@ import type { Logger } from './logging.ts';
 
 export interface Periodic {
   start(): void;
+  /** Runs soon, after the run under way; nothing before the start. */
+  wake(): void;
   /** Waits for the run under way. */
   stop(): Promise<void>;
 }
@@ -10,11 +12,14 @@ export interface Periodic {
 export function createPeriodic(ms: number, logger: Logger, name: string, job: () => Promise<void>): Periodic {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
+  let again = false;
   const run = (): void => {
     running ??= job()
       .catch((error: unknown) => logger.warn({ err: error }, `${name} failed`))
       .finally(() => {
         running = undefined;
+        if (again && timer) run();
+        again = false;
       });
   };
   return {
@@ -22,8 +27,13 @@ export function createPeriodic(ms: number, logger: Logger, name: string, job: ()
       timer ??= setInterval(run, ms).unref();
       run();
     },
+    wake: () => {
+      if (running) again = true;
+      else if (timer) run();
+    },
     stop: async () => {
       clearInterval(timer);
+      timer = undefined;
       await running;
     },
   };

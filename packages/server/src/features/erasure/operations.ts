@@ -7,6 +7,7 @@ import type { Context } from '../context.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
 import { removeFromGroup } from '../members/operations.ts';
 import { emptyMessages } from '../messages/sql.ts';
+import { dropUnusedOf } from '../uploads/sql.ts';
 import { subjectOf, tokenCutoff } from '../users/operations.ts';
 
 /**
@@ -37,6 +38,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
       [env, subjectOf(ctx.services.vault, env, input.userId), cutoff],
     );
     await forgetAnswers(tx, env, [input.userId]);
+    await dropUnusedOf(tx, env, row.no);
     tx.afterCommit(() => ctx.services.signals.userOut(env, row.no, 4001));
     return { no: row.no, id: alias };
   });
@@ -102,6 +104,7 @@ function eraseBatch(
       env,
       rows.map((r) => r.id),
     );
+    tx.afterCommit(() => ctx.services.media.wake());
     if (rows.length === batchSize) return rows.at(-1)!.seq;
     if (conv.type === 'group' && (await isMember(tx, env, conv.no, user.no)))
       await removeFromGroup(ctx, tx, conv, { user, actor: null, reason: 'removed' });

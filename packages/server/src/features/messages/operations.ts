@@ -1,5 +1,13 @@
 import { ApiError } from '@parley/protocol';
-import type { Input, Message, MessageOrTombstone, Output, Role, Tombstone } from '@parley/protocol';
+import type {
+  Attachment,
+  Input,
+  Message,
+  MessageOrTombstone,
+  Output,
+  Role,
+  Tombstone,
+} from '@parley/protocol';
 import { logEvent } from '../../log/events.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
@@ -18,13 +26,14 @@ const missing = () => new ApiError('not_found', { message: 'There is no such mes
 /** Commits a message; a repeated clientMsgId answers with the original as it is now, and commits nothing. */
 export async function send(ctx: Context, input: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
-  if (input.attachments?.length)
-    throw new ApiError('attachment_not_ready', {
+  const files = input.attachments?.length ? input.attachments : null;
+  if (files && new Set(files).size < files.length)
+    throw new ApiError('invalid_request', {
       param: 'attachments',
-      message: 'There is no such attachment.',
+      message: 'An attachment can be used once.',
     });
   const empty = input.metadata === undefined || Object.keys(input.metadata).length === 0;
-  if (!input.text && empty)
+  if (!input.text && !files && empty)
     throw new ApiError('invalid_request', {
       param: 'text',
       message: 'A message needs text, an attachment or metadata.',
@@ -42,6 +51,7 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
     text: input.text ?? null,
     replyTo: input.replyTo ?? null,
     metadata,
+    attachments: files && JSON.stringify(files),
   });
   if (appended.status === 'duplicate')
     return sql.viewMessage(await sql.messageAt(ctx.db, ctx.env.no, appended.conv, appended.seq));
@@ -52,7 +62,7 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
     senderId: sender?.id ?? null,
     text: input.text ?? null,
     replyTo: input.replyTo ?? null,
-    attachments: [],
+    attachments: appended.attachments === null ? [] : (JSON.parse(appended.attachments) as Attachment[]),
     metadata: empty ? {} : input.metadata!,
     version: 1,
     createdAt: appended.at,
@@ -180,6 +190,7 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
       data: { hard },
     });
     await sql.emptyMessages(tx, ctx.env.no, row.conv, [row.seq], hard, at);
+    if (row.attachments) tx.afterCommit(() => ctx.services.media.wake());
     if (hard) await forgetAnswers(tx, ctx.env.no, [row.id]);
     const deletedAt = row.deletedAt ?? at;
     const event = logEvent({ env: ctx.env.no, conv: row.conv, cid: row.cid, seq }, 'message.deleted', {

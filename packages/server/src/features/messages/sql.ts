@@ -1,6 +1,7 @@
 import type { Attachment, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { parseMetadata } from '../conversations/sql.ts';
+import { dropOfMessages } from '../uploads/sql.ts';
 
 export interface MessageRow {
   conv: number;
@@ -120,7 +121,7 @@ export async function editMessage(
 
 /**
  * Empties messages of one conversation (its row is locked) and keeps every count exact: the live total, what each
- * member has read, and each sender's own unread. Messages that are tombstones already only become hard.
+ * member has read, and each sender's own unread. Their attachments go. Messages that are tombstones already only become hard.
  */
 export async function emptyMessages(
   db: Queryable,
@@ -141,6 +142,7 @@ export async function emptyMessages(
     [env, conv, seqs, hard, at],
   );
   if (live.length === 0) return;
+  await dropOfMessages(db, env, conv, seqs);
   await db.query(
     `UPDATE conversations c SET message_count = message_count - $3, last_message_seq = (
        SELECT max(m.seq) FROM messages m WHERE m.env = $1 AND m.conv = $2 AND m.deleted_at IS NULL

@@ -1,0 +1,69 @@
+import Type from 'typebox';
+import { limits } from '../limits.ts';
+import { IdParam, nullable, open, optional, Timestamp } from '../schemas/common.ts';
+import { Attachment } from '../schemas/resources.ts';
+import { operation } from './define.ts';
+
+const tag = 'Uploads and attachments';
+const both = ['server', 'client'] as const;
+const oneAttachment = { attachmentId: IdParam };
+const Pixels = nullable(Type.Integer({ minimum: 0, maximum: 1_000_000 }));
+const strings = Type.Record(Type.String(), Type.String());
+
+/** SPEC 2, Upload ticket. */
+export const UploadTicket = open({
+  attachmentId: Type.String({ pattern: '^att_' }),
+  upload: open({
+    method: Type.Union([Type.Literal('POST'), Type.Literal('PUT')]),
+    url: Type.String(),
+    fields: optional(strings),
+    headers: optional(strings),
+  }),
+  expiresAt: Timestamp,
+});
+
+export const uploadsCreate = operation('uploads.create', 'POST /v1/uploads', {
+  summary: 'Announce an upload and get a ticket for it, valid 10 minutes (members)',
+  tag,
+  callers: both,
+  body: {
+    conversationId: IdParam,
+    filename: Type.String({ minLength: 1, maxLength: limits.filenameCharacters }),
+    size: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Bytes, at most 25 MB' }),
+    contentType: Type.String({ minLength: 1, maxLength: 200, pattern: '^[ -~]+$' }),
+    width: optional(Pixels),
+    height: optional(Pixels),
+  },
+  statuses: [201],
+  response: UploadTicket,
+  errors: ['not_found', 'not_member', 'file_too_large', 'storage_unavailable'],
+  rate: 'upload',
+});
+
+export const uploadsComplete = operation('uploads.complete', 'POST /v1/uploads/{attachmentId}/complete', {
+  summary: 'Check the uploaded file and make the attachment ready (uploader, server)',
+  tag,
+  callers: both,
+  params: oneAttachment,
+  response: Attachment,
+  errors: ['not_found', 'not_member', 'attachment_not_ready', 'storage_unavailable'],
+});
+
+export const attachmentsUrl = operation('attachments.url', 'GET /v1/attachments/{attachmentId}/url', {
+  summary: 'A download URL that expires; files that are no images are served as attachments (members)',
+  tag,
+  callers: both,
+  params: oneAttachment,
+  query: {
+    expiresIn: optional(
+      Type.Integer({
+        minimum: limits.downloadUrlSeconds.min,
+        maximum: limits.downloadUrlSeconds.max,
+        default: limits.downloadUrlSeconds.default,
+        description: 'Seconds',
+      }),
+    ),
+  },
+  response: open({ url: Type.String(), expiresAt: Timestamp }),
+  errors: ['not_found', 'not_member', 'attachment_not_ready', 'storage_unavailable'],
+});

@@ -1,0 +1,109 @@
+import { ApiError, limits } from '@parley/protocol';
+import type { Attachment, Input, Output } from '@parley/protocol';
+import type { Context } from '../context.ts';
+import { readable } from '../conversations/access.ts';
+import { allowedType, essence, resourceOf, ruleOf } from './content/allowed.ts';
+import { verify } from './content/verify.ts';
+import * as sql from './sql.ts';
+import type { AttachmentRow } from './sql.ts';
+
+/** SPEC 4, Uploads and attachments: the service signs, looks and forgets; the bytes go straight to the storage. */
+
+const hour = 3_600;
+/** An upload that nobody completes within an hour of its ticket, and an attachment that no message uses in a day, go. */
+const keepPending = limits.uploadTicketSeconds + hour;
+const keepReady = 24 * hour;
+
+const missing = () => new ApiError('not_found', { message: 'There is no such attachment.' });
+
+export async function create(
+  ctx: Context,
+  input: Input<'uploads.create'>,
+): Promise<Output<'uploads.create'>> {
+  const { ids, clock, media } = ctx.services;
+  const conv = await readable(ctx, ctx.db, input.conversationId);
+  if (conv.deletedAt) throw new ApiError('not_found', { message: 'There is no such conversation.' });
+  if (input.size > limits.fileBytes) throw new ApiError('file_too_large', { param: 'size' });
+  const verdict = allowedType(input.contentType, input.filename);
+  if (!verdict.ok)
+    throw new ApiError('invalid_request', {
+      param: ruleOf(input.contentType) ? 'filename' : 'contentType',
+      message: `The upload is refused: ${verdict.reason}.`,
+    });
+  const id = ids.make('attachment');
+  const contentType = essence(input.contentType);
+  const object = { key: `${ctx.env.id}/${id}`, contentType, resource: resourceOf(contentType) };
+  const expiresAt = new Date(clock.now() + limits.uploadTicketSeconds * 1000);
+  const { filename, size } = input;
+  const upload = await media.reach(ctx.env.no, (storage) =>
+    storage.ticket({ ...object, filename, size, expiresAt }),
+  );
+  await sql.insertUpload(ctx.db, ctx.env.no, conv.no, {
+    ...object,
+    id,
+    uploader: ctx.caller.kind === 'client' ? ctx.caller.user.no : null,
+    name: filename,
+    size,
+    width: input.width || null,
+    height: input.height || null,
+    keepSeconds: keepPending,
+  });
+  return { attachmentId: id, upload, expiresAt: expiresAt.toISOString() };
+}
+
+export async function complete(ctx: Context, input: Input<'uploads.complete'>): Promise<Attachment> {
+  const { media } = ctx.services;
+  const env = ctx.env.no;
+  const row = await found(ctx, input.attachmentId);
+  if (ctx.caller.kind === 'client' && row.uploader !== ctx.caller.user.no)
+    throw new ApiError('forbidden', { message: 'Only the uploader may complete an upload.' });
+  if (row.readyAt) return sql.viewReady(row);
+  const stored = await media.reach(env, (storage) => storage.inspect(row.key, row.resource));
+  if (!stored) throw new ApiError('attachment_not_ready', { message: 'The file is not uploaded yet.' });
+  const verified = verify(row.contentType, row.name, row.size, stored);
+  if (!verified.ok) {
+    await media.discard(env, row.id);
+    throw new ApiError('invalid_request', { message: `The upload is refused: ${verified.reason}.` });
+  }
+  const announced = verified.mimeType.startsWith('image/') ? row : null;
+  const ready = await sql.markReady(ctx.db, env, row.id, {
+    mimeType: verified.mimeType,
+    width: verified.width ?? announced?.width ?? null,
+    height: verified.height ?? announced?.height ?? null,
+    keepSeconds: keepReady,
+  });
+  if (!ready) throw missing();
+  return sql.viewReady(ready);
+}
+
+export async function url(ctx: Context, input: Input<'attachments.url'>): Promise<Output<'attachments.url'>> {
+  const { clock, media } = ctx.services;
+  const row = await found(ctx, input.attachmentId);
+  if (!row.readyAt) throw new ApiError('attachment_not_ready');
+  const expiresIn = input.expiresIn ?? limits.downloadUrlSeconds.default;
+  const expiresAt = new Date(clock.now() + expiresIn * 1000).toISOString();
+  const contentType = row.mimeType!;
+  const address = await media.reach(ctx.env.no, (storage) =>
+    storage.downloadUrl({
+      key: row.key,
+      resource: row.resource,
+      filename: row.name,
+      contentType,
+      disposition: contentType.startsWith('image/') ? 'inline' : 'attachment',
+      expiresIn,
+    }),
+  );
+  return { url: address, expiresAt };
+}
+
+/** The attachment, for those who may see its conversation; where that is gone for the caller, so is the attachment. */
+async function found(ctx: Context, id: string): Promise<AttachmentRow> {
+  const row = await sql.findAttachment(ctx.db, ctx.env.no, id);
+  if (!row) throw missing();
+  try {
+    await readable(ctx, ctx.db, row.cid);
+  } catch (error) {
+    throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
+  }
+  return row;
+}

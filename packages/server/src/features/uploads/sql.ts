@@ -1,0 +1,152 @@
+import type { Attachment } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Resource } from '../../platform/storage/port.ts';
+
+export interface AttachmentRow {
+  id: string;
+  cid: string;
+  uploader: number | null;
+  name: string;
+  size: number;
+  contentType: string;
+  key: string;
+  resource: Resource;
+  readyAt: string | null;
+  mimeType: string | null;
+  width: number | null;
+  height: number | null;
+}
+
+const columns = `a.id, c.id AS cid, a.uploader, a.name, a.size, a.content_type AS "contentType", a.object_key AS key,
+  a.resource, a.ready_at AS "readyAt", a.mime_type AS "mimeType", a.width, a.height`;
+
+/** The same fields as `message_files` gives a message. */
+export const viewReady = (row: AttachmentRow): Attachment => ({
+  id: row.id,
+  name: row.name,
+  size: row.size,
+  mimeType: row.mimeType!,
+  ...(row.width === null ? {} : { width: row.width }),
+  ...(row.height === null ? {} : { height: row.height }),
+  status: 'ready',
+});
+
+export async function insertUpload(
+  db: Queryable,
+  env: number,
+  conv: number,
+  upload: Pick<AttachmentRow, 'id' | 'uploader' | 'name' | 'size' | 'contentType' | 'key' | 'resource'> & {
+    width: number | null;
+    height: number | null;
+    keepSeconds: number;
+  },
+): Promise<void> {
+  await db.query(
+    `INSERT INTO attachments (env, conv, id, uploader, name, size, content_type, object_key, resource, width, height, created_at, keep_until)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now(), now() + $12 * interval '1 second')`,
+    [
+      env,
+      conv,
+      upload.id,
+      upload.uploader,
+      upload.name,
+      upload.size,
+      upload.contentType,
+      upload.key,
+      upload.resource,
+      upload.width,
+      upload.height,
+      upload.keepSeconds,
+    ],
+  );
+}
+
+export async function findAttachment(
+  db: Queryable,
+  env: number,
+  id: string,
+): Promise<AttachmentRow | undefined> {
+  const [row] = await db.query<AttachmentRow>(
+    `SELECT ${columns} FROM attachments a JOIN conversations c ON c.env = a.env AND c.no = a.conv WHERE a.env = $1 AND a.id = $2`,
+    [env, id],
+  );
+  return row;
+}
+
+/** Undefined where the upload is gone meanwhile; one that was completed meanwhile stays as it is. */
+export async function markReady(
+  db: Queryable,
+  env: number,
+  id: string,
+  found: { mimeType: string; width: number | null; height: number | null; keepSeconds: number },
+): Promise<AttachmentRow | undefined> {
+  await db.query(
+    `UPDATE attachments SET ready_at = now(), mime_type = $3, width = $4, height = $5, keep_until = now() + $6 * interval '1 second'
+     WHERE env = $1 AND id = $2 AND ready_at IS NULL`,
+    [env, id, found.mimeType, found.width, found.height, found.keepSeconds],
+  );
+  return findAttachment(db, env, id);
+}
+
+/** Attachments go, and their objects after the commit. Answers how many. */
+async function drop(db: Queryable, condition: string, values: unknown[]): Promise<number> {
+  const rows = await db.query(
+    `WITH gone AS (
+       DELETE FROM attachments WHERE ${condition} RETURNING env, object_key, resource, created_at
+     ) INSERT INTO object_removals (env, object_key, resource, again_at, due_at)
+       SELECT env, object_key, resource, created_at + interval '1 hour', now() FROM gone RETURNING 1`,
+    values,
+  );
+  return rows.length;
+}
+
+export const dropUpload = (db: Queryable, env: number, id: string): Promise<number> =>
+  drop(db, 'env = $1 AND id = $2 AND message IS NULL', [env, id]);
+
+export const dropOfMessages = (db: Queryable, env: number, conv: number, seqs: number[]): Promise<number> =>
+  drop(db, 'env = $1 AND conv = $2 AND message = ANY($3)', [env, conv, seqs]);
+
+/** What a user uploaded and no message holds. Locked in the order in which sends lock. */
+export const dropUnusedOf = (db: Queryable, env: number, user: number): Promise<number> =>
+  drop(
+    db,
+    `env = $1 AND message IS NULL AND id = ANY(ARRAY(
+       SELECT id FROM attachments WHERE env = $1 AND uploader = $2 AND message IS NULL ORDER BY id FOR UPDATE))`,
+    [env, user],
+  );
+
+/** Uploads that nobody completed or used in time. */
+export const dropExpired = (db: Queryable, limit: number): Promise<number> =>
+  drop(
+    db,
+    `ctid = ANY(ARRAY(SELECT ctid FROM attachments WHERE message IS NULL AND keep_until < now()
+       ORDER BY keep_until LIMIT $1 FOR UPDATE SKIP LOCKED))`,
+    [limit],
+  );
+
+export interface Removal {
+  no: number;
+  env: number;
+  key: string;
+  resource: Resource;
+  attempts: number;
+}
+
+/** Takes removals that are due. One that is not finished comes back later and later. */
+export const claimRemovals = (db: Queryable, limit: number, maxAttempts: number): Promise<Removal[]> =>
+  db.query<Removal>(
+    `UPDATE object_removals SET attempts = attempts + 1,
+       due_at = now() + least(power(2, attempts) * interval '30 seconds', interval '6 hours')
+     WHERE no = ANY(ARRAY(SELECT no FROM object_removals WHERE due_at <= now() AND attempts < $2
+       ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED))
+     RETURNING no, env, object_key AS key, resource, attempts`,
+    [limit, maxAttempts],
+  );
+
+export async function finishRemovals(db: Queryable, numbers: number[]): Promise<void> {
+  await db.query(
+    `WITH later AS (UPDATE object_removals SET due_at = again_at, attempts = 0 WHERE no = ANY($1) AND again_at > now())
+     DELETE FROM object_removals WHERE no = ANY($1) AND again_at <= now()`,
+    [numbers],
+  );
+}
