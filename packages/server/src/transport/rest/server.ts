@@ -65,7 +65,14 @@ export function createRest(options: RestOptions): FastifyInstance {
     return503OnClosing: false,
     genReqId: () => services.ids.make('request'),
     frameworkErrors: (error, request, reply) => {
-      send(reply, failure(toApiError(error), request.id));
+      reply.headers({ 'Request-Id': request.id, ...corsHeaders });
+      void anonymousHeaders(request, reply)
+        .catch(() => undefined)
+        .then(() => send(reply, failure(toApiError(error), request.id)));
+    },
+    clientErrorHandler: (error, socket) => {
+      if (error.code === 'ECONNRESET' || !socket.writable) return;
+      void malformedAnswer(socket.remoteAddress ?? '').then((answer) => socket.end(answer));
     },
     serverFactory: (handler): Server =>
       createServer({ keepAliveTimeout: 65_000, requestTimeout: 30_000 }, (req, res) => {
@@ -86,8 +93,9 @@ export function createRest(options: RestOptions): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Request-Id', request.id);
     reply.headers(corsHeaders);
-    if (request.method === 'OPTIONS') return reply.headers(preflightHeaders).code(204).send();
-    return undefined;
+    if (request.method !== 'OPTIONS') return undefined;
+    await anonymousHeaders(request, reply);
+    return reply.headers(preflightHeaders).code(204).send();
   });
 
   app.addHook('onResponse', (request, reply, done) => {
@@ -121,8 +129,29 @@ export function createRest(options: RestOptions): FastifyInstance {
 
   /** Requests nobody answers for count by address; only those with a wrong credential are refused. */
   async function anonymousHeaders(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const { verdict } = await take(limiter, [{ key: `a${request.ip}`, limit: rateLimits.anonymous }]);
-    reply.headers(rateHeaders(verdict));
+    reply.headers(await anonymousRate(request.ip));
+  }
+
+  async function anonymousRate(ip: string): Promise<Record<string, string>> {
+    const { verdict } = await take(limiter, [{ key: `a${ip}`, limit: rateLimits.anonymous }]);
+    return rateHeaders(verdict);
+  }
+
+  /** What is not HTTP, or has headers too large, never becomes a request: the whole answer is written here. */
+  async function malformedAnswer(ip: string): Promise<string> {
+    const id = services.ids.make('request');
+    const error = new ApiError('invalid_request', { message: 'The request is malformed.' });
+    const body = JSON.stringify(failure(error, id).body);
+    const headers = {
+      'Request-Id': id,
+      ...corsHeaders,
+      ...(await anonymousRate(ip).catch(() => ({}))),
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': String(Buffer.byteLength(body)),
+      Connection: 'close',
+    };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
   }
 
   const idempotency = new Idempotency();
