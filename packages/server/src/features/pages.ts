@@ -16,7 +16,8 @@ export function decodeCursor<T>(cursor: string, isValid: (value: unknown) => val
   throw new ApiError('invalid_request', { param: 'cursor', message: 'The cursor is not one of this list.' });
 }
 
-export const isString = (value: unknown): value is string => typeof value === 'string' && value.length <= 200;
+export const isString = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= 200 && !value.includes('\0');
 
 /** Rows were read one past the page: says what the page is and whether more follow. */
 export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {

@@ -13,6 +13,9 @@ import { listItems } from './sql.ts';
  * for conversations that the cursor names as returned.
  */
 
+/** More than a write can take between the clock's reading and the first page's. */
+const aheadMs = 60_000;
+
 /** Bounds the cursor; past it a conversation written to while being paged could come twice. */
 const maxSeen = 600;
 
@@ -28,7 +31,9 @@ interface Cursor {
 
 const isPosition = (v: unknown): v is Position =>
   Array.isArray(v) && v.length === 2 && isTime(v[0]) && Number.isSafeInteger(v[1]);
-const isTime = (v: unknown): v is string => typeof v === 'string' && !Number.isNaN(Date.parse(v));
+const time = /^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const isTime = (v: unknown): v is string =>
+  typeof v === 'string' && time.test(v) && !Number.isNaN(Date.parse(v));
 const isCursor = (v: unknown): v is Cursor => {
   const c = v as Cursor | null;
   return (
@@ -64,16 +69,21 @@ const settledSql = `
       AND c.last_activity_at <= $3::timestamptz AND (c.last_activity_at, c.no) < ($4::timestamptz, $5::bigint)
   ) y ORDER BY at DESC, no DESC LIMIT $6`;
 
-/** Conversations active since just before the first page: where they stood then (`at`), and before the overlap (`before`). */
+/**
+ * Conversations active since just before the first page: where they stood then (`at`; null: they came later), and
+ * before the overlap (`before`; the overlap's edge for those that are younger).
+ */
 const recentSql = `
-  SELECT c.no, c.last_activity_at AS now,
+  SELECT c.no,
     CASE WHEN c.last_activity_at <= $3::timestamptz THEN c.last_activity_at
-      ELSE activity_as_of($1, c.no, $3::timestamptz) END AS at,
-    activity_as_of($1, c.no, $4::timestamptz) AS before
+      WHEN c.created_at <= $3::timestamptz THEN coalesce(activity_as_of($1, c.no, $3::timestamptz), c.created_at)
+    END AS at,
+    coalesce(activity_as_of($1, c.no, $4::timestamptz), least(c.created_at, $4::timestamptz)) AS before
   FROM members m JOIN conversations c ON c.env = m.env AND c.no = m.conv
   WHERE m.env = $1 AND m.usr = $2 AND m.act >= activity_step($4::timestamptz) - 1 AND c.deleted_at IS NULL
     AND c.last_activity_at > $4::timestamptz`;
 
+const moved = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
 const below = (a: Row, [at, no]: Position): boolean => a.at < at || (a.at === at && a.no < no);
 const newestFirst = (a: Row, b: Row): number => (a.at === b.at ? b.no - a.no : a.at < b.at ? 1 : -1);
 
@@ -85,28 +95,28 @@ export async function listConversations(
   cursorText: string | undefined,
 ): Promise<{ data: ConversationListItem[]; nextCursor: string | null }> {
   const cursor = cursorText === undefined ? null : decodeCursor(cursorText, isCursor);
-  const at =
+  const now =
     cursor?.at ?? (await db.query<{ at: string }>('SELECT clock_timestamp()::timestamptz(3) AS at'))[0]!.at;
-  const last: Position = cursor?.last ?? [new Date(Date.parse(at) + 1).toISOString(), 0];
-  const overlapFrom = new Date(Date.parse(at) - limits.syncOverlapMs).toISOString();
-
-  let rows = await db.query<Row>(settledSql, [env, user, at, last[0], last[1], limit + 1]);
+  // The first page takes what it finds, also what was written a moment after `now`.
+  const last: Position = cursor?.last ?? [moved(now, aheadMs), 0];
+  const rows = await db.query<Row>(settledSql, [env, user, cursor?.at ?? last[0], ...last, limit + 1]);
+  const at = cursor || !rows[0] || rows[0].at < now ? now : rows[0].at;
+  const overlapFrom = moved(at, -limits.syncOverlapMs);
   if (cursor) {
     const seen = new Set(cursor.seen);
     const settled = new Set(rows.map((r) => r.no));
-    const recent = await db.query<{ no: number; at: string | null; before: string | null }>(recentSql, [
+    const recent = await db.query<{ no: number; at: string | null; before: string }>(recentSql, [
       env,
       user,
       at,
       overlapFrom,
     ]);
-    const moved: Row[] = [];
-    for (const r of recent) {
-      if (seen.has(r.no) || settled.has(r.no)) continue;
-      const place = r.at !== null && below({ no: r.no, at: r.at }, last) ? r.at : r.before;
-      if (place !== null && below({ no: r.no, at: place }, last)) moved.push({ no: r.no, at: place });
+    for (const { no, at: stood, before } of recent) {
+      if (stood === null || seen.has(no) || settled.has(no)) continue;
+      const place = [stood, before].find((candidate) => below({ no, at: candidate }, last));
+      if (place !== undefined) rows.push({ no, at: place });
     }
-    rows = [...rows, ...moved].sort(newestFirst);
+    rows.sort(newestFirst);
   }
   const page = rows.slice(0, limit);
   const items = await listItems(
