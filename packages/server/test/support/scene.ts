@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { createApi, serverApi } from './api.ts';
+import type { Api } from './api.ts';
+import { signToken } from './tokens.ts';
+import type { EnvironmentName } from './service.ts';
+
+/** A user that nobody else in the test file has, with its client. */
+export interface Actor {
+  id: string;
+  api: Api;
+}
+
+/** Users and conversations for one test; ids never repeat, so tests share a service without meeting. */
+export interface Scene {
+  server: Api;
+  actor(name?: string): Promise<Actor>;
+  group(
+    owner: Actor | null,
+    members: Actor[],
+    fields?: Record<string, unknown>,
+  ): Promise<{ id: string; lastSeq: number }>;
+  direct(a: Actor, b: Actor): Promise<{ id: string; lastSeq: number }>;
+  /** Sends as the user, or as the system. */
+  send(from: Actor | null, conversation: string, fields?: Record<string, unknown>): Promise<any>;
+  /** The user's list item of the conversation. */
+  item(of: Actor, conversation: string): Promise<any>;
+  events(conversation: string, after?: number): Promise<any[]>;
+}
+
+export function createScene(url: string, environment: EnvironmentName = 'dev'): Scene {
+  const server = serverApi(url, environment);
+  const created = async (body: Record<string, unknown>) => {
+    const answer = await server('POST', '/v1/conversations', body);
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    return answer.body as { id: string; lastSeq: number };
+  };
+  return {
+    server,
+    async actor(name = 'user') {
+      const id = `${name}-${randomUUID()}`;
+      assert.equal((await server('PUT', `/v1/users/${id}`, {})).status, 200);
+      return { id, api: createApi(url, signToken({ sub: id }, { environment })) };
+    },
+    group: (owner, members, fields = {}) =>
+      created({
+        type: 'group',
+        members: members.map((m) => m.id),
+        ...(owner ? { ownerId: owner.id } : {}),
+        ...fields,
+      }),
+    direct: (a, b) => created({ type: 'direct', members: [a.id, b.id] }),
+    async send(from, conversation, fields = { text: 'hello' }) {
+      const body = from ? { clientMsgId: randomUUID(), ...fields } : fields;
+      const answer = await (from?.api ?? server)('POST', `/v1/conversations/${conversation}/messages`, body);
+      assert.equal(answer.status, 201, JSON.stringify(answer.body));
+      return answer.body;
+    },
+    async item(of, conversation) {
+      const { body } = await of.api('GET', '/v1/conversations?limit=200');
+      return body.data.find((c: { id: string }) => c.id === conversation);
+    },
+    async events(conversation, after = 0) {
+      const { body } = await server(
+        'GET',
+        `/v1/conversations/${conversation}/events?after=${after}&limit=200`,
+      );
+      return body.data;
+    },
+  };
+}
