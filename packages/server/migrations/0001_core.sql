@@ -287,6 +287,11 @@ BEGIN
     INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
     SELECT o.env, o.cno, coalesce(o.sender, 0), o.cmid, o.last_seq + o.rn, ts FROM ok o WHERE o.cmid IS NOT NULL
     ON CONFLICT (env, conv, sender, client_msg_id) DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at
+  ), noted AS (
+    -- The event's id is the message's: one message, one message.created.
+    INSERT INTO outbox (id, env, type, conv, seq, message, actor, created_at, due_at)
+    SELECT 'evt_' || substr(o.id, 5), o.env, 'message.created', o.cno, o.last_seq + o.rn, o.last_seq + o.rn, o.sender, ts, ts
+    FROM ok o JOIN environments e ON e.no = o.env AND e.listeners <> 0
   ), moved AS (
     UPDATE conversations c SET last_seq = c.last_seq + k.n, message_count = c.message_count + k.n,
       last_message_seq = c.last_seq + k.n, last_activity_at = ts
@@ -353,6 +358,12 @@ BEGIN
     UPDATE members m SET last_read_seq = k.target, read_count = k.read_count, own_unread = k.own_unread,
       self_at = ts, self_act = activity_step(ts)
     FROM counted k WHERE k.target > k.last_read_seq AND m.env = k.env AND m.conv = k.cno AND m.usr = k.usr
+  ), noted AS (
+    -- SPEC 6, message.read: one per member and 10 s, with the last value; the row outlives a crash.
+    INSERT INTO outbox (id, env, type, key, conv, seq, users, created_at, due_at)
+    SELECT make_id('evt_', ts), k.env, 'message.read', k.cno || ' ' || k.usr, k.cno, k.target, ARRAY[k.usr], ts, ts + interval '10 seconds'
+    FROM counted k JOIN environments e ON e.no = k.env AND e.listeners & 4 <> 0 WHERE k.target > k.last_read_seq
+    ON CONFLICT (env, key) WHERE key IS NOT NULL DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at
   )
   SELECT i.ord::int, i.verdict, i.cno, k.target,
     i.message_count - k.read_count - k.own_unread,

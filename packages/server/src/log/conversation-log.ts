@@ -78,6 +78,7 @@ const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_r
 
 export class ConversationLog {
   readonly #publish: (event: LogEvent) => void;
+  readonly #onCommit: () => void;
   readonly #append: Batcher<NewMessage, Appended>;
   readonly #read: Batcher<ReadMark, ReadMarked>;
 
@@ -86,14 +87,18 @@ export class ConversationLog {
     db: Db;
     publish: (event: LogEvent) => void;
     onBatch?: (size: number, ms: number) => void;
+    /** Something was committed that may have left rows in the outbox. */
+    onCommit?: () => void;
     now?: () => number;
   }) {
     const { db, onBatch, now = () => performance.now() } = options;
     this.#publish = options.publish;
+    this.#onCommit = options.onCommit ?? (() => undefined);
     const timed = async <T>(size: number, run: () => Promise<T>): Promise<T> => {
       const start = now();
       const result = await run();
       onBatch?.(size, now() - start);
+      this.#onCommit();
       return result;
     };
     const limits = {
@@ -139,6 +144,10 @@ export class ConversationLog {
        ), kept AS (
          INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at)
          SELECT $1, $2, last_seq, $3, $4, $5, $6, $7, last_activity_at FROM moved
+       ), noted AS (
+         INSERT INTO outbox (id, env, type, conv, seq, message, users, actor, data, created_at, due_at)
+         SELECT make_id('evt_', last_activity_at), $1, $3, $2, last_seq, $4, $5, $6, $7, last_activity_at, last_activity_at
+         FROM moved JOIN environments e ON e.no = $1 AND e.listeners <> 0
        ) SELECT last_seq AS seq, last_activity_at AS at, stale FROM moved`,
       [
         conv.env,
@@ -156,6 +165,7 @@ export class ConversationLog {
         [conv.env, conv.no, row!.at],
       );
     conv.lastSeq = row!.seq;
+    tx.afterCommit(this.#onCommit);
     return { seq: row!.seq, at: row!.at };
   }
 }
