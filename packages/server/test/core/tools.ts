@@ -106,3 +106,21 @@ export async function dump(db: PgDb): Promise<string> {
   }
   return text;
 }
+
+/** Moves conversations and all that happened in them by whole hours into the past. */
+export async function ageConversations(db: PgDb, ids: string[], hours: number): Promise<void> {
+  const by = `created_at = created_at - $2 * interval '1 hour'`;
+  const convs = '(SELECT no FROM conversations WHERE id = ANY($1))';
+  for (const table of ['events', 'messages'])
+    await db.query(`UPDATE ${table} SET ${by} WHERE conv IN ${convs}`, [ids, hours]);
+  await db.query(
+    `UPDATE members SET act = act - $2 * 360, self_act = self_act - $2 * 360,
+       self_at = self_at - $2 * interval '1 hour' WHERE conv IN ${convs}`,
+    [ids, hours],
+  );
+  await db.query(
+    `UPDATE conversations SET ${by}, act = act - $2 * 360,
+       last_activity_at = last_activity_at - $2 * interval '1 hour' WHERE id = ANY($1)`,
+    [ids, hours],
+  );
+}
