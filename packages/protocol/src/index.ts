@@ -7,3 +7,5 @@ export * from './plans.ts';
 export * from './operations/define.ts';
 export * from './operations/index.ts';
 export * from './schemas/resources.ts';
+export * from './schemas/webhooks.ts';
+export * from './webhook-events.ts';

@@ -38,6 +38,17 @@ const rows: Record<string, string[]> = {
   ],
   'Sync and events': ['POST /v1/sync client', 'GET /v1/conversations/{}/events server,client'],
   'Read state': ['POST /v1/conversations/{}/read client'],
+  Webhooks: [
+    'POST /v1/webhooks server,dashboard',
+    'GET /v1/webhooks server,dashboard',
+    'GET /v1/webhooks/{} server,dashboard',
+    'PATCH /v1/webhooks/{} server,dashboard',
+    'DELETE /v1/webhooks/{} server,dashboard',
+    'POST /v1/webhooks/{}/rotate-secret server,dashboard',
+    'POST /v1/webhooks/{}/test server,dashboard',
+    'GET /v1/webhooks/{}/deliveries server,dashboard',
+    'POST /v1/webhooks/{}/deliveries/{}/replay server,dashboard',
+  ],
   'Uploads and attachments': [
     'POST /v1/uploads server,client',
     'POST /v1/uploads/{}/complete server,client',

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
-import { plans } from '@parley/protocol';
+import { ApiError, plans, realtime } from '@parley/protocol';
 import type { Config } from './config.ts';
 import type { Services, Signals } from './features/context.ts';
 import { resumeErasures } from './features/erasure/operations.ts';
@@ -11,18 +11,23 @@ import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { createMediaService } from './features/uploads/media.ts';
 import { ConversationLog } from './log/conversation-log.ts';
+import { MemoryBroker } from './platform/bus/memory.ts';
 import { createIds, systemClock } from './platform/clock.ts';
 import type { Logger } from './platform/logging.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { isUnavailable, PgDb } from './platform/postgres/db.ts';
 import { migrate, migrationCheck } from './platform/postgres/migrate.ts';
 import type { Store } from './platform/postgres/store.ts';
+import { memoryPresence } from './platform/presence/memory.ts';
 import { memoryRateLimiter } from './platform/rate-limit/memory.ts';
 import { createVault, loadMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
+import { Gateway } from './transport/gateway/gateway.ts';
+import { Hub } from './transport/gateway/hub.ts';
+import { Presence } from './transport/gateway/presence.ts';
+import { routeSources } from './transport/gateway/route-sources.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
 import { createRest } from './transport/rest/server.ts';
-import { ApiError } from '@parley/protocol';
 
 export interface Service {
   port: number;
@@ -46,10 +51,20 @@ export async function startService(config: Config, store: Store, logger: Logger)
   const logDb = new PgDb(store.connection, { max: 2, onError });
   const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));
 
-  const signals: Signals = { userOut: () => undefined, receipt: () => undefined };
+  const node = ids.secret(12);
+  const bus = new MemoryBroker().bus();
+  const limiter = memoryRateLimiter(clock);
+  const registry = memoryPresence({ clock, node, graceMs: realtime.presenceGraceMs });
+  const hub = new Hub({ bus, logger, ...routeSources(db, config.eventRetentionMs, clock) });
+  const presence = new Presence({ registry, bus, db, clock, logger });
+
+  const signals: Signals = {
+    userOut: (_env, user, code) => gateway.userOut(user, code),
+    receipt: (mark) => gateway.receipt(mark),
+  };
   const log = new ConversationLog({
     db: logDb,
-    publish: () => undefined,
+    publish: (event) => hub.publish(event),
     onBatch: (size, ms) => {
       metrics.commitSize.observe(size);
       metrics.commitSeconds.observe(ms / 1000);
@@ -88,12 +103,20 @@ export async function startService(config: Config, store: Store, logger: Logger)
     }
   };
 
+  const authenticator = createAuthenticator({ db, vault, clock });
+  const gateway = new Gateway({
+    ...{ db, services, authenticator, limiter, bus, hub, presence, node, logger },
+    random: Math.random,
+  });
+  metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
+  metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);
+
   const app = createRest({
     db,
     services,
     handlers,
-    authenticator: createAuthenticator({ db, vault, clock }),
-    limiter: memoryRateLimiter(clock),
+    authenticator,
+    limiter,
     logger,
     metrics,
     trustProxy: config.trustProxy,
@@ -116,15 +139,18 @@ export async function startService(config: Config, store: Store, logger: Logger)
 
   const stop = async (): Promise<void> => {
     stopping = true;
+    await gateway.drain();
     await app.close();
     await log.idle();
     await Promise.all([sweeper.stop(), media.stop()]);
     closeMetrics();
+    await Promise.all([registry.close(), bus.close()]);
     await Promise.all([db.close(), logDb.close()]);
   };
 
   try {
     const first = await prepare();
+    if (config.roles.has('gateway')) await gateway.start(app.server);
     prepared = true;
     if (config.roles.has('worker')) {
       sweeper.start();

@@ -2,6 +2,7 @@ import * as conversations from './conversations.ts';
 import * as messages from './messages.ts';
 import * as uploads from './uploads.ts';
 import * as users from './users.ts';
+import * as webhooks from './webhooks.ts';
 import type { InputOf, Operation, OutputOf } from './define.ts';
 
 /** Every REST operation, once. Bindings, documents and SDKs are derived from this table. */
@@ -33,6 +34,15 @@ export const operations = {
   'messages.delete': messages.messagesDelete,
   sync: messages.sync,
   'events.list': messages.eventsList,
+  'webhooks.create': webhooks.webhooksCreate,
+  'webhooks.list': webhooks.webhooksList,
+  'webhooks.get': webhooks.webhooksGet,
+  'webhooks.update': webhooks.webhooksUpdate,
+  'webhooks.delete': webhooks.webhooksDelete,
+  'webhooks.rotateSecret': webhooks.webhooksRotateSecret,
+  'webhooks.test': webhooks.webhooksTest,
+  'webhooks.deliveries': webhooks.webhooksDeliveries,
+  'webhooks.replay': webhooks.webhooksReplay,
   'uploads.create': uploads.uploadsCreate,
   'uploads.complete': uploads.uploadsComplete,
   'attachments.url': uploads.attachmentsUrl,

@@ -117,6 +117,7 @@ export const Tombstone = open(
     senderId: nullable(anyUserId),
     text: Type.Null(),
     attachments: Type.Array(Type.Never(), { maxItems: 0 }),
+    createdAt: Timestamp,
     deletedAt: Timestamp,
   },
   'Tombstone',

@@ -33,6 +33,7 @@ export const viewTombstone = (row: MessageRow): Tombstone => ({
   senderId: row.senderId,
   text: null,
   attachments: [],
+  createdAt: row.createdAt,
   deletedAt: row.deletedAt!,
 });
 

@@ -18,7 +18,6 @@ export async function read(
   if (marked.changed)
     ctx.services.signals.receipt({
       env: ctx.env.no,
-      conv: marked.conv,
       cid: input.conversationId,
       user: user.no,
       userId: user.id,

@@ -11,7 +11,6 @@ export class MemoryBroker {
   }
 
   publish(from: MemoryBus, channel: string, payload: string): void {
-    if (this.#nodes === 1) return;
     for (const bus of this.#subscribers.get(channel) ?? []) if (bus !== from) bus.receive(channel, payload);
   }
 
@@ -32,7 +31,6 @@ export class MemoryBroker {
     this.#nodes--;
   }
 
-  /** A single node has nobody to hear from. */
   get alone(): boolean {
     return this.#nodes === 1;
   }
@@ -46,6 +44,10 @@ class MemoryBus implements Bus {
 
   constructor(broker: MemoryBroker) {
     this.#broker = broker;
+  }
+
+  get alone(): boolean {
+    return this.#broker.alone;
   }
 
   listen(listener: BusListener): void {

@@ -10,6 +10,8 @@ export interface Bus {
   unsubscribe(channels: readonly string[]): void;
   /** Set once, before the first subscription. */
   listen(listener: BusListener): void;
+  /** True when there is no other node: publishing is then a waste. */
+  readonly alone: boolean;
   /** False while messages may be lost. */
   readonly connected: boolean;
   close(): Promise<void>;

@@ -53,6 +53,20 @@ const preflightHeaders = {
   'Access-Control-Max-Age': '86400',
 };
 
+/** A file may take this long to arrive, headers and the body of an API request only `requestMs`. */
+const transferMs = 15 * 60_000;
+const requestMs = 30_000;
+
+const hasBody = (req: IncomingMessage): boolean =>
+  req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+
+function boundBody(req: IncomingMessage): void {
+  const timer = setTimeout(() => {
+    if (!req.complete) req.destroy();
+  }, requestMs).unref();
+  req.once('close', () => clearTimeout(timer));
+}
+
 /** The REST binding: generic over the operation table, with the pages and health beside it. */
 export function createRest(options: RestOptions): FastifyInstance {
   const { services, limiter, logger, metrics } = options;
@@ -75,9 +89,14 @@ export function createRest(options: RestOptions): FastifyInstance {
       void malformedAnswer(socket.remoteAddress ?? '').then((answer) => socket.end(answer));
     },
     serverFactory: (handler): Server =>
-      createServer({ keepAliveTimeout: 65_000, requestTimeout: 30_000 }, (req, res) => {
-        if (!options.intercept?.(req, res)) handler(req as IncomingMessage, res);
-      }),
+      createServer(
+        { keepAliveTimeout: 65_000, headersTimeout: requestMs, requestTimeout: transferMs },
+        (req, res) => {
+          if (options.intercept?.(req, res)) return;
+          if (hasBody(req)) boundBody(req);
+          handler(req as IncomingMessage, res);
+        },
+      ),
   });
 
   app.removeAllContentTypeParsers();

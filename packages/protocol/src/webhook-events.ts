@@ -1,0 +1,47 @@
+import Type from 'typebox';
+import type { Static } from 'typebox';
+import { Changes } from './events.ts';
+import { nullable, open, Seq, Timestamp } from './schemas/common.ts';
+import { Conversation, MessageOrTombstone } from './schemas/resources.ts';
+
+const conversationId = Type.String({ pattern: '^conv_' });
+const messageId = Type.String({ pattern: '^msg_' });
+const userId = Type.String({ minLength: 1 });
+const actorId = nullable(userId);
+const lagSeconds = Type.Number({ minimum: 0 });
+const Call = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
+
+/**
+ * SPEC 6, webhook event catalogue: `data` by event type. A payload is rendered when it is sent, so a message that was deleted
+ * since is a tombstone, and an edited one shows its new version.
+ */
+export const webhookEvents = {
+  'message.created': open({ conversationId, seq: Seq, message: MessageOrTombstone }),
+  'message.updated': open({ conversationId, seq: Seq, message: MessageOrTombstone }),
+  'message.deleted': open({ conversationId, seq: Seq, messageId, hard: Type.Boolean() }),
+  'conversation.created': open({ conversation: Conversation }),
+  'conversation.updated': open({ conversation: Conversation, changes: Changes }),
+  'conversation.deleted': open({ conversationId }),
+  'member.added': open({ conversationId, seq: Seq, userIds: Type.Array(userId), actorId }),
+  'member.removed': open({
+    conversationId,
+    seq: Seq,
+    userId,
+    actorId,
+    reason: Type.Union([Type.Literal('removed'), Type.Literal('left')]),
+  }),
+  'message.read': open({ conversationId, userId, lastReadSeq: Seq }),
+  'user.deleted': open({
+    userId,
+    messages: Type.Union([Type.Literal('anonymize'), Type.Literal('delete')]),
+  }),
+  'notification.needed': open({ conversationId, messageId, recipientIds: Type.Array(userId) }),
+  'sink.degraded': open({ lagSeconds }),
+  'sink.failing': open({ errorClass: Type.String(), since: Timestamp }),
+  'sink.recovered': open({ lagSeconds }),
+  'call.started': open({ call: Call }),
+  'call.ended': open({ call: Call }),
+} as const;
+export type WebhookEvents = { [K in keyof typeof webhookEvents]: Static<(typeof webhookEvents)[K]> };
+export type WebhookEventName = keyof WebhookEvents;
+export const webhookEventNames = Object.keys(webhookEvents) as WebhookEventName[];

@@ -1,0 +1,28 @@
+import type { EventName } from '@parley/protocol';
+import type { LogEvent } from '../../log/events.ts';
+
+/** What nodes say to each other: a letter for the kind, a JSON head, and the socket frame as it is. */
+
+export const encodeEvent = ({ frame, ...head }: LogEvent): string => `E${JSON.stringify(head)}\n${frame}`;
+
+export function decodeEvent(payload: string): LogEvent | null {
+  const split = payload.indexOf('\n');
+  if (payload[0] !== 'E' || split < 0) return null;
+  const head = JSON.parse(payload.slice(1, split)) as Omit<LogEvent, 'frame'> & { e: EventName };
+  return { ...head, frame: payload.slice(split + 1) };
+}
+
+export const encodeRelay = (frame: string, except: number | null): string => `X${except ?? ''}\n${frame}`;
+
+export function decodeRelay(payload: string): { frame: string; except: number | null } | null {
+  const split = payload.indexOf('\n');
+  if (payload[0] !== 'X' || split < 0) return null;
+  return { frame: payload.slice(split + 1), except: split === 1 ? null : Number(payload.slice(1, split)) };
+}
+
+/** The user's sockets close with this code. */
+export const encodeOut = (code: number): string => `O${code}`;
+/** The session makes room for a newer one of its user. */
+export const encodeEvict = (session: string): string => `V${session}`;
+/** A presence frame for the watchers of a user. */
+export const encodePresence = (frame: string): string => `P${frame}`;

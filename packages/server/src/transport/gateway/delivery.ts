@@ -1,0 +1,88 @@
+import { limits, realtime } from '@parley/protocol';
+import type { Signals } from '../../features/context.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { LocalUser } from './hub.ts';
+import type { Session } from './session.ts';
+
+/** Conversations that one session may have waiting; past it, further ones are dropped and come again. */
+const maxWaiting = limits.deliveredItems * 5;
+
+const markSql = 'SELECT ord, delivered_seq AS seq FROM mark_delivered($1, $2, $3, $4)';
+
+interface Mark {
+  user: LocalUser;
+  cid: string;
+  seq: number;
+}
+
+/**
+ * SPEC 4, socket rule 5: `delivered` marks, kept as the greater of stored and new. Whatever a client sends, its marks are
+ * written at most once per second, all sessions' together in one statement, and the last ones always are.
+ */
+export class Delivery {
+  #waiting = new Set<Session>();
+  #writing: Promise<void> | null = null;
+  #nextAt = 0;
+  readonly #db: Queryable;
+  readonly #receipt: Signals['receipt'];
+  readonly #now: () => number;
+  readonly #logger: Logger;
+
+  constructor(options: { db: Queryable; receipt: Signals['receipt']; now: () => number; logger: Logger }) {
+    this.#db = options.db;
+    this.#receipt = options.receipt;
+    this.#now = options.now;
+    this.#logger = options.logger;
+  }
+
+  add(session: Session, items: { cid: string; seq: number }[]): void {
+    session.delivered ??= new Map();
+    for (const { cid, seq } of items) {
+      const before = session.delivered.get(cid);
+      if (before === undefined && session.delivered.size >= maxWaiting) continue;
+      if (before === undefined || before < seq) session.delivered.set(cid, seq);
+    }
+    this.#waiting.add(session);
+  }
+
+  /** Called a few times a second. */
+  tick(): void {
+    if (this.#waiting.size === 0 || this.#writing || this.#now() < this.#nextAt) return;
+    this.#nextAt = this.#now() + realtime.deliveredMs;
+    this.#writing = this.#write().finally(() => {
+      this.#writing = null;
+    });
+  }
+
+  async flush(): Promise<void> {
+    await this.#writing;
+    await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    const marks: Mark[] = [];
+    for (const session of this.#waiting) {
+      if (session.user && session.delivered)
+        for (const [cid, seq] of session.delivered) marks.push({ user: session.user, cid, seq });
+      session.delivered = undefined;
+    }
+    this.#waiting = new Set();
+    if (marks.length === 0) return;
+    try {
+      const rows = await this.#db.query<{ ord: number; seq: number }>(markSql, [
+        marks.map((m) => m.user.env),
+        marks.map((m) => m.cid),
+        marks.map((m) => m.user.no),
+        marks.map((m) => m.seq),
+      ]);
+      for (const { ord, seq } of rows) {
+        const { user, cid } = marks[ord - 1]!;
+        this.#receipt({ env: user.env, cid, user: user.no, userId: user.id, lastDeliveredSeq: seq });
+      }
+    } catch (error) {
+      // Clients acknowledge again with their next message.
+      this.#logger.warn({ err: error, marks: marks.length }, 'delivery marks were not written');
+    }
+  }
+}

@@ -1,0 +1,445 @@
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import type { WebSocket } from 'ws';
+import { ApiError, helloLimits, limits, realtime } from '@parley/protocol';
+import type { CloseCode } from '@parley/protocol';
+import { standings } from '../../features/presence/sql.ts';
+import type { Services } from '../../features/context.ts';
+import type { Authenticator } from '../../features/tenancy/authenticate.ts';
+import type { Bus } from '../../platform/bus/port.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import { toApiError } from '../rest/server.ts';
+import { encodeEvict, encodeOut } from './bus-messages.ts';
+import { Delivery } from './delivery.ts';
+import { createDispatch, KeepsOn, parseFrame, requestIdOf } from './dispatch.ts';
+import type { Frame } from './dispatch.ts';
+import type { Hub } from './hub.ts';
+import type { Presence } from './presence.ts';
+import { ReceiptRelay } from './receipts.ts';
+import { Session, Writer } from './session.ts';
+import { TypingThrottle } from './typing.ts';
+import { ackFrame, errorFrame, pushFrame } from './wire.ts';
+
+/** The chat.v1 socket (SPEC 4, Realtime socket): opens, authenticates, dispatches, keeps alive and drains. */
+
+export interface GatewayOptions {
+  db: Db;
+  services: Services;
+  authenticator: Authenticator;
+  limiter: RateLimiter;
+  bus: Bus;
+  hub: Hub;
+  presence: Presence;
+  node: string;
+  logger: Logger;
+  random: () => number;
+}
+
+const heartbeat = pushFrame('hb', {});
+const resyncHint = pushFrame('resync_hint', {});
+const tickMs = 200;
+const standingMs = 1_000;
+/** How long a close handshake may take at the end of a drain. */
+const closingMs = 2_000;
+
+type Tagged = WebSocket & { session: Session };
+
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #wss: WebSocketServer;
+  readonly #writer: Writer;
+  readonly #sessions = new Map<string, Session>();
+  /** Opened, not yet live; in the order of their opening. */
+  readonly #opened = new Set<Session>();
+  readonly #receipts: ReceiptRelay;
+  readonly #delivery: Delivery;
+  readonly #dispatch: ReturnType<typeof createDispatch>;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #draining = false;
+  #checking = false;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    const { services, hub, bus, presence, logger } = options;
+    const now = () => services.clock.now();
+    this.#writer = new Writer((session) => {
+      logger.info({ session: session.id }, 'a socket could not keep up and was cut off');
+      session.ws.terminate();
+    });
+    this.#receipts = new ReceiptRelay((cid, frame) => hub.relay(cid, frame, null), now);
+    this.#delivery = new Delivery({
+      db: options.db,
+      receipt: (mark) => this.#receipts.add(mark),
+      now,
+      logger,
+    });
+    this.#dispatch = createDispatch({
+      ...options,
+      typing: new TypingThrottle(now),
+      delivery: this.#delivery,
+    });
+    this.#wss = new WebSocketServer({
+      noServer: true,
+      maxPayload: limits.frameBytes,
+      perMessageDeflate: false,
+      clientTracking: false,
+      handleProtocols: () => realtime.subprotocol,
+    });
+    hub.onLeave = (user) => presence.recheck(user.sessions, user.no);
+    bus.listen({
+      message: (channel, payload) => this.#fromBus(channel, payload),
+      restored: () => this.#restored(),
+    });
+  }
+
+  get connections(): number {
+    return this.#sessions.size;
+  }
+
+  async start(server: Server): Promise<void> {
+    await this.#options.bus.subscribe([`n:${this.#options.node}`]);
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+      this.#upgrade(request, socket, head),
+    );
+    this.#timers.push(
+      setInterval(() => this.#tick(), tickMs).unref(),
+      setInterval(() => this.#everySecond(), 1_000).unref(),
+      setInterval(() => void this.#checkStandings(false), standingMs).unref(),
+    );
+  }
+
+  // Signals from the operations of this node.
+
+  receipt(mark: Parameters<Services['signals']['receipt']>[0]): void {
+    this.#receipts.add(mark);
+  }
+
+  /** Closes the user's sockets here and on every other node. */
+  userOut(user: number, code: 4001 | 4003): void {
+    this.#closeUser(user, code);
+    if (!this.#options.bus.alone) this.#options.bus.publish(`u:${user}`, encodeOut(code));
+  }
+
+  #closeUser(user: number, code: CloseCode): void {
+    for (const session of [...(this.#options.hub.users.get(user)?.sessions ?? [])]) session.close(code);
+  }
+
+  #fromBus(channel: string, payload: string): void {
+    switch (payload[0]) {
+      case 'E':
+        return this.#options.hub.received(payload);
+      case 'X':
+        return this.#options.hub.receivedRelay(channel, payload);
+      case 'O':
+        return this.#closeUser(Number(channel.slice(2)), Number(payload.slice(1)) as CloseCode);
+      case 'P':
+        return this.#options.presence.announced(Number(channel.slice(2)), payload.slice(1));
+      case 'V':
+        return this.#evict(payload.slice(1));
+      default:
+        return;
+    }
+  }
+
+  /** Events of other nodes may be missing: clients sync, and whoever was put out meanwhile is found. */
+  #restored(): void {
+    for (const session of this.#sessions.values()) session.send(resyncHint);
+    void this.#checkStandings(true);
+  }
+
+  // Opening.
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    let url: URL;
+    try {
+      url = new URL(request.url ?? '/', 'http://parley');
+    } catch {
+      return refuse(socket, 400, 'The address is malformed.');
+    }
+    if (url.pathname !== '/v1' && url.pathname !== '/v1/')
+      return refuse(socket, 404, 'The socket is at /v1.');
+    const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((p) => p.trim());
+    if (!offered.includes(realtime.subprotocol))
+      return refuse(socket, 400, `Offer the subprotocol ${realtime.subprotocol}.`);
+    if (this.#draining) return refuse(socket, 503, 'This node is shutting down: connect again.');
+    const named = url.searchParams.getAll('env');
+    this.#wss.handleUpgrade(request, socket, head, (ws) => {
+      const session = new Session(ws, socket, this.#writer, named, this.#options.services.clock.now());
+      (ws as Tagged).session = session;
+      this.#opened.add(session);
+      ws.on('message', this.#onMessage);
+      ws.on('close', this.#onClose);
+      ws.on('error', ignore);
+    });
+  }
+
+  /** One function for all sockets: `this` is the socket. */
+  readonly #onMessage = ((gateway: Gateway) =>
+    function (this: WebSocket, data: Buffer, isBinary: boolean) {
+      gateway.#message((this as Tagged).session, data, isBinary);
+    })(this);
+  readonly #onClose = ((gateway: Gateway) =>
+    function (this: WebSocket) {
+      gateway.#closed((this as Tagged).session);
+    })(this);
+
+  #message(session: Session, data: Buffer, isBinary: boolean): void {
+    if (session.ws.readyState !== 1) return;
+    session.lastFrameAt = this.#options.services.clock.now();
+    let value: unknown;
+    try {
+      if (isBinary) throw new Error('binary');
+      value = JSON.parse(data.toString());
+    } catch {
+      return this.#malformed(session);
+    }
+    session.invalidInARow = 0;
+    let frame: Frame;
+    try {
+      frame = parseFrame(value);
+    } catch (error) {
+      if (session.state !== 'live') return session.close(4001);
+      return this.#failed(session, requestIdOf(value), error);
+    }
+    if (session.state === 'live') {
+      if (frame.t === 'auth') return session.close(4400, 'auth comes once');
+      this.#run(session, frame);
+    } else if (session.state === 'opened' && frame.t === 'auth') {
+      session.state = 'authenticating';
+      void this.#login(session, (frame.d as { token: string }).token);
+    } else if (session.state !== 'closed') session.close(frame.t === 'auth' ? 4400 : 4001);
+  }
+
+  #malformed(session: Session): void {
+    if (session.state !== 'live') return session.close(4001);
+    if (++session.invalidInARow >= realtime.invalidFramesInARow) return session.close(4400, 'not JSON text');
+    session.send(errorFrame(undefined, new ApiError('invalid_frame', { message: 'Frames are JSON text.' })));
+  }
+
+  #run(session: Session, frame: Frame): void {
+    let result: Promise<unknown> | void;
+    try {
+      result = this.#dispatch(session, frame);
+    } catch (error) {
+      return this.#failed(session, frame.id, error);
+    }
+    if (result === undefined) return;
+    result.then(
+      (d) => session.send(ackFrame(frame.id!, d)),
+      (error: unknown) => this.#failed(session, frame.id, error),
+    );
+  }
+
+  #failed(session: Session, re: string | number | undefined, error: unknown): void {
+    if (error instanceof KeepsOn)
+      return session.close(4008, JSON.stringify({ retryAfterMs: error.retryAfterMs }));
+    const api = toApiError(error);
+    if (api.code === 'internal')
+      this.#options.logger.error({ session: session.id, err: error }, 'a frame failed');
+    const { socket } = api.row;
+    if (typeof socket === 'object' && socket !== null) return session.close(socket.close, closeReason(api));
+    session.send(errorFrame(re, api));
+  }
+
+  // Handshake.
+
+  async #login(session: Session, token: string): Promise<void> {
+    const { services, authenticator, presence, hub, logger } = this.#options;
+    try {
+      const { caller, expiresAt, keyId } = await authenticator.authenticate(token, session.named);
+      if (caller.kind !== 'client') return session.close(4001);
+      const ceiling = services.plans[caller.env.plan].connectionLimit;
+      if (ceiling !== null && (await presence.connections(caller.env.no)) >= ceiling)
+        throw new ApiError('plan_limit_reached');
+      session.id = services.ids.make('session');
+      session.env = caller.env;
+      session.keyId = keyId;
+      session.tokenExpiresAt = expiresAt!;
+      if (session.state === 'closed') return;
+      await hub.attach(session, caller.env.no, caller.user.no, caller.user.id);
+      if ((session.state as string) === 'closed') return hub.detach(session);
+      session.state = 'live';
+      this.#opened.delete(session);
+      this.#sessions.set(session.id, session);
+      const evicted = await presence.opened(
+        { env: caller.env.no, user: caller.user.no },
+        caller.user.id,
+        session.id,
+      );
+      for (const { node, id } of evicted) {
+        if (node === this.#options.node) this.#evict(id);
+        else this.#options.bus.publish(`n:${node}`, encodeEvict(id));
+      }
+      this.#hello(session);
+    } catch (error) {
+      const api = toApiError(error);
+      if (api.code === 'internal') logger.error({ err: error }, 'a login failed');
+      const { socket } = api.row;
+      if (typeof socket === 'object' && socket !== null) return session.close(socket.close, closeReason(api));
+      // Not the client's fault: it comes again.
+      session.close(api.row.type === 'permission' ? 4003 : 1013, closeReason(api));
+    }
+  }
+
+  #hello(session: Session): void {
+    const now = this.#options.services.clock.now();
+    session.nextHeartbeatAt = now + realtime.heartbeatMs;
+    session.send(
+      pushFrame('hello', {
+        sessionId: session.id,
+        userId: session.user!.id,
+        serverTime: new Date(now).toISOString(),
+        heartbeatMs: realtime.heartbeatMs,
+        tokenExpiresAt: new Date(session.tokenExpiresAt).toISOString(),
+        limits: helloLimits,
+      }),
+    );
+    this.#announceExpiry(session, now);
+    if (this.#draining) session.send(this.#goaway());
+  }
+
+  #evict(id: string): void {
+    this.#sessions.get(id)?.close(4009);
+  }
+
+  #closed(session: Session): void {
+    const wasLive = session.state === 'live';
+    session.state = 'closed';
+    this.#opened.delete(session);
+    this.#options.presence.unwatch(session);
+    if (wasLive) {
+      this.#sessions.delete(session.id);
+      this.#options.hub.detach(session);
+      const { env, no } = session.user!;
+      this.#options.presence
+        .closed({ env, user: no }, session.id)
+        .catch((error: unknown) =>
+          this.#options.logger.warn({ err: error }, 'a closed socket was not noted'),
+        );
+    }
+    if (this.#draining && this.#sessions.size === 0 && this.#opened.size === 0) this.#onEmpty?.();
+  }
+
+  // Keeping alive.
+
+  #tick(): void {
+    this.#receipts.tick();
+    this.#delivery.tick();
+  }
+
+  #everySecond(): void {
+    const now = this.#options.services.clock.now();
+    for (const session of this.#opened) {
+      if (now - session.openedAt < realtime.authTimeoutMs) break;
+      if (session.state === 'opened' || now - session.openedAt > realtime.livenessMs) session.close(4001);
+    }
+    for (const session of this.#sessions.values()) {
+      if (now - session.lastFrameAt >= realtime.livenessMs) session.close(1001);
+      else if (now >= session.tokenExpiresAt) session.close(4001, 'token expired');
+      else {
+        this.#announceExpiry(session, now);
+        if (session.nextHeartbeatAt !== 0 && now >= session.nextHeartbeatAt) {
+          session.nextHeartbeatAt = now + realtime.heartbeatMs;
+          session.send(heartbeat);
+        }
+      }
+    }
+    this.#options.presence.tick();
+  }
+
+  #announceExpiry(session: Session, now: number): void {
+    if (session.expiryAnnounced || session.tokenExpiresAt - now > realtime.tokenExpiringMs) return;
+    session.expiryAnnounced = true;
+    session.send(pushFrame('token_expiring', { expiresAt: new Date(session.tokenExpiresAt).toISOString() }));
+  }
+
+  /**
+   * Keys revoked and environments suspended by other means (the command line) are looked for every second, one row for each
+   * key in use; after the bus was away every user is looked at.
+   */
+  async #checkStandings(everyUser: boolean): Promise<void> {
+    if (this.#checking || this.#sessions.size === 0) return;
+    this.#checking = true;
+    try {
+      const groups = new Map<string, Session[]>();
+      for (const session of this.#sessions.values()) {
+        const { env, no } = session.user!;
+        const key = `${env} ${session.keyId} ${everyUser ? no : ''}`;
+        const group = groups.get(key);
+        if (group) group.push(session);
+        else groups.set(key, [session]);
+      }
+      const all = [...groups.values()];
+      const rows = await standings(
+        this.#options.db,
+        all.map(([s]) => ({
+          env: s!.user!.env,
+          user: everyUser ? s!.user!.no : null,
+          keyId: s!.keyId,
+          since: s!.openedAt,
+        })),
+      );
+      for (const row of rows)
+        for (const session of all[row.ord - 1]!)
+          session.close(row.suspended || row.deactivated ? 4003 : 4001);
+    } catch {
+      // The store is away; the next look is in a second.
+    } finally {
+      this.#checking = false;
+    }
+  }
+
+  // Shutdown.
+
+  #goaway(): Buffer {
+    return pushFrame('goaway', {
+      reconnectAfterMs: Math.floor(this.#options.random() * realtime.goawayMaxMs),
+    });
+  }
+
+  /** SPEC 4, socket rule 8: goaway, no new sockets, about 30 s for clients to leave, then 1012. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    for (const session of this.#sessions.values()) session.send(this.#goaway());
+    for (const session of this.#opened) session.close(1012);
+    await this.#empty(realtime.drainMs);
+    for (const session of this.#sessions.values()) session.close(1012);
+    await this.#empty(closingMs);
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const session of [...this.#sessions.values(), ...this.#opened]) session.ws.terminate();
+    this.#receipts.flush();
+    await this.#delivery.flush();
+    await this.#options.presence.drained();
+  }
+
+  #empty(ms: number): Promise<void> {
+    if (this.#sessions.size === 0 && this.#opened.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#onEmpty = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+const ignore = (): void => undefined;
+
+/** A close reason holds at most 123 bytes; that of 4008 is JSON. */
+const closeReason = (error: ApiError): string =>
+  error.retryAfterMs === null
+    ? error.code
+    : JSON.stringify({ code: error.code, retryAfterMs: error.retryAfterMs });
+
+function refuse(socket: Duplex, status: number, message: string): void {
+  const body = `${message}\n`;
+  socket.end(
+    `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,264 @@
+import type { LogEvent } from '../../log/events.ts';
+import type { Bus } from '../../platform/bus/port.ts';
+import type { Logger } from '../../platform/logging.ts';
+import { decodeEvent, decodeRelay, encodeEvent, encodeRelay } from './bus-messages.ts';
+import type { Session } from './session.ts';
+import { pushFrame, textFrame } from './wire.ts';
+
+/**
+ * Fan-out on one node: which live sockets get an event, in which order.
+ *
+ * A conversation with a live member here has a route; its events arrive from this node's own commits and, through the bus,
+ * from others'. Per conversation they are applied in seq order: an event that comes too early is held for a moment; if what is
+ * missing does not come, the later ones go out and the client repairs the gap (SPEC 4, gap handling).
+ */
+
+export interface LocalUser {
+  env: number;
+  no: number;
+  id: string;
+  sessions: Session[];
+  routes: Route[];
+  /** While memberships are being loaded: conversations left meanwhile. */
+  loading: { left: Set<string>; done: Promise<void> } | null;
+}
+
+interface Route {
+  cid: string;
+  lastSeq: number;
+  users: LocalUser[];
+  held: Map<number, LogEvent> | null;
+}
+
+export interface Membership {
+  cid: string;
+  lastSeq: number;
+}
+
+const holdMs = 250;
+/** Events held for one conversation; past it they go out at once. */
+const maxHeld = 200;
+
+export class Hub {
+  readonly #users = new Map<number, LocalUser>();
+  readonly #routes = new Map<string, Route>();
+  readonly #bus: Bus;
+  readonly #logger: Logger;
+  readonly #memberships: (env: number, user: number) => Promise<Membership[]>;
+  readonly #missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
+  /** A local user lost a membership: what it may watch has changed. */
+  onLeave: (user: LocalUser, cid: string) => void = () => undefined;
+
+  constructor(options: {
+    bus: Bus;
+    logger: Logger;
+    memberships: (env: number, user: number) => Promise<Membership[]>;
+    /** Events after a seq, for a user who joined while its node was not listening yet; null: too many. */
+    missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
+  }) {
+    this.#bus = options.bus;
+    this.#logger = options.logger;
+    this.#memberships = options.memberships;
+    this.#missed = options.missed;
+  }
+
+  get users(): ReadonlyMap<number, LocalUser> {
+    return this.#users;
+  }
+  get routeCount(): number {
+    return this.#routes.size;
+  }
+
+  /** Resolves when every event committed from now on reaches the session. */
+  async attach(session: Session, env: number, no: number, id: string): Promise<LocalUser> {
+    let user = this.#users.get(no);
+    if (!user) {
+      user = { env, no, id, sessions: [], routes: [], loading: null };
+      this.#users.set(no, user);
+      const loading = { left: new Set<string>(), done: Promise.resolve() };
+      user.loading = loading;
+      loading.done = this.#load(user, loading.left).finally(() => {
+        if (user!.loading === loading) user!.loading = null;
+      });
+    }
+    user.sessions.push(session);
+    session.user = user;
+    if (user.loading) await user.loading.done;
+    return user;
+  }
+
+  async #load(user: LocalUser, left: Set<string>): Promise<void> {
+    await this.#bus.subscribe([`u:${user.no}`]);
+    const memberships = await this.#memberships(user.env, user.no);
+    const fresh: string[] = [];
+    for (const { cid, lastSeq } of memberships) {
+      if (left.has(cid) || this.#users.get(user.no) !== user) continue;
+      let route = this.#routes.get(cid);
+      if (!route) {
+        route = this.#createRoute(cid, lastSeq);
+        fresh.push(`c:${cid}`);
+      }
+      join(route, user);
+    }
+    if (fresh.length > 0) await this.#bus.subscribe(fresh);
+  }
+
+  detach(session: Session): void {
+    const { user } = session;
+    if (!user) return;
+    user.sessions = user.sessions.filter((s) => s !== session);
+    if (user.sessions.length > 0) return;
+    this.#users.delete(user.no);
+    const gone = user.routes.flatMap((route) => (this.#leaveRoute(route, user) ? [`c:${route.cid}`] : []));
+    user.routes = [];
+    this.#bus.unsubscribe([`u:${user.no}`, ...gone]);
+  }
+
+  #createRoute(cid: string, lastSeq: number): Route {
+    const route: Route = { cid, lastSeq, users: [], held: null };
+    this.#routes.set(cid, route);
+    return route;
+  }
+
+  /** True when nobody is left and the route is gone. */
+  #leaveRoute(route: Route, user: LocalUser): boolean {
+    const at = route.users.indexOf(user);
+    if (at >= 0) route.users.splice(at, 1);
+    if (route.users.length > 0 || this.#routes.get(route.cid) !== route) return false;
+    this.#routes.delete(route.cid);
+    return true;
+  }
+
+  /** After a commit on this node: to the sockets here and to the other nodes. */
+  publish(event: LogEvent): void {
+    this.#deliver(event);
+    if (this.#bus.alone) return;
+    const payload = encodeEvent(event);
+    this.#bus.publish(`c:${event.cid}`, payload);
+    for (const no of event.join ?? []) this.#bus.publish(`u:${no}`, payload);
+    for (const no of event.leave ?? []) this.#bus.publish(`u:${no}`, payload);
+  }
+
+  received(payload: string): void {
+    const event = decodeEvent(payload);
+    if (event) this.#deliver(event);
+  }
+
+  #deliver(event: LogEvent): void {
+    const joining = event.join?.flatMap((no) => this.#users.get(no) ?? []) ?? [];
+    for (const no of event.leave ?? []) this.#users.get(no)?.loading?.left.add(event.cid);
+    for (const user of joining) user.loading?.left.delete(event.cid);
+    let route = this.#routes.get(event.cid);
+    if (!route) {
+      if (joining.length === 0) return;
+      route = this.#createRoute(event.cid, event.seq - 1);
+      void this.#follow(route, event);
+    }
+    if (event.seq <= route.lastSeq) return;
+    if (event.seq > route.lastSeq + 1) this.#hold(route, event);
+    else this.#apply(route, event);
+  }
+
+  /** A route made by a join: what was committed before the bus was listening is read from the store. */
+  async #follow(route: Route, event: LogEvent): Promise<void> {
+    try {
+      await this.#bus.subscribe([`c:${route.cid}`]);
+      if (this.#bus.alone) return;
+      const missed = await this.#missed(event.env, route.cid, event.seq);
+      if (missed === null) {
+        this.sendTo(route.users, pushFrame('resync_required', { cid: route.cid }));
+        return;
+      }
+      for (const later of missed) this.#deliver(later);
+    } catch (error) {
+      this.#logger.warn({ err: error, cid: route.cid }, 'catching up after a join failed');
+      this.sendTo(route.users, pushFrame('resync_required', { cid: route.cid }));
+    }
+  }
+
+  #hold(route: Route, event: LogEvent): void {
+    if (!route.held) {
+      route.held = new Map();
+      setTimeout(() => this.#release(route), holdMs).unref();
+    }
+    route.held.set(event.seq, event);
+    if (route.held.size > maxHeld) this.#release(route);
+  }
+
+  /** What was missing did not come: the held events go out in order. */
+  #release(route: Route): void {
+    const { held } = route;
+    route.held = null;
+    if (!held) return;
+    for (const seq of [...held.keys()].sort((a, b) => a - b)) {
+      if (seq <= route.lastSeq) continue;
+      route.lastSeq = seq - 1;
+      this.#apply(route, held.get(seq)!);
+    }
+  }
+
+  #apply(route: Route, event: LogEvent): void {
+    route.lastSeq = event.seq;
+    for (const no of event.join ?? []) {
+      const user = this.#users.get(no);
+      if (user) join(route, user);
+    }
+    if (route.users.length > 0) this.sendTo(route.users, textFrame(event.frame));
+    for (const no of event.leave ?? []) this.#leave(route, no);
+    if (event.e === 'conversation.deleted') for (const user of [...route.users]) this.#leave(route, user.no);
+    const next = route.held?.get(event.seq + 1);
+    if (next) {
+      route.held!.delete(next.seq);
+      if (route.held!.size === 0) route.held = null;
+      this.#apply(route, next);
+    }
+  }
+
+  #leave(route: Route, no: number): void {
+    const user = this.#users.get(no);
+    if (!user?.routes.includes(route)) return;
+    user.routes = user.routes.filter((r) => r !== route);
+    if (this.#leaveRoute(route, user)) this.#bus.unsubscribe([`c:${route.cid}`]);
+    this.onLeave(user, route.cid);
+  }
+
+  sendTo(users: readonly LocalUser[], frame: Buffer): void {
+    for (const user of users) for (const session of user.sessions) session.send(frame);
+  }
+
+  /** True when the user is a member, as far as this node's routes know. */
+  isMember(user: LocalUser, cid: string): boolean {
+    const route = this.#routes.get(cid);
+    return route !== undefined && route.users.includes(user);
+  }
+
+  /** The last event that this node sent of a conversation. */
+  lastSeq(cid: string): number | undefined {
+    return this.#routes.get(cid)?.lastSeq;
+  }
+
+  /** A frame outside the seq stream, to the live sockets of all members, on all nodes. */
+  relay(cid: string, frame: string, except: number | null): void {
+    this.#relayHere(cid, frame, except);
+    if (!this.#bus.alone) this.#bus.publish(`c:${cid}`, encodeRelay(frame, except));
+  }
+
+  receivedRelay(channel: string, payload: string): void {
+    const relay = decodeRelay(payload);
+    if (relay) this.#relayHere(channel.slice(2), relay.frame, relay.except);
+  }
+
+  #relayHere(cid: string, text: string, except: number | null): void {
+    const route = this.#routes.get(cid);
+    if (!route) return;
+    const frame = textFrame(text);
+    for (const user of route.users)
+      if (user.no !== except) for (const session of user.sessions) session.send(frame);
+  }
+}
+
+function join(route: Route, user: LocalUser): void {
+  if (route.users.includes(user)) return;
+  route.users.push(user);
+  user.routes.push(route);
+}

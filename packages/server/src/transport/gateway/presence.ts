@@ -1,0 +1,141 @@
+import { limits, realtime } from '@parley/protocol';
+import type { PresenceItem } from '@parley/protocol';
+import * as sql from '../../features/presence/sql.ts';
+import type { Bus } from '../../platform/bus/port.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { PresenceRegistry, SessionRef, UserRef } from '../../platform/presence/port.ts';
+import { encodePresence } from './bus-messages.ts';
+import type { Session } from './session.ts';
+import { textFrame } from './wire.ts';
+
+/** SPEC 4, socket rules 2 and 3: who is online, and who is told. */
+export class Presence {
+  readonly #registry: PresenceRegistry;
+  readonly #bus: Bus;
+  readonly #db: Db;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #watchers = new Map<number, Set<Session>>();
+  /** Users in their grace period that this node settles, with the time their last socket closed. */
+  readonly #leaving = new Map<number, UserRef & { closedAt: number }>();
+
+  constructor(options: { registry: PresenceRegistry; bus: Bus; db: Db; clock: Clock; logger: Logger }) {
+    this.#registry = options.registry;
+    this.#bus = options.bus;
+    this.#db = options.db;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.#registry.onDeadNode((users) => {
+      const closedAt = this.#clock.now();
+      for (const user of users) void this.#settle({ ...user, closedAt });
+    });
+  }
+
+  /** Registers a socket; returns those that must make room (the 10-socket rule). */
+  async opened(ref: UserRef, userId: string, session: string): Promise<SessionRef[]> {
+    const { evict, cameOnline } = await this.#registry.add(ref, session, limits.socketsPerUser);
+    this.#leaving.delete(ref.user);
+    if (cameOnline) this.#announce(ref.user, { userId, online: true, lastSeenAt: null });
+    return evict;
+  }
+
+  async closed(ref: UserRef, session: string): Promise<void> {
+    const closedAt = this.#clock.now();
+    const { last } = await this.#registry.remove(ref, session);
+    if (last) this.#leaving.set(ref.user, { ...ref, closedAt });
+  }
+
+  connections(env: number): Promise<number> {
+    return this.#registry.connections(env);
+  }
+
+  /** Called every second: grace periods that are over. In the order of their closing. */
+  tick(): void {
+    const over = this.#clock.now() - realtime.presenceGraceMs;
+    for (const [user, leaving] of this.#leaving) {
+      if (leaving.closedAt > over) return;
+      this.#leaving.delete(user);
+      void this.#settle(leaving);
+    }
+  }
+
+  /** At shutdown: nobody here will settle these later, so their last-seen time is kept now. */
+  async drained(): Promise<void> {
+    const leaving = [...this.#leaving.values()];
+    this.#leaving.clear();
+    for (const { env, user, closedAt } of leaving)
+      await sql.setLastSeen(this.#db, env, user, new Date(closedAt).toISOString());
+  }
+
+  async #settle({ env, user, closedAt }: UserRef & { closedAt: number }): Promise<void> {
+    try {
+      if (!(await this.#registry.settle({ env, user }))) return;
+      const lastSeenAt = new Date(closedAt).toISOString();
+      const userId = await sql.setLastSeen(this.#db, env, user, lastSeenAt);
+      if (userId !== undefined) this.#announce(user, { userId, online: false, lastSeenAt });
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'presence could not be settled');
+    }
+  }
+
+  #announce(user: number, item: PresenceItem): void {
+    const frame = `{"t":"presence","d":${JSON.stringify(item)}}`;
+    this.announced(user, frame);
+    if (!this.#bus.alone) this.#bus.publish(`w:${user}`, encodePresence(frame));
+  }
+
+  /** From this node or another: to the sockets here that watch the user. */
+  announced(user: number, text: string): void {
+    const watchers = this.#watchers.get(user);
+    if (!watchers) return;
+    const frame = textFrame(text);
+    for (const session of watchers) session.send(frame);
+  }
+
+  /** Replaces the session's watch set; the answer is the snapshot. */
+  async watch(session: Session, userIds: string[]): Promise<PresenceItem[]> {
+    const { env, no } = session.user!;
+    const found = await sql.watchable(this.#db, env, no, [...new Set(userIds)]);
+    this.unwatch(session);
+    session.watching = new Set(found.map((f) => f.no));
+    const fresh: string[] = [];
+    for (const user of session.watching) {
+      let watchers = this.#watchers.get(user);
+      if (!watchers) {
+        this.#watchers.set(user, (watchers = new Set()));
+        fresh.push(`w:${user}`);
+      }
+      watchers.add(session);
+    }
+    await this.#bus.subscribe(fresh);
+    const online = await this.#registry.online(found.map((f) => ({ env, user: f.no })));
+    return found.map((f, i) => ({ userId: f.userId, online: online[i]!, lastSeenAt: f.lastSeenAt }));
+  }
+
+  unwatch(session: Session, users: Iterable<number> = session.watching ?? []): void {
+    for (const user of [...users]) {
+      session.watching?.delete(user);
+      const watchers = this.#watchers.get(user);
+      watchers?.delete(session);
+      if (watchers?.size === 0) {
+        this.#watchers.delete(user);
+        this.#bus.unsubscribe([`w:${user}`]);
+      }
+    }
+  }
+
+  /** A membership ended: sessions of that user, and sessions that watch it, drop what they may no longer see. */
+  recheck(sessions: Session[], leaver: number): void {
+    const affected = new Set([...sessions, ...(this.#watchers.get(leaver) ?? [])]);
+    for (const session of affected) {
+      if (!session.watching?.size || !session.user) continue;
+      const { env, no } = session.user;
+      sql.unwatchable(this.#db, env, no, [...session.watching]).then(
+        (users) => this.unwatch(session, users),
+        () => this.unwatch(session),
+      );
+    }
+  }
+}

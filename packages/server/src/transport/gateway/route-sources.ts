@@ -1,0 +1,53 @@
+import { ApiError, limits } from '@parley/protocol';
+import type { EventRecord } from '@parley/protocol';
+import { findConversation } from '../../features/conversations/sql.ts';
+import { readEvents } from '../../features/events/operations.ts';
+import { membershipsOf } from '../../features/presence/sql.ts';
+import { eventFrame } from '../../log/events.ts';
+import type { LogEvent } from '../../log/events.ts';
+import { createBatcher } from '../../platform/batch.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { Membership } from './hub.ts';
+
+/** Where the hub reads from: memberships at login (many logins are one query), and events missed at a join. */
+export function routeSources(db: Db, eventRetentionMs: number, clock: Clock) {
+  const load = createBatcher<{ env: number; user: number }, Membership[]>({
+    maxBatch: 500,
+    maxWaiting: 50_000,
+    lanes: 2,
+    run: async (items) => {
+      const found = items.map((): Membership[] => []);
+      const rows = await membershipsOf(
+        db,
+        items.map((i) => i.env),
+        items.map((i) => i.user),
+      );
+      for (const { ord, cid, lastSeq } of rows) found[ord - 1]!.push({ cid, lastSeq });
+      return found;
+    },
+  });
+
+  return {
+    memberships: (env: number, user: number): Promise<Membership[]> => load({ env, user }),
+    missed: async (env: number, cid: string, after: number): Promise<LogEvent[] | null> => {
+      const conv = await findConversation(db, env, cid, null);
+      if (!conv || conv.lastSeq <= after) return [];
+      if (conv.lastSeq - after > limits.pageMax) return null;
+      try {
+        const floor = new Date(clock.now() - eventRetentionMs).toISOString();
+        const records = await readEvents(db, env, conv, after, conv.lastSeq, floor);
+        return records.map((record) => fromRecord(env, conv, record));
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 'resync_required') return null;
+        throw error;
+      }
+    },
+  };
+}
+
+/** Routes that the event changed are not changed again: who joined or left since was told by the bus. */
+function fromRecord(env: number, conv: { no: number; id: string }, record: EventRecord): LogEvent {
+  const { seq, type, createdAt: _, ...d } = record;
+  return { env, conv: conv.no, cid: conv.id, seq, e: type, frame: eventFrame(conv.id, seq, type, d) };
+}

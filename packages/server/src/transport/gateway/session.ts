@@ -1,0 +1,104 @@
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { Environment } from '../../features/context.ts';
+import type { LocalUser } from './hub.ts';
+
+/**
+ * One socket after it was opened.
+ *
+ * opened --auth--> authenticating --hello--> live --close--> closed; any state may close.
+ *
+ * Frames of one tick leave as one write. A socket that does not take them (`maxBuffered`) is cut off: it never grows memory or
+ * slows others, and its client syncs when it is back.
+ */
+
+export type SessionState = 'opened' | 'authenticating' | 'live' | 'closed';
+
+/** Bytes that may wait for one socket. */
+const maxBuffered = 1024 * 1024;
+
+export class Session {
+  readonly ws: WebSocket;
+  readonly #socket: Duplex;
+  readonly #writer: Writer;
+  state: SessionState = 'opened';
+  id = '';
+  env: Environment | undefined;
+  user: LocalUser | undefined;
+  keyId: string | null = null;
+  /** Environments that the URL names. */
+  named: string[];
+  openedAt: number;
+  lastFrameAt: number;
+  nextHeartbeatAt = 0;
+  tokenExpiresAt = 0;
+  expiryAnnounced = false;
+  invalidInARow = 0;
+  refused = 0;
+  refusedSince = 0;
+  /** Users whose presence it watches. */
+  watching: Set<number> | undefined;
+  /** `delivered` marks waiting for their second. */
+  delivered: Map<string, number> | undefined;
+  #pending: Buffer[] | undefined;
+
+  constructor(ws: WebSocket, socket: Duplex, writer: Writer, named: string[], now: number) {
+    this.ws = ws;
+    this.#socket = socket;
+    this.#writer = writer;
+    this.named = named;
+    this.openedAt = now;
+    this.lastFrameAt = now;
+  }
+
+  send(frame: Buffer): void {
+    if (this.#pending) this.#pending.push(frame);
+    else {
+      this.#pending = [frame];
+      this.#writer.add(this);
+    }
+  }
+
+  flush(): void {
+    const frames = this.#pending;
+    this.#pending = undefined;
+    if (!frames || this.ws.readyState !== 1) return;
+    this.#socket.write(frames.length === 1 ? frames[0]! : Buffer.concat(frames));
+    if (this.#socket.writableLength > maxBuffered) this.#writer.overflowed(this);
+  }
+
+  /** Frames sent before still leave. */
+  close(code: number, reason = ''): void {
+    this.flush();
+    this.ws.close(code, reason);
+  }
+}
+
+/** Collects the sockets that have something to send and writes them all at the end of the tick. */
+export class Writer {
+  #dirty: Session[] = [];
+  #scheduled = false;
+  readonly #onOverflow: (session: Session) => void;
+
+  constructor(onOverflow: (session: Session) => void) {
+    this.#onOverflow = onOverflow;
+  }
+
+  add(session: Session): void {
+    this.#dirty.push(session);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    const sessions = this.#dirty;
+    this.#dirty = [];
+    this.#scheduled = false;
+    for (const session of sessions) session.flush();
+  }
+
+  overflowed(session: Session): void {
+    this.#onOverflow(session);
+  }
+}
