@@ -147,16 +147,19 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
       throw new ApiError('version_conflict', {
         message: `The message is at version ${row.version}: read it again.`,
       });
+    const text = input.text ?? row.text;
+    const metadata = input.metadata === undefined ? row.metadata : JSON.stringify(input.metadata);
+    if (text === null && row.attachments === null && (metadata ?? '{}') === '{}')
+      throw new ApiError('invalid_request', {
+        param: 'metadata',
+        message: 'A message needs text, an attachment or metadata.',
+      });
     const { seq, at } = await ctx.services.log.appendEvent(tx, access.conv, {
       type: 'message.updated',
       message: row.seq,
       actor: access.actor?.no ?? null,
     });
-    const edited = await sql.editMessage(tx, ctx.env.no, row, {
-      text: input.text ?? row.text,
-      metadata: input.metadata === undefined ? row.metadata : JSON.stringify(input.metadata),
-      at,
-    });
+    const edited = await sql.editMessage(tx, ctx.env.no, row, { text, metadata, at });
     const message = sql.viewLive(edited);
     const event = logEvent({ env: ctx.env.no, conv: row.conv, cid: row.cid, seq }, 'message.updated', {
       message,
