@@ -2,9 +2,11 @@ import { startService } from './compose.ts';
 import type { Service } from './compose.ts';
 import { ConfigError, help, readConfig } from './config.ts';
 import type { Config } from './config.ts';
-import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { createLogger } from './platform/logging.ts';
+import type { Logger } from './platform/logging.ts';
 import { openStore } from './platform/postgres/store.ts';
+import { inheritedStore, reportStarted, runPrimary } from './primary.ts';
+import type { Started } from './primary.ts';
 
 if (process.argv.includes('--help')) {
   process.stdout.write(help());
@@ -31,32 +33,41 @@ async function run(): Promise<void> {
   process.on('SIGTERM', () => stopRequested());
   process.on('SIGINT', () => stopRequested());
 
-  const store = await openStore(config, logger);
-  let service: Service;
-  try {
-    const starting = startService(config, store, logger);
-    starting.catch(() => undefined);
-    const first = await Promise.race([starting, stop]);
-    if (!first) {
-      await store.stop();
-      process.exit(0);
-    }
-    service = first;
-  } catch (error) {
-    await store.stop();
-    throw error;
-  }
-  announce(config, service.port, service.first);
-
-  await stop;
-  logger.info('stopping');
-  await service.stop();
-  await store.stop();
+  const inherited = inheritedStore();
+  if (config.processes > 1 && !inherited)
+    await runPrimary(config, logger, stop, (started) => announce(config, started));
+  else await runService(config, logger, stop, inherited);
   logger.info('stopped');
   process.exit(0);
 }
 
-function announce(config: Config, port: number, first: Bootstrapped | null): void {
+async function runService(
+  config: Config,
+  logger: Logger,
+  stop: Promise<void>,
+  inherited: ReturnType<typeof inheritedStore>,
+): Promise<void> {
+  const store = inherited ?? (await openStore(config, logger));
+  let service: Service | void;
+  try {
+    const starting = startService(config, store, logger);
+    starting.catch(() => undefined);
+    service = await Promise.race([starting, stop]);
+  } catch (error) {
+    await store.stop();
+    throw error;
+  }
+  if (service) {
+    if (inherited) reportStarted({ port: service.port, first: service.first });
+    else announce(config, service);
+    await stop;
+    logger.info('stopping');
+    await service.stop();
+  }
+  await store.stop();
+}
+
+function announce(config: Config, { port, first }: Started): void {
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const lines = [`Parley is ready at ${url} (API reference: ${url}/docs)`];

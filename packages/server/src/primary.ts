@@ -1,0 +1,90 @@
+import cluster from 'node:cluster';
+import type { Worker } from 'node:cluster';
+import { once } from 'node:events';
+import type { Config } from './config.ts';
+import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
+import type { Logger } from './platform/logging.ts';
+import { openStore } from './platform/postgres/store.ts';
+import type { Store } from './platform/postgres/store.ts';
+
+/**
+ * CHAT_PROCESSES above 1: this process keeps the store and its workers, which share the port. A worker that ends is
+ * replaced after a second; one that cannot start at all ends the service.
+ */
+
+const storeVariable = 'PARLEY_STORE';
+const replaceMs = 1_000;
+
+export interface Started {
+  port: number;
+  first: Bootstrapped | null;
+}
+
+/** In a worker: the store that the primary keeps. */
+export function inheritedStore(): Store | null {
+  const connection = process.env[storeVariable];
+  if (!cluster.isWorker || connection === undefined) return null;
+  // Without its primary a worker has no store: it must not outlive it.
+  process.on('disconnect', () => process.exit(1));
+  return { connection: JSON.parse(connection) as Store['connection'], stop: () => Promise.resolve() };
+}
+
+export const reportStarted = (started: Started): void => {
+  process.send?.(started);
+};
+
+export async function runPrimary(
+  config: Config,
+  logger: Logger,
+  stop: Promise<void>,
+  announce: (started: Started) => void,
+): Promise<void> {
+  const store = await openStore(config, logger);
+  let stopping = false;
+  const fork = (): Worker => cluster.fork({ [storeVariable]: JSON.stringify(store.connection) });
+
+  cluster.on('exit', (worker, code, signal) => {
+    if (stopping) return;
+    logger.error({ worker: worker.process.pid, code, signal }, 'a worker ended; starting another');
+    setTimeout(() => {
+      if (!stopping) fork();
+    }, replaceMs);
+  });
+
+  try {
+    // One after the other: the first prepares the store and tells what it made up.
+    const started: Started[] = [];
+    for (let i = 0; i < config.processes && !stopping; i++) started.push(await firstStart(fork(), stop));
+    const first = started.map((s) => s.first).find((f) => f !== null) ?? null;
+    if (started[0]) announce({ port: started[0].port, first });
+    await stop;
+    logger.info('stopping');
+  } finally {
+    stopping = true;
+    await Promise.all(Object.values(cluster.workers ?? {}).map((worker) => end(worker!)));
+    await store.stop();
+  }
+}
+
+async function firstStart(worker: Worker, stop: Promise<void>): Promise<Started> {
+  const gone = new AbortController();
+  try {
+    const started = await Promise.race([
+      once(worker, 'message', { signal: gone.signal }).then(([message]) => message as Started),
+      once(worker, 'exit', { signal: gone.signal }).then(() => {
+        throw new Error('a worker could not start');
+      }),
+      stop.then(() => null),
+    ]);
+    return started ?? { port: 0, first: null };
+  } finally {
+    gone.abort();
+  }
+}
+
+async function end(worker: Worker): Promise<void> {
+  if (worker.isDead()) return;
+  const exited = once(worker, 'exit');
+  worker.process.kill('SIGTERM');
+  await exited;
+}
