@@ -136,7 +136,7 @@ export interface Removal {
 export const claimRemovals = (db: Queryable, limit: number, maxAttempts: number): Promise<Removal[]> =>
   db.query<Removal>(
     `UPDATE object_removals SET attempts = attempts + 1,
-       due_at = now() + least(power(2, attempts) * interval '30 seconds', interval '6 hours')
+       due_at = now() + least(30 * power(2, attempts), 21600) * interval '1 second'
      WHERE no = ANY(ARRAY(SELECT no FROM object_removals WHERE due_at <= now() AND attempts < $2
        ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED))
      RETURNING no, env, object_key AS key, resource, attempts`,
