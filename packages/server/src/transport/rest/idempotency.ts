@@ -77,7 +77,7 @@ export class Idempotency {
       await sql.store(tx, env, request.key, route, {
         status: answer.status,
         body: answer.body === null ? null : vault.seal(JSON.stringify(answer.body), context),
-        subjects: subjects(answer.body),
+        subjects: subjects([request.body, answer.body]),
       });
       return { ...answer, replayed: false };
     });
@@ -89,15 +89,20 @@ const isFinal = (error: ApiError): boolean => {
   return status < 500 && status !== 429;
 };
 
-const idFields = new Set(['id', 'userId', 'senderId', 'actorId', 'ownerId', 'replyTo']);
+const idFields = new Set([
+  ...['id', 'userId', 'senderId', 'actorId', 'ownerId', 'replyTo'],
+  ...['members', 'userIds'],
+]);
 const maxSubjects = 2_000;
 
-/** Ids of users and messages in an answer: erasing one of them empties the answer. */
-export function subjects(body: unknown, found = new Set<string>()): string[] {
-  if (typeof body === 'object' && body !== null && found.size < maxSubjects)
-    for (const [key, value] of Object.entries(body)) {
-      if (typeof value === 'string' && idFields.has(key)) found.add(value);
-      else if (key !== 'metadata') subjects(value, found);
-    }
+/**
+ * Ids of users and messages in a request and its answer (a token and an error's text name users too): erasing one of
+ * them empties the answer.
+ */
+export function subjects(body: unknown, field = '', found = new Set<string>()): string[] {
+  if (typeof body === 'string' && idFields.has(field)) found.add(body);
+  else if (typeof body === 'object' && body !== null && found.size < maxSubjects)
+    for (const [key, value] of Object.entries(body))
+      if (key !== 'metadata') subjects(value, Array.isArray(body) ? field : key, found);
   return [...found];
 }
