@@ -116,8 +116,8 @@ export function createClient(options: ClientOptions): Client {
     clock,
     request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),
     begin: () => list.begin(),
-    apply: (result, started) => {
-      for (const cid of list.applySync(result, started)) drop(cid);
+    apply: (result, started, thorough) => {
+      for (const cid of list.applySync(result, started, thorough)) drop(cid);
       if (result.fullReload) {
         conversations.reset();
         for (const conversation of open.values()) conversation.reload();
@@ -139,8 +139,11 @@ export function createClient(options: ClientOptions): Client {
   const tokenRefresh = new TokenRefresh({
     clock,
     random,
-    refresh: async () =>
-      connection.request('token.refresh', { token: await tokens.refresh(await tokens.get()) }),
+    refresh: async () => {
+      const token = await tokens.refresh(connection.token);
+      await connection.request('token.refresh', { token });
+      connection.token = token;
+    },
     onError,
   });
 
@@ -234,7 +237,7 @@ export function createClient(options: ClientOptions): Client {
         list.stale.add(frame.d.cid);
         return syncer.soon();
       case 'resync_hint':
-        return void syncer.now().catch(() => syncer.soon());
+        return void syncer.now(undefined, true).catch(() => syncer.soon());
       case 'token_expiring':
         return tokenRefresh.expiring();
       default:
@@ -299,8 +302,8 @@ export function createClient(options: ClientOptions): Client {
     const d = { cid, clientMsgId, ...draft };
     const frame = JSON.stringify({ t: 'message.send', id: Number.MAX_SAFE_INTEGER, d });
     if (utf8Length(frame) > maxFrameBytes || tooBig.has(clientMsgId)) {
-      const { id, seq, ...rest } = await api.sendMessage(entry);
-      return { id, seq, createdAt: 'createdAt' in rest ? rest.createdAt : rest.deletedAt };
+      const { id, seq, createdAt } = await api.sendMessage(entry);
+      return { id, seq, createdAt };
     }
     return connection.request('message.send', d);
   }

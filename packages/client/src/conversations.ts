@@ -71,12 +71,13 @@ export class Conversations implements Store<ConversationListSnapshot> {
     const { list } = this.#o;
     if (this.#loaded && list.stale.size === 0) return;
     const wanted = [...list.stale];
+    const first = !this.#loaded;
     let cursor: string | null = null;
     try {
       for (let page = 0; page < maxPages; page++) {
-        cursor = await this.#page(cursor, !this.#loaded);
+        cursor = await this.#page(cursor, first);
         this.#loaded = true;
-        if (cursor === null || !wanted.some((id) => list.stale.has(id))) break;
+        if (first || cursor === null || !wanted.some((id) => list.stale.has(id))) break;
       }
     } catch (e) {
       this.#o.soon();

@@ -14,6 +14,8 @@ test('SPEC 4, sync procedure: connect authenticates, syncs and lists; the token 
     server.frames.map((f) => f.t),
     ['auth', 'sync'],
   );
+  assert.deepEqual(server.urls, ['ws://chat.test/v1?env=env_test&sdk=parley-js%2F0.1.0']);
+  assert.deepEqual(server.protocols, ['chat.v1']);
   const { items, unreadTotal } = ann.conversations.get();
   assert.equal(items.length, 1);
   assert.equal(items[0]!.unreadCount, 1);

@@ -8,7 +8,13 @@ interface Conv {
   name: string | null;
   members: Map<
     string,
-    { role: 'owner' | 'member'; lastReadSeq: number; lastDeliveredSeq: number; muted: boolean }
+    {
+      role: 'owner' | 'member';
+      lastReadSeq: number;
+      lastDeliveredSeq: number;
+      muted: boolean;
+      activeAt: number;
+    }
   >;
   events: EventFrame[];
   messages: MessageOrTombstone[];
@@ -44,11 +50,12 @@ export class FakeServer {
   latency: () => number = () => 0;
   frames: Json[] = [];
   requests: string[] = [];
-  connects = 0;
+  urls: string[] = [];
+  protocols: string[] = [];
   accept: (token: string) => number | null = () => null;
   #ids = 0;
   #dedup = new Map<string, MessageOrTombstone>();
-  #removed = new Map<string, Set<string>>();
+  #removed = new Map<string, Map<string, number>>();
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -66,7 +73,7 @@ export class FakeServer {
       members: new Map(
         members.map((userId) => [
           userId,
-          { role: 'member', lastReadSeq: 0, lastDeliveredSeq: 0, muted: false },
+          { role: 'member', lastReadSeq: 0, lastDeliveredSeq: 0, muted: false, activeAt: 0 },
         ]),
       ),
       events: [],
@@ -115,7 +122,7 @@ export class FakeServer {
   }
   delete(id: string, hard = false): MessageOrTombstone {
     const [conv, at] = this.#find(id);
-    const { seq, senderId, conversationId, deletedAt } = conv.messages[at]!;
+    const { seq, senderId, conversationId, createdAt, deletedAt } = conv.messages[at]!;
     const stone = {
       id,
       conversationId,
@@ -123,6 +130,7 @@ export class FakeServer {
       senderId,
       text: null,
       attachments: [],
+      createdAt,
       deletedAt: deletedAt ?? this.now(),
     } as unknown as MessageOrTombstone;
     if (hard) conv.messages.splice(at, 1);
@@ -138,7 +146,7 @@ export class FakeServer {
   addMember(cid: string, userId: string): void {
     const conv = this.conversations.get(cid)!;
     const lastReadSeq = conv.events.length + 1;
-    conv.members.set(userId, { role: 'member', lastReadSeq, lastDeliveredSeq: 0, muted: false });
+    conv.members.set(userId, { role: 'member', lastReadSeq, lastDeliveredSeq: 0, muted: false, activeAt: 0 });
     this.#removed.get(userId)?.delete(cid);
     this.#event(conv, 'member.added', { userIds: [userId], userId, actorId: null });
   }
@@ -146,8 +154,8 @@ export class FakeServer {
     const conv = this.conversations.get(cid)!;
     this.#event(conv, 'member.removed', { userId, actorId: null, reason: 'removed' });
     conv.members.delete(userId);
-    if (!this.#removed.has(userId)) this.#removed.set(userId, new Set());
-    this.#removed.get(userId)!.add(cid);
+    if (!this.#removed.has(userId)) this.#removed.set(userId, new Map());
+    this.#removed.get(userId)!.set(cid, this.clock.now());
   }
   read(cid: string, userId: string, seq: number): Json {
     const conv = this.conv(cid, userId);
@@ -155,6 +163,7 @@ export class FakeServer {
     const mark = Math.min(seq, conv.events.length);
     if (mark > member.lastReadSeq) {
       member.lastReadSeq = mark;
+      member.activeAt = this.clock.now();
       this.#tell(conv, { t: 'receipt', d: { cid, userId, lastReadSeq: mark } });
     }
     return { cid, lastReadSeq: member.lastReadSeq };
@@ -268,7 +277,7 @@ export class FakeServer {
         return { data: [...conv.members].map(([userId, m]) => ({ userId, ...m })), nextCursor: null };
       case 'PUT mute':
       case 'DELETE mute':
-        conv.members.get(user)!.muted = method === 'PUT';
+        Object.assign(conv.members.get(user)!, { muted: method === 'PUT', activeAt: this.clock.now() });
         return { conversationId: id, muted: method === 'PUT' };
     }
     throw new Refusal('not_found', 404);
@@ -289,8 +298,10 @@ export class FakeServer {
   WebSocket = (): new (url: string, protocols: string[]) => SocketLike => {
     const server = this;
     return class extends FakeSocket {
-      constructor() {
+      constructor(url: string, protocols: string[]) {
         super(server);
+        server.urls.push(url);
+        server.protocols = protocols;
       }
     };
   };
@@ -332,17 +343,19 @@ export class FakeServer {
       }
       case 'read':
         return this.read(d.cid as string, user, d.seq as number);
-      case 'sync':
+      case 'sync': {
+        // SPEC 4: activity later than the cursor minus 5 s.
+        const since = d.cursor === null ? -Infinity : Date.parse(d.cursor as string) - 5_000;
+        const active = (c: Conv) => Math.max(c.activeAt, c.members.get(user)!.activeAt) > since;
         return {
-          conversations: this.of(user).map((c) => ({
-            id: c.id,
-            lastSeq: c.events.length,
-            unreadCount: this.unread(c, user),
-          })),
-          removed: [...(this.#removed.get(user) ?? [])],
+          conversations: this.of(user)
+            .filter(active)
+            .map((c) => ({ id: c.id, lastSeq: c.events.length, unreadCount: this.unread(c, user) })),
+          removed: [...(this.#removed.get(user) ?? [])].filter(([, at]) => at > since).map(([cid]) => cid),
           cursor: this.now(),
           fullReload: false,
         };
+      }
       case 'presence.watch':
         return {
           presence: (d.userIds as string[]).map((userId) => ({ userId, online: true, lastSeenAt: null })),
@@ -403,7 +416,6 @@ export class FakeSocket implements SocketLike {
   #last = 0;
   constructor(server: FakeServer) {
     this.#server = server;
-    server.connects++;
     queueMicrotask(() => {
       if (this.closedWith !== null) return;
       server.sockets.add(this);

@@ -54,6 +54,8 @@ const probeTimeoutMs = 5_000;
  */
 export class Connection {
   state: ConnectionState = 'idle';
+  /** The one that this session stands on. */
+  token: string | null = null;
   #o: ConnectionOptions;
   #socket: SocketLike | null = null;
   #requests: Requests;
@@ -66,7 +68,6 @@ export class Connection {
   #generation = 0;
   #hardWait = false;
   #ready = false;
-  #token: string | null = null;
 
   constructor(options: ConnectionOptions) {
     this.#o = options;
@@ -132,7 +133,7 @@ export class Connection {
       return this.#wait({ final: false, delayMs: backoff(this.#attempt++, this.#o.random) });
     }
     if (generation !== this.#generation) return;
-    this.#token = token;
+    this.token = token;
     this.#hello.set(helloTimeoutMs, () => this.#drop(4000, 'no hello'));
     try {
       const socket = (this.#socket = this.#o.openSocket());
@@ -225,7 +226,7 @@ export class Connection {
 
   #wait(next: Next & { final: false }): void {
     this.#hardWait = next.hard === true;
-    const refused = next.refresh ? this.#token : null;
+    const refused = next.refresh ? this.token : null;
     this.#retry.set(next.delayMs, () => {
       // The provider is asked again inside #connect, where its failure is handled.
       if (refused !== null) this.#o.tokens.refresh(refused).catch(() => {});

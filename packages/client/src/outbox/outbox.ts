@@ -24,7 +24,7 @@ export interface OutboxOptions {
 }
 
 export const resendWindowMs = 24 * 3_600_000;
-const keepEndedMs = 60_000;
+const keepSentMs = 60_000;
 const maxEntries = 1_000;
 
 const live = (entry: OutboxEntry) => entry.status === 'pending' || entry.status === 'failed';
@@ -52,6 +52,7 @@ export class Outbox {
   #inFlight = new Map<string, OutboxEntry>();
   #sleepers = new Map<() => void, unknown>();
   #writes: Promise<unknown> = Promise.resolve();
+  #changes = 0;
 
   constructor(options: OutboxOptions) {
     this.#o = options;
@@ -111,16 +112,7 @@ export class Outbox {
   retry(clientMsgId: string): boolean {
     const entry = this.#find(clientMsgId);
     if (!entry || !this.errorOf(entry)) return false;
-    for (const earlier of this.#queue(entry.conversationId)) {
-      if (earlier.status === 'failed') {
-        earlier.status = 'pending';
-        earlier.since = this.#o.clock.now();
-        delete earlier.error;
-        this.#changed(earlier);
-      }
-      if (earlier === entry) break;
-    }
-    this.flush(entry.conversationId);
+    void this.#retry(entry);
     return true;
   }
 
@@ -169,6 +161,19 @@ export class Outbox {
     if (!this.#online || this.#prefix === null || this.#flushing.has(conversationId)) return;
     if (!this.#next(conversationId)) return;
     void this.#flush(conversationId);
+  }
+
+  async #retry(entry: OutboxEntry): Promise<void> {
+    if (this.#prefix !== null) await this.#merge(entry.conversationId); // Perhaps discarded in another tab.
+    const queue = this.#queue(entry.conversationId);
+    for (const earlier of queue.slice(0, queue.indexOf(entry) + 1)) {
+      if (earlier.status !== 'failed') continue;
+      earlier.status = 'pending';
+      earlier.since = this.#o.clock.now();
+      delete earlier.error;
+      this.#changed(earlier);
+    }
+    this.flush(entry.conversationId);
   }
 
   async #flush(conversationId: string): Promise<void> {
@@ -227,8 +232,13 @@ export class Outbox {
 
   /** Takes over what other tabs wrote about this conversation. */
   async #merge(conversationId: string): Promise<void> {
-    await this.#writes;
-    const records = await this.#list(`${this.#prefix}${conversationId}/`);
+    let records: OutboxEntry[];
+    let changes: number;
+    do {
+      changes = this.#changes; // A list that misses a change made here meanwhile would undo it.
+      await this.#writes;
+      records = await this.#list(`${this.#prefix}${conversationId}/`);
+    } while (changes !== this.#changes);
     const before = JSON.stringify(this.entries(conversationId));
     const known = new Set<string>();
     for (const record of records) {
@@ -241,7 +251,8 @@ export class Outbox {
   }
 
   #adopt(record: OutboxEntry): void {
-    if (!live(record) && this.#o.clock.now() - (record.endedAt ?? 0) > keepEndedMs) this.#forget(record);
+    const keepMs = record.status === 'sent' ? keepSentMs : resendWindowMs;
+    if (!live(record) && this.#o.clock.now() - (record.endedAt ?? 0) > keepMs) this.#forget(record);
     const queue = this.#queue(record.conversationId);
     const mine = queue.find((entry) => entry.clientMsgId === record.clientMsgId);
     if (mine && live(mine)) {
@@ -310,6 +321,7 @@ export class Outbox {
   }
 
   #write(fn: () => Promise<void>): void {
+    this.#changes++;
     this.#writes = this.#writes.then(fn).catch((e: unknown) => this.#o.onError(asError(e)));
   }
 

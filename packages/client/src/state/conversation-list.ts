@@ -64,13 +64,15 @@ export class ConversationList {
   }
 
   /** Answers the conversations that are gone. */
-  applySync(result: SyncResult, started: number): string[] {
+  applySync(result: SyncResult, started: number, thorough: boolean): string[] {
     if (result.fullReload) {
       for (const [cid, head] of this.#heads) if (head.touched < started) this.#heads.delete(cid);
       this.nextCursor = null;
     }
-    for (const { id, lastSeq, unreadCount } of result.conversations)
-      this.#base(id, lastSeq, unreadCount, null, started);
+    for (const { id, lastSeq, unreadCount } of result.conversations) {
+      const head = this.#base(id, lastSeq, unreadCount, null, started);
+      if (thorough && head?.item) this.stale.add(id); // Sync tells neither marks nor mute.
+    }
     const removed = result.removed.filter((cid) => {
       const head = this.#heads.get(cid);
       if (!head) return false;
@@ -102,6 +104,7 @@ export class ConversationList {
     if (!head) {
       head = this.#add(cid, lastSeq, unread > 0);
       head.touched = 0;
+      this.stale.add(cid);
     }
     if (head.touched >= started || lastSeq < head.lastSeq) this.#o.doubt();
     else if (!this.#o.readPending(cid)) {

@@ -23,13 +23,12 @@ export interface MessageItem {
   metadata: Record<string, unknown>;
   /** 0 for a deleted message and for one that is not sent yet. */
   version: number;
-  /** Null for a deleted message. */
-  createdAt: string | null;
+  createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
 }
 
-const none = { replyTo: null, attachments: [], metadata: {}, version: 0, createdAt: null, editedAt: null };
+const none = { replyTo: null, attachments: [], metadata: {}, version: 0, editedAt: null };
 
 export const serverItem = (m: MessageOrTombstone, clientMsgId: string | undefined): MessageItem => ({
   ...none,

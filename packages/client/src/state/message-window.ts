@@ -15,6 +15,7 @@ const normal = (m: MessageOrTombstone): MessageOrTombstone =>
         senderId: m.senderId,
         text: null,
         attachments: [],
+        createdAt: m.createdAt,
         deletedAt: m.deletedAt,
       }
     : m;

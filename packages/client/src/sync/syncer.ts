@@ -7,7 +7,8 @@ export interface SyncerOptions {
   request(cursor: string | null, timeoutMs?: number): Promise<SyncResult>;
   /** `started` was given by `begin` before the request left. */
   begin(): number;
-  apply(result: SyncResult, started: number): void;
+  /** `thorough`: a new session, so what only ephemeral frames tell may have changed as well. */
+  apply(result: SyncResult, started: number, thorough: boolean): void;
   /** What sync does not carry (names, last messages) is fetched here. */
   details(): Promise<void>;
 }
@@ -34,16 +35,16 @@ export class Syncer {
   start(): Promise<void> {
     this.#on = true;
     this.#running = null;
-    return this.now();
+    return this.now(undefined, true);
   }
   stop(): void {
     this.#on = false;
     this.#timer.clear();
   }
-  now(timeoutMs?: number): Promise<void> {
+  now(timeoutMs?: number, thorough = false): Promise<void> {
     this.#timer.clear();
     this.#again = false;
-    const run = this.#run(timeoutMs).finally(() => {
+    const run = this.#run(timeoutMs, thorough).finally(() => {
       if (this.#running !== run) return;
       this.#running = null;
       if (this.#again) this.soon();
@@ -56,11 +57,11 @@ export class Syncer {
     if (this.#running) this.#again = true;
     else if (!this.#timer.pending) this.#timer.set(minIntervalMs, () => this.now().catch(() => this.soon()));
   }
-  async #run(timeoutMs?: number): Promise<void> {
+  async #run(timeoutMs: number | undefined, thorough: boolean): Promise<void> {
     const started = this.#o.begin();
     const result = await this.#o.request(this.#cursor, timeoutMs);
     this.#cursor = result.cursor;
-    this.#o.apply(result, started);
+    this.#o.apply(result, started, thorough);
     await this.#o.details();
   }
 }

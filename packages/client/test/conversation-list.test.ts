@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConversationList } from '../src/state/conversation-list.ts';
+import type { EventFrame, SyncResult } from '../src/types.ts';
+
+const cid = 'conv_a';
+function setup() {
+  const asked = { doubts: 0 };
+  const list = new ConversationList({
+    doubt: () => void asked.doubts++,
+    readPending: () => false,
+    now: () => '2026-01-01T00:00:00Z',
+  });
+  list.me = 'ann';
+  const sync = (lastSeq: number, unreadCount: number): SyncResult => ({
+    conversations: [{ id: cid, lastSeq, unreadCount }],
+    removed: [],
+    cursor: 'x',
+    fullReload: false,
+  });
+  const message = (seq: number, senderId: string | null = 'bob') =>
+    ({
+      t: 'event',
+      e: 'message.new',
+      cid,
+      seq,
+      d: { message: { id: `msg_${seq}`, seq, senderId, text: 'x', createdAt: '', deletedAt: null } },
+    }) as unknown as EventFrame;
+  list.applySync(sync(10, 3), list.begin(), true);
+  return { list, sync, message, asked, unread: () => list.store.get().unreadTotal };
+}
+
+test('messages of others and of the system count once, own ones never', () => {
+  const { list, message, unread } = setup();
+  assert.equal(unread(), 3);
+  assert.ok(list.applyEvent(message(11)));
+  assert.equal(list.applyEvent(message(11)), null);
+  assert.ok(list.applyEvent(message(12, null)));
+  assert.equal(unread(), 5);
+  assert.ok(list.applyEvent(message(13, 'ann')));
+  assert.equal(unread(), 0);
+});
+
+test('a sync that left before a read does not bring its count back', () => {
+  const { list, sync, asked, unread } = setup();
+  const started = list.begin();
+  list.read(cid, 10);
+  list.applySync(sync(10, 3), started, false);
+  assert.equal(unread(), 0);
+  assert.equal(asked.doubts, 1);
+  list.applySync(sync(10, 1), list.begin(), false);
+  assert.equal(unread(), 1);
+});
+
+test('a sync older than the events seen changes no count and asks again', () => {
+  const { list, sync, message, asked, unread } = setup();
+  const started = list.begin();
+  list.applyEvent(message(11));
+  list.applySync(sync(10, 3), started, false);
+  assert.equal(unread(), 4);
+  assert.equal(asked.doubts, 1);
+});
+
+test('a sync that overtakes events counts them, and they do not count again', () => {
+  const { list, sync, message, unread } = setup();
+  list.applySync(sync(12, 5), list.begin(), false);
+  list.applyEvent(message(11));
+  list.applyEvent(message(12));
+  assert.equal(unread(), 5);
+  list.applyEvent(message(13));
+  assert.equal(unread(), 6);
+});
+
+test('a receipt of ours from another device may be ahead of the events it covers', () => {
+  const { list, message, unread } = setup();
+  list.read(cid, 12);
+  list.applyEvent(message(11));
+  list.applyEvent(message(12));
+  assert.equal(unread(), 0);
+  list.applyEvent(message(13));
+  assert.equal(unread(), 1);
+});
+
+test('PITFALLS 16: an answer that left before the removal does not bring the conversation back', () => {
+  const { list, sync } = setup();
+  const started = list.begin();
+  list.remove(cid);
+  list.applySync(sync(11, 0), started, false);
+  assert.equal(list.lastSeq(cid), undefined);
+  list.applySync(sync(14, 0), list.begin(), false);
+  assert.equal(list.lastSeq(cid), 14, 'a later one does: added again');
+});
+
+test('SPEC 4, rule 5: contiguous only when nothing was skipped since', () => {
+  const { list, message } = setup();
+  list.contiguous(cid, 10);
+  assert.deepEqual(list.applyEvent(message(11)), { contiguous: true });
+  assert.deepEqual(list.applyEvent(message(13)), { contiguous: false });
+  assert.deepEqual(list.applyEvent(message(14)), { contiguous: false });
+  list.contiguous(cid, 14);
+  assert.deepEqual(list.applyEvent(message(15)), { contiguous: true });
+});
