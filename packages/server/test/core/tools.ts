@@ -124,3 +124,29 @@ export async function ageConversations(db: PgDb, ids: string[], hours: number): 
     [ids, hours],
   );
 }
+
+/** Puts messages by a user into conversations, `count` each, straight into the tables. */
+export async function seedMessages(
+  db: PgDb,
+  options: { conversations: string[]; sender: string; count: number; text: string },
+): Promise<void> {
+  const { conversations, sender, count, text } = options;
+  const values = [conversations, count];
+  await db.query(
+    `INSERT INTO messages (env, conv, seq, id, sender, text, created_at)
+     SELECT c.env, c.no, c.last_seq + i, 'msg_' || c.no || 'x' || c.last_seq + i, u.no, $4, now()
+     FROM conversations c JOIN users u ON u.env = c.env AND u.id = $3, generate_series(1, $2::int) i
+     WHERE c.id = ANY($1)`,
+    [...values, sender, text],
+  );
+  await db.query(
+    `UPDATE members m SET own_unread = own_unread + $2 FROM conversations c, users u
+     WHERE c.id = ANY($1) AND u.env = c.env AND u.id = $3 AND m.env = c.env AND m.conv = c.no AND m.usr = u.no`,
+    [...values, sender],
+  );
+  await db.query(
+    `UPDATE conversations SET last_seq = last_seq + $2, message_count = message_count + $2, last_message_seq = last_seq + $2
+     WHERE id = ANY($1)`,
+    values,
+  );
+}

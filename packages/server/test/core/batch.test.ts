@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createBatcher } from '../../src/platform/batch.ts';
+import { times } from './tools.ts';
+
+/** A run that the test lets go by hand. */
+function gate() {
+  const batches: { items: number[]; finish: (error?: Error) => void }[] = [];
+  let arrived: (() => void) | undefined;
+  return {
+    batches,
+    run: (items: number[]) =>
+      new Promise<number[]>((resolve, reject) => {
+        batches.push({
+          items,
+          finish: (error) => (error ? reject(error) : resolve(items.map((i) => i * 10))),
+        });
+        arrived?.();
+      }),
+    /** Resolves when the nth batch is under way. */
+    reached: async (n: number): Promise<void> => {
+      while (batches.length < n) await new Promise<void>((resolve) => (arrived = resolve));
+    },
+  };
+}
+const roomy = { maxBatch: 100, maxWaiting: 100 };
+
+describe('the batcher', () => {
+  test('gathers what arrives while a batch is under way, in order, and answers each its own', async () => {
+    const { run, batches, reached } = gate();
+    const add = createBatcher<number, number>({ ...roomy, run });
+    const first = add(1);
+    await reached(1);
+    const rest = [2, 3, 4].map((i) => add(i));
+    assert.equal(add.waiting, 3);
+    batches[0]!.finish();
+    assert.equal(await first, 10);
+    await reached(2);
+    assert.deepEqual(batches[1]!.items, [2, 3, 4]);
+    batches[1]!.finish();
+    assert.deepEqual(await Promise.all(rest), [20, 30, 40]);
+  });
+
+  test('what is added in one turn goes out together', async () => {
+    const { run, batches, reached } = gate();
+    const add = createBatcher<number, number>({ ...roomy, run });
+    const all = times(5, (i) => add(i));
+    await reached(1);
+    assert.deepEqual(batches[0]!.items, [0, 1, 2, 3, 4]);
+    batches[0]!.finish();
+    await Promise.all(all);
+  });
+
+  test('a batch is never larger than its bound', async () => {
+    const sizes: number[] = [];
+    const add = createBatcher<number, number>({
+      maxBatch: 10,
+      maxWaiting: 100,
+      run: (items) => {
+        sizes.push(items.length);
+        return Promise.resolve(items);
+      },
+    });
+    assert.deepEqual(
+      await Promise.all(times(25, (i) => add(i))),
+      times(25, (i) => i),
+    );
+    assert.deepEqual(sizes, [10, 10, 5]);
+  });
+
+  test('at the bound of waiting items the next is refused at once, and the others are not lost', async () => {
+    const { run, batches, reached } = gate();
+    const add = createBatcher<number, number>({ maxBatch: 100, maxWaiting: 3, run });
+    const first = add(0);
+    await reached(1);
+    const waiting = [1, 2, 3].map((i) => add(i));
+    await assert.rejects(add(4), { code: 'service_unavailable' });
+    batches[0]!.finish();
+    await reached(2);
+    batches[1]!.finish();
+    assert.deepEqual(await Promise.all([first, ...waiting]), [0, 10, 20, 30]);
+  });
+
+  test('an error for one item is that item’s alone', async () => {
+    const add = createBatcher<number, number>({
+      ...roomy,
+      run: (items) => Promise.resolve(items.map((i) => (i === 2 ? new Error('two') : i))),
+    });
+    const results = await Promise.allSettled([1, 2, 3].map((i) => add(i)));
+    assert.deepEqual(
+      results.map((r) => r.status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
+  });
+
+  test('PITFALLS 6: a bad item that fails the whole batch does not fail its neighbours', async () => {
+    const ran: number[][] = [];
+    const add = createBatcher<number, number>({
+      ...roomy,
+      alone: (error) => (error as Error).message === 'bad',
+      run: (items) => {
+        ran.push(items);
+        return items.includes(2) ? Promise.reject(new Error('bad')) : Promise.resolve(items);
+      },
+    });
+    const results = await Promise.allSettled([1, 2, 3].map((i) => add(i)));
+    assert.deepEqual(
+      results.map((r) => (r.status === 'fulfilled' ? r.value : (r.reason as Error).message)),
+      [1, 'bad', 3],
+    );
+    assert.deepEqual(ran, [[1, 2, 3], [1], [2], [3]]);
+    assert.equal(await add(4), 4, 'and the next batch runs as ever');
+  });
+
+  test('a failure that is nobody’s fault (the store is gone) fails all, once', async () => {
+    let runs = 0;
+    const add = createBatcher<number, number>({
+      ...roomy,
+      alone: () => false,
+      run: () => {
+        runs++;
+        return Promise.reject(new Error('gone'));
+      },
+    });
+    const results = await Promise.allSettled([1, 2, 3].map((i) => add(i)));
+    assert.deepEqual(
+      results.map((r) => r.status),
+      ['rejected', 'rejected', 'rejected'],
+    );
+    assert.equal(runs, 1);
+  });
+
+  test('lanes: so many batches at once, and no more', async () => {
+    const { run, batches, reached } = gate();
+    const add = createBatcher<number, number>({ ...roomy, lanes: 2, run });
+    const first = add(1);
+    await reached(1);
+    const second = add(2);
+    await reached(2);
+    const third = add(3);
+    await Promise.resolve();
+    assert.equal(batches.length, 2);
+    assert.equal(add.waiting, 1);
+    batches[1]!.finish();
+    await reached(3);
+    batches[2]!.finish();
+    batches[0]!.finish();
+    assert.deepEqual(await Promise.all([first, second, third]), [10, 20, 30]);
+  });
+
+  test('idle: at once when there is nothing, else when the last batch has answered', async () => {
+    const { run, batches, reached } = gate();
+    const add = createBatcher<number, number>({ ...roomy, run });
+    await add.idle();
+    const first = add(1);
+    let idle = false;
+    const whenIdle = add.idle().then(() => (idle = true));
+    await reached(1);
+    const second = add(2);
+    batches[0]!.finish();
+    await first;
+    await reached(2);
+    assert.equal(idle, false);
+    batches[1]!.finish();
+    await second;
+    await whenIdle;
+    await add.idle();
+  });
+});

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { listConversations } from '../../src/features/conversations/list.ts';
+import { syncUser } from '../../src/features/sync/operations.ts';
+import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
+import { serverApi } from '../support/api.ts';
+import type { Api } from '../support/api.ts';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { createGroup, openDb, seedMessages, times } from './tools.ts';
+
+/** What a list costs is counted in pages that PostgreSQL touches: the same on any machine. */
+
+const rows = 50;
+const few = 3;
+const many = 30_000;
+
+let service: Service;
+let db: PgDb;
+let server: Api;
+
+before(async () => {
+  service = await startService();
+  db = await openDb(service);
+  server = serverApi(service.url);
+  for (const [user, count] of [
+    ['few', few],
+    ['many', many],
+  ] as const) {
+    const ids = await Promise.all(times(rows, () => createGroup(server, [user, 'writer'])));
+    await seedMessages(db, { conversations: ids, sender: 'writer', count, text: 'x' });
+  }
+  for (const table of ['messages', 'conversations', 'members', 'users', 'events'])
+    await db.query(`VACUUM ANALYZE ${table}`);
+});
+after(async () => {
+  await db?.close();
+  await service?.dispose();
+});
+
+/** Runs every statement under EXPLAIN as well, and adds up the pages. */
+function counting(): { db: Queryable; pages: () => number } {
+  let pages = 0;
+  return {
+    db: {
+      query: async <R extends object>(sql: string, values?: unknown[]) => {
+        const [row] = await db.query<{ 'QUERY PLAN': { Plan: Record<string, number> }[] }>(
+          `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${sql}`,
+          values,
+        );
+        const plan = row!['QUERY PLAN'][0]!.Plan;
+        pages += plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
+        return db.query<R>(sql, values);
+      },
+    },
+    pages: () => pages,
+  };
+}
+
+const userNo = async (id: string): Promise<{ env: number; no: number }> =>
+  (await db.query<{ env: number; no: number }>('SELECT env, no FROM users WHERE id = $1', [id]))[0]!;
+
+async function cost(user: string, read: (db: Queryable, env: number, no: number) => Promise<unknown>) {
+  const { env, no } = await userNo(user);
+  const counted = counting();
+  await read(counted.db, env, no);
+  return counted.pages();
+}
+
+for (const [name, read] of [
+  [
+    'a conversation list',
+    (q: Queryable, env: number, no: number) => listConversations(q, env, no, rows, undefined),
+  ],
+  ['a full sync', (q: Queryable, env: number, no: number) => syncUser(q, env, no, null)],
+] as const)
+  test(`${name} of 50 rows costs the same with 3 and with 30,000 unread each`, async (t) => {
+    const cheap = await cost('few', read);
+    const dear = await cost('many', read);
+    t.diagnostic(`${cheap} pages with ${few} unread, ${dear} with ${many}`);
+    assert.ok(cheap > 0, 'something was counted');
+    // A row may lie on the other side of a page's edge; a cost that grew with the messages would be hundreds.
+    assert.ok(Math.abs(dear - cheap) <= 5, `${cheap} against ${dear}`);
+  });
+
+test('and the counts are right', async () => {
+  for (const [user, count] of [
+    ['few', few],
+    ['many', many],
+  ] as const) {
+    const { body } = await server('GET', `/v1/conversations?userId=${user}&limit=${rows}`);
+    const { data } = body as { data: { unreadCount: number }[] };
+    assert.deepEqual(
+      data.map((c) => c.unreadCount),
+      times(rows, () => count),
+    );
+  }
+});
