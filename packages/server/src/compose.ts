@@ -10,6 +10,7 @@ import { createAuthenticator } from './features/tenancy/authenticate.ts';
 import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { createMediaService } from './features/uploads/media.ts';
+import { createWebhookService } from './features/webhooks/service.ts';
 import { ConversationLog } from './log/conversation-log.ts';
 import { MemoryBroker } from './platform/bus/memory.ts';
 import { createIds, systemClock } from './platform/clock.ts';
@@ -69,6 +70,10 @@ export async function startService(config: Config, store: Store, logger: Logger)
       metrics.commitSize.observe(size);
       metrics.commitSeconds.observe(ms / 1000);
     },
+    onCommit: () => webhooks.wake(),
+  });
+  const webhooks = createWebhookService({
+    ...{ config, db, connection: store.connection, onError, vault, ids, clock, logger, metrics },
   });
   const media = createMediaService({ config, db, clock, ids, vault, logger });
   const services: Services = {
@@ -77,6 +82,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
     vault,
     log,
     media,
+    webhooks,
     signals,
     plans,
     eventRetentionMs: config.eventRetentionMs,
@@ -142,7 +148,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
     await gateway.drain();
     await app.close();
     await log.idle();
-    await Promise.all([sweeper.stop(), media.stop()]);
+    await Promise.all([sweeper.stop(), media.stop(), webhooks.stop()]);
     closeMetrics();
     await Promise.all([registry.close(), bus.close()]);
     await Promise.all([db.close(), logDb.close()]);
@@ -155,6 +161,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
     if (config.roles.has('worker')) {
       sweeper.start();
       media.start();
+      webhooks.start();
     }
     return { port: (app.server.address() as AddressInfo).port, first, stop };
   } catch (error) {

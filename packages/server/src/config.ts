@@ -54,6 +54,8 @@ export const settings: readonly Setting[] = [
     'info',
     'fatal, error, warn, info, debug, trace or silent; logs are JSON lines on stderr',
   ),
+  setting('CHAT_SMTP_URL', '', 'smtp:// or smtps:// server for e-mail to owners; unset: it is only logged'),
+  setting('CHAT_MAIL_FROM', 'Parley <parley@localhost>', 'Sender of e-mail'),
   setting('CHAT_METRICS_PORT', '', 'Prometheus metrics at /metrics on this port; off when unset'),
   setting('CHAT_TRUST_PROXY', '', 'true: take the client’s address from X-Forwarded-For'),
 ];
@@ -77,6 +79,8 @@ export interface Config {
   eventRetentionMs: number;
   pool: number;
   logLevel: string;
+  smtpUrl: string | undefined;
+  mailFrom: string;
   metricsPort: number | undefined;
   trustProxy: boolean;
 }
@@ -146,6 +150,8 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     eventRetentionMs: retentions[choice('CHAT_EVENT_RETENTION', Object.keys(retentions))]!,
     pool: integer('CHAT_DATABASE_POOL', 1, 200),
     logLevel: choice('CHAT_LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    smtpUrl: get('CHAT_SMTP_URL'),
+    mailFrom: get('CHAT_MAIL_FROM')!,
     metricsPort: get('CHAT_METRICS_PORT') === undefined ? undefined : integer('CHAT_METRICS_PORT', 1, 65_535),
     trustProxy: flag('CHAT_TRUST_PROXY') ?? false,
   };

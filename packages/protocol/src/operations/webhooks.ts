@@ -23,7 +23,7 @@ const url = Type.String({
 });
 const events = Type.Array(Type.Unsafe<WebhookEventName>({ type: 'string', enum: [...webhookEventNames] }), {
   minItems: 1,
-  uniqueItems: true,
+  maxItems: 100,
   description: 'Event types to send',
 });
 const description = nullable(Type.String({ maxLength: limits.webhookDescriptionCharacters }));

@@ -4,6 +4,7 @@ import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
 import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
+import type { Webhooks } from './webhooks/service.ts';
 
 export interface EnvironmentSettings {
   clientConversationCreation: 'all' | 'direct' | 'none';
@@ -59,6 +60,7 @@ export interface Services {
   vault: Vault;
   log: ConversationLog;
   media: Media;
+  webhooks: Webhooks;
   signals: Signals;
   plans: Record<PlanName, Plan>;
   /** How long events stay readable. */

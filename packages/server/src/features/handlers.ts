@@ -10,6 +10,7 @@ import * as sync from './sync/operations.ts';
 import * as tenancy from './tenancy/operations.ts';
 import * as uploads from './uploads/operations.ts';
 import * as users from './users/operations.ts';
+import * as webhooks from './webhooks/operations.ts';
 
 export type Handlers = {
   [N in OperationName]: (
@@ -47,6 +48,15 @@ export const handlers: Handlers = {
   'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
   sync: sync.sync,
   'events.list': events.list,
+  'webhooks.create': webhooks.create,
+  'webhooks.list': webhooks.list,
+  'webhooks.get': webhooks.get,
+  'webhooks.update': webhooks.update,
+  'webhooks.delete': webhooks.remove,
+  'webhooks.rotateSecret': webhooks.rotateSecret,
+  'webhooks.test': webhooks.test,
+  'webhooks.deliveries': webhooks.deliveries,
+  'webhooks.replay': webhooks.replay,
   'uploads.create': uploads.create,
   'uploads.complete': uploads.complete,
   'attachments.url': uploads.url,

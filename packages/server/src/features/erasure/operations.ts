@@ -2,6 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
 import { logEvent } from '../../log/events.ts';
 import { lockConversationByNo } from '../../log/lock.ts';
+import { emit } from '../../platform/jobs/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
@@ -9,6 +10,7 @@ import { removeFromGroup } from '../members/operations.ts';
 import { emptyMessages } from '../messages/sql.ts';
 import { dropUnusedOf } from '../uploads/sql.ts';
 import { subjectOf, tokenCutoff } from '../users/operations.ts';
+import { erasedContext } from '../webhooks/signature.ts';
 
 /**
  * Erasure (GDPR). The first transaction cuts the person off: the row is renamed to `deleted:<random>`, which renames
@@ -39,7 +41,17 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     );
     await forgetAnswers(tx, env, [input.userId]);
     await dropUnusedOf(tx, env, row.no);
-    tx.afterCommit(() => ctx.services.signals.userOut(env, row.no, 4001));
+    // The one event that must name the erased id: sealed, and gone with the delivery log.
+    await emit(tx, {
+      env,
+      type: 'user.deleted',
+      data: { messages: mode },
+      sealed: ctx.services.vault.seal(input.userId, erasedContext(env)),
+    });
+    tx.afterCommit(() => {
+      ctx.services.signals.userOut(env, row.no, 4001);
+      ctx.services.webhooks.wake();
+    });
     return { no: row.no, id: alias };
   });
   await finish(ctx, env, user, mode);

@@ -1,0 +1,229 @@
+import { limits } from '@parley/protocol';
+import type { WebhookAttempt } from '@parley/protocol';
+import type { Clock, Ids } from '../../platform/clock.ts';
+import { OutboundRefused, OutboundTimeout } from '../../platform/outbound/outbound.ts';
+import type { Outbound, OutboundResponse } from '../../platform/outbound/outbound.ts';
+import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import { disableEndpoint } from './disable.ts';
+import { render, testEvent } from './render.ts';
+import type { Renderable } from './render.ts';
+import { parseRetryAfter, retryDelay } from './schedule.ts';
+import { secretContext, sign } from './signature.ts';
+
+/** One attempt at each of a batch of deliveries: load and render together, send each on its own, write the results together. */
+
+/** Deliveries of one endpoint under way at once; few while it does not answer, so that it cannot fill the workers. */
+export const webhookQueue = { name: 'webhook', width: 10 };
+const widthWhileHanging = 2;
+const hangingMs = 2_000;
+const suspendedMs = 60_000;
+/** Of the answer's body. It is read and dropped: receivers echo what they got, and that must not outlive an erasure. */
+const answerBytes = 4_096;
+
+export interface Outcome {
+  delivery: number;
+  env: number;
+  endpoint: number;
+  /** null: nothing was tried, and nothing changes. */
+  status: 'pending' | 'succeeded' | 'failed' | null;
+  attempt: WebhookAttempt | null;
+  runAt: Date | null;
+  width?: number;
+  gone?: boolean;
+  test?: boolean;
+}
+
+export interface DeliverOptions {
+  db: Db;
+  outbound: Outbound;
+  vault: Vault;
+  ids: Ids;
+  clock: Clock;
+  random: () => number;
+  onAttempt: (result: 'succeeded' | 'failed', durationMs: number, lagMs: number) => void;
+}
+
+interface Due extends Renderable {
+  endpoint: number;
+  url: string;
+  endpointStatus: 'enabled' | 'disabled';
+  envStatus: 'active' | 'suspended';
+  attempts: number;
+}
+
+const userAgent = 'Parley-Webhooks/1.0';
+
+export function createDeliverer(options: DeliverOptions) {
+  const { db, outbound, vault, ids, clock } = options;
+
+  /** Starts the deliveries with these numbers; undefined: there is no such delivery or endpoint any more. */
+  async function start(
+    numbers: readonly number[],
+    signal?: AbortSignal,
+  ): Promise<(Promise<Outcome> | undefined)[]> {
+    const due = await load(db, numbers);
+    const [bodies, secrets] = await Promise.all([
+      render(db, vault, [...due.values()]),
+      loadSecrets(db, vault, [...due.values()]),
+    ]);
+    return numbers.map((no) => {
+      const row = due.get(no);
+      return row && attempt(row, bodies.get(no), secrets.get(row.endpoint) ?? [], signal);
+    });
+  }
+
+  async function attempt(
+    row: Due,
+    body: string | undefined,
+    secrets: Buffer[],
+    signal: AbortSignal | undefined,
+  ): Promise<Outcome> {
+    const test = row.type === testEvent;
+    const outcome = { delivery: row.no, env: row.env, endpoint: row.endpoint, attempt: null, test };
+    if (row.envStatus === 'suspended')
+      return { ...outcome, status: null, runAt: new Date(clock.now() + suspendedMs) };
+    if (row.endpointStatus === 'disabled' && !test) return { ...outcome, status: 'failed', runAt: null };
+
+    const began = clock.now();
+    const requestId = ids.make('request');
+    const record = (status: number | null, error?: string): WebhookAttempt => ({
+      at: new Date(began).toISOString(),
+      status,
+      durationMs: Math.max(0, clock.now() - began),
+      ...(error === undefined ? {} : { error }),
+      requestId,
+    });
+    if (body === undefined)
+      return {
+        ...outcome,
+        status: 'failed',
+        attempt: record(null, 'what the event tells of is gone'),
+        runAt: null,
+      };
+
+    let answer: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
+    let error: string | undefined;
+    try {
+      const timestamp = Math.floor(began / 1000);
+      answer = await outbound.request({
+        url: row.url,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': userAgent,
+          'request-id': requestId,
+          'webhook-id': row.eventId,
+          'webhook-timestamp': String(timestamp),
+          'webhook-signature': sign(secrets, row.eventId, timestamp, body),
+        },
+        body,
+        timeoutMs: limits.webhookTimeoutMs,
+        maxBytes: answerBytes,
+        ...(signal ? { signal } : {}),
+      });
+    } catch (failure) {
+      if (signal?.aborted) return { ...outcome, status: null, runAt: new Date(clock.now()) };
+      // The answer came in time, only its body did not end.
+      if (failure instanceof OutboundTimeout && failure.status !== undefined)
+        answer = { status: failure.status, headers: {} };
+      else error = describe(failure);
+    }
+
+    const status = answer?.status ?? null;
+    if (status !== null && status >= 200 && status < 300) {
+      const made = record(status);
+      options.onAttempt('succeeded', made.durationMs, clock.now() - Date.parse(row.eventAt));
+      return { ...outcome, status: 'succeeded', attempt: made, runAt: null, width: webhookQueue.width };
+    }
+    const made = record(status, error ?? `the answer was ${status}`);
+    options.onAttempt('failed', made.durationMs, 0);
+    const gone = status === 410;
+    const delay =
+      gone || test
+        ? null
+        : retryDelay(
+            row.attempts + 1,
+            options.random(),
+            parseRetryAfter(answer?.headers['retry-after'], clock.now()),
+          );
+    return {
+      ...outcome,
+      status: delay === null ? 'failed' : 'pending',
+      attempt: made,
+      runAt: delay === null ? null : new Date(clock.now() + delay),
+      width: made.durationMs >= hangingMs ? widthWhileHanging : webhookQueue.width,
+      gone,
+    };
+  }
+
+  return { start, settle };
+}
+
+/** Writes what came of a batch. Tests never count against an endpoint. */
+async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
+  for (const o of outcomes) if (o.gone && !o.test) await disableEndpoint(tx, o.env, o.endpoint, 'gone');
+  const tried = outcomes.filter((o) => o.status !== null);
+  if (tried.length === 0) return;
+  await tx.query(
+    `UPDATE webhook_deliveries d SET status = u.status, next_at = u.next_at,
+       attempts = CASE WHEN u.attempt IS NULL THEN d.attempts ELSE d.attempts || u.attempt END
+     FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::jsonb[]) u(no, status, next_at, attempt) WHERE d.no = u.no`,
+    [
+      tried.map((o) => o.delivery),
+      tried.map((o) => o.status),
+      tried.map((o) => o.runAt),
+      tried.map((o) => (o.attempt === null ? null : JSON.stringify(o.attempt))),
+    ],
+  );
+  const endpoints = (wanted: (o: Outcome) => boolean) =>
+    [...new Set(tried.filter((o) => o.attempt && wanted(o)).map((o) => o.endpoint))].sort((a, b) => a - b);
+  const failing = endpoints((o) => o.status !== 'succeeded' && !o.test);
+  const well = endpoints((o) => o.status === 'succeeded');
+  if (failing.length > 0)
+    await tx.query(
+      `UPDATE webhook_endpoints SET failing_since = now() WHERE no = ANY($1) AND failing_since IS NULL AND status = 'enabled'`,
+      [failing],
+    );
+  if (well.length > 0)
+    await tx.query(
+      'UPDATE webhook_endpoints SET failing_since = NULL WHERE no = ANY($1) AND failing_since IS NOT NULL',
+      [well],
+    );
+}
+
+async function load(db: Queryable, numbers: readonly number[]): Promise<Map<number, Due>> {
+  const rows = await db.query<Due>(
+    `SELECT d.no, d.env, e.id AS "envId", e.status AS "envStatus", d.endpoint, w.id AS "endpointId", w.url,
+       w.status AS "endpointStatus", d.event_id AS "eventId", d.type, d.conv, d.seq, d.message, d.users, d.actor, d.data,
+       d.sealed, d.event_at AS "eventAt", jsonb_array_length(d.attempts) AS attempts
+     FROM webhook_deliveries d JOIN webhook_endpoints w ON w.no = d.endpoint JOIN environments e ON e.no = d.env
+     WHERE d.no = ANY($1)`,
+    [numbers],
+  );
+  return new Map(rows.map((r) => [r.no, { ...r, users: r.users?.map(Number) ?? null }]));
+}
+
+async function loadSecrets(db: Queryable, vault: Vault, due: readonly Due[]): Promise<Map<number, Buffer[]>> {
+  const ids = new Map(due.map((d) => [d.endpoint, d.endpointId]));
+  const rows = await db.query<{ endpoint: number; secret: Buffer }>(
+    `SELECT endpoint, secret FROM webhook_secrets
+     WHERE endpoint = ANY($1) AND (expires_at IS NULL OR expires_at > now()) ORDER BY no DESC`,
+    [[...ids.keys()]],
+  );
+  const secrets = new Map<number, Buffer[]>();
+  for (const { endpoint, secret } of rows)
+    secrets.set(endpoint, [
+      ...(secrets.get(endpoint) ?? []),
+      vault.open(secret, secretContext(ids.get(endpoint)!)),
+    ]);
+  return secrets;
+}
+
+/** For the log that the customer reads: what happened, in our words. */
+function describe(error: unknown): string {
+  if (error instanceof OutboundTimeout) return `no answer within ${limits.webhookTimeoutMs / 1000} s`;
+  if (error instanceof OutboundRefused) return `refused: ${error.message}`;
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? `no connection (${code})` : 'the connection broke';
+}

@@ -1,0 +1,86 @@
+import { limits } from '@parley/protocol';
+import { enqueue } from '../../platform/jobs/jobs.ts';
+import type { Job } from '../../platform/jobs/jobs.ts';
+import type { Mailer } from '../../platform/mail/mailer.ts';
+import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
+import { lockEnvironment, setListeners } from './sql.ts';
+
+/** SPEC 6, delivery rule 4: an endpoint that does not work is disabled, and the owner is told by e-mail. */
+
+const reasons = {
+  failing: `No delivery succeeded for ${limits.webhookDisableHours} hours.`,
+  gone: 'The endpoint answered 410 Gone.',
+} as const;
+export type DisabledReason = keyof typeof reasons;
+
+export const mailQueue = { name: 'mail', width: 2 };
+
+interface Notice {
+  endpointId: string;
+  url: string;
+  reason: DisabledReason;
+}
+
+/** Its pending deliveries fail when they come up, and can be replayed like any other. */
+export async function disableEndpoint(
+  tx: Tx,
+  env: number,
+  endpoint: number,
+  reason: DisabledReason,
+): Promise<void> {
+  await lockEnvironment(tx, env);
+  const [row] = await tx.query<{ id: string; url: string }>(
+    `UPDATE webhook_endpoints SET status = 'disabled', disabled_at = now(), disabled_reason = $3
+     WHERE no = $1 AND env = $2 AND status = 'enabled' RETURNING id, url`,
+    [endpoint, env, reason],
+  );
+  if (!row) return;
+  await setListeners(tx, env);
+  const notice: Notice = { endpointId: row.id, url: row.url, reason };
+  await enqueue(tx, mailQueue, [{ key: env, data: notice }]);
+}
+
+/** Disables what has failed too long; an idle endpoint has not failed. Returns how many. */
+export async function disableFailing(db: Db): Promise<number> {
+  const rows = await db.query<{ no: number; env: number }>(
+    `SELECT no, env FROM webhook_endpoints
+     WHERE failing_since <= now() - interval '${limits.webhookDisableHours} hours' AND status = 'enabled' LIMIT 1000`,
+  );
+  for (const { no, env } of rows) await db.tx((tx) => disableEndpoint(tx, env, no, 'failing'));
+  return rows.length;
+}
+
+const mostTries = 8;
+
+/** Sends one notice. Resolves to when to try again: null for done or given up. */
+export async function sendNotice(
+  db: Queryable,
+  mailer: Mailer,
+  job: Job,
+  now: number,
+): Promise<{ runAt: Date | null; error?: unknown }> {
+  const notice = job.data as Notice;
+  const owners = await db.query<{ email: string; env: string }>(
+    `SELECT a.email, e.id AS env FROM environments e JOIN organization_accounts o ON o.org = e.org AND o.role = 'owner'
+     JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
+    [job.key],
+  );
+  if (owners.length === 0) return { runAt: null };
+  try {
+    await mailer.send({
+      to: owners.map((o) => o.email),
+      subject: `Webhook endpoint ${notice.endpointId} was disabled`,
+      text: [
+        `The webhook endpoint ${notice.endpointId} (${notice.url}) of ${owners[0]!.env} was disabled.`,
+        reasons[notice.reason],
+        '',
+        'Enable it again when it works. Events of the last 72 hours can be replayed from its delivery log.',
+      ].join('\n'),
+    });
+    return { runAt: null };
+  } catch (error) {
+    // 1, 2, 4 … minutes.
+    const again = job.claims >= mostTries ? null : new Date(now + 60_000 * 2 ** (job.claims - 1));
+    return { runAt: again, error };
+  }
+}

@@ -1,0 +1,162 @@
+import { ApiError, limits } from '@parley/protocol';
+import type {
+  Input,
+  Output,
+  WebhookDelivery,
+  WebhookEndpoint,
+  WebhookEndpointWithSecret,
+} from '@parley/protocol';
+import { enqueue } from '../../platform/jobs/jobs.ts';
+import { OutboundRefused } from '../../platform/outbound/outbound.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Context } from '../context.ts';
+import { cut, decodeCursor, encodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { webhookQueue } from './deliver.ts';
+import { testEvent } from './render.ts';
+import { secretContext, secretPrefix } from './signature.ts';
+import * as sql from './sql.ts';
+import type { EndpointRow } from './sql.ts';
+
+const missing = () => new ApiError('not_found', { message: 'There is no such webhook endpoint.' });
+const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
+
+function checkedUrl(ctx: Context, url: string): string {
+  try {
+    ctx.services.webhooks.outbound.checkUrl(url);
+  } catch (error) {
+    if (error instanceof OutboundRefused) throw bad('url', `${error.message}.`);
+    throw error;
+  }
+  return url;
+}
+
+async function existing(ctx: Context, db: Queryable, id: string): Promise<EndpointRow> {
+  const row = await sql.findEndpoint(db, ctx.env.no, id);
+  if (!row) throw missing();
+  return row;
+}
+
+const secretBytes = 32;
+
+/** Makes the endpoint's current secret; only its caller ever sees it. */
+async function newSecret(ctx: Context, db: Queryable, row: EndpointRow): Promise<WebhookEndpointWithSecret> {
+  const secret = Buffer.from(ctx.services.ids.random(secretBytes));
+  await sql.addSecret(db, row.no, ctx.services.vault.seal(secret, secretContext(row.id)));
+  return { ...sql.viewEndpoint(row), secret: secretPrefix + secret.toString('base64') };
+}
+
+export function create(ctx: Context, input: Input<'webhooks.create'>): Promise<WebhookEndpointWithSecret> {
+  const url = checkedUrl(ctx, input.url);
+  return ctx.db.tx(async (tx) => {
+    await sql.lockEnvironment(tx, ctx.env.no);
+    if ((await sql.countEndpoints(tx, ctx.env.no)) >= limits.webhookEndpoints)
+      throw new ApiError('invalid_request', {
+        message: `An environment has at most ${limits.webhookEndpoints} webhook endpoints.`,
+      });
+    const row = await sql.insertEndpoint(tx, ctx.env.no, {
+      id: ctx.services.ids.make('webhook'),
+      url,
+      events: [...new Set(input.events)],
+      description: input.description ?? null,
+    });
+    await sql.setListeners(tx, ctx.env.no);
+    return newSecret(ctx, tx, row);
+  });
+}
+
+export async function list(ctx: Context, input: Input<'webhooks.list'>): Promise<Output<'webhooks.list'>> {
+  const limit = pageLimit(input.limit);
+  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
+  const rows = await sql.listEndpoints(ctx.db, ctx.env.no, after, limit + 1);
+  return keyPage(rows, limit, (r) => r.id, sql.viewEndpoint);
+}
+
+export const get = async (ctx: Context, input: Input<'webhooks.get'>): Promise<WebhookEndpoint> =>
+  sql.viewEndpoint(await existing(ctx, ctx.db, input.webhookId));
+
+export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<WebhookEndpoint> {
+  const { webhookId: _, ...fields } = input;
+  if (Object.keys(fields).length === 0) throw bad('url', 'Give url, events, description or status.');
+  if (input.url !== undefined) checkedUrl(ctx, input.url);
+  return ctx.db.tx(async (tx) => {
+    await sql.lockEnvironment(tx, ctx.env.no);
+    const row = await existing(ctx, tx, input.webhookId);
+    const updated = await sql.updateEndpoint(tx, {
+      ...row,
+      url: input.url ?? row.url,
+      events: input.events ? [...new Set(input.events)] : row.events,
+      description: input.description === undefined ? row.description : input.description,
+      status: input.status ?? row.status,
+    });
+    await sql.setListeners(tx, ctx.env.no);
+    return sql.viewEndpoint(updated);
+  });
+}
+
+/** Its deliveries are out of reach at once, and go from the store when their time is over. */
+export async function remove(ctx: Context, input: Input<'webhooks.delete'>): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    await sql.lockEnvironment(tx, ctx.env.no);
+    if (!(await sql.deleteEndpoint(tx, ctx.env.no, input.webhookId))) throw missing();
+    await sql.setListeners(tx, ctx.env.no);
+  });
+}
+
+export const rotateSecret = (
+  ctx: Context,
+  input: Input<'webhooks.rotateSecret'>,
+): Promise<WebhookEndpointWithSecret> =>
+  ctx.db.tx(async (tx) => {
+    await sql.lockEnvironment(tx, ctx.env.no);
+    return newSecret(ctx, tx, await existing(ctx, tx, input.webhookId));
+  });
+
+/** One attempt, made before the answer; under an Idempotency-Key, whose transaction must not wait for it, made right after. */
+export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise<WebhookDelivery> {
+  const { webhooks, ids } = ctx.services;
+  const row = await existing(ctx, ctx.db, input.webhookId);
+  const delivery = await ctx.db.tx(async (tx) => {
+    const made = await sql.insertDelivery(tx, {
+      env: ctx.env.no,
+      endpoint: row.no,
+      eventId: ids.make('event'),
+      type: testEvent,
+    });
+    if (ctx.idempotencyKey !== undefined) {
+      await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
+      tx.afterCommit(webhooks.wake);
+    }
+    return made;
+  });
+  if (ctx.idempotencyKey === undefined) await webhooks.deliver(delivery.no);
+  return sql.viewDelivery((await sql.findDelivery(ctx.db, row.no, delivery.id)) ?? delivery);
+}
+
+export async function deliveries(
+  ctx: Context,
+  input: Input<'webhooks.deliveries'>,
+): Promise<Output<'webhooks.deliveries'>> {
+  const row = await existing(ctx, ctx.db, input.webhookId);
+  const limit = pageLimit(input.limit);
+  const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isString);
+  const { page, more } = cut(await sql.listDeliveries(ctx.db, row.no, before, limit + 1), limit);
+  return { data: page.map(sql.viewDelivery), nextCursor: more ? encodeCursor(page.at(-1)!.id) : null };
+}
+
+export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Promise<WebhookDelivery> {
+  return ctx.db.tx(async (tx) => {
+    const row = await existing(ctx, tx, input.webhookId);
+    const delivery = await sql.findDelivery(tx, row.no, input.deliveryId);
+    if (!delivery) throw new ApiError('not_found', { message: 'There is no such delivery.' });
+    if (!delivery.payloadAvailable)
+      throw new ApiError('not_found', {
+        message: `Events can be replayed for ${limits.webhookReplayHours} hours.`,
+      });
+    if (row.status === 'disabled')
+      throw new ApiError('invalid_request', { message: 'The endpoint is disabled: enable it first.' });
+    const made = await sql.copyDelivery(tx, delivery.no);
+    await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
+    tx.afterCommit(ctx.services.webhooks.wake);
+    return sql.viewDelivery(made);
+  });
+}

@@ -1,0 +1,189 @@
+import { Histogram } from 'prom-client';
+import type { Config } from '../../config.ts';
+import type { Clock, Ids } from '../../platform/clock.ts';
+import { depth, removeEmptyLanes } from '../../platform/jobs/jobs.ts';
+import { createDispatcher } from '../../platform/jobs/outbox.ts';
+import type { Consumer } from '../../platform/jobs/outbox.ts';
+import { createListener, createNotifier } from '../../platform/jobs/wake.ts';
+import { createWorker } from '../../platform/jobs/worker.ts';
+import type { Logger } from '../../platform/logging.ts';
+import { createMailer } from '../../platform/mail/mailer.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { createOutbound } from '../../platform/outbound/outbound.ts';
+import type { Outbound } from '../../platform/outbound/outbound.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import { PgDb } from '../../platform/postgres/db.ts';
+import type { ConnectionSettings, Db } from '../../platform/postgres/db.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import { createDeliverer, webhookQueue } from './deliver.ts';
+import type { Outcome } from './deliver.ts';
+import { disableFailing, mailQueue, sendNotice } from './disable.ts';
+import { dispatchToWebhooks } from './dispatch.ts';
+import { removeOldDeliveries } from './sweep.ts';
+
+/** What operations need of it. */
+export interface Webhooks {
+  outbound: Outbound;
+  /** Something was committed that a worker should look at now. */
+  wake(): void;
+  /** Attempts one delivery here and now. */
+  deliver(no: number): Promise<void>;
+}
+
+export interface WebhookService extends Webhooks {
+  /** Begins to dispatch and deliver: for processes with the role worker, once the store is ready. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/** Deliveries under way at once in one process. */
+const slots = 1_000;
+/** An attempt takes 10 s at most; the rest is for writing its result. */
+const leaseMs = 20_000;
+const mailLeaseMs = 120_000;
+const sweepMs = 60_000;
+const workConnections = 4;
+const depthMs = 10_000;
+
+export function createWebhookService(options: {
+  config: Pick<Config, 'allowPrivateTargets' | 'smtpUrl' | 'mailFrom'>;
+  db: Db;
+  connection: ConnectionSettings;
+  onError: (error: Error) => void;
+  vault: Vault;
+  ids: Ids;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  /** Others who take part in what happened (push). */
+  consumers?: readonly Consumer[];
+  /** After a dispatch, for their workers. */
+  dispatched?: () => void;
+  random?: () => number;
+}): WebhookService {
+  const { config, db, clock, logger, metrics } = options;
+  // Connections of its own, so that deliveries and requests never wait for each other.
+  const workDb = new PgDb(options.connection, { max: workConnections, onError: options.onError });
+  const outbound = createOutbound({ allowPrivate: config.allowPrivateTargets });
+  const mailer = createMailer({ url: config.smtpUrl, from: config.mailFrom }, logger);
+  const measure = measures(metrics);
+  const deliverer = createDeliverer({
+    ...options,
+    db: workDb,
+    outbound,
+    random: options.random ?? Math.random,
+    onAttempt: measure.attempt,
+  });
+
+  const worker = createWorker<Outcome>({
+    db: workDb,
+    logger,
+    queue: webhookQueue.name,
+    slots,
+    leaseMs,
+    run: async (jobs, signal) => {
+      const started = await deliverer.start(
+        jobs.map((j) => j.ref!),
+        signal,
+      );
+      return started.map(
+        (outcome) =>
+          outcome ??
+          Promise.resolve({ delivery: 0, env: 0, endpoint: 0, status: null, attempt: null, runAt: null }),
+      );
+    },
+    settle: deliverer.settle,
+  });
+  const mails = createWorker({
+    db: workDb,
+    logger,
+    queue: mailQueue.name,
+    slots: 4,
+    leaseMs: mailLeaseMs,
+    run: (jobs) =>
+      Promise.resolve(
+        jobs.map(async (job) => {
+          const { runAt, error } = await sendNotice(workDb, mailer, job, clock.now());
+          if (error !== undefined) logger.warn({ err: error, again: runAt }, 'a mail could not be sent');
+          return { runAt };
+        }),
+      ),
+  });
+  const dispatcher = createDispatcher({
+    db: workDb,
+    logger,
+    consumers: [dispatchToWebhooks, ...(options.consumers ?? [])],
+    dispatched: () => {
+      worker.poke();
+      options.dispatched?.();
+    },
+  });
+  const listener = createListener(options.connection, logger, () => poke());
+  const poke = (): void => {
+    dispatcher.poke();
+    worker.poke();
+  };
+  const sweeper = createPeriodic(sweepMs, logger, 'webhook sweep', async () => {
+    if ((await disableFailing(workDb)) > 0) mails.poke();
+    await removeOldDeliveries(workDb);
+    await removeEmptyLanes(workDb);
+  });
+  const gauges = createPeriodic(depthMs, logger, 'queue depth', async () => {
+    for (const name of [webhookQueue.name, mailQueue.name])
+      measure.depth.set(name, await depth(workDb, name));
+  });
+
+  let working = false;
+  const notify = createNotifier(db, logger);
+  return {
+    outbound,
+    wake: () => (working ? poke() : notify()),
+    deliver: async (no) => {
+      const [outcome] = await deliverer.start([no]);
+      if (!outcome) return;
+      const result = await outcome;
+      await db.tx((tx) => deliverer.settle(tx, [result]));
+    },
+    start: () => {
+      working = true;
+      for (const part of [listener, dispatcher, worker, mails, sweeper, gauges]) part.start();
+    },
+    stop: async () => {
+      working = false;
+      await Promise.all([dispatcher.stop(), sweeper.stop(), gauges.stop(), listener.stop()]);
+      await Promise.all([worker.stop(), mails.stop()]);
+      mailer.close();
+      outbound.close();
+      await workDb.close();
+    },
+  };
+}
+
+function measures(metrics: Metrics) {
+  const attempts = metrics.counter('parley_webhook_attempts_total', 'Webhook attempts, by result', [
+    'result',
+  ]);
+  const histogram = (name: string, help: string, buckets: number[]) =>
+    new Histogram({ name, help, buckets, registers: [metrics.registry] });
+  const seconds = histogram(
+    'parley_webhook_attempt_seconds',
+    'Time of one attempt',
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  );
+  const lag = histogram(
+    'parley_webhook_lag_seconds',
+    'From the commit to the delivery',
+    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 60, 600, 3_600, 86_400],
+  );
+  const depths = new Map<string, number>();
+  for (const name of [webhookQueue.name, mailQueue.name])
+    metrics.gauge(`parley_queue_${name}_jobs`, `Jobs of the queue ${name}`, () => depths.get(name) ?? 0);
+  return {
+    depth: depths,
+    attempt: (result: 'succeeded' | 'failed', durationMs: number, lagMs: number): void => {
+      attempts.inc({ result });
+      seconds.observe(durationMs / 1000);
+      if (result === 'succeeded') lag.observe(lagMs / 1000);
+    },
+  };
+}

@@ -1,0 +1,183 @@
+import { limits } from '@parley/protocol';
+import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
+import { listeners } from '../../platform/jobs/outbox.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+export interface EndpointRow {
+  no: number;
+  id: string;
+  url: string;
+  events: string[];
+  description: string | null;
+  status: 'enabled' | 'disabled';
+  createdAt: string;
+  disabledAt: string | null;
+  disabledReason: string | null;
+}
+
+const endpointColumns = `no, id, url, events, description, status, created_at AS "createdAt",
+  disabled_at AS "disabledAt", disabled_reason AS "disabledReason"`;
+
+export const viewEndpoint = ({ no: _, ...view }: EndpointRow): WebhookEndpoint => view;
+
+/** Holds the environment's row: endpoints are counted and its listeners set by one at a time. */
+export async function lockEnvironment(db: Queryable, env: number): Promise<void> {
+  await db.query('SELECT 1 FROM environments WHERE no = $1 FOR NO KEY UPDATE', [env]);
+}
+
+/** Says in the environment's row whether a webhook listens, and whether one wants message.read. */
+export async function setListeners(db: Queryable, env: number): Promise<void> {
+  await db.query(
+    `UPDATE environments e SET listeners = (e.listeners & ~${listeners.webhooks | listeners.webhookReads}) | x.bits
+     FROM (
+       SELECT CASE WHEN count(*) > 0 THEN ${listeners.webhooks} ELSE 0 END
+         | CASE WHEN coalesce(bool_or('message.read' = ANY(events)), false) THEN ${listeners.webhookReads} ELSE 0 END AS bits
+       FROM webhook_endpoints WHERE env = $1 AND status = 'enabled'
+     ) x WHERE e.no = $1 AND e.listeners & ${listeners.webhooks | listeners.webhookReads} <> x.bits`,
+    [env],
+  );
+}
+
+export async function countEndpoints(db: Queryable, env: number): Promise<number> {
+  const [row] = await db.query<{ n: number }>('SELECT count(*) AS n FROM webhook_endpoints WHERE env = $1', [
+    env,
+  ]);
+  return row!.n;
+}
+
+export async function insertEndpoint(
+  db: Queryable,
+  env: number,
+  row: { id: string; url: string; events: string[]; description: string | null },
+): Promise<EndpointRow> {
+  const [created] = await db.query<EndpointRow>(
+    `INSERT INTO webhook_endpoints (env, id, url, events, description) VALUES ($1, $2, $3, $4, $5) RETURNING ${endpointColumns}`,
+    [env, row.id, row.url, row.events, row.description],
+  );
+  return created!;
+}
+
+export const listEndpoints = (
+  db: Queryable,
+  env: number,
+  after: string,
+  limit: number,
+): Promise<EndpointRow[]> =>
+  db.query<EndpointRow>(
+    `SELECT ${endpointColumns} FROM webhook_endpoints WHERE env = $1 AND id > $2 ORDER BY id LIMIT $3`,
+    [env, after, limit],
+  );
+
+export async function findEndpoint(db: Queryable, env: number, id: string): Promise<EndpointRow | undefined> {
+  const [row] = await db.query<EndpointRow>(
+    `SELECT ${endpointColumns} FROM webhook_endpoints WHERE env = $1 AND id = $2`,
+    [env, id],
+  );
+  return row;
+}
+
+/** Enabling forgets why it was disabled and since when it failed. */
+export async function updateEndpoint(db: Queryable, row: EndpointRow): Promise<EndpointRow> {
+  const [updated] = await db.query<EndpointRow>(
+    `UPDATE webhook_endpoints SET url = $2, events = $3, description = $4, status = $5,
+       disabled_at = CASE WHEN $5 = 'enabled' THEN NULL ELSE coalesce(disabled_at, now()) END,
+       disabled_reason = CASE WHEN $5 = 'enabled' THEN NULL ELSE coalesce(disabled_reason, 'by request') END,
+       failing_since = CASE WHEN $5 = status THEN failing_since END
+     WHERE no = $1 RETURNING ${endpointColumns}`,
+    [row.no, row.url, row.events, row.description, row.status],
+  );
+  return updated!;
+}
+
+export async function deleteEndpoint(db: Queryable, env: number, id: string): Promise<boolean> {
+  const rows = await db.query('DELETE FROM webhook_endpoints WHERE env = $1 AND id = $2 RETURNING 1', [
+    env,
+    id,
+  ]);
+  return rows.length > 0;
+}
+
+/** Live secrets at once; a rotation beyond that ends the oldest early. */
+const maxSecrets = 5;
+
+/** The new secret is the current one; those before stay valid for the rotation window. */
+export async function addSecret(db: Queryable, endpoint: number, sealed: Buffer): Promise<void> {
+  await db.query(
+    `UPDATE webhook_secrets SET expires_at = now() + interval '${limits.webhookRotationHours} hours'
+     WHERE endpoint = $1 AND expires_at IS NULL`,
+    [endpoint],
+  );
+  await db.query('INSERT INTO webhook_secrets (endpoint, secret) VALUES ($1, $2)', [endpoint, sealed]);
+  await db.query(
+    `DELETE FROM webhook_secrets WHERE endpoint = $1 AND (expires_at < now() OR no NOT IN (
+       SELECT no FROM webhook_secrets WHERE endpoint = $1 ORDER BY no DESC LIMIT ${maxSecrets}))`,
+    [endpoint],
+  );
+}
+
+export interface DeliveryRow {
+  no: number;
+  id: string;
+  eventId: string;
+  eventType: string;
+  status: 'pending' | 'succeeded' | 'failed';
+  attempts: WebhookAttempt[];
+  nextAttemptAt: string | null;
+  createdAt: string;
+  payloadAvailable: boolean;
+}
+
+const available = `event_at > now() - interval '${limits.webhookReplayHours} hours'`;
+const deliveryColumns = `no, id, event_id AS "eventId", type AS "eventType", status, attempts,
+  CASE WHEN status = 'pending' THEN next_at END AS "nextAttemptAt", created_at AS "createdAt", ${available} AS "payloadAvailable"`;
+
+export const viewDelivery = ({ no: _, ...view }: DeliveryRow): WebhookDelivery => view;
+
+/** Newest first: the ids begin with the time. */
+export const listDeliveries = (
+  db: Queryable,
+  endpoint: number,
+  before: string | null,
+  limit: number,
+): Promise<DeliveryRow[]> =>
+  db.query<DeliveryRow>(
+    `SELECT ${deliveryColumns} FROM webhook_deliveries
+     WHERE endpoint = $1 AND ($2::text IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
+    [endpoint, before, limit],
+  );
+
+export async function findDelivery(
+  db: Queryable,
+  endpoint: number,
+  id: string,
+): Promise<DeliveryRow | undefined> {
+  const [row] = await db.query<DeliveryRow>(
+    `SELECT ${deliveryColumns} FROM webhook_deliveries WHERE endpoint = $1 AND id = $2`,
+    [endpoint, id],
+  );
+  return row;
+}
+
+export async function insertDelivery(
+  db: Queryable,
+  row: { env: number; endpoint: number; eventId: string; type: string },
+): Promise<DeliveryRow> {
+  const [created] = await db.query<DeliveryRow>(
+    `INSERT INTO webhook_deliveries (id, env, endpoint, event_id, type, event_at, created_at, next_at)
+     SELECT make_id('whd_', t), $1, $2, $3, $4, t, t, t FROM (SELECT clock_timestamp() AS t) x RETURNING ${deliveryColumns}`,
+    [row.env, row.endpoint, row.eventId, row.type],
+  );
+  return created!;
+}
+
+/** A new delivery of the same event. */
+export async function copyDelivery(db: Queryable, no: number): Promise<DeliveryRow> {
+  const [created] = await db.query<DeliveryRow>(
+    `INSERT INTO webhook_deliveries (id, env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed,
+       event_at, created_at, next_at)
+     SELECT make_id('whd_', t), env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed, event_at, t, t
+     FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = $1 RETURNING ${deliveryColumns}`,
+    [no],
+  );
+  return created!;
+}

@@ -1,0 +1,25 @@
+import { limits } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+const batch = 2_000;
+const maxBatches = 500;
+/** A delivery still pending by then belongs to an environment suspended for weeks. */
+const mostDays = 30;
+
+/** The delivery log reaches back as far as a replay does. */
+export async function removeOldDeliveries(db: Queryable): Promise<number> {
+  let removed = 0;
+  for (let i = 0; i < maxBatches; i++) {
+    const [row] = await db.query<{ n: number }>(
+      `WITH gone AS (
+         DELETE FROM webhook_deliveries WHERE no = ANY(ARRAY(
+           SELECT no FROM webhook_deliveries WHERE created_at < now() - interval '${limits.webhookReplayHours} hours'
+             AND (status <> 'pending' OR created_at < now() - interval '${mostDays} days') LIMIT ${batch}))
+         RETURNING 1
+       ) SELECT count(*) AS n FROM gone`,
+    );
+    removed += row!.n;
+    if (row!.n < batch) break;
+  }
+  return removed;
+}

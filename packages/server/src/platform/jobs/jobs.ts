@@ -1,0 +1,89 @@
+import type { Queryable } from '../postgres/db.ts';
+
+/**
+ * Jobs in PostgreSQL (migrations/0002): a row written in the transaction of its cause, claimed with a lease by one of
+ * several workers, in lanes that bound how much of one key runs at once. See worker.ts for who runs them.
+ */
+
+export interface Job {
+  no: number;
+  key: number;
+  /** How often it was claimed, this time included; also the proof that a claim is still ours. */
+  claims: number;
+  ref: number | null;
+  data: unknown;
+}
+
+export interface NewJob {
+  key: number;
+  ref?: number;
+  data?: unknown;
+}
+
+export interface Settled {
+  job: Job;
+  /** null: it is done. */
+  runAt: Date | null;
+  /** From now on the lane runs this many at once. */
+  width?: number;
+}
+
+export async function enqueue(
+  db: Queryable,
+  queue: { name: string; width: number },
+  jobs: readonly NewJob[],
+  runAt?: Date,
+): Promise<void> {
+  if (jobs.length === 0) return;
+  await db.query('SELECT enqueue_jobs($1, $2, $3, $4, $5, coalesce($6::timestamptz, clock_timestamp()))', [
+    queue.name,
+    queue.width,
+    jobs.map((j) => j.key),
+    jobs.map((j) => j.ref ?? null),
+    jobs.map((j) => (j.data === undefined ? null : JSON.stringify(j.data))),
+    runAt ?? null,
+  ]);
+}
+
+export const claim = (db: Queryable, queue: string, max: number, leaseMs: number): Promise<Job[]> =>
+  db.query<Job>('SELECT no, key, claims, ref, data FROM claim_jobs($1, $2, $3)', [queue, max, leaseMs]);
+
+export async function finish(db: Queryable, queue: string, settled: readonly Settled[]): Promise<void> {
+  await db.query('SELECT finish_jobs($1, $2, $3, $4, $5, $6)', [
+    queue,
+    settled.map((s) => s.job.no),
+    settled.map((s) => s.job.key),
+    settled.map((s) => s.job.claims),
+    settled.map((s) => s.runAt),
+    settled.map((s) => s.width ?? null),
+  ]);
+}
+
+/** Milliseconds until the queue has something to claim, at most `most`. */
+export async function untilDue(db: Queryable, queue: string, most: number): Promise<number> {
+  const [row] = await db.query<{ ms: number | null }>(
+    `SELECT (extract(epoch FROM next_at - clock_timestamp()) * 1000)::float8 AS ms FROM job_lanes
+     WHERE queue = $1 AND next_at < clock_timestamp() + $2 * interval '1 millisecond' ORDER BY next_at LIMIT 1`,
+    [queue, most],
+  );
+  return Math.max(1, row?.ms ?? most);
+}
+
+/** Jobs waiting or running, counted up to a bound. */
+export async function depth(db: Queryable, queue: string, bound = 100_000): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE queue = $1 LIMIT $2) x',
+    [queue, bound],
+  );
+  return row!.n;
+}
+
+/** Lanes without jobs are kept a while (their width is worth keeping) and then go. */
+export async function removeEmptyLanes(db: Queryable): Promise<void> {
+  await db.query(
+    `DELETE FROM job_lanes WHERE (queue, key) IN (
+       SELECT queue, key FROM job_lanes WHERE next_at = 'infinity' AND served_at < now() - interval '1 hour'
+       ORDER BY queue, key LIMIT 10000 FOR UPDATE SKIP LOCKED)
+     AND next_at = 'infinity'`,
+  );
+}

@@ -1,0 +1,111 @@
+import { createBatcher } from '../batch.ts';
+import type { Logger } from '../logging.ts';
+import type { Db, Tx } from '../postgres/db.ts';
+import { claim, finish, untilDue } from './jobs.ts';
+import type { Job, Settled } from './jobs.ts';
+import { createLoop } from './loop.ts';
+import type { Loop } from './loop.ts';
+
+/**
+ * Runs the jobs of one queue: claim as many as there are free slots, run them, write what came of them and end them in one
+ * transaction (many jobs at a time). A job whose end could not be written comes again when its lease ends.
+ */
+
+export interface WorkerOptions<O extends { runAt: Date | null; width?: number }> {
+  db: Db;
+  logger: Logger;
+  queue: string;
+  /** Jobs under way at once in this process. */
+  slots: number;
+  /** Longer than any job takes. */
+  leaseMs: number;
+  pollMs?: number;
+  /** Starts a batch. Each outcome arrives on its own; one that rejects leaves its job to the lease. */
+  run(jobs: Job[], signal: AbortSignal): Promise<Promise<O>[]>;
+  /** In the transaction that ends the jobs. */
+  settle?(tx: Tx, outcomes: O[]): Promise<void>;
+  /** How long `stop` waits before it aborts what runs. */
+  graceMs?: number;
+}
+
+export interface Worker extends Loop {
+  readonly active: number;
+}
+
+export function createWorker<O extends { runAt: Date | null; width?: number }>(
+  options: WorkerOptions<O>,
+): Worker {
+  const { db, logger, queue, slots, leaseMs, pollMs = 1_000, graceMs = 3_000 } = options;
+  const aborter = new AbortController();
+  let active = 0;
+  let idle: (() => void) | undefined;
+
+  const settle = createBatcher<{ job: Job; outcome: O }, void>({
+    maxBatch: 500,
+    maxWaiting: slots,
+    alone: () => true,
+    run: async (items) => {
+      await db.tx(async (tx) => {
+        await options.settle?.(
+          tx,
+          items.map((i) => i.outcome),
+        );
+        await finish(
+          tx,
+          queue,
+          items.map(({ job, outcome }): Settled => ({ ...outcome, job })),
+        );
+      });
+      return items.map(() => undefined);
+    },
+  });
+
+  async function runOne(job: Job, outcome: Promise<O>): Promise<void> {
+    try {
+      await settle({ job, outcome: await outcome });
+    } catch (error) {
+      logger.warn({ err: error, queue, job: job.no }, 'a job could not be ended; it will run again');
+    } finally {
+      active--;
+      if (active === 0) idle?.();
+      loop.poke();
+    }
+  }
+
+  async function runBatch(jobs: Job[]): Promise<void> {
+    let outcomes: Promise<O>[];
+    try {
+      outcomes = await options.run(jobs, aborter.signal);
+    } catch (error) {
+      outcomes = jobs.map(() => Promise.reject(error as Error));
+    }
+    await Promise.all(jobs.map((job, i) => runOne(job, outcomes[i]!)));
+  }
+
+  const loop = createLoop(logger, queue, pollMs, async () => {
+    const free = slots - active;
+    if (free === 0) return null;
+    const jobs = await claim(db, queue, free, leaseMs);
+    if (jobs.length > 0) {
+      active += jobs.length;
+      void runBatch(jobs);
+      return 0;
+    }
+    return untilDue(db, queue, pollMs);
+  });
+
+  return {
+    get active() {
+      return active;
+    },
+    start: () => loop.start(),
+    poke: () => loop.poke(),
+    stop: async () => {
+      await loop.stop();
+      if (active === 0) return;
+      const timer = setTimeout(() => aborter.abort(new Error('shutting down')), graceMs);
+      await new Promise<void>((resolve) => (idle = resolve));
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { createTransport } from 'nodemailer';
+import type { Logger } from '../logging.ts';
+
+export interface Mail {
+  to: string[];
+  subject: string;
+  text: string;
+}
+
+export interface Mailer {
+  send(mail: Mail): Promise<void>;
+  close(): void;
+}
+
+const timeoutMs = 10_000;
+
+/** SMTP by CHAT_SMTP_URL (smtp:// or smtps://); where it is unset, the log says what would have been sent. */
+export function createMailer(options: { url: string | undefined; from: string }, logger: Logger): Mailer {
+  if (options.url === undefined)
+    return {
+      send: (mail) => {
+        logger.warn(
+          { to: mail.to, subject: mail.subject, body: mail.text },
+          'mail (CHAT_SMTP_URL is not set)',
+        );
+        return Promise.resolve();
+      },
+      close: () => undefined,
+    };
+  const transport = createTransport(
+    {
+      url: options.url,
+      connectionTimeout: timeoutMs,
+      greetingTimeout: timeoutMs,
+      socketTimeout: timeoutMs,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    },
+    { from: options.from },
+  );
+  return {
+    send: async (mail) => {
+      await transport.sendMail(mail);
+    },
+    close: () => transport.close(),
+  };
+}
