@@ -4,10 +4,12 @@ import { realtime } from '@parley/protocol';
 const maxEntries = 50_000;
 /** A little less than the client's own pace, so that its timer's jitter costs nothing. */
 const throttleMs = realtime.typingThrottleMs - 500;
+/** After a `stop` somebody may well begin anew, but start and stop in turns are a flood too. */
+const restartMs = 1_000;
 
 /** SPEC 4, socket rule 4: `start` at most once per 3 s; a `stop` is relayed when a `start` was. */
 export class TypingThrottle {
-  readonly #started = new Map<string, number>();
+  readonly #started = new Map<string, { at: number; typing: boolean }>();
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -17,12 +19,16 @@ export class TypingThrottle {
   /** True when the frame is to be relayed. */
   allows(cid: string, user: number, state: 'start' | 'stop'): boolean {
     const key = `${cid} ${user}`;
-    if (state === 'stop') return this.#started.delete(key);
-    const now = this.#now();
     const last = this.#started.get(key);
-    if (last !== undefined && now - last < throttleMs) return false;
+    if (state === 'stop') {
+      const wasTyping = last?.typing === true;
+      if (wasTyping) last.typing = false;
+      return wasTyping;
+    }
+    const now = this.#now();
+    if (last && now - last.at < (last.typing ? throttleMs : restartMs)) return false;
     this.#started.delete(key);
-    this.#started.set(key, now);
+    this.#started.set(key, { at: now, typing: true });
     if (this.#started.size > maxEntries) this.#started.delete(this.#started.keys().next().value!);
     return true;
   }
