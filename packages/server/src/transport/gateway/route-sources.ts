@@ -37,7 +37,13 @@ export function routeSources(db: Db, eventRetentionMs: number, clock: Clock) {
       try {
         const floor = new Date(clock.now() - eventRetentionMs).toISOString();
         const records = await readEvents(db, env, conv, after, conv.lastSeq, floor);
-        return records.map((record) => fromRecord(env, conv, record));
+        const moves = new Map(
+          (await membershipEvents(db, env, conv.no, after)).map(({ seq, type, users }) => [
+            seq,
+            type === 'member.removed' ? { leave: users } : { join: users },
+          ]),
+        );
+        return records.map((record) => ({ ...fromRecord(env, conv, record), ...moves.get(record.seq) }));
       } catch (error) {
         if (error instanceof ApiError && error.code === 'resync_required') return null;
         throw error;
@@ -46,7 +52,19 @@ export function routeSources(db: Db, eventRetentionMs: number, clock: Clock) {
   };
 }
 
-/** Routes that the event changed are not changed again: who joined or left since was told by the bus. */
+/** Who joined and left, so that an event read from the store changes routes as it would have from the bus. */
+const membershipEvents = (
+  db: Db,
+  env: number,
+  conv: number,
+  after: number,
+): Promise<{ seq: number; type: string; users: number[] }[]> =>
+  db.query(
+    `SELECT seq, type, users FROM events
+     WHERE env = $1 AND conv = $2 AND seq > $3 AND type IN ('member.added', 'member.removed')`,
+    [env, conv, after],
+  );
+
 function fromRecord(env: number, conv: { no: number; id: string }, record: EventRecord): LogEvent {
   const { seq, type, createdAt: _, ...d } = record;
   return { env, conv: conv.no, cid: conv.id, seq, e: type, frame: eventFrame(conv.id, seq, type, d) };
