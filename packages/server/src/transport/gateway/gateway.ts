@@ -58,8 +58,11 @@ export class Gateway {
   readonly #delivery: Delivery;
   readonly #dispatch: ReturnType<typeof createDispatch>;
   readonly #timers: NodeJS.Timeout[] = [];
+  /** Closed sockets that the presence registry has not noted yet. */
+  readonly #leaving = new Set<Promise<void>>();
   #draining = false;
   #checking = false;
+  #everyUser = false;
   #onEmpty: (() => void) | undefined;
 
   constructor(options: GatewayOptions) {
@@ -89,7 +92,7 @@ export class Gateway {
       clientTracking: false,
       handleProtocols: () => realtime.subprotocol,
     });
-    hub.onLeave = (user) => presence.recheck(user.sessions, user.no);
+    hub.onLeave = (user) => presence.recheck(hub.users.get(user)?.sessions ?? [], user);
     bus.listen({
       message: (channel, payload) => this.#fromBus(channel, payload),
       restored: () => this.#restored(),
@@ -108,7 +111,7 @@ export class Gateway {
     this.#timers.push(
       setInterval(() => this.#tick(), tickMs).unref(),
       setInterval(() => this.#everySecond(), 1_000).unref(),
-      setInterval(() => void this.#checkStandings(false), standingMs).unref(),
+      setInterval(() => void this.#checkStandings(), standingMs).unref(),
     );
   }
 
@@ -148,7 +151,8 @@ export class Gateway {
   /** Events of other nodes may be missing: clients sync, and whoever was put out meanwhile is found. */
   #restored(): void {
     for (const session of this.#sessions.values()) session.send(resyncHint);
-    void this.#checkStandings(true);
+    this.#everyUser = true;
+    void this.#checkStandings();
   }
 
   // Opening.
@@ -173,6 +177,7 @@ export class Gateway {
       (ws as Tagged).session = session;
       this.#opened.add(session);
       ws.on('message', this.#onMessage);
+      ws.on('ping', this.#onPing);
       ws.on('close', this.#onClose);
       ws.on('error', ignore);
     });
@@ -182,6 +187,13 @@ export class Gateway {
   readonly #onMessage = ((gateway: Gateway) =>
     function (this: WebSocket, data: Buffer, isBinary: boolean) {
       gateway.#message((this as Tagged).session, data, isBinary);
+    })(this);
+  /** Any received frame counts as liveness. */
+  readonly #onPing = ((gateway: Gateway) =>
+    function (this: WebSocket) {
+      const { session } = this as Tagged;
+      session.lastFrameAt = gateway.#options.services.clock.now();
+      session.checkBuffered();
     })(this);
   readonly #onClose = ((gateway: Gateway) =>
     function (this: WebSocket) {
@@ -203,7 +215,7 @@ export class Gateway {
     try {
       frame = parseFrame(value);
     } catch (error) {
-      if (session.state !== 'live') return session.close(4001);
+      if (session.state !== 'live') return this.#early(session);
       return this.#failed(session, requestIdOf(value), error);
     }
     if (session.state === 'live') {
@@ -212,11 +224,17 @@ export class Gateway {
     } else if (session.state === 'opened' && frame.t === 'auth') {
       session.state = 'authenticating';
       void this.#login(session, (frame.d as { token: string }).token);
-    } else if (session.state !== 'closed') session.close(frame.t === 'auth' ? 4400 : 4001);
+    } else this.#early(session);
+  }
+
+  /** A first frame that is not `auth` (DECISIONS, Socket), or anything between `auth` and `hello`. */
+  #early(session: Session): void {
+    if (session.state === 'opened') session.close(4001, 'auth comes first');
+    else session.close(4400, 'hello comes first');
   }
 
   #malformed(session: Session): void {
-    if (session.state !== 'live') return session.close(4001);
+    if (session.state !== 'live') return this.#early(session);
     if (++session.invalidInARow >= realtime.invalidFramesInARow) return session.close(4400, 'not JSON text');
     session.send(errorFrame(undefined, new ApiError('invalid_frame', { message: 'Frames are JSON text.' })));
   }
@@ -260,21 +278,22 @@ export class Gateway {
       session.env = caller.env;
       session.keyId = keyId;
       session.tokenExpiresAt = expiresAt!;
-      if (session.state === 'closed') return;
+      if (session.ws.readyState !== 1) return;
       await hub.attach(session, caller.env.no, caller.user.no, caller.user.id);
-      if ((session.state as string) === 'closed') return hub.detach(session);
-      session.state = 'live';
+      // From here on a revocation reaches the session; one that came before is found by looking again.
+      await authenticator.authenticate(token, session.named);
+      if (session.ws.readyState !== 1) return;
+      const ref = { env: caller.env.no, user: caller.user.no };
+      session.registered = true;
       this.#opened.delete(session);
       this.#sessions.set(session.id, session);
-      const evicted = await presence.opened(
-        { env: caller.env.no, user: caller.user.no },
-        caller.user.id,
-        session.id,
-      );
+      const evicted = await presence.opened(ref, caller.user.id, session.id);
       for (const { node, id } of evicted) {
         if (node === this.#options.node) this.#evict(id);
         else this.#options.bus.publish(`n:${node}`, encodeEvict(id));
       }
+      if (session.ws.readyState !== 1) return;
+      session.state = 'live';
       this.#hello(session);
     } catch (error) {
       const api = toApiError(error);
@@ -308,19 +327,19 @@ export class Gateway {
   }
 
   #closed(session: Session): void {
-    const wasLive = session.state === 'live';
+    if (session.state === 'closed') return;
     session.state = 'closed';
     this.#opened.delete(session);
+    this.#sessions.delete(session.id);
     this.#options.presence.unwatch(session);
-    if (wasLive) {
-      this.#sessions.delete(session.id);
-      this.#options.hub.detach(session);
+    this.#options.hub.detach(session);
+    if (session.registered) {
       const { env, no } = session.user!;
-      this.#options.presence
+      const noted = this.#options.presence
         .closed({ env, user: no }, session.id)
-        .catch((error: unknown) =>
-          this.#options.logger.warn({ err: error }, 'a closed socket was not noted'),
-        );
+        .catch((error: unknown) => this.#options.logger.warn({ err: error }, 'a closed socket was not noted'))
+        .finally(() => this.#leaving.delete(noted));
+      this.#leaving.add(noted);
     }
     if (this.#draining && this.#sessions.size === 0 && this.#opened.size === 0) this.#onEmpty?.();
   }
@@ -341,9 +360,9 @@ export class Gateway {
     for (const session of this.#sessions.values()) {
       if (now - session.lastFrameAt >= realtime.livenessMs) session.close(1001);
       else if (now >= session.tokenExpiresAt) session.close(4001, 'token expired');
-      else {
+      else if (session.state === 'live') {
         this.#announceExpiry(session, now);
-        if (session.nextHeartbeatAt !== 0 && now >= session.nextHeartbeatAt) {
+        if (now >= session.nextHeartbeatAt) {
           session.nextHeartbeatAt = now + realtime.heartbeatMs;
           session.send(heartbeat);
         }
@@ -360,11 +379,13 @@ export class Gateway {
 
   /**
    * Keys revoked and environments suspended by other means (the command line) are looked for every second, one row for each
-   * key in use; after the bus was away every user is looked at.
+   * key in use; after the bus was away every user is looked at, once.
    */
-  async #checkStandings(everyUser: boolean): Promise<void> {
+  async #checkStandings(): Promise<void> {
     if (this.#checking || this.#sessions.size === 0) return;
     this.#checking = true;
+    const everyUser = this.#everyUser;
+    this.#everyUser = false;
     try {
       const groups = new Map<string, Session[]>();
       for (const session of this.#sessions.values()) {
@@ -389,6 +410,7 @@ export class Gateway {
           session.close(row.suspended || row.deactivated ? 4003 : 4001);
     } catch {
       // The store is away; the next look is in a second.
+      this.#everyUser ||= everyUser;
     } finally {
       this.#checking = false;
     }
@@ -403,17 +425,21 @@ export class Gateway {
   }
 
   /** SPEC 4, socket rule 8: goaway, no new sockets, about 30 s for clients to leave, then 1012. */
-  async drain(): Promise<void> {
+  async drain(ms: number = realtime.drainMs): Promise<void> {
     this.#draining = true;
     for (const session of this.#sessions.values()) session.send(this.#goaway());
     for (const session of this.#opened) session.close(1012);
-    await this.#empty(realtime.drainMs);
+    await this.#empty(ms);
     for (const session of this.#sessions.values()) session.close(1012);
     await this.#empty(closingMs);
     for (const timer of this.#timers) clearInterval(timer);
-    for (const session of [...this.#sessions.values(), ...this.#opened]) session.ws.terminate();
+    for (const session of [...this.#sessions.values(), ...this.#opened]) {
+      session.ws.terminate();
+      this.#closed(session);
+    }
     this.#receipts.flush();
     await this.#delivery.flush();
+    await Promise.all(this.#leaving);
     await this.#options.presence.drained();
   }
 
@@ -439,6 +465,8 @@ const closeReason = (error: ApiError): string =>
 
 function refuse(socket: Duplex, status: number, message: string): void {
   const body = `${message}\n`;
+  // The other side may never end its half.
+  socket.once('finish', () => socket.destroy());
   socket.end(
     `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );

@@ -46,8 +46,8 @@ export class Hub {
   readonly #logger: Logger;
   readonly #memberships: (env: number, user: number) => Promise<Membership[]>;
   readonly #missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
-  /** A local user lost a membership: what it may watch has changed. */
-  onLeave: (user: LocalUser, cid: string) => void = () => undefined;
+  /** A user, here or not, lost a membership: what it may watch, and who may watch it, has changed. */
+  onLeave: (user: number) => void = () => undefined;
 
   constructor(options: {
     bus: Bus;
@@ -77,37 +77,43 @@ export class Hub {
       this.#users.set(no, user);
       const loading = { left: new Set<string>(), done: Promise.resolve() };
       user.loading = loading;
-      loading.done = this.#load(user, loading.left).finally(() => {
-        if (user!.loading === loading) user!.loading = null;
-      });
+      const loaded = user;
+      loading.done = this.#load(user, loading.left).then(
+        () => {
+          loaded.loading = null;
+        },
+        (error: unknown) => {
+          // The next login loads again: a user without its routes would hear nothing.
+          this.#forget(loaded);
+          throw error;
+        },
+      );
     }
     user.sessions.push(session);
     session.user = user;
-    if (user.loading) await user.loading.done;
+    await user.loading?.done;
     return user;
   }
 
   async #load(user: LocalUser, left: Set<string>): Promise<void> {
     await this.#bus.subscribe([`u:${user.no}`]);
     const memberships = await this.#memberships(user.env, user.no);
-    const fresh: string[] = [];
-    for (const { cid, lastSeq } of memberships) {
-      if (left.has(cid) || this.#users.get(user.no) !== user) continue;
-      let route = this.#routes.get(cid);
-      if (!route) {
-        route = this.#createRoute(cid, lastSeq);
-        fresh.push(`c:${cid}`);
-      }
-      join(route, user);
-    }
-    if (fresh.length > 0) await this.#bus.subscribe(fresh);
+    if (this.#users.get(user.no) !== user) return;
+    for (const { cid, lastSeq } of memberships)
+      if (!left.has(cid)) join(this.#routes.get(cid) ?? this.#createRoute(cid, lastSeq), user);
+    // Also those that another user's login is only about to subscribe.
+    await this.#bus.subscribe(user.routes.map((route) => `c:${route.cid}`));
   }
 
   detach(session: Session): void {
     const { user } = session;
     if (!user) return;
     user.sessions = user.sessions.filter((s) => s !== session);
-    if (user.sessions.length > 0) return;
+    if (user.sessions.length === 0) this.#forget(user);
+  }
+
+  #forget(user: LocalUser): void {
+    if (this.#users.get(user.no) !== user) return;
     this.#users.delete(user.no);
     const gone = user.routes.flatMap((route) => (this.#leaveRoute(route, user) ? [`c:${route.cid}`] : []));
     user.routes = [];
@@ -177,23 +183,26 @@ export class Hub {
   }
 
   #hold(route: Route, event: LogEvent): void {
-    if (!route.held) {
-      route.held = new Map();
-      setTimeout(() => this.#release(route), holdMs).unref();
-    }
-    route.held.set(event.seq, event);
-    if (route.held.size > maxHeld) this.#release(route);
+    const held = (route.held ??= this.#newHeld(route));
+    held.set(event.seq, event);
+    if (held.size > maxHeld) this.#release(route);
+  }
+
+  #newHeld(route: Route): Map<number, LogEvent> {
+    const held = new Map<number, LogEvent>();
+    setTimeout(() => {
+      if (route.held === held) this.#release(route);
+    }, holdMs).unref();
+    return held;
   }
 
   /** What was missing did not come: the held events go out in order. */
   #release(route: Route): void {
     const { held } = route;
     route.held = null;
-    if (!held) return;
-    for (const seq of [...held.keys()].sort((a, b) => a - b)) {
-      if (seq <= route.lastSeq) continue;
-      route.lastSeq = seq - 1;
-      this.#apply(route, held.get(seq)!);
+    for (const event of [...(held?.values() ?? [])].sort((a, b) => a.seq - b.seq)) {
+      if (this.#routes.get(route.cid) !== route) this.#deliver(event);
+      else if (event.seq > route.lastSeq) this.#apply(route, event);
     }
   }
 
@@ -206,6 +215,8 @@ export class Hub {
     if (route.users.length > 0) this.sendTo(route.users, textFrame(event.frame));
     for (const no of event.leave ?? []) this.#leave(route, no);
     if (event.e === 'conversation.deleted') for (const user of [...route.users]) this.#leave(route, user.no);
+    // Nobody is left; what waits may bring somebody back.
+    if (this.#routes.get(route.cid) !== route) return this.#release(route);
     const next = route.held?.get(event.seq + 1);
     if (next) {
       route.held!.delete(next.seq);
@@ -216,10 +227,11 @@ export class Hub {
 
   #leave(route: Route, no: number): void {
     const user = this.#users.get(no);
-    if (!user?.routes.includes(route)) return;
-    user.routes = user.routes.filter((r) => r !== route);
-    if (this.#leaveRoute(route, user)) this.#bus.unsubscribe([`c:${route.cid}`]);
-    this.onLeave(user, route.cid);
+    if (user?.routes.includes(route)) {
+      user.routes = user.routes.filter((r) => r !== route);
+      if (this.#leaveRoute(route, user)) this.#bus.unsubscribe([`c:${route.cid}`]);
+    }
+    this.onLeave(no);
   }
 
   sendTo(users: readonly LocalUser[], frame: Buffer): void {

@@ -42,9 +42,9 @@ export class Presence {
   }
 
   async closed(ref: UserRef, session: string): Promise<void> {
-    const closedAt = this.#clock.now();
     const { last } = await this.#registry.remove(ref, session);
-    if (last) this.#leaving.set(ref.user, { ...ref, closedAt });
+    // Read after the registry did: settled earlier than its own grace period ends, the user would never go offline.
+    if (last) this.#leaving.set(ref.user, { ...ref, closedAt: this.#clock.now() });
   }
 
   connections(env: number): Promise<number> {
@@ -97,11 +97,16 @@ export class Presence {
   /** Replaces the session's watch set; the answer is the snapshot. */
   async watch(session: Session, userIds: string[]): Promise<PresenceItem[]> {
     const { env, no } = session.user!;
+    const turn = (session.watchTurn = (session.watchTurn ?? 0) + 1);
     const found = await sql.watchable(this.#db, env, no, [...new Set(userIds)]);
-    this.unwatch(session);
-    session.watching = new Set(found.map((f) => f.no));
     const fresh: string[] = [];
-    for (const user of session.watching) {
+    // A newer request replaced this one, or the socket closed meanwhile: only the snapshot is left to give.
+    const current = turn === session.watchTurn && session.state === 'live';
+    if (current) {
+      this.unwatch(session);
+      session.watching = new Set(found.map((f) => f.no));
+    }
+    for (const user of current ? session.watching! : []) {
       let watchers = this.#watchers.get(user);
       if (!watchers) {
         this.#watchers.set(user, (watchers = new Set()));
@@ -127,7 +132,7 @@ export class Presence {
   }
 
   /** A membership ended: sessions of that user, and sessions that watch it, drop what they may no longer see. */
-  recheck(sessions: Session[], leaver: number): void {
+  recheck(sessions: readonly Session[], leaver: number): void {
     const affected = new Set([...sessions, ...(this.#watchers.get(leaver) ?? [])]);
     for (const session of affected) {
       if (!session.watching?.size || !session.user) continue;

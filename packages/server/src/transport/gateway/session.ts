@@ -33,11 +33,15 @@ export class Session {
   nextHeartbeatAt = 0;
   tokenExpiresAt = 0;
   expiryAnnounced = false;
+  /** The presence registry knows it. */
+  registered = false;
   invalidInARow = 0;
   refused = 0;
   refusedSince = 0;
   /** Users whose presence it watches. */
   watching: Set<number> | undefined;
+  /** Counts its presence.watch requests: the last one wins. */
+  watchTurn: number | undefined;
   /** `delivered` marks waiting for their second. */
   delivered: Map<string, number> | undefined;
   #pending: Buffer[] | undefined;
@@ -51,7 +55,9 @@ export class Session {
     this.lastFrameAt = now;
   }
 
+  /** Nothing leaves before `hello`; what happened until then is the client's to sync. */
   send(frame: Buffer): void {
+    if (this.state !== 'live') return;
     if (this.#pending) this.#pending.push(frame);
     else {
       this.#pending = [frame];
@@ -64,6 +70,11 @@ export class Session {
     this.#pending = undefined;
     if (!frames || this.ws.readyState !== 1) return;
     this.#socket.write(frames.length === 1 ? frames[0]! : Buffer.concat(frames));
+    this.checkBuffered();
+  }
+
+  /** Also after what the WebSocket library writes by itself (pongs). */
+  checkBuffered(): void {
     if (this.#socket.writableLength > maxBuffered) this.#writer.overflowed(this);
   }
 
