@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
+import { playgroundPages } from '@parley/playground';
 import { ApiError, plans, realtime } from '@parley/protocol';
 import type { Config } from './config.ts';
 import type { Services, Signals } from './features/context.ts';
@@ -7,6 +8,7 @@ import { resumeErasures } from './features/erasure/operations.ts';
 import { handlers } from './features/handlers.ts';
 import { removeExpired } from './features/retention/retention.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
+import { developmentEnvironment } from './features/tenancy/environments.ts';
 import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { createMediaService } from './features/uploads/media.ts';
@@ -127,7 +129,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
     metrics,
     trustProxy: config.trustProxy,
     notReady,
-    pages: docsRoutes(),
+    pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
     intercept: media.intercept,
   });
   await app.listen({ port: config.port, host: config.host });

@@ -73,6 +73,15 @@ export async function findEnvironment(db: Queryable, id: string): Promise<Enviro
   return row && viewEnvironment(row);
 }
 
+/** The oldest environment that takes development tokens: the playground's. */
+export async function developmentEnvironment(db: Queryable): Promise<string | null> {
+  const [row] = await db.query<{ id: string }>(
+    `SELECT id FROM environments WHERE kind = 'development' AND status = 'active'
+       AND coalesce((settings ->> 'devTokens')::boolean, true) ORDER BY no LIMIT 1`,
+  );
+  return row?.id ?? null;
+}
+
 export async function listEnvironments(db: Queryable): Promise<Environment[]> {
   const rows = await db.query<EnvironmentRow>(
     `SELECT ${environmentColumns('e')} FROM environments e ORDER BY no LIMIT 1000`,
