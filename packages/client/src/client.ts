@@ -46,16 +46,18 @@ export function createClient(options: ClientOptions): Client {
   const events = new Emitter<ClientEvents>();
   const stateStore = new Value<ConnectionState>('idle');
   const tokens = new Tokens(options.token);
+  const fetcher: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
   const http = new Http({
     url,
     env: options.env,
     tokens,
-    fetch: options.fetch ?? ((input, init) => fetch(input, init)),
+    fetch: fetcher,
     clock,
     random,
     newId,
   });
   const api: Api = createApi(http);
+  const uploads = createUploads(http, { fetch: fetcher, clock, random });
   const onError = (error: ParleyError) => events.emit('error', error);
 
   let me: string | null = null;
@@ -151,6 +153,7 @@ export function createClient(options: ClientOptions): Client {
     api,
     list,
     outbox,
+    uploads,
     clock,
     random,
     me: () => me,
@@ -319,7 +322,7 @@ export function createClient(options: ClientOptions): Client {
     conversations,
     presence,
     users: { get: (id) => api.user(id) },
-    uploads: createUploads(http),
+    uploads,
     push: { add: api.addPushDevice, remove: api.removePushDevice },
     on: (name, fn) => events.on(name, fn),
     connect: () =>

@@ -11,6 +11,8 @@ export type ClientErrorCode =
   | 'expired'
   | 'outbox_full'
   | 'closed'
+  | 'aborted'
+  | 'upload_refused'
   | (string & {});
 
 export interface ErrorInfo {

@@ -18,5 +18,5 @@ export { keyValueStorage } from './outbox/key-value.ts';
 export type { KeyValue } from './outbox/key-value.ts';
 export type { Draft, OutboxEntry, Storage } from './outbox/storage.ts';
 export type { Edit, NewConversation } from './api.ts';
-export type { NewUpload, Uploads, UploadTicket } from './uploads.ts';
+export type { NewUpload, UploadFile, UploadOptions, Uploads, UploadTicket } from './uploads.ts';
 export type * from './types.ts';

@@ -1,3 +1,6 @@
+import type { Clock } from './clock.ts';
+import { backoff } from './connection/backoff.ts';
+import { asError, ParleyError } from './errors.ts';
 import type { Http } from './http.ts';
 import type { Attachment } from './types.ts';
 
@@ -22,16 +25,117 @@ export interface UploadTicket {
   expiresAt: string;
 }
 
+export interface UploadOptions {
+  /** From 0 to 1, where the platform tells (XMLHttpRequest); 1 when the attachment is ready. */
+  onProgress?(fraction: number): void;
+  /** Aborting rejects with `aborted` at once. */
+  signal?: AbortSignal;
+  /** The file's own name, unless given. */
+  filename?: string;
+  width?: number;
+  height?: number;
+}
+/** A browser's File, or a Blob with a name. */
+export type UploadFile = Blob & { name?: string };
+
+export interface UploadParts {
+  fetch: typeof fetch;
+  clock: Clock;
+  random(): number;
+}
+
+const maxTries = 3;
+
 /** SPEC 4, uploads and attachments. */
-export const createUploads = (http: Http) => ({
-  createUpload: (body: NewUpload) => http.call<UploadTicket>('POST', '/uploads', { body }),
-  completeUpload: (attachmentId: string) =>
-    http.call<Attachment>('POST', `/uploads/${encodeURIComponent(attachmentId)}/complete`),
-  attachmentUrl: (attachmentId: string, expiresIn?: number) =>
-    http.call<{ url: string; expiresAt: string }>(
-      'GET',
-      `/attachments/${encodeURIComponent(attachmentId)}/url`,
-      { query: { expiresIn } },
-    ),
-});
+export const createUploads = (http: Http, parts: UploadParts) => {
+  const uploads = {
+    createUpload: (body: NewUpload) => http.call<UploadTicket>('POST', '/uploads', { body }),
+    completeUpload: (attachmentId: string) =>
+      http.call<Attachment>('POST', `/uploads/${encodeURIComponent(attachmentId)}/complete`),
+    attachmentUrl: (attachmentId: string, expiresIn?: number) =>
+      http.call<{ url: string; expiresAt: string }>(
+        'GET',
+        `/attachments/${encodeURIComponent(attachmentId)}/url`,
+        { query: { expiresIn } },
+      ),
+    /** Ticket, transfer straight to the storage, completion. The attachment's id then goes into a draft. */
+    upload: (conversationId: string, file: UploadFile, options: UploadOptions = {}): Promise<Attachment> =>
+      new Promise((resolve, reject) => {
+        const { signal } = options;
+        const abort = () => reject(new ParleyError('aborted'));
+        if (signal?.aborted) return abort();
+        signal?.addEventListener('abort', abort);
+        run(conversationId, file, options)
+          .then(resolve, reject)
+          .finally(() => signal?.removeEventListener('abort', abort));
+      }),
+  };
+
+  async function run(conversationId: string, file: UploadFile, options: UploadOptions): Promise<Attachment> {
+    const { onProgress, signal, filename = file.name || 'file', ...size } = options;
+    const { attachmentId, upload } = await uploads.createUpload({
+      conversationId,
+      filename,
+      size: file.size,
+      contentType: file.type || 'application/octet-stream',
+      ...size,
+    });
+    for (let tries = 1; ; tries++) {
+      let status = 0;
+      try {
+        status = await transfer(upload, file, filename, options, parts.fetch);
+      } catch {
+        // Perhaps the file arrived and only the answer was lost: completion tells.
+      }
+      if (signal?.aborted) throw new ParleyError('aborted');
+      try {
+        if (status >= 400 && status < 500 && tries === 1)
+          throw new ParleyError('upload_refused', `The storage answered ${status}.`);
+        const attachment = await uploads.completeUpload(attachmentId);
+        onProgress?.(1);
+        return attachment;
+      } catch (e) {
+        const error = asError(e);
+        if (error.code !== 'attachment_not_ready') throw error;
+        if (tries >= maxTries)
+          throw status ? error : new ParleyError('network', 'The storage cannot be reached.');
+      }
+      const wait = backoff(tries, parts.random);
+      await new Promise<void>((resolve) => parts.clock.setTimeout(resolve, wait));
+    }
+  }
+
+  return uploads;
+};
 export type Uploads = ReturnType<typeof createUploads>;
+
+/** The storage's HTTP status; rejects where there is none. */
+function transfer(
+  { method, url, fields, headers = {} }: UploadTicket['upload'],
+  file: UploadFile,
+  filename: string,
+  { onProgress, signal }: UploadOptions,
+  fetcher: typeof fetch,
+): Promise<number> {
+  let body: Blob | FormData = file;
+  if (method === 'POST') {
+    body = new FormData();
+    for (const name in fields) body.append(name, fields[name]!);
+    body.append('file', file, filename);
+  }
+  if (typeof XMLHttpRequest === 'undefined')
+    return fetcher(url, { method, headers, body, ...(signal ? { signal } : {}) }).then((r) => r.status);
+  return new Promise((resolve, reject) => {
+    const xhr = new XMLHttpRequest();
+    xhr.open(method, url);
+    for (const name in headers) xhr.setRequestHeader(name, headers[name]!);
+    if (onProgress)
+      xhr.upload.onprogress = (e) => {
+        if (e.lengthComputable && !signal?.aborted) onProgress(e.loaded / e.total);
+      };
+    xhr.onload = () => resolve(xhr.status);
+    xhr.onerror = xhr.onabort = reject;
+    signal?.addEventListener('abort', () => xhr.abort(), { once: true });
+    xhr.send(body);
+  });
+}

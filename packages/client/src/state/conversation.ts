@@ -8,6 +8,7 @@ import { Derived } from '../store.ts';
 import type { Store } from '../store.ts';
 import { GapRepair } from '../sync/gap-repair.ts';
 import type {
+  Attachment,
   EphemeralFrames,
   EventFrame,
   EventRecord,
@@ -15,6 +16,7 @@ import type {
   Message,
   MessageOrTombstone,
 } from '../types.ts';
+import type { UploadFile, UploadOptions, Uploads } from '../uploads.ts';
 import type { ConversationList } from './conversation-list.ts';
 import { Members } from './members.ts';
 import { entryItem, serverItem } from './message-item.ts';
@@ -35,6 +37,7 @@ export interface ConversationHost {
   api: Api;
   list: ConversationList;
   outbox: Outbox;
+  uploads: Uploads;
   clock: Clock;
   random(): number;
   me(): string | null;
@@ -100,6 +103,10 @@ export class Conversation {
   /** Shows at once as pending, and is sent as soon as it can be. */
   send(draft: string | Draft): MessageItem {
     return this.#host.send(this.id, draft);
+  }
+  /** The attachment's id goes into the draft of a message: `send({ attachments: [id] })`. */
+  upload(file: UploadFile, options?: UploadOptions): Promise<Attachment> {
+    return this.#host.uploads.upload(this.id, file, options);
   }
   retry(clientMsgId: string): boolean {
     return this.#host.outbox.retry(clientMsgId);
