@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { after, before, describe, it } from 'node:test';
+import Fastify from 'fastify';
+import { operationList, operations } from '@parley/protocol';
+import type { Operation } from '@parley/protocol';
+import { Idempotency } from '../../src/transport/rest/idempotency.ts';
+import { createRoute } from '../../src/transport/rest/route.ts';
+import type { RestOptions } from '../../src/transport/rest/server.ts';
+import { assertError, createApi, serverApi } from '../support/api.ts';
+import type { Api } from '../support/api.ts';
+import { environments, startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { signToken } from '../support/tokens.ts';
+
+let service: Service;
+let server: Api;
+before(async () => {
+  service = await startService({ env: { CHAT_LOG_LEVEL: 'trace' } });
+  server = serverApi(service.url);
+});
+after(() => service.dispose());
+
+const put = (body: string, headers: Record<string, string> = {}) =>
+  server('PUT', '/v1/users/http', body, headers);
+
+describe('SPEC 1: bodies and queries', () => {
+  for (const operation of operationList.filter((o) => !o.callers.every((c) => c === 'dashboard'))) {
+    const path = operation.path.replaceAll('{userId}', 'u').replaceAll(/\{\w+\}/g, 'x');
+    const caller = () =>
+      operation.callers.includes('server')
+        ? server
+        : createApi(service.url, signToken({ sub: `caller-${operation.name}` }));
+    it(`SPEC 1.4: ${operation.name} refuses unknown query fields`, async () => {
+      const body = operation.body ? {} : undefined;
+      assertError(await caller()(operation.method, `${path}?nope=1`, body), 400, 'unknown_field', 'nope');
+      assertError(await caller()(operation.method, `${path}?__proto__=1`, body), 400, 'unknown_field');
+    });
+    if (operation.method !== 'GET')
+      it(`SPEC 1.4: ${operation.name} refuses unknown body fields`, async () => {
+        const properties = Object.keys(operation.body?.properties ?? {});
+        const answer = await caller()(operation.method, path, { nope: 1 });
+        // A required field that is missing may be named first.
+        if (answer.body.error.code === 'unknown_field') assertError(answer, 400, 'unknown_field', 'nope');
+        else {
+          assertError(answer, 400, 'invalid_request');
+          assert.ok(properties.includes(answer.body.error.param), answer.body.error.param);
+        }
+      });
+  }
+
+  it('invalid JSON is 400 invalid_request', async () => {
+    for (const body of ['{', '{"name":}', 'name=x', '{"name":"x"} x', "{'a':1}"])
+      assertError(await put(body), 400, 'invalid_request');
+  });
+
+  it('a body that is no object is 400 invalid_request', async () => {
+    for (const body of ['[]', '"x"', '5', 'null', 'true', ''])
+      assertError(await put(body), 400, 'invalid_request');
+  });
+
+  it('another content type is 400 invalid_request; a charset is fine', async () => {
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml'])
+      assertError(await put('{"name":"x"}', { 'content-type': type }), 400, 'invalid_request');
+    assert.equal(
+      (await put('{"name":"x"}', { 'content-type': 'application/json; charset=utf-8' })).status,
+      200,
+    );
+  });
+
+  it('SPEC 8: 64 KB bodies pass, one byte more is 413 body_too_large, with or without a length', async () => {
+    const padded = (bytes: number) => '{"name":"padded"}'.padEnd(bytes, ' ');
+    assert.equal((await put(padded(65_536))).status, 200);
+    const answer = await put(padded(65_537));
+    assertError(answer, 413, 'body_too_large');
+    assert.equal(answer.body.error.type, 'payload_too_large');
+    for (const [bytes, status] of [
+      [65_536, 200],
+      [65_537, 413],
+    ] as const) {
+      const response = await fetch(`${service.url}/v1/users/http`, {
+        method: 'PUT',
+        headers: {
+          authorization: `Bearer ${environments.dev.secretKey}`,
+          'content-type': 'application/json',
+        },
+        body: new Blob([padded(bytes)]).stream(),
+        duplex: 'half',
+      });
+      assert.equal(response.status, status);
+      await response.body?.cancel();
+    }
+  });
+
+  it('a query field given twice is refused', async () => {
+    assertError(await server('GET', '/v1/users?limit=1&limit=2'), 400, 'invalid_request', 'limit');
+  });
+});
+
+describe('SPEC 1.2: Request-Id', () => {
+  it('is on every response, new each time, and in the error body', async () => {
+    const seen = new Set<string>();
+    for (const [method, path] of [
+      ['GET', '/healthz'],
+      ['GET', '/v1/users'],
+      ['GET', '/v1/users/nobody-here'],
+      ['GET', '/nowhere'],
+    ] as const) {
+      const answer = await server(method, path);
+      const id = answer.headers.get('request-id')!;
+      assert.match(id, /^req_[0-9a-hjkmnp-tv-z]{26}$/);
+      if (answer.status >= 400) assert.equal(answer.body.error.requestId, id);
+      seen.add(id);
+    }
+    assert.equal(seen.size, 4);
+  });
+
+  it('a caller cannot choose it', async () => {
+    const answer = await server('GET', '/v1/users', undefined, { 'request-id': 'req_mine' });
+    assert.notEqual(answer.headers.get('request-id'), 'req_mine');
+  });
+});
+
+describe('SPEC 7: what is not there', () => {
+  it('unknown paths and methods are 404 not_found, with and without a credential', async () => {
+    for (const by of [server, createApi(service.url, null)])
+      for (const [method, path] of [
+        ['GET', '/v1'],
+        ['GET', '/v2/users'],
+        ['GET', '/v1/nothing'],
+        ['GET', '/V1/users'],
+        ['GET', '/v1/users/'],
+        ['POST', '/v1/users'],
+        ['PATCH', '/v1/users/u'],
+        ['DELETE', '/healthz'],
+        ['GET', '/v1/tokens'],
+      ] as const)
+        assertError(await by(method, path), 404, 'not_found');
+  });
+
+  it('malformed URLs are 400 invalid_request with all headers', async () => {
+    for (const path of ['/v1/users/%zz', '/%', '/v1/users/%E0%A4%A', `/v1/users/${'x'.repeat(600)}`]) {
+      const answer = await server('GET', path);
+      assertError(answer, 400, 'invalid_request');
+      assert.equal(answer.headers.get('access-control-allow-origin'), '*');
+    }
+  });
+
+  it('what is no HTTP, or has headers too large, gets the error body too', async () => {
+    for (const text of [
+      'nonsense\r\n\r\n',
+      `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+    ]) {
+      const socket = connect(service.port, '127.0.0.1');
+      let answer = '';
+      socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+      socket.on('error', () => undefined);
+      socket.write(text);
+      await once(socket, 'close');
+      assert.match(answer, /^HTTP\/1\.1 400 /);
+      assert.match(answer, /\r\nRequest-Id: req_/);
+      assert.match(answer, /\r\nRateLimit-Remaining: \d+/);
+      const { error } = JSON.parse(answer.split('\r\n\r\n')[1]!);
+      assert.equal(error.code, 'invalid_request');
+      assert.ok(answer.includes(`Request-Id: ${error.requestId}`));
+    }
+  });
+});
+
+describe('browsers', () => {
+  it('a preflight is answered for every path, without a credential', async () => {
+    for (const path of ['/v1/sync', '/v1/users/u', '/nowhere']) {
+      const answer = await createApi(service.url, null)('OPTIONS', path, undefined, {
+        origin: 'https://app.example',
+        'access-control-request-method': 'PATCH',
+        'access-control-request-headers': 'authorization, chat-env, idempotency-key',
+      });
+      assert.equal(answer.status, 204);
+      assert.equal(answer.headers.get('access-control-allow-origin'), '*');
+      for (const method of ['GET', 'PUT', 'POST', 'PATCH', 'DELETE'])
+        assert.ok(answer.headers.get('access-control-allow-methods')!.includes(method));
+      for (const name of ['Authorization', 'Content-Type', 'Chat-Env', 'Idempotency-Key'])
+        assert.ok(answer.headers.get('access-control-allow-headers')!.includes(name));
+    }
+  });
+
+  it('answers, errors included, may be read from any origin, with our headers exposed', async () => {
+    for (const path of ['/v1/users', '/v1/users/nobody-here', '/nowhere']) {
+      const { headers } = await server('GET', path);
+      assert.equal(headers.get('access-control-allow-origin'), '*');
+      for (const name of ['Request-Id', 'RateLimit-Remaining', 'Retry-After', 'Idempotent-Replayed'])
+        assert.ok(headers.get('access-control-expose-headers')!.includes(name));
+    }
+  });
+});
+
+describe('SPEC 4, Health; pages', () => {
+  it('/healthz and /readyz are 200 without authentication', async () => {
+    for (const path of ['/healthz', '/readyz'])
+      assert.equal((await createApi(service.url, null)('GET', path)).status, 200);
+  });
+
+  it('/openapi.json names every operation with its method and path, /asyncapi.json the socket', async () => {
+    const { body } = await createApi(service.url, null)('GET', '/openapi.json');
+    assert.match(body.openapi, /^3\.1\./);
+    for (const { method, path } of operationList)
+      assert.ok(body.paths[path]?.[method.toLowerCase()], `${method} ${path}`);
+    assert.match((await server('GET', '/asyncapi.json')).body.asyncapi, /^3\./);
+  });
+
+  it('/docs is a page of our own, with the standard headers and no outside network', async () => {
+    const response = await fetch(`${service.url}/docs`);
+    assert.equal(response.status, 200);
+    assert.match(response.headers.get('content-type')!, /^text\/html/);
+    assert.match(response.headers.get('request-id')!, /^req_/);
+    const html = await response.text();
+    assert.ok(html.includes('/v1/conversations'));
+    assert.doesNotMatch(html, /<(script|link|img)[^>]+(src|href)="(https?:)?\/\//);
+  });
+});
+
+describe('SPEC 9.3: deprecated endpoints', () => {
+  it('carry Deprecation and Sunset', async () => {
+    const deprecated = { since: '@1767225600', sunset: 'Fri, 01 Jan 2027 00:00:00 GMT' };
+    const route = (operation: Operation) => {
+      const options = {
+        handlers: { 'users.list': () => Promise.resolve({ data: [], nextCursor: null }) },
+        authenticator: {
+          authenticate: () => Promise.resolve({ caller: { kind: 'server', env: { no: 1, plan: 'free' } } }),
+        },
+        limiter: { take: () => [{ allowed: true, limit: 1, remaining: 1, resetMs: 0, retryAfterMs: 0 }] },
+        services: { plans: { free: {} } },
+      } as unknown as RestOptions;
+      const app = Fastify();
+      app.get('/', createRoute('users.list', operation, options, new Idempotency()));
+      return app.inject('/');
+    };
+    const old = await route({ ...operations['users.list'], deprecated });
+    assert.deepEqual(
+      [old.statusCode, old.headers['deprecation'], old.headers['sunset']],
+      [200, deprecated.since, deprecated.sunset],
+    );
+    const current = await route(operations['users.list']);
+    assert.deepEqual([current.headers['deprecation'], current.headers['sunset']], [undefined, undefined]);
+  });
+});
+
+describe('logs', () => {
+  it('hold no secret, token or message text, and do hold the request id', async () => {
+    const token = signToken({ sub: 'logged' });
+    const client = createApi(service.url, token);
+    const { body } = await client('POST', '/v1/conversations', {
+      type: 'group',
+      members: [],
+      name: 'quiet name',
+    });
+    await client('POST', `/v1/conversations/${body.id}/messages`, { text: 'quiet words', clientMsgId: 'c' });
+    await createApi(service.url, `${token}x`)('GET', '/v1/conversations');
+    const { headers } = await server('GET', '/v1/users/nobody-here');
+    const requestId = headers.get('request-id')!;
+    while (!service.output().includes(requestId)) await once(service.process.stderr!, 'data');
+    const output = service.output();
+    for (const secret of [
+      token,
+      token.split('.')[2]!,
+      environments.dev.secretKey,
+      'quiet words',
+      'quiet name',
+    ])
+      assert.ok(!output.includes(secret), secret);
+    assert.ok(output.includes('env_dev'));
+  });
+});
