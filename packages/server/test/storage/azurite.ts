@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { freePort, start } from './process.ts';
 import type { Running } from './process.ts';
 
@@ -27,7 +27,7 @@ async function createContainer(endpoint: string): Promise<number> {
 /** The vendor's own emulator, with an empty container `media`. */
 export async function startAzurite(): Promise<Running & { endpoint: string }> {
   const port = await freePort();
-  const main = createRequire(import.meta.url).resolve('azurite/dist/src/blob/main.js');
+  const main = fileURLToPath(import.meta.resolve('azurite/dist/src/blob/main.js'));
   const flags = ['--inMemoryPersistence', '--disableTelemetry', '--skipApiVersionCheck', '--silent'];
   const args = [main, '--blobHost', '127.0.0.1', '--blobPort', String(port), ...flags];
   const azurite = await start(process.execPath, args, port, 'npm package azurite');
