@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto';
+import { Cluster, Redis } from 'ioredis';
+import type { ClusterOptions, RedisOptions } from 'ioredis';
+import type { Logger } from './logging.ts';
+
+/**
+ * Connections to one Redis (Valkey) or a Redis Cluster. Nothing waits for a Redis that is gone: commands fail at once or
+ * within a second, nothing is queued or repeated, and connections are tried again for ever with a bounded pause.
+ */
+export interface RedisConnection {
+  readonly client: Redis | Cluster;
+  readonly isCluster: boolean;
+  /** A connection of its own for subscriptions: to the server, or to this node of the cluster. It does not re-subscribe by itself. */
+  subscriber(at?: { host: string; port: number }): Redis;
+  /** False when Redis did not answer in time; the connection is tried on. */
+  ready(timeoutMs: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export interface RedisAddress {
+  nodes: { host: string; port: number }[];
+  cluster: boolean;
+  tls: boolean;
+  username?: string;
+  password?: string;
+  db: number;
+}
+
+/** `redis[s]://[user:password@]host[:port][,host[:port]…][/db][?cluster=true]`; several hosts are a cluster. */
+export function parseRedisUrl(url: string): RedisAddress {
+  const parts = /^(rediss?):\/\/(?:([^@/]*)@)?([^/?]+)(?:\/(\d*))?(?:\?cluster=(true|false))?$/.exec(url);
+  // The address may hold a password: it is not repeated.
+  if (!parts) throw new Error('not a Redis address');
+  const [, scheme, credentials = '', hosts = '', db = '', flag] = parts;
+  const nodes = hosts.split(',').map((host) => {
+    const { hostname, port } = new URL(`redis://${host}`);
+    if (hostname === '') throw new Error('not a Redis address');
+    return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) };
+  });
+  const colon = credentials.indexOf(':');
+  const username = decodeURIComponent(colon < 0 ? credentials : credentials.slice(0, colon));
+  const password = colon < 0 ? '' : decodeURIComponent(credentials.slice(colon + 1));
+  return {
+    nodes,
+    cluster: flag === 'true' || (flag === undefined && nodes.length > 1),
+    tls: scheme === 'rediss',
+    ...(username && { username }),
+    ...(password && { password }),
+    db: Number(db),
+  };
+}
+
+/** 100 ms, 200 ms, … 2 s. */
+const backoff = (attempt: number): number => Math.min(2_000, 50 * 2 ** Math.min(attempt, 6));
+
+export function connectRedis(url: string, logger: Logger): RedisConnection {
+  const address = parseRedisUrl(url);
+  const common = {
+    ...(address.username !== undefined && { username: address.username }),
+    ...(address.password !== undefined && { password: address.password }),
+    ...(address.tls && { tls: {} }),
+    maxRetriesPerRequest: 0,
+    // What was under way may have been done: a second time could double it.
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    commandTimeout: 1_000,
+    connectTimeout: 2_000,
+    // A peer that is silent while an answer is due is gone, whatever TCP believes.
+    socketTimeout: 5_000,
+    keepAlive: 10_000,
+  } satisfies RedisOptions;
+  const single = { ...common, db: address.db, enableOfflineQueue: false, retryStrategy: backoff };
+  const cluster: ClusterOptions = {
+    enableOfflineQueue: false,
+    enableAutoPipelining: true,
+    clusterRetryStrategy: backoff,
+    maxRedirections: 6,
+    slotsRefreshTimeout: 2_000,
+    redisOptions: common,
+    // Certificates are for names: the names must not be resolved before.
+    ...(address.tls && { dnsLookup: (name, done) => done(null, name) }),
+  };
+  const client = address.cluster
+    ? new Cluster(address.nodes, cluster)
+    : new Redis({ ...single, ...address.nodes[0]!, enableAutoPipelining: true });
+  const subscribers = new Set<Redis>();
+  logChanges(client, logger, 'Redis');
+
+  return {
+    client,
+    isCluster: address.cluster,
+    subscriber(at) {
+      const redis = new Redis({ ...single, db: 0, ...(at ?? address.nodes[0]!) });
+      logChanges(redis, logger, 'Redis subscription');
+      subscribers.add(redis);
+      redis.once('end', () => subscribers.delete(redis));
+      return redis;
+    },
+    ready: (timeoutMs) =>
+      new Promise((resolve) => {
+        if (client.status === 'ready') return resolve(true);
+        const done = (): void => {
+          clearTimeout(timer);
+          client.removeListener('ready', done);
+          resolve(client.status === 'ready');
+        };
+        const timer = setTimeout(done, timeoutMs);
+        client.once('ready', done);
+      }),
+    async close() {
+      await Promise.all([client, ...subscribers].map(end));
+    },
+  };
+}
+
+function end(client: Redis | Cluster): Promise<void> {
+  return new Promise((resolve) => {
+    if (client.status === 'end') return resolve();
+    client.once('end', resolve);
+    client.disconnect();
+  });
+}
+
+/** One line when it is lost and one when it is back, not one an attempt. */
+function logChanges(client: Redis | Cluster, logger: Logger, name: string): void {
+  let down = false;
+  client.on('error', (error: Error) => {
+    if (!down) logger.warn({ reason: error.message }, `${name}: no connection`);
+    down = true;
+  });
+  client.on('ready', () => {
+    if (down) logger.info(`${name}: connected again`);
+    down = false;
+  });
+}
+
+export interface Script {
+  source: string;
+  sha: string;
+}
+export const luaScript = (source: string): Script => ({
+  source,
+  sha: createHash('sha1').update(source).digest('hex'),
+});
+
+/** The keys must share a hash tag. Redis may have forgotten the script; then it is sent whole. */
+export async function runScript(
+  client: Redis | Cluster,
+  script: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  try {
+    return await client.evalsha(script.sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    return client.eval(script.source, keys.length, ...keys, ...args);
+  }
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { systemClock } from '../../src/platform/clock.ts';
+import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
+import { redisRateLimiter } from '../../src/platform/rate-limit/redis.ts';
+import { startRedis, startRedisCluster } from '../support/redis.ts';
+import { limiterSuite } from './rate-limit-suite.ts';
+import { connections } from './tools.ts';
+
+const redis = await startRedis();
+const cluster = await startRedisCluster();
+const connect = connections();
+after(async () => {
+  await connect.closeAll();
+  await redis.stop();
+  await cluster.stop();
+});
+
+limiterSuite('memory', {
+  nodes: (count, time) =>
+    new Array(count).fill(memoryRateLimiter(time)) as ReturnType<typeof memoryRateLimiter>[],
+});
+for (const [name, { url }] of [
+  ['one Redis', redis],
+  ['Redis Cluster', cluster],
+] as const)
+  limiterSuite(name, {
+    nodes: async (count, time) =>
+      Promise.all(
+        Array.from({ length: count }, async () =>
+          redisRateLimiter({ connection: await connect(url), clock: systemClock, time }),
+        ),
+      ),
+  });
+
+test("SPEC 8: Redis counts by its own clock, whatever a node's says", async () => {
+  const ahead = { now: () => systemClock.now() + 3_600_000 };
+  const limiters = await Promise.all(
+    [systemClock, ahead].map(async (clock) =>
+      redisRateLimiter({ connection: await connect(redis.url), clock }),
+    ),
+  );
+  const checks = [{ key: 'mclock', limit: { perMinute: 10 } }];
+  let allowed = 0;
+  for (let i = 0; i < 20; i++) if ((await limiters[i % 2]!.take(checks))[0]!.allowed) allowed++;
+  // The minute may turn once in between; an hour of difference would allow twice as many.
+  assert.ok(allowed >= 10 && allowed <= 11, `${allowed} allowed`);
+});
+
+test('SPEC 8: counters in Redis end by themselves', async () => {
+  const connection = await connect(redis.url);
+  await redisRateLimiter({ connection, clock: systemClock }).take([
+    { key: 'uends', limit: { perSecond: 20, burst: 40 } },
+    { key: 'mends', limit: { perMinute: 300 } },
+  ]);
+  for (const key of ['rl:{ends}u', 'rl:{ends}m']) {
+    const ttl = await connection.client.pttl(key);
+    assert.ok(ttl > 0 && ttl <= 180_000, `${key}: ${ttl}`);
+  }
+});
+
+test('SPEC 8: without Redis a node limits by itself, and together again when it is back', async () => {
+  const own = await startRedis();
+  const connection = await connect(own.url);
+  const limiter = redisRateLimiter({ connection, clock: { now: () => 0 }, time: { now: () => 0 } });
+  const checks = [{ key: 'u1', limit: { perSecond: 1, burst: 3 } }];
+  const take = async (): Promise<boolean> => (await limiter.take(checks))[0]!.allowed;
+  assert.equal(await take(), true);
+  await own.kill();
+  assert.deepEqual([await take(), await take(), await take(), await take()], [true, true, true, false]);
+  await own.start();
+  assert.ok(await connection.ready(10_000));
+  assert.deepEqual([await take(), await take(), await take(), await take()], [true, true, true, false]);
+  await connect.close(connection);
+  await own.stop();
+});
