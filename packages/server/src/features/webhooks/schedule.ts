@@ -1,5 +1,3 @@
-import { limits } from '@parley/protocol';
-
 /**
  * When a delivery is tried (SPEC 6, delivery rule 2; DECISIONS, Webhooks):
  *
@@ -46,7 +44,3 @@ export function parseRetryAfter(header: string | undefined, now: number): number
   const at = Date.parse(header);
   return Number.isNaN(at) ? 0 : Math.max(0, at - now);
 }
-
-/** "72 hours without success" counts from the first failure after the last success. */
-export const failedTooLong = (failingSince: number, now: number): boolean =>
-  now - failingSince >= limits.webhookDisableHours * hour;

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { openDb } from '../core/tools.ts';
+import { assertError, serverApi } from '../support/api.ts';
+import type { Api } from '../support/api.ts';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import type { PgDb } from '../../src/platform/postgres/db.ts';
+import { ok, silent, startReceiver, status, verify } from './receiver.ts';
+import type { Receiver } from './receiver.ts';
+import { addEndpoint, deliveries, delivery, pass } from './tools.ts';
+
+let service: Service;
+let receiver: Receiver;
+let server: Api;
+let db: PgDb;
+let conversation: string;
+let endpoint: { id: string; secret: string };
+
+before(async () => {
+  [service, receiver] = await Promise.all([startService(), startReceiver()]);
+  server = serverApi(service.url);
+  db = await openDb(service);
+  conversation = (await server('POST', '/v1/conversations', { type: 'group', members: ['a'] })).body.id;
+});
+after(async () => {
+  await db.close();
+  await service.dispose();
+  await receiver.close();
+});
+beforeEach(async () => {
+  receiver.answer = ok;
+  receiver.received.length = 0;
+  endpoint = await addEndpoint(server, `${receiver.url}/hook?x=1`, ['message.created', 'message.deleted']);
+});
+afterEach(() => server('DELETE', `/v1/webhooks/${endpoint.id}`));
+
+const send = async (text: string): Promise<{ id: string; seq: number }> =>
+  (await server('POST', `/v1/conversations/${conversation}/messages`, { text })).body;
+const only = (fits: Parameters<typeof delivery>[2]) => delivery(server, endpoint.id, fits);
+
+for (const code of [200, 201, 204, 299])
+  test(`SPEC 6, delivery rule 1: ${code} is success, and the log says so`, async () => {
+    receiver.answer = status(code);
+    await send('x');
+    const record = await only((d) => d.status === 'succeeded');
+    assert.match(record.id, /^whd_[0-9a-z]{26}$/);
+    assert.equal(record.eventType, 'message.created');
+    assert.equal(record.nextAttemptAt, null);
+    assert.equal(record.payloadAvailable, true);
+    const [attempt, ...more] = record.attempts;
+    assert.deepEqual(more, []);
+    assert.equal(attempt!.status, code);
+    assert.match(attempt!.requestId, /^req_/);
+    assert.equal('error' in attempt!, false);
+    const [received] = await receiver.wait(1);
+    assert.equal(received!.id, record.eventId);
+    assert.equal(received!.path, '/hook?x=1');
+  });
+
+for (const code of [300, 301, 302, 307, 400, 404, 429, 500, 503])
+  test(`SPEC 6, delivery rules 1 and 2: ${code} is a failure, not followed, and tried again after 10 s`, async () => {
+    receiver.answer = status(code, { location: `${receiver.url}/elsewhere` });
+    await send('x');
+    const failed = await only((d) => d.attempts.length === 1);
+    assert.equal(failed.status, 'pending');
+    assert.equal(failed.attempts[0]!.status, code);
+    const [{ at, durationMs }] = failed.attempts as [(typeof failed.attempts)[0]];
+    const wait = Date.parse(failed.nextAttemptAt!) - Date.parse(at) - durationMs;
+    assert.ok(wait >= 8_000 && wait <= 12_050, `${wait} ms`);
+    assert.deepEqual(
+      receiver.received.map((r) => r.path),
+      ['/hook?x=1'],
+    );
+  });
+
+test('SPEC 6, delivery rule 2: every attempt has the same id and a fresh timestamp and signature; the tenth is the last', async () => {
+  receiver.answer = status(500);
+  await send('x');
+  for (let n = 1; n <= 9; n++) {
+    await only((d) => d.attempts.length === n && d.status === 'pending');
+    await pass(db, '29 hours');
+  }
+  const record = await only((d) => d.status === 'failed');
+  assert.equal(record.attempts.length, 10);
+  assert.equal(record.nextAttemptAt, null);
+  const received = await receiver.wait(10);
+  for (const r of received) {
+    assert.equal(r.id, record.eventId);
+    verify(endpoint.secret, r);
+  }
+});
+
+test('SPEC 6, delivery rule 2: without help from a clock, the second attempt comes after 8 to 12 s', async () => {
+  receiver.answer = (r, res) => (receiver.received.length === 1 ? status(500)(r, res) : ok(r, res));
+  await send('x');
+  const [first, second] = await receiver.wait(2);
+  assert.equal(second!.id, first!.id);
+  assert.ok(second!.at - first!.at >= 8_000);
+  const record = await only((d) => d.status === 'succeeded');
+  assert.deepEqual(
+    record.attempts.map((a) => a.status),
+    [500, 204],
+  );
+});
+
+test('issue 4: Retry-After moves the next attempt back, not forward', async () => {
+  receiver.answer = status(503, { 'retry-after': '120' });
+  await send('x');
+  const later = await only((d) => d.attempts.length === 1);
+  assert.ok(Date.parse(later.nextAttemptAt!) - Date.parse(later.attempts[0]!.at) >= 120_000);
+});
+
+test('SPEC 6, delivery rule 1: no answer within 10 s is a failure', async () => {
+  receiver.answer = silent;
+  await send('x');
+  const failed = await only((d) => d.attempts.length === 1);
+  assert.equal(failed.attempts[0]!.status, null);
+  assert.ok(failed.attempts[0]!.durationMs >= 9_900);
+  assert.match(failed.attempts[0]!.error!, /10 s/);
+});
+
+test('PITFALLS 20: an endless and a dripping answer are cut off and hold nothing up', async () => {
+  receiver.answer = (_, res) => {
+    res.writeHead(200);
+    const more = (): void => {
+      if (!res.destroyed) res.write(Buffer.alloc(65_536), more);
+    };
+    more();
+  };
+  await send('endless');
+  await only((d) => d.status === 'succeeded');
+  let drip: NodeJS.Timeout | undefined;
+  receiver.answer = (_, res) => {
+    res.writeHead(500);
+    drip = setInterval(() => res.write('.'), 500);
+    res.on('close', () => clearInterval(drip));
+  };
+  await send('dripping');
+  const failed = await only((d) => d.attempts.length === 1 && d.status === 'pending');
+  assert.equal(failed.attempts[0]!.status, 500);
+});
+
+test('A receiver that is not there is a failure with a reason', async () => {
+  const gone = await startReceiver();
+  const dead = await addEndpoint(server, gone.url, ['message.created']);
+  await gone.close();
+  await send('x');
+  const failed = await delivery(server, dead.id, (d) => d.attempts.length === 1);
+  assert.equal(failed.attempts[0]!.status, null);
+  assert.match(failed.attempts[0]!.error!, /ECONNREFUSED/);
+  await server('DELETE', `/v1/webhooks/${dead.id}`);
+});
+
+test('SPEC 4, replay: 202 with a new delivery of the same event id; the log is newest first', async () => {
+  const message = await send('again');
+  const original = await only((d) => d.status === 'succeeded');
+  const { status: code, body } = await server(
+    'POST',
+    `/v1/webhooks/${endpoint.id}/deliveries/${original.id}/replay`,
+  );
+  assert.equal(code, 202);
+  assert.notEqual(body.id, original.id);
+  assert.equal(body.eventId, original.eventId);
+  assert.equal(body.status, 'pending');
+  const [, second] = await receiver.wait(2);
+  verify(endpoint.secret, second!);
+  assert.equal(second!.id, original.eventId);
+  assert.equal(second!.data.message.id, message.id);
+  await only((d) => d.id === body.id && d.status === 'succeeded');
+  const log = await deliveries(server, endpoint.id);
+  assert.deepEqual(
+    log.map((d) => d.id),
+    [body.id, original.id],
+  );
+  const page = await server('GET', `/v1/webhooks/${endpoint.id}/deliveries?limit=1`);
+  const rest = await server(
+    'GET',
+    `/v1/webhooks/${endpoint.id}/deliveries?limit=1&cursor=${page.body.nextCursor}`,
+  );
+  assert.deepEqual(
+    [page, rest].map((p) => p.body.data[0].id),
+    [body.id, original.id],
+  );
+  assert.equal(rest.body.nextCursor, null);
+});
+
+test('What is sent is rendered when it is sent: a replay after a delete shows the tombstone, and no text is kept', async () => {
+  const message = await send('a secret phrase');
+  const original = await only((d) => d.status === 'succeeded');
+  await server('DELETE', `/v1/messages/${message.id}?hard=true`);
+  await receiver.next('message.deleted');
+  await server('POST', `/v1/webhooks/${endpoint.id}/deliveries/${original.id}/replay`);
+  const [, shown] = await receiver.wait(2, (r) => r.id === original.eventId);
+  assert.equal(shown!.data.message.id, message.id);
+  assert.equal(shown!.data.message.text, null);
+  assert.ok(shown!.data.message.deletedAt);
+  for (const table of ['outbox', 'jobs', 'webhook_deliveries']) {
+    const rows = await db.query(`SELECT 1 FROM ${table} t WHERE t::text LIKE '%secret phrase%'`);
+    assert.equal(rows.length, 0, table);
+  }
+});
+
+test('DECISIONS, Erasure: an erased id is in no stored delivery, and a replay shows the alias', async () => {
+  await server('POST', `/v1/conversations/${conversation}/members`, { userIds: ['to-be-erased'] });
+  const body = { text: 'mine', senderId: 'to-be-erased' };
+  const message = (await server('POST', `/v1/conversations/${conversation}/messages`, body)).body;
+  const original = await only((d) => d.status === 'succeeded');
+  await server('DELETE', '/v1/users/to-be-erased');
+  await server('POST', `/v1/webhooks/${endpoint.id}/deliveries/${original.id}/replay`);
+  const [, shown] = await receiver.wait(2, (r) => r.data.message?.id === message.id);
+  assert.match(shown!.data.message.senderId, /^deleted:/);
+  for (const table of ['outbox', 'jobs', 'webhook_deliveries']) {
+    const rows = await db.query(`SELECT 1 FROM ${table} t WHERE t::text LIKE '%to-be-erased%'`);
+    assert.equal(rows.length, 0, table);
+  }
+});
+
+test('SPEC 8, webhook payload replay 72 hours: older events cannot be replayed', async () => {
+  await send('old');
+  const original = await only((d) => d.status === 'succeeded');
+  await db.query(
+    `UPDATE webhook_deliveries SET event_at = event_at - interval '72 hours', created_at = created_at - interval '72 hours'
+    WHERE id = $1`,
+    [original.id],
+  );
+  const [record] = await deliveries(server, endpoint.id);
+  assert.equal(record!.payloadAvailable, false);
+  assertError(
+    await server('POST', `/v1/webhooks/${endpoint.id}/deliveries/${original.id}/replay`),
+    404,
+    'not_found',
+  );
+});
+
+test('Events that an endpoint did not subscribe to, and those of other environments, do not reach it', async () => {
+  const other = serverApi(service.url, 'other');
+  const theirs = await other('POST', '/v1/conversations', { type: 'group', members: ['a'] });
+  await other('POST', `/v1/conversations/${theirs.body.id}/messages`, { text: 'theirs' });
+  await server('POST', '/v1/conversations', { type: 'group', members: ['a'] });
+  const { id } = await send('ours');
+  const [received] = await receiver.wait(1);
+  assert.equal(received!.data.message.id, id);
+  assert.equal((await deliveries(server, endpoint.id)).length, 1);
+});
+
+test('A disabled endpoint gets nothing; enabled again it gets what comes then; a replay waits for that', async () => {
+  await send('before');
+  const original = await only((d) => d.status === 'succeeded');
+  const off = await server('PATCH', `/v1/webhooks/${endpoint.id}`, { status: 'disabled' });
+  assert.equal(off.body.status, 'disabled');
+  assert.ok(off.body.disabledAt);
+  await send('while disabled');
+  assertError(
+    await server('POST', `/v1/webhooks/${endpoint.id}/deliveries/${original.id}/replay`),
+    400,
+    'invalid_request',
+  );
+  const on = await server('PATCH', `/v1/webhooks/${endpoint.id}`, { status: 'enabled' });
+  assert.deepEqual([on.body.status, on.body.disabledAt, on.body.disabledReason], ['enabled', null, null]);
+  await send('after');
+  const received = await receiver.wait(2);
+  assert.deepEqual(
+    received.map((r) => r.data.message.text),
+    ['before', 'after'],
+  );
+});
+
+test('Disabling ends what was pending; deleting makes it vanish', async () => {
+  receiver.answer = status(500);
+  await send('x');
+  await only((d) => d.attempts.length === 1);
+  await server('PATCH', `/v1/webhooks/${endpoint.id}`, { status: 'disabled' });
+  await pass(db, '1 minute');
+  const record = await only((d) => d.status === 'failed');
+  assert.equal(record.attempts.length, 1, 'no further attempt');
+
+  await server('PATCH', `/v1/webhooks/${endpoint.id}`, { status: 'enabled' });
+  await send('y');
+  await only((d) => d.status === 'pending' && d.attempts.length === 1);
+  await server('DELETE', `/v1/webhooks/${endpoint.id}`);
+  const sent = receiver.received.length;
+  receiver.answer = ok;
+  endpoint = await addEndpoint(server, receiver.url, ['message.created']);
+  await pass(db, '1 minute');
+  const { id } = await send('z');
+  await receiver.next('message.created', (r) => r.data.message.id === id);
+  assert.equal(receiver.received.length, sent + 1);
+});
+
+test('SPEC 6, 410: the endpoint is disabled at once', async () => {
+  receiver.answer = status(410);
+  await send('x');
+  const record = await only((d) => d.status === 'failed');
+  assert.equal(record.attempts.length, 1);
+  const { body } = await server('GET', `/v1/webhooks/${endpoint.id}`);
+  assert.deepEqual([body.status, body.disabledReason], ['disabled', 'gone']);
+});

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import type { WebhookDelivery } from '@parley/protocol';
+import type { PgDb } from '../../src/platform/postgres/db.ts';
+import type { Api } from '../support/api.ts';
+
+/** Lets time pass for everything that waits for an attempt, and wakes the workers. */
+export async function pass(db: PgDb, interval: string): Promise<void> {
+  await db.query('UPDATE jobs SET run_at = run_at - $1::interval', [interval]);
+  await db.query(`UPDATE job_lanes SET next_at = next_at - $1::interval WHERE next_at <> 'infinity'`, [
+    interval,
+  ]);
+  await db.query(`SELECT pg_notify('parley_work', '')`);
+}
+
+export async function addEndpoint(
+  server: Api,
+  url: string,
+  events: string[],
+): Promise<{ id: string; secret: string }> {
+  const { status, body } = await server('POST', '/v1/webhooks', { url, events });
+  assert.equal(status, 201, JSON.stringify(body));
+  return body as { id: string; secret: string };
+}
+
+export async function deliveries(server: Api, webhookId: string, limit = 200): Promise<WebhookDelivery[]> {
+  const { status, body } = await server('GET', `/v1/webhooks/${webhookId}/deliveries?limit=${limit}`);
+  assert.equal(status, 200, JSON.stringify(body));
+  return (body as { data: WebhookDelivery[] }).data;
+}
+
+/** The newest delivery of an endpoint once it fits. */
+export async function delivery(
+  server: Api,
+  webhookId: string,
+  fits: (d: WebhookDelivery) => boolean,
+): Promise<WebhookDelivery> {
+  for (;;) {
+    const found = (await deliveries(server, webhookId)).find(fits);
+    if (found) return found;
+  }
+}
