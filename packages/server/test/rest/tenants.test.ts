@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { operationList } from '@parley/protocol';
+import type { Operation } from '@parley/protocol';
+import { assertError, createApi } from '../support/api.ts';
+import type { Answer, Api } from '../support/api.ts';
+import { createScene } from '../support/scene.ts';
+import type { Actor, Scene } from '../support/scene.ts';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { signToken } from '../support/tokens.ts';
+
+/** SPEC 7: ids of another tenant answer as unknown ids do, and nothing of that tenant changes. */
+
+let service: Service;
+let own: Scene;
+let foreign: Scene;
+let webhookId: string;
+before(async () => {
+  service = await startService();
+  own = createScene(service.url, 'dev');
+  foreign = createScene(service.url, 'other');
+  const endpoint = { url: 'https://hooks.example.com/x', events: ['sink.failing'] };
+  webhookId = (await create('/v1/webhooks', endpoint)).id;
+});
+after(() => service.dispose());
+
+interface Ids {
+  userId: string;
+  conversationId: string;
+  messageId: string;
+  attachmentId: string;
+  webhookId: string;
+  deliveryId: string;
+}
+
+interface Victim {
+  ids: Ids;
+  user: Actor;
+  snapshot(): Promise<unknown>;
+}
+
+const upload = (conversationId: string) => ({
+  conversationId,
+  filename: 'a.png',
+  size: 10,
+  contentType: 'image/png',
+});
+
+async function create(path: string, body: unknown): Promise<any> {
+  const answer = await foreign.server('POST', path, body);
+  assert.equal(answer.status, 201, JSON.stringify(answer.body));
+  return answer.body;
+}
+
+/** Everything that the other tenant has and an id can name. */
+async function createVictim(): Promise<Victim> {
+  const { server } = foreign;
+  const user = await foreign.actor('victim');
+  const { id } = await foreign.group(user, [await foreign.actor('peer')]);
+  const message = await foreign.send(user, id, { text: 'theirs' });
+  const ticket = await create('/v1/uploads', upload(id));
+  const ids: Ids = {
+    userId: user.id,
+    conversationId: id,
+    messageId: message.id,
+    attachmentId: ticket.attachmentId,
+    webhookId,
+    deliveryId: 'whd_00000000000000000000000000',
+  };
+  const paths = [
+    `/v1/users/${user.id}`,
+    `/v1/conversations?userId=${user.id}`,
+    `/v1/conversations/${id}`,
+    `/v1/conversations/${id}/members`,
+    `/v1/conversations/${id}/messages`,
+    `/v1/conversations/${id}/events`,
+    `/v1/webhooks/${webhookId}`,
+  ];
+  return {
+    ids,
+    user,
+    async snapshot() {
+      const answers = await Promise.all(paths.map((path) => server('GET', path)));
+      const tokenWorks = (await user.api('GET', '/v1/conversations')).status;
+      return [tokenWorks, answers.map(({ status, body }) => [status, body])];
+    },
+  };
+}
+
+const nobody = (): Ids => {
+  const ulid = () => `0${randomUUID().replaceAll('-', '').slice(0, 25)}`;
+  return {
+    userId: `nobody-${randomUUID()}`,
+    conversationId: `conv_${ulid()}`,
+    messageId: `msg_${ulid()}`,
+    attachmentId: `att_${ulid()}`,
+    webhookId: `wh_${ulid()}`,
+    deliveryId: `whd_${ulid()}`,
+  };
+};
+
+/** Bodies and queries that hold ids, or that the operation needs to come as far as looking one up. */
+const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> = {
+  'tokens.create': ({ userId }) => ({ body: { userId } }),
+  'users.upsert': () => ({ body: { name: 'mine' } }),
+  'users.erase': () => ({ query: '?messages=delete' }),
+  'conversations.create': ({ userId }) => ({ body: { type: 'group', members: [userId] } }),
+  'conversations.list': ({ userId }) => ({ query: `?userId=${userId}` }),
+  'conversations.update': () => ({ body: { name: 'mine' } }),
+  'conversations.read': () => ({ body: { seq: 1 } }),
+  'members.add': ({ userId }) => ({ body: { userIds: [userId] } }),
+  'members.update': () => ({ body: { role: 'owner' } }),
+  'messages.send': () => ({ body: { text: 'mine', clientMsgId: 'c' } }),
+  'messages.update': () => ({ body: { text: 'mine', expectedVersion: 1 } }),
+  sync: () => ({ body: { cursor: null } }),
+  'webhooks.update': () => ({ body: { description: 'mine' } }),
+  'uploads.create': ({ conversationId }) => ({ body: upload(conversationId) }),
+};
+
+/** An answer without what differs between any two requests. */
+function normal(answer: Answer, ids: Ids): string {
+  let text = JSON.stringify([answer.status, answer.body]);
+  for (const [name, id] of Object.entries(ids)) text = text.replaceAll(id, `<${name}>`);
+  return text
+    .replaceAll(/"(req|conv)_[0-9a-z]{26}"/g, '"<$1>"')
+    .replaceAll(/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"<time>"')
+    .replaceAll(/"s1\.[0-9a-z]+"/g, '"<cursor>"')
+    .replaceAll(/"[\w-]+\.[\w-]+\.[\w-]+"/g, '"<token>"')
+    .replaceAll(/me-[0-9a-f-]{36}/g, '<me>');
+}
+
+function call(by: Api, operation: Operation, ids: Ids): Promise<Answer> {
+  const { body, query = '' } = samples[operation.name]?.(ids) ?? {};
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const id = ids[name as keyof Ids];
+    assert.ok(id, `say above how to make a foreign ${name}`);
+    return id;
+  });
+  return by(operation.method, path + query, body);
+}
+
+let shared: Promise<Victim> | undefined;
+const ours = /\{(conversationId|messageId|attachmentId|webhookId)\}/;
+
+describe('SPEC 7: every operation with ids of another tenant', () => {
+  for (const operation of operationList)
+    for (const kind of ['server', 'client'] as const) {
+      if (!operation.callers.includes(kind)) continue;
+      const holdsIds = operation.path.includes('{') || operation.name in samples;
+      if (!holdsIds) continue;
+      it(`${operation.name}, as a ${kind}`, async () => {
+        const unknown = nobody();
+        // A user id may be in use on both sides after one call: such operations get a user of their own.
+        const namesUser = JSON.stringify([operation.path, samples[operation.name]?.(unknown)]).match(
+          `{userId}|${unknown.userId}`,
+        );
+        const victim = namesUser ? await createVictim() : await (shared ??= createVictim());
+        const as = async () => (kind === 'server' ? own.server : (await own.actor('me')).api);
+        const before = await victim.snapshot();
+        const answer = await call(await as(), operation, victim.ids);
+        assert.equal(normal(answer, victim.ids), normal(await call(await as(), operation, unknown), unknown));
+        if (ours.test(operation.path)) assertError(answer, 404, 'not_found');
+        assert.deepEqual(await victim.snapshot(), before);
+      });
+    }
+});
+
+describe('SPEC 7: ids of another tenant inside requests about own things', () => {
+  it('replyTo, senderId, attachments and userIds: the same refusal as for unknown ids', async () => {
+    const [victim, unknown] = [await createVictim(), nobody()];
+    const me = await own.actor('me');
+    const { id } = await own.group(me, []);
+    const before = await victim.snapshot();
+    const attempts: ((ids: Ids) => Promise<Answer>)[] = [
+      (ids) => own.server('POST', `/v1/conversations/${id}/messages`, { text: 'x', replyTo: ids.messageId }),
+      (ids) => own.server('POST', `/v1/conversations/${id}/messages`, { text: 'x', senderId: ids.userId }),
+      (ids) => own.server('POST', `/v1/conversations/${id}/messages`, { attachments: [ids.attachmentId] }),
+      (ids) => me.api('POST', `/v1/conversations/${id}/members`, { userIds: [ids.userId] }),
+      (ids) => me.api('DELETE', `/v1/conversations/${id}/members/${ids.userId}`),
+      (ids) => me.api('POST', '/v1/conversations', { type: 'direct', members: [ids.userId] }),
+      (ids) => me.api('GET', `/v1/users/${ids.userId}`),
+    ];
+    for (const attempt of attempts) {
+      const answer = await attempt(victim.ids);
+      assert.ok(answer.status >= 400);
+      assert.equal(normal(answer, victim.ids), normal(await attempt(unknown), unknown));
+    }
+    assert.deepEqual(await victim.snapshot(), before);
+    assert.equal((await own.events(id)).length, 1);
+  });
+
+  it('one user id in two environments is two users', async () => {
+    const victim = await createVictim();
+    const { userId } = victim.ids;
+    const before = await victim.snapshot();
+    await own.server('PUT', `/v1/users/${userId}`, { name: 'ours' });
+    const namesake = createApi(service.url, signToken({ sub: userId }));
+    assert.deepEqual((await namesake('GET', '/v1/conversations')).body.data, []);
+    assertError(await namesake('GET', `/v1/conversations/${victim.ids.conversationId}`), 404, 'not_found');
+    for (const action of ['deactivate', 'revoke-tokens'])
+      assert.equal((await own.server('POST', `/v1/users/${userId}/${action}`)).status, 200);
+    assert.equal((await own.server('DELETE', `/v1/users/${userId}?messages=delete`)).status, 204);
+    assert.deepEqual(await victim.snapshot(), before);
+  });
+
+  it('a direct conversation of the same two user ids is another one in each environment', async () => {
+    const [a, b] = [randomUUID(), randomUUID()];
+    const body = { type: 'direct', members: [a, b] };
+    const [mine, theirs] = await Promise.all(
+      [own, foreign].map((scene) => scene.server('POST', '/v1/conversations', body)),
+    );
+    assert.deepEqual([mine!.status, theirs!.status], [201, 201]);
+    assert.notEqual(mine!.body.id, theirs!.body.id);
+    assertError(await own.server('GET', `/v1/conversations/${theirs!.body.id}`), 404, 'not_found');
+  });
+
+  it('cursors of another tenant show nothing of it', async () => {
+    const victim = await createVictim();
+    await foreign.group(victim.user, []);
+    const me = await own.actor('me');
+    for (const [path, theirApi, myApi] of [
+      ['/v1/users?limit=1', foreign.server, own.server],
+      ['/v1/conversations?limit=1', victim.user.api, me.api],
+    ] as const) {
+      const { nextCursor } = (await theirApi('GET', path)).body;
+      assert.ok(nextCursor);
+      const mine = (await myApi('GET', `${path}&cursor=${nextCursor}`)).body.data;
+      const all = (await myApi('GET', path.replace('limit=1', 'limit=200'))).body.data;
+      for (const row of mine) assert.partialDeepStrictEqual(all, [row]);
+    }
+  });
+
+  it('clientMsgId and dedup are per environment', async () => {
+    const sent = [];
+    for (const scene of [own, foreign]) {
+      const actor = await scene.actor('me');
+      const { id } = await scene.group(actor, []);
+      sent.push(await scene.send(null, id, { text: 'x', clientMsgId: 'same' }));
+    }
+    assert.notEqual(sent[0].id, sent[1].id);
+  });
+});
