@@ -1,12 +1,12 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import ts from 'typescript';
 
 /**
- * dist/: parley.js and file.js as ES modules, and declarations that need no other package: the types taken
- * from the protocol package (src/types.ts) are written out.
+ * dist/ is the package to publish: parley.js and file.js as ES modules, and declarations that need no other
+ * package (the types taken from the protocol package, src/types.ts, are written out).
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const at = (path: string) => `${root}${path}`;
@@ -44,6 +44,18 @@ const result = program.emit(undefined, (path, text) => {
 });
 fail(result.diagnostics.filter((d) => d.code !== 6059));
 await writeFile(at('dist/types.d.ts'), await plainTypes());
+await cp(at('README.md'), at('dist/README.md'));
+const {
+  private: _,
+  scripts,
+  devDependencies,
+  ...manifest
+} = JSON.parse(await readFile(at('package.json'), 'utf8')) as Record<string, unknown>;
+manifest['exports'] = {
+  '.': { types: './index.d.ts', default: './parley.js' },
+  './file': { types: './outbox/file.d.ts', default: './file.js' },
+};
+await writeFile(at('dist/package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 console.log(
   `parley.js: ${gzipSync(await readFile(at('dist/parley.js')), { level: 9 }).length} bytes gzipped`,
 );

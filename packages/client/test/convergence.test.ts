@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { Conversation } from '../src/index.ts';
 import { seeded } from './fake-clock.ts';
 import { Refusal } from './fake-server.ts';
+import type { Json } from './fake-server.ts';
 import { connected, world } from './harness.ts';
 
 const ops = [
@@ -105,7 +106,7 @@ async function run(
 
 async function check({ ann, server, clock, handles, posted }: Awaited<ReturnType<typeof run>>) {
   assert.equal(ann.state, 'connected');
-  const fields = ({ id, name, lastSeq, unreadCount, lastReadSeq, lastMessage }: Record<string, any>) => ({
+  const fields = ({ id, name, lastSeq, unreadCount, lastReadSeq, lastMessage }: Json) => ({
     id,
     name,
     lastSeq,

@@ -24,7 +24,7 @@ export class Tokens {
   #fetch(): Promise<string> {
     return (this.#fetching ??= (async () => {
       try {
-        await null; // A provider that answers at once must not end before `#fetching` is set.
+        await Promise.resolve(); // A provider that answers at once must not end before `#fetching` is set.
         const token = await this.#provider();
         if (typeof token !== 'string' || token === '') throw new Error('no token');
         return (this.#token = token);

@@ -189,6 +189,8 @@ export class ConversationList {
       }
       case 'member.added':
         if (d.userIds.includes(this.me)) this.#doubt(cid);
+        break;
+      default: // Nothing that the list shows.
     }
     if (item) head.item = { ...item, ...changed };
     this.store.touch();

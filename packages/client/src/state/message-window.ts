@@ -113,7 +113,9 @@ export class MessageWindow {
         if (at < 0) return;
         if (event.d.hard) this.items = this.items.filter((_, i) => i !== at);
         else this.upsert({ ...(this.items[at] as Tombstone), deletedAt: event.d.deletedAt });
+        return;
       }
+      default: // Not about a message.
     }
   }
 

@@ -55,7 +55,8 @@ export class Syncer {
   soon(): void {
     if (!this.#on) return; // The next hello syncs anyway.
     if (this.#running) this.#again = true;
-    else if (!this.#timer.pending) this.#timer.set(minIntervalMs, () => this.now().catch(() => this.soon()));
+    else if (!this.#timer.pending)
+      this.#timer.set(minIntervalMs, () => void this.now().catch(() => this.soon()));
   }
   async #run(timeoutMs: number | undefined, thorough: boolean): Promise<void> {
     const started = this.#o.begin();
