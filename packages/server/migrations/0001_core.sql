@@ -204,9 +204,11 @@ END $$;
 CREATE FUNCTION message_files(p_env int[], p_conv text[], p_sender bigint[], p_own boolean[], p_files text[],
   OUT files text[], OUT verdicts text[]) LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM 1 FROM attachments a WHERE (a.env, a.id) IN (
-    SELECT u.env, f.id FROM unnest(p_env, p_files) u(env, files) CROSS JOIN LATERAL json_array_elements_text(u.files::json) f(id)
-  ) ORDER BY a.env, a.id FOR UPDATE;
+  PERFORM 1 FROM unnest(p_env, p_conv, p_files) u(env, cid, files)
+    CROSS JOIN LATERAL json_array_elements_text(u.files::json) f(id)
+    JOIN conversations c ON c.env = u.env AND c.id = u.cid
+    JOIN attachments a ON a.env = u.env AND a.id = f.id AND a.conv = c.no AND a.message IS NULL
+    ORDER BY a.env, a.id FOR UPDATE OF a;
   SELECT array_agg(m.files ORDER BY m.ord), array_agg(m.verdict ORDER BY m.ord) INTO files, verdicts FROM (
     SELECT x.ord,
       CASE WHEN bool_and(x.wanted IS NULL) THEN NULL
