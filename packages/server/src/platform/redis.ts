@@ -76,6 +76,8 @@ export function connectRedis(url: string, logger: Logger): RedisConnection {
     clusterRetryStrategy: backoff,
     maxRedirections: 6,
     slotsRefreshTimeout: 2_000,
+    // A pipeline that is only partly refused as MOVED does not make the client look again by itself.
+    slotsRefreshInterval: 2_000,
     redisOptions: common,
     // Certificates are for names: the names must not be resolved before.
     ...(address.tls && { dnsLookup: (name, done) => done(null, name) }),

@@ -1,0 +1,257 @@
+import type { Logger } from '../logging.ts';
+import type { RedisConnection } from '../redis.ts';
+import type { Bus, BusListener } from './port.ts';
+import { RedisLink } from './redis-link.ts';
+
+/** Channels are spread over this many hash tags, so that many of them fit one SSUBSCRIBE. */
+const shards = 256;
+/** Messages on their way to Redis; beyond this they are lost, as when it is gone. */
+const maxInFlight = 20_000;
+/** Nodes say here that messages of theirs were lost. No channel has an empty name. */
+const lossChannel = nameOf('');
+const checkMs = 1_000;
+const topologyMs = 5_000;
+
+export interface RedisBusOptions {
+  connection: RedisConnection;
+  /** Unique among the nodes; no blanks. */
+  node: string;
+  logger: Logger;
+  /** How long a subscription waits for a Redis that is away. */
+  waitMs?: number;
+}
+
+/**
+ * Over pub/sub of one server, or sharded pub/sub (Redis 7) of a cluster. Loss of both directions is told: a node that lost its
+ * subscriptions hears `restored` when all are back; one that could not publish lets the others hear it.
+ */
+export class RedisBus implements Bus {
+  readonly alone = false;
+  readonly #connection: RedisConnection;
+  readonly #logger: Logger;
+  readonly #own: string;
+  readonly #waitMs: number;
+  readonly #channels = new Set<string>();
+  readonly #links = new Map<string, RedisLink>();
+  /** The link of each hash tag; one server has them all. */
+  #routes: string[] = [];
+  /** The routes are known, or were waited for long enough. */
+  readonly #started = Promise.withResolvers<void>();
+  readonly #startTimer: NodeJS.Timeout;
+  #listener: BusListener | undefined;
+  /** Something published elsewhere may not have arrived here. */
+  #missed = false;
+  /** Something published here did not arrive elsewhere. */
+  #unsent = false;
+  #inFlight = 0;
+  #refreshing = false;
+  #refreshedAt = 0;
+  #noticeTimer: NodeJS.Timeout | undefined;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(options: RedisBusOptions) {
+    this.#connection = options.connection;
+    this.#logger = options.logger;
+    this.#own = `${options.node} `;
+    this.#waitMs = options.waitMs ?? 1_000;
+    this.#channels.add(lossChannel);
+    this.#startTimer = setTimeout(() => this.#started.resolve(), this.#waitMs);
+    if (this.#connection.isCluster) {
+      this.#connection.client.on('ready', this.#refresh);
+      this.#connection.client.on('+node', this.#refresh);
+      void this.#refresh();
+    } else {
+      this.#reroute(new Array<string>(shards).fill(''));
+    }
+    this.#timer = setInterval(() => this.#check(), checkMs).unref();
+  }
+
+  listen(listener: BusListener): void {
+    this.#listener = listener;
+  }
+
+  get connected(): boolean {
+    if (this.#connection.client.status !== 'ready' || this.#links.size === 0) return false;
+    for (const link of this.#links.values()) if (!link.up) return false;
+    return true;
+  }
+
+  publish(channel: string, payload: string): void {
+    void this.#publish(nameOf(channel), this.#own + payload);
+  }
+
+  async #publish(name: string, frame: string): Promise<void> {
+    const { client, isCluster } = this.#connection;
+    if (client.status !== 'ready' || this.#inFlight >= maxInFlight) {
+      this.#unsent = true;
+      return;
+    }
+    this.#inFlight++;
+    try {
+      await (isCluster ? client.spublish(name, frame) : client.publish(name, frame));
+    } catch {
+      this.#unsent = true;
+    } finally {
+      this.#inFlight--;
+    }
+  }
+
+  async subscribe(channels: readonly string[]): Promise<void> {
+    const names = channels.map(nameOf);
+    for (const name of names) this.#channels.add(name);
+    await this.#started.promise;
+    const groups = Map.groupBy(names, (name) => this.#routes[shardOf(name)]);
+    const done = await Promise.all(
+      [...groups].map(([key, group]) => (key === undefined ? false : this.#link(key).subscribe(group))),
+    );
+    if (done.includes(false)) this.#missed = true;
+  }
+
+  unsubscribe(channels: readonly string[]): void {
+    const names = channels.map(nameOf).filter((name) => this.#channels.delete(name));
+    for (const [key, group] of Map.groupBy(names, (name) => this.#routes[shardOf(name)]))
+      if (key !== undefined) this.#links.get(key)?.unsubscribe(group);
+  }
+
+  close(): Promise<void> {
+    clearInterval(this.#timer);
+    clearTimeout(this.#noticeTimer);
+    this.#start();
+    this.#connection.client.removeListener('ready', this.#refresh);
+    this.#connection.client.removeListener('+node', this.#refresh);
+    for (const link of this.#links.values()) link.close();
+    this.#links.clear();
+    this.#channels.clear();
+    return Promise.resolve();
+  }
+
+  #receive(name: string, data: string): void {
+    if (data.startsWith(this.#own) || !this.#channels.has(name)) return;
+    if (name === lossChannel) return this.#notice();
+    try {
+      this.#listener?.message(name.slice(name.indexOf('}') + 1), data.slice(data.indexOf(' ') + 1));
+    } catch (error) {
+      this.#logger.error({ err: error }, 'a bus message failed');
+    }
+  }
+
+  /** Many nodes lose and find Redis together: their notices count once. */
+  #notice(): void {
+    this.#noticeTimer ??= setTimeout(() => {
+      this.#noticeTimer = undefined;
+      this.#missed = true;
+      this.#restored();
+    }, checkMs).unref();
+  }
+
+  #restored(): void {
+    if (!this.#missed || !this.connected) return;
+    this.#missed = false;
+    this.#listener?.restored();
+  }
+
+  #check(): void {
+    this.#restored();
+    if (this.#unsent && this.connected) {
+      this.#unsent = false;
+      void this.#publish(lossChannel, this.#own);
+    }
+    const due = ++this.#refreshedAt % (topologyMs / checkMs) === 0;
+    if (this.#connection.isCluster && (due || !this.connected)) void this.#refresh();
+  }
+
+  #link(key: string): RedisLink {
+    let link = this.#links.get(key);
+    if (link) return link;
+    const at = key.lastIndexOf(':');
+    link = new RedisLink({
+      redis: this.#connection.subscriber(
+        key === '' ? undefined : { host: key.slice(0, at), port: Number(key.slice(at + 1)) },
+      ),
+      sharded: this.#connection.isCluster,
+      waitMs: this.#waitMs,
+      events: {
+        message: (name, data) => this.#receive(name, data),
+        up: () => this.#restored(),
+        down: () => {
+          this.#missed = true;
+        },
+        moved: () => void this.#refresh(),
+      },
+    });
+    this.#links.set(key, link);
+    return link;
+  }
+
+  /** Cluster: which server has which hash tag. Channels that moved are subscribed there; what they missed is told. */
+  readonly #refresh = async (): Promise<void> => {
+    if (this.#refreshing || this.#connection.client.status !== 'ready') return;
+    this.#refreshing = true;
+    try {
+      const owners = ownersOf(await this.#connection.client.cluster('SLOTS'));
+      const routes = Array.from({ length: shards }, (_, shard) => owners(slotOf(String(shard))));
+      if (routes.includes(undefined)) return;
+      this.#reroute(routes as string[]);
+    } catch {
+      // #check tries again too
+      if (this.#routes.length === 0) setTimeout(this.#refresh, 100).unref();
+    } finally {
+      this.#refreshing = false;
+    }
+  };
+
+  #start(): void {
+    clearTimeout(this.#startTimer);
+    this.#started.resolve();
+  }
+
+  #reroute(routes: string[]): void {
+    const before = this.#routes;
+    if (routes.every((key, shard) => key === before[shard])) return;
+    this.#routes = routes;
+    this.#start();
+    const moved = [...this.#channels].filter((name) => routes[shardOf(name)] !== before[shardOf(name)]);
+    if (before.length > 0 && moved.length > 0) this.#missed = true;
+    for (const [key, link] of [...this.#links]) {
+      if (routes.includes(key)) {
+        link.unsubscribe(moved.filter((name) => before[shardOf(name)] === key));
+      } else {
+        link.close();
+        this.#links.delete(key);
+      }
+    }
+    for (const [key, names] of Map.groupBy(moved, (name) => routes[shardOf(name)]!))
+      void this.#link(key).subscribe(names);
+  }
+}
+
+/** The hash tag of a channel is a share of all channels. */
+function nameOf(channel: string): string {
+  return `b{${crc16(channel) % shards}}${channel}`;
+}
+
+const shardOf = (name: string): number => Number(name.slice(2, name.indexOf('}')));
+
+/** The slot of a key or hash tag, as Redis Cluster has it. */
+const slotOf = (tag: string): number => crc16(tag) % 16_384;
+
+/** CRC-16/XMODEM. */
+function crc16(text: string): number {
+  let crc = 0;
+  for (const byte of Buffer.from(text)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++)
+      crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
+  }
+  return crc;
+}
+
+/** Reads CLUSTER SLOTS: [first, last, [host, port, …master], …replicas]. */
+function ownersOf(reply: unknown): (slot: number) => string | undefined {
+  const ranges = (reply as [number, number, [string, number]][]).map(([first, last, [host, port]]) => ({
+    first,
+    last,
+    key: `${host}:${port}`,
+  }));
+  return (slot) => ranges.find(({ first, last }) => first <= slot && slot <= last)?.key;
+}

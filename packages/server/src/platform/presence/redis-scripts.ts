@@ -1,0 +1,93 @@
+import { luaScript } from '../redis.ts';
+
+/**
+ * Each script works on keys of one hash tag. Their clock is Redis's own, so that the nodes' clocks need not agree.
+ *
+ * A user: `s` its sockets by the time of their opening (microseconds) as `<session>|<lease>`; `g` exists during the grace
+ * period, with the lease that began it; `m` exists until the user was settled.
+ */
+export const userKeys = (user: string): string[] => [`ps:{${user}}`, `pg:{${user}}`, `pm:{${user}}`];
+
+/** How long an unsettled user is remembered after its sockets are gone. */
+const unsettledMs = 3_600_000;
+
+/** ARGV: member, opened at or '', maximum, member it replaces or ''. Returns came online, opened at, evicted members. */
+export const addScript = luaScript(`
+local was = redis.call('EXISTS', KEYS[1], KEYS[2])
+local at = ARGV[2]
+if at == '' then
+  local t = redis.call('TIME')
+  at = string.format('%.0f', t[1] * 1000000 + t[2])
+end
+if ARGV[4] ~= '' then redis.call('ZREM', KEYS[1], ARGV[4]) end
+redis.call('ZADD', KEYS[1], at, ARGV[1])
+redis.call('SET', KEYS[3], '1')
+redis.call('DEL', KEYS[2])
+local evicted = {}
+local over = redis.call('ZCARD', KEYS[1]) - tonumber(ARGV[3])
+if over > 0 then
+  evicted = redis.call('ZRANGE', KEYS[1], 0, over - 1)
+  redis.call('ZREMRANGEBYRANK', KEYS[1], 0, over - 1)
+end
+return { was == 0 and 1 or 0, at, evicted }
+`);
+
+/** ARGV: member, lease, grace. Returns 1 when it was the last. */
+export const removeScript = luaScript(`
+if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 or redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+if tonumber(ARGV[3]) > 0 then redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3]) end
+redis.call('PEXPIRE', KEYS[3], ARGV[3] + ${unsettledMs})
+return 1
+`);
+
+/** ARGV: milliseconds by which the grace period may have begun late here. Returns 1 when offline and not yet settled. */
+export const settleScript = luaScript(`
+if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('PTTL', KEYS[2]) > tonumber(ARGV[1]) then return 0 end
+redis.call('DEL', KEYS[2])
+return redis.call('DEL', KEYS[3])
+`);
+
+/** ARGV: lease that ended. Takes its sockets and its grace period; returns 1 when the user is to be settled. */
+export const reapScript = luaScript(`
+local suffix = '|' .. ARGV[1]
+for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+  if string.sub(member, -#suffix) == suffix then redis.call('ZREM', KEYS[1], member) end
+end
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+return redis.call('PEXPIRE', KEYS[3], ${unsettledMs})
+`);
+
+/** The leases that run, and those that ended and are being cleared, by the time they end (milliseconds). */
+export const leaseKeys = ['pl:{leases}', 'pd:{leases}'] as const;
+
+/**
+ * ARGV: lease, its length, '1' to begin it. Renews the lease, and takes on one that has ended: from the running ones, or from a
+ * node that did not finish clearing it. Returns whether the lease still ran, and the lease taken on or ''.
+ */
+export const beatScript = luaScript(`
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local till = now + ARGV[2]
+local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])
+local runs = 0
+if ARGV[3] == '1' or (ends and tonumber(ends) > now) then
+  redis.call('ZADD', KEYS[1], till, ARGV[1])
+  runs = 1
+end
+local ended = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 1)[1]
+if ended then
+  redis.call('ZREM', KEYS[1], ended)
+else
+  ended = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1)[1]
+end
+if ended then redis.call('ZADD', KEYS[2], till, ended) end
+return { runs, ended or '' }
+`);
+
+/** ARGV: lease, milliseconds it still runs. */
+export const endScript = luaScript(`
+local t = redis.call('TIME')
+return redis.call('ZADD', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[2], ARGV[1])
+`);

@@ -1,0 +1,419 @@
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logging.ts';
+import { createPeriodic } from '../periodic.ts';
+import type { Periodic } from '../periodic.ts';
+import { runScript } from '../redis.ts';
+import type { RedisConnection, Script } from '../redis.ts';
+import type { PresenceRegistry, SessionRef, UserRef } from './port.ts';
+import {
+  addScript,
+  beatScript,
+  endScript,
+  leaseKeys,
+  reapScript,
+  removeScript,
+  settleScript,
+  userKeys,
+} from './redis-scripts.ts';
+
+interface Entry {
+  key: string;
+  session: string;
+  /** Microseconds; '' until it is known. */
+  openedAt: string;
+  /** The lease under which it may stand in Redis, and the one under which it does. */
+  tried: string;
+  lease: string;
+  closed: boolean;
+  /** Its registration; never fails. */
+  pending: Promise<unknown>;
+}
+
+/** What this node knows by itself, which is all there is while Redis is gone. */
+interface LocalUser {
+  env: number;
+  /** In the order of their opening. */
+  sessions: Entry[];
+  graceUntil: number;
+}
+
+export interface RedisPresenceOptions {
+  connection: RedisConnection;
+  /** For this node's own affairs; what nodes share is timed by Redis. */
+  clock: Clock;
+  /** Unique among the nodes; without '#' and '|'. */
+  node: string;
+  graceMs: number;
+  logger: Logger;
+  leaseMs?: number;
+  /** How often the lease is renewed and ended ones are looked for. */
+  beatMs?: number;
+}
+
+const chunk = 500;
+const unlimited = 1_000_000;
+const keyOf = ({ env, user }: UserRef): string => `${env}:${user}`;
+const memberOf = (entry: Entry, lease: string): string => `${entry.session}|${lease}`;
+const listKey = (lease: string): string => `pn:{${lease}}`;
+const countKey = (env: number | string): string => `pc:{${env}}`;
+
+/**
+ * A node's sockets stand in Redis under its lease `<node>#<generation>`, and the lease lists their users, so that any other node
+ * can clear them. After every loss of Redis or of the lease the node begins a new generation, registers its sockets there and
+ * ends the one before: whatever Redis forgot, kept or missed is then right again.
+ */
+export class RedisPresence implements PresenceRegistry {
+  readonly #connection: RedisConnection;
+  readonly #clock: Clock;
+  readonly #node: string;
+  readonly #graceMs: number;
+  readonly #leaseMs: number;
+  readonly #logger: Logger;
+  readonly #periodic: Periodic;
+  readonly #users = new Map<string, LocalUser>();
+  readonly #counts = new Map<number, number>();
+  /** Environments whose count could not be written. */
+  readonly #stale = new Set<number>();
+  /** To be registered under the lease of now, or to be taken out. */
+  readonly #dirty = new Set<Entry>();
+  #lease: string;
+  #generation = 0;
+  /** The lease was begun and surely runs until then. */
+  #leasedUntil = 0;
+  #begun = false;
+  readonly #former = new Set<string>();
+  readonly #ended = new Set<string>();
+  #beating: Promise<void> | undefined;
+  #working: Promise<void> | undefined;
+  #listener: ((users: UserRef[]) => void) | undefined;
+
+  constructor(options: RedisPresenceOptions) {
+    this.#connection = options.connection;
+    this.#clock = options.clock;
+    this.#node = options.node;
+    this.#graceMs = options.graceMs;
+    this.#leaseMs = options.leaseMs ?? 30_000;
+    this.#logger = options.logger;
+    this.#lease = this.#nextLease();
+    this.#connection.client.on('ready', this.#reconnected);
+    if (this.#connection.isCluster) this.#connection.client.on('+node', this.#reconnected);
+    this.#periodic = createPeriodic(options.beatMs ?? 1_000, options.logger, 'presence', () => this.#tick());
+    this.#periodic.start();
+  }
+
+  async add(
+    ref: UserRef,
+    session: string,
+    maxSockets: number,
+  ): Promise<{ evict: SessionRef[]; cameOnline: boolean }> {
+    const key = keyOf(ref);
+    let user = this.#users.get(key);
+    const wasOnline = user !== undefined && (user.sessions.length > 0 || user.graceUntil > this.#clock.now());
+    if (!user) this.#users.set(key, (user = { env: ref.env, sessions: [], graceUntil: 0 }));
+    const entry: Entry = {
+      key,
+      session,
+      openedAt: '',
+      tried: '',
+      lease: '',
+      closed: false,
+      pending: Promise.resolve(),
+    };
+    user.sessions.push(entry);
+    this.#count(ref.env, 1);
+    const registering = this.#register(entry, maxSockets);
+    entry.pending = registering.catch(() => undefined);
+    try {
+      const { cameOnline, evicted } = await registering;
+      const evict = evicted.map((member) => this.#refOf(member));
+      for (const { node, id } of evict) if (node === this.#node) this.#drop(key, id);
+      await this.#writeCount(ref.env);
+      return { evict, cameOnline };
+    } catch {
+      entry.openedAt ||= String(this.#clock.now() * 1_000);
+      if (!entry.closed) this.#dirty.add(entry);
+      const evict: SessionRef[] = [];
+      while (user.sessions.length > maxSockets) {
+        const oldest = user.sessions[0]!;
+        this.#drop(key, oldest.session);
+        this.#forget(oldest);
+        evict.push({ node: this.#node, id: oldest.session });
+      }
+      return { evict, cameOnline: !wasOnline };
+    }
+  }
+
+  async remove(ref: UserRef, session: string): Promise<{ last: boolean }> {
+    const key = keyOf(ref);
+    const entry = this.#drop(key, session);
+    if (!entry) return { last: false };
+    const user = this.#users.get(key)!;
+    const here = user.sessions.length === 0;
+    if (here) user.graceUntil = this.#clock.now() + this.#graceMs;
+    await entry.pending;
+    try {
+      const last = await this.#takeOut(entry);
+      await Promise.all([this.#writeCount(ref.env), last ? undefined : this.#unlist(key)]);
+      return { last };
+    } catch {
+      this.#forget(entry);
+      return { last: here };
+    }
+  }
+
+  async settle(ref: UserRef): Promise<boolean> {
+    const key = keyOf(ref);
+    // The caller's wait may have begun a little before the grace period in Redis.
+    const slack = Math.min(1_000, this.#graceMs / 4);
+    const user = this.#users.get(key);
+    const here = user?.sessions.length === 0 && user.graceUntil <= this.#clock.now() + slack;
+    try {
+      const settled = (await this.#run(settleScript, userKeys(key), [slack])) === 1;
+      if (settled || here) await this.#unlist(key);
+      return settled;
+    } catch {
+      if (here) this.#users.delete(key);
+      return here;
+    }
+  }
+
+  async online(refs: readonly UserRef[]): Promise<boolean[]> {
+    try {
+      this.#mustBeReady();
+      const found = await Promise.all(
+        refs.map((ref) => this.#connection.client.exists(userKeys(keyOf(ref)).slice(0, 2))),
+      );
+      return found.map((n) => n > 0);
+    } catch {
+      const now = this.#clock.now();
+      return refs.map((ref) => {
+        const user = this.#users.get(keyOf(ref));
+        return user !== undefined && (user.sessions.length > 0 || user.graceUntil > now);
+      });
+    }
+  }
+
+  async connections(env: number): Promise<number> {
+    try {
+      this.#mustBeReady();
+      const counts = await this.#connection.client.hvals(countKey(env));
+      return counts.reduce((sum, count) => sum + Number(count), 0);
+    } catch {
+      return this.#counts.get(env) ?? 0;
+    }
+  }
+
+  onDeadNode(listener: (users: UserRef[]) => void): void {
+    this.#listener = listener;
+  }
+
+  /** The lease runs on for the users whose grace period this node began; then another node settles them. */
+  async close(): Promise<void> {
+    this.#connection.client.removeListener('ready', this.#reconnected);
+    this.#connection.client.removeListener('+node', this.#reconnected);
+    await this.#periodic.stop();
+    await this.#working;
+    try {
+      if (this.#begun)
+        await this.#run(endScript, leaseKeys, [this.#lease, this.#users.size > 0 ? this.#graceMs : 0]);
+    } catch {
+      // it ends by itself
+    }
+  }
+
+  // This node's sockets.
+
+  #drop(key: string, session: string): Entry | undefined {
+    const user = this.#users.get(key);
+    const at = user?.sessions.findIndex((entry) => entry.session === session) ?? -1;
+    if (!user || at < 0) return undefined;
+    const [entry] = user.sessions.splice(at, 1);
+    entry!.closed = true;
+    this.#dirty.delete(entry!);
+    this.#count(user.env, -1);
+    return entry;
+  }
+
+  /** It could not be taken out of Redis, where it may stand: that is done later. */
+  #forget(entry: Entry): void {
+    if (entry.tried !== '') this.#dirty.add(entry);
+  }
+
+  #count(env: number, by: number): void {
+    const count = (this.#counts.get(env) ?? 0) + by;
+    if (count > 0) this.#counts.set(env, count);
+    else this.#counts.delete(env);
+  }
+
+  #refOf(member: string): SessionRef {
+    const at = member.lastIndexOf('|');
+    return { id: member.slice(0, at), node: member.slice(at + 1, member.lastIndexOf('#')) };
+  }
+
+  // What stands in Redis.
+
+  #mustBeReady(): void {
+    if (this.#connection.client.status !== 'ready') throw new Error('Redis is away');
+  }
+
+  async #run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    this.#mustBeReady();
+    return runScript(this.#connection.client, script, keys, args);
+  }
+
+  async #register(entry: Entry, maxSockets: number): Promise<{ cameOnline: boolean; evicted: string[] }> {
+    this.#mustBeReady();
+    if (this.#clock.now() >= this.#leasedUntil) await this.#beat();
+    const lease = this.#lease;
+    if (this.#clock.now() >= this.#leasedUntil) throw new Error('no lease');
+    // Listed first: whatever stands under the lease can be found by its list.
+    await this.#connection.client.sadd(listKey(lease), entry.key);
+    const before = entry.tried === '' || entry.tried === lease ? '' : memberOf(entry, entry.tried);
+    entry.tried = lease;
+    const args = [memberOf(entry, lease), entry.openedAt, maxSockets, before];
+    const [came, at, evicted] = (await this.#run(addScript, userKeys(entry.key), args)) as [
+      number,
+      string,
+      string[],
+    ];
+    entry.openedAt = at;
+    entry.lease = lease;
+    if (lease !== this.#lease && !entry.closed) this.#dirty.add(entry);
+    return { cameOnline: came === 1, evicted };
+  }
+
+  async #takeOut(entry: Entry): Promise<boolean> {
+    if (entry.tried === '') throw new Error('it was never registered');
+    const args = [memberOf(entry, entry.tried), entry.tried, this.#graceMs];
+    return (await this.#run(removeScript, userKeys(entry.key), args)) === 1;
+  }
+
+  async #unlist(key: string): Promise<void> {
+    if (this.#users.get(key)?.sessions.length !== 0) return;
+    this.#users.delete(key);
+    await this.#connection.client.srem(listKey(this.#lease), key);
+  }
+
+  /** The whole number, not a difference: a lost write is made good by the next. */
+  async #writeCount(env: number): Promise<void> {
+    const count = this.#counts.get(env) ?? 0;
+    const { client } = this.#connection;
+    try {
+      await (count > 0
+        ? client.hset(countKey(env), this.#lease, count)
+        : client.hdel(countKey(env), this.#lease));
+    } catch {
+      this.#stale.add(env);
+    }
+  }
+
+  // The lease.
+
+  #nextLease(): string {
+    return `${this.#node}#${this.#clock.now().toString(36)}.${this.#generation++}`;
+  }
+
+  readonly #reconnected = (): void => {
+    if (this.#begun) this.#renew();
+    this.#tick().catch(() => undefined);
+  };
+
+  #renew(): void {
+    this.#former.add(this.#lease);
+    this.#lease = this.#nextLease();
+    this.#begun = false;
+    this.#leasedUntil = 0;
+    for (const { sessions } of this.#users.values()) for (const entry of sessions) this.#dirty.add(entry);
+  }
+
+  async #tick(): Promise<void> {
+    if (this.#connection.client.status !== 'ready') return;
+    try {
+      await this.#beat();
+      if (!this.#begun) await this.#beat();
+      this.#working ??= this.#work().finally(() => (this.#working = undefined));
+    } catch (error) {
+      this.#logger.debug({ err: error }, 'the presence lease was not renewed');
+    }
+  }
+
+  #beat(): Promise<void> {
+    this.#beating ??= this.#renewLease().finally(() => (this.#beating = undefined));
+    return this.#beating;
+  }
+
+  async #renewLease(): Promise<void> {
+    const lease = this.#lease;
+    const sentAt = this.#clock.now();
+    const args = [lease, this.#leaseMs, this.#begun ? '' : '1'];
+    const [runs, ended] = (await this.#run(beatScript, leaseKeys, args)) as [number, string];
+    if (ended !== '') this.#ended.add(ended);
+    if (lease !== this.#lease) return;
+    if (runs === 1) {
+      this.#begun = true;
+      this.#leasedUntil = sentAt + this.#leaseMs * (2 / 3);
+    } else {
+      this.#logger.warn('the presence lease had ended; the sockets are registered again');
+      this.#renew();
+    }
+  }
+
+  async #work(): Promise<void> {
+    try {
+      await this.#repair();
+      for (const lease of this.#ended) {
+        await this.#clear(lease);
+        this.#ended.delete(lease);
+        // There may be more, and a long list must not cost this node its own lease.
+        await this.#beat();
+      }
+    } catch (error) {
+      this.#logger.debug({ err: error }, 'presence could not be repaired yet');
+    }
+  }
+
+  async #repair(): Promise<void> {
+    const { client } = this.#connection;
+    const former = [...this.#former];
+    while (this.#dirty.size > 0) {
+      const entries = [...this.#dirty].slice(0, chunk);
+      await Promise.all(entries.map((entry) => this.#repairEntry(entry)));
+    }
+    const envs = new Set([...this.#stale, ...(former.length > 0 ? this.#counts.keys() : [])]);
+    this.#stale.clear();
+    await Promise.all([...envs].map((env) => this.#writeCount(env)));
+    for (const lease of former) {
+      await Promise.all([...envs].map((env) => client.hdel(countKey(env), lease)));
+      await this.#run(endScript, leaseKeys, [lease, 0]);
+      this.#former.delete(lease);
+    }
+  }
+
+  async #repairEntry(entry: Entry): Promise<void> {
+    await entry.pending;
+    if (entry.closed) await this.#takeOut(entry);
+    else if (entry.lease !== this.#lease) {
+      const registering = this.#register(entry, unlimited);
+      entry.pending = registering.catch(() => undefined);
+      await registering;
+    }
+    if (entry.closed || entry.lease === this.#lease) this.#dirty.delete(entry);
+  }
+
+  /** Clears a lease that has ended. Doing it twice, or half and again, does no harm. */
+  async #clear(lease: string): Promise<void> {
+    const { client } = this.#connection;
+    let cursor = '0';
+    do {
+      const [next, keys] = await client.sscan(listKey(lease), cursor, 'COUNT', chunk);
+      const offline = await Promise.all(keys.map((key) => this.#run(reapScript, userKeys(key), [lease])));
+      const envs = new Set(keys.map((key) => key.slice(0, key.indexOf(':'))));
+      await Promise.all([...envs].map((env) => client.hdel(countKey(env), lease)));
+      const users = keys.filter((_, i) => offline[i] === 1).map((key) => key.split(':').map(Number));
+      if (users.length > 0) this.#listener?.(users.map(([env, user]) => ({ env: env!, user: user! })));
+      cursor = next;
+    } while (cursor !== '0');
+    await client.del(listKey(lease));
+    await client.zrem(leaseKeys[1], lease);
+  }
+}

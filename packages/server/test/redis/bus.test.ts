@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { MemoryBroker } from '../../src/platform/bus/memory.ts';
+import { RedisBus } from '../../src/platform/bus/redis.ts';
+import { startRedis, startRedisCluster } from '../support/redis.ts';
+import { busSuite, hear } from './bus-suite.ts';
+import { connections, silent, until } from './tools.ts';
+
+const redis = await startRedis();
+const cluster = await startRedisCluster();
+const connect = connections();
+after(async () => {
+  await connect.closeAll();
+  await redis.stop();
+  await cluster.stop();
+});
+
+let made = 0;
+async function node(url: string, waitMs?: number): Promise<RedisBus> {
+  const connection = await connect(url);
+  return new RedisBus({
+    connection,
+    node: `node${++made}`,
+    logger: silent,
+    ...(waitMs !== undefined && { waitMs }),
+  });
+}
+
+busSuite('memory', {
+  nodes: (count) => {
+    const broker = new MemoryBroker();
+    return Promise.resolve(Array.from({ length: count }, () => broker.bus()));
+  },
+});
+for (const [name, { url }] of [
+  ['one Redis', redis],
+  ['Redis Cluster', cluster],
+] as const)
+  busSuite(name, { nodes: (count) => Promise.all(Array.from({ length: count }, () => node(url))) });
+
+test('SPEC 7: a node that lost its subscriptions hears of it once, when all of them are back', async () => {
+  const own = await startRedis();
+  const buses = [await node(own.url), await node(own.url)];
+  const heard = buses.map(hear);
+  const channels = Array.from({ length: 2_000 }, (_, i) => `c:${i}`);
+  for (const bus of buses) await bus.subscribe(channels);
+  for (const round of [1, 2]) {
+    await own.kill();
+    await until(() => buses.every((bus) => !bus.connected));
+    await own.start();
+    let back = 0;
+    await until(() => heard.every((h) => h.restored === round));
+    // Everything published from here on arrives.
+    for (const channel of channels) buses[0]!.publish(channel, `after ${round}`);
+    await until(() => (back = heard[1]!.messages.length) >= 2_000 * round);
+    assert.equal(back, 2_000 * round);
+    assert.deepEqual(
+      heard.map((h) => h.restored),
+      [round, round],
+    );
+    assert.ok(buses.every((bus) => bus.connected));
+  }
+  for (const bus of buses) await bus.close();
+  await own.stop();
+});
+
+test('SPEC 7: without Redis a subscription does not hang or fail, and is made when Redis is back', async () => {
+  const own = await startRedis();
+  const buses = [await node(own.url, 200), await node(own.url, 200)];
+  const heard = buses.map(hear);
+  await own.kill();
+  await until(() => buses.every((bus) => !bus.connected));
+  await buses[1]!.subscribe(['c:1']);
+  await buses[1]!.subscribe(['c:2', 'c:3']);
+  buses[1]!.unsubscribe(['c:3']);
+  await own.start();
+  await until(() => heard[1]!.restored === 1 && buses[0]!.connected);
+  for (const channel of ['c:3', 'c:2', 'c:1']) buses[0]!.publish(channel, 'x');
+  await until(() => heard[1]!.messages.length === 2);
+  assert.deepEqual(heard[1]!.messages, [
+    ['c:2', 'x'],
+    ['c:1', 'x'],
+  ]);
+  for (const bus of buses) await bus.close();
+  await own.stop();
+});
+
+test('SPEC 7: a Redis that hangs counts as lost', async () => {
+  const own = await startRedis();
+  const bus = await node(own.url, 200);
+  const heard = hear(bus);
+  await bus.subscribe(['c:1']);
+  own.pause();
+  await bus.subscribe(['c:2']);
+  assert.equal(bus.connected, false);
+  own.resume();
+  await until(() => heard.restored === 1);
+  const other = await node(own.url);
+  await until(() => other.connected);
+  other.publish('c:2', 'x');
+  await until(() => heard.messages.length === 1);
+  await bus.close();
+  await other.close();
+  await own.stop();
+});
+
+test('SPEC 7: messages that could not be published are told to the nodes that wait for them', async () => {
+  const buses = [await node(redis.url), await node(redis.url)];
+  const heard = buses.map(hear);
+  const publisher = await connect(redis.url);
+  const cut = new RedisBus({ connection: publisher, node: 'cut', logger: silent });
+  const cutHeard = hear(cut);
+  await Promise.all([...buses, cut].map((bus) => bus.subscribe(['c:1'])));
+  publisher.client.disconnect(true);
+  await until(() => publisher.client.status !== 'ready');
+  cut.publish('c:1', 'lost');
+  await until(() => heard.every((h) => h.restored === 1));
+  assert.equal(cutHeard.restored, 0);
+  assert.deepEqual(heard[0]!.messages, []);
+  for (const bus of [...buses, cut]) await bus.close();
+});
+
+test('SPEC 7: a Redis Cluster that gives a slot to another node loses no subscription for long', async () => {
+  const buses = [await node(cluster.url), await node(cluster.url)];
+  const heard = buses.map(hear);
+  const channels = Array.from({ length: 1_000 }, (_, i) => `c:${i}`);
+  await buses[1]!.subscribe(channels);
+  // The slot of the hash tag {7}.
+  const connection = await connect(cluster.url);
+  const slot = (await connection.client.cluster('KEYSLOT', '7')) as unknown as number;
+  const owner = Math.floor(slot / Math.ceil(16_384 / 3));
+  await cluster.moveSlot(slot, (owner + 1) % 3);
+  await until(() => heard[1]!.restored > 0 && buses[1]!.connected);
+  const seen = new Set<string>();
+  await until(async () => {
+    for (const channel of channels) buses[0]!.publish(channel, 'x');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const [channel] of heard[1]!.messages) seen.add(channel);
+    return seen.size === channels.length;
+  });
+  await cluster.moveSlot(slot, owner);
+  for (const bus of buses) await bus.close();
+});
+
+test('SPEC 7: a node of the Redis Cluster that is gone and back is a loss that is told', async () => {
+  const buses = [await node(cluster.url), await node(cluster.url)];
+  const heard = buses.map(hear);
+  const channels = Array.from({ length: 1_000 }, (_, i) => `c:${i}`);
+  await buses[1]!.subscribe(channels);
+  await cluster.nodes[1]!.kill();
+  await until(() => buses.every((bus) => !bus.connected));
+  await cluster.nodes[1]!.start();
+  await until(() => heard[1]!.restored > 0 && buses.every((bus) => bus.connected));
+  const seen = new Set<string>();
+  await until(async () => {
+    for (const channel of channels) buses[0]!.publish(channel, 'x');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const [channel] of heard[1]!.messages) seen.add(channel);
+    return seen.size === channels.length;
+  });
+  for (const bus of buses) await bus.close();
+});

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { systemClock } from '../../src/platform/clock.ts';
+import { memoryPresence } from '../../src/platform/presence/memory.ts';
+import type { UserRef } from '../../src/platform/presence/port.ts';
+import { RedisPresence } from '../../src/platform/presence/redis.ts';
+import type { RedisConnection } from '../../src/platform/redis.ts';
+import { startRedis, startRedisCluster } from '../support/redis.ts';
+import { newUser, presenceSuite } from './presence-suite.ts';
+import { connections, silent, until } from './tools.ts';
+
+const redis = await startRedis();
+const cluster = await startRedisCluster();
+const connect = connections();
+after(async () => {
+  await connect.closeAll();
+  await redis.stop();
+  await cluster.stop();
+});
+
+interface Node {
+  registry: RedisPresence;
+  connection: RedisConnection;
+  /** Users reported as having lost a node, in order. */
+  dead: UserRef[];
+  /** As kill -9: nothing is said to Redis any more. */
+  kill(): Promise<void>;
+  close(): Promise<void>;
+}
+
+async function node(
+  url: string,
+  name: string,
+  times: { graceMs?: number; leaseMs?: number } = {},
+): Promise<Node> {
+  const connection = await connect(url);
+  const registry = new RedisPresence({
+    connection,
+    clock: systemClock,
+    node: name,
+    graceMs: 60_000,
+    logger: silent,
+    beatMs: 20,
+    ...times,
+  });
+  const dead: UserRef[] = [];
+  registry.onDeadNode((users) => dead.push(...users));
+  return {
+    registry,
+    connection,
+    dead,
+    kill: () => connect.close(connection),
+    close: async () => {
+      await registry.close();
+      await connect.close(connection);
+    },
+  };
+}
+
+const fake = { at: 1_700_000_000_000, now: () => fake.at };
+presenceSuite('memory', {
+  nodes: (names, graceMs) =>
+    Promise.resolve(names.map((name) => memoryPresence({ clock: fake, node: name, graceMs }))),
+  pass: (ms) => {
+    fake.at += ms;
+    return Promise.resolve();
+  },
+});
+
+const places = [
+  ['one Redis', redis],
+  ['Redis Cluster', cluster],
+] as const;
+
+for (const [name, { url }] of places) {
+  presenceSuite(name, {
+    nodes: async (names, graceMs) =>
+      Promise.all(names.map(async (node_) => (await node(url, node_, { graceMs })).registry)),
+    pass: async (ms) => {
+      const end = performance.now() + ms;
+      await until(() => performance.now() >= end);
+    },
+  });
+
+  test(`SPEC 4: ${name}: nodes know of each other's sockets`, async () => {
+    const nodes = await Promise.all(['a', 'b'].map((id) => node(url, id)));
+    const [a, b] = nodes.map((n) => n.registry);
+    const ref = newUser();
+    assert.equal((await a!.add(ref, 's1', 10)).cameOnline, true);
+    assert.equal((await b!.add(ref, 's2', 10)).cameOnline, false);
+    assert.equal(await a!.connections(ref.env), 2);
+    assert.deepEqual(await b!.remove(ref, 's2'), { last: false });
+    assert.deepEqual(await b!.online([ref]), [true]);
+    assert.deepEqual(await a!.remove(ref, 's1'), { last: true });
+    assert.equal(await b!.settle(ref), false);
+    assert.equal((await b!.add(ref, 's3', 10)).cameOnline, false);
+    assert.equal(await a!.settle(ref), false);
+    assert.equal(await a!.connections(ref.env), 1);
+    for (const n of nodes) await n.close();
+  });
+
+  test(`SPEC 4: ${name}: the ten-socket rule holds across nodes at once`, async () => {
+    const nodes = await Promise.all(['a', 'b', 'c'].map((id) => node(url, id)));
+    const ref = newUser();
+    const added = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => nodes[i % 3]!.registry.add(ref, `s${i}`, 10)),
+    );
+    const evicted = added.flatMap(({ evict }) => evict);
+    assert.equal(added.filter((r) => r.cameOnline).length, 1);
+    assert.equal(new Set(evicted.map(({ id }) => id)).size, 20);
+    assert.equal(evicted.length, 20);
+    for (const { node: at, id } of evicted) {
+      assert.equal(at, 'abc'[Number(id.slice(1)) % 3]);
+      await nodes['abc'.indexOf(at)]!.registry.remove(ref, id);
+    }
+    assert.equal(await nodes[0]!.registry.connections(ref.env), 10);
+    const gone = new Set(evicted.map(({ id }) => id));
+    const left = Array.from({ length: 30 }, (_, i) => `s${i}`).filter((id) => !gone.has(id));
+    const last: boolean[] = [];
+    for (const id of left) last.push((await nodes[Number(id.slice(1)) % 3]!.registry.remove(ref, id)).last);
+    assert.deepEqual(last, [...new Array<boolean>(9).fill(false), true]);
+    for (const n of nodes) await n.close();
+  });
+
+  test(`SPEC 4: ${name}: a node killed leaves nobody online beyond its lease, and one other settles it`, async () => {
+    const victim = await node(url, 'victim', { leaseMs: 400 });
+    const others = await Promise.all(['b', 'c'].map((id) => node(url, id)));
+    const refs = Array.from({ length: 1_200 }, () => newUser(2_000_000 + url.length));
+    const both = newUser(refs[0]!.env);
+    await Promise.all([...refs, both].map((ref) => victim.registry.add(ref, `v${ref.user}`, 10)));
+    await others[0]!.registry.add(both, 'other', 10);
+    // One in its grace period: the node that would have settled it is gone too.
+    assert.deepEqual(await victim.registry.remove(refs[0]!, `v${refs[0]!.user}`), { last: true });
+    await victim.kill();
+    assert.deepEqual(new Set(await others[0]!.registry.online(refs)), new Set([true]));
+    await until(() => others[0]!.dead.length + others[1]!.dead.length >= refs.length);
+    const reported = others.flatMap((n) => n.dead.map(({ user }) => user)).sort((x, y) => x - y);
+    assert.deepEqual(
+      reported,
+      refs.map(({ user }) => user),
+    );
+    const settled = await Promise.all(refs.flatMap((ref) => others.map((n) => n.registry.settle(ref))));
+    assert.equal(settled.filter(Boolean).length, refs.length);
+    assert.deepEqual(new Set(await others[1]!.registry.online(refs)), new Set([false]));
+    assert.deepEqual(await others[1]!.registry.online([both]), [true]);
+    assert.equal(await others[1]!.registry.connections(refs[0]!.env), 1);
+    for (const n of others) await n.close();
+  });
+
+  test(`SPEC 4: ${name}: a node that ends in order leaves the grace periods that it began to another`, async () => {
+    const nodes = await Promise.all(['a', 'b'].map((id) => node(url, id, { graceMs: 300 })));
+    const ref = newUser();
+    await nodes[0]!.registry.add(ref, 's1', 10);
+    await nodes[0]!.registry.remove(ref, 's1');
+    await nodes[0]!.close();
+    assert.deepEqual(await nodes[1]!.registry.online([ref]), [true]);
+    await until(() => nodes[1]!.dead.some(({ user }) => user === ref.user));
+    assert.equal(await nodes[1]!.registry.settle(ref), true);
+    await nodes[1]!.close();
+  });
+}
