@@ -14,15 +14,13 @@ import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { createMediaService } from './features/uploads/media.ts';
 import { createWebhookService } from './features/webhooks/service.ts';
 import { ConversationLog } from './log/conversation-log.ts';
-import { MemoryBroker } from './platform/bus/memory.ts';
 import { createIds, systemClock } from './platform/clock.ts';
 import type { Logger } from './platform/logging.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { isUnavailable, PgDb } from './platform/postgres/db.ts';
 import { migrate, migrationCheck } from './platform/postgres/migrate.ts';
 import type { Store } from './platform/postgres/store.ts';
-import { memoryPresence } from './platform/presence/memory.ts';
-import { memoryRateLimiter } from './platform/rate-limit/memory.ts';
+import { createPeers } from './platform/peers.ts';
 import { createVault, loadMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
 import { Gateway } from './transport/gateway/gateway.ts';
@@ -55,9 +53,8 @@ export async function startService(config: Config, store: Store, logger: Logger)
   const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));
 
   const node = ids.secret(12);
-  const bus = new MemoryBroker().bus();
-  const limiter = memoryRateLimiter(clock);
-  const registry = memoryPresence({ clock, node, graceMs: realtime.presenceGraceMs });
+  const peers = createPeers(config.redisUrl, { node, clock, graceMs: realtime.presenceGraceMs, logger });
+  const { bus, registry, limiter } = peers;
   const hub = new Hub({ bus, logger, ...routeSources(db, config.eventRetentionMs, clock) });
   const presence = new Presence({ registry, bus, db, clock, logger });
 
@@ -105,7 +102,8 @@ export async function startService(config: Config, store: Store, logger: Logger)
         delay(readyTimeoutMs, 'late' as const, { ref: false }),
       ]);
       if (current === 'late') return 'the store does not answer';
-      return current ? null : 'migrations are not current';
+      if (!current) return 'migrations are not current';
+      return (await peers.reachable()) ? null : 'Redis cannot be reached';
     } catch {
       return 'the store cannot be reached';
     }
@@ -128,6 +126,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
     logger,
     metrics,
     trustProxy: config.trustProxy,
+    api: config.roles.has('api'),
     notReady,
     pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
     intercept: media.intercept,
@@ -152,7 +151,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
     await log.idle();
     await Promise.all([sweeper.stop(), media.stop(), webhooks.stop()]);
     closeMetrics();
-    await Promise.all([registry.close(), bus.close()]);
+    await peers.close();
     await Promise.all([db.close(), logDb.close()]);
   };
 

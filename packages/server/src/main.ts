@@ -5,7 +5,7 @@ import type { Config } from './config.ts';
 import { createLogger } from './platform/logging.ts';
 import type { Logger } from './platform/logging.ts';
 import { openStore } from './platform/postgres/store.ts';
-import { inheritedStore, reportStarted, runPrimary } from './primary.ts';
+import { inheritedStore, reportStarted, runPrimary, workerIndex } from './primary.ts';
 import type { Started } from './primary.ts';
 
 if (process.argv.includes('--help')) {
@@ -34,6 +34,7 @@ async function run(): Promise<void> {
   process.on('SIGINT', () => stopRequested());
 
   const inherited = inheritedStore();
+  if (inherited && config.metricsPort !== undefined) config.metricsPort += workerIndex();
   if (config.processes > 1 && !inherited)
     await runPrimary(config, logger, stop, (started) => announce(config, started));
   else await runService(config, logger, stop, inherited);

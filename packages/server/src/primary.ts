@@ -13,12 +13,16 @@ import type { Store } from './platform/postgres/store.ts';
  */
 
 const storeVariable = 'PARLEY_STORE';
+const indexVariable = 'PARLEY_WORKER';
 const replaceMs = 1_000;
 
 export interface Started {
   port: number;
   first: Bootstrapped | null;
 }
+
+/** Which of the workers this process is; each has a metrics port of its own, counted from the setting. */
+export const workerIndex = (): number => Number(process.env[indexVariable] ?? 0);
 
 /** In a worker: the store that the primary keeps. */
 export function inheritedStore(): Store | null {
@@ -41,20 +45,25 @@ export async function runPrimary(
 ): Promise<void> {
   const store = await openStore(config, logger);
   let stopping = false;
-  const fork = (): Worker => cluster.fork({ [storeVariable]: JSON.stringify(store.connection) });
-
-  cluster.on('exit', (worker, code, signal) => {
-    if (stopping) return;
-    logger.error({ worker: worker.process.pid, code, signal }, 'a worker ended; starting another');
-    setTimeout(() => {
-      if (!stopping) fork();
-    }, replaceMs);
-  });
+  const fork = (index: number): Worker => {
+    const worker = cluster.fork({
+      [storeVariable]: JSON.stringify(store.connection),
+      [indexVariable]: String(index),
+    });
+    worker.once('exit', (code: number, signal: string) => {
+      if (stopping) return;
+      logger.error({ worker: index, code, signal }, 'a worker ended; starting another');
+      setTimeout(() => {
+        if (!stopping) fork(index);
+      }, replaceMs);
+    });
+    return worker;
+  };
 
   try {
     // One after the other: the first prepares the store and tells what it made up.
     const started: Started[] = [];
-    for (let i = 0; i < config.processes && !stopping; i++) started.push(await firstStart(fork(), stop));
+    for (let i = 0; i < config.processes && !stopping; i++) started.push(await firstStart(fork(i), stop));
     const first = started.map((s) => s.first).find((f) => f !== null) ?? null;
     if (started[0]) announce({ port: started[0].port, first });
     await stop;

@@ -27,6 +27,8 @@ export interface RestOptions {
   logger: Logger;
   metrics: Metrics;
   trustProxy: boolean;
+  /** False: this process serves no operations, only health and the pages. */
+  api: boolean;
   /** null: ready; otherwise why not. */
   notReady: () => Promise<string | null>;
   /** Static pages: path, type and body. */
@@ -117,6 +119,17 @@ export function createRest(options: RestOptions): FastifyInstance {
     return reply.headers(preflightHeaders).code(204).send();
   });
 
+  // Once closing, a connection ends with its answer: kept alive, it would hold up the end of the process.
+  let closing = false;
+  app.addHook('preClose', (done) => {
+    closing = true;
+    done();
+  });
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (closing) reply.header('Connection', 'close');
+    done();
+  });
+
   app.addHook('onResponse', (request, reply, done) => {
     const operation = request.routeOptions.config.operation ?? 'none';
     const ms = reply.elapsedTime;
@@ -175,6 +188,7 @@ export function createRest(options: RestOptions): FastifyInstance {
 
   const idempotency = new Idempotency();
   for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
+    if (!options.api) break;
     app.route({
       method: operation.method,
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),

@@ -1,0 +1,59 @@
+import type { Bus } from './bus/port.ts';
+import { MemoryBroker } from './bus/memory.ts';
+import { RedisBus } from './bus/redis.ts';
+import type { Clock } from './clock.ts';
+import type { Logger } from './logging.ts';
+import { memoryPresence } from './presence/memory.ts';
+import type { PresenceRegistry } from './presence/port.ts';
+import { RedisPresence } from './presence/redis.ts';
+import { memoryRateLimiter } from './rate-limit/memory.ts';
+import type { RateLimiter } from './rate-limit/port.ts';
+import { redisRateLimiter } from './rate-limit/redis.ts';
+import { connectRedis } from './redis.ts';
+
+/** What the processes of one service share: in memory for a single one, in Redis for several. */
+export interface Peers {
+  bus: Bus;
+  registry: PresenceRegistry;
+  limiter: RateLimiter;
+  /** True when there is nothing to reach. */
+  reachable(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+const reachableMs = 1_000;
+
+export function createPeers(
+  redisUrl: string | undefined,
+  options: { node: string; clock: Clock; graceMs: number; logger: Logger },
+): Peers {
+  const { clock } = options;
+  if (redisUrl === undefined) {
+    const bus = new MemoryBroker().bus();
+    const registry = memoryPresence(options);
+    return {
+      bus,
+      registry,
+      limiter: memoryRateLimiter(clock),
+      reachable: () => Promise.resolve(true),
+      close: async () => {
+        await registry.close();
+        await bus.close();
+      },
+    };
+  }
+  const connection = connectRedis(redisUrl, options.logger);
+  const bus = new RedisBus({ ...options, connection });
+  const registry = new RedisPresence({ ...options, connection });
+  return {
+    bus,
+    registry,
+    limiter: redisRateLimiter({ connection, clock }),
+    reachable: () => connection.ready(reachableMs),
+    close: async () => {
+      await registry.close();
+      await bus.close();
+      await connection.close();
+    },
+  };
+}
