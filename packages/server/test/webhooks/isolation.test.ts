@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { openDb } from '../core/tools.ts';
+import { serverApi } from '../support/api.ts';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { ok, silent, startReceiver } from './receiver.ts';
+import type { Receiver } from './receiver.ts';
+import { addEndpoint } from './tools.ts';
+
+let service: Service;
+let well: Receiver;
+let dead: Receiver;
+
+before(async () => {
+  [service, well, dead] = await Promise.all([startService(), startReceiver(), startReceiver()]);
+});
+after(async () => {
+  await service.dispose();
+  await Promise.all([well.close(), dead.close()]);
+});
+
+test('issue 4: one endpoint that never answers delays no other, in its own environment or another’s', async () => {
+  const [mine, theirs] = [serverApi(service.url), serverApi(service.url, 'other')];
+  dead.answer = silent;
+  well.answer = ok;
+  await addEndpoint(mine, dead.url, ['message.created']);
+  for (const [api, count] of [
+    [mine, 3],
+    [theirs, 2],
+  ] as const)
+    for (let i = 0; i < count; i++) await addEndpoint(api, `${well.url}/${i}`, ['message.created']);
+  const ids = await Promise.all(
+    [mine, theirs].map(
+      async (api) =>
+        (await api('POST', '/v1/conversations', { type: 'group', members: ['a'] })).body.id as string,
+    ),
+  );
+  const events = 200;
+  for (let n = 0; n < events; n += 20)
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        Promise.all(
+          [mine, theirs].map((api, e) =>
+            api('POST', `/v1/conversations/${ids[e]}/messages`, { text: `${n + i}` }),
+          ),
+        ),
+      ),
+    );
+  const received = await well.wait(events * 5);
+  assert.equal(new Set(received.map((r) => r.path + r.id)).size, events * 5, 'each event once per endpoint');
+  assert.ok(dead.received.length <= 10, `${dead.received.length} at once at the dead one`);
+  const db = await openDb(service);
+  const [row] = await db.query<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE queue = 'webhook'`);
+  await db.close();
+  assert.ok(row!.n >= events - 10, 'the dead one’s own deliveries are all still to do');
+});
