@@ -26,6 +26,12 @@ export class Composer {
         this.#form.requestSubmit();
       } else if (event.key === 'Escape') this.#clear();
     };
+    const file = byId<HTMLInputElement>('file');
+    file.onchange = () => {
+      const chosen = file.files?.[0];
+      file.value = '';
+      if (chosen) void this.#sendFile(chosen);
+    };
     byId('context-cancel').onclick = () => this.#clear();
     this.#clear();
     if (matchMedia('(hover: hover)').matches) this.#text.focus();
@@ -64,6 +70,19 @@ export class Composer {
     this.#reply = null;
     this.#editing = null;
     this.#context('');
+  }
+
+  async #sendFile(file: File): Promise<void> {
+    const reply = this.#reply;
+    try {
+      const { id } = await this.#conversation.upload(file, {
+        onProgress: (fraction) => this.say(`${file.name}: ${Math.round(100 * fraction)} %`),
+      });
+      this.#clear();
+      this.#conversation.send({ attachments: [id], ...(reply?.id ? { replyTo: reply.id } : {}) });
+    } catch (error) {
+      this.say(`${file.name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   async #submit(): Promise<void> {

@@ -107,7 +107,7 @@ export function openTalk(client: Client, me: string, id: string, left: () => voi
       { target: '_blank', rel: 'noreferrer', title: a.name },
       a.mimeType.startsWith('image/') ? '' : `📎 ${a.name}`,
     );
-    client.uploads.attachmentUrl(a.id).then(
+    urlOf(client, a.id).then(
       ({ url }) => {
         holder.href = url;
         if (a.mimeType.startsWith('image/'))
@@ -179,6 +179,16 @@ export function openTalk(client: Client, me: string, id: string, left: () => voi
       conversation.close();
     },
   };
+}
+
+/** Download addresses last 5 minutes; each is asked for once in that time, however often the list is drawn. */
+const urls = new Map<string, { asked: number; answer: Promise<{ url: string }> }>();
+function urlOf(client: Client, id: string): Promise<{ url: string }> {
+  const known = urls.get(id);
+  if (known && Date.now() - known.asked < 240_000) return known.answer;
+  const answer = client.uploads.attachmentUrl(id);
+  urls.set(id, { asked: Date.now(), answer });
+  return answer;
 }
 
 async function addMember(conversation: Conversation, composer: Composer): Promise<void> {

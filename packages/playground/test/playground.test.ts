@@ -120,6 +120,27 @@ describe('playground', () => {
     await Promise.all([dan, eve, late].map((p) => p.context().close()));
   });
 
+  it('SPEC 4, Uploads: a picture goes from one page to the other', async () => {
+    const jan = await visit('jan');
+    const kim = await visit('kim');
+    await talkTo(kim, 'jan');
+    const pixel =
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==';
+    await kim.setInputFiles('#file', {
+      name: 'dot.png',
+      mimeType: 'image/png',
+      buffer: Buffer.from(pixel, 'base64'),
+    });
+    await jan.click('#conversations button');
+    const image = jan.locator('.message img');
+    await image.waitFor();
+    assert.equal(
+      await image.evaluate(async (img: HTMLImageElement) => (await img.decode(), img.naturalWidth)),
+      1,
+    );
+    await Promise.all([jan.context().close(), kim.context().close()]);
+  });
+
   it('says who is missing when a name is not known yet', async () => {
     const gus = await visit('gus');
     await gus.fill('#new-conversation input', 'nobody-yet');
