@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { parley } from '../support/cli.ts';
+import { environments, startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { connect } from '../support/socket.ts';
+import { nowSeconds, signToken } from '../support/tokens.ts';
+import { liveScene, text } from './live-scene.ts';
+import type { LiveScene } from './live-scene.ts';
+
+/** Live sockets whose right to be there ends (SPEC 3, 5, 7), and tokens that are renewed in time. */
+
+let service: Service;
+let scene: LiveScene;
+before(async () => {
+  service = await startService();
+  scene = liveScene(service.url);
+});
+after(() => service.dispose());
+
+test('SPEC 3: deactivation closes every socket of the user with 4003, and of nobody else', async () => {
+  const { actor, socket } = await scene.person();
+  const second = await scene.online(actor);
+  const other = await scene.person();
+  assert.equal((await scene.server('POST', `/v1/users/${actor.id}/deactivate`)).status, 200);
+  assert.equal((await socket.closed).code, 4003);
+  assert.equal((await second.closed).code, 4003);
+  await other.socket.barrier();
+  await scene.server('POST', `/v1/users/${actor.id}/reactivate`);
+  const { body } = await scene.server('POST', '/v1/tokens', { userId: actor.id });
+  await connect(service, body.token);
+});
+
+test('SPEC 3: revoke-tokens closes the sockets with 4001; a token minted afterwards works', async () => {
+  const { actor, socket } = await scene.person();
+  assert.equal((await scene.server('POST', `/v1/users/${actor.id}/revoke-tokens`)).status, 200);
+  assert.equal((await socket.closed).code, 4001);
+  const { body } = await scene.server('POST', '/v1/tokens', { userId: actor.id });
+  const again = await connect(service, body.token);
+  await again.barrier();
+});
+
+test('SPEC 3: logins that race a revocation never leave a live socket with the old token', async () => {
+  for (let round = 0; round < 5; round++) {
+    const actor = await scene.actor();
+    const token = scene.token(actor, { iat: nowSeconds() - 5 });
+    const logins = Array.from({ length: 8 }, () => connect(service, token).catch(() => null));
+    const revoked = scene.server('POST', `/v1/users/${actor.id}/revoke-tokens`);
+    const sockets = await Promise.all(logins);
+    await revoked;
+    for (const socket of sockets) if (socket) assert.equal((await socket.closed).code, 4001);
+  }
+});
+
+test('DECISIONS: erasure closes the sockets with 4001', async () => {
+  const { actor, socket } = await scene.person();
+  assert.equal((await scene.server('DELETE', `/v1/users/${actor.id}`)).status, 204);
+  assert.equal((await socket.closed).code, 4001);
+});
+
+test('SPEC 7: a revoked key ends the sockets of the tokens it signed, and no others (4001)', async () => {
+  const actor = await scene.actor();
+  const { secretKey } = await parley(service, 'key', 'create', environments.dev.id);
+  const signed = await connect(service, signToken({ sub: actor.id }, { secretKey }));
+  const other = await scene.online(actor);
+  const moved = await scene.online(actor);
+  await moved.request('token.refresh', { token: signToken({ sub: actor.id }, { secretKey }) });
+  await parley(service, 'key', 'revoke', environments.dev.id, secretKey.split('_')[2]);
+  assert.equal((await signed.closed).code, 4001);
+  assert.equal((await moved.closed).code, 4001, 'the key of the last token counts');
+  await other.barrier();
+});
+
+test('SPEC 7: a suspended environment closes its sockets with 4003, and no others', async () => {
+  const theirs = await liveScene(service.url, 'other').person();
+  const ours = await scene.person();
+  await parley(service, 'env', 'set', environments.other.id, '--status', 'suspended');
+  assert.equal((await theirs.socket.closed).code, 4003);
+  await ours.socket.barrier();
+  await assert.rejects(liveScene(service.url, 'other').online(theirs.actor), /"code":4003/);
+  await parley(service, 'env', 'set', environments.other.id, '--status', 'active');
+  await liveScene(service.url, 'other').online(theirs.actor);
+});
+
+test('SPEC 4: token.refresh extends the session, for the same user and environment only', async () => {
+  const { actor, socket } = await scene.person();
+  const exp = nowSeconds() + 9_000;
+  const ack = await socket.request('token.refresh', { token: scene.token(actor, { exp }) });
+  assert.equal(ack.expiresAt, new Date(exp * 1000).toISOString());
+  const other = await scene.actor();
+  await socket.refused('token.refresh', { token: scene.token(other) }, 'forbidden');
+  const namesake = signToken({ sub: actor.id }, { environment: 'other' });
+  await socket.refused('token.refresh', { token: namesake }, 'forbidden');
+  await socket.refused('token.refresh', { token: environments.dev.secretKey }, 'forbidden');
+  const conv = await scene.group(actor, []);
+  await socket.request('message.send', text(conv.id));
+  socket.send('token.refresh', { token: 'nonsense' }, 'last');
+  assert.equal((await socket.closed).code, 4001);
+});
+
+test('SPEC 5: token.refresh with an expired token closes 4001', async () => {
+  const { actor, socket } = await scene.person();
+  const now = nowSeconds();
+  socket.send('token.refresh', { token: scene.token(actor, { iat: now - 60, exp: now - 1 }) }, 1);
+  assert.deepEqual((await socket.closed).code, 4001);
+});
+
+test('SPEC 4: a token that is not renewed closes the socket with 4001 at its expiry; a renewed one does not', async () => {
+  const actor = await scene.actor();
+  const token = () => scene.token(actor, { exp: nowSeconds() + 3 });
+  const [lapsing, renewed] = await Promise.all([connect(service, token()), connect(service, token())]);
+  await lapsing.ephemeral('token_expiring');
+  await renewed.request('token.refresh', { token: scene.token(actor) });
+  assert.equal((await lapsing.closed).code, 4001);
+  assert.ok(Date.now() >= Date.parse(lapsing.hello.tokenExpiresAt), 'not before its time');
+  await renewed.barrier();
+});
