@@ -48,7 +48,7 @@ const upload = (conversationId: string) => ({
   contentType: 'image/png',
 });
 
-async function create(path: string, body: unknown): Promise<any> {
+async function create(path: string, body: unknown): Promise<Answer['body']> {
   const answer = await foreign.server('POST', path, body);
   assert.equal(answer.status, 201, JSON.stringify(answer.body));
   return answer.body;

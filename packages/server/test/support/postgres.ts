@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
+import type { Answer } from './api.ts';
 import { startService } from './service.ts';
 import type { Service } from './service.ts';
 
@@ -80,9 +81,11 @@ async function withClient<T>(config: pg.ClientConfig, run: (client: pg.Client) =
   }
 }
 
+type Row = Record<string, Answer['body']>;
+
 /** A service whose store the test can look into and move in time. */
 export interface StoreService extends Service {
-  sql(text: string, values?: unknown[]): Promise<Record<string, any>[]>;
+  sql(text: string, values?: unknown[]): Promise<Row[]>;
 }
 
 export interface TestStore {
@@ -99,7 +102,7 @@ const embedded: TestStore = {
       async sql(text, values) {
         const connection = await runningPostgres(service.dataDir);
         if (!connection) throw new Error('the embedded PostgreSQL is not running');
-        return (await withClient(connection, (c) => c.query(text, values))).rows as Record<string, any>[];
+        return (await withClient(connection, (c) => c.query(text, values))).rows as Row[];
       },
     };
   },
@@ -121,10 +124,7 @@ const outside: TestStore = {
       return {
         ...service,
         sql: async (text, values) =>
-          (await withClient({ connectionString }, (c) => c.query(text, values))).rows as Record<
-            string,
-            any
-          >[],
+          (await withClient({ connectionString }, (c) => c.query(text, values))).rows as Row[],
         async dispose() {
           await service.dispose();
           await postgres.stop();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { createApi, serverApi } from './api.ts';
-import type { Api } from './api.ts';
+import type { Answer, Api } from './api.ts';
 import { signToken } from './tokens.ts';
 import type { EnvironmentName } from './service.ts';
 
@@ -22,10 +22,10 @@ export interface Scene {
   ): Promise<{ id: string; lastSeq: number }>;
   direct(a: Actor, b: Actor): Promise<{ id: string; lastSeq: number }>;
   /** Sends as the user, or as the system. */
-  send(from: Actor | null, conversation: string, fields?: Record<string, unknown>): Promise<any>;
+  send(from: Actor | null, conversation: string, fields?: Record<string, unknown>): Promise<Answer['body']>;
   /** The user's list item of the conversation. */
-  item(of: Actor, conversation: string): Promise<any>;
-  events(conversation: string, after?: number): Promise<any[]>;
+  item(of: Actor, conversation: string): Promise<Answer['body']>;
+  events(conversation: string, after?: number): Promise<Answer['body'][]>;
 }
 
 export function createScene(url: string, environment: EnvironmentName = 'dev'): Scene {
