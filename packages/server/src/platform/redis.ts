@@ -115,11 +115,17 @@ export function connectRedis(url: string, logger: Logger): RedisConnection {
   };
 }
 
+/** Between two attempts to connect there is no connection whose end could be awaited. */
 function end(client: Redis | Cluster): Promise<void> {
+  const pausing = client.status === 'reconnecting' || client.status === 'close' || client.status === 'end';
   return new Promise((resolve) => {
-    if (client.status === 'end') return resolve();
-    client.once('end', resolve);
+    const timer = setTimeout(resolve, 1_000);
+    client.once('end', () => {
+      clearTimeout(timer);
+      resolve();
+    });
     client.disconnect();
+    if (pausing) client.emit('end');
   });
 }
 

@@ -148,9 +148,9 @@ test('SPEC 7: a node of the Redis Cluster that is gone and back is a loss that i
   const channels = Array.from({ length: 1_000 }, (_, i) => `c:${i}`);
   await buses[1]!.subscribe(channels);
   await cluster.nodes[1]!.kill();
-  await until(() => buses.every((bus) => !bus.connected));
+  await until(() => !buses[1]!.connected);
   await cluster.nodes[1]!.start();
-  await until(() => heard[1]!.restored > 0 && buses.every((bus) => bus.connected));
+  await until(() => heard[1]!.restored > 0);
   const seen = new Set<string>();
   await until(async () => {
     for (const channel of channels) buses[0]!.publish(channel, 'x');

@@ -43,6 +43,8 @@ export class RedisBus implements Bus {
   #missed = false;
   /** Something published here did not arrive elsewhere. */
   #unsent = false;
+  /** Something published here was not confirmed in time: lost only if the connection is lost too, and not when all is slow. */
+  #late = false;
   #inFlight = 0;
   #refreshing = false;
   #refreshedAt = 0;
@@ -56,6 +58,8 @@ export class RedisBus implements Bus {
     this.#waitMs = options.waitMs ?? 1_000;
     this.#channels.add(lossChannel);
     this.#startTimer = setTimeout(() => this.#started.resolve(), this.#waitMs);
+    this.#connection.client.on('close', this.#cut);
+    this.#connection.client.on('-node', this.#cut);
     if (this.#connection.isCluster) {
       this.#connection.client.on('ready', this.#refresh);
       this.#connection.client.on('+node', this.#refresh);
@@ -89,8 +93,10 @@ export class RedisBus implements Bus {
     this.#inFlight++;
     try {
       await (isCluster ? client.spublish(name, frame) : client.publish(name, frame));
-    } catch {
-      this.#unsent = true;
+      this.#late = false;
+    } catch (error) {
+      if (error instanceof Error && error.message === 'Command timed out') this.#late = true;
+      else this.#unsent = true;
     } finally {
       this.#inFlight--;
     }
@@ -117,6 +123,8 @@ export class RedisBus implements Bus {
     clearInterval(this.#timer);
     clearTimeout(this.#noticeTimer);
     this.#start();
+    this.#connection.client.removeListener('close', this.#cut);
+    this.#connection.client.removeListener('-node', this.#cut);
     this.#connection.client.removeListener('ready', this.#refresh);
     this.#connection.client.removeListener('+node', this.#refresh);
     for (const link of this.#links.values()) link.close();
@@ -134,6 +142,11 @@ export class RedisBus implements Bus {
       this.#logger.error({ err: error }, 'a bus message failed');
     }
   }
+
+  readonly #cut = (): void => {
+    if (this.#late) this.#unsent = true;
+    this.#late = false;
+  };
 
   /** Many nodes lose and find Redis together: their notices count once. */
   #notice(): void {
