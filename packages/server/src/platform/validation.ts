@@ -57,7 +57,7 @@ function toApiError(errors: ErrorObject[]): ApiError {
   if (code === 'text_too_long' || code === 'metadata_too_large') return new ApiError(code, { param });
   if (code === 'unknown_field') return new ApiError(code, { param, message: `Unknown field: ${param}.` });
   return new ApiError('invalid_request', {
-    param,
+    ...(param ? { param } : {}),
     message: `${param || 'The request'} ${error.message ?? 'is not valid'}.`,
   });
 }
