@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, beforeEach, describe, it } from 'node:test';
 import { assertError, createApi } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { parley } from '../support/cli.ts';
@@ -24,6 +24,9 @@ for (const store of stores)
       service = await store.start();
       scene = createScene(service.url);
       server = scene.server;
+    });
+    // New ones each time: a user's requests are limited.
+    beforeEach(async () => {
       [a, b, c] = [await scene.actor('a'), await scene.actor('b'), await scene.actor('c')];
     });
     after(() => service.dispose());

@@ -56,8 +56,10 @@ describe('SPEC 1: bodies and queries', () => {
   });
 
   it('a body that is no object is 400 invalid_request', async () => {
-    for (const body of ['[]', '"x"', '5', 'null', 'true', ''])
-      assertError(await put(body), 400, 'invalid_request');
+    for (const body of ['[]', '"x"', '5', 'null', 'true', '']) {
+      const error = assertError(await put(body), 400, 'invalid_request');
+      assert.equal(error.param, undefined, 'no field is to blame');
+    }
   });
 
   it('another content type is 400 invalid_request; a charset is fine', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, before, beforeEach, describe, it } from 'node:test';
 import { assertError } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
@@ -17,6 +17,9 @@ before(async () => {
   service = await startService();
   scene = createScene(service.url);
   server = scene.server;
+});
+// New ones each time: a user's requests are limited.
+beforeEach(async () => {
   owner = await scene.actor('owner');
   member = await scene.actor('member');
   stranger = await scene.actor('stranger');

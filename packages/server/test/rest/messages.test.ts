@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { after, before, beforeEach, describe, it } from 'node:test';
 import { assertError } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { stores } from '../support/postgres.ts';
@@ -22,6 +22,9 @@ for (const store of stores)
       service = await store.start();
       scene = createScene(service.url);
       server = scene.server;
+    });
+    // New ones each time: a user's requests are limited.
+    beforeEach(async () => {
       const names = ['owner', 'author', 'reader', 'stranger'];
       [owner, author, reader, stranger] = (await Promise.all(names.map((n) => scene.actor(n)))) as [
         Actor,
