@@ -33,8 +33,8 @@ export function parseRedisUrl(url: string): RedisAddress {
   if (!parts) throw new Error('not a Redis address');
   const [, scheme, credentials = '', hosts = '', db = '', flag] = parts;
   const nodes = hosts.split(',').map((host) => {
+    if (!URL.canParse(`redis://${host}`)) throw new Error('not a Redis address');
     const { hostname, port } = new URL(`redis://${host}`);
-    if (hostname === '') throw new Error('not a Redis address');
     return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) };
   });
   const colon = credentials.indexOf(':');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { Redis } from 'ioredis';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { UserRef } from '../../src/platform/presence/port.ts';
 import { RedisPresence } from '../../src/platform/presence/redis.ts';
@@ -109,7 +110,7 @@ test('SPEC 4: a node that was away for longer than its lease comes back with its
   const { a, b, close } = await setup(300);
   const ref = newUser();
   await a.registry.add(ref, 's1', 10);
-  a.connection.client.options.retryStrategy = () => 700;
+  (a.connection.client as Redis).options.retryStrategy = () => 700;
   a.connection.client.disconnect(true);
   await until(() => b.dead.length === 1);
   assert.equal(await b.registry.settle(ref), true);

@@ -63,7 +63,7 @@ export class RedisBus implements Bus {
     if (this.#connection.isCluster) {
       this.#connection.client.on('ready', this.#refresh);
       this.#connection.client.on('+node', this.#refresh);
-      void this.#refresh();
+      this.#refresh();
     } else {
       this.#reroute(new Array<string>(shards).fill(''));
     }
@@ -108,7 +108,9 @@ export class RedisBus implements Bus {
     await this.#started.promise;
     const groups = Map.groupBy(names, (name) => this.#routes[shardOf(name)]);
     const done = await Promise.all(
-      [...groups].map(([key, group]) => (key === undefined ? false : this.#link(key).subscribe(group))),
+      [...groups].map(([key, group]) =>
+        key === undefined ? Promise.resolve(false) : this.#link(key).subscribe(group),
+      ),
     );
     if (done.includes(false)) this.#missed = true;
   }
@@ -170,7 +172,7 @@ export class RedisBus implements Bus {
       void this.#publish(lossChannel, this.#own);
     }
     const due = ++this.#refreshedAt % (topologyMs / checkMs) === 0;
-    if (this.#connection.isCluster && (due || !this.connected)) void this.#refresh();
+    if (this.#connection.isCluster && (due || !this.connected)) this.#refresh();
   }
 
   #link(key: string): RedisLink {
@@ -189,7 +191,7 @@ export class RedisBus implements Bus {
         down: () => {
           this.#missed = true;
         },
-        moved: () => void this.#refresh(),
+        moved: () => this.#refresh(),
       },
     });
     this.#links.set(key, link);
@@ -197,7 +199,11 @@ export class RedisBus implements Bus {
   }
 
   /** Cluster: which server has which hash tag. Channels that moved are subscribed there; what they missed is told. */
-  readonly #refresh = async (): Promise<void> => {
+  readonly #refresh = (): void => {
+    void this.#readTopology();
+  };
+
+  async #readTopology(): Promise<void> {
     if (this.#refreshing || this.#connection.client.status !== 'ready') return;
     this.#refreshing = true;
     try {
@@ -211,7 +217,7 @@ export class RedisBus implements Bus {
     } finally {
       this.#refreshing = false;
     }
-  };
+  }
 
   #start(): void {
     clearTimeout(this.#startTimer);

@@ -8,6 +8,12 @@ import { luaScript } from '../redis.ts';
  */
 export const userKeys = (user: string): string[] => [`ps:{${user}}`, `pg:{${user}}`, `pm:{${user}}`];
 
+/** The users listed under a lease. */
+export const listKey = (lease: string): string => `pn:{${lease}}`;
+
+/** The sockets of an environment by lease. */
+export const countKey = (env: number): string => `pc:{${env}}`;
+
 /** How long an unsettled user is remembered after its sockets are gone. */
 const unsettledMs = 3_600_000;
 

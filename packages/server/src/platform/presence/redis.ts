@@ -5,16 +5,8 @@ import type { Periodic } from '../periodic.ts';
 import { runScript } from '../redis.ts';
 import type { RedisConnection, Script } from '../redis.ts';
 import type { PresenceRegistry, SessionRef, UserRef } from './port.ts';
-import {
-  addScript,
-  beatScript,
-  endScript,
-  leaseKeys,
-  reapScript,
-  removeScript,
-  settleScript,
-  userKeys,
-} from './redis-scripts.ts';
+import { RedisLease, clearLease } from './redis-lease.ts';
+import { addScript, countKey, listKey, removeScript, settleScript, userKeys } from './redis-scripts.ts';
 
 interface Entry {
   key: string;
@@ -54,8 +46,6 @@ const chunk = 500;
 const unlimited = 1_000_000;
 const keyOf = ({ env, user }: UserRef): string => `${env}:${user}`;
 const memberOf = (entry: Entry, lease: string): string => `${entry.session}|${lease}`;
-const listKey = (lease: string): string => `pn:{${lease}}`;
-const countKey = (env: number | string): string => `pc:{${env}}`;
 
 /**
  * A node's sockets stand in Redis under its lease `<node>#<generation>`, and the lease lists their users, so that any other node
@@ -67,7 +57,6 @@ export class RedisPresence implements PresenceRegistry {
   readonly #clock: Clock;
   readonly #node: string;
   readonly #graceMs: number;
-  readonly #leaseMs: number;
   readonly #logger: Logger;
   readonly #periodic: Periodic;
   readonly #users = new Map<string, LocalUser>();
@@ -76,14 +65,7 @@ export class RedisPresence implements PresenceRegistry {
   readonly #stale = new Set<number>();
   /** To be registered under the lease of now, or to be taken out. */
   readonly #dirty = new Set<Entry>();
-  #lease: string;
-  #generation = 0;
-  /** The lease was begun and surely runs until then. */
-  #leasedUntil = 0;
-  #begun = false;
-  readonly #former = new Set<string>();
-  readonly #ended = new Set<string>();
-  #beating: Promise<void> | undefined;
+  readonly #lease: RedisLease;
   #working: Promise<void> | undefined;
   #listener: ((users: UserRef[]) => void) | undefined;
 
@@ -92,9 +74,11 @@ export class RedisPresence implements PresenceRegistry {
     this.#clock = options.clock;
     this.#node = options.node;
     this.#graceMs = options.graceMs;
-    this.#leaseMs = options.leaseMs ?? 30_000;
     this.#logger = options.logger;
-    this.#lease = this.#nextLease();
+    this.#lease = new RedisLease({ ...options, leaseMs: options.leaseMs ?? 30_000 });
+    this.#lease.onRenew = () => {
+      for (const { sessions } of this.#users.values()) for (const entry of sessions) this.#dirty.add(entry);
+    };
     this.#connection.client.on('ready', this.#reconnected);
     if (this.#connection.isCluster) this.#connection.client.on('+node', this.#reconnected);
     this.#periodic = createPeriodic(options.beatMs ?? 1_000, options.logger, 'presence', () => this.#tick());
@@ -214,8 +198,9 @@ export class RedisPresence implements PresenceRegistry {
     await this.#periodic.stop();
     await this.#working;
     try {
-      if (this.#begun)
-        await this.#run(endScript, leaseKeys, [this.#lease, this.#users.size > 0 ? this.#graceMs : 0]);
+      this.#mustBeReady();
+      if (this.#lease.begun)
+        await this.#lease.end(this.#lease.name, this.#users.size > 0 ? this.#graceMs : 0);
     } catch {
       // it ends by itself
     }
@@ -263,9 +248,7 @@ export class RedisPresence implements PresenceRegistry {
 
   async #register(entry: Entry, maxSockets: number): Promise<{ cameOnline: boolean; evicted: string[] }> {
     this.#mustBeReady();
-    if (this.#clock.now() >= this.#leasedUntil) await this.#beat();
-    const lease = this.#lease;
-    if (this.#clock.now() >= this.#leasedUntil) throw new Error('no lease');
+    const lease = await this.#lease.hold();
     // Listed first: whatever stands under the lease can be found by its list.
     await this.#connection.client.sadd(listKey(lease), entry.key);
     const before = entry.tried === '' || entry.tried === lease ? '' : memberOf(entry, entry.tried);
@@ -278,7 +261,7 @@ export class RedisPresence implements PresenceRegistry {
     ];
     entry.openedAt = at;
     entry.lease = lease;
-    if (lease !== this.#lease && !entry.closed) this.#dirty.add(entry);
+    if (lease !== this.#lease.name && !entry.closed) this.#dirty.add(entry);
     return { cameOnline: came === 1, evicted };
   }
 
@@ -291,7 +274,7 @@ export class RedisPresence implements PresenceRegistry {
   async #unlist(key: string): Promise<void> {
     if (this.#users.get(key)?.sessions.length !== 0) return;
     this.#users.delete(key);
-    await this.#connection.client.srem(listKey(this.#lease), key);
+    await this.#connection.client.srem(listKey(this.#lease.name), key);
   }
 
   /** The whole number, not a difference: a lost write is made good by the next. */
@@ -300,72 +283,39 @@ export class RedisPresence implements PresenceRegistry {
     const { client } = this.#connection;
     try {
       await (count > 0
-        ? client.hset(countKey(env), this.#lease, count)
-        : client.hdel(countKey(env), this.#lease));
+        ? client.hset(countKey(env), this.#lease.name, count)
+        : client.hdel(countKey(env), this.#lease.name));
     } catch {
       this.#stale.add(env);
     }
   }
 
-  // The lease.
-
-  #nextLease(): string {
-    return `${this.#node}#${this.#clock.now().toString(36)}.${this.#generation++}`;
-  }
+  // Keeping it right.
 
   readonly #reconnected = (): void => {
-    if (this.#begun) this.#renew();
+    if (this.#lease.begun) this.#lease.renew();
     this.#tick().catch(() => undefined);
   };
-
-  #renew(): void {
-    this.#former.add(this.#lease);
-    this.#lease = this.#nextLease();
-    this.#begun = false;
-    this.#leasedUntil = 0;
-    for (const { sessions } of this.#users.values()) for (const entry of sessions) this.#dirty.add(entry);
-  }
 
   async #tick(): Promise<void> {
     if (this.#connection.client.status !== 'ready') return;
     try {
-      await this.#beat();
-      if (!this.#begun) await this.#beat();
+      await this.#lease.beat();
+      if (!this.#lease.begun) await this.#lease.beat();
       this.#working ??= this.#work().finally(() => (this.#working = undefined));
     } catch (error) {
       this.#logger.debug({ err: error }, 'the presence lease was not renewed');
     }
   }
 
-  #beat(): Promise<void> {
-    this.#beating ??= this.#renewLease().finally(() => (this.#beating = undefined));
-    return this.#beating;
-  }
-
-  async #renewLease(): Promise<void> {
-    const lease = this.#lease;
-    const sentAt = this.#clock.now();
-    const args = [lease, this.#leaseMs, this.#begun ? '' : '1'];
-    const [runs, ended] = (await this.#run(beatScript, leaseKeys, args)) as [number, string];
-    if (ended !== '') this.#ended.add(ended);
-    if (lease !== this.#lease) return;
-    if (runs === 1) {
-      this.#begun = true;
-      this.#leasedUntil = sentAt + this.#leaseMs * (2 / 3);
-    } else {
-      this.#logger.warn('the presence lease had ended; the sockets are registered again');
-      this.#renew();
-    }
-  }
-
   async #work(): Promise<void> {
     try {
       await this.#repair();
-      for (const lease of this.#ended) {
-        await this.#clear(lease);
-        this.#ended.delete(lease);
+      for (const ended of this.#lease.ended) {
+        for await (const users of clearLease(this.#connection, ended)) this.#listener?.(users);
+        this.#lease.ended.delete(ended);
         // There may be more, and a long list must not cost this node its own lease.
-        await this.#beat();
+        await this.#lease.beat();
       }
     } catch (error) {
       this.#logger.debug({ err: error }, 'presence could not be repaired yet');
@@ -374,7 +324,7 @@ export class RedisPresence implements PresenceRegistry {
 
   async #repair(): Promise<void> {
     const { client } = this.#connection;
-    const former = [...this.#former];
+    const former = [...this.#lease.former];
     while (this.#dirty.size > 0) {
       const entries = [...this.#dirty].slice(0, chunk);
       await Promise.all(entries.map((entry) => this.#repairEntry(entry)));
@@ -384,36 +334,19 @@ export class RedisPresence implements PresenceRegistry {
     await Promise.all([...envs].map((env) => this.#writeCount(env)));
     for (const lease of former) {
       await Promise.all([...envs].map((env) => client.hdel(countKey(env), lease)));
-      await this.#run(endScript, leaseKeys, [lease, 0]);
-      this.#former.delete(lease);
+      await this.#lease.end(lease, 0);
+      this.#lease.former.delete(lease);
     }
   }
 
   async #repairEntry(entry: Entry): Promise<void> {
     await entry.pending;
     if (entry.closed) await this.#takeOut(entry);
-    else if (entry.lease !== this.#lease) {
+    else if (entry.lease !== this.#lease.name) {
       const registering = this.#register(entry, unlimited);
       entry.pending = registering.catch(() => undefined);
       await registering;
     }
-    if (entry.closed || entry.lease === this.#lease) this.#dirty.delete(entry);
-  }
-
-  /** Clears a lease that has ended. Doing it twice, or half and again, does no harm. */
-  async #clear(lease: string): Promise<void> {
-    const { client } = this.#connection;
-    let cursor = '0';
-    do {
-      const [next, keys] = await client.sscan(listKey(lease), cursor, 'COUNT', chunk);
-      const offline = await Promise.all(keys.map((key) => this.#run(reapScript, userKeys(key), [lease])));
-      const envs = new Set(keys.map((key) => key.slice(0, key.indexOf(':'))));
-      await Promise.all([...envs].map((env) => client.hdel(countKey(env), lease)));
-      const users = keys.filter((_, i) => offline[i] === 1).map((key) => key.split(':').map(Number));
-      if (users.length > 0) this.#listener?.(users.map(([env, user]) => ({ env: env!, user: user! })));
-      cursor = next;
-    } while (cursor !== '0');
-    await client.del(listKey(lease));
-    await client.zrem(leaseKeys[1], lease);
+    if (entry.closed || entry.lease === this.#lease.name) this.#dirty.delete(entry);
   }
 }

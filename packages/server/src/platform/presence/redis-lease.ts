@@ -1,0 +1,128 @@
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../logging.ts';
+import { runScript } from '../redis.ts';
+import type { RedisConnection } from '../redis.ts';
+import type { UserRef } from './port.ts';
+import {
+  beatScript,
+  countKey,
+  endScript,
+  leaseKeys,
+  listKey,
+  reapScript,
+  userKeys,
+} from './redis-scripts.ts';
+
+const chunk = 500;
+
+/** A node's word that it lives: `<node>#<generation>`, which others clear when it is not renewed. */
+export class RedisLease {
+  readonly #connection: RedisConnection;
+  readonly #clock: Clock;
+  readonly #node: string;
+  readonly #leaseMs: number;
+  readonly #logger: Logger;
+  #generation = 0;
+  #name: string;
+  #begun = false;
+  #surelyUntil = 0;
+  #beating: Promise<void> | undefined;
+  /** Earlier generations of this node, to be ended when nothing stands under them any more. */
+  readonly former = new Set<string>();
+  /** Leases that have ended and that this node took on to clear. */
+  readonly ended = new Set<string>();
+  /** Called with each new generation. */
+  onRenew: () => void = () => undefined;
+
+  constructor(options: {
+    connection: RedisConnection;
+    clock: Clock;
+    node: string;
+    leaseMs: number;
+    logger: Logger;
+  }) {
+    this.#connection = options.connection;
+    this.#clock = options.clock;
+    this.#node = options.node;
+    this.#leaseMs = options.leaseMs;
+    this.#logger = options.logger;
+    this.#name = this.#nextName();
+  }
+
+  get name(): string {
+    return this.#name;
+  }
+
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  /** The lease to register under: one that surely still runs. */
+  async hold(): Promise<string> {
+    if (this.#clock.now() >= this.#surelyUntil) await this.beat();
+    if (this.#clock.now() >= this.#surelyUntil) throw new Error('no lease');
+    return this.#name;
+  }
+
+  renew(): void {
+    this.former.add(this.#name);
+    this.#name = this.#nextName();
+    this.#begun = false;
+    this.#surelyUntil = 0;
+    this.onRenew();
+  }
+
+  #nextName(): string {
+    return `${this.#node}#${this.#clock.now().toString(36)}.${this.#generation++}`;
+  }
+
+  beat(): Promise<void> {
+    this.#beating ??= this.#beat().finally(() => (this.#beating = undefined));
+    return this.#beating;
+  }
+
+  async #beat(): Promise<void> {
+    const name = this.#name;
+    const sentAt = this.#clock.now();
+    const args = [name, this.#leaseMs, this.#begun ? '' : '1'];
+    const reply = await runScript(this.#connection.client, beatScript, leaseKeys, args);
+    const [runs, ended] = reply as [number, string];
+    if (ended !== '') this.ended.add(ended);
+    if (name !== this.#name) return;
+    if (runs === 1) {
+      this.#begun = true;
+      this.#surelyUntil = sentAt + this.#leaseMs * (2 / 3);
+    } else {
+      this.#logger.warn('the presence lease had ended; the sockets are registered again');
+      this.renew();
+    }
+  }
+
+  async end(name: string, inMs: number): Promise<void> {
+    await runScript(this.#connection.client, endScript, leaseKeys, [name, inMs]);
+  }
+}
+
+/**
+ * Clears a lease that has ended; yields the users that have no socket left. Doing it twice, or half and again, does no harm.
+ */
+export async function* clearLease(connection: RedisConnection, lease: string): AsyncGenerator<UserRef[]> {
+  const { client } = connection;
+  let cursor = '0';
+  do {
+    const [next, keys] = await client.sscan(listKey(lease), cursor, 'COUNT', chunk);
+    const offline = await Promise.all(
+      keys.map((key) => runScript(client, reapScript, userKeys(key), [lease])),
+    );
+    const refs = keys
+      .map((key) => key.split(':').map(Number))
+      .map(([env, user]) => ({ env: env!, user: user! }));
+    const envs = new Set(refs.map(({ env }) => env));
+    await Promise.all([...envs].map((env) => client.hdel(countKey(env), lease)));
+    const users = refs.filter((_, i) => offline[i] === 1);
+    if (users.length > 0) yield users;
+    cursor = next;
+  } while (cursor !== '0');
+  await client.del(listKey(lease));
+  await client.zrem(leaseKeys[1], lease);
+}
