@@ -267,7 +267,7 @@ BEGIN
       CASE
         WHEN c.no IS NULL THEN 'not_found'
         WHEN d.seq IS NOT NULL THEN 'duplicate'
-        WHEN u.sender IS NOT NULL AND m.usr IS NULL THEN 'not_member'
+        WHEN u.sender IS NOT NULL AND (m.usr IS NULL OR x.erased_at IS NOT NULL) THEN 'not_member'
         WHEN u.reply IS NOT NULL AND r.seq IS NULL THEN 'reply_not_found'
         WHEN file_verdicts[u.ord] IS NOT NULL THEN file_verdicts[u.ord]
         WHEN u.cmid IS NOT NULL AND row_number() OVER (PARTITION BY u.env, u.cid, u.sender, u.cmid ORDER BY u.ord) > 1 THEN 'again'
@@ -277,6 +277,7 @@ BEGIN
       WITH ORDINALITY AS u(env, cid, sender, own, cmid, id, text, reply, meta, ord)
     LEFT JOIN conversations c ON c.env = u.env AND c.id = u.cid AND c.deleted_at IS NULL
     LEFT JOIN members m ON m.env = u.env AND m.conv = c.no AND m.usr = u.sender
+    LEFT JOIN users x ON x.env = u.env AND x.no = u.sender -- a send may outlive its user by a moment
     LEFT JOIN dedup d ON d.env = u.env AND d.conv = c.no AND d.sender = coalesce(u.sender, 0) AND d.client_msg_id = u.cmid
       AND d.created_at > ts - interval '48 hours'
     LEFT JOIN messages r ON r.env = u.env AND r.id = u.reply AND r.conv = c.no AND NOT r.hard
