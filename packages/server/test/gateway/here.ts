@@ -1,0 +1,67 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startService } from '../../src/compose.ts';
+import { readConfig } from '../../src/config.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import { openStore } from '../../src/platform/postgres/store.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { environments } from '../support/service.ts';
+
+/** The whole service in the test's own process, so that its clock (`Date.now`) can be moved and its limits lowered. */
+export interface Here {
+  url: string;
+  /** The service's time jumps ahead; its timers then see it within a second. */
+  advance(ms: number): void;
+  stop(): Promise<void>;
+  dispose(): Promise<void>;
+}
+
+export async function startHere(): Promise<Here> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-'));
+  const postgres = await startPostgres();
+  const { config } = readConfig({
+    PORT: '0',
+    CHAT_DATA_DIR: dataDir,
+    DATABASE_URL: await postgres.createDatabase(),
+    CHAT_MASTER_KEY: randomBytes(32).toString('base64'),
+    CHAT_BOOTSTRAP_ENVIRONMENTS: JSON.stringify(Object.values(environments)),
+    CHAT_BOOTSTRAP_EMAIL: 'owner@example.com',
+    CHAT_BOOTSTRAP_PASSWORD: 'correct horse',
+  });
+  const logger = createLogger('warn');
+  const store = await openStore(config, logger);
+  const service = await startService(config, store, logger);
+  const realNow = Date.now;
+  let ahead = 0;
+  Date.now = () => realNow() + ahead;
+  let stopped: Promise<void> | undefined;
+  const stop = () => (stopped ??= service.stop());
+  return {
+    url: `http://127.0.0.1:${service.port}`,
+    advance: (ms) => void (ahead += ms),
+    stop,
+    async dispose() {
+      await stop();
+      Date.now = realNow;
+      await postgres.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Lowers a constant of the protocol for the time of a call. */
+export async function lowered<T extends object>(
+  constants: T,
+  values: Partial<T>,
+  run: () => Promise<void>,
+): Promise<void> {
+  const before = { ...constants };
+  Object.assign(constants, values);
+  try {
+    await run();
+  } finally {
+    Object.assign(constants, before);
+  }
+}

@@ -1,0 +1,350 @@
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { mock, test } from 'node:test';
+import type { EventName } from '@parley/protocol';
+import type { LogEvent } from '../../src/log/events.ts';
+import { eventFrame } from '../../src/log/events.ts';
+import { MemoryBroker } from '../../src/platform/bus/memory.ts';
+import type { Bus } from '../../src/platform/bus/port.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import { encodeEvent } from '../../src/transport/gateway/bus-messages.ts';
+import { Hub } from '../../src/transport/gateway/hub.ts';
+import type { Membership } from '../../src/transport/gateway/hub.ts';
+import type { Session } from '../../src/transport/gateway/session.ts';
+
+/** Order and routes on one node (SPEC 4, gap handling; issue: a later seq never overtakes an earlier one). */
+
+const logger = createLogger('silent');
+const cid = 'conv_1';
+
+interface Probe extends Session {
+  got: any[];
+}
+const probe = (): Probe => {
+  const got: any[] = [];
+  const send = (frame: Buffer) => got.push(JSON.parse(frame.subarray(frame[1] === 126 ? 4 : 2).toString()));
+  return { got, send } as unknown as Probe;
+};
+const seqs = (p: Probe) => p.got.filter((f) => f.t === 'event').map((f) => f.seq);
+
+function event(
+  seq: number,
+  routes: { join?: number[]; leave?: number[] } = {},
+  e: EventName = 'message.new',
+): LogEvent {
+  return { env: 1, conv: 1, cid, seq, e, frame: eventFrame(cid, seq, e, {}), ...routes };
+}
+
+function setup(
+  options: {
+    memberships?: (user: number) => Promise<Membership[]>;
+    missed?: (after: number) => Promise<LogEvent[] | null>;
+    bus?: Bus;
+  } = {},
+) {
+  const hub = new Hub({
+    bus: options.bus ?? new MemoryBroker().bus(),
+    logger,
+    memberships: (_env, user) => options.memberships?.(user) ?? Promise.resolve([{ cid, lastSeq: 0 }]),
+    missed: (_env, _cid, after) => options.missed?.(after) ?? Promise.resolve([]),
+  });
+  return {
+    hub,
+    async join(user = 1): Promise<Probe> {
+      const session = probe();
+      await hub.attach(session, 1, user, `user-${user}`);
+      return session;
+    },
+  };
+}
+
+const deferred = <T>() => Promise.withResolvers<T>();
+
+test('events go out in seq order, however they come', async () => {
+  const { hub, join } = setup();
+  const session = await join();
+  for (const seq of [1, 3, 2, 5, 4, 4, 3, 6]) hub.publish(event(seq));
+  assert.deepEqual(seqs(session), [1, 2, 3, 4, 5, 6]);
+});
+
+test('random orders with duplicates from two sources: each event once, in order', async () => {
+  const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
+  console.log(`seed ${seed}`);
+  let state = seed;
+  const random = (below: number) => (state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff) % below;
+  for (let round = 0; round < 50; round++) {
+    const { hub, join } = setup();
+    const session = await join();
+    const all = Array.from({ length: 100 }, (_, i) => i + 1).flatMap((seq) => [seq, seq]);
+    for (let i = all.length - 1; i > 0; i--) {
+      const j = random(i + 1);
+      [all[i], all[j]] = [all[j]!, all[i]!];
+    }
+    for (const seq of all) random(2) ? hub.publish(event(seq)) : hub.received(encodeEvent(event(seq)));
+    assert.deepEqual(
+      seqs(session),
+      Array.from({ length: 100 }, (_, i) => i + 1),
+    );
+  }
+});
+
+test('an event that does not come is waited for 250 ms, then the later ones go out; it is dropped when it comes late', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    const { hub, join } = setup();
+    const session = await join();
+    hub.publish(event(1));
+    hub.publish(event(4));
+    hub.publish(event(3));
+    mock.timers.tick(249);
+    assert.deepEqual(seqs(session), [1]);
+    mock.timers.tick(1);
+    assert.deepEqual(seqs(session), [1, 3, 4]);
+    hub.publish(event(2));
+    hub.publish(event(5));
+    assert.deepEqual(seqs(session), [1, 3, 4, 5]);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+test('each gap has its own 250 ms', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    const { hub, join } = setup();
+    const session = await join();
+    hub.publish(event(2));
+    mock.timers.tick(200);
+    hub.publish(event(1));
+    hub.publish(event(4));
+    mock.timers.tick(200);
+    assert.deepEqual(seqs(session), [1, 2], 'the timer of the gap that was filled does not count');
+    hub.publish(event(3));
+    assert.deepEqual(seqs(session), [1, 2, 3, 4]);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+test('what is held is bounded: past 200 it goes out at once', async () => {
+  const { hub, join } = setup();
+  const session = await join();
+  for (let seq = 2; seq <= 201; seq++) hub.publish(event(seq));
+  assert.deepEqual(seqs(session), []);
+  hub.publish(event(202));
+  assert.equal(seqs(session).length, 201);
+});
+
+test('a removed user gets its own member.removed and nothing after; the others go on', async () => {
+  const { hub, join } = setup();
+  const [stays, goes] = [await join(1), await join(2)];
+  const left: number[] = [];
+  hub.onLeave = (user) => left.push(user);
+  hub.publish(event(1));
+  hub.publish(event(2, { leave: [2, 77] }, 'member.removed'));
+  hub.publish(event(3));
+  assert.deepEqual(seqs(stays), [1, 2, 3]);
+  assert.deepEqual(seqs(goes), [1, 2]);
+  assert.deepEqual(left, [2, 77], 'told of users without a socket too');
+  assert.equal(hub.isMember(goes.user!, cid), false);
+});
+
+test('an early event of after the removal does not slip out with it', async () => {
+  const { hub, join } = setup();
+  const [stays, goes] = [await join(1), await join(2)];
+  hub.publish(event(3));
+  hub.publish(event(2, { leave: [2] }, 'member.removed'));
+  hub.publish(event(1));
+  assert.deepEqual(seqs(stays), [1, 2, 3]);
+  assert.deepEqual(seqs(goes), [1, 2]);
+});
+
+test('removed and added again, out of order and as the only one: the user hears what follows', async () => {
+  const { hub, join } = setup();
+  const session = await join(2);
+  hub.publish(event(3, { join: [2] }, 'member.added'));
+  hub.publish(event(4));
+  hub.publish(event(2, { leave: [2] }, 'member.removed'));
+  hub.publish(event(1));
+  hub.publish(event(5));
+  assert.deepEqual(seqs(session), [1, 2, 3, 4, 5]);
+  assert.equal(hub.routeCount, 1);
+});
+
+test('a deleted conversation leaves no route behind; a revived one makes it anew', async () => {
+  const { hub, join } = setup();
+  const session = await join(1);
+  hub.publish(event(1, {}, 'conversation.deleted'));
+  assert.equal(hub.routeCount, 0);
+  hub.publish(event(2, { join: [1] }, 'conversation.created'));
+  hub.publish(event(3));
+  assert.deepEqual(seqs(session), [1, 2, 3]);
+});
+
+test('nothing is left when the last session goes', async () => {
+  const { hub, join } = setup();
+  const [one, two, other] = [await join(1), await join(1), await join(2)];
+  hub.detach(one!);
+  hub.publish(event(1));
+  assert.deepEqual([seqs(one!), seqs(two!), seqs(other!)], [[], [1], [1]]);
+  hub.detach(two!);
+  assert.equal(hub.routeCount, 1);
+  hub.detach(other!);
+  hub.detach(other!);
+  assert.deepEqual([hub.routeCount, hub.users.size], [0, 0]);
+  hub.publish(event(2));
+});
+
+test('memberships that change while they are being read count as they are now', async () => {
+  const reading = deferred<Membership[]>();
+  const { hub, join } = setup({ memberships: () => reading.promise });
+  const joining = join(1);
+  hub.publish({ ...event(5, { leave: [1] }, 'member.removed'), cid: 'conv_left' });
+  hub.publish({
+    ...event(7, { join: [1] }, 'member.added'),
+    cid: 'conv_new',
+    frame: eventFrame('conv_new', 7, 'member.added', {}),
+  });
+  hub.publish({ ...event(2, { leave: [1] }, 'member.removed'), cid: 'conv_back' });
+  hub.publish({ ...event(3, { join: [1] }, 'member.added'), cid: 'conv_back' });
+  reading.resolve([
+    { cid: 'conv_left', lastSeq: 4 },
+    { cid: 'conv_back', lastSeq: 1 },
+    { cid, lastSeq: 0 },
+  ]);
+  const session = await joining;
+  assert.deepEqual(
+    ['conv_left', 'conv_new', 'conv_back', cid].map((c) => hub.isMember(session.user!, c)),
+    [false, true, true, true],
+  );
+});
+
+test('a session that goes while its memberships are being read leaves nothing behind', async () => {
+  const reading = deferred<Membership[]>();
+  const { hub } = setup({ memberships: () => reading.promise });
+  const session = probe();
+  const attaching = hub.attach(session, 1, 1, 'user-1');
+  hub.detach(session);
+  reading.resolve([{ cid, lastSeq: 0 }]);
+  await attaching;
+  assert.deepEqual([hub.routeCount, hub.users.size], [0, 0]);
+});
+
+test('a login that failed does not make the next one deaf', async () => {
+  let fail = true;
+  const { hub, join } = setup({
+    memberships: () =>
+      fail ? Promise.reject(new Error('store away')) : Promise.resolve([{ cid, lastSeq: 0 }]),
+  });
+  const failing = probe();
+  await assert.rejects(hub.attach(failing, 1, 1, 'user-1'), /store away/);
+  fail = false;
+  const session = await join(1);
+  hub.detach(failing);
+  hub.publish(event(1));
+  assert.deepEqual(seqs(session), [1]);
+  assert.deepEqual(seqs(failing), []);
+});
+
+test('a relayed frame goes to all members but one', async () => {
+  const { hub, join } = setup();
+  const [one, two] = [await join(1), await join(2)];
+  hub.relay(cid, '{"t":"typing","d":{}}', 1);
+  hub.receivedRelay(`c:${cid}`, 'X\n{"t":"receipt","d":{}}');
+  hub.receivedRelay(`c:${cid}`, 'X2\n{"t":"typing","d":{}}');
+  hub.receivedRelay('c:conv_unknown', 'X\n{"t":"receipt","d":{}}');
+  assert.deepEqual(
+    one!.got.map((f) => f.t),
+    ['receipt', 'typing'],
+  );
+  assert.deepEqual(
+    two!.got.map((f) => f.t),
+    ['typing', 'receipt'],
+  );
+});
+
+/** Two nodes in one process. */
+function pair(missed: (after: number) => Promise<LogEvent[] | null> = () => Promise.resolve([])) {
+  const broker = new MemoryBroker();
+  const nodes = [0, 1].map(() => {
+    const bus = broker.bus();
+    const node = setup({ bus, missed, memberships: () => Promise.resolve([]) });
+    bus.listen({
+      message: (channel, payload) =>
+        payload.startsWith('E') ? node.hub.received(payload) : node.hub.receivedRelay(channel, payload),
+      restored: () => undefined,
+    });
+    return node;
+  });
+  return nodes as [(typeof nodes)[0], (typeof nodes)[0]];
+}
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('an event of another node arrives once, though it comes by two ways', async () => {
+  const [a, b] = pair();
+  const session = await b.join(2);
+  a.hub.publish(event(1, { join: [2] }, 'conversation.created'));
+  await settled();
+  a.hub.publish(event(2));
+  a.hub.relay(cid, '{"t":"typing","d":{}}', null);
+  a.hub.publish(event(3, { leave: [2] }, 'member.removed'));
+  a.hub.publish(event(4));
+  await settled();
+  assert.deepEqual(
+    session.got.map((f) => f.seq ?? f.t),
+    [1, 2, 'typing', 3],
+  );
+});
+
+test('what was committed while the node was not listening yet is read from the store', async () => {
+  const [a, b] = pair((after) => Promise.resolve([event(after + 1), event(after + 2)]));
+  const session = await b.join(2);
+  a.hub.publish(event(4, { join: [2] }, 'member.added'));
+  await settled();
+  a.hub.publish(event(7));
+  await settled();
+  assert.deepEqual(seqs(session), [4, 5, 6, 7]);
+});
+
+test('a removal that is read from the store ends the route as one from the bus does', async () => {
+  const [a, b] = pair(() => Promise.resolve([event(5, { leave: [2] }, 'member.removed')]));
+  const session = await b.join(2);
+  a.hub.publish(event(4, { join: [2] }, 'member.added'));
+  await settled();
+  b.hub.received(encodeEvent(event(5, { leave: [2] }, 'member.removed')));
+  a.hub.publish(event(6));
+  await settled();
+  assert.deepEqual(seqs(session), [4, 5]);
+  assert.equal(b.hub.routeCount, 0);
+});
+
+test('PITFALLS 15: too much to catch up, or a store that does not answer: resync_required { cid }', async () => {
+  for (const missed of [() => Promise.resolve(null), () => Promise.reject(new Error('store away'))]) {
+    const [a, b] = pair(missed);
+    const session = await b.join(2);
+    a.hub.publish(event(4, { join: [2] }, 'member.added'));
+    await settled();
+    assert.deepEqual(session.got.at(-1), { t: 'resync_required', d: { cid } });
+    a.hub.publish(event(5));
+    await settled();
+    assert.deepEqual(seqs(session), [4, 5]);
+  }
+});
+
+test('a login waits until its conversations are listened to, even when another login began that', async () => {
+  const inner = new MemoryBroker().bus();
+  const listening = deferred<void>();
+  const bus: Bus = Object.assign(Object.create(inner) as Bus, {
+    subscribe: async (channels: readonly string[]) => {
+      if (channels.includes(`c:${cid}`)) await listening.promise;
+    },
+    unsubscribe: () => undefined,
+  });
+  const { join } = setup({ bus });
+  const states: string[] = [];
+  const logins = [1, 2].map((user) => join(user).then(() => states.push(`user ${user}`)));
+  await settled();
+  assert.deepEqual(states, []);
+  listening.resolve();
+  await Promise.all(logins);
+});

@@ -1,0 +1,345 @@
+import assert from 'node:assert/strict';
+import { Duplex } from 'node:stream';
+import { test } from 'node:test';
+import type { WebSocket } from 'ws';
+import { realtime } from '@parley/protocol';
+import { MemoryBroker } from '../../src/platform/bus/memory.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import type { Db, Queryable } from '../../src/platform/postgres/db.ts';
+import { memoryPresence } from '../../src/platform/presence/memory.ts';
+import { Delivery } from '../../src/transport/gateway/delivery.ts';
+import { parseFrame, requestIdOf } from '../../src/transport/gateway/dispatch.ts';
+import type { LocalUser } from '../../src/transport/gateway/hub.ts';
+import { Presence } from '../../src/transport/gateway/presence.ts';
+import { ReceiptRelay } from '../../src/transport/gateway/receipts.ts';
+import { Session, Writer } from '../../src/transport/gateway/session.ts';
+import { TypingThrottle } from '../../src/transport/gateway/typing.ts';
+import { ackFrame, errorFrame, textFrame } from '../../src/transport/gateway/wire.ts';
+
+/** The gateway's parts by themselves, with the clock in the test's hand. */
+
+const logger = createLogger('silent');
+const clock = (start = 1_000_000) => {
+  let at = start;
+  return { now: () => at, advance: (ms: number) => void (at += ms) };
+};
+const ticked = () => new Promise((resolve) => setImmediate(resolve));
+
+test('RFC 6455, 5.2: text frames of every length class', () => {
+  for (const [length, head] of [
+    [0, 2],
+    [125, 2],
+    [126, 4],
+    [65_535, 4],
+    [65_536, 10],
+    [200_000, 10],
+  ] as const) {
+    const frame = textFrame('x'.repeat(length));
+    assert.equal(frame.length, head + length);
+    assert.equal(frame[0], 0x81);
+    const told =
+      head === 2 ? frame[1] : head === 4 ? frame.readUInt16BE(2) : Number(frame.readBigUInt64BE(2));
+    assert.equal(told, length);
+  }
+  assert.equal(textFrame('🎉€').length, 2 + 7, 'bytes, not characters');
+});
+
+test('SPEC 4: acks and errors carry re as it came; retryAfterMs only where there is one', () => {
+  const body = (frame: Buffer) => JSON.parse(frame.subarray(2).toString());
+  assert.deepEqual(body(ackFrame('"\\', { a: 1 })), { t: 'ack', re: '"\\', d: { a: 1 } });
+  assert.deepEqual(body(errorFrame(3, { code: 'x', message: 'y', retryAfterMs: 0 })), {
+    t: 'error',
+    re: 3,
+    code: 'x',
+    message: 'y',
+    retryAfterMs: 0,
+  });
+  assert.deepEqual(body(errorFrame(undefined, { code: 'x', message: 'y', retryAfterMs: null })), {
+    t: 'error',
+    code: 'x',
+    message: 'y',
+  });
+});
+
+test('SPEC 4: request ids are taken from whatever came, if they are ids', () => {
+  assert.equal(requestIdOf({ id: 'a' }), 'a');
+  assert.equal(requestIdOf({ id: 0 }), 0);
+  for (const value of [
+    null,
+    undefined,
+    3,
+    'x',
+    [],
+    { id: {} },
+    { id: 'x'.repeat(65) },
+    { id: 1.5 },
+    { id: 2 ** 60 },
+  ])
+    assert.equal(requestIdOf(value), undefined);
+  assert.throws(() => parseFrame({ t: 'constructor' }), { code: 'invalid_frame' });
+});
+
+/** A socket whose other side never reads. */
+function stalled() {
+  const writes: Buffer[] = [];
+  const socket = new Duplex({
+    read: () => undefined,
+    write: (chunk: Buffer) => void writes.push(chunk),
+  });
+  return { socket, writes };
+}
+
+function liveSession(socket: Duplex, writer: Writer): Session {
+  const session = new Session({ readyState: 1 } as WebSocket, socket, writer, [], 0);
+  session.state = 'live';
+  return session;
+}
+
+test('ARCHITECTURE: the frames of one tick leave as one write', async () => {
+  const { socket, writes } = stalled();
+  const session = liveSession(socket, new Writer(() => assert.fail('overflow')));
+  for (const text of ['1', '2', '3']) session.send(textFrame(text));
+  assert.equal(writes.length, 0);
+  await ticked();
+  assert.deepEqual(writes, [Buffer.concat(['1', '2', '3'].map(textFrame))]);
+});
+
+test('SPEC 4: nothing is sent before hello', async () => {
+  const { socket, writes } = stalled();
+  const session = liveSession(socket, new Writer(() => assert.fail('overflow')));
+  session.state = 'authenticating';
+  session.send(textFrame('early'));
+  session.state = 'live';
+  session.send(textFrame('hello'));
+  await ticked();
+  assert.deepEqual(writes, [textFrame('hello')]);
+});
+
+test('PITFALLS 21: a socket that does not take its frames is cut off at 1 MB, and holds no more than that and one tick', async () => {
+  const { socket } = stalled();
+  let cut = 0;
+  const session = liveSession(
+    socket,
+    new Writer((s) => {
+      cut++;
+      (s.ws as { readyState: number }).readyState = 3;
+    }),
+  );
+  const frame = textFrame('x'.repeat(10_000));
+  for (let i = 0; i < 1_000; i++) {
+    session.send(frame);
+    await ticked();
+  }
+  assert.equal(cut, 1);
+  assert.ok(socket.writableLength <= 1024 * 1024 + frame.length, `${socket.writableLength} bytes`);
+});
+
+test('SPEC 4.5: receipts leave at once, then at most once per second, and the last value always', () => {
+  const time = clock();
+  const sent: any[] = [];
+  const relay = new ReceiptRelay((cid, frame) => sent.push([time.now(), cid, JSON.parse(frame).d]), time.now);
+  const mark = (more: object) => relay.add({ env: 1, cid: 'c', user: 1, userId: 'u', ...more });
+  const start = time.now();
+  for (let seq = 1; seq <= 50; seq++) {
+    mark({ lastReadSeq: seq });
+    if (seq === 20) mark({ lastDeliveredSeq: 30 });
+    time.advance(100);
+    relay.tick();
+  }
+  for (let i = 0; i < 20; i++) {
+    time.advance(100);
+    relay.tick();
+  }
+  assert.deepEqual(
+    sent.map(([at]) => at - start),
+    [0, 1_000, 2_000, 3_000, 4_000, 5_000],
+  );
+  assert.deepEqual(sent[2]![2], { cid: 'c', userId: 'u', lastReadSeq: 20, lastDeliveredSeq: 30 });
+  assert.equal(sent.at(-1)![2].lastReadSeq, 50);
+  mark({ lastReadSeq: 51 });
+  assert.equal(sent.at(-1)![2].lastReadSeq, 51, 'at once again after a quiet second');
+  mark({ lastReadSeq: 52 });
+  relay.flush();
+  assert.equal(sent.at(-1)![2].lastReadSeq, 52, 'what waits leaves at shutdown');
+});
+
+test('SPEC 4.5: the second is per conversation and user', () => {
+  const time = clock();
+  const sent: string[] = [];
+  const relay = new ReceiptRelay((cid, frame) => sent.push(`${cid} ${JSON.parse(frame).d.userId}`), time.now);
+  for (const cid of ['c1', 'c2'])
+    for (const user of [1, 2]) relay.add({ env: 1, cid, user, userId: `u${user}`, lastReadSeq: 1 });
+  assert.deepEqual(sent, ['c1 u1', 'c1 u2', 'c2 u1', 'c2 u2']);
+});
+
+test('SPEC 4.4: typing starts pass once per 3 s, stops only after a start, and turns of both once per second', () => {
+  const time = clock();
+  const typing = new TypingThrottle(time.now);
+  assert.equal(typing.allows('c', 1, 'stop'), false);
+  assert.equal(typing.allows('c', 1, 'start'), true);
+  assert.equal(typing.allows('c', 1, 'start'), false);
+  assert.equal(typing.allows('c', 2, 'start'), true);
+  assert.equal(typing.allows('d', 1, 'start'), true);
+  time.advance(realtime.typingThrottleMs);
+  assert.equal(typing.allows('c', 1, 'start'), true);
+  let relayed = 0;
+  for (let i = 0; i < 100; i++) {
+    time.advance(50);
+    if (typing.allows('c', 1, 'stop')) relayed++;
+    if (typing.allows('c', 1, 'start')) relayed++;
+  }
+  assert.ok(relayed <= 11, `${relayed} in 5 s`);
+});
+
+const user = (no: number): LocalUser => ({
+  env: 1,
+  no,
+  id: `u${no}`,
+  sessions: [],
+  routes: [],
+  loading: null,
+});
+
+test('SPEC 4.5: delivered marks are written once per second, the greatest of each, for all sessions together', async () => {
+  const time = clock();
+  const written: unknown[][] = [];
+  const receipts: object[] = [];
+  const db = {
+    query: (_text: string, values: unknown[]) => {
+      written.push(values);
+      return Promise.resolve([{ ord: 1, seq: 9 }]);
+    },
+  } as unknown as Queryable;
+  const delivery = new Delivery({ db, receipt: (mark) => receipts.push(mark), now: time.now, logger });
+  const [one, two] = [{ user: user(1) } as Session, { user: user(2) } as Session];
+  delivery.tick();
+  for (const seq of [3, 9, 5]) delivery.add(one!, [{ cid: 'c', seq }]);
+  delivery.add(two!, [
+    { cid: 'c', seq: 1 },
+    { cid: 'd', seq: 2 },
+  ]);
+  delivery.tick();
+  await ticked();
+  assert.deepEqual(written, [
+    [
+      [1, 1, 1],
+      ['c', 'c', 'd'],
+      [1, 2, 2],
+      [9, 1, 2],
+    ],
+  ]);
+  assert.deepEqual(receipts, [{ env: 1, cid: 'c', user: 1, userId: 'u1', lastDeliveredSeq: 9 }]);
+  delivery.add(one!, [{ cid: 'c', seq: 10 }]);
+  time.advance(999);
+  delivery.tick();
+  assert.equal(written.length, 1);
+  time.advance(1);
+  delivery.tick();
+  assert.equal(written.length, 2);
+  await ticked();
+  for (let i = 0; i < 5_000; i++) delivery.add(one!, [{ cid: `c${i}`, seq: 1 }]);
+  await delivery.flush();
+  assert.equal(written.length, 3);
+  assert.equal(written[2]![0]!.toString().split(',').length, 1_000, 'what waits for one session is bounded');
+});
+
+test('SPEC 4.5: delivery marks go on after the store was away', async () => {
+  const time = clock();
+  let away = true;
+  let written = 0;
+  const db = {
+    query: () =>
+      away ? Promise.reject(new Error('store away')) : Promise.resolve([]).finally(() => written++),
+  } as unknown as Queryable;
+  const delivery = new Delivery({ db, receipt: () => undefined, now: time.now, logger });
+  const session = { user: user(1) } as Session;
+  delivery.add(session, [{ cid: 'c', seq: 1 }]);
+  delivery.tick();
+  await ticked();
+  away = false;
+  time.advance(1_000);
+  delivery.add(session, [{ cid: 'c', seq: 2 }]);
+  delivery.tick();
+  await ticked();
+  assert.equal(written, 1);
+});
+
+function presenceWith(query: (text: string, values: any[]) => Promise<unknown[]>) {
+  const time = clock();
+  const bus = new MemoryBroker().bus();
+  const registry = memoryPresence({ clock: time, node: 'n', graceMs: realtime.presenceGraceMs });
+  const presence = new Presence({ registry, bus, db: { query } as unknown as Db, clock: time, logger });
+  const watcher = () => {
+    const got: any[] = [];
+    const send = (frame: Buffer) => got.push(JSON.parse(frame.subarray(2).toString()).d);
+    return { session: { user: user(1), state: 'live', send } as unknown as Session, got };
+  };
+  return { presence, registry, time, watcher };
+}
+const ref = { env: 1, user: 2 };
+const found = (id = 'u2') => [{ no: 2, userId: id, lastSeenAt: null }];
+
+test('SPEC 4.2: offline is settled once, at the end of the grace period, with the time of the closing', async () => {
+  const kept: unknown[] = [];
+  const { presence, time, watcher } = presenceWith((text, values) => {
+    if (!text.startsWith('UPDATE')) return Promise.resolve(found());
+    kept.push(values[2]);
+    return Promise.resolve([{ id: 'u2' }]);
+  });
+  const { session, got } = watcher();
+  await presence.watch(session, ['u2']);
+  await presence.opened(ref, 'u2', 's1');
+  await presence.closed(ref, 's1');
+  const lastSeenAt = new Date(time.now()).toISOString();
+  time.advance(realtime.presenceGraceMs - 1);
+  presence.tick();
+  await ticked();
+  assert.equal(got.length, 1);
+  time.advance(1);
+  presence.tick();
+  presence.tick();
+  await ticked();
+  assert.deepEqual(got, [
+    { userId: 'u2', online: true, lastSeenAt: null },
+    { userId: 'u2', online: false, lastSeenAt },
+  ]);
+  assert.deepEqual(kept, [lastSeenAt]);
+});
+
+test('SPEC 4.8: at shutdown the last-seen times of those in their grace period are kept', async () => {
+  const kept: unknown[] = [];
+  const { presence } = presenceWith((_text, values) => Promise.resolve([kept.push(values[1])]));
+  await presence.opened(ref, 'u2', 's1');
+  await presence.closed(ref, 's1');
+  await presence.drained();
+  assert.deepEqual(kept, [2]);
+});
+
+test('SPEC 4.3: a socket that closes while its watch set is being read watches nobody', async () => {
+  const reading = Promise.withResolvers<unknown[]>();
+  const { presence, watcher } = presenceWith(() => reading.promise);
+  const { session, got } = watcher();
+  const watching = presence.watch(session, ['u2']);
+  session.state = 'closed';
+  presence.unwatch(session);
+  reading.resolve(found());
+  await watching;
+  await presence.opened(ref, 'u2', 's1');
+  assert.deepEqual(got, []);
+});
+
+test('SPEC 4.3: of two watch requests the later one counts, whichever is answered first', async () => {
+  const answers: ((rows: unknown[]) => void)[] = [];
+  const { presence, watcher } = presenceWith(() => new Promise((resolve) => answers.push(resolve)));
+  const { session } = watcher();
+  const requests = [presence.watch(session, ['u2']), presence.watch(session, ['u3'])];
+  answers[1]!([{ no: 3, userId: 'u3', lastSeenAt: null }]);
+  answers[0]!(found());
+  const [first] = await Promise.all(requests);
+  assert.deepEqual(
+    first!.map((p) => p.userId),
+    ['u2'],
+    'each gets the snapshot it asked for',
+  );
+  assert.deepEqual([...session.watching!], [3]);
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startService } from '../support/service.ts';
+import { open } from '../support/socket.ts';
+import { liveScene, text } from './live-scene.ts';
+
+/** SPEC 4, socket behaviour rule 8: goaway, no new sockets, drain, exit 0. */
+
+test('SPEC 4.8: SIGTERM sends goaway, refuses new sockets, lets the clients leave and ends with 0', async () => {
+  const service = await startService();
+  try {
+    const scene = liveScene(service.url);
+    const people = await Promise.all(Array.from({ length: 12 }, () => scene.person()));
+    const [first, second] = people;
+    const conv = await scene.group(first!.actor, [second!.actor]);
+    const waiting = open(service);
+    await waiting.opened;
+    const ended = service.stop();
+    const delays = await Promise.all(
+      people.map(async ({ socket }) => (await socket.ephemeral('goaway')).d.reconnectAfterMs as number),
+    );
+    for (const ms of delays) assert.ok(Number.isInteger(ms) && ms >= 0 && ms <= 10_000, String(ms));
+    assert.ok(new Set(delays).size > 1, 'each client gets its own');
+    assert.equal((await waiting.closed).code, 1012, 'not authenticated yet: nothing to drain');
+    await assert.rejects(open(service).opened, { status: 503 });
+    assert.equal((await fetch(`${service.url}/readyz`)).status, 503);
+    assert.equal((await fetch(`${service.url}/healthz`)).status, 200);
+
+    // What is under way is finished.
+    const ack = await first!.socket.request('message.send', text(conv.id, 'last words'));
+    assert.equal((await second!.socket.event('message.new', conv.id)).seq, ack.seq);
+    second!.socket.send('delivered', { items: [{ cid: conv.id, seq: ack.seq }] });
+    await second!.socket.barrier();
+
+    for (const { socket } of people) await socket.close();
+    assert.equal(await ended, 0);
+
+    const again = await service.restart();
+    try {
+      const later = liveScene(again.url);
+      const watcher = await later.online(first!.actor);
+      const { presence } = await watcher.request('presence.watch', { userIds: [second!.actor.id] });
+      assert.equal(presence[0].online, false);
+      assert.ok(Date.parse(presence[0].lastSeenAt) <= Date.now(), 'last seen is kept over a restart');
+      const { body } = await later.server('GET', `/v1/conversations/${conv.id}/members`);
+      const mark = body.data.find((m: { userId: string }) => m.userId === second!.actor.id);
+      assert.equal(mark.lastDeliveredSeq, ack.seq, 'marks that waited were written');
+      assert.equal((await later.events(conv.id)).at(-1).message.text, 'last words');
+    } finally {
+      await again.dispose();
+    }
+  } finally {
+    await service.dispose();
+  }
+});

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { assertContiguous, liveScene } from './live-scene.ts';
+import type { LiveScene } from './live-scene.ts';
+
+/** PITFALLS 21: sockets that do not read are cut off; the others do not notice. */
+
+let service: Service;
+let scene: LiveScene;
+before(async () => {
+  service = await startService();
+  scene = liveScene(service.url);
+});
+after(() => service.dispose());
+
+/** Larger than what the kernel keeps for a connection (some megabytes) and the gateway's 1 MB together. */
+const flood = 800;
+
+test('a socket that stops reading is cut off, and syncs when it is back; the others get everything in order', async () => {
+  const reader = await scene.person();
+  const sleeper = await scene.person();
+  const conv = await scene.group(null, [reader.actor, sleeper.actor]);
+  await sleeper.socket.event('conversation.created', conv.id);
+  sleeper.socket.ws.pause();
+  const body = { text: '🎉'.repeat(5_000) };
+  for (let sent = 0; sent < flood; sent += 20)
+    await Promise.all(Array.from({ length: 20 }, () => scene.send(null, conv.id, body)));
+  const last = flood + 1;
+  await reader.socket.next((f) => f.seq === last, `seq ${last}`);
+  assertContiguous(reader.socket, conv.id);
+  assert.equal(reader.socket.events(conv.id).length, last);
+  sleeper.socket.ws.resume();
+  assert.equal((await sleeper.socket.closed).code, 1006);
+  assert.ok(sleeper.socket.events(conv.id).length < last, 'it was not kept waiting for it all');
+  const back = await scene.online(sleeper.actor);
+  const { conversations } = await back.request('sync', { cursor: null });
+  assert.deepEqual(conversations, [{ id: conv.id, lastSeq: last, unreadCount: flood }]);
+});
+
+test('a socket that asks and pings without reading the answers is cut off too', async () => {
+  const { actor, socket } = await scene.person();
+  socket.ws.pause();
+  const errors = 'not JSON'.repeat(1_500);
+  const end = new Promise<void>((resolve) => socket.ws.once('close', () => resolve()));
+  let over = false;
+  void end.then(() => (over = true));
+  // An answer to unknown frames is an error frame each; bounded by what may wait for the socket.
+  const frame = JSON.stringify({ t: 'x'.repeat(40), id: 'y'.repeat(64), d: errors.slice(0, 10) });
+  for (let i = 0; i < 400 && !over; i++) {
+    for (let j = 0; j < 250; j++) {
+      socket.ws.ping('p'.repeat(125));
+      socket.raw(frame);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  socket.ws.resume();
+  await end;
+  await (await scene.online(actor)).barrier();
+});
