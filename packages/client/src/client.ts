@@ -237,7 +237,7 @@ export function createClient(options: ClientOptions): Client {
         return events.emit('presence', frame.d);
       case 'resync_required':
         open.get(frame.d.cid)?.reload();
-        list.stale.add(frame.d.cid);
+        list.markStale(frame.d.cid);
         return syncer.soon();
       case 'resync_hint':
         return void syncer.now(undefined, true).catch(() => syncer.soon());

@@ -42,7 +42,7 @@ export class Conversations implements Store<ConversationListSnapshot> {
   create = async (body: NewConversation): Promise<ConversationRecord> => {
     const conversation = await this.#o.api.createConversation(body);
     if (!this.#o.list.item(conversation.id)) {
-      this.#o.list.stale.add(conversation.id);
+      this.#o.list.markStale(conversation.id);
       this.#o.soon();
     }
     return conversation;
@@ -70,7 +70,8 @@ export class Conversations implements Store<ConversationListSnapshot> {
   async refresh(): Promise<void> {
     const { list } = this.#o;
     if (this.#loaded && list.stale.size === 0) return;
-    const wanted = [...list.stale];
+    const wanted = [...list.stale.keys()];
+    const started = list.begin();
     const first = !this.#loaded;
     let cursor: string | null = null;
     try {
@@ -84,7 +85,7 @@ export class Conversations implements Store<ConversationListSnapshot> {
       throw e;
     }
     // Further down than anybody has scrolled: their page brings them.
-    for (const id of wanted) if (!list.item(id)) list.stale.delete(id);
+    for (const id of wanted) if (!list.item(id)) list.fresh(id, started);
   }
 
   /** @internal */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { memoryStorage } from '../src/index.ts';
 import { Refusal } from './fake-server.ts';
 import { connected, statuses, texts, world } from './harness.ts';
 
@@ -308,4 +309,111 @@ test('paging both ways: jumpTo shows a middle part, loadNewer leads back to the 
   while (a.messages.get().hasNewer) await a.loadNewer();
   while (a.messages.get().hasOlder) await a.loadOlder();
   assert.deepEqual(texts(a), [...Array.from({ length: 120 }, (_, i) => `${i}`), 'live']);
+});
+
+test('SPEC 4, sync: fullReload starts over, windows included', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const gone = server.create(['ann', 'bob']);
+  server.send(cid, 'bob', { text: '1' });
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  for (const socket of server.sockets) socket.end(1006, '');
+  await clock.advance(0);
+  server.send(cid, 'bob', { text: '2' });
+  server.conversations.delete(gone);
+  const before = server.requests.length;
+  server.onFrame = (socket, frame) => {
+    if (frame.t !== 'sync') return;
+    const conversations = [{ id: cid, lastSeq: 3, unreadCount: 2 }];
+    socket.push({ t: 'ack', re: frame.id, d: { conversations, removed: [], cursor: 'c', fullReload: true } });
+    return 'ignore';
+  };
+  await clock.advance(1_000);
+  assert.deepEqual(
+    ann.conversations.get().items.map((c) => c.id),
+    [cid],
+  );
+  assert.deepEqual(texts(a), ['1', '2']);
+  const requests = server.requests.slice(before);
+  assert.ok(requests.includes(`GET /conversations/${cid}/messages?limit=50`), 'the latest page');
+  assert.ok(!requests.some((r) => r.includes('/events')));
+});
+
+test('PITFALLS 15: the resync_required frame reloads that conversation; resync_hint runs sync', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  const [socket] = server.sockets;
+  const push = socket!.push.bind(socket!);
+  socket!.push = (frame) => void (frame.t === 'event' ? null : push(frame));
+  server.send(cid, 'bob', { text: 'lost' });
+  push({ t: 'resync_required', d: { cid } });
+  await clock.advance(2_000);
+  assert.deepEqual(texts(a), ['lost']);
+  server.send(cid, 'bob', { text: 'lost too' });
+  push({ t: 'resync_hint', d: {} });
+  await clock.advance(0);
+  assert.deepEqual(texts(a), ['lost', 'lost too']);
+  assert.equal(ann.conversations.get().unreadTotal, 2);
+});
+
+test('SPEC 7, 1009: the frame is not sent again; the message goes over REST', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann']);
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  server.onFrame = (socket, frame) => {
+    if (frame.t !== 'message.send') return;
+    socket.end(1009, '');
+    return 'ignore';
+  };
+  a.send('cursed');
+  await clock.advance(2_000);
+  assert.deepEqual(statuses(a), ['cursed:sent']);
+  assert.equal(server.frames.filter((f) => f.t === 'message.send').length, 1);
+});
+
+test('a message sent from another device of ours, and one that the other tab sent, show once', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann']);
+  const one = await connected(client('ann'), clock);
+  const two = await connected(client('ann'), clock);
+  const [a, b] = [one.conversations.open(cid), two.conversations.open(cid)];
+  await clock.advance(0);
+  a.send('same');
+  b.send('same');
+  await clock.advance(0);
+  assert.deepEqual(statuses(a), ['same:sent', 'same:sent']);
+  assert.deepEqual(statuses(b), ['same:sent', 'same:sent']);
+  assert.equal(new Set(a.messages.get().items.map((m) => m.id)).size, 2);
+});
+
+test('unsent messages of the last launch show before hello and are sent after it', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann']);
+  const storage = memoryStorage();
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const jwt = `${encode({ alg: 'none' })}.${encode({ sub: 'ann' })}.`;
+  const first = client('ann', { storage, token: () => jwt });
+  server.accept = () => 1006;
+  void first.connect().catch(() => {});
+  await clock.advance(0);
+  first.conversations.send(cid, 'unsent');
+  await clock.advance(0);
+  first.disconnect();
+  const second = client('ann', { storage, token: () => jwt });
+  const a = second.conversations.open(cid);
+  const connecting = second.connect();
+  await clock.advance(0);
+  assert.deepEqual(statuses(a), ['unsent:pending']);
+  server.accept = () => null;
+  server.userOf = () => 'ann';
+  await clock.advance(60_000);
+  await connecting;
+  assert.deepEqual(statuses(a), ['unsent:sent']);
 });

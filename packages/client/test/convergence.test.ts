@@ -147,6 +147,17 @@ async function check({ ann, server, clock, handles, posted }: Awaited<ReturnType
   assert.equal(clock.pending, 0, 'no timer is left behind');
 }
 
+type Steps = Parameters<typeof run>[1];
+const parse = (text: string): Steps =>
+  text
+    .split(' ')
+    .map((part) => ({ op: part.split(':')[0] as Steps[0]['op'], n: Number(part.split(':')[1]) }));
+
+/** Found by the runs below. */
+const addedAgainDuringRefresh = parse(
+  'send:0 send:0 send:0 post:0 send:0 open:105 send:0 close:69 send:703 hard:639 wait:160 send:0 open:51 send:0 send:0 send:0 send:0 cut:0 wait:948 kick:621 post:0 markPart:527 wait:293 wait:694 wait:45 invite:93',
+);
+
 const runs = (n: number) => Number(process.env.RUNS ?? n);
 
 test('convergence: state after any events equals a fresh fetch, unread equals a recount', async () => {
@@ -154,7 +165,7 @@ test('convergence: state after any events equals a fresh fetch, unread equals a 
     fc.asyncProperty(fc.integer(), fc.array(step, { maxLength: 120, size: 'max' }), async (seed, steps) =>
       check(await run(seed, steps, 0, false)),
     ),
-    { numRuns: runs(60) },
+    { numRuns: runs(60), examples: [[1620477356, addedAgainDuringRefresh]] },
   );
 });
 

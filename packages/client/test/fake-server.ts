@@ -54,6 +54,8 @@ export class FakeServer {
   urls: string[] = [];
   protocols: string[] = [];
   accept: (token: string) => number | null = () => null;
+  /** Tokens are the user's id, with anything after a `#`. */
+  userOf: (token: string) => string = (token) => token.split('#')[0]!;
   #ids = 0;
   #dedup = new Map<string, MessageOrTombstone>();
   #removed = new Map<string, Map<string, number>>();
@@ -211,7 +213,7 @@ export class FakeServer {
     const method = init.method ?? 'GET';
     const path = url.pathname.replace(/^\/v1/, '');
     this.requests.push(`${method} ${path}${url.search}`);
-    const user = (init.headers as Record<string, string>).authorization!.split(' ')[1]!.split('#')[0]!;
+    const user = this.userOf((init.headers as Record<string, string>).authorization!.split(' ')[1]!);
     let body: unknown;
     let status = 200;
     try {
@@ -314,7 +316,7 @@ export class FakeServer {
     if (frame.t === 'auth') {
       const refused = this.accept(d.token as string);
       if (refused !== null) return socket.end(refused, '');
-      socket.user = (d.token as string).split('#')[0]!;
+      socket.user = this.userOf(d.token as string);
       return socket.push({
         t: 'hello',
         d: {

@@ -37,7 +37,8 @@ export interface ConversationListOptions {
  */
 export class ConversationList {
   readonly store: Derived<ConversationListSnapshot>;
-  readonly stale = new Set<string>();
+  /** Whose details are to be fetched, with the tick when that was found out. */
+  readonly stale = new Map<string, number>();
   nextCursor: string | null = null;
   me = '';
   #heads = new Map<string, Head>();
@@ -58,6 +59,20 @@ export class ConversationList {
     return this.#heads.get(cid)?.lastSeq;
   }
 
+  markStale(cid: string): void {
+    this.stale.set(cid, this.#tick);
+  }
+
+  /** An answer to a request begun at `started` has told all that was missing before. */
+  fresh(cid: string, started: number): void {
+    if (this.stale.get(cid)! < started) this.stale.delete(cid);
+  }
+
+  /** Something happened here that an answer to a request begun at `started` may not know. */
+  touchedSince(cid: string, started: number): boolean {
+    return (this.#heads.get(cid)?.touched ?? -1) >= started;
+  }
+
   item(cid: string): ConversationListItem | undefined {
     const head = this.#heads.get(cid);
     return head?.item ? this.#item(head.item, head) : undefined;
@@ -71,7 +86,7 @@ export class ConversationList {
     }
     for (const { id, lastSeq, unreadCount } of result.conversations) {
       const head = this.#base(id, lastSeq, unreadCount, null, started);
-      if (thorough && head?.item) this.stale.add(id); // Sync tells neither marks nor mute.
+      if (thorough && head?.item) this.markStale(id); // Sync tells neither marks nor mute.
     }
     const removed = result.removed.filter((cid) => {
       const head = this.#heads.get(cid);
@@ -90,8 +105,8 @@ export class ConversationList {
       const head = this.#base(item.id, item.lastSeq, item.unreadCount, item.lastReadSeq, started);
       if (!head) continue;
       const old = item.lastSeq < head.lastSeq;
-      if (old) this.stale.add(item.id);
-      else this.stale.delete(item.id);
+      if (old) this.markStale(item.id);
+      else this.fresh(item.id, started);
       const muted = head.item && head.touched >= started ? head.item.muted : item.muted;
       head.item = { ...(old && head.item ? head.item : item), muted };
     }
@@ -99,23 +114,26 @@ export class ConversationList {
   }
 
   #base(cid: string, lastSeq: number, unread: number, readSeq: number | null, started: number): Head | null {
-    if ((this.#gone.get(cid) ?? 0) >= started) return null;
+    if ((this.#gone.get(cid) ?? 0) >= started) {
+      this.#o.doubt(); // Back in, or not yet told of the removal: the next answer knows.
+      return null;
+    }
     let head = this.#heads.get(cid);
     if (!head) {
       head = this.#add(cid, lastSeq, unread > 0);
       head.touched = 0;
-      this.stale.add(cid);
+      this.markStale(cid);
     }
     if (head.touched >= started || lastSeq < head.lastSeq) this.#o.doubt();
     else if (!this.#o.readPending(cid)) {
       if (readSeq !== null) head.lastReadSeq = Math.max(head.lastReadSeq, readSeq);
-      else if (unread !== head.unread) this.stale.add(cid); // Read elsewhere, perhaps.
+      else if (unread !== head.unread) this.markStale(cid); // Read elsewhere, perhaps.
       head.unread = unread;
     }
     if (lastSeq > head.lastSeq) {
       head.lastSeq = lastSeq;
       head.gap = true;
-      if (readSeq === null) this.stale.add(cid);
+      if (readSeq === null) this.markStale(cid);
     }
     return head;
   }
@@ -245,7 +263,7 @@ export class ConversationList {
   }
 
   #doubt(cid: string): void {
-    this.stale.add(cid);
+    this.markStale(cid);
     this.#o.doubt();
   }
 

@@ -1,6 +1,6 @@
 import type { Api } from '../api.ts';
 import type { Clock } from '../clock.ts';
-import { ParleyError } from '../errors.ts';
+import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Draft } from '../outbox/storage.ts';
@@ -87,11 +87,12 @@ export class Conversation {
     this.#gap = new GapRepair({
       clock: host.clock,
       random: host.random,
-      fetch: async (after) => {
-        const { data, hasMore } = await host.api.events(id, after);
-        return { data: data.map((record) => toFrame(id, record)), hasMore };
-      },
-      reload: () => this.#reload(),
+      fetch: (after) =>
+        this.#member(async () => {
+          const { data, hasMore } = await host.api.events(id, after);
+          return { data: data.map((record) => toFrame(id, record)), hasMore };
+        }),
+      reload: () => this.#member(() => this.#reload()),
       apply: (event) => this.#apply(event),
       onProgress: () => this.#progress(),
       onGone: (error) => host.onGone(id, error),
@@ -271,6 +272,18 @@ export class Conversation {
       };
     } catch (e) {
       finish(null);
+      throw e;
+    }
+  }
+
+  /** A refusal from before we were added again is no refusal. */
+  async #member<T>(request: () => Promise<T>): Promise<T> {
+    const started = this.#host.list.begin();
+    try {
+      return await request();
+    } catch (e) {
+      if (isGone(asError(e)) && this.#host.list.touchedSince(this.id, started))
+        throw new ParleyError('network');
       throw e;
     }
   }

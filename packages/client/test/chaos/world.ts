@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../../../server/src/platform/postgres/embedded/index.ts';
+import { startRedis } from '../../../server/test/support/redis.ts';
+import { startService } from '../../../server/test/support/service.ts';
+import type { Service } from '../../../server/test/support/service.ts';
+
+/** Two nodes, Redis and PostgreSQL, each of which can be killed and comes back. */
+export interface World {
+  /** Ports of the nodes that run. */
+  ports(): number[];
+  /** kill -9 of a node; it comes back by itself. */
+  killNode(index: number): Promise<void>;
+  killRedis(): Promise<void>;
+  killPostgres(): Promise<void>;
+  /** Everything runs again. */
+  whole(): Promise<void>;
+  nodes: number;
+  dispose(): Promise<void>;
+}
+
+const userQuery = (host: string) => `postgresql://parley@localhost/parley?host=${encodeURIComponent(host)}`;
+
+export async function startWorld(nodeCount: number, log: (line: string) => void): Promise<World> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'parley-chaos-'));
+  const startStore = () => startEmbeddedPostgres({ dataDir, log: () => undefined });
+  let postgres = await startStore();
+  const redis = await startRedis();
+  const env = {
+    DATABASE_URL: userQuery(postgres.connection.host),
+    REDIS_URL: redis.url,
+    CHAT_MASTER_KEY: randomBytes(32).toString('base64'),
+    CHAT_LOG_LEVEL: 'error',
+  };
+  const nodes: (Service | null)[] = [];
+  for (let i = 0; i < nodeCount; i++) nodes.push(await startService({ env }));
+  const dirs = nodes.map((n) => n!.dataDir);
+  /** What is being brought back. */
+  const pending = new Set<Promise<void>>();
+  const track = (work: Promise<void>): Promise<void> => {
+    pending.add(work);
+    return work.finally(() => pending.delete(work));
+  };
+  let storeDown: Promise<void> | null = null;
+
+  return {
+    nodes: nodeCount,
+    ports: () => nodes.flatMap((n) => n?.port ?? []),
+    killNode: (index) =>
+      track(
+        (async () => {
+          const node = nodes[index];
+          if (!node || nodes.filter(Boolean).length === 1) return;
+          log(`node ${index} killed`);
+          nodes[index] = null;
+          await node.kill();
+          // A node waits for a store that is away; so do we, to have its port.
+          nodes[index] = await startService({ env, dataDir: dirs[index]! });
+          log(`node ${index} back`);
+        })(),
+      ),
+    killRedis: () =>
+      track(
+        (async () => {
+          log('Redis killed');
+          await redis.kill();
+          await new Promise((resolve) => setTimeout(resolve, 700));
+          await redis.start();
+          log('Redis back');
+        })(),
+      ),
+    killPostgres: () => {
+      storeDown ??= track(
+        (async () => {
+          log('PostgreSQL killed');
+          const pid = Number((await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+          process.kill(pid, 'SIGKILL');
+          await postgres.exited;
+          postgres = await startStore();
+          log('PostgreSQL back');
+        })(),
+      ).finally(() => (storeDown = null));
+      return storeDown;
+    },
+    whole: async () => {
+      while (pending.size > 0) await Promise.all(pending);
+    },
+    dispose: async () => {
+      while (pending.size > 0) await Promise.allSettled(pending);
+      for (const node of nodes) await node?.dispose();
+      await redis.stop();
+      await postgres.stop();
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    },
+  };
+}
