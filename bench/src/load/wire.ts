@@ -1,0 +1,23 @@
+import type { Client } from './client.ts';
+
+export const other = 0;
+export const ack = 1;
+export const delivery = 2;
+export const failure = 3;
+export type Kind = typeof other | typeof ack | typeof delivery | typeof failure;
+
+/** How a server's protocol looks on a WebSocket. */
+export interface Wire {
+  path: string;
+  subprotocol: string | null;
+  /** True: the confirmation of a send is its own delivery. */
+  reflected: boolean;
+  opened(client: Client): void;
+  /** Every text until the client is `ready`. */
+  login(client: Client, text: string): void;
+  message(client: Client, room: string, text: string): string;
+  /** What a frame is, from its first bytes. */
+  kind(bytes: Buffer, start: number): Kind;
+  /** Frames that are neither confirmation nor delivery: pings want their answer. */
+  other(client: Client, text: string): void;
+}

@@ -1,0 +1,102 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Bench } from './bench.ts';
+import { Load } from './load.ts';
+import { describeMachine } from './machine.ts';
+import { parseOptions, usage, UsageError } from './options.ts';
+import type { Options, WorkloadName } from './options.ts';
+import { writePage } from './report/page.ts';
+import { renderSummary } from './report/summary.ts';
+import { Results } from './results.ts';
+import type { ResultsFile } from './results.ts';
+import { createServers } from './servers/all.ts';
+import { max } from './workloads/max.ts';
+import { bigrooms, direct, light, send } from './workloads/paced.ts';
+import { idle, storm } from './workloads/sockets.ts';
+import { growth, history, list, rest, start } from './workloads/store.ts';
+
+/** npm run bench: measures Parley beside its peers and its limits. See `usage`. */
+
+const workloads: Record<WorkloadName, (bench: Bench) => Promise<void>> = {
+  start,
+  send,
+  max,
+  light,
+  bigrooms,
+  direct,
+  idle,
+  storm,
+  rest,
+  list,
+  history,
+  growth,
+};
+/** These ask Parley alone. */
+const ownOnly: WorkloadName[] = ['start', 'rest', 'list', 'history', 'growth'];
+const resultsPath = fileURLToPath(new URL('../results.json', import.meta.url));
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: string[]): Promise<number> {
+  let options: Options;
+  try {
+    if (args.includes('--help')) {
+      process.stdout.write(usage);
+      return 0;
+    }
+    options = parseOptions(args);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+    return error instanceof UsageError || error instanceof TypeError ? 2 : 1;
+  }
+  const directory = await mkdtemp(join(tmpdir(), 'parley-bench-'));
+  const load = new Load();
+  const results = new Results();
+  const servers = createServers(options, directory, results);
+  try {
+    const begin = performance.now();
+    const say = (line: string) => {
+      const seconds = Math.round((performance.now() - begin) / 1_000);
+      process.stderr.write(`${String(seconds).padStart(5)} s  ${line}\n`);
+    };
+    const bench: Bench = { options, load, results, say, ...servers };
+    for (const name of options.workloads) {
+      if (!bench.parley && ownOnly.includes(name)) continue;
+      if (performance.now() - begin > options.deadlineMs) {
+        results.note(`${name} was left out: the time was up.`);
+        continue;
+      }
+      try {
+        await workloads[name](bench);
+      } catch (error) {
+        say(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+        results.note(
+          `${name} failed: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`,
+        );
+      }
+    }
+    const file: ResultsFile = {
+      at: new Date().toISOString(),
+      machine: await describeMachine(),
+      labels: Object.fromEntries([
+        ...bench.servers.map((s) => [s.name, s.label]),
+        ['postgres', 'PostgreSQL, one bare client'],
+      ]) as Record<string, string>,
+      rows: results.rows,
+      notes: results.notes,
+    };
+    process.stdout.write(renderSummary(file));
+    if (options.out !== null) {
+      await writeFile(resultsPath, `${JSON.stringify(file, null, 1)}\n`);
+      await writePage(file, options.out);
+      say(`written: ${options.out}`);
+    }
+    return 0;
+  } finally {
+    await load.stop();
+    await servers.stop();
+    await rm(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  }
+}

@@ -1,0 +1,112 @@
+import { parseArgs } from 'node:util';
+import { serverNames } from './servers/server.ts';
+import type { ServerName } from './servers/server.ts';
+
+export const workloadNames = [
+  'start',
+  'send',
+  'max',
+  'light',
+  'bigrooms',
+  'direct',
+  'idle',
+  'storm',
+  'rest',
+  'list',
+  'history',
+  'growth',
+] as const;
+export type WorkloadName = (typeof workloadNames)[number];
+
+export interface Options {
+  workloads: WorkloadName[];
+  servers: ServerName[];
+  quick: boolean;
+  rounds: number;
+  windowMs: number;
+  warmMs: number;
+  /** Senders of the send workload; all other crowds follow from it. */
+  users: number;
+  /** The longest conversation, and the largest store; the two before are a tenth and a thousandth, or a tenth and a hundredth. */
+  messages: number;
+  /** The longest list. */
+  conversations: number;
+  /** Where the page goes; null: only printed. */
+  out: string | null;
+  /** Workloads begin no later than this. */
+  deadlineMs: number;
+}
+
+export const usage = `npm run bench -- [workload …] [options]
+
+Workloads: ${workloadNames.join(', ')} (all but growth with --quick; all by default)
+  --quick              within 10 minutes: fewer servers, rounds, seconds and rows; prints and writes nothing
+  --servers a,b        of ${serverNames.join(', ')}
+  --rounds N           interleaved rounds (3)
+  --seconds N          of each measured window (8)
+  --users N            senders of the send workload; other crowds follow from it (1000)
+  --messages N         the longest conversation (10000000)
+  --conversations N    the longest list (10000)
+  --out PATH           write the page there, its plots beside it and bench/results.json (docs/performance.md)
+`;
+
+const quickServers: ServerName[] = ['parley', 'ws', 'raw', 'socketio-group', 'ejabberd'];
+const quickDeadlineMs = 8 * 60_000;
+const fullDeadlineMs = 6 * 3_600_000;
+
+export class UsageError extends Error {}
+
+function names<T extends string>(given: string[], allowed: readonly T[]): T[] {
+  for (const name of given)
+    if (!(allowed as readonly string[]).includes(name))
+      throw new UsageError(`"${name}" is none of ${allowed.join(', ')}.`);
+  return given as T[];
+}
+
+export function parseOptions(args: string[]): Options {
+  const text = { type: 'string' } as const;
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      servers: text,
+      rounds: text,
+      seconds: text,
+      users: text,
+      messages: text,
+      conversations: text,
+      out: text,
+    },
+  });
+  const { quick } = values;
+  const whole = (
+    name: 'rounds' | 'seconds' | 'users' | 'messages' | 'conversations',
+    usual: number,
+    min: number,
+  ) => {
+    const value = Number(values[name] ?? usual);
+    if (!Number.isInteger(value) || value < min || value > 1e8)
+      throw new UsageError(`--${name} must be a whole number from ${min}.`);
+    return value;
+  };
+  const usual = workloadNames.filter((name) => !quick || name !== 'growth');
+  return {
+    workloads: positionals.length === 0 ? [...usual] : names(positionals, workloadNames),
+    servers:
+      values.servers === undefined
+        ? quick
+          ? quickServers
+          : [...serverNames]
+        : names(values.servers.split(','), serverNames),
+    quick,
+    rounds: whole('rounds', quick ? 2 : 3, 1),
+    windowMs: whole('seconds', quick ? 4 : 8, 1) * 1_000,
+    warmMs: quick ? 1_000 : 2_000,
+    users: whole('users', 1_000, 20),
+    messages: whole('messages', quick ? 300_000 : 10_000_000, 10_000),
+    conversations: whole('conversations', quick ? 1_000 : 10_000, 100),
+    out: values.out ?? (quick || positionals.length > 0 ? null : 'docs/performance.md'),
+    deadlineMs: quick ? quickDeadlineMs : fullDeadlineMs,
+  };
+}

@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** CPU time and memory of process trees, from /proc. */
+
+interface Stat {
+  pid: number;
+  parent: number;
+  /** Clock ticks of the process and of its children that have ended. */
+  ticks: number;
+}
+
+const ticksPerSecond = 100; // USER_HZ, the same on every Linux that Node runs on
+
+/** The text of /proc/<pid>/stat; the command may hold spaces and brackets. */
+export function parseStat(text: string): Stat {
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const at = (n: number) => Number(fields[n - 3]);
+  return { pid: parseInt(text, 10), parent: at(4), ticks: at(14) + at(15) + at(16) + at(17) };
+}
+
+const read = (path: string): string | null => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null; // it ended a moment ago
+  }
+};
+
+function tree(roots: readonly number[]): Stat[] {
+  const all = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      const text = read(`/proc/${name}/stat`);
+      return text === null ? [] : [parseStat(text)];
+    });
+  const byParent = Map.groupBy(all, (s) => s.parent);
+  const found = new Map<number, Stat>();
+  const queue = all.filter((s) => roots.includes(s.pid));
+  for (let next = queue.pop(); next; next = queue.pop()) {
+    if (found.has(next.pid)) continue;
+    found.set(next.pid, next);
+    queue.push(...(byParent.get(next.pid) ?? []));
+  }
+  return [...found.values()];
+}
+
+/** Milliseconds of CPU used so far by the processes and all below them. */
+export const cpuOf = (roots: readonly number[]): number =>
+  (tree(roots).reduce((sum, s) => sum + s.ticks, 0) * 1_000) / ticksPerSecond;
+
+/** Kilobytes resident in the processes and all below them, without PostgreSQL's. */
+export function rssOf(roots: readonly number[]): number {
+  let sum = 0;
+  for (const { pid } of tree(roots)) {
+    const text = read(`/proc/${pid}/status`) ?? '';
+    if (!text.startsWith('Name:\tpostgres')) sum += Number(/^VmRSS:\s+(\d+)/m.exec(text)?.[1] ?? 0);
+  }
+  return sum;
+}
