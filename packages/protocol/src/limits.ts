@@ -34,6 +34,8 @@ export const limits = {
   webhookRotationHours: 24,
   webhookUrlCharacters: 2_048,
   webhookDescriptionCharacters: 500,
+  pushTokenCharacters: 4_096,
+  pushDevicesPerUser: 50,
   ringTimeoutMs: 45_000,
   tokenSeconds: { min: 1, max: 2_592_000, default: 86_400 },
   tokenLeewaySeconds: 60,

@@ -1,6 +1,9 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { limits, userIdPattern } from '@parley/protocol';
+import { limits, pushProviders, userIdPattern } from '@parley/protocol';
 import { readConfig } from './config.ts';
+import { listCredentials, removeCredentials, setCredentials } from './features/push/credentials.ts';
 import {
   createEnvironment,
   findEnvironment,
@@ -14,6 +17,8 @@ import { createIds, systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logging.ts';
 import { PgDb } from './platform/postgres/db.ts';
 import { migrate } from './platform/postgres/migrate.ts';
+import { PushCredentialsError } from './platform/push/credentials.ts';
+import type { PushProviderName } from './platform/push/port.ts';
 import { attachStore } from './platform/postgres/store.ts';
 import { createVault, loadMasterKey } from './platform/secrets.ts';
 import type { Vault } from './platform/secrets.ts';
@@ -28,6 +33,9 @@ const usage = `npm run parley -- <command>
   key list <env id>
   key create <env id> [--name <name>]
   key revoke <env id> <key id>
+  push list <env id>
+  push set <env id> fcm|apns|expo|webpush <file with the provider's credentials as JSON>
+  push remove <env id> fcm|apns|expo|webpush
   token <env id> <user id> [--expires-in <seconds>]
 
 It works on the same store as npm start (DATABASE_URL, CHAT_DATA_DIR, CHAT_MASTER_KEY), while the service runs or not.
@@ -65,6 +73,26 @@ const oneOf = <T extends string>(
     throw new UsageError(`--${name} is one of ${allowed.join(', ')}.`);
   return value as T;
 };
+const provider = ({ args }: Tools): PushProviderName => {
+  const name = need(args[3], 'The provider');
+  const found = pushProviders.find((p) => p === name);
+  if (!found) throw new UsageError(`The provider is one of ${pushProviders.join(', ')}.`);
+  return found;
+};
+
+/** Its messages say nothing of what is in the file. */
+async function readJson(path: string): Promise<unknown> {
+  // npm runs the command in the repository, wherever it was typed.
+  const text = await readFile(resolve(process.env['INIT_CWD'] ?? '', path), 'utf8').catch(() => {
+    throw new UsageError(`The file ${path} cannot be read.`);
+  });
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError(`The file ${path} is not JSON.`);
+  }
+}
+
 const plans = ['free', 'starter', 'growth', 'scale', 'enterprise'] as const;
 
 const commands: Record<string, (tools: Tools) => Promise<unknown>> = {
@@ -111,6 +139,23 @@ const commands: Record<string, (tools: Tools) => Promise<unknown>> = {
     const keyId = need(tools.args[3], 'The key id');
     await revokeKey(tools.db, (await environment(tools)).no, keyId);
     return { revoked: keyId };
+  },
+  'push list': async (tools) => listCredentials(tools.db, (await environment(tools)).no),
+  'push set': async (tools) => {
+    const env = await environment(tools);
+    const name = provider(tools);
+    const input = await readJson(need(tools.args[4], 'The file'));
+    try {
+      return await setCredentials(tools.db, tools.vault, env.no, name, input);
+    } catch (error) {
+      throw error instanceof PushCredentialsError ? new UsageError(`${error.message}.`) : error;
+    }
+  },
+  'push remove': async (tools) => {
+    const name = provider(tools);
+    if (!(await removeCredentials(tools.db, (await environment(tools)).no, name)))
+      throw new UsageError(`There are no credentials for ${name}.`);
+    return { removed: name };
   },
   token: async ({ db, vault, args, options }) => {
     const env = await findEnvironment(db, need(args[1], 'The environment id'));

@@ -11,6 +11,7 @@ import { createAuthenticator } from './features/tenancy/authenticate.ts';
 import { developmentEnvironment } from './features/tenancy/environments.ts';
 import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
+import { createPushService } from './features/push/service.ts';
 import { createMediaService } from './features/uploads/media.ts';
 import { createWebhookService } from './features/webhooks/service.ts';
 import { ConversationLog } from './log/conversation-log.ts';
@@ -71,8 +72,15 @@ export async function startService(config: Config, store: Store, logger: Logger)
     },
     onCommit: () => webhooks.wake(),
   });
+  const push = createPushService({
+    ...{ config, connection: store.connection, onError, vault, clock, logger, metrics },
+    presence: registry,
+    wakeOutbox: () => webhooks.wake(),
+  });
   const webhooks = createWebhookService({
     ...{ config, db, connection: store.connection, onError, vault, ids, clock, logger, metrics },
+    consumers: [push.consume],
+    dispatched: push.wake,
   });
   const media = createMediaService({ config, db, clock, ids, vault, logger });
   const services: Services = {
@@ -149,7 +157,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
     await gateway.drain();
     await app.close();
     await log.idle();
-    await Promise.all([sweeper.stop(), media.stop(), webhooks.stop()]);
+    await Promise.all([sweeper.stop(), media.stop(), webhooks.stop(), push.stop()]);
     closeMetrics();
     await peers.close();
     await Promise.all([db.close(), logDb.close()]);
@@ -163,6 +171,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
       sweeper.start();
       media.start();
       webhooks.start();
+      push.start();
     }
     return { port: (app.server.address() as AddressInfo).port, first, stop };
   } catch (error) {

@@ -1,5 +1,6 @@
 import * as conversations from './conversations.ts';
 import * as messages from './messages.ts';
+import * as push from './push.ts';
 import * as uploads from './uploads.ts';
 import * as users from './users.ts';
 import * as webhooks from './webhooks.ts';
@@ -46,6 +47,8 @@ export const operations = {
   'uploads.create': uploads.uploadsCreate,
   'uploads.complete': uploads.uploadsComplete,
   'attachments.url': uploads.attachmentsUrl,
+  'push.register': push.pushRegister,
+  'push.unregister': push.pushUnregister,
 } as const;
 
 export type Operations = typeof operations;

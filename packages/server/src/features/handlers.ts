@@ -5,6 +5,7 @@ import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
 import * as members from './members/operations.ts';
 import * as messages from './messages/operations.ts';
+import * as push from './push/operations.ts';
 import * as receipts from './receipts/operations.ts';
 import * as sync from './sync/operations.ts';
 import * as tenancy from './tenancy/operations.ts';
@@ -60,4 +61,6 @@ export const handlers: Handlers = {
   'uploads.create': uploads.create,
   'uploads.complete': uploads.complete,
   'attachments.url': uploads.url,
+  'push.register': push.register,
+  'push.unregister': push.unregister,
 };

@@ -8,6 +8,7 @@ import type { Context } from '../context.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
 import { removeFromGroup } from '../members/operations.ts';
 import { emptyMessages } from '../messages/sql.ts';
+import { dropDevicesOf } from '../push/sql.ts';
 import { dropUnusedOf } from '../uploads/sql.ts';
 import { subjectOf, tokenCutoff } from '../users/operations.ts';
 import { erasedContext } from '../webhooks/signature.ts';
@@ -41,6 +42,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     );
     await forgetAnswers(tx, env, [input.userId]);
     await dropUnusedOf(tx, env, row.no);
+    await dropDevicesOf(tx, env, row.no);
     // The one event that must name the erased id: sealed, and gone with the delivery log.
     await emit(tx, {
       env,

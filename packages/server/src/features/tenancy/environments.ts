@@ -100,6 +100,7 @@ export async function updateEnvironment(
     [id, change.status ?? null, change.plan ?? null, JSON.stringify(change.settings ?? {})],
   );
   if (!row) throw new Error(`There is no environment ${id}.`);
+  if (change.settings?.pushMode) await db.query('SELECT set_push_listener($1)', [row.no]);
   return viewEnvironment(row);
 }
 

@@ -51,6 +51,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
       return Promise.resolve(true);
     },
     online: (refs: readonly UserRef[]) => Promise.resolve(refs.map((ref) => isOnline(users.get(ref.user)))),
+    connected: (refs) => Promise.resolve(refs.map((ref) => (users.get(ref.user)?.sessions.length ?? 0) > 0)),
     connections: (env) => Promise.resolve(connections.get(env) ?? 0),
     onDeadNode: () => undefined,
     close: () => Promise.resolve(),

@@ -26,6 +26,8 @@ export interface PresenceRegistry {
   /** After the grace period: true exactly once, when the user is offline now. */
   settle(ref: UserRef): Promise<boolean>;
   online(refs: readonly UserRef[]): Promise<boolean[]>;
+  /** Who has a socket at this moment: the grace period does not count. */
+  connected(refs: readonly UserRef[]): Promise<boolean[]>;
   /** Sockets of an environment on all nodes. */
   connections(env: number): Promise<number>;
   /** Called when another node's lease has ended: these users lost sockets, and are to be settled now. */

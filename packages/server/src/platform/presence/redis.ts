@@ -177,6 +177,18 @@ export class RedisPresence implements PresenceRegistry {
     }
   }
 
+  async connected(refs: readonly UserRef[]): Promise<boolean[]> {
+    try {
+      this.#mustBeReady();
+      const found = await Promise.all(
+        refs.map((ref) => this.#connection.client.exists(userKeys(keyOf(ref))[0]!)),
+      );
+      return found.map((n) => n > 0);
+    } catch {
+      return refs.map((ref) => (this.#users.get(keyOf(ref))?.sessions.length ?? 0) > 0);
+    }
+  }
+
   async connections(env: number): Promise<number> {
     try {
       this.#mustBeReady();

@@ -77,7 +77,11 @@ export class Idempotency {
       await sql.store(tx, env, request.key, route, {
         status: answer.status,
         body: answer.body === null ? null : vault.seal(JSON.stringify(answer.body), context),
-        subjects: subjects([request.body, answer.body]),
+        subjects: subjects([
+          request.body,
+          answer.body,
+          ctx.caller.kind === 'client' ? ctx.caller.user : null,
+        ]),
       });
       return { ...answer, replayed: false };
     });

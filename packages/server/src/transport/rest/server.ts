@@ -75,7 +75,11 @@ export function createRest(options: RestOptions): FastifyInstance {
   const app = Fastify({
     logger: false,
     bodyLimit: limits.bodyBytes,
-    routerOptions: { maxParamLength: 512, caseSensitive: true, ignoreTrailingSlash: false },
+    routerOptions: {
+      maxParamLength: 2 * limits.pushTokenCharacters,
+      caseSensitive: true,
+      ignoreTrailingSlash: false,
+    },
     trustProxy: options.trustProxy,
     forceCloseConnections: 'idle',
     return503OnClosing: false,

@@ -1,0 +1,76 @@
+import type { Db, Queryable } from '../../platform/postgres/db.ts';
+import { parsePushCredentials } from '../../platform/push/credentials.ts';
+import type { PushCredentials } from '../../platform/push/credentials.ts';
+import type { PushProviderName } from '../../platform/push/port.ts';
+import type { Vault } from '../../platform/secrets.ts';
+
+/** An environment's own credentials with the providers. They are sealed, and nothing shows them again. */
+
+const context = (env: number, provider: string): string => `push credentials ${env} ${provider}`;
+
+export interface CredentialsView {
+  provider: PushProviderName;
+  setAt: string;
+}
+
+/** Throws PushCredentialsError, which names the field and not its value. */
+export async function setCredentials(
+  db: Db,
+  vault: Vault,
+  env: number,
+  provider: PushProviderName,
+  input: unknown,
+): Promise<CredentialsView> {
+  const credentials = parsePushCredentials(provider, input);
+  return db.tx(async (tx) => {
+    const [row] = await tx.query<CredentialsView>(
+      `INSERT INTO push_credentials (env, provider, sealed) VALUES ($1, $2, $3)
+       ON CONFLICT (env, provider) DO UPDATE SET no = DEFAULT, sealed = excluded.sealed, created_at = now()
+       RETURNING provider, created_at AS "setAt"`,
+      [env, provider, vault.seal(JSON.stringify(credentials), context(env, provider))],
+    );
+    await tx.query('SELECT set_push_listener($1)', [env]);
+    return row!;
+  });
+}
+
+export const listCredentials = (db: Queryable, env: number): Promise<CredentialsView[]> =>
+  db.query<CredentialsView>(
+    'SELECT provider, created_at AS "setAt" FROM push_credentials WHERE env = $1 ORDER BY provider',
+    [env],
+  );
+
+export const removeCredentials = (db: Db, env: number, provider: PushProviderName): Promise<boolean> =>
+  db.tx(async (tx) => {
+    const rows = await tx.query('DELETE FROM push_credentials WHERE env = $1 AND provider = $2 RETURNING 1', [
+      env,
+      provider,
+    ]);
+    await tx.query('SELECT set_push_listener($1)', [env]);
+    return rows.length > 0;
+  });
+
+export interface SealedCredentials {
+  /** Another one after every change. */
+  no: number;
+  env: number;
+  provider: PushProviderName;
+  sealed: Buffer;
+}
+
+export const loadCredentials = (
+  db: Queryable,
+  pairs: readonly { env: number; provider: PushProviderName }[],
+): Promise<SealedCredentials[]> =>
+  db.query<SealedCredentials>(
+    `SELECT DISTINCT c.no, c.env, c.provider, c.sealed
+     FROM unnest($1::int[], $2::text[]) u(env, provider)
+     JOIN push_credentials c ON c.env = u.env AND c.provider = u.provider`,
+    [pairs.map((p) => p.env), pairs.map((p) => p.provider)],
+  );
+
+export const openCredentials = (vault: Vault, row: SealedCredentials): PushCredentials =>
+  parsePushCredentials(
+    row.provider,
+    JSON.parse(vault.open(row.sealed, context(row.env, row.provider)).toString()),
+  );

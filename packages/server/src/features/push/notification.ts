@@ -1,0 +1,52 @@
+import type { PushNotification } from '../../platform/push/port.ts';
+
+export interface PushedMessage {
+  conversationId: string;
+  conversationType: 'direct' | 'group';
+  conversationName: string | null;
+  messageId: string;
+  seq: number;
+  /** null: the system. */
+  senderId: string | null;
+  senderName: string | null;
+  text: string | null;
+  /** JSON of the attachment objects. */
+  attachments: string | null;
+}
+
+const bodyCharacters = 200;
+/** A device that was off for longer has a lot to catch up with anyway. */
+const ttlSeconds = 7 * 86_400;
+
+/** What a device shows of a message: later ones of the same conversation take its place. */
+export const notificationOf = (message: PushedMessage, badge: number): PushNotification => ({
+  title: titleOf(message),
+  body: bodyOf(message),
+  badge,
+  collapseKey: message.conversationId,
+  data: {
+    type: 'message.new',
+    conversationId: message.conversationId,
+    messageId: message.messageId,
+    seq: String(message.seq),
+    ...(message.senderId === null ? {} : { senderId: message.senderId }),
+  },
+  priority: 'high',
+  ttlSeconds,
+});
+
+function titleOf(message: PushedMessage): string {
+  const sender = message.senderName ?? message.senderId ?? '';
+  const group = message.conversationType === 'group' ? (message.conversationName ?? '') : '';
+  return sender !== '' && group !== '' ? `${group} (${sender})` : group || sender;
+}
+
+function bodyOf(message: PushedMessage): string {
+  if (message.text !== null) {
+    const points = Array.from(message.text);
+    return points.length <= bodyCharacters ? message.text : `${points.slice(0, bodyCharacters).join('')}…`;
+  }
+  const files = message.attachments === null ? 0 : (JSON.parse(message.attachments) as unknown[]).length;
+  if (files === 0) return 'sent a message';
+  return files === 1 ? 'sent a file' : `sent ${files} files`;
+}

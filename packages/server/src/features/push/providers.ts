@@ -1,0 +1,94 @@
+import type { Logger } from '../../platform/logging.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { createPushProvider } from '../../platform/push/create.ts';
+import type { PushEndpoints } from '../../platform/push/create.ts';
+import type { PushDependencies, PushProvider, PushProviderName } from '../../platform/push/port.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import { loadCredentials, openCredentials } from './credentials.ts';
+import type { SealedCredentials } from './credentials.ts';
+
+/** The providers in use, by environment, each with the credentials it was made from. */
+export interface Providers {
+  load(pairs: readonly Pair[]): Promise<(PushProvider | undefined)[]>;
+  /** Logged once, until the credentials change. */
+  rejected(pair: Pair, reason: string): void;
+  close(): void;
+}
+
+export interface Pair {
+  env: number;
+  provider: PushProviderName;
+}
+
+interface Entry {
+  no: number;
+  /** undefined: the credentials cannot be read. */
+  provider: PushProvider | undefined;
+  reasons: Set<string>;
+}
+
+const mostEntries = 500;
+const mostReasons = 20;
+const keyOf = ({ env, provider }: Pair): string => `${env} ${provider}`;
+
+export function createProviders(options: {
+  db: Queryable;
+  vault: Vault;
+  logger: Logger;
+  dependencies: PushDependencies;
+  endpoints?: PushEndpoints | undefined;
+}): Providers {
+  const { db, vault, logger } = options;
+  const entries = new Map<string, Entry>();
+
+  function rejected(pair: Pair, reason: string): void {
+    const reasons = entries.get(keyOf(pair))?.reasons;
+    if (!reasons || reasons.has(reason) || reasons.size >= mostReasons) return;
+    reasons.add(reason);
+    logger.warn({ ...pair, reason }, 'the push provider rejects what is sent with these credentials');
+  }
+
+  function drop(key: string): void {
+    entries.get(key)?.provider?.close();
+    entries.delete(key);
+  }
+
+  function entryOf(row: SealedCredentials): Entry {
+    const key = keyOf(row);
+    const known = entries.get(key);
+    if (known?.no === row.no) {
+      // To the end: the first is the one longest unused.
+      entries.delete(key);
+      entries.set(key, known);
+      return known;
+    }
+    drop(key);
+    if (entries.size >= mostEntries) drop(entries.keys().next().value!);
+    const entry: Entry = { no: row.no, provider: undefined, reasons: new Set() };
+    entries.set(key, entry);
+    try {
+      entry.provider = createPushProvider(
+        openCredentials(vault, row),
+        options.dependencies,
+        options.endpoints,
+      );
+    } catch {
+      rejected(row, 'credentials_unreadable');
+    }
+    return entry;
+  }
+
+  return {
+    load: async (pairs) => {
+      const rows = new Map((await loadCredentials(db, pairs)).map((row) => [keyOf(row), row]));
+      return pairs.map((pair) => {
+        const row = rows.get(keyOf(pair));
+        return row && entryOf(row).provider;
+      });
+    },
+    rejected,
+    close: () => {
+      for (const key of [...entries.keys()]) drop(key);
+    },
+  };
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import type { Config } from '../../config.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { depth } from '../../platform/jobs/jobs.ts';
+import type { Consumer } from '../../platform/jobs/outbox.ts';
+import { createWorker } from '../../platform/jobs/worker.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { createOutbound } from '../../platform/outbound/outbound.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import { PgDb } from '../../platform/postgres/db.ts';
+import type { ConnectionSettings } from '../../platform/postgres/db.ts';
+import type { PresenceRegistry } from '../../platform/presence/port.ts';
+import type { PushEndpoints } from '../../platform/push/create.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import { dispatchToPush, plan, planQueue, sendQueue, settlePlan } from './plan.ts';
+import type { Planned } from './plan.ts';
+import { createProviders } from './providers.ts';
+import { readReceipts, receiptQueue, settleSends, startSends } from './send.ts';
+import type { ReceiptOutcome, SendOutcome } from './send.ts';
+import * as sql from './sql.ts';
+
+export interface PushService {
+  /** For the dispatcher of the outbox. */
+  consume: Consumer;
+  /** The dispatcher handed something out. */
+  wake(): void;
+  /** Begins to push: for processes with the role worker, once the store is ready. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+const workConnections = 3;
+const planLeaseMs = 30_000;
+/** Longer than any provider takes: a token and a push, each within 10 s, and once more where a payload was too large. */
+const sendLeaseMs = 60_000;
+const sweepMs = 60_000;
+const depthMs = 10_000;
+
+export function createPushService(options: {
+  config: Pick<Config, 'allowPrivateTargets'>;
+  connection: ConnectionSettings;
+  onError: (error: Error) => void;
+  vault: Vault;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  presence: Pick<PresenceRegistry, 'connected'>;
+  /** Something was put into the outbox. */
+  wakeOutbox: () => void;
+  /** Where the vendors are, for tests. */
+  endpoints?: PushEndpoints;
+  random?: () => number;
+}): PushService {
+  const { logger, clock, metrics, presence } = options;
+  const db = new PgDb(options.connection, { max: workConnections, onError: options.onError });
+  const outbound = createOutbound({ allowPrivate: options.config.allowPrivateTargets });
+  const now = (): number => clock.now();
+  const providers = createProviders({
+    db,
+    vault: options.vault,
+    logger,
+    dependencies: { request: (request) => outbound.request(request), now, randomBytes },
+    endpoints: options.endpoints,
+  });
+  const results = metrics.counter('parley_push_total', 'Pushes, by provider and result', [
+    'provider',
+    'result',
+  ]);
+  let jobs = 0;
+  metrics.gauge('parley_queue_push_jobs', 'Jobs of the queues of push', () => jobs);
+
+  const planner = createWorker<Planned>({
+    db,
+    logger,
+    queue: planQueue.name,
+    slots: 200,
+    leaseMs: planLeaseMs,
+    run: async (batch) => (await plan(db, presence, batch)).map((planned) => Promise.resolve(planned)),
+    settle: async (tx, planned) => {
+      const emitted = await settlePlan(tx, planned);
+      tx.afterCommit(() => {
+        sender.poke();
+        if (emitted) options.wakeOutbox();
+      });
+    },
+  });
+  const sending = {
+    db,
+    providers,
+    now,
+    random: options.random ?? Math.random,
+    onResult: (provider: string, result: string) => results.inc({ provider, result }),
+  };
+  const sender = createWorker<SendOutcome>({
+    db,
+    logger,
+    queue: sendQueue.name,
+    slots: 200,
+    leaseMs: sendLeaseMs,
+    run: (batch, signal) => startSends(sending, batch, signal),
+    settle: (tx, outcomes) => settleSends(tx, outcomes, now()),
+  });
+  const receipts = createWorker<ReceiptOutcome>({
+    db,
+    logger,
+    queue: receiptQueue.name,
+    slots: 4,
+    leaseMs: sendLeaseMs,
+    run: (batch) => Promise.resolve(batch.map((job) => readReceipts(sending, job))),
+    settle: (tx, outcomes) =>
+      sql.dropDead(
+        tx,
+        outcomes.flatMap((o) => o.dead),
+      ),
+  });
+  const sweeper = createPeriodic(sweepMs, logger, 'push sweep', () => sql.correctListeners(db));
+  const gauges = createPeriodic(depthMs, logger, 'push queue depth', async () => {
+    jobs = (await depth(db, planQueue.name)) + (await depth(db, sendQueue.name));
+  });
+  const parts = [planner, sender, receipts, sweeper, gauges];
+
+  return {
+    consume: dispatchToPush,
+    wake: () => planner.poke(),
+    start: () => {
+      for (const part of parts) part.start();
+    },
+    stop: async () => {
+      await Promise.all(parts.map((part) => part.stop()));
+      providers.close();
+      outbound.close();
+      await db.close();
+    },
+  };
+}

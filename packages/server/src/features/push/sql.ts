@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import type { PushDevice } from '@parley/protocol';
+import { listeners } from '../../platform/jobs/outbox.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { PushProviderName } from '../../platform/push/port.ts';
+
+const hash = (token: string): Buffer => createHash('sha256').update(token).digest();
+
+/** `known`: this user had it already. Undefined: there is no such user any more (erasure waits for us, or we for it). */
+export async function saveDevice(
+  db: Queryable,
+  env: number,
+  user: number,
+  provider: PushProviderName,
+  token: string,
+): Promise<(PushDevice & { known: boolean }) | undefined> {
+  const [row] = await db.query<PushDevice & { known: boolean }>(
+    `INSERT INTO push_devices AS d (env, usr, provider, token, token_hash, created_at, registered_at)
+     SELECT u.env, u.no, $3, $4, $5, t.at, t.at
+     FROM users u, (SELECT clock_timestamp()::timestamptz(3) AS at) t
+     WHERE u.env = $1 AND u.no = $2 AND u.erased_at IS NULL FOR KEY SHARE OF u
+     ON CONFLICT (env, token_hash) DO UPDATE SET usr = excluded.usr, provider = excluded.provider,
+       created_at = CASE WHEN d.usr = excluded.usr THEN d.created_at ELSE excluded.created_at END,
+       registered_at = CASE WHEN d.usr = excluded.usr
+         THEN greatest(excluded.registered_at, d.created_at + interval '1 millisecond') ELSE excluded.registered_at END
+     RETURNING d.provider, d.token, d.created_at AS "createdAt", d.registered_at > d.created_at AS known`,
+    [env, user, provider, token, hash(token)],
+  );
+  return row;
+}
+
+/** Beyond `most`, those not registered for the longest time go. */
+export async function dropOldDevices(db: Queryable, env: number, user: number, most: number): Promise<void> {
+  await db.query(
+    `DELETE FROM push_devices WHERE env = $1 AND no IN (
+       SELECT no FROM push_devices WHERE env = $1 AND usr = $2 ORDER BY registered_at DESC, no DESC OFFSET $3)`,
+    [env, user, most],
+  );
+}
+
+export async function dropDevice(db: Queryable, env: number, user: number, token: string): Promise<boolean> {
+  const rows = await db.query(
+    'DELETE FROM push_devices WHERE env = $1 AND token_hash = $2 AND usr = $3 RETURNING 1',
+    [env, hash(token), user],
+  );
+  return rows.length > 0;
+}
+
+export async function dropDevicesOf(db: Queryable, env: number, user: number): Promise<void> {
+  await db.query('DELETE FROM push_devices WHERE env = $1 AND usr = $2', [env, user]);
+}
+
+export interface DeviceRef {
+  env: number;
+  no: number;
+  registeredAt: string;
+}
+
+/** Tokens that their provider calls dead; one registered anew meanwhile stays. */
+export async function dropDead(db: Queryable, devices: readonly DeviceRef[]): Promise<void> {
+  if (devices.length === 0) return;
+  await db.query(
+    `DELETE FROM push_devices d USING unnest($1::int[], $2::bigint[], $3::timestamptz[]) u(env, no, at)
+     WHERE d.env = u.env AND d.no = u.no AND d.registered_at = u.at`,
+    [devices.map((d) => d.env), devices.map((d) => d.no), devices.map((d) => d.registeredAt)],
+  );
+}
+
+/** A device came: from now on messages may have to be noted for push. */
+export async function listenForPush(db: Queryable, env: number): Promise<void> {
+  await db.query(
+    `SELECT set_push_listener(no) FROM environments WHERE no = $1 AND listeners & ${listeners.push} = 0`,
+    [env],
+  );
+}
+
+/** Devices go one by one without anybody looking whether they were the last; this does, now and then. */
+export async function correctListeners(db: Queryable): Promise<void> {
+  await db.query(
+    `SELECT set_push_listener(no) FROM environments
+     WHERE (listeners & ${listeners.push} <> 0) <> can_push(no, settings) LIMIT 1000`,
+  );
+}
+
+/** Adds to what environments used today. */
+export async function countUsage(
+  db: Queryable,
+  name: string,
+  counts: ReadonlyMap<number, number>,
+): Promise<void> {
+  if (counts.size === 0) return;
+  const sorted = [...counts].sort(([a], [b]) => a - b);
+  await db.query(
+    `INSERT INTO usage_counters AS c (env, day, name, n)
+     SELECT u.env, current_date, $1, u.n FROM unnest($2::int[], $3::bigint[]) WITH ORDINALITY u(env, n, ord) ORDER BY u.ord
+     ON CONFLICT (env, day, name) DO UPDATE SET n = c.n + excluded.n`,
+    [name, sorted.map(([env]) => env), sorted.map(([, n]) => n)],
+  );
+}
