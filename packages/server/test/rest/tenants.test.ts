@@ -33,12 +33,16 @@ interface Ids {
   attachmentId: string;
   webhookId: string;
   deliveryId: string;
+  /** Of a push device. */
+  token: string;
 }
 
 interface Victim {
   ids: Ids;
   user: Actor;
   snapshot(): Promise<unknown>;
+  /** What only its own client can tell; a user's requests are limited. */
+  clientSnapshot(): Promise<unknown>;
 }
 
 const upload = (conversationId: string) => ({
@@ -68,7 +72,12 @@ async function createVictim(): Promise<Victim> {
     attachmentId: ticket.attachmentId,
     webhookId,
     deliveryId: 'whd_00000000000000000000000000',
+    token: `device-${randomUUID()}`,
   };
+  assert.equal(
+    (await user.api('POST', '/v1/push/devices', { provider: 'fcm', token: ids.token })).status,
+    201,
+  );
   const paths = [
     `/v1/users/${user.id}`,
     `/v1/conversations?userId=${user.id}`,
@@ -83,8 +92,12 @@ async function createVictim(): Promise<Victim> {
     user,
     async snapshot() {
       const answers = await Promise.all(paths.map((path) => server('GET', path)));
-      const tokenWorks = (await user.api('GET', '/v1/conversations')).status;
-      return [tokenWorks, answers.map(({ status, body }) => [status, body])];
+      return answers.map(({ status, body }) => [status, body]);
+    },
+    async clientSnapshot() {
+      const list = await user.api('GET', '/v1/conversations');
+      const device = await user.api('POST', '/v1/push/devices', { provider: 'fcm', token: ids.token });
+      return [list.status, list.body, device.status];
     },
   };
 }
@@ -98,6 +111,7 @@ const nobody = (): Ids => {
     attachmentId: `att_${ulid()}`,
     webhookId: `wh_${ulid()}`,
     deliveryId: `whd_${ulid()}`,
+    token: `device-${randomUUID()}`,
   };
 };
 
@@ -116,6 +130,7 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'messages.update': () => ({ body: { text: 'mine', expectedVersion: 1 } }),
   sync: () => ({ body: { cursor: null } }),
   'webhooks.update': () => ({ body: { description: 'mine' } }),
+  'push.register': ({ token }) => ({ body: { provider: 'fcm', token } }),
   'uploads.create': ({ conversationId }) => ({ body: upload(conversationId) }),
 };
 
@@ -152,17 +167,18 @@ describe('SPEC 7: every operation with ids of another tenant', () => {
       if (!holdsIds) continue;
       it(`${operation.name}, as a ${kind}`, async () => {
         const unknown = nobody();
-        // A user id may be in use on both sides after one call: such operations get a user of their own.
-        const namesUser = JSON.stringify([operation.path, samples[operation.name]?.(unknown)]).match(
-          `{userId}|${unknown.userId}`,
+        // Ids that callers choose may be in use on both sides after one call: such operations get new ones.
+        const chosen = JSON.stringify([operation.path, samples[operation.name]?.(unknown)]).match(
+          `{userId}|{token}|${unknown.userId}|${unknown.token}`,
         );
-        const victim = namesUser ? await createVictim() : await (shared ??= createVictim());
+        const victim = chosen ? await createVictim() : await (shared ??= createVictim());
+        const state = async () => [await victim.snapshot(), chosen && (await victim.clientSnapshot())];
         const as = async () => (kind === 'server' ? own.server : (await own.actor('me')).api);
-        const before = await victim.snapshot();
+        const before = await state();
         const answer = await call(await as(), operation, victim.ids);
         assert.equal(normal(answer, victim.ids), normal(await call(await as(), operation, unknown), unknown));
         if (ours.test(operation.path)) assertError(answer, 404, 'not_found');
-        assert.deepEqual(await victim.snapshot(), before);
+        assert.deepEqual(await state(), before);
       });
     }
 });
@@ -194,7 +210,8 @@ describe('SPEC 7: ids of another tenant inside requests about own things', () =>
   it('one user id in two environments is two users', async () => {
     const victim = await createVictim();
     const { userId } = victim.ids;
-    const before = await victim.snapshot();
+    const state = async () => [await victim.snapshot(), await victim.clientSnapshot()];
+    const before = await state();
     await own.server('PUT', `/v1/users/${userId}`, { name: 'ours' });
     const namesake = createApi(service.url, signToken({ sub: userId }));
     assert.deepEqual((await namesake('GET', '/v1/conversations')).body.data, []);
@@ -202,7 +219,7 @@ describe('SPEC 7: ids of another tenant inside requests about own things', () =>
     for (const action of ['deactivate', 'revoke-tokens'])
       assert.equal((await own.server('POST', `/v1/users/${userId}/${action}`)).status, 200);
     assert.equal((await own.server('DELETE', `/v1/users/${userId}?messages=delete`)).status, 204);
-    assert.deepEqual(await victim.snapshot(), before);
+    assert.deepEqual(await state(), before);
   });
 
   it('a direct conversation of the same two user ids is another one in each environment', async () => {
