@@ -30,7 +30,15 @@ export function createActor(userId: string, secretKey: string, proxy: FaultyProx
     token: () => tokenFor(secretKey, userId),
     random: () => random.next(),
   });
-  const actor: Actor = { userId, client, proxy, conversations: [], acknowledged: new Map(), failed: [], said: 0 };
+  const actor: Actor = {
+    userId,
+    client,
+    proxy,
+    conversations: [],
+    acknowledged: new Map(),
+    failed: [],
+    said: 0,
+  };
   client.on('sent', (item) => {
     const list = actor.acknowledged.get(item.conversationId) ?? [];
     list.push(item.text!);

@@ -11,6 +11,8 @@ import type { Service } from '../../../server/test/support/service.ts';
 export interface World {
   /** Ports of the nodes that run. */
   ports(): number[];
+  /** Nodes that ended without being killed: there must be none. */
+  crashes: string[];
   /** kill -9 of a node; it comes back by itself. */
   killNode(index: number): Promise<void>;
   killRedis(): Promise<void>;
@@ -35,7 +37,16 @@ export async function startWorld(nodeCount: number, log: (line: string) => void)
     CHAT_LOG_LEVEL: 'error',
   };
   const nodes: (Service | null)[] = [];
-  for (let i = 0; i < nodeCount; i++) nodes.push(await startService({ env }));
+  const crashes: string[] = [];
+  const startNode = async (index: number, dataDir?: string): Promise<void> => {
+    const node = await startService({ env, ...(dataDir === undefined ? {} : { dataDir }) });
+    nodes[index] = node;
+    node.process.once('exit', (code) => {
+      if (nodes[index] !== node) return;
+      crashes.push(`node ${index} ended with ${code}:\n${node.output().slice(-4_000)}`);
+    });
+  };
+  for (let i = 0; i < nodeCount; i++) await startNode(i);
   const dirs = nodes.map((n) => n!.dataDir);
   /** What is being brought back. */
   const pending = new Set<Promise<void>>();
@@ -47,6 +58,7 @@ export async function startWorld(nodeCount: number, log: (line: string) => void)
 
   return {
     nodes: nodeCount,
+    crashes,
     ports: () => nodes.flatMap((n) => n?.port ?? []),
     killNode: (index) =>
       track(
@@ -57,7 +69,7 @@ export async function startWorld(nodeCount: number, log: (line: string) => void)
           nodes[index] = null;
           await node.kill();
           // A node waits for a store that is away; so do we, to have its port.
-          nodes[index] = await startService({ env, dataDir: dirs[index]! });
+          await startNode(index, dirs[index]!);
           log(`node ${index} back`);
         })(),
       ),
@@ -75,7 +87,9 @@ export async function startWorld(nodeCount: number, log: (line: string) => void)
       storeDown ??= track(
         (async () => {
           log('PostgreSQL killed');
-          const pid = Number((await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+          const pid = Number(
+            (await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0],
+          );
           process.kill(pid, 'SIGKILL');
           await postgres.exited;
           postgres = await startStore();
@@ -89,7 +103,7 @@ export async function startWorld(nodeCount: number, log: (line: string) => void)
     },
     dispose: async () => {
       while (pending.size > 0) await Promise.allSettled(pending);
-      for (const node of nodes) await node?.dispose();
+      for (const node of nodes.splice(0)) await node?.dispose();
       await redis.stop();
       await postgres.stop();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });

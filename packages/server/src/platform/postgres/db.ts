@@ -48,6 +48,9 @@ function statementName(sql: string): string {
 const deadlock = '40P01';
 const maxTries = 4;
 
+/** The query under way, or the next one, fails with it. */
+const ignore = (): void => undefined;
+
 export class PgDb implements Db {
   readonly pool: pg.Pool;
   constructor(connection: ConnectionSettings, options: { max: number; onError: (error: Error) => void }) {
@@ -61,6 +64,8 @@ export class PgDb implements Db {
       application_name: 'parley',
     });
     this.pool.on('error', options.onError);
+    // The pool listens to idle connections only: one lost between two queries of a transaction would end the process.
+    this.pool.on('connect', (client) => client.on('error', ignore));
   }
 
   async query<R extends object>(sql: string, values: unknown[] = []): Promise<R[]> {

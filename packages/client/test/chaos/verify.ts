@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import type { Actor } from './actor.ts';
+
+/** What must hold at the end: nothing acknowledged lost, nothing doubled, order kept, all equal to the server. */
+
+interface ServerMessage {
+  id: string;
+  seq: number;
+  senderId: string | null;
+  text: string | null;
+  version?: number;
+  deletedAt: string | null;
+}
+
+export async function verify(
+  actors: Actor[],
+  groups: { id: string; members: string[] }[],
+  url: string,
+  secretKey: string,
+): Promise<number> {
+  const get = async <T>(path: string): Promise<T> => {
+    const response = await fetch(url + path, { headers: { authorization: `Bearer ${secretKey}` } });
+    assert.equal(response.status, 200, path);
+    return (await response.json()) as T;
+  };
+  const failed = actors.flatMap((a) => a.failed);
+  assert.deepEqual(failed, [], 'no send failed for good');
+
+  let total = 0;
+  const histories = new Map<string, ServerMessage[]>();
+  for (const { id } of groups) {
+    const history: ServerMessage[] = [];
+    for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null;) {
+      const page: { data: ServerMessage[]; hasMore: boolean } = await get(
+        `/v1/conversations/${id}/messages?limit=200&before=${before}`,
+      );
+      history.push(...page.data);
+      before = page.hasMore ? page.data.at(-1)!.seq : null;
+    }
+    history.reverse();
+    histories.set(id, history);
+    total += history.length;
+    checkHistory(id, history, actors);
+  }
+
+  for (const actor of actors) {
+    for (const conversation of actor.conversations) {
+      while (conversation.messages.get().hasOlder) await conversation.loadOlder();
+      const shown = conversation.messages
+        .get()
+        .items.map((i) => [i.id, i.seq, i.text, i.version, i.deletedAt !== null]);
+      const kept = histories
+        .get(conversation.id)!
+        .map((m) => [m.id, m.seq, m.text, m.version ?? 0, m.deletedAt !== null]);
+      assert.deepEqual(shown, kept, `${actor.userId} sees what the server has in ${conversation.id}`);
+    }
+    await checkUnread(actor, histories, get);
+  }
+  return total;
+}
+
+function checkHistory(id: string, history: ServerMessage[], actors: Actor[]): void {
+  const said = history.filter((m) => !m.deletedAt).map((m) => m.text!);
+  assert.equal(new Set(said).size, said.length, `nothing doubled in ${id}`);
+  assert.equal(new Set(history.map((m) => m.seq)).size, history.length, `one message a seq in ${id}`);
+  for (const actor of actors) {
+    const own = history.filter((m) => m.senderId === actor.userId);
+    const acknowledged = actor.acknowledged.get(id) ?? [];
+    assert.equal(
+      own.length,
+      acknowledged.length,
+      `${actor.userId}: as many messages as acknowledgements in ${id}`,
+    );
+    const texts = new Set(own.map((m) => m.text));
+    const gone = own.filter((m) => m.deletedAt).length;
+    const missing = acknowledged.filter((text) => !texts.has(text));
+    assert.equal(missing.length, gone, `${actor.userId}: nothing acknowledged is lost in ${id}`);
+    const numbers = own.filter((m) => m.text !== null).map((m) => Number(m.text!.split(' ')[1]));
+    assert.deepEqual(
+      numbers,
+      [...numbers].sort((a, b) => a - b),
+      `${actor.userId}: order kept in ${id}`,
+    );
+  }
+}
+
+interface Listed {
+  id: string;
+  unreadCount: number;
+  lastReadSeq: number;
+}
+
+/** The server's unread equals a recount over the history; the client's equals the server's. */
+async function checkUnread(
+  actor: Actor,
+  histories: Map<string, ServerMessage[]>,
+  get: <T>(path: string) => Promise<T>,
+): Promise<void> {
+  const { data } = await get<{ data: Listed[] }>(`/v1/conversations?userId=${actor.userId}&limit=200`);
+  const shown = new Map(actor.client.conversations.get().items.map((i) => [i.id, i.unreadCount]));
+  for (const { id, unreadCount, lastReadSeq } of data) {
+    const recount = histories
+      .get(id)!
+      .filter((m) => m.seq > lastReadSeq && m.senderId !== actor.userId && !m.deletedAt).length;
+    assert.equal(unreadCount, recount, `${actor.userId}: unread of ${id} is exact`);
+    assert.equal(shown.get(id), unreadCount, `${actor.userId}: the client shows the same for ${id}`);
+  }
+}
