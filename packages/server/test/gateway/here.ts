@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { realtime } from '@parley/protocol';
 import { startService } from '../../src/compose.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/platform/logging.ts';
@@ -30,7 +31,7 @@ export async function startHere(): Promise<Here> {
     CHAT_BOOTSTRAP_EMAIL: 'owner@example.com',
     CHAT_BOOTSTRAP_PASSWORD: 'correct horse',
   });
-  const logger = createLogger('warn');
+  const logger = createLogger('error');
   const store = await openStore(config, logger);
   const service = await startService(config, store, logger);
   const realNow = Date.now;
@@ -43,7 +44,8 @@ export async function startHere(): Promise<Here> {
     advance: (ms) => void (ahead += ms),
     stop,
     async dispose() {
-      await stop();
+      // Sockets that a test left open are not waited for.
+      await lowered<{ drainMs: number }>(realtime, { drainMs: 0 }, stop);
       Date.now = realNow;
       await postgres.stop();
       await rm(dataDir, { recursive: true, force: true });

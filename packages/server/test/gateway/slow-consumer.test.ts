@@ -16,7 +16,7 @@ before(async () => {
 after(() => service.dispose());
 
 /** Larger than what the kernel keeps for a connection (some megabytes) and the gateway's 1 MB together. */
-const flood = 800;
+const flood = 400;
 
 test('a socket that stops reading is cut off, and syncs when it is back; the others get everything in order', async () => {
   const reader = await scene.person();
