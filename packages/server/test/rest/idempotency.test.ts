@@ -18,7 +18,8 @@ let server: Api;
 before(async () => {
   service = await stores[1]!.start();
   // Another process on the same store.
-  second = await startService({ env: { ...service.env, PORT: '0', CHAT_DATA_DIR: `${service.dataDir}-2` } });
+  const { CHAT_DATA_DIR: _own, ...env } = service.env;
+  second = await startService({ env });
   scene = createScene(service.url);
   server = scene.server;
 });
