@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { realtime } from '@parley/protocol';
 import { startService } from '../../src/compose.ts';
 import { readConfig } from '../../src/config.ts';
@@ -15,6 +16,8 @@ export interface Here {
   url: string;
   /** The service's time jumps ahead; its timers then see it within a second. */
   advance(ms: number): void;
+  /** Straight into the store, as another node would. */
+  sql(text: string, values?: unknown[]): Promise<void>;
   stop(): Promise<void>;
   dispose(): Promise<void>;
 }
@@ -22,10 +25,13 @@ export interface Here {
 export async function startHere(): Promise<Here> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-'));
   const postgres = await startPostgres();
+  const databaseUrl = await postgres.createDatabase();
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  pool.on('error', () => undefined);
   const { config } = readConfig({
     PORT: '0',
     CHAT_DATA_DIR: dataDir,
-    DATABASE_URL: await postgres.createDatabase(),
+    DATABASE_URL: databaseUrl,
     CHAT_MASTER_KEY: randomBytes(32).toString('base64'),
     CHAT_BOOTSTRAP_ENVIRONMENTS: JSON.stringify(Object.values(environments)),
     CHAT_BOOTSTRAP_EMAIL: 'owner@example.com',
@@ -42,11 +48,13 @@ export async function startHere(): Promise<Here> {
   return {
     url: `http://127.0.0.1:${service.port}`,
     advance: (ms) => void (ahead += ms),
+    sql: async (text, values) => void (await pool.query(text, values)),
     stop,
     async dispose() {
       // Sockets that a test left open are not waited for.
       await lowered<{ drainMs: number }>(realtime, { drainMs: 0 }, stop);
       Date.now = realNow;
+      await pool.end();
       await postgres.stop();
       await rm(dataDir, { recursive: true, force: true });
     },

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { MemoryBroker } from '../../src/platform/bus/memory.ts';
+import type { BusListener } from '../../src/platform/bus/port.ts';
+import { startHere } from './here.ts';
+import type { Here } from './here.ts';
+import { liveScene } from './live-scene.ts';
+import type { LiveScene } from './live-scene.ts';
+
+/** SPEC 6: a node that lost its fan-out subscription tells its sockets when it is back. */
+
+let here: Here;
+let scene: LiveScene;
+let listener: BusListener;
+before(async () => {
+  const makeBus = MemoryBroker.prototype.bus;
+  MemoryBroker.prototype.bus = function () {
+    const bus = makeBus.call(this);
+    const listen = bus.listen.bind(bus);
+    bus.listen = (given) => listen((listener = given));
+    return bus;
+  };
+  here = await startHere();
+  MemoryBroker.prototype.bus = makeBus;
+  scene = liveScene(here.url);
+});
+after(() => here.dispose());
+
+test('SPEC 6: resync_hint to every socket; who was put out on another node meanwhile is found', async () => {
+  const [stays, deactivated, revoked] = await Promise.all([scene.person(), scene.person(), scene.person()]);
+  await here.sql('UPDATE users SET deactivated_at = now() WHERE id = $1', [deactivated.actor.id]);
+  await here.sql(`UPDATE users SET tokens_from = now() + interval '10 seconds' WHERE id = $1`, [
+    revoked.actor.id,
+  ]);
+  listener.restored();
+  for (const { socket } of [stays, deactivated, revoked]) await socket.ephemeral('resync_hint');
+  assert.equal((await deactivated.socket.closed).code, 4003);
+  assert.equal((await revoked.socket.closed).code, 4001);
+  await stays.socket.barrier();
+});
+
+test('SPEC 4.7: what other nodes say reaches the sockets here: events, receipts and evictions', async () => {
+  const [one, two, three] = await Promise.all([scene.person(), scene.person(), scene.person()]);
+  const conv = await scene.group(one.actor, [two.actor, three.actor]);
+  await one.socket.event('conversation.created', conv.id);
+  const event = { env: 1, conv: 1, cid: conv.id, seq: 2, e: 'conversation.updated' };
+  const frame = {
+    t: 'event',
+    e: 'conversation.updated',
+    cid: conv.id,
+    seq: 2,
+    d: { changes: { name: 'x' }, actorId: null },
+  };
+  listener.message(`c:${conv.id}`, `E${JSON.stringify(event)}\n${JSON.stringify(frame)}`);
+  for (const { socket } of [one, two, three])
+    assert.deepEqual((await socket.event('conversation.updated', conv.id)).d.changes, { name: 'x' });
+  listener.message(
+    `c:${conv.id}`,
+    `X\n{"t":"receipt","d":{"cid":"${conv.id}","userId":"u","lastReadSeq":1}}`,
+  );
+  await two.socket.ephemeral('receipt');
+  listener.message('n:here', `V${two.socket.hello.sessionId}`);
+  assert.equal((await two.socket.closed).code, 4009);
+  for (const nonsense of ['', 'E', 'E{}', 'X', 'Z', 'Vnobody', 'O']) listener.message('c:none', nonsense);
+  await one.socket.barrier();
+});
