@@ -43,8 +43,15 @@ export default {
     {
       name: 'server-imports-protocol-only',
       severity: 'error',
-      from: { path: `${server}/` },
+      from: { path: `${server}/`, pathNot: `${server}/compose.ts$` },
       to: { path: '^(packages|bench|scripts)/', pathNot: '^packages/(server|protocol)/' },
+    },
+    {
+      name: 'compose-serves-the-playground',
+      comment: 'The page is one more thing that compose puts together; nothing else of the server knows it.',
+      severity: 'error',
+      from: { path: `${server}/compose.ts$` },
+      to: { path: '^(packages|bench|scripts)/', pathNot: '^packages/(server|protocol|playground)/' },
     },
     {
       name: 'client-takes-types-only-from-protocol',

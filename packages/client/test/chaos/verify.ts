@@ -46,17 +46,31 @@ export async function verify(
   for (const actor of actors) {
     for (const conversation of actor.conversations) {
       while (conversation.messages.get().hasOlder) await conversation.loadOlder();
-      const shown = conversation.messages
-        .get()
-        .items.map((i) => [i.id, i.seq, i.text, i.version, i.deletedAt !== null]);
       const kept = histories
         .get(conversation.id)!
-        .map((m) => [m.id, m.seq, m.text, m.version ?? 0, m.deletedAt !== null]);
-      assert.deepEqual(shown, kept, `${actor.userId} sees what the server has in ${conversation.id}`);
+        .map((m) => [m.id, m.seq, m.text, m.version ?? 0, m.deletedAt !== null].join(' '));
+      const difference = (): string[] => {
+        const shown = conversation.messages
+          .get()
+          .items.map((i) => [i.id, i.seq, i.text, i.version, i.deletedAt !== null].join(' '));
+        return [
+          ...kept.filter((line) => !shown.includes(line)).map((line) => `not shown: ${line}`),
+          ...shown.filter((line) => !kept.includes(line)).map((line) => `not kept: ${line}`),
+          ...(shown.length === kept.length && shown.join() !== kept.join() ? ['another order'] : []),
+        ];
+      };
+      await eventually(() => difference().length === 0);
+      assert.deepEqual(difference(), [], `${actor.userId} sees what the server has in ${conversation.id}`);
     }
     await checkUnread(actor, histories, get);
   }
   return total;
+}
+
+/** What was under way when everybody fell silent still arrives: a moment is given, then it must be so. */
+async function eventually(isSo: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 20_000; !isSo() && Date.now() < deadline;)
+    await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
 function checkHistory(id: string, history: ServerMessage[], actors: Actor[]): void {
@@ -97,12 +111,13 @@ async function checkUnread(
   get: <T>(path: string) => Promise<T>,
 ): Promise<void> {
   const { data } = await get<{ data: Listed[] }>(`/v1/conversations?userId=${actor.userId}&limit=200`);
-  const shown = new Map(actor.client.conversations.get().items.map((i) => [i.id, i.unreadCount]));
+  const shown = () => new Map(actor.client.conversations.get().items.map((i) => [i.id, i.unreadCount]));
   for (const { id, unreadCount, lastReadSeq } of data) {
     const recount = histories
       .get(id)!
       .filter((m) => m.seq > lastReadSeq && m.senderId !== actor.userId && !m.deletedAt).length;
     assert.equal(unreadCount, recount, `${actor.userId}: unread of ${id} is exact`);
-    assert.equal(shown.get(id), unreadCount, `${actor.userId}: the client shows the same for ${id}`);
+    await eventually(() => shown().get(id) === unreadCount);
+    assert.equal(shown().get(id), unreadCount, `${actor.userId}: the client shows the same for ${id}`);
   }
 }

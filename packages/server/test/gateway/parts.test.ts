@@ -9,7 +9,7 @@ import type { Db, Queryable } from '../../src/platform/postgres/db.ts';
 import { memoryPresence } from '../../src/platform/presence/memory.ts';
 import { Delivery } from '../../src/transport/gateway/delivery.ts';
 import { parseFrame, requestIdOf } from '../../src/transport/gateway/dispatch.ts';
-import type { LocalUser } from '../../src/transport/gateway/hub.ts';
+import type { LocalUser } from '../../src/transport/gateway/session.ts';
 import { Presence } from '../../src/transport/gateway/presence.ts';
 import { ReceiptRelay } from '../../src/transport/gateway/receipts.ts';
 import { Session, Writer } from '../../src/transport/gateway/session.ts';

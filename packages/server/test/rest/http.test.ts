@@ -7,7 +7,7 @@ import { operationList, operations } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
 import { Idempotency } from '../../src/transport/rest/idempotency.ts';
 import { createRoute } from '../../src/transport/rest/route.ts';
-import type { RestOptions } from '../../src/transport/rest/server.ts';
+import type { RestOptions } from '../../src/transport/rest/options.ts';
 import { assertError, createApi, serverApi } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { environments, startService } from '../support/service.ts';

@@ -2,14 +2,8 @@ import { createPrivateKey } from 'node:crypto';
 import { connect, type ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { ApnsCredentials } from './credentials.ts';
-import {
-  codeText,
-  errorReason,
-  jsonObject,
-  requestTimeoutMs,
-  statusOutcome,
-  type HttpResponse,
-} from './http.ts';
+import { codeText, errorReason, jsonObject, requestTimeoutMs, statusOutcome } from './http.ts';
+import type { HttpResponse } from './port.ts';
 import { signJwt } from './jwt.ts';
 import { collapseId, fitNotification, isDataOnly, unixSeconds } from './payload.ts';
 import type { PushDependencies, PushNotification, PushProvider } from './port.ts';

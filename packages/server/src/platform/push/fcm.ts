@@ -1,6 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import type { FcmCredentials } from './credentials.ts';
-import { asObject, codeText, jsonObject, post, statusOutcome, type HttpResponse } from './http.ts';
+import { asObject, codeText, jsonObject, post, statusOutcome } from './http.ts';
+import type { HttpResponse } from './port.ts';
 import { signJwt } from './jwt.ts';
 import { collapseId, fitNotification, isDataOnly, unixSeconds } from './payload.ts';
 import type { PushDependencies, PushNotification, PushOutcome, PushProvider } from './port.ts';

@@ -1,23 +1,5 @@
 import { OutboundRefused } from '../outbound/outbound.ts';
-import type { PushOutcome } from './port.ts';
-
-export interface HttpRequest {
-  url: string;
-  method: string;
-  headers: Record<string, string>;
-  body: Buffer;
-  timeoutMs: number;
-  maxBytes: number;
-}
-
-export interface HttpResponse {
-  status: number;
-  headers: Record<string, string | string[] | undefined>;
-  body: Buffer;
-}
-
-/** Follows no redirect; rejects on network errors and time-outs, and with OutboundRefused where the guard says no. */
-export type HttpRequestFunction = (request: HttpRequest) => Promise<HttpResponse>;
+import type { HttpRequestFunction, HttpResponse, PushOutcome } from './port.ts';
 
 export const requestTimeoutMs = 10_000;
 const maxResponseBytes = 64 * 1024;

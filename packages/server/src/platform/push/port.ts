@@ -1,5 +1,3 @@
-import type { HttpRequestFunction } from './http.ts';
-
 /** What a device is told. An empty title and body make a data-only push (SPEC 6, call push notifications). */
 export interface PushNotification {
   title: string;
@@ -35,6 +33,24 @@ export interface PushProvider {
   receipts?(receiptIds: readonly string[]): Promise<Map<string, PushOutcome>>;
   close(): void;
 }
+
+export interface HttpRequest {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  body: Buffer;
+  timeoutMs: number;
+  maxBytes: number;
+}
+
+export interface HttpResponse {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: Buffer;
+}
+
+/** Follows no redirect; rejects on network errors and time-outs, and with OutboundRefused where the guard says no. */
+export type HttpRequestFunction = (request: HttpRequest) => Promise<HttpResponse>;
 
 export interface PushDependencies {
   /** The guarded outbound request: a Web Push endpoint is an address that a client typed. */

@@ -2,7 +2,7 @@ import { limits, realtime } from '@parley/protocol';
 import type { Signals } from '../../features/context.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { LocalUser } from './hub.ts';
+import type { LocalUser } from './session.ts';
 import type { Session } from './session.ts';
 
 /** Conversations that one session may have waiting; past it, further ones are dropped and come again. */

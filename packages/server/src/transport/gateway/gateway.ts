@@ -11,7 +11,7 @@ import type { Bus } from '../../platform/bus/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { toApiError } from '../rest/server.ts';
+import { toApiError } from '../rest/reply.ts';
 import { encodeEvict, encodeOut } from './bus-messages.ts';
 import { Delivery } from './delivery.ts';
 import { createDispatch, KeepsOn, parseFrame, requestIdOf } from './dispatch.ts';

@@ -2,7 +2,7 @@ import type { LogEvent } from '../../log/events.ts';
 import type { Bus } from '../../platform/bus/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { decodeEvent, decodeRelay, encodeEvent, encodeRelay } from './bus-messages.ts';
-import type { Session } from './session.ts';
+import type { LocalUser, Route, Session } from './session.ts';
 import { pushFrame, textFrame } from './wire.ts';
 
 /**
@@ -12,23 +12,6 @@ import { pushFrame, textFrame } from './wire.ts';
  * from others'. Per conversation they are applied in seq order: an event that comes too early is held for a moment; if what is
  * missing does not come, the later ones go out and the client repairs the gap (SPEC 4, gap handling).
  */
-
-export interface LocalUser {
-  env: number;
-  no: number;
-  id: string;
-  sessions: Session[];
-  routes: Route[];
-  /** While memberships are being loaded: conversations left meanwhile. */
-  loading: { left: Set<string>; done: Promise<void> } | null;
-}
-
-interface Route {
-  cid: string;
-  lastSeq: number;
-  users: LocalUser[];
-  held: Map<number, LogEvent> | null;
-}
 
 export interface Membership {
   cid: string;

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Environment } from '../../features/context.ts';
-import type { LocalUser } from './hub.ts';
+import type { LogEvent } from '../../log/events.ts';
 
 /**
  * One socket after it was opened.
@@ -11,6 +11,25 @@ import type { LocalUser } from './hub.ts';
  * Frames of one tick leave as one write. A socket that does not take them (`maxBuffered`) is cut off: it never grows memory or
  * slows others, and its client syncs when it is back.
  */
+
+/** A user with sockets on this node. */
+export interface LocalUser {
+  env: number;
+  no: number;
+  id: string;
+  sessions: Session[];
+  routes: Route[];
+  /** While memberships are being loaded: conversations left meanwhile. */
+  loading: { left: Set<string>; done: Promise<void> } | null;
+}
+
+/** A conversation with a live member on this node. */
+export interface Route {
+  cid: string;
+  lastSeq: number;
+  users: LocalUser[];
+  held: Map<number, LogEvent> | null;
+}
 
 export type SessionState = 'opened' | 'authenticating' | 'live' | 'closed';
 

@@ -1,4 +1,4 @@
-import { ApiError } from '@parley/protocol';
+import type { ApiError } from '@parley/protocol';
 import type { ErrorBody } from '@parley/protocol';
 import { Reply } from '../../features/context.ts';
 

@@ -8,8 +8,8 @@ import { limitsOf, rateHeaders, take } from '../limits.ts';
 import { success } from './answer.ts';
 import { idempotencyKey } from './idempotency.ts';
 import type { Idempotency } from './idempotency.ts';
-import { send } from './server.ts';
-import type { RestOptions } from './server.ts';
+import type { RestOptions } from './options.ts';
+import { send } from './reply.ts';
 
 /** Life of a request: authenticate, count, check the caller, validate, then run (once per Idempotency-Key). */
 export function createRoute(

@@ -1,48 +1,15 @@
 import { createServer } from 'node:http';
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, limits, operations, rateLimits } from '@parley/protocol';
 import type { Operation, OperationName } from '@parley/protocol';
-import type { Services } from '../../features/context.ts';
-import type { Handlers } from '../../features/handlers.ts';
-import type { Authenticator } from '../../features/tenancy/authenticate.ts';
-import type { Db } from '../../platform/postgres/db.ts';
-import { isUnavailable } from '../../platform/postgres/db.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Metrics } from '../../platform/metrics.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { rateHeaders, take } from '../limits.ts';
 import { failure } from './answer.ts';
-import type { Answer } from './answer.ts';
 import { Idempotency } from './idempotency.ts';
+import type { RestOptions } from './options.ts';
+import { send, toApiError } from './reply.ts';
 import { createRoute } from './route.ts';
-
-export interface RestOptions {
-  db: Db;
-  services: Services;
-  handlers: Handlers;
-  authenticator: Authenticator;
-  limiter: RateLimiter;
-  logger: Logger;
-  metrics: Metrics;
-  trustProxy: boolean;
-  /** False: this process serves no operations, only health and the pages. */
-  api: boolean;
-  /** null: ready; otherwise why not. */
-  notReady: () => Promise<string | null>;
-  /** Static pages: path, type and body. */
-  pages: Page[];
-  /** Requests that never reach the API (file bodies): true when it took the request. */
-  intercept?: (...args: Parameters<RequestListener>) => boolean;
-}
-
-export interface Page {
-  path: string;
-  contentType: string;
-  headers?: Record<string, string>;
-  body: () => Promise<Buffer | string>;
-}
 
 const corsHeaders = {
   'Access-Control-Allow-Origin': '*',
@@ -220,39 +187,4 @@ export function createRest(options: RestOptions): FastifyInstance {
         .send(await page.body());
     });
   return app;
-}
-
-export function send(reply: FastifyReply, answer: Answer): FastifyReply {
-  reply.code(answer.status);
-  if (answer.body === null) return reply.send();
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
-}
-
-/** Fastify's own errors, and ours, as one of the specification's. */
-export function toApiError(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  if (isUnavailable(error)) return new ApiError('service_unavailable');
-  switch ((error as { code?: string }).code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ApiError('body_too_large');
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new ApiError('invalid_request', { message: 'Send the body as application/json.' });
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-    case 'FST_ERR_BAD_URL':
-    case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new ApiError('invalid_request', { message: 'The request is malformed.' });
-    default:
-      return new ApiError('internal');
-  }
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    operation?: string;
-    /** Logged at debug level only. */
-    quiet?: boolean;
-  }
-  interface FastifyRequest {
-    envId?: string;
-  }
 }

@@ -1,0 +1,45 @@
+import type { RequestListener } from 'node:http';
+import type { Services } from '../../features/context.ts';
+import type { Handlers } from '../../features/handlers.ts';
+import type { Authenticator } from '../../features/tenancy/authenticate.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+
+export interface RestOptions {
+  db: Db;
+  services: Services;
+  handlers: Handlers;
+  authenticator: Authenticator;
+  limiter: RateLimiter;
+  logger: Logger;
+  metrics: Metrics;
+  trustProxy: boolean;
+  /** False: this process serves no operations, only health and the pages. */
+  api: boolean;
+  /** null: ready; otherwise why not. */
+  notReady: () => Promise<string | null>;
+  /** Static pages: path, type and body. */
+  pages: Page[];
+  /** Requests that never reach the API (file bodies): true when it took the request. */
+  intercept?: (...args: Parameters<RequestListener>) => boolean;
+}
+
+export interface Page {
+  path: string;
+  contentType: string;
+  headers?: Record<string, string>;
+  body: () => Promise<Buffer | string>;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    operation?: string;
+    /** Logged at debug level only. */
+    quiet?: boolean;
+  }
+  interface FastifyRequest {
+    envId?: string;
+  }
+}
