@@ -3,6 +3,8 @@ import { after, before, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { webhookEventNames, webhookEvents } from '@parley/protocol';
 import type { WebhookEventName } from '@parley/protocol';
+import { emit } from '../../src/platform/jobs/outbox.ts';
+import { openDb } from '../core/tools.ts';
 import { clientApi, serverApi } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { startService } from '../support/service.ts';
@@ -228,7 +230,41 @@ test('SPEC 6, user.deleted { userId, messages } names the id that was erased; ot
   assert.equal(receiver.received.filter((r) => r.type === 'user.deleted').length, 2);
 });
 
-test('SPEC 6: every event of a conversation carries a seq of its own, and every id comes once', async () => {
+test('SPEC 6, notification.needed { conversationId, messageId, recipientIds }: users are named as they are called when it is sent', async () => {
+  const [a, b] = [user(), user()];
+  const { id } = await group([a, b]);
+  const sent = await server('POST', `/v1/conversations/${id}/messages`, { text: 'hello' });
+  const db = await openDb(service);
+  await db.tx(async (tx) => {
+    const [conv] = await tx.query<{ env: number; no: number }>(
+      'SELECT env, no FROM conversations WHERE id = $1',
+      [id],
+    );
+    const users = await tx.query<{ no: number }>(
+      'SELECT no FROM users WHERE env = $1 AND id = ANY($2) ORDER BY id',
+      [conv!.env, [a, b]],
+    );
+    await emit(tx, {
+      env: conv!.env,
+      type: 'notification.needed',
+      conv: conv!.no,
+      message: sent.body.seq,
+      users: users.map((u) => u.no),
+    });
+  });
+  await db.close();
+  const { data } = await event('notification.needed', about(id));
+  assert.deepEqual(
+    { ...data, recipientIds: data.recipientIds.sort() },
+    {
+      conversationId: id,
+      messageId: sent.body.id,
+      recipientIds: [a, b].sort(),
+    },
+  );
+});
+
+test('SPEC 6: every event has an id of its own, and comes once where the receiver answers', async () => {
   const ids = receiver.received.map((r) => r.id);
   assert.equal(new Set(ids).size, ids.length);
 });

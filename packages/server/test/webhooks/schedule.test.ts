@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  failedTooLong,
-  parseRetryAfter,
-  retryDelay,
-  retryDelays,
-} from '../../src/features/webhooks/schedule.ts';
+import { parseRetryAfter, retryDelay, retryDelays } from '../../src/features/webhooks/schedule.ts';
 
 const hour = 3_600_000;
 

@@ -92,7 +92,10 @@ export function createWebhookService(options: {
           Promise.resolve({ delivery: 0, env: 0, endpoint: 0, status: null, attempt: null, runAt: null }),
       );
     },
-    settle: deliverer.settle,
+    settle: async (tx, outcomes) => {
+      await deliverer.settle(tx, outcomes);
+      if (outcomes.some((o) => o.gone)) tx.afterCommit(() => mails.poke());
+    },
   });
   const mails = createWorker({
     db: workDb,

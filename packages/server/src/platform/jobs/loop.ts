@@ -38,7 +38,7 @@ export function createLoop(
         pause = pollMs;
         poked = false;
       }
-      if (pause === 0 || poked) continue;
+      if (pause === 0 || poked || stopped) continue;
       timer = setTimeout(wake, pause === null ? pollMs : Math.min(pollMs, Math.max(leastPauseMs, pause)));
       return;
     }

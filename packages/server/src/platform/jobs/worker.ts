@@ -89,9 +89,8 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     if (jobs.length > 0) {
       active += jobs.length;
       void runBatch(jobs);
-      return 0;
     }
-    return untilDue(db, queue, pollMs);
+    return jobs.length === free ? null : untilDue(db, queue, pollMs);
   });
 
   return {

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { openDb } from '../core/tools.ts';
+import { assertError, serverApi } from '../support/api.ts';
+import type { Api } from '../support/api.ts';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { startReceiver } from './receiver.ts';
+import type { Receiver } from './receiver.ts';
+
+let service: Service;
+let receiver: Receiver;
+let server: Api;
+
+before(async () => {
+  [service, receiver] = await Promise.all([
+    startService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'false' } }),
+    startReceiver(),
+  ]);
+  server = serverApi(service.url);
+});
+after(async () => {
+  await service.dispose();
+  await receiver.close();
+});
+
+test('DECISIONS, Targets: http, private, loopback, link-local, CGNAT and metadata addresses are 400 with param url', async () => {
+  const urls = [
+    'http://example.com/',
+    'https://localhost/',
+    'https://127.0.0.1/',
+    'https://2130706433/',
+    'https://0x7f.1/',
+    'https://10.0.0.1/',
+    'https://192.168.1.1/',
+    'https://100.64.0.1/',
+    'https://169.254.169.254/latest/meta-data',
+    'https://[::1]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://[fe80::1]/',
+    'https://user:pass@example.com/',
+  ];
+  for (const url of urls)
+    assertError(
+      await server('POST', '/v1/webhooks', { url, events: ['message.created'] }),
+      400,
+      'invalid_request',
+      'url',
+    );
+  assert.deepEqual((await server('GET', '/v1/webhooks')).body.data, []);
+});
+
+test('DECISIONS, Targets: the target is checked again when connecting', async () => {
+  const made = await server('POST', '/v1/webhooks', {
+    url: 'https://example.com/',
+    events: ['message.created'],
+  });
+  assert.equal(made.status, 201);
+  const db = await openDb(service);
+  await db.query('UPDATE webhook_endpoints SET url = $1', [receiver.url.replace('http:', 'https:')]);
+  await db.close();
+  const { body } = await server('POST', `/v1/webhooks/${made.body.id}/test`);
+  assert.equal(body.status, 'failed');
+  assert.match(body.attempts[0].error, /^refused/);
+  assert.deepEqual(receiver.received, []);
+});

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { claim, enqueue, finish, untilDue } from '../../src/platform/jobs/jobs.ts';
+import type { Job } from '../../src/platform/jobs/jobs.ts';
+import { createLoop } from '../../src/platform/jobs/loop.ts';
+import { createWorker } from '../../src/platform/jobs/worker.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import { PgDb } from '../../src/platform/postgres/db.ts';
+import { migrate } from '../../src/platform/postgres/migrate.ts';
+import { outsidePostgres } from '../core/tools.ts';
+import type { OutsidePostgres } from '../core/tools.ts';
+
+let postgres: OutsidePostgres;
+let db: PgDb;
+before(async () => {
+  postgres = await outsidePostgres();
+  db = new PgDb(postgres.connection, { max: 8, onError: () => undefined });
+  await migrate(db);
+});
+after(async () => {
+  await db.close();
+  await postgres.dispose();
+});
+
+let queues = 0;
+const newQueue = (width = 3) => ({ name: `q${++queues}`, width });
+const jobs = (count: number, key: number) => Array.from({ length: count }, (_, ref) => ({ key, ref }));
+const lease = 60_000;
+const refs = (claimed: Job[]) => claimed.map((j) => j.ref).sort((a, b) => a! - b!);
+const logger = createLogger('silent');
+
+test('issue 4, 1: a job written in a transaction that fails does not exist', async () => {
+  const queue = newQueue();
+  await assert.rejects(
+    db.tx(async (tx) => {
+      await enqueue(tx, queue, jobs(1, 1));
+      throw new Error('no');
+    }),
+  );
+  assert.deepEqual(await claim(db, queue.name, 10, lease), []);
+});
+
+test('A lane runs as many at once as it is wide, whoever claims, and in order', async () => {
+  const queue = newQueue(3);
+  await enqueue(db, queue, jobs(10, 1));
+  const claimed = (await Promise.all([1, 2, 3, 4].map(() => claim(db, queue.name, 10, lease)))).flat();
+  assert.equal(claimed.length, 3);
+  assert.equal(new Set(claimed.map((j) => j.no)).size, 3);
+  assert.deepEqual(await claim(db, queue.name, 10, lease), []);
+  await finish(db, queue.name, [{ job: claimed[0]!, runAt: null }]);
+  assert.equal((await claim(db, queue.name, 10, lease)).length, 1);
+});
+
+test('Lanes take turns: a long one does not keep a short one waiting', async () => {
+  const queue = newQueue(3);
+  await enqueue(db, queue, jobs(100, 1));
+  await enqueue(db, queue, jobs(1, 2));
+  const first = await claim(db, queue.name, 2, lease);
+  assert.deepEqual(first.map((j) => j.key).sort(), [1, 2]);
+});
+
+test('A lane can be made narrower and wider', async () => {
+  const queue = newQueue(3);
+  await enqueue(db, queue, jobs(10, 1));
+  const held = await claim(db, queue.name, 10, lease);
+  await finish(
+    db,
+    queue.name,
+    held.map((job) => ({ job, runAt: null, width: 1 })),
+  );
+  const [one, ...none] = await claim(db, queue.name, 10, lease);
+  assert.deepEqual(none, []);
+  await finish(db, queue.name, [{ job: one!, runAt: null, width: 5 }]);
+  assert.equal((await claim(db, queue.name, 10, lease)).length, 5);
+});
+
+test('A job whose worker died comes again when its lease ends, and the dead one’s end does not count', async () => {
+  const queue = newQueue(1);
+  await enqueue(db, queue, jobs(1, 1));
+  const [dead] = await claim(db, queue.name, 1, 1);
+  let again: Job | undefined;
+  while (!again) [again] = await claim(db, queue.name, 1, lease);
+  assert.equal(again.no, dead!.no);
+  assert.equal(again.claims, 2);
+  await finish(db, queue.name, [{ job: dead!, runAt: null }]);
+  assert.equal((await db.query('SELECT 1 FROM jobs WHERE no = $1', [again.no])).length, 1);
+  await finish(db, queue.name, [{ job: again, runAt: null }]);
+  assert.equal((await db.query('SELECT 1 FROM jobs WHERE no = $1', [again.no])).length, 0);
+});
+
+test('A job put off runs then and not before', async () => {
+  const queue = newQueue(1);
+  await enqueue(db, queue, jobs(1, 1), new Date(Date.now() + 3_600_000));
+  assert.deepEqual(await claim(db, queue.name, 1, lease), []);
+  assert.equal(await untilDue(db, queue.name, 1_000), 1_000);
+  await db.query(`UPDATE job_lanes SET next_at = now() WHERE queue = $1`, [queue.name]);
+  assert.deepEqual(await claim(db, queue.name, 1, lease), [], 'a lane that looks due without a due job');
+  assert.equal(await untilDue(db, queue.name, 1_000), 1_000);
+});
+
+test('Several workers share a queue: every job is done once, its result written with its end', async () => {
+  const queue = newQueue(5);
+  await db.query('CREATE TABLE done (ref bigint)');
+  const count = 300;
+  for (let key = 0; key < 3; key++)
+    await enqueue(
+      db,
+      queue,
+      Array.from({ length: 100 }, (_, i) => ({ key, ref: key * 100 + i })),
+    );
+  let ended!: () => void;
+  const end = new Promise<void>((resolve) => (ended = resolve));
+  let finished = 0;
+  let most = 0;
+  let running = 0;
+  const workers = [1, 2].map(() =>
+    createWorker<{ runAt: null; ref: number }>({
+      ...{ db, logger, queue: queue.name, slots: 50, leaseMs: lease },
+      run: (claimed) =>
+        Promise.resolve(
+          claimed.map(async (job) => {
+            most = Math.max(most, ++running);
+            await new Promise(setImmediate);
+            running--;
+            return { runAt: null, ref: job.ref! };
+          }),
+        ),
+      settle: async (tx, outcomes) => {
+        await tx.query('INSERT INTO done SELECT unnest($1::bigint[])', [outcomes.map((o) => o.ref)]);
+        tx.afterCommit(() => {
+          finished += outcomes.length;
+          if (finished >= count) ended();
+        });
+      },
+    }),
+  );
+  for (const worker of workers) worker.start();
+  await end;
+  await Promise.all(workers.map((w) => w.stop()));
+  const rows = await db.query<{ ref: number }>('SELECT ref FROM done ORDER BY ref');
+  assert.deepEqual(
+    rows.map((r) => r.ref),
+    Array.from({ length: count }, (_, i) => i),
+  );
+  assert.ok(most <= 15, `${most} at once in three lanes of five`);
+  assert.deepEqual(await db.query('SELECT 1 FROM jobs WHERE queue = $1', [queue.name]), []);
+});
+
+test('A worker that stops aborts what does not end, and the job is there for the next', async () => {
+  const queue = newQueue(1);
+  await enqueue(db, queue, jobs(1, 1));
+  let begun!: () => void;
+  const started = new Promise<void>((resolve) => (begun = resolve));
+  const worker = createWorker({
+    ...{ db, logger, queue: queue.name, slots: 1, leaseMs: lease, graceMs: 0 },
+    run: (claimed, signal) =>
+      Promise.resolve(
+        claimed.map(async () => {
+          begun();
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          return { runAt: new Date() };
+        }),
+      ),
+  });
+  worker.start();
+  await started;
+  await worker.stop();
+  assert.deepEqual(refs(await claim(db, queue.name, 1, lease)), [0]);
+});
+
+test('The loop looks again when it is poked during a look, and never twice at once', async () => {
+  let looks = 0;
+  let inside = 0;
+  let release!: () => void;
+  const gate = () => new Promise<void>((resolve) => (release = resolve));
+  let entered!: () => void;
+  let entry = new Promise<void>((resolve) => (entered = resolve));
+  const loop = createLoop(logger, 'test', 1_000_000, async () => {
+    looks++;
+    assert.equal(++inside, 1);
+    const open = gate();
+    entered();
+    await open;
+    inside--;
+    return null;
+  });
+  loop.start();
+  await entry;
+  entry = new Promise((resolve) => (entered = resolve));
+  loop.poke();
+  loop.poke();
+  release();
+  await entry;
+  assert.equal(looks, 2);
+  release();
+  await loop.stop();
+  assert.equal(looks, 2);
+});
