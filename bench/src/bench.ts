@@ -38,10 +38,11 @@ export async function withRunning<R extends Running>(
 export async function rounds(
   bench: Bench,
   workload: string,
+  times: number,
   which: (name: ServerName) => boolean,
   work: (running: Running, server: Server, round: number) => Promise<void>,
 ): Promise<void> {
-  for (let round = 0; round < bench.options.rounds; round++)
+  for (let round = 0; round < times; round++)
     for (const server of bench.servers.filter((s) => which(s.name)))
       try {
         await withRunning(bench, server, (running) => work(running, server, round));
@@ -51,5 +52,8 @@ export async function rounds(
         bench.say(`${workload} ${server.name}: ${why}`);
       }
 }
+
+/** Rounds of the workloads that --quick runs once. */
+export const timesOf = (bench: Bench): number => (bench.options.quick ? 1 : bench.options.rounds);
 
 export const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));

@@ -19,7 +19,8 @@ import { cpuOf } from './procfs.ts';
 
 const generator = fileURLToPath(new URL('./load/generator.ts', import.meta.url));
 
-export type Measured<T> = T & { serverCpuMs: number };
+/** With the CPU of the server and, within it, of its database. */
+export type Measured<T> = T & { serverCpuMs: number; databaseCpuMs: number };
 
 export class Load {
   readonly #child: Child;
@@ -54,13 +55,17 @@ export class Load {
   }
 
   async #measure(request: LoadRequest, roots: readonly number[]): Promise<Measured<NonNullable<LoadReport>>> {
-    let begin = 0;
-    let end = 0;
+    let begin = { all: 0, database: 0 };
+    let end = begin;
     const report = await this.#ask(request, (edge) => {
       if (edge === 'begin') begin = cpuOf(roots);
       else end = cpuOf(roots);
     });
-    return { ...report!, serverCpuMs: end - begin };
+    return {
+      ...report!,
+      serverCpuMs: end.all - begin.all,
+      databaseCpuMs: end.database - begin.database,
+    };
   }
 
   #ask(request: LoadRequest, window: (edge: 'begin' | 'end') => void): Promise<LoadReport> {

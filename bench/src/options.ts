@@ -39,7 +39,7 @@ export interface Options {
 
 export const usage = `npm run bench -- [workload …] [options]
 
-Workloads: ${workloadNames.join(', ')} (all but growth with --quick; all by default)
+Workloads: ${workloadNames.join(', ')} (all but direct and growth with --quick; all by default)
   --quick              within 10 minutes: fewer servers, rounds, seconds and rows; prints and writes nothing
   --servers a,b        of ${serverNames.join(', ')}
   --rounds N           interleaved rounds (3)
@@ -90,7 +90,7 @@ export function parseOptions(args: string[]): Options {
       throw new UsageError(`--${name} must be a whole number from ${min}.`);
     return value;
   };
-  const usual = workloadNames.filter((name) => !quick || name !== 'growth');
+  const usual = workloadNames.filter((name) => !quick || (name !== 'growth' && name !== 'direct'));
   return {
     workloads: positionals.length === 0 ? [...usual] : names(positionals, workloadNames),
     servers:
@@ -101,7 +101,7 @@ export function parseOptions(args: string[]): Options {
         : names(values.servers.split(','), serverNames),
     quick,
     rounds: whole('rounds', quick ? 2 : 3, 1),
-    windowMs: whole('seconds', quick ? 4 : 8, 1) * 1_000,
+    windowMs: whole('seconds', quick ? 3 : 8, 1) * 1_000,
     warmMs: quick ? 1_000 : 2_000,
     users: whole('users', 1_000, 20),
     messages: whole('messages', quick ? 300_000 : 10_000_000, 10_000),

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 interface Stat {
   pid: number;
+  name: string;
   parent: number;
   /** Clock ticks of the process and of its children that have ended. */
   ticks: number;
@@ -15,7 +16,8 @@ const ticksPerSecond = 100; // USER_HZ, the same on every Linux that Node runs o
 export function parseStat(text: string): Stat {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const at = (n: number) => Number(fields[n - 3]);
-  return { pid: parseInt(text, 10), parent: at(4), ticks: at(14) + at(15) + at(16) + at(17) };
+  const name = text.slice(text.indexOf('(') + 1, text.lastIndexOf(')'));
+  return { pid: parseInt(text, 10), name, parent: at(4), ticks: at(14) + at(15) + at(16) + at(17) };
 }
 
 const read = (path: string): string | null => {
@@ -44,9 +46,23 @@ function tree(roots: readonly number[]): Stat[] {
   return [...found.values()];
 }
 
-/** Milliseconds of CPU used so far by the processes and all below them. */
-export const cpuOf = (roots: readonly number[]): number =>
-  (tree(roots).reduce((sum, s) => sum + s.ticks, 0) * 1_000) / ticksPerSecond;
+export interface Cpu {
+  /** Milliseconds. */
+  all: number;
+  /** PostgreSQL's part of it. */
+  database: number;
+}
+
+/** CPU used so far by the processes and all below them. */
+export function cpuOf(roots: readonly number[]): Cpu {
+  const cpu: Cpu = { all: 0, database: 0 };
+  for (const { name, ticks } of tree(roots)) {
+    const ms = (ticks * 1_000) / ticksPerSecond;
+    cpu.all += ms;
+    if (name === 'postgres') cpu.database += ms;
+  }
+  return cpu;
+}
 
 /** Kilobytes resident in the processes and all below them, without PostgreSQL's. */
 export function rssOf(roots: readonly number[]): number {

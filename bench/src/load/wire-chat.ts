@@ -6,17 +6,16 @@ import type { Wire } from './wire.ts';
 const a = 0x61;
 const e = 0x65;
 const v = 0x76;
-/** Of this process; with the request's number it makes every clientMsgId a fresh one. */
-const run =
-  Date.now().toString(16).padStart(12, '0').slice(-8) + process.pid.toString(16).padStart(4, '0').slice(-4);
+/** Of this process; counted on over all sockets, so that no clientMsgId comes twice and is taken for a duplicate. */
+const run = `${Date.now().toString(16)}-${process.pid.toString(16)}`;
+let sent = 0;
 
 const chat: Omit<Wire, 'path' | 'opened' | 'login'> = {
   subprotocol: 'chat.v1',
   reflected: false,
   message(client, room, text) {
     const id = ++client.requests;
-    const unique = `${run}-${client.number.toString(16).padStart(5, '0')}-${id}`;
-    return `{"t":"message.send","id":${id},"d":{"cid":"${room}","clientMsgId":"${unique}","text":"${text}"}}`;
+    return `{"t":"message.send","id":${id},"d":{"cid":"${room}","clientMsgId":"${run}-${++sent}","text":"${text}"}}`;
   },
   // `{"t":"ack"`, `{"t":"event"`, `{"t":"error"`
   kind(bytes, start) {

@@ -13,9 +13,6 @@ import { judgeTargets, storeShares } from './targets.ts';
  * folder beside it.
  */
 
-const begin = '<!-- results: begin -->';
-const end = '<!-- results: end -->';
-
 interface Plot {
   file: string;
   title: string;
@@ -126,9 +123,11 @@ export function renderResults(file: ResultsFile, folder: string): string {
   return parts.join('\n\n');
 }
 
-/** The page with the part between the marks replaced; without marks it is appended. */
-export function insertResults(page: string, results: string): string {
-  const block = `${begin}\n\n${results}\n\n${end}`;
+/** The page with the part between the name's marks replaced; without marks it is appended. */
+export function insertBlock(page: string, name: string, text: string): string {
+  const begin = `<!-- ${name}: begin -->`;
+  const end = `<!-- ${name}: end -->`;
+  const block = `${begin}\n\n${text}\n\n${end}`;
   const from = page.indexOf(begin);
   const to = page.indexOf(end);
   if (from < 0 || to < from) return `${page.trimEnd()}\n\n${block}\n`;
@@ -140,5 +139,5 @@ export async function writePage(file: ResultsFile, path: string): Promise<void> 
   await mkdir(join(dirname(path), folder), { recursive: true });
   for (const { name, svg } of plotsOf(file)) await writeFile(join(dirname(path), folder, `${name}.svg`), svg);
   const page = await readFile(path, 'utf8').catch(() => '# Performance\n');
-  await writeFile(path, insertResults(page, renderResults(file, folder)));
+  await writeFile(path, insertBlock(page, 'results', renderResults(file, folder)));
 }

@@ -1,4 +1,4 @@
-import { pause, rounds, withRunning } from '../bench.ts';
+import { pause, rounds, timesOf, withRunning } from '../bench.ts';
 import type { Bench } from '../bench.ts';
 import { rssOf } from '../procfs.ts';
 import { groups, loners } from '../servers/server.ts';
@@ -9,7 +9,7 @@ import { chat } from './paced.ts';
 /** Workloads about the sockets themselves: idle and storm. */
 
 const logins = 100;
-const settleMs = 5_000;
+const settleMs = 4_000;
 
 /** The store is filled by a process that then ends, so that its memory is not counted. */
 async function prefill(bench: Bench, plan: Plan): Promise<void> {
@@ -36,10 +36,12 @@ export async function idle(bench: Bench): Promise<void> {
   const { users, quick } = bench.options;
   const sizes = quick ? [users * 2] : [users * 2, users * 10];
   for (const size of sizes)
-    for (const plan of [loners(`idle${size}`, size), groups(`idleg${size}`, size, 10)]) {
+    for (const plan of quick
+      ? [groups(`idleg${size}`, size, 10)]
+      : [loners(`idle${size}`, size), groups(`idleg${size}`, size, 10)]) {
       await prefill(bench, plan);
       const metric = `${size} sockets${plan.rooms.length > 0 ? ', each in a group of 10' : ''}`;
-      await rounds(bench, 'idle', opens, async (running, server) => {
+      await rounds(bench, 'idle', timesOf(bench), opens, async (running, server) => {
         const before = await baseline(bench, running, plan);
         const accounts = await running.accounts(plan);
         const { wire, port } = running;
@@ -58,7 +60,7 @@ export async function storm(bench: Bench): Promise<void> {
   const size = quick ? users * 2 : users * 10;
   const plan = groups(`storm${size}`, size, 10);
   await prefill(bench, plan);
-  await rounds(bench, 'storm', opens, async (running, server) => {
+  await rounds(bench, 'storm', timesOf(bench), opens, async (running, server) => {
     const add = (metric: string, unit: string, value: number) =>
       bench.results.add('storm', server.name, metric, unit, value);
     const accounts = await running.accounts(plan);

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { withRunning } from '../bench.ts';
+import { timesOf, withRunning } from '../bench.ts';
 import type { Bench } from '../bench.ts';
 import { lineOf, start as startChild } from '../children.ts';
 import { tenants } from '../servers/parley.ts';
@@ -49,7 +49,8 @@ async function pages(
 }
 
 export async function history(bench: Bench): Promise<void> {
-  const { messages, rounds } = bench.options;
+  const { messages } = bench.options;
+  const rounds = timesOf(bench);
   const sizes = [messages / 1_000, messages / 10, messages].map((n) => Math.max(1_000, Math.round(n)));
   await withRunning(bench, bench.freshParley('history'), async (parley) => {
     const env = await environmentOf(parley, tenants[0]!);
@@ -58,6 +59,16 @@ export async function history(bench: Bench): Promise<void> {
       bench.say(`history: writing ${format(size)} messages`);
       long.push({ size, id: await longConversation(parley, env, size) });
     }
+    const { rows } = await parley.sql(
+      `SELECT pg_total_relation_size('messages')::float8 / (SELECT count(*) FROM messages) AS bytes`,
+    );
+    bench.results.add(
+      'history',
+      'parley',
+      'stored per message',
+      'bytes',
+      (rows[0] as { bytes: number }).bytes,
+    );
     // Warm, or the first would pay for the compiler.
     await pages(bench, parley, null, '', [`/v1/conversations/${long[0]!.id}/messages?limit=${pageSize}`]);
     for (let round = 0; round < rounds; round++)
@@ -75,7 +86,8 @@ export async function history(bench: Bench): Promise<void> {
 }
 
 export async function list(bench: Bench): Promise<void> {
-  const { conversations, rounds } = bench.options;
+  const { conversations } = bench.options;
+  const rounds = timesOf(bench);
   const sizes = [...new Set([10, conversations / 10, conversations])];
   await withRunning(bench, bench.freshParley('list'), async (parley) => {
     const env = await environmentOf(parley, tenants[0]!);
@@ -123,7 +135,8 @@ export async function growth(bench: Bench): Promise<void> {
 }
 
 export async function rest(bench: Bench): Promise<void> {
-  const { rounds, warmMs, windowMs, users } = bench.options;
+  const { warmMs, windowMs, users } = bench.options;
+  const rounds = timesOf(bench);
   for (let round = 0; round < rounds; round++) {
     await withRunning(bench, bench.parley!, async (running) => {
       // A key may make 5,000 requests a second (plans.ts): ten tenants together are not held back.
