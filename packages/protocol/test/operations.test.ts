@@ -54,6 +54,7 @@ const rows: Record<string, string[]> = {
     'POST /v1/uploads/{}/complete server,client',
     'GET /v1/attachments/{}/url server,client',
   ],
+  'Push devices': ['POST /v1/push/devices client', 'DELETE /v1/push/devices/{} client'],
 };
 
 for (const [tag, expected] of Object.entries(rows)) {

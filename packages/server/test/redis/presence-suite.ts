@@ -44,6 +44,19 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.equal((await registry.add(ref, 's3', 10)).cameOnline, true);
   });
 
+  test(`issue 4, push: ${name}: connected with a socket, and not in the grace period after it`, async () => {
+    const registry = await one();
+    const ref = newUser();
+    assert.deepEqual(await registry.connected([ref]), [false]);
+    await registry.add(ref, 's1', 10);
+    await registry.add(ref, 's2', 10);
+    await registry.remove(ref, 's1');
+    assert.deepEqual(await registry.connected([newUser(), ref]), [false, true]);
+    await registry.remove(ref, 's2');
+    assert.deepEqual(await registry.connected([ref]), [false]);
+    assert.deepEqual(await registry.online([ref]), [true]);
+  });
+
   test(`SPEC 4: ${name}: coming back within the grace period is no coming online`, async () => {
     const registry = await one();
     const ref = newUser();

@@ -54,6 +54,7 @@ export interface SealedCredentials {
   /** Another one after every change. */
   no: number;
   env: number;
+  envId: string;
   provider: PushProviderName;
   sealed: Buffer;
 }
@@ -63,9 +64,9 @@ export const loadCredentials = (
   pairs: readonly { env: number; provider: PushProviderName }[],
 ): Promise<SealedCredentials[]> =>
   db.query<SealedCredentials>(
-    `SELECT DISTINCT c.no, c.env, c.provider, c.sealed
+    `SELECT DISTINCT c.no, c.env, e.id AS "envId", c.provider, c.sealed
      FROM unnest($1::int[], $2::text[]) u(env, provider)
-     JOIN push_credentials c ON c.env = u.env AND c.provider = u.provider`,
+     JOIN push_credentials c ON c.env = u.env AND c.provider = u.provider JOIN environments e ON e.no = c.env`,
     [pairs.map((p) => p.env), pairs.map((p) => p.provider)],
   );
 

@@ -22,6 +22,7 @@ export interface Pair {
 
 interface Entry {
   no: number;
+  envId: string;
   /** undefined: the credentials cannot be read. */
   provider: PushProvider | undefined;
   reasons: Set<string>;
@@ -42,10 +43,13 @@ export function createProviders(options: {
   const entries = new Map<string, Entry>();
 
   function rejected(pair: Pair, reason: string): void {
-    const reasons = entries.get(keyOf(pair))?.reasons;
-    if (!reasons || reasons.has(reason) || reasons.size >= mostReasons) return;
-    reasons.add(reason);
-    logger.warn({ ...pair, reason }, 'the push provider rejects what is sent with these credentials');
+    const entry = entries.get(keyOf(pair));
+    if (!entry || entry.reasons.has(reason) || entry.reasons.size >= mostReasons) return;
+    entry.reasons.add(reason);
+    logger.warn(
+      { env: entry.envId, provider: pair.provider, reason },
+      'the push provider rejects what is sent with these credentials',
+    );
   }
 
   function drop(key: string): void {
@@ -64,7 +68,7 @@ export function createProviders(options: {
     }
     drop(key);
     if (entries.size >= mostEntries) drop(entries.keys().next().value!);
-    const entry: Entry = { no: row.no, provider: undefined, reasons: new Set() };
+    const entry: Entry = { no: row.no, envId: row.envId, provider: undefined, reasons: new Set() };
     entries.set(key, entry);
     try {
       entry.provider = createPushProvider(

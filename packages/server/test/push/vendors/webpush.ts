@@ -6,6 +6,8 @@ import { record, rule, serve, troubleAnswer, verifyJwt, type Answer, type Vendor
 export interface WebpushVendor extends Vendor {
   /** Bodies longer than this are answered with 413. */
   maxBodyBytes: number;
+  /** A good token of its own. */
+  tokenOf(name: string): string;
 }
 
 export async function startWebpush(now: () => number): Promise<WebpushVendor> {
@@ -53,7 +55,8 @@ export async function startWebpush(now: () => number): Promise<WebpushVendor> {
     rule(body.length <= vendor.maxBodyBytes, 413, 'too_large', 'this service takes less');
     // RFC 8030 7.3: an expired or unknown subscription is 404 or 410.
     if (request.url === '/push/gone') return { status: 410 };
-    if (request.url !== '/push/good') return { status: 404 };
+    const good = /^\/push\/(good(?:\/[\w-]+)?)$/.exec(request.url ?? '')?.[1];
+    if (good === undefined) return { status: 404 };
     const {
       title,
       body: text,
@@ -62,7 +65,7 @@ export async function startWebpush(now: () => number): Promise<WebpushVendor> {
       data,
     } = record(JSON.parse(decrypt(body, browser.getPrivateKey(), auth).toString()));
     vendor.delivered.push({
-      token: subscription('good'),
+      token: subscription(good),
       title: (title as string) || undefined,
       body: (text as string) || undefined,
       badge: badge as number,
@@ -106,6 +109,7 @@ export async function startWebpush(now: () => number): Promise<WebpushVendor> {
     proofLifeMs: 24 * 3600_000,
     trouble: [],
     maxBodyBytes: 4096,
+    tokenOf: (name) => subscription(`good/${name}`),
     drop: server.drop,
     close: server.close,
   };

@@ -1,0 +1,351 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { setCredentials } from '../../src/features/push/credentials.ts';
+import { createPushService } from '../../src/features/push/service.ts';
+import type { PushService } from '../../src/features/push/service.ts';
+import { findEnvironment } from '../../src/features/tenancy/environments.ts';
+import { createDispatcher } from '../../src/platform/jobs/outbox.ts';
+import type { Loop } from '../../src/platform/jobs/loop.ts';
+import type { Logger } from '../../src/platform/logging.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import type { Metrics } from '../../src/platform/metrics.ts';
+import type { PgDb } from '../../src/platform/postgres/db.ts';
+import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
+import type { PushEndpoints } from '../../src/platform/push/create.ts';
+import type { PushCredentials } from '../../src/platform/push/credentials.ts';
+import type { PushProviderName } from '../../src/platform/push/port.ts';
+import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
+import type { Vault } from '../../src/platform/secrets.ts';
+import { openDb } from '../core/tools.ts';
+import { startApns } from '../push/vendors/apns.ts';
+import type { ApnsVendor } from '../push/vendors/apns.ts';
+import { startExpo } from '../push/vendors/expo.ts';
+import type { ExpoVendor } from '../push/vendors/expo.ts';
+import { startFcm } from '../push/vendors/fcm.ts';
+import type { Vendor } from '../push/vendors/vendor.ts';
+import { startWebpush } from '../push/vendors/webpush.ts';
+import { createScene } from '../support/scene.ts';
+import type { Actor, Scene } from '../support/scene.ts';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { pass } from '../webhooks/tools.ts';
+import { jobs, pushesCounted, settled, until } from './tools.ts';
+import type { WaitingJob } from './tools.ts';
+
+/** The service without the role worker, and the part that pushes here, with the vendors' doubles. */
+
+let service: Service;
+let scene: Scene;
+let db: PgDb;
+let vault: Vault;
+let env: number;
+let vendors: { fcm: Vendor; apns: ApnsVendor; expo: ExpoVendor; webpush: Vendor };
+/** What is done later is done an hour later still, so that nothing runs again before a test says so. */
+const ahead = 3_600_000;
+const now = (): number => Date.now() + ahead;
+const laterMs = (job: WaitingJob | undefined): number => job!.inMs - ahead;
+
+before(async () => {
+  service = await startService({ env: { CHAT_ROLES: 'api,gateway' } });
+  scene = createScene(service.url);
+  db = await openDb(service);
+  vault = createVault(await loadMasterKey(undefined, service.dataDir));
+  env = (await findEnvironment(db, 'env_dev'))!.no;
+});
+after(async () => {
+  await db.close();
+  await service.dispose();
+});
+
+interface Pusher {
+  push: PushService;
+  metrics: Metrics;
+  warnings: Record<string, unknown>[];
+  stop(): Promise<void>;
+}
+
+async function startPusher(): Promise<Pusher> {
+  const connection = (await runningPostgres(service.dataDir))!;
+  const metrics = createMetrics();
+  const warnings: Record<string, unknown>[] = [];
+  const nothing = () => undefined;
+  const logger = {
+    warn: (fields: Record<string, unknown>) => warnings.push(fields),
+    debug: nothing,
+    info: nothing,
+    error: nothing,
+  } as unknown as Logger;
+  const endpoints = Object.assign({}, ...Object.values(vendors).map((v) => v.endpoints)) as PushEndpoints;
+  const push = createPushService({
+    config: { allowPrivateTargets: true },
+    connection,
+    onError: nothing,
+    vault,
+    clock: { now },
+    logger,
+    metrics,
+    presence: { connected: (refs) => Promise.resolve(refs.map(() => false)) },
+    wakeOutbox: nothing,
+    endpoints,
+  });
+  const dispatcher: Loop = createDispatcher({
+    db,
+    logger,
+    consumers: [push.consume],
+    dispatched: push.wake,
+    pollMs: 50,
+  });
+  push.start();
+  dispatcher.start();
+  return {
+    push,
+    metrics,
+    warnings,
+    stop: async () => {
+      await dispatcher.stop();
+      await push.stop();
+    },
+  };
+}
+
+let pusher: Pusher;
+beforeEach(async () => {
+  vendors = {
+    fcm: await startFcm(now),
+    apns: await startApns(now),
+    expo: await startExpo(),
+    webpush: await startWebpush(now),
+  };
+  for (const [name, vendor] of Object.entries(vendors)) await credentials(name, vendor.credentials);
+  pusher = await startPusher();
+});
+afterEach(async () => {
+  await pusher.stop();
+  await db.query('DELETE FROM push_devices');
+  await db.query('DELETE FROM jobs');
+  for (const vendor of Object.values(vendors)) {
+    assert.deepEqual(vendor.violations, []);
+    await vendor.close();
+  }
+});
+
+const credentials = (name: string, value: PushCredentials) =>
+  setCredentials(db, vault, env, name as PushProviderName, value);
+
+async function conversation(provider: PushProviderName, token: string) {
+  const [sender, member] = [await scene.actor(), await scene.actor()];
+  await register(member, provider, token);
+  const { id } = await scene.group(sender, [member]);
+  return { id, member, send: (text = 'hello') => scene.send(sender, id, { text }) };
+}
+async function register(member: Actor, provider: PushProviderName, token: string): Promise<void> {
+  const { status } = await member.api('POST', '/v1/push/devices', { provider, token });
+  assert.ok(status === 201 || status === 200);
+}
+const devices = async (): Promise<number> =>
+  (await db.query<{ n: number }>('SELECT count(*) AS n FROM push_devices'))[0]!.n;
+
+for (const name of ['fcm', 'apns', 'expo', 'webpush'] as const) {
+  describe(`issue 4, push by ${name}`, () => {
+    it('delivers, counts and says so in the metrics', async () => {
+      const vendor = vendors[name];
+      const counted = await pushesCounted(db, 'env_dev');
+      const { send } = await conversation(name, vendor.goodToken);
+      const message = await send();
+      await settled(db);
+      assert.deepEqual(
+        vendor.delivered.map((d) => [d.token, d.body, d.badge, d.data['messageId']]),
+        [[vendor.goodToken, 'hello', 1, message.id]],
+      );
+      assert.equal(await pushesCounted(db, 'env_dev'), counted + 1);
+      assert.match(
+        await pusher.metrics.registry.metrics(),
+        new RegExp(`parley_push_total{provider="${name}",result="sent"} 1`),
+      );
+    });
+
+    it('removes a token that the provider calls dead', async () => {
+      const vendor = vendors[name];
+      const { member, send } = await conversation(name, vendor.deadToken);
+      await register(member, name, vendor.goodToken);
+      await send();
+      await settled(db);
+      assert.equal(vendor.delivered.length, 1);
+      assert.equal(await devices(), 1);
+    });
+
+    it('backs off on trouble, then delivers', async () => {
+      const vendor = vendors[name];
+      const { send } = await conversation(name, vendor.goodToken);
+      vendor.trouble.push({ status: 503 }, { status: 503 });
+      await send();
+      await settled(db);
+      const [first, ...others] = await jobs(db, 'push');
+      assert.deepEqual(others, []);
+      assert.equal(first!.claims, 1);
+      assert.ok(laterMs(first) < 6_000, 'at most 5 s and a fifth');
+      await pass(db, '2 hours');
+      await settled(db);
+      const [second] = await jobs(db, 'push');
+      assert.equal(second!.claims, 2);
+      assert.ok(laterMs(second) > 6_000 && laterMs(second) < 24_000, `${laterMs(second)}`);
+      await pass(db, '2 hours');
+      await settled(db);
+      assert.deepEqual([vendor.delivered.length, (await jobs(db, 'push')).length], [1, 0]);
+      assert.equal(await devices(), 1);
+    });
+
+    it('waits as long as the provider asks', async () => {
+      const vendor = vendors[name];
+      const { send } = await conversation(name, vendor.goodToken);
+      vendor.trouble.push({ status: 429, retryAfter: '600' });
+      await send();
+      await settled(db);
+      const [job] = await jobs(db, 'push');
+      assert.ok(laterMs(job) > 500_000, `${laterMs(job)}`);
+    });
+
+    it('gives up after six attempts, and keeps the device', async () => {
+      const vendor = vendors[name];
+      const { send } = await conversation(name, vendor.goodToken);
+      vendor.trouble.push(...Array.from({ length: 10 }, () => ({ status: 500 })));
+      await send();
+      for (let i = 0; i < 6; i++) {
+        await settled(db);
+        await pass(db, '2 hours');
+      }
+      await settled(db);
+      assert.equal(vendor.trouble.length, 4);
+      assert.deepEqual(await jobs(db, 'push'), []);
+      assert.equal(await devices(), 1);
+      assert.match(
+        await pusher.metrics.registry.metrics(),
+        new RegExp(`parley_push_total{provider="${name}",result="failed"} 1`),
+      );
+    });
+
+    it('logs rejected credentials once, retries nothing and removes nothing; new ones work at once', async () => {
+      const vendor = vendors[name];
+      await credentials(name, vendor.wrongCredentials);
+      const { send } = await conversation(name, vendor.goodToken);
+      for (let i = 0; i < 3; i++) {
+        await send();
+        await settled(db);
+      }
+      assert.deepEqual(vendor.delivered, []);
+      assert.deepEqual(await jobs(db, 'push'), []);
+      assert.equal(await devices(), 1);
+      assert.equal(pusher.warnings.length, 1, JSON.stringify(pusher.warnings));
+      const { reason, ...about } = pusher.warnings[0]!;
+      assert.deepEqual(about, { env: 'env_dev', provider: name }, 'and nothing of what was sent');
+      assert.match(String(reason), /^[\w.-]+$/);
+      await credentials(name, vendor.credentials);
+      await send();
+      await settled(db);
+      assert.equal(vendor.delivered.length, 1);
+    });
+  });
+}
+
+describe('issue 4, push: receipts of Expo', () => {
+  it('a quarter of an hour later a token that turned out dead goes', async () => {
+    const { send } = await conversation('expo', vendors.expo.goodToken);
+    await send();
+    await settled(db);
+    assert.equal(await devices(), 1);
+    const [job] = await jobs(db, 'push_receipts');
+    assert.ok(laterMs(job) > 14 * 60_000 && laterMs(job) <= 15 * 60_000);
+    vendors.expo.receipts['receipt-1'] = { status: 'error', details: { error: 'DeviceNotRegistered' } };
+    await pass(db, '2 hours');
+    await until(async () => (await jobs(db, 'push_receipts')).length === 0, 'the receipts');
+    assert.equal(await devices(), 0);
+  });
+
+  it('one registered anew since then stays', async () => {
+    const { member, send } = await conversation('expo', vendors.expo.goodToken);
+    await send();
+    await settled(db);
+    await register(member, 'expo', vendors.expo.goodToken);
+    vendors.expo.receipts['receipt-1'] = { status: 'error', details: { error: 'DeviceNotRegistered' } };
+    await pass(db, '2 hours');
+    await until(async () => (await jobs(db, 'push_receipts')).length === 0, 'the receipts');
+    assert.equal(await devices(), 1);
+  });
+
+  it('a receipt that is not there yet is asked for four times', async () => {
+    const { send } = await conversation('expo', vendors.expo.goodToken);
+    await send();
+    await settled(db);
+    for (let claims = 1; claims < 4; claims++) {
+      await pass(db, '2 hours');
+      await until(async () => {
+        const [job] = await jobs(db, 'push_receipts');
+        return job!.claims === claims && laterMs(job) > 14 * 60_000;
+      }, `receipt attempt ${claims}`);
+    }
+    await pass(db, '2 hours');
+    await until(async () => (await jobs(db, 'push_receipts')).length === 0, 'the end of the receipts');
+    assert.equal(await devices(), 1);
+  });
+});
+
+describe('issue 4, push: workers', () => {
+  it('without a worker a message waits; deleted before one comes, it is not pushed', async () => {
+    await pusher.stop();
+    const { send } = await conversation('fcm', vendors.fcm.goodToken);
+    const doomed = await send('doomed');
+    await send('kept');
+    assert.equal((await scene.server('DELETE', `/v1/messages/${doomed.id}`)).status, 200);
+    const [waiting] = await db.query<{ n: number }>(
+      `SELECT count(*) AS n FROM outbox WHERE type = 'message.created'`,
+    );
+    assert.equal(waiting!.n, 2);
+    pusher = await startPusher();
+    await settled(db);
+    assert.deepEqual(
+      vendors.fcm.delivered.map((d) => d.body),
+      ['kept'],
+    );
+  });
+
+  it('what stood still for a day is no news', async () => {
+    await pusher.stop();
+    const { send } = await conversation('fcm', vendors.fcm.goodToken);
+    const message = await send();
+    await db.query(`UPDATE messages SET created_at = created_at - interval '25 hours' WHERE id = $1`, [
+      message.id,
+    ]);
+    pusher = await startPusher();
+    await settled(db);
+    assert.deepEqual(vendors.fcm.delivered, []);
+  });
+
+  it('a push under way when its worker stops is done by the next', async () => {
+    const { send } = await conversation('apns', vendors.apns.goodToken);
+    vendors.apns.hold = true;
+    const held = new Promise<void>((resolve) => (vendors.apns.onHeld = resolve));
+    await send();
+    await held;
+    await pusher.stop();
+    assert.equal((await jobs(db, 'push')).length, 1);
+    vendors.apns.hold = false;
+    await pass(db, '2 hours');
+    pusher = await startPusher();
+    await settled(db);
+    assert.equal(vendors.apns.delivered.length, 1);
+  });
+
+  it('one provider in trouble delays no other', async () => {
+    const { id, member } = await conversation('apns', vendors.apns.goodToken);
+    await register(member, 'fcm', vendors.fcm.goodToken);
+    vendors.apns.hold = true;
+    for (let i = 0; i < 25; i++) await scene.send(null, id);
+    await until(() => vendors.fcm.delivered.length === 25, 'the other provider');
+    assert.equal(vendors.apns.delivered.length, 0);
+    assert.equal(vendors.apns.held.length, 20, 'as many as the lane is wide');
+    vendors.apns.hold = false;
+    for (const release of vendors.apns.held.splice(0)) release();
+    await settled(db);
+    assert.equal(vendors.apns.delivered.length, 25);
+  });
+});
