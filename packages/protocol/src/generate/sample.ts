@@ -65,6 +65,7 @@ export function sample(schema: Json, name = ''): Json {
   const preset = known[name];
   if (preset !== undefined && fits(schema, preset)) return preset;
   if (schema.const !== undefined) return schema.const;
+  if (Array.isArray(schema.enum)) return schema.enum[0] ?? null;
   if (Array.isArray(schema.anyOf)) return sample(schema.anyOf[0] ?? null, name);
   switch (schema.type) {
     case 'object': {
