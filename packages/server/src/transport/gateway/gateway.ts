@@ -4,7 +4,6 @@ import { WebSocketServer } from 'ws';
 import type { WebSocket } from 'ws';
 import { ApiError, helloLimits, limits, realtime } from '@parley/protocol';
 import type { CloseCode } from '@parley/protocol';
-import { standings } from '../../features/presence/sql.ts';
 import type { Services } from '../../features/context.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Bus } from '../../platform/bus/port.ts';
@@ -20,7 +19,9 @@ import type { Hub } from './hub.ts';
 import type { Presence } from './presence.ts';
 import { ReceiptRelay } from './receipts.ts';
 import { Session, Writer } from './session.ts';
+import { StandingCheck } from './standing.ts';
 import { TypingThrottle } from './typing.ts';
+import { checkUpgrade, refuse } from './upgrade.ts';
 import { ackFrame, errorFrame, pushFrame } from './wire.ts';
 
 /** The chat.v1 socket (SPEC 4, Realtime socket): opens, authenticates, dispatches, keeps alive and drains. */
@@ -57,12 +58,11 @@ export class Gateway {
   readonly #receipts: ReceiptRelay;
   readonly #delivery: Delivery;
   readonly #dispatch: ReturnType<typeof createDispatch>;
+  readonly #standing: StandingCheck;
   readonly #timers: NodeJS.Timeout[] = [];
   /** Closed sockets that the presence registry has not noted yet. */
   readonly #leaving = new Set<Promise<void>>();
   #draining = false;
-  #checking = false;
-  #everyUser = false;
   #onEmpty: (() => void) | undefined;
 
   constructor(options: GatewayOptions) {
@@ -85,6 +85,7 @@ export class Gateway {
       typing: new TypingThrottle(now),
       delivery: this.#delivery,
     });
+    this.#standing = new StandingCheck(options.db, this.#sessions);
     this.#wss = new WebSocketServer({
       noServer: true,
       maxPayload: limits.frameBytes,
@@ -97,6 +98,8 @@ export class Gateway {
       message: (channel, payload) => this.#fromBus(channel, payload),
       restored: () => this.#restored(),
     });
+    // Also without sockets of its own (CHAT_ROLES=api): reads over REST make receipts for other nodes' sockets.
+    this.#timers.push(setInterval(() => this.#tick(), tickMs).unref());
   }
 
   get connections(): number {
@@ -109,9 +112,8 @@ export class Gateway {
       this.#upgrade(request, socket, head),
     );
     this.#timers.push(
-      setInterval(() => this.#tick(), tickMs).unref(),
       setInterval(() => this.#everySecond(), 1_000).unref(),
-      setInterval(() => void this.#checkStandings(), standingMs).unref(),
+      setInterval(() => void this.#standing.check(), standingMs).unref(),
     );
   }
 
@@ -151,29 +153,24 @@ export class Gateway {
   /** Events of other nodes may be missing: clients sync, and whoever was put out meanwhile is found. */
   #restored(): void {
     for (const session of this.#sessions.values()) session.send(resyncHint);
-    this.#everyUser = true;
-    void this.#checkStandings();
+    this.#standing.checkEveryUser();
   }
 
   // Opening.
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => socket.destroy());
-    let url: URL;
-    try {
-      url = new URL(request.url ?? '/', 'http://parley');
-    } catch {
-      return refuse(socket, 400, 'The address is malformed.');
-    }
-    if (url.pathname !== '/v1' && url.pathname !== '/v1/')
-      return refuse(socket, 404, 'The socket is at /v1.');
-    const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((p) => p.trim());
-    if (!offered.includes(realtime.subprotocol))
-      return refuse(socket, 400, `Offer the subprotocol ${realtime.subprotocol}.`);
+    const checked = checkUpgrade(request);
+    if ('why' in checked) return refuse(socket, checked.status, checked.why);
     if (this.#draining) return refuse(socket, 503, 'This node is shutting down: connect again.');
-    const named = url.searchParams.getAll('env');
     this.#wss.handleUpgrade(request, socket, head, (ws) => {
-      const session = new Session(ws, socket, this.#writer, named, this.#options.services.clock.now());
+      const session = new Session(
+        ws,
+        socket,
+        this.#writer,
+        checked.named,
+        this.#options.services.clock.now(),
+      );
       (ws as Tagged).session = session;
       this.#opened.add(session);
       ws.on('message', this.#onMessage);
@@ -377,45 +374,6 @@ export class Gateway {
     session.send(pushFrame('token_expiring', { expiresAt: new Date(session.tokenExpiresAt).toISOString() }));
   }
 
-  /**
-   * Keys revoked and environments suspended by other means (the command line) are looked for every second, one row for each
-   * key in use; after the bus was away every user is looked at, once.
-   */
-  async #checkStandings(): Promise<void> {
-    if (this.#checking || this.#sessions.size === 0) return;
-    this.#checking = true;
-    const everyUser = this.#everyUser;
-    this.#everyUser = false;
-    try {
-      const groups = new Map<string, Session[]>();
-      for (const session of this.#sessions.values()) {
-        const { env, no } = session.user!;
-        const key = `${env} ${session.keyId} ${everyUser ? no : ''}`;
-        const group = groups.get(key);
-        if (group) group.push(session);
-        else groups.set(key, [session]);
-      }
-      const all = [...groups.values()];
-      const rows = await standings(
-        this.#options.db,
-        all.map(([s]) => ({
-          env: s!.user!.env,
-          user: everyUser ? s!.user!.no : null,
-          keyId: s!.keyId,
-          since: s!.openedAt,
-        })),
-      );
-      for (const row of rows)
-        for (const session of all[row.ord - 1]!)
-          session.close(row.suspended || row.deactivated ? 4003 : 4001);
-    } catch {
-      // The store is away; the next look is in a second.
-      this.#everyUser ||= everyUser;
-    } finally {
-      this.#checking = false;
-    }
-  }
-
   // Shutdown.
 
   #goaway(): Buffer {
@@ -462,12 +420,3 @@ const closeReason = (error: ApiError): string =>
   error.retryAfterMs === null
     ? error.code
     : JSON.stringify({ code: error.code, retryAfterMs: error.retryAfterMs });
-
-function refuse(socket: Duplex, status: number, message: string): void {
-  const body = `${message}\n`;
-  // The other side may never end its half.
-  socket.once('finish', () => socket.destroy());
-  socket.end(
-    `HTTP/1.1 ${status} Refused\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
-}

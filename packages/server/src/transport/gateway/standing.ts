@@ -1,0 +1,59 @@
+import { standings } from '../../features/presence/sql.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { Session } from './session.ts';
+
+/**
+ * Keys revoked and environments suspended by other means (the command line) are looked for every second, one row for each
+ * key in use; after the bus was away every user is looked at, once.
+ */
+export class StandingCheck {
+  readonly #db: Db;
+  readonly #sessions: ReadonlyMap<string, Session>;
+  #checking = false;
+  #everyUser = false;
+
+  constructor(db: Db, sessions: ReadonlyMap<string, Session>) {
+    this.#db = db;
+    this.#sessions = sessions;
+  }
+
+  checkEveryUser(): void {
+    this.#everyUser = true;
+    void this.check();
+  }
+
+  async check(): Promise<void> {
+    if (this.#checking || this.#sessions.size === 0) return;
+    this.#checking = true;
+    const everyUser = this.#everyUser;
+    this.#everyUser = false;
+    try {
+      const groups = new Map<string, Session[]>();
+      for (const session of this.#sessions.values()) {
+        const { env, no } = session.user!;
+        const key = `${env} ${session.keyId} ${everyUser ? no : ''}`;
+        const group = groups.get(key);
+        if (group) group.push(session);
+        else groups.set(key, [session]);
+      }
+      const all = [...groups.values()];
+      const rows = await standings(
+        this.#db,
+        all.map(([s]) => ({
+          env: s!.user!.env,
+          user: everyUser ? s!.user!.no : null,
+          keyId: s!.keyId,
+          since: s!.openedAt,
+        })),
+      );
+      for (const row of rows)
+        for (const session of all[row.ord - 1]!)
+          session.close(row.suspended || row.deactivated ? 4003 : 4001);
+    } catch {
+      // The store is away; the next look is in a second.
+      this.#everyUser ||= everyUser;
+    } finally {
+      this.#checking = false;
+    }
+  }
+}
