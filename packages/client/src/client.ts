@@ -240,6 +240,7 @@ export function createClient(options: ClientOptions): Client {
         list.markStale(frame.d.cid);
         return syncer.soon();
       case 'resync_hint':
+        if (presence.watching) presence.refresh().catch(onError);
         return void syncer.now(undefined, true).catch(() => syncer.soon());
       case 'token_expiring':
         return tokenRefresh.expiring();

@@ -61,6 +61,17 @@ export async function setLastSeen(
   return row?.id;
 }
 
+/** The ids of users that were not erased. */
+export const idsOf = (
+  db: Queryable,
+  users: readonly { env: number; user: number }[],
+): Promise<{ no: number; userId: string }[]> =>
+  db.query(
+    `SELECT u.no, u.id AS "userId" FROM unnest($1::int[], $2::bigint[]) AS w(env, usr)
+     JOIN users u ON u.env = w.env AND u.no = w.usr WHERE u.erased_at IS NULL`,
+    [users.map((u) => u.env), users.map((u) => u.user)],
+  );
+
 /** Which of these sessions may not go on: their environments, keys and (where asked) users as they are now. */
 export interface Standing {
   ord: number;

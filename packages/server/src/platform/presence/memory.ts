@@ -54,6 +54,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
     connected: (refs) => Promise.resolve(refs.map((ref) => (users.get(ref.user)?.sessions.length ?? 0) > 0)),
     connections: (env) => Promise.resolve(connections.get(env) ?? 0),
     onDeadNode: () => undefined,
+    onBack: () => undefined,
     close: () => Promise.resolve(),
   };
 }

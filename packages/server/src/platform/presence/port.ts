@@ -32,5 +32,7 @@ export interface PresenceRegistry {
   connections(env: number): Promise<number>;
   /** Called when another node's lease has ended: these users lost sockets, and are to be settled now. */
   onDeadNode(listener: (users: UserRef[]) => void): void;
+  /** Called when this node's users stood as offline although it had their sockets all the time: it was away, or Redis forgot. */
+  onBack(listener: (users: UserRef[]) => void): void;
   close(): Promise<void>;
 }

@@ -45,6 +45,10 @@ export interface RedisPresenceOptions {
 const chunk = 500;
 const unlimited = 1_000_000;
 const keyOf = ({ env, user }: UserRef): string => `${env}:${user}`;
+const refOfKey = (key: string): UserRef => {
+  const [env, user] = key.split(':').map(Number);
+  return { env: env!, user: user! };
+};
 const memberOf = (entry: Entry, lease: string): string => `${entry.session}|${lease}`;
 
 /**
@@ -68,6 +72,7 @@ export class RedisPresence implements PresenceRegistry {
   readonly #lease: RedisLease;
   #working: Promise<void> | undefined;
   #listener: ((users: UserRef[]) => void) | undefined;
+  #backListener: ((users: UserRef[]) => void) | undefined;
 
   constructor(options: RedisPresenceOptions) {
     this.#connection = options.connection;
@@ -201,6 +206,10 @@ export class RedisPresence implements PresenceRegistry {
 
   onDeadNode(listener: (users: UserRef[]) => void): void {
     this.#listener = listener;
+  }
+
+  onBack(listener: (users: UserRef[]) => void): void {
+    this.#backListener = listener;
   }
 
   /** The lease runs on for the users whose grace period this node began; then another node settles them. */
@@ -339,7 +348,9 @@ export class RedisPresence implements PresenceRegistry {
     const former = [...this.#lease.former];
     while (this.#dirty.size > 0) {
       const entries = [...this.#dirty].slice(0, chunk);
-      await Promise.all(entries.map((entry) => this.#repairEntry(entry)));
+      const came = await Promise.all(entries.map((entry) => this.#repairEntry(entry)));
+      const back = entries.filter((_, i) => came[i]).map(({ key }) => refOfKey(key));
+      if (back.length > 0) this.#backListener?.(back);
     }
     const envs = new Set([...this.#stale, ...(former.length > 0 ? this.#counts.keys() : [])]);
     this.#stale.clear();
@@ -351,14 +362,17 @@ export class RedisPresence implements PresenceRegistry {
     }
   }
 
-  async #repairEntry(entry: Entry): Promise<void> {
+  /** True when the user is online only since then. */
+  async #repairEntry(entry: Entry): Promise<boolean> {
+    let came = false;
     await entry.pending;
     if (entry.closed) await this.#takeOut(entry);
     else if (entry.lease !== this.#lease.name) {
       const registering = this.#register(entry, unlimited);
       entry.pending = registering.catch(() => undefined);
-      await registering;
+      came = (await registering).cameOnline && !entry.closed;
     }
     if (entry.closed || entry.lease === this.#lease.name) this.#dirty.delete(entry);
+    return came;
   }
 }

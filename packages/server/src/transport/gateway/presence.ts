@@ -31,6 +31,7 @@ export class Presence {
       const closedAt = this.#clock.now();
       for (const user of users) void this.#settle({ ...user, closedAt });
     });
+    this.#registry.onBack((users) => void this.#back(users));
   }
 
   /** Registers a socket; returns those that must make room (the 10-socket rule). */
@@ -77,6 +78,15 @@ export class Presence {
       if (userId !== undefined) this.#announce(user, { userId, online: false, lastSeenAt });
     } catch (error) {
       this.#logger.warn({ err: error }, 'presence could not be settled');
+    }
+  }
+
+  async #back(users: UserRef[]): Promise<void> {
+    try {
+      const found = await sql.idsOf(this.#db, users);
+      for (const { no, userId } of found) this.#announce(no, { userId, online: true, lastSeenAt: null });
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'watchers were not told who is online again');
     }
   }
 

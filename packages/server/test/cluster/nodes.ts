@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { liveScene } from '../gateway/live-scene.ts';
+import type { LiveScene } from '../gateway/live-scene.ts';
+import { createApi } from '../support/api.ts';
+import { startPostgres } from '../support/postgres.ts';
+import { startRedis } from '../support/redis.ts';
+import type { TestRedis } from '../support/redis.ts';
+import type { Actor } from '../support/scene.ts';
+import { startService } from '../support/service.ts';
+import type { EnvironmentName, Service } from '../support/service.ts';
+import { connect } from '../support/socket.ts';
+import type { TestSocket } from '../support/socket.ts';
+import { signToken } from '../support/tokens.ts';
+
+type Settings = Record<string, string>;
+
+/** Several processes of the real service on one PostgreSQL and one Redis. */
+export interface Nodes {
+  redis: TestRedis;
+  nodes: Service[];
+  /** Users and conversations, made through the first node. */
+  scene: LiveScene;
+  /** The same user, talking to another node. */
+  at(node: Service, actor: Actor, environment?: EnvironmentName): Actor;
+  online(node: Service, actor: Actor, environment?: EnvironmentName): Promise<TestSocket>;
+  /** One more. */
+  start(settings?: Settings): Promise<Service>;
+  sql(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  dispose(): Promise<void>;
+}
+
+/** What every node needs to join: a database of its own, a Redis and a master key. */
+export async function startParts(): Promise<{ redis: TestRedis; env: Settings; stop(): Promise<void> }> {
+  const postgres = await startPostgres();
+  const redis = await startRedis();
+  const env = {
+    DATABASE_URL: await postgres.createDatabase(),
+    REDIS_URL: redis.url,
+    CHAT_MASTER_KEY: randomBytes(32).toString('base64'),
+  };
+  const stop = async (): Promise<void> => {
+    await redis.stop();
+    await postgres.stop();
+  };
+  return { redis, env, stop };
+}
+
+export async function startNodes(settings: Settings[]): Promise<Nodes> {
+  const { redis, env, stop } = await startParts();
+  const pool = new pg.Pool({ connectionString: env['DATABASE_URL'], max: 1 });
+  pool.on('error', () => undefined);
+  const nodes: Service[] = [];
+  const launch = (more: Settings = {}): Promise<Service> => startService({ env: { ...env, ...more } });
+  const start = async (more?: Settings): Promise<Service> => {
+    const node = await launch(more);
+    nodes.push(node);
+    return node;
+  };
+  const dispose = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node.dispose()));
+    await pool.end();
+    await stop();
+  };
+  try {
+    const [first, ...others] = settings;
+    // The first prepares the store.
+    await start(first);
+    nodes.push(...(await Promise.all(others.map(launch))));
+  } catch (error) {
+    await dispose();
+    throw error;
+  }
+  const token = (actor: Actor, environment?: EnvironmentName): string =>
+    signToken({ sub: actor.id }, environment ? { environment } : {});
+  return {
+    redis,
+    nodes,
+    scene: liveScene(nodes[0]!.url),
+    at: (node, actor, environment) => ({
+      id: actor.id,
+      api: createApi(node.url, token(actor, environment)),
+    }),
+    online: (node, actor, environment) => connect(node, token(actor, environment)),
+    start,
+    sql: async (text, values) => (await pool.query(text, values)).rows as Record<string, unknown>[],
+    dispose,
+  };
+}
+
+/** For what takes longer than a socket's own patience: leases and grace periods of 30 s. */
+export async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (tries === 5 || !String(error).includes('waited for')) throw error;
+    }
+  }
+}
+
+/** Asks until it holds; the runner has a limit of its own. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+import { assertContiguous, text } from '../gateway/live-scene.ts';
+import type { LiveScene } from '../gateway/live-scene.ts';
+import type { Service } from '../support/service.ts';
+import type { TestSocket } from '../support/socket.ts';
+import { startNodes, until } from './nodes.ts';
+import type { Nodes } from './nodes.ts';
+
+/** CHAT_PROCESSES: several processes behind one port. */
+
+let cluster: Nodes;
+let scene: LiveScene;
+let service: Service;
+before(async () => {
+  cluster = await startNodes([{ CHAT_PROCESSES: '2' }]);
+  ({ scene } = cluster);
+  service = cluster.nodes[0]!;
+});
+after(() => cluster.dispose());
+
+const childrenOf = async (node: Service): Promise<number[]> => {
+  const { pid } = node.process;
+  const list = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  return list.trim().split(' ').filter(Boolean).map(Number);
+};
+
+const isRunning = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** New connections go to the processes in turn. */
+const several = (n: number, connect: () => Promise<TestSocket>): Promise<TestSocket[]> =>
+  Promise.all(Array.from({ length: n }, connect));
+
+test('CHAT_PROCESSES=2: sockets of both processes share one order, one presence and one set of rules', async () => {
+  assert.equal((await childrenOf(service)).length, 2);
+  const [one, two] = await Promise.all([scene.actor(), scene.actor()]);
+  const conv = await scene.group(one, [two]);
+  const sockets = [
+    ...(await several(4, () => scene.online(one))),
+    ...(await several(4, () => scene.online(two))),
+  ];
+  const sends = await Promise.all(
+    sockets.flatMap((socket, i) =>
+      [0, 1, 2].map((n) => socket.request('message.send', text(conv.id, `${i} ${n}`))),
+    ),
+  );
+  const last = conv.lastSeq + sends.length;
+  for (const socket of sockets) {
+    await socket.next((f) => f.t === 'event' && f.seq === last, 'the last event');
+    assertContiguous(socket, conv.id);
+    assert.equal(socket.events(conv.id).length, sends.length);
+  }
+  const [oldest] = sockets.slice(0, 4);
+  await several(7, () => scene.online(one));
+  assert.ok(oldest);
+  const closed = await Promise.race(sockets.slice(0, 4).map((s) => s.closed));
+  assert.equal(closed.code, 4009, 'ten for all processes together');
+  for (const socket of sockets) if (socket.ws.readyState === 1) await socket.close();
+});
+
+test('CHAT_PROCESSES=2: a process killed with -9 is replaced, and the service goes on', async () => {
+  const [one, two] = await Promise.all([scene.actor(), scene.actor()]);
+  const conv = await scene.group(one, [two]);
+  const before = await childrenOf(service);
+  const sockets = await several(6, () => scene.online(two));
+  process.kill(before[0]!, 'SIGKILL');
+  const lost = await Promise.race(sockets.map(async (s, i) => ({ i, ...(await s.closed) })));
+  assert.equal(lost.code, 1006);
+  // The other process serves meanwhile; a connection may still have been given to the dead one.
+  await until(() =>
+    scene.send(one, conv.id).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await until(async () => (await childrenOf(service)).length === 2);
+  const now = await childrenOf(service);
+  assert.ok(!now.includes(before[0]!) && now.includes(before[1]!));
+  const sent = await scene.send(one, conv.id);
+  const again = await scene.online(two);
+  const { conversations } = await again.request('sync', { cursor: null });
+  assert.equal(conversations.find((c: { id: string }) => c.id === conv.id).lastSeq, sent.seq);
+  const alive = sockets.filter((s) => s.ws.readyState === 1);
+  for (const socket of alive) await socket.next((f) => f.t === 'event' && f.seq === sent.seq, 'the message');
+  for (const socket of [...alive, again]) await socket.close();
+});
+
+for (const [name, signal] of [
+  ['the primary', (node: Service) => node.process.kill('SIGTERM')],
+  ['the whole process group', (node: Service) => process.kill(-node.process.pid!, 'SIGTERM')],
+] as const)
+  test(`CHAT_PROCESSES=2: SIGTERM to ${name} drains every process, ends with 0, and leaves nothing running`, async () => {
+    const node = await cluster.start({ CHAT_PROCESSES: '2' });
+    const pids = await childrenOf(node);
+    assert.equal(pids.length, 2);
+    const user = await scene.actor();
+    const conv = await scene.group(user, []);
+    const sockets = await several(4, () => cluster.online(node, user));
+    const exited = new Promise((resolve) => node.process.once('exit', (code) => resolve(code)));
+    signal(node);
+    for (const socket of sockets) await socket.ephemeral('goaway');
+    // What is under way is finished.
+    const acks = await Promise.all(sockets.map((s) => s.request('message.send', text(conv.id))));
+    assert.equal(new Set(acks.map((ack) => ack.seq)).size, sockets.length);
+    for (const socket of sockets) await socket.close();
+    assert.equal(await exited, 0);
+    assert.deepEqual(pids.filter(isRunning), []);
+  });
