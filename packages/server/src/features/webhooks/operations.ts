@@ -124,7 +124,7 @@ export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise
     });
     if (ctx.idempotencyKey !== undefined) {
       await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
-      tx.afterCommit(webhooks.wake);
+      tx.afterCommit(webhooks.queued);
     }
     return made;
   });
@@ -156,7 +156,7 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
       throw new ApiError('invalid_request', { message: 'The endpoint is disabled: enable it first.' });
     const made = await sql.copyDelivery(tx, delivery.no);
     await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
-    tx.afterCommit(ctx.services.webhooks.wake);
+    tx.afterCommit(ctx.services.webhooks.queued);
     return sql.viewDelivery(made);
   });
 }

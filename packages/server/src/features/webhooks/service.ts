@@ -4,7 +4,7 @@ import type { Clock, Ids } from '../../platform/clock.ts';
 import { depth, removeEmptyLanes } from '../../platform/jobs/jobs.ts';
 import { createDispatcher } from '../../platform/jobs/outbox.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
-import { createListener, createNotifier } from '../../platform/jobs/wake.ts';
+import { createListener, createNotifier, gathered } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createMailer } from '../../platform/mail/mailer.ts';
@@ -24,8 +24,10 @@ import { removeOldDeliveries } from './sweep.ts';
 /** What operations need of it. */
 export interface Webhooks {
   outbound: Outbound;
-  /** Something was committed that a worker should look at now. */
+  /** Something was committed that may be in the outbox. */
   wake(): void;
+  /** A delivery was queued. */
+  queued(): void;
   /** Attempts one delivery here and now. */
   deliver(no: number): Promise<void>;
 }
@@ -42,6 +44,7 @@ const slots = 1_000;
 const leaseMs = 20_000;
 const mailLeaseMs = 120_000;
 const sweepMs = 60_000;
+const gatherMs = 5;
 const workConnections = 4;
 const depthMs = 10_000;
 
@@ -64,7 +67,7 @@ export function createWebhookService(options: {
   const { config, db, clock, logger, metrics } = options;
   // Connections of its own, so that deliveries and requests never wait for each other.
   const workDb = new PgDb(options.connection, { max: workConnections, onError: options.onError });
-  const outbound = createOutbound({ allowPrivate: config.allowPrivateTargets });
+  const outbound = createOutbound({ allowPrivate: config.allowPrivateTargets, maxSocketsPerHost: slots });
   const mailer = createMailer({ url: config.smtpUrl, from: config.mailFrom }, logger);
   const measure = measures(metrics);
   const deliverer = createDeliverer({
@@ -121,11 +124,10 @@ export function createWebhookService(options: {
       options.dispatched?.();
     },
   });
-  const listener = createListener(options.connection, logger, () => poke());
-  const poke = (): void => {
+  const listener = createListener(options.connection, logger, () => {
     dispatcher.poke();
     worker.poke();
-  };
+  });
   const sweeper = createPeriodic(sweepMs, logger, 'webhook sweep', async () => {
     if ((await disableFailing(workDb)) > 0) mails.poke();
     await removeOldDeliveries(workDb);
@@ -136,11 +138,14 @@ export function createWebhookService(options: {
       measure.depth.set(name, await depth(workDb, name));
   });
 
+  // Commits may come by the hundred per second, with or without webhooks: one look answers many.
+  const pokeSoon = gathered(gatherMs, () => dispatcher.poke());
   let working = false;
   const notify = createNotifier(db, logger);
   return {
     outbound,
-    wake: () => (working ? poke() : notify()),
+    wake: () => (working ? pokeSoon() : notify()),
+    queued: () => (working ? worker.poke() : notify()),
     deliver: async (no) => {
       const [outcome] = await deliverer.start([no]);
       if (!outcome) return;

@@ -63,6 +63,7 @@ export async function emit(tx: Queryable, row: NewOutboxRow): Promise<void> {
 }
 
 const batchSize = 500;
+const pauseMs = 5;
 
 export function createDispatcher(options: {
   db: Db;
@@ -72,20 +73,46 @@ export function createDispatcher(options: {
   dispatched: () => void;
   pollMs?: number;
 }): Loop {
-  const { db, consumers, pollMs = 1_000 } = options;
-  return createLoop(options.logger, 'outbox', pollMs, async () => {
-    const count = await db.tx(async (tx) => {
-      const rows = await tx.query<OutboxRow>(
-        `SELECT no, id, env, type, conv, seq, message, users, actor, data, created_at AS "createdAt" FROM outbox
-         WHERE due_at <= clock_timestamp() ORDER BY due_at LIMIT ${batchSize} FOR UPDATE SKIP LOCKED`,
-      );
-      if (rows.length === 0) return 0;
-      for (const consume of consumers) await consume(tx, rows);
-      await tx.query('DELETE FROM outbox WHERE no = ANY($1)', [rows.map((r) => r.no)]);
-      return rows.length;
-    });
-    if (count > 0) options.dispatched();
-    return count === batchSize ? 0 : untilDue(db, pollMs);
+  const { db, logger, consumers, pollMs = 1_000 } = options;
+  /** After a failure rows go one by one, this many times, so that a bad one is put off alone. */
+  let alone = 0;
+
+  async function dispatch(limit: number): Promise<number> {
+    let taken: number[] = [];
+    try {
+      await db.tx(async (tx) => {
+        const rows = await tx.query<OutboxRow>(
+          `SELECT no, id, env, type, conv, seq, message, users, actor, data, created_at AS "createdAt" FROM outbox
+           WHERE due_at <= clock_timestamp() ORDER BY due_at, no LIMIT $1 FOR UPDATE SKIP LOCKED`,
+          [limit],
+        );
+        taken = rows.map((r) => r.no);
+        if (rows.length === 0) return;
+        for (const consume of consumers) await consume(tx, rows);
+        await tx.query('DELETE FROM outbox WHERE no = ANY($1)', [taken]);
+      });
+    } catch (error) {
+      if (taken.length === 0 || (error as { code?: string }).code === 'service_unavailable') throw error;
+      logger.error({ err: error, rows: taken.length }, 'the outbox could not be handed out');
+      if (limit > 1) alone = taken.length;
+      else
+        await db.query(
+          `UPDATE outbox SET due_at = clock_timestamp() + interval '1 minute' WHERE no = ANY($1)`,
+          [taken],
+        );
+      return 0;
+    }
+    return taken.length;
+  }
+
+  return createLoop(logger, 'outbox', pollMs, async () => {
+    const wait = await untilDue(db, pollMs);
+    if (wait > 0) return wait;
+    const count = await dispatch(alone > 0 ? 1 : batchSize);
+    alone = Math.max(0, alone - count);
+    if (count === 0) return pauseMs;
+    options.dispatched();
+    return 0;
   });
 }
 
@@ -95,5 +122,5 @@ async function untilDue(db: Queryable, most: number): Promise<number> {
      WHERE due_at < clock_timestamp() + $1 * interval '1 millisecond' ORDER BY due_at LIMIT 1`,
     [most],
   );
-  return Math.max(1, row?.ms ?? most);
+  return row?.ms ?? most;
 }

@@ -10,18 +10,23 @@ import type { ConnectionSettings, Queryable } from '../postgres/db.ts';
 const channel = 'parley_work';
 const gatherMs = 10;
 
-/** At most one notification per `gatherMs`; the last call is always followed by one. */
-export function createNotifier(db: Queryable, logger: Logger): () => void {
+/** Runs `fn` at most once per `ms`; the last call is always followed by a run. */
+export function gathered(ms: number, fn: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   return () => {
     timer ??= setTimeout(() => {
       timer = undefined;
-      db.query(`SELECT pg_notify('${channel}', '')`).catch((error: unknown) =>
-        logger.debug({ err: error }, 'a wake-up was lost'),
-      );
-    }, gatherMs).unref();
+      fn();
+    }, ms).unref();
   };
 }
+
+export const createNotifier = (db: Queryable, logger: Logger): (() => void) =>
+  gathered(gatherMs, () => {
+    db.query(`SELECT pg_notify('${channel}', '')`).catch((error: unknown) =>
+      logger.debug({ err: error }, 'a wake-up was lost'),
+    );
+  });
 
 const reconnectMs = 1_000;
 

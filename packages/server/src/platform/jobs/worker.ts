@@ -77,7 +77,9 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     try {
       outcomes = await options.run(jobs, aborter.signal);
     } catch (error) {
-      outcomes = jobs.map(() => Promise.reject(error as Error));
+      // One bad job must not hold up those it was claimed with.
+      logger.warn({ err: error, queue, jobs: jobs.length }, 'a batch of jobs could not begin');
+      outcomes = jobs.map(async (job) => (await options.run([job], aborter.signal))[0]!);
     }
     await Promise.all(jobs.map((job, i) => runOne(job, outcomes[i]!)));
   }
