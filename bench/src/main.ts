@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,6 +53,13 @@ async function main(args: string[]): Promise<number> {
     return error instanceof UsageError || error instanceof TypeError ? 2 : 1;
   }
   const directory = await mkdtemp(join(tmpdir(), 'parley-bench-'));
+  process.once('exit', () => {
+    try {
+      rmSync(directory, { recursive: true, force: true });
+    } catch {
+      // interrupted, and something still writes there
+    }
+  });
   const load = new Load();
   const results = new Results();
   const servers = createServers(options, directory, results);
