@@ -29,7 +29,7 @@ export interface Usage {
   deliveries: number;
   /** Different gateways that they are on, at most. */
   spreadOver: number;
-  /** Sockets of a lost gateway are back within this many seconds. */
+  /** All sockets were lost (a balancer, a network) and are back within this many seconds. */
   reconnectSeconds: number;
   yearsKept: number;
 }
@@ -54,7 +54,7 @@ export const usual: Usage = {
   peak: 4,
   deliveries: 6,
   spreadOver: 6,
-  reconnectSeconds: 60,
+  reconnectSeconds: 300,
   yearsKept: 1,
 };
 export const machine: Machine = {
@@ -127,7 +127,6 @@ export function needs(users: number, costs: UnitCosts, usage: Usage = usual, on:
   const gateways = most({
     memory: (sockets * costs.socketBytes) / (on.memoryBytes * on.fill),
     processor: cores / (on.cores * on.fill),
-    // The sockets of one machine log in again at the others, which have half of their cores for it.
     reconnecting: (sockets * costs.login) / (usage.reconnectSeconds * on.cores * on.fill),
   });
   const databases = most({
