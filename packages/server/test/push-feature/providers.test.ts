@@ -84,7 +84,7 @@ async function startPusher(): Promise<Pusher> {
     clock: { now },
     logger,
     metrics,
-    presence: { connected: (refs) => Promise.resolve(refs.map(() => false)) },
+    presence: { connected: (refs) => Promise.resolve(refs.map(() => connected)) },
     wakeOutbox: nothing,
     endpoints,
   });
@@ -109,7 +109,10 @@ async function startPusher(): Promise<Pusher> {
 }
 
 let pusher: Pusher;
+/** Whether everybody has a socket. */
+let connected = false;
 beforeEach(async () => {
+  connected = false;
   vendors = {
     fcm: await startFcm(now),
     apns: await startApns(now),
@@ -306,6 +309,18 @@ describe('issue 4, push: workers', () => {
       vendors.fcm.delivered.map((d) => d.body),
       ['kept'],
     );
+  });
+
+  it('one who came online before a later attempt is not told', async () => {
+    const { send } = await conversation('fcm', vendors.fcm.goodToken);
+    vendors.fcm.trouble.push({ status: 503 });
+    await send();
+    await settled(db);
+    connected = true;
+    await pass(db, '2 hours');
+    await settled(db);
+    assert.deepEqual(await jobs(db, 'push'), []);
+    assert.deepEqual(vendors.fcm.delivered, []);
   });
 
   it('what stood still for a day is no news', async () => {

@@ -12,7 +12,7 @@ import type { PresenceRegistry } from '../../platform/presence/port.ts';
  * and makes one job for each of their devices, or one notification.needed.
  */
 
-export const planQueue = { name: 'push_plan', width: 100 };
+export const planQueue = { name: 'push_plan', width: 50 };
 /** A lane is one provider of one environment: trouble there delays no other. */
 export const sendQueue = { name: 'push', width: 20 };
 const lanes = 8;
@@ -27,6 +27,8 @@ export const pushMode = (alias: string): string => `coalesce(${alias}.settings -
  */
 export const stillWanted = `s.deleted_at IS NULL AND s.created_at > now() - interval '24 hours' AND c.deleted_at IS NULL
   AND NOT m.muted AND m.usr IS DISTINCT FROM s.sender AND m.last_read_seq < s.seq AND r.deactivated_at IS NULL`;
+
+export type Presence = Pick<PresenceRegistry, 'connected'>;
 
 export interface PlanData {
   conv: number;
@@ -75,12 +77,25 @@ interface Recipient {
   devices: { no: number; provider: PushProviderName }[] | null;
 }
 
+const askAtOnce = 1_000;
+
+/** Which of the users have a live socket. A user's number is of one environment only. */
+export async function connectedUsers(
+  presence: Presence,
+  users: readonly { env: number; usr: number }[],
+): Promise<Set<number>> {
+  const refs = [...new Map(users.map(({ env, usr }) => [usr, { env, user: usr }])).values()];
+  const online = new Set<number>();
+  for (let i = 0; i < refs.length; i += askAtOnce) {
+    const asked = refs.slice(i, i + askAtOnce);
+    const connected = await presence.connected(asked);
+    asked.forEach((ref, j) => connected[j] && online.add(ref.user));
+  }
+  return online;
+}
+
 /** The members to tell, of all the jobs at once: those without a live socket. */
-export async function plan(
-  db: Queryable,
-  presence: Pick<PresenceRegistry, 'connected'>,
-  jobs: readonly Job[],
-): Promise<Planned[]> {
+export async function plan(db: Queryable, presence: Presence, jobs: readonly Job[]): Promise<Planned[]> {
   const data = jobs.map((j) => j.data as PlanData);
   const found = await db.query<Recipient>(
     `SELECT u.ord::int - 1 AS job, u.env, ${pushMode('e')} AS mode, m.usr, d.devices
@@ -99,10 +114,7 @@ export async function plan(
      ORDER BY u.ord, m.usr`,
     [jobs.map((j) => j.key), data.map((d) => d.conv), data.map((d) => d.seq)],
   );
-  // A user has one number in one environment only.
-  const refs = [...new Map(found.map(({ env, usr }) => [usr, { env, user: usr }])).values()];
-  const connected = await presence.connected(refs);
-  const online = new Set(refs.filter((_, i) => connected[i]).map((r) => r.user));
+  const online = await connectedUsers(presence, found);
   const planned = jobs.map((job, i): Planned => ({
     runAt: null,
     env: job.key,

@@ -4,8 +4,8 @@ import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
 import { notificationOf } from './notification.ts';
 import type { PushedMessage } from './notification.ts';
-import { envOfLane, pushMode, stillWanted } from './plan.ts';
-import type { SendData } from './plan.ts';
+import { connectedUsers, envOfLane, pushMode, stillWanted } from './plan.ts';
+import type { Presence, SendData } from './plan.ts';
 import type { Providers } from './providers.ts';
 import * as sql from './sql.ts';
 import type { DeviceRef } from './sql.ts';
@@ -33,6 +33,7 @@ export interface SendOutcome {
 export interface SendOptions {
   db: Queryable;
   providers: Providers;
+  presence: Presence;
   now: () => number;
   random: () => number;
   onResult: (provider: PushProviderName, result: PushResult) => void;
@@ -61,13 +62,18 @@ export async function startSends(
   const { db, providers } = options;
   const due = await loadDue(db, jobs);
   const rows = [...due.values()];
-  const [badges, made] = await Promise.all([loadBadges(db, rows), providers.load(rows)]);
+  const late = [...due].filter(([i]) => jobs[i]!.claims > 1).map(([, row]) => row);
+  const [badges, made, online] = await Promise.all([
+    loadBadges(db, rows),
+    providers.load(rows),
+    connectedUsers(options.presence, late),
+  ]);
   const providerOf = new Map(rows.map((row, i) => [row, made[i]]));
   return jobs.map(async (job, i): Promise<SendOutcome> => {
     const row = due.get(i);
     const provider = row && providerOf.get(row);
-    // The message, the member, the device or the credentials are gone: there is nothing to do any more.
-    if (!row || !provider) return { runAt: null, result: null };
+    // The message, the member, the device or the credentials are gone, or the user came online before a later attempt.
+    if (!row || !provider || (job.claims > 1 && online.has(row.usr))) return { runAt: null, result: null };
     const notification = notificationOf(row, badges.get(`${row.env} ${row.usr}`) ?? 0);
     const outcome = await untilAborted(provider.send(row.token, notification), signal);
     if (outcome === 'aborted') return { runAt: new Date(options.now()), result: null };

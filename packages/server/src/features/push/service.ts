@@ -10,11 +10,10 @@ import { createOutbound } from '../../platform/outbound/outbound.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings } from '../../platform/postgres/db.ts';
-import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { PushEndpoints } from '../../platform/push/create.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { dispatchToPush, plan, planQueue, sendQueue, settlePlan } from './plan.ts';
-import type { Planned } from './plan.ts';
+import type { Planned, Presence } from './plan.ts';
 import { createProviders } from './providers.ts';
 import { readReceipts, receiptQueue, settleSends, startSends } from './send.ts';
 import type { ReceiptOutcome, SendOutcome } from './send.ts';
@@ -45,7 +44,7 @@ export function createPushService(options: {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
-  presence: Pick<PresenceRegistry, 'connected'>;
+  presence: Presence;
   /** Something was put into the outbox. */
   wakeOutbox: () => void;
   /** Where the vendors are, for tests. */
@@ -74,7 +73,7 @@ export function createPushService(options: {
     db,
     logger,
     queue: planQueue.name,
-    slots: 200,
+    slots: 50,
     leaseMs: planLeaseMs,
     run: async (batch) => (await plan(db, presence, batch)).map((planned) => Promise.resolve(planned)),
     settle: async (tx, planned) => {
@@ -88,6 +87,7 @@ export function createPushService(options: {
   const sending = {
     db,
     providers,
+    presence,
     now,
     random: options.random ?? Math.random,
     onResult: (provider: string, result: string) => results.inc({ provider, result }),
