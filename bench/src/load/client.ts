@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { FrameReader, maskedFrame } from './frames.ts';
 import type { OnFrame } from './frames.ts';
 import type { Account } from './messages.ts';
-import type { Wire } from './wire.ts';
+import type { Speaker, Wire } from './wire.ts';
 
 /** One socket of one user. Bytes are read into a buffer that all clients share: they are used up at once. */
 
@@ -22,7 +22,7 @@ export interface Watcher {
   readStarts(): void;
 }
 
-export class Client {
+export class Client implements Speaker {
   readonly account: Account;
   readonly number: number;
   readonly wire: Wire;

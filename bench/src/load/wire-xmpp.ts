@@ -1,6 +1,5 @@
-import type { Client } from './client.ts';
 import { delivery, other } from './wire.ts';
-import type { Wire } from './wire.ts';
+import type { Speaker, Wire } from './wire.ts';
 
 /** XMPP over WebSocket (RFC 7395) with group chat (XEP-0045). */
 
@@ -9,9 +8,9 @@ const rooms = 'conference.localhost';
 const open = `<open xmlns='urn:ietf:params:xml:ns:xmpp-framing' to='${domain}' version='1.0'/>`;
 const m = 0x6d;
 
-const joined = new WeakMap<Client, number>();
+const joined = new WeakMap<Speaker, number>();
 
-function join(client: Client): void {
+function join(client: Speaker): void {
   client.send(`<presence xmlns='jabber:client'/>`);
   if (client.account.rooms.length === 0) return client.ready();
   joined.set(client, 0);
