@@ -1,17 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { setCredentials } from '../../src/features/push/credentials.ts';
-import { createPushService } from '../../src/features/push/service.ts';
-import type { PushService } from '../../src/features/push/service.ts';
 import { findEnvironment } from '../../src/features/tenancy/environments.ts';
-import { createDispatcher } from '../../src/platform/jobs/outbox.ts';
-import type { Loop } from '../../src/platform/jobs/loop.ts';
-import type { Logger } from '../../src/platform/logging.ts';
-import { createMetrics } from '../../src/platform/metrics.ts';
-import type { Metrics } from '../../src/platform/metrics.ts';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
-import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
-import type { PushEndpoints } from '../../src/platform/push/create.ts';
 import type { PushCredentials } from '../../src/platform/push/credentials.ts';
 import type { PushProviderName } from '../../src/platform/push/port.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
@@ -29,6 +20,8 @@ import type { Actor, Scene } from '../support/scene.ts';
 import { startService } from '../support/service.ts';
 import type { Service } from '../support/service.ts';
 import { pass } from '../webhooks/tools.ts';
+import { startPusher } from './pusher.ts';
+import type { Pusher } from './pusher.ts';
 import { jobs, pushesCounted, settled, until } from './tools.ts';
 import type { WaitingJob } from './tools.ts';
 
@@ -57,58 +50,15 @@ after(async () => {
   await service.dispose();
 });
 
-interface Pusher {
-  push: PushService;
-  metrics: Metrics;
-  warnings: Record<string, unknown>[];
-  stop(): Promise<void>;
-}
-
-async function startPusher(): Promise<Pusher> {
-  const connection = (await runningPostgres(service.dataDir))!;
-  const metrics = createMetrics();
-  const warnings: Record<string, unknown>[] = [];
-  const nothing = () => undefined;
-  const logger = {
-    warn: (fields: Record<string, unknown>) => warnings.push(fields),
-    debug: nothing,
-    info: nothing,
-    error: nothing,
-  } as unknown as Logger;
-  const endpoints = Object.assign({}, ...Object.values(vendors).map((v) => v.endpoints)) as PushEndpoints;
-  const push = createPushService({
-    config: { allowPrivateTargets: true },
-    connection,
-    onError: nothing,
-    vault,
-    clock: { now },
-    logger,
-    metrics,
-    presence: { connected: (refs) => Promise.resolve(refs.map(() => connected)) },
-    wakeOutbox: nothing,
-    endpoints,
-  });
-  const dispatcher: Loop = createDispatcher({
-    db,
-    logger,
-    consumers: [push.consume],
-    dispatched: push.wake,
-    pollMs: 50,
-  });
-  push.start();
-  dispatcher.start();
-  return {
-    push,
-    metrics,
-    warnings,
-    stop: async () => {
-      await dispatcher.stop();
-      await push.stop();
-    },
-  };
-}
-
 let pusher: Pusher;
+const harness = () => ({
+  service,
+  db,
+  vault,
+  now,
+  vendors: Object.values(vendors),
+  connected: () => connected,
+});
 /** Whether everybody has a socket. */
 let connected = false;
 beforeEach(async () => {
@@ -120,7 +70,7 @@ beforeEach(async () => {
     webpush: await startWebpush(now),
   };
   for (const [name, vendor] of Object.entries(vendors)) await credentials(name, vendor.credentials);
-  pusher = await startPusher();
+  pusher = await startPusher(harness());
 });
 afterEach(async () => {
   await pusher.stop();
@@ -303,7 +253,7 @@ describe('issue 4, push: workers', () => {
       `SELECT count(*) AS n FROM outbox WHERE type = 'message.created'`,
     );
     assert.equal(waiting!.n, 2);
-    pusher = await startPusher();
+    pusher = await startPusher(harness());
     await settled(db);
     assert.deepEqual(
       vendors.fcm.delivered.map((d) => d.body),
@@ -330,7 +280,7 @@ describe('issue 4, push: workers', () => {
     await db.query(`UPDATE messages SET created_at = created_at - interval '25 hours' WHERE id = $1`, [
       message.id,
     ]);
-    pusher = await startPusher();
+    pusher = await startPusher(harness());
     await settled(db);
     assert.deepEqual(vendors.fcm.delivered, []);
   });
@@ -345,7 +295,7 @@ describe('issue 4, push: workers', () => {
     assert.equal((await jobs(db, 'push')).length, 1);
     vendors.apns.hold = false;
     await pass(db, '2 hours');
-    pusher = await startPusher();
+    pusher = await startPusher(harness());
     await settled(db);
     assert.equal(vendors.apns.delivered.length, 1);
   });

@@ -1,0 +1,69 @@
+import { createPushService } from '../../src/features/push/service.ts';
+import { createDispatcher } from '../../src/platform/jobs/outbox.ts';
+import type { Logger } from '../../src/platform/logging.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import type { Metrics } from '../../src/platform/metrics.ts';
+import type { PgDb } from '../../src/platform/postgres/db.ts';
+import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
+import type { PushEndpoints } from '../../src/platform/push/create.ts';
+import type { Vault } from '../../src/platform/secrets.ts';
+import type { Vendor } from '../push/vendors/vendor.ts';
+import type { Service } from '../support/service.ts';
+
+/** What a worker does for push, in this process, on the store of a running service. */
+export interface Pusher {
+  metrics: Metrics;
+  /** The fields of what was logged as a warning. */
+  warnings: Record<string, unknown>[];
+  stop(): Promise<void>;
+}
+
+export async function startPusher(options: {
+  service: Service;
+  db: PgDb;
+  vault: Vault;
+  now: () => number;
+  vendors: Vendor[];
+  /** Whether everybody has a socket. */
+  connected: () => boolean;
+}): Promise<Pusher> {
+  const connection = (await runningPostgres(options.service.dataDir))!;
+  const metrics = createMetrics();
+  const warnings: Record<string, unknown>[] = [];
+  const nothing = () => undefined;
+  const logger = {
+    warn: (fields: Record<string, unknown>) => warnings.push(fields),
+    debug: nothing,
+    info: nothing,
+    error: nothing,
+  } as unknown as Logger;
+  const push = createPushService({
+    config: { allowPrivateTargets: true },
+    connection,
+    onError: nothing,
+    vault: options.vault,
+    clock: { now: options.now },
+    logger,
+    metrics,
+    presence: { connected: (refs) => Promise.resolve(refs.map(options.connected)) },
+    wakeOutbox: nothing,
+    endpoints: Object.assign({}, ...options.vendors.map((v) => v.endpoints)) as PushEndpoints,
+  });
+  const dispatcher = createDispatcher({
+    db: options.db,
+    logger,
+    consumers: [push.consume],
+    dispatched: push.wake,
+    pollMs: 50,
+  });
+  push.start();
+  dispatcher.start();
+  return {
+    metrics,
+    warnings,
+    stop: async () => {
+      await dispatcher.stop();
+      await push.stop();
+    },
+  };
+}
