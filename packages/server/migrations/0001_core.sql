@@ -1,4 +1,5 @@
--- Tenancy. `no` is the short internal number of a row; `id` is what people see.
+-- Tenancy. `no` is the short internal number of a row; `id` is what people see. Numbers are unique over all tenants, and keys lead
+-- with them: an index that led with `env` would look useful to the planner where only the whole key is.
 CREATE TABLE organizations (
   no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id text COLLATE "C" NOT NULL UNIQUE,
@@ -62,7 +63,7 @@ CREATE TABLE users (
   erased_at timestamptz(3),
   erasing text, -- an erasure under way: anonymize or delete
   last_seen_at timestamptz(3),
-  PRIMARY KEY (env, no),
+  PRIMARY KEY (no, env),
   UNIQUE (env, id)
 ) WITH (fillfactor = 85);
 
@@ -93,8 +94,8 @@ CREATE TABLE conversations (
   act int NOT NULL,
   created_at timestamptz(3) NOT NULL,
   deleted_at timestamptz(3),
-  PRIMARY KEY (env, no),
-  UNIQUE (env, id)
+  PRIMARY KEY (no, env),
+  UNIQUE (id, env)
 ) WITH (fillfactor = 70);
 
 -- unread = conversations.message_count - read_count - own_unread, whatever the number of messages:
@@ -112,19 +113,19 @@ CREATE TABLE members (
   act int NOT NULL,      -- the conversation's activity step
   self_act int NOT NULL, -- the member's own (read, mute): counts for its sync
   self_at timestamptz(3) NOT NULL,
-  PRIMARY KEY (env, conv, usr)
+  PRIMARY KEY (conv, usr, env)
 ) WITH (fillfactor = 70);
-CREATE INDEX members_by_activity ON members (env, usr, act DESC) INCLUDE (conv);
-CREATE INDEX members_by_own_activity ON members (env, usr, self_act DESC) INCLUDE (conv);
+CREATE INDEX members_by_activity ON members (usr, act DESC) INCLUDE (conv, env);
+CREATE INDEX members_by_own_activity ON members (usr, self_act DESC) INCLUDE (conv, env);
 
 CREATE TABLE departures (
   env int NOT NULL,
   usr bigint NOT NULL,
   conv bigint NOT NULL,
   at timestamptz(3) NOT NULL,
-  PRIMARY KEY (env, usr, conv)
+  PRIMARY KEY (usr, conv, env)
 );
-CREATE INDEX departures_at ON departures (env, usr, at);
+CREATE INDEX departures_at ON departures (usr, at);
 
 -- A message row is its own message.new event. A hard-deleted one stays as an empty stub, so that the stream has no hole.
 CREATE TABLE messages (
@@ -142,8 +143,8 @@ CREATE TABLE messages (
   edited_at timestamptz(3),
   deleted_at timestamptz(3),
   hard boolean NOT NULL DEFAULT false,
-  PRIMARY KEY (env, conv, seq),
-  UNIQUE (env, id)
+  PRIMARY KEY (conv, seq, env),
+  UNIQUE (id, env)
 );
 
 -- All other events. They refer to messages and hold no text.
@@ -157,7 +158,7 @@ CREATE TABLE events (
   actor bigint,      -- null: the server
   data text,
   created_at timestamptz(3) NOT NULL,
-  PRIMARY KEY (env, conv, seq)
+  PRIMARY KEY (conv, seq, env)
 );
 CREATE INDEX events_created ON events USING brin (created_at);
 
@@ -168,7 +169,7 @@ CREATE TABLE dedup (
   client_msg_id text COLLATE "C" NOT NULL,
   seq bigint NOT NULL,
   created_at timestamptz(3) NOT NULL,
-  PRIMARY KEY (env, conv, sender, client_msg_id)
+  PRIMARY KEY (conv, sender, client_msg_id, env)
 );
 CREATE INDEX dedup_created ON dedup USING brin (created_at);
 
@@ -230,91 +231,111 @@ END $$;
 
 -- The group commit: appends many messages at once, each with the next seq of its conversation.
 -- Conversations are locked in order first; the second statement then sees all that was committed before,
--- so deduplication and membership are exact across processes.
+-- so deduplication and membership are exact across processes. A clientMsgId comes at most once in a batch.
 CREATE FUNCTION append_messages(
   p_env int[], p_conv text[], p_sender bigint[], p_own boolean[], p_cmid text[], p_id text[],
-  p_text text[], p_reply text[], p_meta text[],
-  p_files text[] -- each a JSON array of attachment ids, or null; null where no message has any
-) RETURNS TABLE (ord int, status text, conv bigint, seq bigint, at timestamptz, attachments text) LANGUAGE plpgsql AS $$
+  p_text text[], p_reply text[], p_meta text[], -- of these two and the next, null where no message has any
+  p_files text[] -- each a JSON array of attachment ids, or null
+) RETURNS TABLE (ord int, status text, conv bigint, seq bigint, at timestamptz, attachments text) LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan -- planning costs more than running
+SET enable_seqscan = off -- a plan made while the tables were small must not read them whole when they have grown
+AS $$
 #variable_conflict use_column
 DECLARE
   ts timestamptz(3);
-  step int;
   stale_env int[];
   stale_conv bigint[];
   files text[];
   file_verdicts text[];
+  verdicts text[];
+  convs bigint[];
+  seqs bigint[];   -- the new seq, or that of the original
+  counts bigint[]; -- live messages up to and with the new one
 BEGIN
   -- Materialized, or the condition on `act` would move below the lock and leave the other rows unlocked.
   WITH locked AS MATERIALIZED (
-    SELECT c.env, c.no, c.act FROM conversations c
-      JOIN (SELECT DISTINCT e, i FROM unnest(p_env, p_conv) AS t(e, i)) w ON c.env = w.e AND c.id = w.i
+    SELECT c.env, c.no, c.act FROM (SELECT DISTINCT e, i FROM unnest(p_env, p_conv) AS t(e, i)) w
+      JOIN conversations c ON c.env = w.e AND c.id = w.i
       ORDER BY c.env, c.no FOR NO KEY UPDATE OF c
   ) SELECT array_agg(l.env), array_agg(l.no) INTO stale_env, stale_conv
     FROM locked l WHERE l.act < activity_step(clock_timestamp());
   ts := clock_timestamp();
-  step := activity_step(ts);
   IF stale_conv IS NOT NULL THEN
-    PERFORM renew_activity(stale_env, stale_conv, step);
+    PERFORM renew_activity(stale_env, stale_conv, activity_step(ts));
   END IF;
   IF p_files IS NOT NULL THEN
     SELECT f.files, f.verdicts INTO files, file_verdicts FROM message_files(p_env, p_conv, p_sender, p_own, p_files) f;
   END IF;
 
-  RETURN QUERY
-  WITH item AS MATERIALIZED (
-    SELECT u.*, c.no AS cno, c.last_seq, c.message_count, d.seq AS dseq, d.created_at AS dat,
-      CASE
-        WHEN c.no IS NULL THEN 'not_found'
-        WHEN d.seq IS NOT NULL THEN 'duplicate'
-        WHEN u.sender IS NOT NULL AND (m.usr IS NULL OR x.erased_at IS NOT NULL) THEN 'not_member'
-        WHEN u.reply IS NOT NULL AND r.seq IS NULL THEN 'reply_not_found'
-        WHEN file_verdicts[u.ord] IS NOT NULL THEN file_verdicts[u.ord]
-        WHEN u.cmid IS NOT NULL AND row_number() OVER (PARTITION BY u.env, u.cid, u.sender, u.cmid ORDER BY u.ord) > 1 THEN 'again'
-        ELSE 'ok'
-      END AS verdict
-    FROM unnest(p_env, p_conv, p_sender, p_own, p_cmid, p_id, p_text, p_reply, p_meta)
-      WITH ORDINALITY AS u(env, cid, sender, own, cmid, id, text, reply, meta, ord)
-    LEFT JOIN conversations c ON c.env = u.env AND c.id = u.cid AND c.deleted_at IS NULL
-    LEFT JOIN members m ON m.env = u.env AND m.conv = c.no AND m.usr = u.sender
-    LEFT JOIN users x ON x.env = u.env AND x.no = u.sender -- a send may outlive its user by a moment
-    LEFT JOIN dedup d ON d.env = u.env AND d.conv = c.no AND d.sender = coalesce(u.sender, 0) AND d.client_msg_id = u.cmid
-      AND d.created_at > ts - interval '48 hours'
-    LEFT JOIN messages r ON r.env = u.env AND r.id = u.reply AND r.conv = c.no AND NOT r.hard
-  ), ok AS MATERIALIZED (
-    SELECT i.*, row_number() OVER (PARTITION BY i.env, i.cno ORDER BY i.ord) AS rn FROM item i WHERE i.verdict = 'ok'
-  ), new_messages AS (
-    INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, attachments, created_at)
-    SELECT o.env, o.cno, o.last_seq + o.rn, o.id, o.sender, o.text, o.reply, o.meta, files[o.ord], ts FROM ok o
-  ), new_dedup AS (
-    INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
-    SELECT o.env, o.cno, coalesce(o.sender, 0), o.cmid, o.last_seq + o.rn, ts FROM ok o WHERE o.cmid IS NOT NULL
-    ON CONFLICT (env, conv, sender, client_msg_id) DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at
-  ), noted AS (
-    -- The event's id is the message's: one message, one message.created.
-    INSERT INTO outbox (id, env, type, conv, seq, message, actor, created_at, due_at)
-    SELECT 'evt_' || substr(o.id, 5), o.env, 'message.created', o.cno, o.last_seq + o.rn, o.last_seq + o.rn, o.sender, ts, ts
-    FROM ok o JOIN environments e ON e.no = o.env AND e.listeners <> 0
-  ), moved AS (
-    UPDATE conversations c SET last_seq = c.last_seq + k.n, message_count = c.message_count + k.n,
-      last_message_seq = c.last_seq + k.n, last_activity_at = ts
-    FROM (SELECT o.env, o.cno, max(o.rn) AS n FROM ok o GROUP BY 1, 2) k WHERE c.env = k.env AND c.no = k.cno
-  ), marked AS (
-    -- A user's own send reads everything up to it; a send on its behalf does not, and is not unread for it.
-    UPDATE members m SET
-      last_read_seq = coalesce(k.own_seq, m.last_read_seq),
-      read_count = coalesce(k.own_count, m.read_count),
-      own_unread = CASE WHEN k.own_seq IS NULL THEN m.own_unread ELSE 0 END + k.behalf
+  -- Subqueries and not joins: each is one look into one index, whatever the planner knows of the tables.
+  SELECT array_agg(v.verdict ORDER BY v.ord), array_agg(v.cno ORDER BY v.ord),
+    array_agg(coalesce(v.dup, v.last_seq + v.rn) ORDER BY v.ord), array_agg(v.message_count + v.rn ORDER BY v.ord)
+  INTO verdicts, convs, seqs, counts FROM (
+    SELECT i.*, count(*) FILTER (WHERE i.verdict = 'ok') OVER (PARTITION BY i.cno ORDER BY i.ord) AS rn FROM (
+      SELECT u.ord, c.no AS cno, c.last_seq, c.message_count, d.dup,
+        CASE
+          WHEN c.no IS NULL THEN 'not_found'
+          WHEN d.dup IS NOT NULL THEN 'duplicate'
+          WHEN u.sender IS NOT NULL AND (
+            (SELECT m.usr FROM members m WHERE m.env = u.env AND m.conv = c.no AND m.usr = u.sender) IS NULL
+            -- a send may outlive its user by a moment
+            OR (SELECT x.no FROM users x WHERE x.env + 0 = u.env AND x.no = u.sender AND x.erased_at IS NULL) IS NULL) THEN 'not_member'
+          WHEN u.reply IS NOT NULL AND c.no IS DISTINCT FROM
+            (SELECT r.conv FROM messages r WHERE r.env = u.env AND r.id = u.reply AND NOT r.hard) THEN 'reply_not_found'
+          ELSE coalesce(file_verdicts[u.ord], 'ok')
+        END AS verdict
+      FROM unnest(p_env, p_conv, p_sender, p_cmid, p_reply) WITH ORDINALITY AS u(env, cid, sender, cmid, reply, ord)
+      LEFT JOIN LATERAL (
+        SELECT no, last_seq, message_count FROM conversations WHERE env = u.env AND id = u.cid AND deleted_at IS NULL LIMIT 1
+      ) c ON true
+      CROSS JOIN LATERAL (
+        SELECT (SELECT x.seq FROM dedup x WHERE x.env = u.env AND x.conv = c.no AND x.sender = coalesce(u.sender, 0)
+          AND x.client_msg_id = u.cmid AND x.created_at > ts - interval '48 hours') AS dup OFFSET 0
+      ) d
+    ) i
+  ) v;
+
+  INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, attachments, created_at)
+  SELECT u.env, u.conv, u.seq, u.id, u.sender, u.text, u.reply, u.meta, u.files, ts
+  FROM unnest(p_env, convs, seqs, p_id, p_sender, p_text, p_reply, p_meta, files, verdicts)
+    AS u(env, conv, seq, id, sender, text, reply, meta, files, verdict) WHERE u.verdict = 'ok';
+
+  INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
+  SELECT u.env, u.conv, coalesce(u.sender, 0), u.cmid, u.seq, ts
+  FROM unnest(p_env, convs, p_sender, p_cmid, seqs, verdicts) AS u(env, conv, sender, cmid, seq, verdict)
+  WHERE u.verdict = 'ok' AND u.cmid IS NOT NULL
+  ON CONFLICT (env, conv, sender, client_msg_id) DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at;
+
+  UPDATE conversations c SET last_seq = k.seq, message_count = k.count, last_message_seq = k.seq, last_activity_at = ts
+  FROM (
+    SELECT u.env, u.conv, max(u.seq) AS seq, max(u.count) AS count
+    FROM unnest(p_env, convs, seqs, counts, verdicts) AS u(env, conv, seq, count, verdict) WHERE u.verdict = 'ok' GROUP BY 1, 2
+  ) k WHERE c.env = k.env AND c.no = k.conv;
+
+  -- A user's own send reads everything up to it; a send on its behalf does not, and is not unread for it.
+  UPDATE members m SET last_read_seq = k.seq, read_count = k.count, own_unread = 0
+  FROM (
+    SELECT u.env, u.conv, u.sender, max(u.seq) AS seq, max(u.count) AS count
+    FROM unnest(p_env, convs, p_sender, p_own, seqs, counts, verdicts) AS u(env, conv, sender, own, seq, count, verdict)
+    WHERE u.verdict = 'ok' AND u.own GROUP BY 1, 2, 3
+  ) k WHERE m.env = k.env AND m.conv = k.conv AND m.usr = k.sender;
+  IF false = ANY (p_own) THEN
+    UPDATE members m SET own_unread = m.own_unread + k.n
     FROM (
-      SELECT s.env, s.cno, s.sender, max(s.last_seq + s.rn) FILTER (WHERE s.own) AS own_seq,
-        max(s.message_count + s.rn) FILTER (WHERE s.own) AS own_count,
-        count(*) FILTER (WHERE NOT s.own AND s.rn > coalesce(s.own_rn, 0)) AS behalf
-      FROM (SELECT o.*, max(o.rn) FILTER (WHERE o.own) OVER (PARTITION BY o.env, o.cno, o.sender) AS own_rn FROM ok o WHERE o.sender IS NOT NULL) s
-      GROUP BY 1, 2, 3
-    ) k WHERE m.env = k.env AND m.conv = k.cno AND m.usr = k.sender
-  )
-  SELECT i.ord::int, i.verdict, i.cno, coalesce(i.dseq, i.last_seq + o.rn), coalesce(i.dat, ts), files[i.ord]
-  FROM item i LEFT JOIN ok o USING (ord);
+      SELECT u.env, u.conv, u.sender, array_agg(u.seq) AS seqs
+      FROM unnest(p_env, convs, p_sender, p_own, seqs, verdicts) AS u(env, conv, sender, own, seq, verdict)
+      WHERE u.verdict = 'ok' AND NOT u.own AND u.sender IS NOT NULL GROUP BY 1, 2, 3
+    ) g JOIN LATERAL (
+      SELECT b.env, b.conv, b.usr, (SELECT count(*) FROM unnest(g.seqs) s WHERE s > b.last_read_seq) AS n
+      FROM members b WHERE b.env = g.env AND b.conv = g.conv AND b.usr = g.sender
+    ) k ON true WHERE m.env = k.env AND m.conv = k.conv AND m.usr = k.usr;
+  END IF;
+
+  -- The event's id is the message's: one message, one message.created.
+  INSERT INTO outbox (id, env, type, conv, seq, message, actor, created_at, due_at)
+  SELECT 'evt_' || substr(u.id, 5), u.env, 'message.created', u.conv, u.seq, u.seq, u.sender, ts, ts
+  FROM unnest(p_env, p_id, convs, seqs, p_sender, verdicts) AS u(env, id, conv, seq, sender, verdict)
+    JOIN environments e ON e.no = u.env AND e.listeners <> 0 WHERE u.verdict = 'ok';
 
   IF p_files IS NOT NULL THEN
     UPDATE attachments a SET message = m.seq
@@ -323,11 +344,16 @@ BEGIN
       CROSS JOIN LATERAL json_array_elements_text(u.files::json) f(id)
     WHERE a.env = u.env AND a.id = f.id;
   END IF;
+
+  RETURN QUERY SELECT u.ord::int, u.verdict, u.conv, u.seq, ts::timestamptz, u.files
+  FROM unnest(verdicts, convs, seqs, files) WITH ORDINALITY AS u(verdict, conv, seq, files, ord);
 END $$;
 
 -- Moves read marks forward, many at once. Counting happens under the conversation's lock, or a delete could slip between.
 CREATE FUNCTION mark_read(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[])
-RETURNS TABLE (ord int, status text, conv bigint, read_seq bigint, unread bigint, changed boolean) LANGUAGE plpgsql AS $$
+RETURNS TABLE (ord int, status text, conv bigint, read_seq bigint, unread bigint, changed boolean) LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
 #variable_conflict use_column
 DECLARE
   ts timestamptz(3);
@@ -343,8 +369,12 @@ BEGIN
       greatest(m.last_read_seq, max(least(u.seq, c.last_seq)) OVER (PARTITION BY u.env, c.no, u.usr)) AS target,
       c.last_message_seq
     FROM unnest(p_env, p_conv, p_usr, p_seq) WITH ORDINALITY AS u(env, cid, usr, seq, ord)
-    LEFT JOIN conversations c ON c.env = u.env AND c.id = u.cid AND c.deleted_at IS NULL
-    LEFT JOIN members m ON m.env = u.env AND m.conv = c.no AND m.usr = u.usr
+    LEFT JOIN LATERAL (
+      SELECT * FROM conversations WHERE env = u.env AND id = u.cid AND deleted_at IS NULL LIMIT 1
+    ) c ON true
+    LEFT JOIN LATERAL (
+      SELECT * FROM members WHERE env = u.env AND conv = c.no AND usr = u.usr LIMIT 1
+    ) m ON true
   ), counted AS MATERIALIZED (
     SELECT DISTINCT ON (i.env, i.cno, i.usr) i.env, i.cno, i.usr, i.target, i.last_read_seq,
       CASE WHEN i.target >= coalesce(i.last_message_seq, 0) THEN i.message_count
@@ -384,7 +414,9 @@ $$;
 
 -- Moves delivery marks forward, many at once. A mark lost in a crash comes again with the next one, so it need not wait for the disk.
 CREATE FUNCTION mark_delivered(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[])
-RETURNS TABLE (ord int, conv bigint, delivered_seq bigint) LANGUAGE plpgsql AS $$
+RETURNS TABLE (ord int, conv bigint, delivered_seq bigint) LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
 #variable_conflict use_column
 BEGIN
   SET LOCAL synchronous_commit = off;

@@ -170,28 +170,49 @@ export class ConversationLog {
   }
 }
 
-async function appendBatch(db: Queryable, items: NewMessage[]): Promise<(Appended | Error)[]> {
-  const rows = await db.query<Omit<Appended, 'status'> & { ord: number; status: string }>(appendSql, [
-    items.map((i) => i.env),
-    items.map((i) => i.conversationId),
-    items.map((i) => i.sender),
-    items.map((i) => i.own),
-    items.map((i) => i.clientMsgId),
-    items.map((i) => i.id),
-    items.map((i) => i.text),
-    items.map((i) => i.replyTo),
-    items.map((i) => i.metadata),
-    items.some((i) => i.attachments !== null) ? items.map((i) => i.attachments) : null,
-  ]);
-  const results = new Array<Appended | Error>(items.length);
-  for (const row of rows)
-    results[row.ord - 1] = row.status in refusals ? refusal(row.status) : (row as Appended);
-  // The same clientMsgId twice in one batch: the second finds the first in a batch of its own.
-  for (const row of rows) {
-    if (row.status !== 'again') continue;
-    results[row.ord - 1] = (await appendBatch(db, [items[row.ord - 1]!]))[0]!;
+/** Arrays in which nothing stands are not sent. */
+const unlessEmpty = (values: (string | null)[]): (string | null)[] | null =>
+  values.some((v) => v !== null) ? values : null;
+
+async function appendBatch(db: Queryable, batch: NewMessage[]): Promise<(Appended | Error)[]> {
+  const results = new Map<NewMessage, Appended | Error>();
+  let items = batch;
+  // One round, but for messages that must see another of this batch committed: the same clientMsgId or attachment again.
+  while (items.length > 0) {
+    const { first, again } = oncePerKey(items);
+    const rows = await db.query<Omit<Appended, 'status'> & { ord: number; status: string }>(appendSql, [
+      first.map((i) => i.env),
+      first.map((i) => i.conversationId),
+      first.map((i) => i.sender),
+      first.map((i) => i.own),
+      first.map((i) => i.clientMsgId),
+      first.map((i) => i.id),
+      first.map((i) => i.text),
+      unlessEmpty(first.map((i) => i.replyTo)),
+      unlessEmpty(first.map((i) => i.metadata)),
+      unlessEmpty(first.map((i) => i.attachments)),
+    ]);
+    items = again;
+    for (const row of rows) {
+      const item = first[row.ord - 1]!;
+      if (row.status === 'again') items.push(item);
+      else results.set(item, row.status in refusals ? refusal(row.status) : (row as Appended));
+    }
   }
-  return results;
+  return batch.map((item) => results.get(item)!);
+}
+
+function oncePerKey(items: NewMessage[]): { first: NewMessage[]; again: NewMessage[] } {
+  const keys = new Set<string>();
+  const first: NewMessage[] = [];
+  const again: NewMessage[] = [];
+  for (const item of items) {
+    const key = `${item.conversationId} ${item.sender} ${item.clientMsgId}`;
+    if (item.clientMsgId !== null && keys.has(key)) again.push(item);
+    else first.push(item);
+    keys.add(key);
+  }
+  return { first, again };
 }
 
 const refusals = {
