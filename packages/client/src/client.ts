@@ -252,7 +252,12 @@ export function createClient(options: ClientOptions): Client {
   function onEvent(event: EventFrame): void {
     const { cid, seq } = event;
     const known = list.lastSeq(cid) !== undefined;
-    const applied = list.applyEvent(event);
+    const sending = outbox.inFlight(cid);
+    const ours =
+      event.e === 'message.new' &&
+      sending !== undefined &&
+      event.d.message.text === (sending.draft.text ?? null);
+    const applied = list.applyEvent(event, ours);
     const conversation = open.get(cid);
     if (applied && !known) events.emit('conversation', { conversationId: cid, change: 'added' });
     if (

@@ -41,6 +41,24 @@ test('messages of others and of the system count once, own ones never', () => {
   assert.equal(unread(), 0);
 });
 
+test('DECISIONS: a message that the server sent on our behalf leaves our read mark, so that reading can still move it', () => {
+  const { list, sync, message, asked, unread } = setup();
+  list.applyEvent(message(11, 'ann'));
+  assert.equal(asked.doubts, 1);
+  list.applySync(sync(11, 3), list.begin(), false);
+  assert.equal(unread(), 3);
+  assert.ok(list.read(cid, 11), 'the mark moves, and is sent');
+  assert.equal(unread(), 0);
+});
+
+test('an own message that this client is sending is not asked about: its ack moves the mark', () => {
+  const { list, message, asked } = setup();
+  list.applyEvent(message(11, 'ann'), true);
+  list.read(cid, 11);
+  list.applyEvent(message(12, 'ann'), true);
+  assert.equal(asked.doubts, 0);
+});
+
 test('a sync that left before a read does not bring its count back', () => {
   const { list, sync, asked, unread } = setup();
   const started = list.begin();

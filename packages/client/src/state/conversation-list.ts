@@ -138,8 +138,8 @@ export class ConversationList {
     return head;
   }
 
-  /** `contiguous`: everything up to this seq was seen here. Null: a duplicate. */
-  applyEvent({ e, cid, seq, d }: EventFrame): { contiguous: boolean } | null {
+  /** `ours`: this client is sending just that. `contiguous`: everything up to this seq was seen here. Null: a duplicate. */
+  applyEvent({ e, cid, seq, d }: EventFrame, ours = false): { contiguous: boolean } | null {
     let head = this.#heads.get(cid);
     if (e === 'conversation.created' && (!head || seq > head.lastSeq)) {
       head ??= this.#add(cid, seq, false);
@@ -178,9 +178,8 @@ export class ConversationList {
       case 'message.new': {
         const { message } = d;
         if (message.senderId === this.me) {
-          // Sent as a client it moves the read mark; the server sending on our behalf leaves it.
-          if (head.unread > 0) this.#doubt(cid);
-          head.lastReadSeq = Math.max(head.lastReadSeq, message.seq);
+          // Sent by this client, its ack moves the read mark; another device moved it; the server on our behalf did not.
+          if (!ours && message.seq > head.lastReadSeq) this.#doubt(cid);
           head.unread = 0;
         } else if (!isTombstone(message) && message.seq > head.lastReadSeq) head.unread++;
         if (!isTombstone(message)) {

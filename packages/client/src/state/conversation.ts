@@ -267,6 +267,7 @@ export class Conversation {
       const page = await api.messages(this.id, { limit: pageSize }, 0);
       return (wanted) => {
         this.#unacked = true;
+        this.#members.missed();
         finish(wanted ? () => this.#window.replace(page.data, page.hasMore, false) : null, true);
         return position;
       };
@@ -320,6 +321,7 @@ export class Conversation {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
     if (this.#unacked) this.#host.onCaughtUp(this.id, this.#gap.lastSeq);
     this.#unacked = false;
+    if (this.#members.stale) this.loadMembers().catch(() => {}); // Stays stale: the next progress tries again.
     this.#store.touch();
   }
 

@@ -12,12 +12,21 @@ export class Members {
   #members: Map<string, Member> | null = null;
   #marks = new Map<string, { read: number; delivered: number }>();
   #log: EventFrame[] | null = null;
+  /** They were loaded, and events of theirs may have been left out since. */
+  stale = false;
   constructor() {
     this.store = new Derived(() => [...(this.#members?.values() ?? [])]);
   }
   async load(pages: () => Promise<Member[]>): Promise<readonly Member[]> {
     const log: EventFrame[] = (this.#log = []);
-    const members = await pages();
+    this.stale = false;
+    let members: Member[];
+    try {
+      members = await pages();
+    } catch (e) {
+      this.missed();
+      throw e;
+    }
     if (this.#log !== log) return this.store.get(); // A later load has taken over.
     this.#members = new Map(members.map((m) => [m.userId, m]));
     for (const { userId, lastReadSeq, lastDeliveredSeq } of members)
@@ -26,6 +35,10 @@ export class Members {
     for (const event of log) this.event(event);
     this.store.touch();
     return this.store.get();
+  }
+  /** The stream was left and taken up again further on. */
+  missed(): void {
+    this.stale = this.#members !== null;
   }
   receipt({ userId, lastReadSeq = 0, lastDeliveredSeq = 0 }: Receipt): void {
     this.#raise(userId, lastReadSeq, lastDeliveredSeq);
