@@ -47,8 +47,9 @@ export async function startService(config: Config, store: Store, logger: Logger)
   const clock = systemClock;
   const ids = createIds(clock);
   const metrics = createMetrics();
+  // The error of a lost connection carries the whole client with it: only its message is for the log.
   const onError = (error: Error) =>
-    logger.warn({ part: 'postgres', err: error }, 'an idle connection was lost');
+    logger.warn({ part: 'postgres', reason: error.message }, 'an idle connection was lost');
   const db = new PgDb(store.connection, { max: config.pool, onError });
   const logDb = new PgDb(store.connection, { max: 2, onError });
   const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));

@@ -17,18 +17,18 @@ export const settings: readonly Setting[] = [
   setting('HOST', '127.0.0.1', 'Address to listen on'),
   setting('CHAT_DATA_DIR', './data', 'Where the embedded PostgreSQL, the master key and managed files live'),
   setting('DATABASE_URL', '', 'An outside PostgreSQL (15 or newer) instead of the embedded one'),
-  setting('REDIS_URL', '', 'Redis or Valkey, for more than one process'),
+  setting(
+    'REDIS_URL',
+    '',
+    'Redis or Valkey, for more than one process; several hosts separated by commas are a cluster',
+  ),
   setting(
     'CHAT_MASTER_KEY',
     '',
     '32 bytes in base64 that seal secrets; made in the data directory when unset',
   ),
   setting('CHAT_ROLES', 'api,gateway,worker', 'What this process does'),
-  setting(
-    'CHAT_PROCESSES',
-    '1',
-    'Processes behind the one port; more than 1 needs DATABASE_URL or the embedded store, and REDIS_URL',
-  ),
+  setting('CHAT_PROCESSES', '1', 'Processes behind the one port; more than 1 needs REDIS_URL'),
   setting(
     'CHAT_ALLOW_PRIVATE_TARGETS',
     '',

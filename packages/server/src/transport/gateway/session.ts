@@ -8,7 +8,7 @@ import type { LogEvent } from '../../log/events.ts';
  *
  * opened --auth--> authenticating --hello--> live --close--> closed; any state may close.
  *
- * Frames of one tick leave as one write. A socket that does not take them (`maxBuffered`) is cut off: it never grows memory or
+ * Frames of one moment leave as one write. A socket that does not take them (`maxBuffered`) is cut off: it never grows memory or
  * slows others, and its client syncs when it is back.
  */
 
@@ -77,8 +77,10 @@ export class Session {
   /** Nothing leaves before `hello`; what happened until then is the client's to sync. */
   send(frame: Buffer): void {
     if (this.state !== 'live') return;
-    if (this.#pending) this.#pending.push(frame);
-    else {
+    if (this.#pending) {
+      this.#pending.push(frame);
+      this.#writer.add(null);
+    } else {
       this.#pending = [frame];
       this.#writer.add(this);
     }
@@ -104,24 +106,44 @@ export class Session {
   }
 }
 
-/** Collects the sockets that have something to send and writes them all at the end of the tick. */
+/** Frames per millisecond below which nothing waits, and the longest wait. */
+const quietRate = 4;
+const maxWaitMs = 20;
+
+/**
+ * Collects the sockets that have something to send and writes them all at once: at the end of the tick, or under load a few
+ * milliseconds later, because several frames in one write cost little more than one.
+ */
 export class Writer {
   #dirty: Session[] = [];
   #scheduled = false;
+  #frames = 0;
+  /** Frames per millisecond, smoothed. */
+  #rate = 0;
+  #flushedAt = 0;
   readonly #onOverflow: (session: Session) => void;
+  readonly #now: () => number;
 
-  constructor(onOverflow: (session: Session) => void) {
+  constructor(onOverflow: (session: Session) => void, now: () => number = () => performance.now()) {
     this.#onOverflow = onOverflow;
+    this.#now = now;
   }
 
-  add(session: Session): void {
-    this.#dirty.push(session);
+  /** A frame was queued; `session` when it is the first for its socket. */
+  add(session: Session | null): void {
+    this.#frames++;
+    if (session) this.#dirty.push(session);
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setImmediate(() => this.#flush());
+    if (this.#rate < quietRate) setImmediate(() => this.#flush());
+    else setTimeout(() => this.#flush(), Math.min(maxWaitMs, this.#rate / 2));
   }
 
   #flush(): void {
+    const now = this.#now();
+    this.#rate = (this.#rate * 3 + this.#frames / Math.max(1, now - this.#flushedAt)) / 4;
+    this.#flushedAt = now;
+    this.#frames = 0;
     const sessions = this.#dirty;
     this.#dirty = [];
     this.#scheduled = false;
