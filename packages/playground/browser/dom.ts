@@ -34,3 +34,12 @@ export function onFrame(render: () => void): () => void {
     });
   };
 }
+
+/** Makes the children just these, in this order, and touches only what changed: focus, hover and pictures stay. */
+export function setChildren(parent: HTMLElement, wanted: readonly HTMLElement[]): void {
+  const keep = new Set<Element>(wanted);
+  for (const child of [...parent.children]) if (!keep.has(child)) child.remove();
+  wanted.forEach((child, i) => {
+    if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
+  });
+}

@@ -1,5 +1,5 @@
 import type { Client, Conversation, MessageItem } from '@parley/client';
-import { button, byId, make, onFrame, time } from './dom.ts';
+import { button, byId, make, onFrame, setChildren, time } from './dom.ts';
 import { Composer } from './composer.ts';
 import { peerOf, titleOf } from './list-view.ts';
 
@@ -29,23 +29,24 @@ export function openTalk(client: Client, me: string, id: string, left: () => voi
     requestAnimationFrame(() => (list.scrollTop = list.scrollHeight - before));
   }
 
+  const earlier = make(
+    'li',
+    { class: 'older' },
+    button('Earlier messages', () => void older()),
+  );
   const render = onFrame(() => {
     if (closed) return;
     const { items, hasOlder, status } = conversation.messages.get();
     if (status === 'removed') return left();
     const byMessageId = new Map(items.flatMap((i) => (i.id ? [[i.id, i] as const] : [])));
-    list.replaceChildren(
-      ...(hasOlder
-        ? [
-            make(
-              'li',
-              { class: 'older' },
-              button('Earlier messages', () => void older()),
-            ),
-          ]
-        : []),
+    setChildren(list, [
+      ...(hasOlder ? [earlier] : []),
       ...items.map((item) => messageView(item, byMessageId)),
-    );
+    ]);
+    if (drawn.size > 2 * items.length + 100) {
+      const shown = new Set(items.map((item) => item.key));
+      for (const key of [...drawn.keys()]) if (!shown.has(key)) drawn.delete(key);
+    }
     if (atEnd) list.scrollTop = list.scrollHeight;
     if (document.visibilityState === 'visible') conversation.markRead();
     renderHead();
@@ -72,9 +73,23 @@ export function openTalk(client: Client, me: string, id: string, left: () => voi
       typing.length > 0 ? `${typing.join(', ')} ${typing.length > 1 ? 'are' : 'is'} typing…` : '';
   }
 
+  /** A message is drawn anew only when something in it changed. */
+  const drawn = new Map<
+    string,
+    { item: MessageItem; quoted: MessageItem | undefined; mark: string; view: HTMLLIElement }
+  >();
   function messageView(item: MessageItem, all: Map<string, MessageItem>): HTMLLIElement {
-    const own = item.senderId === me;
     const quoted = item.replyTo ? all.get(item.replyTo) : undefined;
+    const mark = ticks(item).className + ticks(item).textContent;
+    const before = drawn.get(item.key);
+    if (before?.item === item && before.quoted === quoted && before.mark === mark) return before.view;
+    const view = drawMessage(item, quoted);
+    drawn.set(item.key, { item, quoted, mark, view });
+    return view;
+  }
+
+  function drawMessage(item: MessageItem, quoted: MessageItem | undefined): HTMLLIElement {
+    const own = item.senderId === me;
     const state = item.deletedAt ? 'gone' : item.status;
     const view = make(
       'li',
