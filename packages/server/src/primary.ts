@@ -63,9 +63,13 @@ export async function runPrimary(
   try {
     // One after the other: the first prepares the store and tells what it made up.
     const started: Started[] = [];
-    for (let i = 0; i < config.processes && !stopping; i++) started.push(await firstStart(fork(i), stop));
+    for (let i = 0; i < config.processes; i++) {
+      const next = await firstStart(fork(i), stop);
+      if (!next) break;
+      started.push(next);
+    }
     const first = started.map((s) => s.first).find((f) => f !== null) ?? null;
-    if (started[0]) announce({ port: started[0].port, first });
+    if (started.length === config.processes) announce({ port: started[0]!.port, first });
     await stop;
     logger.info('stopping');
   } finally {
@@ -75,17 +79,17 @@ export async function runPrimary(
   }
 }
 
-async function firstStart(worker: Worker, stop: Promise<void>): Promise<Started> {
+/** Null when the service is to stop before that. */
+async function firstStart(worker: Worker, stop: Promise<void>): Promise<Started | null> {
   const gone = new AbortController();
   try {
-    const started = await Promise.race([
+    return await Promise.race([
       once(worker, 'message', { signal: gone.signal }).then(([message]) => message as Started),
       once(worker, 'exit', { signal: gone.signal }).then(() => {
         throw new Error('a worker could not start');
       }),
       stop.then(() => null),
     ]);
-    return started ?? { port: 0, first: null };
   } finally {
     gone.abort();
   }

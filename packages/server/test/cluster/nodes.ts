@@ -24,8 +24,6 @@ export interface Nodes {
   /** The same user, talking to another node. */
   at(node: Service, actor: Actor, environment?: EnvironmentName): Actor;
   online(node: Service, actor: Actor, environment?: EnvironmentName): Promise<TestSocket>;
-  /** One more. */
-  start(settings?: Settings): Promise<Service>;
   sql(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   dispose(): Promise<void>;
 }
@@ -51,22 +49,19 @@ export async function startNodes(settings: Settings[]): Promise<Nodes> {
   const pool = new pg.Pool({ connectionString: env['DATABASE_URL'], max: 1 });
   pool.on('error', () => undefined);
   const nodes: Service[] = [];
-  const launch = (more: Settings = {}): Promise<Service> => startService({ env: { ...env, ...more } });
-  const start = async (more?: Settings): Promise<Service> => {
-    const node = await launch(more);
-    nodes.push(node);
-    return node;
-  };
+  const launch = (more: Settings): Promise<Service> => startService({ env: { ...env, ...more } });
   const dispose = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => node.dispose()));
     await pool.end();
     await stop();
   };
   try {
-    const [first, ...others] = settings;
     // The first prepares the store.
-    await start(first);
-    nodes.push(...(await Promise.all(others.map(launch))));
+    nodes.push(await launch(settings[0]!));
+    for (const started of await Promise.allSettled(settings.slice(1).map(launch))) {
+      if (started.status === 'rejected') throw started.reason;
+      nodes.push(started.value);
+    }
   } catch (error) {
     await dispose();
     throw error;
@@ -82,7 +77,6 @@ export async function startNodes(settings: Settings[]): Promise<Nodes> {
       api: createApi(node.url, token(actor, environment)),
     }),
     online: (node, actor, environment) => connect(node, token(actor, environment)),
-    start,
     sql: async (text, values) => (await pool.query(text, values)).rows as Record<string, unknown>[],
     dispose,
   };

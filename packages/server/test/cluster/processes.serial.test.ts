@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { assertContiguous, text } from '../gateway/live-scene.ts';
 import type { LiveScene } from '../gateway/live-scene.ts';
+import { run } from '../start/npm-start.ts';
 import type { Service } from '../support/service.ts';
 import type { TestSocket } from '../support/socket.ts';
 import { startNodes, until } from './nodes.ts';
@@ -14,7 +16,7 @@ let cluster: Nodes;
 let scene: LiveScene;
 let service: Service;
 before(async () => {
-  cluster = await startNodes([{ CHAT_PROCESSES: '2' }]);
+  cluster = await startNodes([1, 2, 3].map(() => ({ CHAT_PROCESSES: '2' })));
   ({ scene } = cluster);
   service = cluster.nodes[0]!;
 });
@@ -58,9 +60,7 @@ test('CHAT_PROCESSES=2: sockets of both processes share one order, one presence 
     assertContiguous(socket, conv.id);
     assert.equal(socket.events(conv.id).length, sends.length);
   }
-  const [oldest] = sockets.slice(0, 4);
   await several(7, () => scene.online(one));
-  assert.ok(oldest);
   const closed = await Promise.race(sockets.slice(0, 4).map((s) => s.closed));
   assert.equal(closed.code, 4009, 'ten for all processes together');
   for (const socket of sockets) if (socket.ws.readyState === 1) await socket.close();
@@ -93,12 +93,12 @@ test('CHAT_PROCESSES=2: a process killed with -9 is replaced, and the service go
   for (const socket of [...alive, again]) await socket.close();
 });
 
-for (const [name, signal] of [
-  ['the primary', (node: Service) => node.process.kill('SIGTERM')],
-  ['the whole process group', (node: Service) => process.kill(-node.process.pid!, 'SIGTERM')],
+for (const [index, name, signal] of [
+  [1, 'the primary', (node: Service) => node.process.kill('SIGTERM')],
+  [2, 'the whole process group', (node: Service) => process.kill(-node.process.pid!, 'SIGTERM')],
 ] as const)
   test(`CHAT_PROCESSES=2: SIGTERM to ${name} drains every process, ends with 0, and leaves nothing running`, async () => {
-    const node = await cluster.start({ CHAT_PROCESSES: '2' });
+    const node = cluster.nodes[index]!;
     const pids = await childrenOf(node);
     assert.equal(pids.length, 2);
     const user = await scene.actor();
@@ -114,3 +114,16 @@ for (const [name, signal] of [
     assert.equal(await exited, 0);
     assert.deepEqual(pids.filter(isRunning), []);
   });
+
+test('CHAT_PROCESSES=2: SIGTERM while it starts ends it with 0 and starts nothing more', async () => {
+  const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+  const starting = run([process.execPath, main], { env: service.env });
+  const { pid } = starting.process;
+  const children = () => readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  await until(async () => (await children()) !== '');
+  const [child] = (await children()).trim().split(' ').map(Number);
+  process.kill(pid!, 'SIGTERM');
+  assert.equal(await starting.exited, 0, starting.output());
+  assert.doesNotMatch(starting.output(), /ready at/);
+  assert.equal(isRunning(child!), false);
+});

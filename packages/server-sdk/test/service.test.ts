@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { plans } from '@parley/protocol';
+import { Parley, ParleyError, verifyWebhook, WebhookVerificationError } from '../src/index.ts';
+import { routes } from '../src/generated/routes.ts';
+import { environments, startService } from '../../server/test/support/service.ts';
+import type { Service } from '../../server/test/support/service.ts';
+import { upload } from '../../server/test/storage/suite.ts';
+import { announcement, picture } from '../../server/test/uploads/files.ts';
+import { startReceiver } from '../../server/test/webhooks/receiver.ts';
+import { connect } from '../../server/test/support/socket.ts';
+
+/** The server SDK against the real service. */
+
+let service: Service;
+let parley: Parley;
+/** Operations that were called, by the requests that left. */
+const called = new Set<string>();
+before(async () => {
+  service = await startService();
+  parley = new Parley({
+    secretKey: environments.dev.secretKey,
+    baseUrl: service.url,
+    fetch: (input, init) => {
+      const { pathname } = new URL(input as URL);
+      for (const [name, { method, path }] of Object.entries(routes))
+        if (method === init?.method && new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(pathname))
+          called.add(name);
+      return fetch(input, init);
+    },
+  });
+});
+after(() => service.dispose());
+
+test('server SDK: every method, against the real service, with a webhook that verifyWebhook accepts', async () => {
+  const receiver = await startReceiver();
+  try {
+    const { users, conversations, members, messages, events, webhooks, uploads, attachments } = parley;
+    const hook = await webhooks.create({ url: receiver.url, events: ['message.created'] });
+    assert.equal((await webhooks.get(hook.id)).url, receiver.url);
+
+    for (const id of ['ann', 'bob', 'eve']) assert.equal((await users.upsert(id, { name: id })).id, id);
+    assert.equal((await users.get('ann')).name, 'ann');
+    const seen: string[] = [];
+    for await (const user of users.list({ limit: 1 })) seen.push(user.id);
+    assert.deepEqual(seen.sort(), ['ann', 'bob', 'eve'], 'pages are iterated');
+
+    const conv = await conversations.create({ type: 'group', members: ['ann', 'bob'], name: 'one' });
+    assert.equal((await conversations.update(conv.id, { name: 'two' })).name, 'two');
+    assert.equal((await conversations.get(conv.id)).name, 'two');
+    await members.add(conv.id, { userIds: ['eve'] });
+    assert.equal((await members.update(conv.id, 'eve', { role: 'owner' })).role, 'owner');
+    const roles: Record<string, string> = {};
+    for await (const member of members.list(conv.id, { limit: 2 })) roles[member.userId] = member.role;
+    assert.deepEqual(roles, { ann: 'member', bob: 'member', eve: 'owner' });
+    assert.equal(await members.remove(conv.id, 'eve'), undefined);
+
+    const ticket = await uploads.create(announcement(conv.id, picture));
+    assert.ok((await upload(ticket.upload, picture.body)).ok);
+    assert.equal((await uploads.complete(ticket.attachmentId)).status, 'ready');
+    const { url } = await attachments.url(ticket.attachmentId);
+    assert.deepEqual(Buffer.from(await (await fetch(url)).arrayBuffer()), picture.body);
+
+    const texts = ['1', '2', '3', '4', '5'];
+    for (const text of texts) await messages.send(conv.id, { senderId: 'ann', text });
+    const down: (string | null)[] = [];
+    for await (const message of messages.list(conv.id, { limit: 2 })) down.push(message.text);
+    assert.deepEqual(down, texts.toReversed());
+    const up: (string | null)[] = [];
+    for await (const message of messages.list(conv.id, { after: 0, limit: 2 })) up.push(message.text);
+    assert.deepEqual(up, texts);
+    const types: string[] = [];
+    for await (const event of events.list(conv.id, { after: 0, limit: 3 })) types.push(event.type);
+    assert.deepEqual(types, [
+      'conversation.created',
+      'conversation.updated',
+      'member.added',
+      'member.updated',
+      'member.removed',
+      ...texts.map(() => 'message.new'),
+    ]);
+    const [last] = (await messages.list(conv.id, { limit: 1 })).data;
+    const message = await messages.get(last!.id);
+    assert.ok('version' in message);
+    const edited = await messages.update(message.id, { text: '5!', expectedVersion: message.version });
+    assert.equal(edited.text, '5!');
+    await assert.rejects(messages.update(message.id, { text: 'no', expectedVersion: 1 }), {
+      code: 'version_conflict',
+      status: 409,
+    });
+    assert.ok((await messages.delete(message.id))!.deletedAt);
+    const oldest = (await messages.list(conv.id)).data.at(-1)!;
+    assert.equal(await messages.delete(oldest.id, { hard: true }), undefined);
+    const listed: string[] = [];
+    for await (const item of conversations.list({ userId: 'ann' })) listed.push(item.id);
+    assert.deepEqual(listed, [conv.id]);
+
+    // What really arrived, checked as a customer would.
+    const received = await receiver.next('message.created', (r) => r.data.message.text === '1');
+    const event = verifyWebhook(received.raw, received.headers, hook.secret);
+    assert.equal(event.env, environments.dev.id);
+    assert.equal((event.data['message'] as { conversationId: string }).conversationId, conv.id);
+    assert.throws(
+      () => verifyWebhook(`${received.raw} `, received.headers, hook.secret),
+      WebhookVerificationError,
+    );
+    const { secret } = await webhooks.rotateSecret(hook.id);
+    await messages.send(conv.id, { text: 'rotated' });
+    const rotated = await receiver.next('message.created', (r) => r.data.message.text === 'rotated');
+    for (const valid of [secret, hook.secret]) verifyWebhook(rotated.raw, rotated.headers, valid);
+    await webhooks.test(hook.id);
+    const [delivery] = (await webhooks.deliveries(hook.id, { limit: 1 })).data;
+    assert.ok(delivery);
+    for await (const each of webhooks.deliveries(hook.id, { limit: 2 }))
+      if (each.eventId === event.id) await webhooks.replay(hook.id, each.id);
+    await receiver.wait(2, (r) => r.id === event.id);
+    await webhooks.update(hook.id, { status: 'disabled' });
+    assert.equal((await webhooks.list()).data.length, 1);
+    assert.equal(await webhooks.delete(hook.id), undefined);
+
+    const { token } = await parley.tokens.create({ userId: 'bob' });
+    for (const good of [token, parley.signToken({ userId: 'bob' })]) {
+      const answer = await fetch(`${service.url}/v1/conversations`, {
+        headers: { authorization: `Bearer ${good}` },
+      });
+      assert.equal(answer.status, 200);
+    }
+    await users.revokeTokens('bob');
+    assert.ok((await users.deactivate('bob')).deactivatedAt);
+    assert.equal((await users.reactivate('bob')).deactivatedAt, null);
+    assert.equal(await conversations.delete(conv.id), undefined);
+    assert.equal(await users.erase('eve'), undefined);
+    await assert.rejects(users.get('eve'), { code: 'not_found' });
+    assert.deepEqual([...called].sort(), Object.keys(routes).sort(), 'every method of the table');
+  } finally {
+    await receiver.close();
+  }
+});
+
+test('SPEC 5.3: a token signed locally opens a socket, and what the server sends arrives there', async () => {
+  await parley.users.upsert('zoe', {});
+  const conv = await parley.conversations.create({ type: 'group', members: ['zoe'] });
+  const socket = await connect(service, parley.signToken({ userId: 'zoe', expiresIn: 60 }));
+  const sent = await parley.messages.send(conv.id, { text: 'from the server' });
+  assert.equal((await socket.event('message.new', conv.id)).d.message.id, sent.id);
+  await socket.close();
+});
+
+test('SPEC 1: one Idempotency-Key over all tries acts once, also when answers are lost', async () => {
+  let lost = 0;
+  const flaky = new Parley({
+    secretKey: environments.dev.secretKey,
+    baseUrl: service.url,
+    sleep: () => Promise.resolve(),
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      if (lost++ % 2 === 0) throw new TypeError('the answer was lost');
+      return response;
+    },
+  });
+  const conv = await flaky.conversations.create({ type: 'group', members: ['zoe'], name: 'once' });
+  for (const text of ['a', 'b']) await flaky.messages.send(conv.id, { text });
+  assert.deepEqual((await parley.messages.list(conv.id)).data.map((m) => m.text).reverse(), ['a', 'b']);
+});
+
+test('SPEC 8: on the free plan a burst beyond the key’s rate is waited out and all succeeds', async () => {
+  let waits = 0;
+  const free = new Parley({
+    secretKey: environments.prod.secretKey,
+    baseUrl: service.url,
+    tries: 10,
+    sleep: (ms) => {
+      waits++;
+      return new Promise((resolve) => setTimeout(resolve, ms));
+    },
+  });
+  const { burst } = plans.free.secretKey;
+  const many = (by: Parley) => Array.from({ length: burst }, () => by.users.list({ limit: 1 }));
+  // How many it takes depends on the machine: the key's rate goes on meanwhile.
+  for (let round = 0; round < 20 && waits === 0; round++) await Promise.all(many(free));
+  assert.ok(waits > 0, 'some were refused at first');
+
+  const hasty = new Parley({ secretKey: environments.prod.secretKey, baseUrl: service.url, tries: 1 });
+  let refused: unknown;
+  for (let round = 0; round < 20 && refused === undefined; round++)
+    for (const result of await Promise.allSettled(many(hasty)))
+      if (result.status === 'rejected') refused = result.reason;
+  assert.ok(refused instanceof ParleyError);
+  assert.equal(refused.code, 'rate_limited');
+  assert.ok(refused.retryAfterMs! > 0);
+});
