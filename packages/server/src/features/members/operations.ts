@@ -37,9 +37,9 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
   return ctx.db.tx(async (tx) => {
     const env = ctx.env.no;
     const access = await held(ctx, tx, input.conversationId);
-    requireOwner(access);
     const { conv, actor } = access;
     requireGroup(conv);
+    requireOwner(access);
     const users = await resolveUsers(ctx, tx, ids);
     const numbers = ids.map((id) => users.get(id)!);
     const [already] = await sql.findMembers(tx, env, conv.no, numbers);
@@ -76,9 +76,9 @@ const viewMember = ({ userId, role, lastReadSeq, lastDeliveredSeq }: Member): Me
 export async function remove(ctx: Context, input: Input<'members.remove'>): Promise<void> {
   await ctx.db.tx(async (tx) => {
     const access = await held(ctx, tx, input.conversationId);
+    requireGroup(access.conv);
     const leaving = access.actor?.id === input.userId;
     if (!leaving) requireOwner(access);
-    requireGroup(access.conv);
     const user = await findUser(tx, ctx.env.no, input.userId);
     const [member] = user ? await sql.findMembers(tx, ctx.env.no, access.conv.no, [user.no]) : [];
     if (!member) throw notAMember();
