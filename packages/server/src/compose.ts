@@ -140,7 +140,8 @@ export async function startService(config: Config, store: Store, logger: Logger)
     pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
     intercept: media.intercept,
   });
-  await app.listen({ port: config.port, host: config.host });
+  // After a restart all clients come back at once; Node's own backlog of 511 would make them wait for TCP.
+  await app.listen({ port: config.port, host: config.host, backlog: 4_096 });
   await media.open((app.server.address() as AddressInfo).port);
   const closeMetrics =
     config.metricsPort === undefined

@@ -38,6 +38,10 @@ const DEFAULTS: Record<string, string> = {
   wal_level: 'minimal',
   max_wal_senders: '0',
   max_wal_size: '2GB',
+  wal_buffers: '16MB',
+  checkpoint_timeout: '15min',
+  // Tables grow fast after the first start; plans follow what the statistics say.
+  autovacuum_naptime: '15s',
   max_logical_replication_workers: '0',
   // Short queries only; and /dev/shm, which parallel ones use, is small in containers.
   max_parallel_workers_per_gather: '0',
