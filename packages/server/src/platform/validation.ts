@@ -41,25 +41,55 @@ const coercing = ajv(true);
 
 export type Validator = (value: unknown) => ApiError | null;
 
-export const validator = (schema: object): Validator => wrap(strict.compile(schema));
-export const coercingValidator = (schema: object): Validator => wrap(coercing.compile(schema));
+export const validator = (schema: object): Validator => wrap(strict.compile(schema), schema);
+export const coercingValidator = (schema: object): Validator => wrap(coercing.compile(schema), schema);
 
 const wrap =
-  (validate: ValidateFunction): Validator =>
+  (validate: ValidateFunction, schema: object): Validator =>
   (value) =>
-    validate(value) ? null : toApiError(validate.errors!);
+    validate(value) ? null : (unknownField(schema, value) ?? toApiError(validate.errors!));
+
+const unknown = (param: string): ApiError =>
+  new ApiError('unknown_field', { param, message: `Unknown field: ${param}.` });
+
+/** SPEC 1.4: whatever else is wrong. */
+function unknownField(schema: object, value: unknown): ApiError | null {
+  const { properties = {}, additionalProperties } = schema as {
+    properties?: object;
+    additionalProperties?: boolean;
+  };
+  if (additionalProperties !== false || typeof value !== 'object' || value === null || Array.isArray(value))
+    return null;
+  const field = Object.keys(value).find((key) => !Object.hasOwn(properties, key));
+  return field === undefined ? null : unknown(field);
+}
 
 function toApiError(errors: ErrorObject[]): ApiError {
-  // A union reports the failures of every branch: a branch's own code says more than "anyOf".
-  const error = errors.find((e) => codeOf(e) !== 'invalid_request') ?? errors.at(-1)!;
+  // A union reports the failures of every branch: a branch's own code, and its own words, say more than "anyOf".
+  const error =
+    errors.find((e) => codeOf(e) !== 'invalid_request') ?? errors.find(isTelling) ?? errors.at(-1)!;
   const code = codeOf(error);
   const param = paramOf(error);
   if (code === 'text_too_long' || code === 'metadata_too_large') return new ApiError(code, { param });
-  if (code === 'unknown_field') return new ApiError(code, { param, message: `Unknown field: ${param}.` });
+  if (code === 'unknown_field') return unknown(param);
   return new ApiError('invalid_request', {
     ...(param ? { param } : {}),
-    message: `${param || 'The request'} ${error.message ?? 'is not valid'}.`,
+    message: `${param || 'The request'} ${problemOf(error)}.`,
   });
+}
+
+const isTelling = ({ keyword }: ErrorObject): boolean => keyword !== 'anyOf' && keyword !== 'const';
+
+function problemOf({ keyword, message, schema }: ErrorObject): string {
+  if (keyword === 'required') return 'is required';
+  const values = keyword === 'enum' ? schema : keyword === 'anyOf' ? constants(schema) : null;
+  if (Array.isArray(values)) return `must be one of ${values.join(', ')}`;
+  return message ?? 'is not valid';
+}
+
+function constants(branches: unknown): unknown[] | null {
+  const values = (branches as { const?: unknown }[]).map((branch) => branch.const);
+  return values.includes(undefined) ? null : values;
 }
 
 function codeOf(error: ErrorObject): ErrorCode {
