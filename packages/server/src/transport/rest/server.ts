@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
 import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, limits, operations, rateLimits } from '@parley/protocol';
@@ -36,6 +37,14 @@ function boundBody(req: IncomingMessage): void {
   req.once('close', () => clearTimeout(timer));
 }
 
+/** The other side may never end its half of a connection that was told to go: once told, it has this long. */
+const lingerMs = 1_000;
+
+function cutOff(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
 /** The REST binding: generic over the operation table, with the pages and health beside it. */
 export function createRest(options: RestOptions): FastifyInstance {
   const { services, limiter, logger, metrics } = options;
@@ -59,6 +68,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     },
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET' || !socket.writable) return;
+      cutOff(socket);
       void malformedAnswer(socket.remoteAddress ?? '').then((answer) => socket.end(answer));
     },
     serverFactory: (handler): Server =>
