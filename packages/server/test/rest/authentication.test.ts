@@ -130,6 +130,7 @@ describe('SPEC 5.3: user tokens', () => {
     'an iat that is text': { sub: 'u', iat: '1' },
     'no exp': { sub: 'u', exp: undefined },
     'an exp that is text': { sub: 'u', exp: '99999999999' },
+    'an exp beyond any date': { sub: 'u', exp: Number.MAX_SAFE_INTEGER },
   };
   for (const [name, value] of Object.entries(claims))
     it(`DECISIONS: a token with ${name} is token_invalid`, async () => {

@@ -385,6 +385,8 @@ for (const store of stores)
           encode({ at: 'Jan 1 2026', last: [at, 1], seen: [] }),
           encode({ at, last: ['0000-01-01T00:00:00.000Z', 1], seen: [] }),
           encode({ at, last: [at, 1.5], seen: [] }),
+          encode({ at: '2026-02-30T00:00:00.000Z', last: [at, 1], seen: [] }),
+          encode({ at, last: ['2999-01-01T00:00:00.000Z', 1], seen: [] }),
         ])
           assertError(
             await a.api('GET', `/v1/conversations?cursor=${cursor}`),

@@ -31,9 +31,10 @@ interface Cursor {
 
 const isPosition = (v: unknown): v is Position =>
   Array.isArray(v) && v.length === 2 && isTime(v[0]) && Number.isSafeInteger(v[1]);
-const time = /^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+/** A real time of this century: the store refuses the 30th of February, and its activity steps are 32 bits. */
+const time = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const isTime = (v: unknown): v is string =>
-  typeof v === 'string' && time.test(v) && !Number.isNaN(Date.parse(v));
+  typeof v === 'string' && time.test(v) && Date.parse(v) >= 0 && new Date(v).toISOString() === v;
 const isCursor = (v: unknown): v is Cursor => {
   const c = v as Cursor | null;
   return (

@@ -21,6 +21,8 @@ const invalid = (message?: string) => new ApiError('token_invalid', message ? { 
 const userId = new RegExp(userIdPattern);
 const keyId = /^[A-Za-z0-9]{16}$/;
 const base64url = /^[A-Za-z0-9_-]*$/;
+/** What a Date can hold, in seconds: an `exp` beyond it could not be told to anybody. */
+const lastSecond = 8.64e12;
 
 function part(text: string): Record<string, unknown> {
   try {
@@ -93,6 +95,7 @@ function checkClaims(claims: Record<string, unknown>, nowSeconds: number): Claim
   if (typeof sub !== 'string' || !userId.test(sub)) throw invalid('The token names no valid user (sub).');
   if (typeof iat !== 'number' || !Number.isFinite(iat)) throw invalid('The token has no iat.');
   if (typeof exp !== 'number' || !Number.isFinite(exp)) throw invalid('The token has no exp.');
+  if (exp > lastSecond) throw invalid('The exp of the token is beyond any date; it is in seconds.');
   if (iat > nowSeconds + limits.tokenLeewaySeconds) throw invalid('The token was issued in the future.');
   if (exp <= nowSeconds) throw new ApiError('token_expired');
   return { sub, iat, exp };
