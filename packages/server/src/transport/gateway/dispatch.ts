@@ -1,4 +1,4 @@
-import { ApiError, clientFrames, frameSchema, frameTypes, realtime } from '@parley/protocol';
+import { ApiError, frameSchema, frameTypes, realtime } from '@parley/protocol';
 import type { FrameData, FrameType } from '@parley/protocol';
 import type { Caller, Context, Services } from '../../features/context.ts';
 import * as messages from '../../features/messages/operations.ts';
@@ -34,7 +34,6 @@ type Handlers = {
 };
 
 const validators = new Map<string, Validator>(frameTypes.map((t) => [t, validator(frameSchema(t))]));
-const dataValidators = new Map<string, Validator>(frameTypes.map((t) => [t, validator(clientFrames[t].d)]));
 
 export interface Frame {
   t: FrameType;
@@ -50,7 +49,7 @@ export function parseFrame(value: unknown): Frame {
   const validate = validators.get(frame.t);
   if (!validate)
     throw new ApiError('invalid_frame', { message: `There is no frame "${frame.t.slice(0, 40)}".` });
-  const problem = validate(frame) ?? dataValidators.get(frame.t)!(frame.d ?? {});
+  const problem = validate(frame);
   if (problem) {
     if (problem.code === 'text_too_long' || problem.code === 'metadata_too_large') throw problem;
     throw new ApiError('invalid_frame', { message: problem.message });
