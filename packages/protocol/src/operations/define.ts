@@ -24,6 +24,8 @@ export interface Operation {
   response: TSchema | null;
   errors: readonly ErrorCode[];
   rate: RateClass;
+  /** It waits for a server that is not ours and changes nothing when it runs again: no transaction is held open meanwhile. */
+  repeatable: boolean;
   /** SPEC 9.3: sends `Deprecation` and `Sunset`. */
   deprecated?: { since: string; sunset: string };
 }
@@ -39,6 +41,7 @@ interface Spec<P extends TProperties, Q extends TProperties, B extends TProperti
   response?: R;
   errors?: readonly ErrorCode[];
   rate?: RateClass;
+  repeatable?: boolean;
   deprecated?: { since: string; sunset: string };
 }
 
@@ -78,6 +81,7 @@ export function operation<
     response: spec.response ?? null,
     errors: spec.errors ?? [],
     rate: spec.rate ?? 'request',
+    repeatable: spec.repeatable ?? false,
     ...(spec.deprecated ? { deprecated: spec.deprecated } : {}),
   };
 }

@@ -47,6 +47,7 @@ export const uploadsComplete = operation('uploads.complete', 'POST /v1/uploads/{
   params: oneAttachment,
   response: Attachment,
   errors: ['not_found', 'not_member', 'attachment_not_ready', 'storage_unavailable'],
+  repeatable: true,
 });
 
 export const attachmentsUrl = operation('attachments.url', 'GET /v1/attachments/{attachmentId}/url', {

@@ -37,6 +37,8 @@ export interface Context {
   requestId: string;
   /** Set when the request carries an Idempotency-Key: makes a send without clientMsgId safe to repeat. */
   idempotencyKey?: string;
+  /** Where `db` is a transaction around the whole operation: takes work that must not be part of it, done before the answer. */
+  afterwards?: (work: (db: Db) => Promise<void>) => void;
 }
 
 /** Changes that other parts of the service must hear of, after the commit. */

@@ -167,6 +167,30 @@ describe('SPEC 3: edits and deletes leave no old words behind', () => {
     });
 });
 
+test('under an Idempotency-Key too, the person is cut off at once and the messages go batch by batch', async () => {
+  const id = await createGroup(server, ['erased-keyed', 'friend']);
+  await server('POST', `/v1/conversations/${id}/messages`, { text: 'keyed words', senderId: 'erased-keyed' });
+  const key = { 'idempotency-key': randomUUID() };
+  const erase = () => server('DELETE', '/v1/users/erased-keyed?messages=delete', undefined, key);
+  const waiting = () =>
+    db.query(
+      `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%conversations%'`,
+    );
+  const erasing = await db.tx(async (tx) => {
+    await tx.query('SELECT 1 FROM conversations WHERE id = $1 FOR UPDATE', [id]);
+    const promise = erase();
+    while ((await waiting()).length === 0);
+    assertError(await server('GET', '/v1/users/erased-keyed'), 404, 'not_found');
+    assert.ok((await dump(db)).includes('keyed words'));
+    return { promise };
+  });
+  assert.equal((await erasing.promise).status, 204);
+  const text = await dump(db);
+  assert.equal(text.includes('keyed words') || text.includes('erased-keyed'), false);
+  const again = await erase();
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [204, 'true']);
+});
+
 test('an erasure that kill -9 cuts off is finished after the restart', async () => {
   const id = await createGroup(server, ['erased-late', 'friend']);
   const count = 3_000;

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { limits, rateLimits } from '@parley/protocol';
@@ -293,6 +296,42 @@ test('SPEC 7: a storage that cannot be reached is 503 storage_unavailable; chat 
     await scene.send(alice, conv);
     assert.doesNotMatch(service.output(), /secret@/);
   } finally {
+    await service.dispose();
+  }
+});
+
+test('a storage that hangs holds up completions alone, with an Idempotency-Key too', async () => {
+  const asked: (() => void)[] = [];
+  const storage = createServer((_req, res) => {
+    asked.push(() => res.writeHead(404).end());
+    storage.emit('asked');
+  });
+  await once(storage.listen(0, '127.0.0.1'), 'listening');
+  const { port } = storage.address() as AddressInfo;
+  const service = await startService({
+    env: { CHAT_MEDIA_URL: `s3://key:secret@127.0.0.1:${port}/media?tls=false`, CHAT_DATABASE_POOL: '1' },
+  });
+  try {
+    const scene = createScene(service.url);
+    const alice = await scene.actor('alice');
+    const { id: conv } = await scene.group(alice, [alice]);
+    const { body } = await announce(alice.api, conv, picture);
+    const path = `/v1/uploads/${body.attachmentId}/complete`;
+    const key = { 'idempotency-key': randomUUID() };
+    const called = once(storage, 'asked');
+    const completing = alice.api('POST', path, undefined, key);
+    await called;
+    assert.equal((await scene.server('GET', `/v1/users/${alice.id}`)).status, 200);
+    for (const answer of asked) answer();
+    const first = await completing;
+    assertError(first, 422, 'attachment_not_ready');
+    const again = await alice.api('POST', path, undefined, key);
+    assert.deepEqual([again.body, again.headers.get('idempotent-replayed')], [first.body, 'true']);
+    assertError(await alice.api('POST', path, {}, key), 422, 'idempotency_mismatch');
+    assert.equal(asked.length, 1);
+  } finally {
+    storage.closeAllConnections();
+    storage.close();
     await service.dispose();
   }
 });

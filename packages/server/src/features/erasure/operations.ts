@@ -3,7 +3,7 @@ import type { Input } from '@parley/protocol';
 import { logEvent } from '../../log/events.ts';
 import { lockConversationByNo } from '../../log/lock.ts';
 import { emit } from '../../platform/jobs/outbox.ts';
-import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
 import { removeFromGroup } from '../members/operations.ts';
@@ -56,7 +56,9 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     });
     return { no: row.no, id: alias };
   });
-  await finish(ctx, env, user, mode);
+  const rest = (db: Db) => finish({ db, services: ctx.services }, env, user, mode);
+  if (ctx.afterwards) ctx.afterwards(rest);
+  else await rest(ctx.db);
 }
 
 type Mode = 'anonymize' | 'delete';

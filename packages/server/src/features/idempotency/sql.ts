@@ -31,7 +31,8 @@ export async function stored(
   route: Buffer,
 ): Promise<StoredAnswer | undefined> {
   const [row] = await db.query<StoredAnswer>(
-    'SELECT fingerprint, status, body FROM idempotency WHERE env = $1 AND key = $2 AND route = $3',
+    `SELECT fingerprint, status, body FROM idempotency
+     WHERE env = $1 AND key = $2 AND route = $3 AND created_at >= now() - interval '24 hours'`,
     [env, key, route],
   );
   return row;

@@ -3,6 +3,7 @@ import { ApiError } from '@parley/protocol';
 import type { Context } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
 import { joined } from '../../platform/postgres/db.ts';
+import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import { failure } from './answer.ts';
 import type { Answer } from './answer.ts';
 
@@ -26,19 +27,25 @@ export function idempotencyKey(header: string | string[] | undefined): string | 
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
 
+interface Request {
+  key: string;
+  /** Method with the concrete path and query. */
+  route: string;
+  body: unknown;
+}
+type Execute = (ctx: Context) => Promise<Answer>;
+type Outcome = Answer & { replayed: boolean };
+
 export class Idempotency {
   readonly #running = new Map<string, Promise<unknown>>();
 
-  /** @param route method with the concrete path and query. */
-  async run(
-    ctx: Context,
-    request: { key: string; route: string; body: unknown },
-    execute: (ctx: Context) => Promise<Answer>,
-  ): Promise<Answer & { replayed: boolean }> {
+  /** @param repeatable see Operation: it runs before the transaction that stores its answer, not inside. */
+  async run(ctx: Context, request: Request, execute: Execute, repeatable = false): Promise<Outcome> {
     const place = `${ctx.env.no} ${request.key} ${request.route}`;
     for (let before = this.#running.get(place); before; before = this.#running.get(place))
       await before.catch(() => undefined);
-    const mine = this.#once(ctx, request, execute);
+    const slot = new Slot(ctx, request);
+    const mine = repeatable ? outside(ctx, slot, execute) : inside(ctx, slot, execute);
     this.#running.set(place, mine);
     try {
       return await mine;
@@ -46,46 +53,94 @@ export class Idempotency {
       this.#running.delete(place);
     }
   }
+}
 
-  #once(
-    ctx: Context,
-    request: { key: string; route: string; body: unknown },
-    execute: (ctx: Context) => Promise<Answer>,
-  ): Promise<Answer & { replayed: boolean }> {
-    const { vault } = ctx.services;
-    const env = ctx.env.no;
-    const caller = ctx.caller.kind === 'server' ? 'server' : `user ${ctx.caller.user.no}`;
-    const route = sha256(request.route);
-    const fingerprint = sha256(`${caller}\n${JSON.stringify(request.body ?? null)}`);
-    const context = `idempotency ${env} ${request.key}`;
-    return ctx.db.tx(async (tx) => {
-      if (!(await sql.claim(tx, env, request.key, route, fingerprint))) {
-        const found = (await sql.stored(tx, env, request.key, route))!;
-        if (!found.fingerprint.equals(fingerprint)) throw new ApiError('idempotency_mismatch');
-        const body: unknown = found.body && JSON.parse(vault.open(found.body, context).toString());
-        return { status: found.status!, body, replayed: true };
-      }
-      await tx.script('SAVEPOINT operation');
-      let answer: Answer;
-      try {
-        answer = await execute({ ...ctx, db: joined(tx), idempotencyKey: request.key });
-      } catch (error) {
-        if (!(error instanceof ApiError) || !isFinal(error)) throw error;
-        await tx.script('ROLLBACK TO SAVEPOINT operation');
-        answer = failure(error, ctx.requestId);
-      }
-      await sql.store(tx, env, request.key, route, {
-        status: answer.status,
-        body: answer.body === null ? null : vault.seal(JSON.stringify(answer.body), context),
-        subjects: subjects([
-          request.body,
-          answer.body,
-          ctx.caller.kind === 'client' ? ctx.caller.user : null,
-        ]),
+async function inside(ctx: Context, slot: Slot, execute: Execute): Promise<Outcome> {
+  let afterwards: ((db: Db) => Promise<void>)[] = [];
+  const outcome = await ctx.db.tx(async (tx): Promise<Outcome> => {
+    afterwards = [];
+    if (!(await slot.claim(tx))) return (await slot.replay(tx))!;
+    await tx.script('SAVEPOINT operation');
+    let answer: Answer;
+    try {
+      answer = await execute({
+        ...ctx,
+        db: joined(tx),
+        idempotencyKey: slot.key,
+        afterwards: (work) => afterwards.push(work),
       });
-      return { ...answer, replayed: false };
+    } catch (error) {
+      answer = finalFailure(error, ctx.requestId);
+      await tx.script('ROLLBACK TO SAVEPOINT operation');
+      afterwards = [];
+    }
+    await slot.store(tx, answer);
+    return { ...answer, replayed: false };
+  });
+  for (const work of afterwards) await work(ctx.db);
+  return outcome;
+}
+
+async function outside(ctx: Context, slot: Slot, execute: Execute): Promise<Outcome> {
+  const before = await slot.replay(ctx.db);
+  if (before) return before;
+  const answer = await execute(ctx).catch((error: unknown) => finalFailure(error, ctx.requestId));
+  return ctx.db.tx(async (tx) => {
+    if (!(await slot.claim(tx))) return (await slot.replay(tx))!;
+    await slot.store(tx, answer);
+    return { ...answer, replayed: false };
+  });
+}
+
+/** Where the answer to one key and route is kept. */
+class Slot {
+  readonly key: string;
+  readonly #ctx: Context;
+  readonly #body: unknown;
+  readonly #route: Buffer;
+  readonly #fingerprint: Buffer;
+
+  constructor(ctx: Context, { key, route, body }: Request) {
+    const caller = ctx.caller.kind === 'server' ? 'server' : `user ${ctx.caller.user.no}`;
+    this.key = key;
+    this.#ctx = ctx;
+    this.#body = body;
+    this.#route = sha256(route);
+    this.#fingerprint = sha256(`${caller}\n${JSON.stringify(body ?? null)}`);
+  }
+
+  get #context(): string {
+    return `idempotency ${this.#ctx.env.no} ${this.key}`;
+  }
+
+  claim(db: Queryable): Promise<boolean> {
+    return sql.claim(db, this.#ctx.env.no, this.key, this.#route, this.#fingerprint);
+  }
+
+  /** null: there is none yet. */
+  async replay(db: Queryable): Promise<Outcome | null> {
+    const found = await sql.stored(db, this.#ctx.env.no, this.key, this.#route);
+    if (!found) return null;
+    if (!found.fingerprint.equals(this.#fingerprint)) throw new ApiError('idempotency_mismatch');
+    const body: unknown =
+      found.body && JSON.parse(this.#ctx.services.vault.open(found.body, this.#context).toString());
+    return { status: found.status!, body, replayed: true };
+  }
+
+  async store(db: Queryable, { status, body }: Answer): Promise<void> {
+    const { env, caller, services } = this.#ctx;
+    await sql.store(db, env.no, this.key, this.#route, {
+      status,
+      body: body === null ? null : services.vault.seal(JSON.stringify(body), this.#context),
+      subjects: subjects([this.#body, body, caller.kind === 'client' ? caller.user : null]),
     });
   }
+}
+
+/** The answer of an operation that failed for good; what may be tried again is thrown on. */
+function finalFailure(error: unknown, requestId: string): Answer {
+  if (!(error instanceof ApiError) || !isFinal(error)) throw error;
+  return failure(error, requestId);
 }
 
 const isFinal = (error: ApiError): boolean => {

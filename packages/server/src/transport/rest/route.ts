@@ -61,6 +61,7 @@ export function createRoute(
       ctx,
       { key, route: `${request.method} ${request.url}`, body: request.body },
       execute,
+      operation.repeatable,
     );
     if (answer.replayed) reply.header('Idempotent-Replayed', 'true');
     return send(reply, answer);
