@@ -56,7 +56,8 @@ export function createRest(options: RestOptions): FastifyInstance {
       caseSensitive: true,
       ignoreTrailingSlash: false,
     },
-    trustProxy: options.trustProxy,
+    // The proxy adds the address it saw at the end; what stands before it is the client's own word.
+    trustProxy: options.trustProxy && ((_address, hop) => hop === 0),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     genReqId: () => services.ids.make('request'),

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { assertError, createApi } from '../support/api.ts';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+
+let service: Service;
+before(async () => {
+  service = await startService({ env: { CHAT_TRUST_PROXY: 'true' } });
+});
+after(() => service.dispose());
+
+/** Wrong credentials at the same moment, from these addresses: what is left to each. */
+const remaining = (addresses: string[]): Promise<number[]> =>
+  Promise.all(
+    addresses.map(async (address) => {
+      const answer = await createApi(service.url, 'wrong')('GET', '/v1/conversations', undefined, {
+        'x-forwarded-for': address,
+      });
+      assertError(answer, 401, 'token_invalid');
+      return Number(answer.headers.get('ratelimit-remaining'));
+    }),
+  );
+
+describe('SPEC 8: CHAT_TRUST_PROXY', () => {
+  it('counts by the address that the proxy saw, whatever the client wrote before it', async () => {
+    const many = Array.from({ length: 60 }, (_, i) => `203.0.113.${i}, 198.51.100.7`);
+    assert.ok(Math.min(...(await remaining(many))) < 199, 'one address');
+    const apart = Array.from({ length: 60 }, (_, i) => `198.51.100.${100 + i}`);
+    assert.deepEqual(new Set(await remaining(apart)), new Set([199]), 'sixty addresses');
+  });
+});
