@@ -193,17 +193,25 @@ const commands: Record<string, (tools: Tools) => Promise<unknown>> = {
   },
 };
 
+function parsed() {
+  const names = ['id', 'name', 'kind', 'plan', 'status', 'creation', 'dev-tokens', 'push', 'expires-in'];
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      strict: true,
+      options: Object.fromEntries(names.map((name) => [name, { type: 'string' as const }])),
+    });
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
+  }
+}
+
 async function run(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    strict: true,
-    options: Object.fromEntries(
-      ['id', 'name', 'kind', 'plan', 'status', 'creation', 'dev-tokens', 'push', 'expires-in'].map((name) => [
-        name,
-        { type: 'string' as const },
-      ]),
-    ),
-  });
+  if (process.argv.includes('--help')) {
+    process.stdout.write(usage);
+    return;
+  }
+  const { values, positionals } = parsed();
   const command = commands[positionals.slice(0, 2).join(' ')] ?? commands[positionals[0] ?? ''];
   if (!command) throw new UsageError(usage);
   const { config } = readConfig(process.env);

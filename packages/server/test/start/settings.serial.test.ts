@@ -151,7 +151,10 @@ describe('npm run parley', () => {
 
       await json('env', 'set', 'env_made', '--status', 'suspended');
       assert.equal((await createApi(service.url, secretKey!)('GET', '/v1/users')).status, 403);
-      for (const args of [['nonsense'], ['token', 'env_made', 'b d']]) {
+      const help = await parley('--help');
+      assert.equal(help.code, 0, help.output);
+      assert.match(help.output, /env create --name/);
+      for (const args of [['nonsense'], ['env', 'list', '--nope'], ['token', 'env_made', 'b d']]) {
         const { code, output } = await parley(...args);
         assert.equal(code, 2, output);
         assert.doesNotMatch(output, /at file:/, 'a message, not a stack');
