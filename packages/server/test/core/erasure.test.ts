@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { Conversation, ConversationListItem, Message } from '@parley/protocol';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
@@ -189,6 +189,12 @@ test('under an Idempotency-Key too, the person is cut off at once and the messag
   assert.equal(text.includes('keyed words') || text.includes('erased-keyed'), false);
   const again = await erase();
   assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [204, 'true']);
+  const route = createHash('sha256').update('DELETE /v1/users/erased-keyed?messages=delete').digest();
+  assert.deepEqual(
+    await db.query('SELECT 1 FROM idempotency WHERE route = $1', [route]),
+    [],
+    'who guesses the id cannot check it against the store',
+  );
 });
 
 test('an erasure that kill -9 cuts off is finished after the restart', async () => {

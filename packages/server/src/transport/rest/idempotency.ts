@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { ApiError } from '@parley/protocol';
 import type { Context } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
@@ -24,8 +23,6 @@ export function idempotencyKey(header: string | string[] | undefined): string | 
     });
   return header;
 }
-
-const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 interface Request {
   key: string;
@@ -102,11 +99,13 @@ class Slot {
 
   constructor(ctx: Context, { key, route, body }: Request) {
     const caller = ctx.caller.kind === 'server' ? 'server' : `user ${ctx.caller.user.no}`;
+    // Keyed: a path names a user, and a plain hash of it would outlive an erasure.
+    const { vault } = ctx.services;
     this.key = key;
     this.#ctx = ctx;
     this.#body = body;
-    this.#route = sha256(route);
-    this.#fingerprint = sha256(`${caller}\n${JSON.stringify(body ?? null)}`);
+    this.#route = vault.mac(`route ${route}`);
+    this.#fingerprint = vault.mac(`request ${caller}\n${JSON.stringify(body ?? null)}`);
   }
 
   get #context(): string {
