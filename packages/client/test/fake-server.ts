@@ -34,7 +34,6 @@ export class Refusal extends Error {
   }
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- frames and bodies are read as they come
 export type Json = Record<string, any>;
 
 /** Just enough of chat.v1 and its REST calls, in memory, with every answer in the hands of the test. */

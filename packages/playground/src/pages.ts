@@ -51,6 +51,10 @@ export function playgroundPages(environment: () => Promise<string | null>): Page
       return html.replaceAll('@environment@', id ?? '');
     }),
     page('/playground/style.css', 'text/css; charset=utf-8', () => readFile(file('style.css'))),
-    page('/playground/main.js', 'text/javascript; charset=utf-8', () => (script ??= bundle())),
+    page('/playground/main.js', 'text/javascript; charset=utf-8', () => {
+      script ??= bundle();
+      script.catch(() => (script = undefined));
+      return script;
+    }),
   ];
 }

@@ -176,39 +176,59 @@ const unlessEmpty = (values: (string | null)[]): (string | null)[] | null =>
 
 async function appendBatch(db: Queryable, batch: NewMessage[]): Promise<(Appended | Error)[]> {
   const results = new Map<NewMessage, Appended | Error>();
+  /** Keys whose message is committed: whatever repeats them is a duplicate, any number at once. */
+  const known = new Set<string>();
   let items = batch;
   // One round, but for messages that must see another of this batch committed: the same clientMsgId or attachment again.
   while (items.length > 0) {
-    const { first, again } = oncePerKey(items);
-    const rows = await db.query<Omit<Appended, 'status'> & { ord: number; status: string }>(appendSql, [
-      first.map((i) => i.env),
-      first.map((i) => i.conversationId),
-      first.map((i) => i.sender),
-      first.map((i) => i.own),
-      first.map((i) => i.clientMsgId),
-      first.map((i) => i.id),
-      first.map((i) => i.text),
-      unlessEmpty(first.map((i) => i.replyTo)),
-      unlessEmpty(first.map((i) => i.metadata)),
-      unlessEmpty(first.map((i) => i.attachments)),
-    ]);
+    const { first, again } = oncePerKey(items, known);
     items = again;
-    for (const row of rows) {
-      const item = first[row.ord - 1]!;
-      if (row.status === 'again') items.push(item);
-      else results.set(item, row.status in refusals ? refusal(row.status) : (row as Appended));
+    try {
+      for (const row of await appendRound(db, first)) {
+        const item = first[row.ord - 1]!;
+        if (row.status === 'again') items.push(item);
+        else if (row.status in refusals) results.set(item, refusal(row.status));
+        else {
+          results.set(item, row as Appended);
+          known.add(keyOf(item));
+        }
+      }
+    } catch (error) {
+      // What an earlier round committed must not be run again with the rest.
+      if (results.size === 0) throw error;
+      for (const item of [...first, ...again]) results.set(item, error as Error);
+      break;
     }
   }
   return batch.map((item) => results.get(item)!);
 }
 
-function oncePerKey(items: NewMessage[]): { first: NewMessage[]; again: NewMessage[] } {
+const appendRound = (db: Queryable, items: NewMessage[]) =>
+  db.query<Omit<Appended, 'status'> & { ord: number; status: string }>(appendSql, [
+    items.map((i) => i.env),
+    items.map((i) => i.conversationId),
+    items.map((i) => i.sender),
+    items.map((i) => i.own),
+    items.map((i) => i.clientMsgId),
+    items.map((i) => i.id),
+    items.map((i) => i.text),
+    unlessEmpty(items.map((i) => i.replyTo)),
+    unlessEmpty(items.map((i) => i.metadata)),
+    unlessEmpty(items.map((i) => i.attachments)),
+  ]);
+
+const keyOf = (item: NewMessage): string => `${item.conversationId} ${item.sender} ${item.clientMsgId}`;
+
+function oncePerKey(
+  items: NewMessage[],
+  known: ReadonlySet<string>,
+): { first: NewMessage[]; again: NewMessage[] } {
   const keys = new Set<string>();
   const first: NewMessage[] = [];
   const again: NewMessage[] = [];
   for (const item of items) {
-    const key = `${item.conversationId} ${item.sender} ${item.clientMsgId}`;
-    if (item.clientMsgId !== null && keys.has(key)) again.push(item);
+    const key = keyOf(item);
+    if (item.clientMsgId !== null && keys.has(key) && !known.has(key)) again.push(item);
     else first.push(item);
     keys.add(key);
   }

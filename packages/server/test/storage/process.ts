@@ -40,6 +40,9 @@ export async function start(command: string, args: string[], port: number, needs
     }
     await delay(50);
   }
+  // It may have been somebody else who listens there, while ours found the port taken.
+  await delay(200);
+  if (child.exitCode !== null) throw new Error(`${command} did not stay: ${output}`);
   return {
     async stop() {
       process.removeListener('exit', kill);

@@ -1,4 +1,4 @@
-import { ApiError } from '@parley/protocol';
+import { ApiError, limits } from '@parley/protocol';
 import type {
   Attachment,
   Input,
@@ -81,7 +81,9 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
 
 /** A server's send under an Idempotency-Key is deduplicated inside the commit too, so a crash cannot double it. */
 const repeatKey = (ctx: Context): string | null =>
-  ctx.idempotencyKey === undefined ? null : `idempotency-key:${ctx.idempotencyKey}`;
+  ctx.idempotencyKey === undefined ? null : `${repeatPrefix}${ctx.idempotencyKey}`;
+/** Longer than any clientMsgId may be, so that nobody can send one that stands for a server's key. */
+const repeatPrefix = 'idempotency-key:'.padEnd(limits.clientMsgIdCharacters, ':');
 
 async function senderOf(ctx: Context, input: SendInput): Promise<{ no: number; id: string } | null> {
   if (ctx.caller.kind === 'client') {

@@ -10,6 +10,7 @@ import type { Bus } from '../../platform/bus/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import { limitsOf, take } from '../limits.ts';
 import { toApiError } from '../rest/reply.ts';
 import { encodeEvict, encodeOut } from './bus-messages.ts';
 import { Delivery } from './delivery.ts';
@@ -43,6 +44,8 @@ const heartbeat = pushFrame('hb', {});
 const resyncHint = pushFrame('resync_hint', {});
 const tickMs = 200;
 const standingMs = 1_000;
+/** How long a client that floods is sent away. */
+const floodMs = 5_000;
 /** How long a close handshake may take at the end of a drain. */
 const closingMs = 2_000;
 
@@ -200,6 +203,7 @@ export class Gateway {
   #message(session: Session, data: Buffer, isBinary: boolean): void {
     if (session.ws.readyState !== 1) return;
     session.lastFrameAt = this.#options.services.clock.now();
+    if (!session.spend(data.length, session.lastFrameAt)) return this.#flooded(session);
     let value: unknown;
     try {
       if (isBinary) throw new Error('binary');
@@ -228,6 +232,12 @@ export class Gateway {
   #early(session: Session): void {
     if (session.state === 'opened') session.close(4001, 'auth comes first');
     else session.close(4400, 'hello comes first');
+  }
+
+  /** One that floods may not read either: it is told, and cut off a moment later. */
+  #flooded(session: Session): void {
+    session.close(4008, JSON.stringify({ retryAfterMs: floodMs }));
+    setTimeout(() => session.ws.terminate(), closingMs).unref();
   }
 
   #malformed(session: Session): void {
@@ -264,10 +274,12 @@ export class Gateway {
   // Handshake.
 
   async #login(session: Session, token: string): Promise<void> {
-    const { services, authenticator, presence, hub, logger } = this.#options;
+    const { services, authenticator, presence, hub, logger, limiter } = this.#options;
     try {
       const { caller, expiresAt, keyId } = await authenticator.authenticate(token, session.named);
       if (caller.kind !== 'client') return session.close(4001);
+      const { refused } = await take(limiter, limitsOf(caller, 'request', services.plans));
+      if (refused) throw new KeepsOn(refused.retryAfterMs!);
       const ceiling = services.plans[caller.env.plan].connectionLimit;
       if (ceiling !== null && (await presence.connections(caller.env.no)) >= ceiling)
         throw new ApiError('plan_limit_reached');
@@ -293,6 +305,8 @@ export class Gateway {
       session.state = 'live';
       this.#hello(session);
     } catch (error) {
+      if (error instanceof KeepsOn)
+        return session.close(4008, JSON.stringify({ retryAfterMs: error.retryAfterMs }));
       const api = toApiError(error);
       if (api.code === 'internal') logger.error({ err: error }, 'a login failed');
       const { socket } = api.row;

@@ -36,6 +36,11 @@ export type SessionState = 'opened' | 'authenticating' | 'live' | 'closed';
 /** Bytes that may wait for one socket. */
 const maxBuffered = 1024 * 1024;
 
+/** All frames of one socket together, whatever they are; a large one counts for several. */
+const framesPerSecond = 100;
+const frameBurst = 1_000;
+const frameShare = 4_096;
+
 export class Session {
   readonly ws: WebSocket;
   readonly #socket: Duplex;
@@ -55,6 +60,8 @@ export class Session {
   /** The presence registry knows it. */
   registered = false;
   invalidInARow = 0;
+  /** When the budget of frames is whole again (see `spend`). */
+  #budgetWholeAt = 0;
   refused = 0;
   refusedSince = 0;
   /** Users whose presence it watches. */
@@ -72,6 +79,13 @@ export class Session {
     this.named = named;
     this.openedAt = now;
     this.lastFrameAt = now;
+  }
+
+  /** Counts a frame of this many bytes; false when the client sends more than any client needs to. */
+  spend(bytes: number, now: number): boolean {
+    const cost = (1 + bytes / frameShare) * (1_000 / framesPerSecond);
+    this.#budgetWholeAt = Math.max(this.#budgetWholeAt, now) + cost;
+    return this.#budgetWholeAt - now <= frameBurst * (1_000 / framesPerSecond);
   }
 
   /** Nothing leaves before `hello`; what happened until then is the client's to sync. */
