@@ -11,7 +11,7 @@ import type { Service } from '../../../server/test/support/service.ts';
 export interface World {
   /** Ports of the nodes that run. */
   ports(): number[];
-  /** Nodes that ended without being killed: there must be none. */
+  /** What ended without being killed, or did not come back: there must be none. */
   crashes: string[];
   /** kill -9 of a node; it comes back by itself. */
   killNode(index: number): Promise<void>;
@@ -50,54 +50,51 @@ export async function startWorld(nodeCount: number, log: (line: string) => void)
   const dirs = nodes.map((n) => n!.dataDir);
   /** What is being brought back. */
   const pending = new Set<Promise<void>>();
-  const track = (work: Promise<void>): Promise<void> => {
+  const track = (what: string, bring: () => Promise<void>): Promise<void> => {
+    const work = bring()
+      .catch((error: unknown) => void crashes.push(`${what}: ${String(error)}`))
+      .finally(() => pending.delete(work));
     pending.add(work);
-    return work.finally(() => pending.delete(work));
+    return work;
   };
-  let storeDown: Promise<void> | null = null;
+  /** A part that is being brought back is not killed again meanwhile. */
+  const once = (what: string, bring: () => Promise<void>): (() => Promise<void>) => {
+    let down: Promise<void> | null = null;
+    return () => (down ??= track(what, bring).finally(() => (down = null)));
+  };
 
   return {
     nodes: nodeCount,
     crashes,
     ports: () => nodes.flatMap((n) => n?.port ?? []),
     killNode: (index) =>
-      track(
-        (async () => {
-          const node = nodes[index];
-          if (!node || nodes.filter(Boolean).length === 1) return;
-          log(`node ${index} killed`);
-          nodes[index] = null;
-          await node.kill();
-          // A node waits for a store that is away; so do we, to have its port.
-          await startNode(index, dirs[index]!);
-          log(`node ${index} back`);
-        })(),
-      ),
-    killRedis: () =>
-      track(
-        (async () => {
-          log('Redis killed');
-          await redis.kill();
-          await new Promise((resolve) => setTimeout(resolve, 700));
-          await redis.start();
-          log('Redis back');
-        })(),
-      ),
-    killPostgres: () => {
-      storeDown ??= track(
-        (async () => {
-          log('PostgreSQL killed');
-          const pid = Number(
-            (await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0],
-          );
-          process.kill(pid, 'SIGKILL');
-          await postgres.exited;
-          postgres = await startStore();
-          log('PostgreSQL back');
-        })(),
-      ).finally(() => (storeDown = null));
-      return storeDown;
-    },
+      track(`node ${index}`, async () => {
+        const node = nodes[index];
+        if (!node || nodes.filter(Boolean).length === 1) return;
+        log(`node ${index} killed`);
+        nodes[index] = null;
+        await node.kill();
+        // A node waits for a store that is away; so do we, to have its port.
+        await startNode(index, dirs[index]!);
+        log(`node ${index} back`);
+      }),
+    killRedis: once('Redis', async () => {
+      log('Redis killed');
+      await redis.kill();
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      await redis.start();
+      log('Redis back');
+    }),
+    killPostgres: once('PostgreSQL', async () => {
+      log('PostgreSQL killed');
+      const pid = Number(
+        (await readFile(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0],
+      );
+      process.kill(pid, 'SIGKILL');
+      await postgres.exited;
+      postgres = await startStore();
+      log('PostgreSQL back');
+    }),
     whole: async () => {
       while (pending.size > 0) await Promise.all(pending);
     },
