@@ -40,6 +40,13 @@ export async function verify(
     history.reverse();
     histories.set(id, history);
     total += history.length;
+    // The echo of a message may come before its acknowledgement.
+    await eventually(() =>
+      actors.every(
+        (a) =>
+          history.filter((m) => m.senderId === a.userId).length === (a.acknowledged.get(id)?.length ?? 0),
+      ),
+    );
     checkHistory(id, history, actors);
   }
 
