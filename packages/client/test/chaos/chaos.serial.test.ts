@@ -4,7 +4,7 @@ import { chaos } from './run.ts';
 /** The small size; `npm run chaos` is the large one. */
 it(
   'SPEC 4, sync procedure: 20 clients, faulty networks, killed nodes, Redis and PostgreSQL; in the end all agree',
-  { timeout: 300_000 },
+  { timeout: 420_000 },
   async (t) => {
     const seed = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
     t.diagnostic(`seed ${seed}: replay with CHAOS_SEED=${seed}`);
