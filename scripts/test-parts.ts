@@ -5,7 +5,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 
 type Part = {
   name: string;
-  /** Present when any of these is: a program on the PATH, or a glob of absolute paths. */
+  /** Present when all of these are: programs on the PATH, or globs of absolute paths. */
   programs: string[];
   /** Debian packages that bring it. */
   packages: string[];
@@ -22,6 +22,19 @@ const parts: Part[] = [
     named: /\/usr\/lib\/postgresql\b/,
   },
   { name: 'Chromium', programs: ['chromium'], packages: ['chromium'], named: /\bchromium\b/ },
+  {
+    name: 'OpenStack Swift, the S3 server of the storage tests',
+    programs: [
+      'swift-proxy-server',
+      'swift-account-server',
+      'swift-container-server',
+      'swift-object-server',
+      'memcached',
+    ],
+    packages: ['swift-proxy', 'swift-account', 'swift-container', 'swift-object', 'memcached'],
+    named: /\bswift-proxy\b/,
+  },
+  { name: 'OpenSSL', programs: ['openssl'], packages: ['openssl'], named: /'openssl'/ },
 ];
 
 /** Makes sure that everything `files` need is there. Returns what is wrong, or null. */
@@ -64,7 +77,7 @@ function sources(files: string[]): string {
 }
 
 function isPresent(part: Part): boolean {
-  return part.programs.some((program) =>
+  return part.programs.every((program) =>
     program.startsWith('/') ? globSync(program).length > 0 : onPath(program),
   );
 }
