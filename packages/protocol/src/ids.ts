@@ -22,14 +22,24 @@ export const secretKeyPattern = '^sk_live_([A-Za-z0-9]{16})_([A-Za-z0-9]{32})$';
 
 const ulidAlphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** A lower-case ULID: 10 characters of time, 16 of the 10 random bytes. */
-export function ulid(timeMs: number, random: Uint8Array): string {
-  let out = '';
-  let time = timeMs;
+/** The time of the last id: many are made in one millisecond. */
+let last = { ms: NaN, text: '' };
+
+function timeText(ms: number): string {
+  if (last.ms === ms) return last.text;
+  let text = '';
+  let time = ms;
   for (let i = 0; i < 10; i++) {
-    out = ulidAlphabet[time % 32]! + out;
+    text = ulidAlphabet[time % 32]! + text;
     time = Math.floor(time / 32);
   }
+  last = { ms, text };
+  return text;
+}
+
+/** A lower-case ULID: 10 characters of time, 16 of the 10 random bytes. */
+export function ulid(timeMs: number, random: Uint8Array): string {
+  let out = timeText(timeMs);
   let bits = 0;
   let value = 0;
   for (let i = 0; i < 10; i++) {

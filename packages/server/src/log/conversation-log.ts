@@ -1,43 +1,22 @@
 import { ApiError } from '@parley/protocol';
 import { createBatcher } from '../platform/batch.ts';
 import type { Batcher } from '../platform/batch.ts';
+import { Pace } from '../platform/pace.ts';
 import { isUnavailable } from '../platform/postgres/db.ts';
 import type { Db, Queryable, Tx } from '../platform/postgres/db.ts';
+import { appendBatch } from './append.ts';
+import type { Appended, NewMessage } from './append.ts';
 import type { LogEvent } from './events.ts';
+import { refusal, refusals } from './refusals.ts';
 
 /**
  * The conversation log: the only place where a `seq` is given out.
  *
- * Messages go through a group commit (`append_messages`): all that arrive while the transaction before is in
+ * Messages go through a group commit (`append_batch`): all that arrive while the transaction before is in
  * flight go out as one. Everything else that happens in a conversation is rare and appends in the transaction of
  * its own operation, under the same row lock, so seqs are contiguous whoever appends, in whichever process.
  * Events leave after the commit, through `publish`, and nowhere else.
  */
-
-export interface NewMessage {
-  env: number;
-  conversationId: string;
-  /** null: a system message. */
-  sender: number | null;
-  /** Sent by the user itself, so it also reads everything up to it. */
-  own: boolean;
-  clientMsgId: string | null;
-  id: string;
-  text: string | null;
-  replyTo: string | null;
-  metadata: string | null;
-  /** JSON array of attachment ids. */
-  attachments: string | null;
-}
-
-export interface Appended {
-  status: 'ok' | 'duplicate';
-  conv: number;
-  seq: number;
-  at: string;
-  /** JSON of the attachment objects. */
-  attachments: string | null;
-}
 
 export interface ReadMark {
   env: number;
@@ -73,8 +52,11 @@ export interface NewEvent {
   data?: unknown;
 }
 
-const appendSql = `SELECT ord, status, conv, seq, at, attachments FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
 const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4)`;
+
+/** A commit costs as much as a few dozen messages in it: at 5 messages per millisecond they are 25 ms apart, at 0.2 they do not wait. */
+const commitMsPerRate = 5;
+const commitMaxMs = 25;
 
 export class ConversationLog {
   readonly #publish: (event: LogEvent) => void;
@@ -108,6 +90,7 @@ export class ConversationLog {
     };
     this.#append = createBatcher<NewMessage, Appended>({
       ...limits,
+      pace: new Pace(commitMsPerRate, commitMaxMs, now),
       run: (items) => timed(items.length, () => appendBatch(db, items)),
     });
     this.#read = createBatcher<ReadMark, ReadMarked>({ ...limits, run: (items) => readBatch(db, items) });
@@ -169,87 +152,6 @@ export class ConversationLog {
     return { seq: row!.seq, at: row!.at };
   }
 }
-
-/** Arrays in which nothing stands are not sent. */
-const unlessEmpty = (values: (string | null)[]): (string | null)[] | null =>
-  values.some((v) => v !== null) ? values : null;
-
-async function appendBatch(db: Queryable, batch: NewMessage[]): Promise<(Appended | Error)[]> {
-  const results = new Map<NewMessage, Appended | Error>();
-  /** Keys whose message is committed: whatever repeats them is a duplicate, any number at once. */
-  const known = new Set<string>();
-  let items = batch;
-  // One round, but for messages that must see another of this batch committed: the same clientMsgId or attachment again.
-  while (items.length > 0) {
-    const { first, again } = oncePerKey(items, known);
-    items = again;
-    try {
-      for (const row of await appendRound(db, first)) {
-        const item = first[row.ord - 1]!;
-        if (row.status === 'again') items.push(item);
-        else if (row.status in refusals) results.set(item, refusal(row.status));
-        else {
-          results.set(item, row as Appended);
-          known.add(keyOf(item));
-        }
-      }
-    } catch (error) {
-      // What an earlier round committed must not be run again with the rest.
-      if (results.size === 0) throw error;
-      for (const item of [...first, ...again]) results.set(item, error as Error);
-      break;
-    }
-  }
-  return batch.map((item) => results.get(item)!);
-}
-
-const appendRound = (db: Queryable, items: NewMessage[]) =>
-  db.query<Omit<Appended, 'status'> & { ord: number; status: string }>(appendSql, [
-    items.map((i) => i.env),
-    items.map((i) => i.conversationId),
-    items.map((i) => i.sender),
-    items.map((i) => i.own),
-    items.map((i) => i.clientMsgId),
-    items.map((i) => i.id),
-    items.map((i) => i.text),
-    unlessEmpty(items.map((i) => i.replyTo)),
-    unlessEmpty(items.map((i) => i.metadata)),
-    unlessEmpty(items.map((i) => i.attachments)),
-  ]);
-
-const keyOf = (item: NewMessage): string => `${item.conversationId} ${item.sender} ${item.clientMsgId}`;
-
-function oncePerKey(
-  items: NewMessage[],
-  known: ReadonlySet<string>,
-): { first: NewMessage[]; again: NewMessage[] } {
-  const keys = new Set<string>();
-  const first: NewMessage[] = [];
-  const again: NewMessage[] = [];
-  for (const item of items) {
-    const key = keyOf(item);
-    if (item.clientMsgId !== null && keys.has(key) && !known.has(key)) again.push(item);
-    else first.push(item);
-    keys.add(key);
-  }
-  return { first, again };
-}
-
-const refusals = {
-  not_found: () => new ApiError('not_found', { message: 'There is no such conversation.' }),
-  not_member: () => new ApiError('not_member'),
-  reply_not_found: () =>
-    new ApiError('invalid_request', {
-      param: 'replyTo',
-      message: 'replyTo must be a message of the same conversation.',
-    }),
-  attachment_not_ready: () =>
-    new ApiError('attachment_not_ready', {
-      param: 'attachments',
-      message: 'An attachment is not ready, is used already, or is not of this conversation and sender.',
-    }),
-} as const;
-const refusal = (status: string): ApiError => refusals[status as keyof typeof refusals]();
 
 async function readBatch(db: Queryable, items: ReadMark[]): Promise<(ReadMarked | Error)[]> {
   const rows = await db.query<{

@@ -1,4 +1,5 @@
 import { ApiError } from '@parley/protocol';
+import type { Pace } from './pace.ts';
 
 export interface Batcher<I, O> {
   (item: I): Promise<O>;
@@ -15,7 +16,7 @@ interface Waiting<I, O> {
 }
 
 /**
- * Everything that arrives while the batch before is under way goes out as one batch; no timer.
+ * Everything that arrives while the batch before is under way goes out as one batch.
  * `run` answers item by item: a value, or an Error for that item alone. When the whole batch fails and
  * `alone` allows it, the items run one by one, so that one bad item never fails its neighbours.
  */
@@ -27,8 +28,10 @@ export function createBatcher<I, O>(options: {
   /** Batches under way at once. */
   lanes?: number;
   alone?: (error: unknown) => boolean;
+  /** When the next batch may begin; without one, as soon as the batch before is done. */
+  pace?: Pace;
 }): Batcher<I, O> {
-  const { run, maxBatch, maxWaiting, lanes = 1, alone = () => false } = options;
+  const { run, maxBatch, maxWaiting, lanes = 1, alone = () => false, pace } = options;
   let queue: Waiting<I, O>[] = [];
   let active = 0;
   let onIdle: (() => void)[] = [];
@@ -55,7 +58,10 @@ export function createBatcher<I, O>(options: {
     while (queue.length > 0) {
       const batch = queue.length <= maxBatch ? queue : queue.slice(0, maxBatch);
       queue = queue.length <= maxBatch ? [] : queue.slice(maxBatch);
+      pace?.begin(batch.length);
       await flush(batch);
+      const wait = pace?.wait() ?? 0;
+      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
     }
     active--;
     if (active === 0) {

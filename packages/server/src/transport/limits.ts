@@ -24,14 +24,25 @@ export const sendLimits = (user: string): { key: string; limit: Limit }[] => [
   { key: `m${user}`, limit: rateLimits.sendMinute },
 ];
 
-export async function take(
+export interface Taken {
+  verdict: Verdict;
+  refused: ApiError | null;
+}
+
+/** At once where the limiter answers at once: most calls would wait for nothing else. */
+export function take(
   limiter: RateLimiter,
-  checks: { key: string; limit: Limit }[],
-): Promise<{ verdict: Verdict; refused: ApiError | null }> {
-  const verdicts = await limiter.take(checks);
-  const refusing = verdicts.filter((v) => !v.allowed);
-  if (refusing.length === 0) return { verdict: verdicts[0]!, refused: null };
-  const worst = refusing.reduce((a, b) => (b.retryAfterMs > a.retryAfterMs ? b : a));
+  checks: readonly { key: string; limit: Limit }[],
+): Taken | Promise<Taken> {
+  const verdicts = limiter.take(checks);
+  return verdicts instanceof Promise ? verdicts.then(taken) : taken(verdicts);
+}
+
+function taken(verdicts: Verdict[]): Taken {
+  if (verdicts.every((v) => v.allowed)) return { verdict: verdicts[0]!, refused: null };
+  const worst = verdicts
+    .filter((v) => !v.allowed)
+    .reduce((a, b) => (b.retryAfterMs > a.retryAfterMs ? b : a));
   return { verdict: worst, refused: new ApiError('rate_limited', { retryAfterMs: worst.retryAfterMs }) };
 }
 

@@ -38,7 +38,8 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
       param: 'text',
       message: 'A message needs text, an attachment or metadata.',
     });
-  const sender = await senderOf(ctx, input);
+  const sender =
+    ctx.caller.kind === 'client' ? userSends(ctx.caller.user, input) : await serverSends(ctx, input);
   const id = ids.make('message');
   const metadata = empty ? null : JSON.stringify(input.metadata);
   const appended = await log.append({
@@ -85,14 +86,20 @@ const repeatKey = (ctx: Context): string | null =>
 /** Longer than any clientMsgId may be, so that nobody can send one that stands for a server's key. */
 const repeatPrefix = 'idempotency-key:'.padEnd(limits.clientMsgIdCharacters, ':');
 
-async function senderOf(ctx: Context, input: SendInput): Promise<{ no: number; id: string } | null> {
-  if (ctx.caller.kind === 'client') {
-    if (input.senderId !== undefined)
-      throw new ApiError('forbidden', { param: 'senderId', message: 'Only a server may name the sender.' });
-    if (input.clientMsgId === undefined)
-      throw new ApiError('invalid_request', { param: 'clientMsgId', message: 'clientMsgId is required.' });
-    return ctx.caller.user;
-  }
+interface Sender {
+  no: number;
+  id: string;
+}
+
+function userSends(user: Sender, input: SendInput): Sender {
+  if (input.senderId !== undefined)
+    throw new ApiError('forbidden', { param: 'senderId', message: 'Only a server may name the sender.' });
+  if (input.clientMsgId === undefined)
+    throw new ApiError('invalid_request', { param: 'clientMsgId', message: 'clientMsgId is required.' });
+  return user;
+}
+
+async function serverSends(ctx: Context, input: SendInput): Promise<Sender | null> {
   if (input.senderId === undefined) return null;
   const no = (await userNumbers(ctx.db, ctx.env.no, [input.senderId])).get(input.senderId);
   if (no !== undefined) return { no, id: input.senderId };

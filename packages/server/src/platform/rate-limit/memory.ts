@@ -4,36 +4,46 @@ import type { RateLimiter, Verdict } from './port.ts';
 import { bucketVerdict, windowVerdict } from './rules.ts';
 import type { WindowState } from './rules.ts';
 
-/** At most this many keys are remembered; the oldest go first, which can only forgive. */
+/** At most this many keys are remembered; those not used for the longest go first, which can only forgive. */
 const maxKeys = 200_000;
 
-export function memoryRateLimiter(clock: Clock): RateLimiter {
-  const buckets = new Map<string, number>();
-  const windows = new Map<string, WindowState>();
+/** The keys used last, in two halves: when the young one is full, it becomes the old one. */
+class Recent<T> {
+  #young = new Map<string, T>();
+  #old = new Map<string, T>();
 
-  function keep<T>(map: Map<string, T>, key: string, value: T): void {
-    map.delete(key);
-    map.set(key, value);
-    if (map.size > maxKeys) map.delete(map.keys().next().value!);
+  get(key: string): T | undefined {
+    return this.#young.get(key) ?? this.#old.get(key);
   }
+
+  set(key: string, value: T): void {
+    this.#young.set(key, value);
+    if (this.#young.size < maxKeys / 2) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+  }
+}
+
+export function memoryRateLimiter(clock: Clock): RateLimiter {
+  const buckets = new Recent<number>();
+  const windows = new Recent<WindowState>();
 
   return {
     take(checks) {
       const now = clock.now();
-      const verdicts: Verdict[] = [];
-      const commits: (() => void)[] = [];
-      for (const { key, limit } of checks) {
-        if (isBucket(limit)) {
-          const verdict = bucketVerdict(buckets.get(key) ?? 0, limit, now);
-          verdicts.push(verdict);
-          commits.push(() => keep(buckets, key, verdict.fullAt));
-        } else {
-          const verdict = windowVerdict(windows.get(key), limit, now);
-          verdicts.push(verdict);
-          commits.push(() => keep(windows, key, verdict.state));
-        }
-      }
-      if (verdicts.every((v) => v.allowed)) for (const commit of commits) commit();
+      const verdicts: (Verdict & { fullAt?: number; state?: WindowState })[] = [];
+      for (const { key, limit } of checks)
+        verdicts.push(
+          isBucket(limit)
+            ? bucketVerdict(buckets.get(key) ?? 0, limit, now)
+            : windowVerdict(windows.get(key), limit, now),
+        );
+      if (!verdicts.every((v) => v.allowed)) return verdicts;
+      checks.forEach(({ key }, i) => {
+        const { fullAt, state } = verdicts[i]!;
+        if (state) windows.set(key, state);
+        else buckets.set(key, fullAt!);
+      });
       return verdicts;
     },
   };

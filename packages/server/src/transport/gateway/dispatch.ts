@@ -10,6 +10,7 @@ import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { unstorableText, validator } from '../../platform/validation.ts';
 import type { Validator } from '../../platform/validation.ts';
 import { limitsOf, sendLimits, take } from '../limits.ts';
+import type { Taken } from '../limits.ts';
 import type { Delivery } from './delivery.ts';
 import type { Hub } from './hub.ts';
 import type { Presence } from './presence.ts';
@@ -41,8 +42,11 @@ export interface Frame {
   d: Record<string, unknown>;
 }
 
-/** A well-formed frame, or the error it deserves. Unknown fields are `invalid_frame` here (PITFALLS 11). */
-export function parseFrame(value: unknown): Frame {
+/**
+ * A well-formed frame, or the error it deserves. Unknown fields are `invalid_frame` here (PITFALLS 11).
+ * @param escapes the JSON text has `\u` escapes: only they can bring text that cannot be stored.
+ */
+export function parseFrame(value: unknown, escapes = true): Frame {
   const frame = value as { t?: unknown; id?: unknown; d?: unknown } | null;
   if (typeof frame !== 'object' || frame === null || typeof frame.t !== 'string')
     throw new ApiError('invalid_frame', { message: 'A frame is a JSON object with t, id and d.' });
@@ -54,7 +58,7 @@ export function parseFrame(value: unknown): Frame {
     if (problem.code === 'text_too_long' || problem.code === 'metadata_too_large') throw problem;
     throw new ApiError('invalid_frame', { message: problem.message });
   }
-  const unstorable = unstorableText(frame.d);
+  const unstorable = escapes ? unstorableText(frame.d) : null;
   if (unstorable !== null)
     throw new ApiError('invalid_frame', {
       message: `${unstorable}: text must be valid Unicode without NUL characters.`,
@@ -92,19 +96,28 @@ export function createDispatch(
   const { db, services, authenticator, limiter, hub, presence, typing, delivery } = options;
 
   const callerOf = (session: Session): Caller => ({ kind: 'client', env: session.env!, user: session.user! });
-  const contextOf = (session: Session): Context => ({
-    caller: callerOf(session),
-    env: session.env!,
-    db,
-    services,
-    requestId: session.id,
-  });
+  const contextOf = (session: Session): Context =>
+    (session.context ??= {
+      caller: callerOf(session),
+      env: session.env!,
+      db,
+      services,
+      requestId: session.id,
+    });
 
   /** Counts against the user's limits; a client that keeps on is closed. */
-  async function count(session: Session, send: boolean): Promise<void> {
+  function count(session: Session): Promise<void> | void {
+    return counted(session, take(limiter, limitsOf(contextOf(session).caller, 'request', services.plans)));
+  }
+
+  function countSend(session: Session): Promise<void> | void {
     const { env, no } = session.user!;
-    const checks = send ? sendLimits(`${env}:${no}`) : limitsOf(callerOf(session), 'request', services.plans);
-    const { refused, verdict } = await take(limiter, checks);
+    return counted(session, take(limiter, (session.sendChecks ??= sendLimits(`${env}:${no}`))));
+  }
+
+  function counted(session: Session, taken: Taken | Promise<Taken>): Promise<void> | void {
+    if (taken instanceof Promise) return taken.then((t) => counted(session, t));
+    const { refused, verdict } = taken;
     if (!refused) return;
     const now = services.clock.now();
     if (now - session.refusedSince > patienceMs) {
@@ -116,9 +129,10 @@ export function createDispatch(
   }
 
   const handlers: Handlers = {
-    'message.send': async (session, { cid, ...fields }) => {
-      await count(session, true);
-      const message = await messages.send(contextOf(session), { conversationId: cid, ...fields });
+    'message.send': async (session, { cid: conversationId, ...fields }) => {
+      const counting = countSend(session);
+      if (counting) await counting;
+      const message = await messages.send(contextOf(session), { conversationId, ...fields });
       return {
         clientMsgId: fields.clientMsgId,
         id: message.id,
@@ -127,30 +141,30 @@ export function createDispatch(
       };
     },
     'message.update': async (session, { id, ...fields }) => {
-      await count(session, false);
+      await count(session);
       const { message, eventSeq } = await messages.edit(contextOf(session), { messageId: id, ...fields });
       return { id: message.id, seq: eventSeq, version: message.version, editedAt: message.editedAt };
     },
     'message.delete': async (session, { id }) => {
-      await count(session, false);
+      await count(session);
       const { tombstone, eventSeq } = await messages.remove(contextOf(session), { messageId: id });
       return { id: tombstone.id, seq: eventSeq, deletedAt: tombstone.deletedAt };
     },
     read: async (session, { cid, seq }) => {
-      await count(session, false);
+      await count(session);
       const { lastReadSeq } = await read(contextOf(session), { conversationId: cid, seq });
       return { cid, lastReadSeq };
     },
     sync: async (session, { cursor }) => {
-      await count(session, false);
+      await count(session);
       return syncUser(db, session.user!.env, session.user!.no, cursor);
     },
     'presence.watch': async (session, { userIds }) => {
-      await count(session, false);
+      await count(session);
       return { presence: await presence.watch(session, userIds) };
     },
     'token.refresh': async (session, { token }) => {
-      await count(session, false);
+      await count(session);
       const { caller, expiresAt, keyId } = await authenticator.authenticate(token, session.named);
       if (
         caller.kind !== 'client' ||

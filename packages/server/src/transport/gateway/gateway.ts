@@ -205,16 +205,16 @@ export class Gateway {
     session.lastFrameAt = this.#options.services.clock.now();
     if (!session.spend(data.length, session.lastFrameAt)) return this.#flooded(session);
     let value: unknown;
+    const text = isBinary ? '' : data.toString();
     try {
-      if (isBinary) throw new Error('binary');
-      value = JSON.parse(data.toString());
+      value = JSON.parse(text);
     } catch {
       return this.#malformed(session);
     }
     session.invalidInARow = 0;
     let frame: Frame;
     try {
-      frame = parseFrame(value);
+      frame = parseFrame(value, text.includes('\\u'));
     } catch (error) {
       if (session.state !== 'live') return this.#early(session);
       return this.#failed(session, requestIdOf(value), error);

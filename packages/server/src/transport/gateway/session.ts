@@ -1,7 +1,9 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import type { Environment } from '../../features/context.ts';
+import type { Context, Environment } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
+import { Pace } from '../../platform/pace.ts';
+import type { Limit } from '../../platform/rate-limit/port.ts';
 
 /**
  * One socket after it was opened.
@@ -68,6 +70,9 @@ export class Session {
   watching: Set<number> | undefined;
   /** Counts its presence.watch requests: the last one wins. */
   watchTurn: number | undefined;
+  /** What its operations are given, and what its sends count against; made when first needed. */
+  context: Context | undefined;
+  sendChecks: readonly { key: string; limit: Limit }[] | undefined;
   /** `delivered` marks waiting for their second. */
   delivered: Map<string, number> | undefined;
   #pending: Buffer[] | undefined;
@@ -93,10 +98,10 @@ export class Session {
     if (this.state !== 'live') return;
     if (this.#pending) {
       this.#pending.push(frame);
-      this.#writer.add(null);
+      this.#writer.add(null, frame.length);
     } else {
       this.#pending = [frame];
-      this.#writer.add(this);
+      this.#writer.add(this, frame.length);
     }
   }
 
@@ -120,47 +125,52 @@ export class Session {
   }
 }
 
-/** Frames per millisecond below which nothing waits, and the longest wait. */
-const quietRate = 4;
-const maxWaitMs = 20;
+/** A write costs as much as a dozen frames in it. */
+const writeMsPerRate = 0.4;
+const writeMaxMs = 20;
+/** Bytes gathered, of all sockets together, that wait no longer. */
+const maxGathered = 8 * 1024 * 1024;
 
 /**
- * Collects the sockets that have something to send and writes them all at once: at the end of the tick, or under load a few
- * milliseconds later, because several frames in one write cost little more than one.
+ * Collects the sockets that have something to send and writes them all at once: at the end of the tick, or under load some
+ * milliseconds after the time before, because several frames in one write cost little more than one.
  */
 export class Writer {
   #dirty: Session[] = [];
   #scheduled = false;
   #frames = 0;
-  /** Frames per millisecond, smoothed. */
-  #rate = 0;
-  #flushedAt = 0;
+  #bytes = 0;
+  readonly #pace: Pace;
   readonly #onOverflow: (session: Session) => void;
-  readonly #now: () => number;
 
-  constructor(onOverflow: (session: Session) => void, now: () => number = () => performance.now()) {
+  constructor(onOverflow: (session: Session) => void, now?: () => number) {
     this.#onOverflow = onOverflow;
-    this.#now = now;
+    this.#pace = new Pace(writeMsPerRate, writeMaxMs, now);
   }
 
   /** A frame was queued; `session` when it is the first for its socket. */
-  add(session: Session | null): void {
+  add(session: Session | null, bytes: number): void {
     this.#frames++;
+    this.#bytes += bytes;
     if (session) this.#dirty.push(session);
+    if (this.#bytes > maxGathered) return this.#flush();
     if (this.#scheduled) return;
     this.#scheduled = true;
-    if (this.#rate < quietRate) setImmediate(() => this.#flush());
-    else setTimeout(() => this.#flush(), Math.min(maxWaitMs, this.#rate / 2));
+    const wait = this.#pace.wait();
+    if (wait > 0) setTimeout(this.#due, wait);
+    else setImmediate(this.#due);
   }
 
+  readonly #due = (): void => {
+    this.#scheduled = false;
+    this.#flush();
+  };
+
   #flush(): void {
-    const now = this.#now();
-    this.#rate = (this.#rate * 3 + this.#frames / Math.max(1, now - this.#flushedAt)) / 4;
-    this.#flushedAt = now;
-    this.#frames = 0;
+    this.#pace.begin(this.#frames);
+    this.#frames = this.#bytes = 0;
     const sessions = this.#dirty;
     this.#dirty = [];
-    this.#scheduled = false;
     for (const session of sessions) session.flush();
   }
 

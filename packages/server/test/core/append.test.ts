@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Message } from '@parley/protocol';
+import { appendBatch } from '../../src/log/append.ts';
+import type { NewMessage } from '../../src/log/append.ts';
+import { bigintArray, booleanArray, intArray, textArray } from '../../src/platform/postgres/arrays.ts';
+import type { PgDb } from '../../src/platform/postgres/db.ts';
+import { serverApi } from '../support/api.ts';
+import type { Api } from '../support/api.ts';
+import { startService } from '../support/service.ts';
+import type { Service } from '../support/service.ts';
+import { allEvents, createGroup, openDb, times } from './tools.ts';
+
+/** The group commit: all of a batch at once, and each message as if it had come alone. */
+
+let service: Service;
+let db: PgDb;
+let server: Api;
+let made = 0;
+
+before(async () => {
+  service = await startService();
+  db = await openDb(service);
+  server = serverApi(service.url);
+});
+after(async () => {
+  await db?.close();
+  await service?.dispose();
+});
+
+async function numbers(...ids: string[]): Promise<number[]> {
+  const rows = await db.query<{ id: string; no: number }>('SELECT id, no FROM users WHERE id = ANY($1)', [
+    ids,
+  ]);
+  return ids.map((id) => rows.find((r) => r.id === id)!.no);
+}
+
+async function newMessage(conversationId: string, more: Partial<NewMessage> = {}): Promise<NewMessage> {
+  const [row] = await db.query<{ env: number }>('SELECT env FROM conversations WHERE id = $1', [
+    conversationId,
+  ]);
+  const n = String(++made).padStart(26, '0');
+  return {
+    env: row?.env ?? 1,
+    conversationId,
+    sender: null,
+    own: false,
+    clientMsgId: `c-${n}`,
+    id: `msg_${n}`,
+    text: `text ${n}`,
+    replyTo: null,
+    metadata: null,
+    attachments: null,
+    ...more,
+  };
+}
+
+interface Count {
+  conv: string;
+  usr: string;
+  lastReadSeq: number;
+  unread: number;
+}
+const counts = (conversationId: string): Promise<Count[]> =>
+  db.query<Count>(
+    `SELECT u.id AS usr, m.last_read_seq AS "lastReadSeq", c.message_count - m.read_count - m.own_unread AS unread
+     FROM members m JOIN conversations c ON c.no = m.conv JOIN users u ON u.no = m.usr WHERE c.id = $1 ORDER BY u.id`,
+    [conversationId],
+  );
+
+test('arrays reach PostgreSQL as they are', async () => {
+  const cases: [string, Buffer, unknown[]][] = [
+    ['int', intArray([]), []],
+    ['int', intArray([0, 1, -7, 2_147_483_647]), [0, 1, -7, 2_147_483_647]],
+    ['bigint', bigintArray([]), []],
+    [
+      'bigint',
+      bigintArray([0, null, 4_294_967_296, 2 ** 53 - 1]),
+      ['0', null, '4294967296', String(2 ** 53 - 1)],
+    ],
+    ['boolean', booleanArray([true, false]), [true, false]],
+    ['text', textArray([]), []],
+    ['text', textArray(['', null, 'a,"{}\\', 'žluťoučký 🐎']), ['', null, 'a,"{}\\', 'žluťoučký 🐎']],
+  ];
+  for (const [type, bytes, expected] of cases) {
+    const [row] = await db.query<{ got: unknown[] }>(`SELECT to_json($1::${type}[]::text[]) AS got`, [bytes]);
+    assert.deepEqual(
+      row!.got,
+      expected.map((v) => (v === null ? null : String(v))),
+      `${type} ${JSON.stringify(expected)}`,
+    );
+  }
+});
+
+test('SPEC 6.2: a batch over several conversations gives each its next seqs, in the order sent', async () => {
+  const groups = await Promise.all(times(3, () => createGroup(server, ['ann', 'bob'])));
+  const [ann, bob] = await numbers('ann', 'bob');
+  const batch = await Promise.all(
+    times(30, (i) => newMessage(groups[(i * 7) % 3]!, { sender: i % 2 ? ann! : bob!, own: true })),
+  );
+  const answers = await appendBatch(db, batch);
+  for (const group of groups) {
+    const events = (await allEvents(server, group)).filter((e) => e.type === 'message.new');
+    const sent = batch.flatMap((m, i) =>
+      m.conversationId === group ? [{ id: m.id, text: m.text, answer: answers[i]! }] : [],
+    );
+    assert.equal(sent.length, 10);
+    events.forEach((event, i) => {
+      const { message } = event as unknown as { message: Message };
+      assert.equal(message.id, sent[i]!.id);
+      assert.equal(message.text, sent[i]!.text);
+      assert.deepEqual(sent[i]!.answer, {
+        ...sent[i]!.answer,
+        status: 'ok',
+        seq: event.seq,
+        at: message.createdAt,
+      });
+    });
+  }
+});
+
+test('one that is refused, one that was there before and one twice in the batch leave the others as they are', async () => {
+  const group = await createGroup(server, ['ann', 'bob']);
+  await createGroup(server, ['cid']);
+  const [ann, bob, cid] = await numbers('ann', 'bob', 'cid');
+  const earlier = await newMessage(group, { sender: ann!, own: true });
+  const [first] = await appendBatch(db, [earlier]);
+  const twice = await newMessage(group, { sender: bob!, own: true });
+  const batch = [
+    await newMessage(group, { sender: ann!, own: true }),
+    await newMessage(group, { sender: cid!, own: true }),
+    { ...earlier, id: 'msg_again' },
+    twice,
+    { ...twice, id: 'msg_twice' },
+    await newMessage('conv_nowhere', { sender: ann! }),
+    await newMessage(group, { sender: ann!, own: true, replyTo: 'msg_nowhere' }),
+    await newMessage(group, { sender: ann!, own: true, replyTo: earlier.id }),
+  ];
+  const answers = await appendBatch(db, batch);
+  const seq = (first as { seq: number }).seq;
+  assert.deepEqual(
+    answers.map((a) => (a instanceof Error ? (a as Error & { code: string }).code : [a.status, a.seq - seq])),
+    [
+      ['ok', 1],
+      'not_member',
+      ['duplicate', 0],
+      ['ok', 2],
+      ['duplicate', 2],
+      'not_found',
+      'invalid_request',
+      ['ok', 3],
+    ],
+  );
+  assert.deepEqual(
+    (await allEvents(server, group)).map((e) => e.seq),
+    times(seq + 3, (i) => i + 1),
+  );
+});
+
+test('SPEC 4: own sends read up to themselves, sends on a user’s behalf neither read nor count as unread for it', async () => {
+  const cases: { sends: [string, boolean][]; expected: [number, number][] }[] = [
+    // read up to and unread, of ann and bob, counted from the batch's beginning
+    {
+      sends: [
+        ['ann', true],
+        ['bob', true],
+      ],
+      expected: [
+        [1, 1],
+        [2, 0],
+      ],
+    },
+    {
+      sends: [
+        ['ann', true],
+        ['ann', false],
+      ],
+      expected: [
+        [1, 0],
+        [0, 2],
+      ],
+    },
+    {
+      sends: [
+        ['ann', false],
+        ['ann', true],
+      ],
+      expected: [
+        [2, 0],
+        [0, 2],
+      ],
+    },
+    {
+      sends: [
+        ['ann', false],
+        ['ann', false],
+        ['bob', true],
+      ],
+      expected: [
+        [0, 1],
+        [3, 0],
+      ],
+    },
+    {
+      sends: [
+        ['bob', false],
+        ['ann', true],
+        ['bob', false],
+      ],
+      expected: [
+        [2, 1],
+        [0, 1],
+      ],
+    },
+  ];
+  const [ann, bob] = await numbers('ann', 'bob');
+  for (const { sends, expected } of cases) {
+    const group = await createGroup(server, ['ann', 'bob']);
+    const base = (await allEvents(server, group)).length;
+    const batch = await Promise.all(
+      sends.map(([who, own]) => newMessage(group, { sender: who === 'ann' ? ann! : bob!, own })),
+    );
+    await appendBatch(db, batch);
+    assert.deepEqual(
+      (await counts(group)).map((c) => [Math.max(0, c.lastReadSeq - base), c.unread]),
+      expected,
+      JSON.stringify(sends),
+    );
+  }
+});
