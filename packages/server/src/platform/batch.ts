@@ -1,5 +1,5 @@
 import { ApiError } from '@parley/protocol';
-import type { Pace } from './pace.ts';
+import { Pace } from './pace.ts';
 
 export interface Batcher<I, O> {
   (item: I): Promise<O>;
@@ -8,6 +8,9 @@ export interface Batcher<I, O> {
   /** Resolves when nothing is waiting or under way. */
   idle(): Promise<void>;
 }
+
+/** Of look-ups that many ask for at once, as when all come back after a restart: at one per millisecond, 2 ms apart. */
+export const readPace = (): Pace => new Pace(2, 5);
 
 interface Waiting<I, O> {
   item: I;

@@ -343,3 +343,22 @@ test('SPEC 4.3: of two watch requests the later one counts, whichever is answere
   );
   assert.deepEqual([...session.watching!], [3]);
 });
+
+test('SPEC 4.3: while a watch set is looked at again nothing leaves; then only what may still be seen', async () => {
+  const answers: ((rows: unknown[]) => void)[] = [];
+  const { presence, watcher } = presenceWith(() => new Promise((resolve) => answers.push(resolve)));
+  const { session, got } = watcher();
+  const watching = presence.watch(session, ['u2', 'u3']);
+  answers[0]!([...found(), { no: 3, userId: 'u3', lastSeenAt: null }]);
+  await watching;
+  presence.recheck([session], 9);
+  presence.announced(2, '{"d":"two"}');
+  presence.announced(3, '{"d":"three, before"}');
+  presence.announced(3, '{"d":"three"}');
+  assert.deepEqual(got, []);
+  answers[1]!([{ no: 2 }]);
+  await ticked();
+  assert.deepEqual(got, ['three']);
+  presence.announced(3, '{"d":"three again"}');
+  assert.deepEqual(got, ['three', 'three again']);
+});

@@ -9,7 +9,9 @@ export const membershipsOf = (
   db.query(
     `SELECT w.ord, c.id AS cid, c.last_seq AS "lastSeq" FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS w(env, usr, ord)
      JOIN members m ON m.env = w.env AND m.usr = w.usr
-     JOIN conversations c ON c.env = m.env AND c.no = m.conv AND c.deleted_at IS NULL`,
+     CROSS JOIN LATERAL (
+       SELECT id, last_seq FROM conversations WHERE no = m.conv AND env = m.env AND deleted_at IS NULL LIMIT 1
+     ) c`,
     [envs, users],
   );
 

@@ -1,5 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, SyncResult } from '@parley/protocol';
+import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 
@@ -21,56 +22,113 @@ export async function sync(ctx: Context, input: Input<'sync'>): Promise<SyncResu
   return syncUser(ctx.db, ctx.env.no, ctx.caller.user.no, input.cursor);
 }
 
-export async function syncUser(
+export const syncUser = async (
   db: Queryable,
   env: number,
   user: number,
   cursor: string | null,
-): Promise<SyncResult> {
-  const since = cursor === null ? null : decode(cursor);
-  const now = (
-    await db.query<{ now: number }>('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now')
-  )[0]!.now;
-  const fullReload = since !== null && now - since > limits.syncCursorDays * dayMs;
-  if (since === null || fullReload)
-    return { conversations: await everything(db, env, user), removed: [], cursor: encode(now), fullReload };
-  const from = new Date(Math.min(since, now) - limits.syncOverlapMs).toISOString();
-  const [conversations, removed] = await Promise.all([
-    changed(db, env, user, from),
-    removedSince(db, env, user, from),
-  ]);
-  return { conversations, removed, cursor: encode(now), fullReload };
+): Promise<SyncResult> => (await syncUsers(db, [{ env, user, since: sinceOf(cursor) }]))[0]!;
+
+/** For the gateway: syncs that come together, as after a restart, are answered together. */
+export function createSyncer(
+  db: Queryable,
+): (env: number, user: number, cursor: string | null) => Promise<SyncResult> {
+  const run = createBatcher<Question, SyncResult>({
+    maxBatch: 100,
+    maxWaiting: 50_000,
+    pace: readPace(),
+    run: (questions) => syncUsers(db, questions),
+  });
+  return async (env, user, cursor) => run({ env, user, since: sinceOf(cursor) });
+}
+
+interface Question {
+  env: number;
+  user: number;
+  /** The cursor's time; null: everything is wanted. */
+  since: number | null;
+}
+
+const sinceOf = (cursor: string | null): number | null => (cursor === null ? null : decode(cursor));
+
+async function syncUsers(db: Queryable, questions: readonly Question[]): Promise<SyncResult[]> {
+  const results = new Map<Question, SyncResult>();
+  const later = questions.filter((q) => q.since !== null);
+  if (later.length > 0) {
+    const [changes, gone] = await Promise.all([ask(db, changedSql, later), ask(db, removedSql, later)]);
+    changes.forEach(({ now, rows }, i) => {
+      const { since } = later[i]!;
+      if (now - since! > limits.syncCursorDays * dayMs) return;
+      const removed = gone[i]!.rows.map((r) => r.id);
+      results.set(later[i]!, { conversations: rows, removed, cursor: encode(now), fullReload: false });
+    });
+  }
+  const whole = questions.filter((q) => !results.has(q));
+  if (whole.length > 0)
+    (await ask(db, everythingSql, whole)).forEach(({ now, rows }, i) => {
+      const fullReload = whole[i]!.since !== null;
+      results.set(whole[i]!, { conversations: rows, removed: [], cursor: encode(now), fullReload });
+    });
+  return questions.map((q) => results.get(q)!);
 }
 
 type Item = SyncResult['conversations'][number];
-const item = `c.id, c.last_seq AS "lastSeq", c.message_count - m.read_count - m.own_unread AS "unreadCount"`;
+interface Answer<T> {
+  /** The database's clock, no later than what was read. */
+  now: number;
+  rows: T[];
+}
 
-const everything = (db: Queryable, env: number, user: number): Promise<Item[]> =>
-  db.query<Item>(
-    `SELECT ${item} FROM members m JOIN conversations c ON c.env = m.env AND c.no = m.conv
-     WHERE m.env = $1 AND m.usr = $2 AND c.deleted_at IS NULL ORDER BY c.last_activity_at DESC`,
-    [env, user],
-  );
+/** One statement for all questions: its rows lead with the question's place and the time; one without an id stands for nothing found. */
+async function ask(db: Queryable, sql: string, questions: readonly Question[]): Promise<Answer<Item>[]> {
+  const rows = await db.query<{ ord: number; now: number } & Item>(sql, [
+    questions.map((q) => q.env),
+    questions.map((q) => q.user),
+    questions.map((q) => q.since),
+  ]);
+  const answers = questions.map((): Answer<Item> => ({ now: 0, rows: [] }));
+  for (const { ord, now, ...item } of rows) {
+    const answer = answers[ord - 1]!;
+    answer.now = now;
+    if (item.id !== null) answer.rows.push(item);
+  }
+  return answers;
+}
+
+/** `now()` is the beginning of the transaction, before it sees anything. */
+const select = (columns: string, from: string, order: string): string =>
+  `SELECT w.ord, (extract(epoch FROM now()) * 1000)::bigint AS now, ${columns}
+   FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS q(env, usr, since, ord)
+   CROSS JOIN LATERAL (SELECT q.env, q.usr, q.ord, to_timestamp((least(q.since, extract(epoch FROM now()) * 1000) - ${limits.syncOverlapMs}) / 1000.0) AS since) w
+   LEFT JOIN LATERAL (${from}) x ON true ORDER BY w.ord${order}`;
+
+const item = `c.id, c.last_seq AS "lastSeq", c.message_count - m.read_count - m.own_unread AS "unreadCount", c.last_activity_at AS at`;
+const columns = 'x.id, x."lastSeq", x."unreadCount"';
+
+/** LIMIT: one look into one index, also before the planner knows anything of the tables. */
+const conversation =
+  'LATERAL (SELECT * FROM conversations WHERE no = m.conv AND env = m.env AND deleted_at IS NULL LIMIT 1) c';
+
+const everythingSql = select(
+  columns,
+  `SELECT ${item} FROM members m, ${conversation} WHERE m.env = w.env AND m.usr = w.usr`,
+  ', x.at DESC',
+);
 
 /** Found by activity step, which may lag the exact time by one. */
-const changed = (db: Queryable, env: number, user: number, from: string): Promise<Item[]> =>
-  db.query<Item>(
-    `SELECT ${item} FROM (
-       SELECT conv FROM members WHERE env = $1 AND usr = $2 AND act >= activity_step($3::timestamptz) - 1
-       UNION SELECT conv FROM members WHERE env = $1 AND usr = $2 AND self_act >= activity_step($3::timestamptz) - 1
-     ) x
-     JOIN members m ON m.env = $1 AND m.conv = x.conv AND m.usr = $2
-     JOIN conversations c ON c.env = $1 AND c.no = x.conv
-     WHERE c.deleted_at IS NULL AND (c.last_activity_at > $3::timestamptz OR m.self_at > $3::timestamptz)
-     ORDER BY c.last_activity_at DESC`,
-    [env, user, from],
-  );
+const changedSql = select(
+  columns,
+  `SELECT ${item} FROM (
+     SELECT conv FROM members WHERE env = w.env AND usr = w.usr AND act >= activity_step(w.since) - 1
+     UNION SELECT conv FROM members WHERE env = w.env AND usr = w.usr AND self_act >= activity_step(w.since) - 1
+   ) f, LATERAL (SELECT * FROM members WHERE env = w.env AND conv = f.conv AND usr = w.usr LIMIT 1) m, ${conversation}
+   WHERE c.last_activity_at > w.since OR m.self_at > w.since`,
+  ', x.at DESC',
+);
 
-const removedSince = async (db: Queryable, env: number, user: number, from: string): Promise<string[]> =>
-  (
-    await db.query<{ id: string }>(
-      `SELECT c.id FROM departures d JOIN conversations c ON c.env = d.env AND c.no = d.conv
-       WHERE d.env = $1 AND d.usr = $2 AND d.at > $3::timestamptz`,
-      [env, user, from],
-    )
-  ).map((r) => r.id);
+const removedSql = select(
+  'x.id',
+  `SELECT c.id FROM departures d JOIN conversations c ON c.env = d.env AND c.no = d.conv
+   WHERE d.env = w.env AND d.usr = w.usr AND d.at > w.since`,
+  '',
+);

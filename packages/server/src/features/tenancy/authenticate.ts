@@ -1,5 +1,5 @@
 import { ApiError, environmentIdPattern } from '@parley/protocol';
-import { createBatcher } from '../../platform/batch.ts';
+import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { sameString } from '../../platform/secrets.ts';
@@ -42,6 +42,8 @@ export interface Authenticated {
   /** Milliseconds; only user tokens expire. */
   expiresAt: number | null;
   keyId: string | null;
+  /** Looks again whether it still holds. */
+  again(): Promise<void>;
 }
 
 export interface Authenticator {
@@ -49,13 +51,16 @@ export interface Authenticator {
   authenticate(credential: string | undefined, named: string[]): Promise<Authenticated>;
 }
 
+const maxOpened = 1_000;
+
+/** LIMIT: each is one look into one index, also before the planner knows anything of the tables. */
 const lookupSql = `
   SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at, u.no AS user_no, u.deactivated_at, u.tokens_from
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(key, env, usr, ord)
-  LEFT JOIN secret_keys k ON k.id = w.key
-  LEFT JOIN environments d ON w.key IS NULL AND d.id = w.env
-  JOIN environments e ON e.no = coalesce(k.env, d.no)
-  LEFT JOIN users u ON u.env = e.no AND u.id = w.usr`;
+  LEFT JOIN LATERAL (SELECT * FROM secret_keys WHERE id = w.key LIMIT 1) k ON true
+  LEFT JOIN LATERAL (SELECT no FROM environments WHERE w.key IS NULL AND id = w.env LIMIT 1) d ON true
+  CROSS JOIN LATERAL (SELECT * FROM environments WHERE no = coalesce(k.env, d.no) LIMIT 1) e
+  LEFT JOIN LATERAL (SELECT * FROM users WHERE env = e.no AND id = w.usr LIMIT 1) u ON true`;
 
 export function createAuthenticator(options: { db: Queryable; vault: Vault; clock: Clock }): Authenticator {
   const { db, vault, clock } = options;
@@ -63,7 +68,7 @@ export function createAuthenticator(options: { db: Queryable; vault: Vault; cloc
   const lookup = createBatcher<Lookup, Found | null>({
     maxBatch: 500,
     maxWaiting: 20_000,
-    lanes: 2,
+    pace: readPace(),
     run: async (items) => {
       const rows = await db.query<Found>(lookupSql, [
         items.map((i) => i.keyId),
@@ -76,16 +81,33 @@ export function createAuthenticator(options: { db: Queryable; vault: Vault; cloc
     },
   });
 
-  const secretOf = (keyId: string, sealed: Buffer): string =>
-    vault.open(sealed, sealContext(keyId)).toString();
+  /** Opened secrets of the keys used last. */
+  const opened = new Map<string, { sealed: Buffer; secret: string }>();
+  function secretOf(keyId: string, sealed: Buffer): string {
+    const known = opened.get(keyId);
+    if (known?.sealed.equals(sealed)) return known.secret;
+    const secret = vault.open(sealed, sealContext(keyId)).toString();
+    if (opened.size >= maxOpened) opened.clear();
+    opened.set(keyId, { sealed, secret });
+    return secret;
+  }
 
   async function server(secretKey: string, keyId: string, named: string[]): Promise<Authenticated> {
-    const found = await lookup({ keyId, envId: null, userId: '' });
+    const find = (): Promise<Found | null> => lookup({ keyId, envId: null, userId: '' });
+    const check = (found: Found): Environment => {
+      if (found.revoked_at) throw new ApiError('key_revoked');
+      return checkedEnvironment(found, named);
+    };
+    const found = await find();
     if (!found?.secret || !sameString(secretOf(keyId, found.secret), secretKey))
       throw new ApiError('token_invalid');
-    if (found.revoked_at) throw new ApiError('key_revoked');
-    const env = checkedEnvironment(found, named);
-    return { caller: { kind: 'server', env, keyId }, expiresAt: null, keyId };
+    const env = check(found);
+    return {
+      caller: { kind: 'server', env, keyId },
+      expiresAt: null,
+      keyId,
+      again: async () => void check(present(await find())),
+    };
   }
 
   async function client(token: string, named: string[]): Promise<Authenticated> {
@@ -95,37 +117,46 @@ export function createAuthenticator(options: { db: Queryable; vault: Vault; cloc
       if (named.length === 0)
         throw new ApiError('token_invalid', { message: 'A development token needs the Chat-Env header.' });
       if (!environmentId.test(named[0]!)) throw new ApiError('token_invalid');
-      const found = await lookup({ keyId: null, envId: named[0]!, userId: parsed.claims.sub });
-      if (!found) throw new ApiError('token_invalid');
-      const env = checkedEnvironment(found, named);
-      if (!env.settings.devTokens) throw new ApiError('dev_tokens_disabled');
-      return user(env, found, parsed.claims, null);
+      const question = { keyId: null, envId: named[0]!, userId: parsed.claims.sub };
+      const check = (found: Found): Environment => {
+        const env = checkedEnvironment(found, named);
+        if (!env.settings.devTokens) throw new ApiError('dev_tokens_disabled');
+        return env;
+      };
+      return user(question, present(await lookup(question)), check, parsed.claims);
     }
-    const found = await lookup({ keyId: parsed.keyId, envId: null, userId: claimedSubject(parsed) });
+    const question = { keyId: parsed.keyId, envId: null, userId: claimedSubject(parsed) };
+    const found = await lookup(question);
     if (!found?.secret || !signatureMatches(parsed, secretOf(parsed.keyId, found.secret)))
       throw new ApiError('token_invalid');
+    const check = (row: Found): Environment => {
+      if (row.revoked_at) throw new ApiError('key_revoked');
+      return checkedEnvironment(row, named);
+    };
+    // Revoked keys are told before anything that their tokens claim.
     if (found.revoked_at) throw new ApiError('key_revoked');
-    const claims = signedClaims(parsed, nowSeconds);
-    return user(checkedEnvironment(found, named), found, claims, parsed.keyId);
+    return user(question, found, check, signedClaims(parsed, nowSeconds));
   }
 
   async function user(
-    env: Environment,
+    question: Lookup,
     found: Found,
+    check: (found: Found) => Environment,
     claims: Claims,
-    keyId: string | null,
   ): Promise<Authenticated> {
+    const env = check(found);
     const row = found.user_no === null ? await firstUse(env, claims) : found;
-    if (row.tokens_from !== null && claims.iat * 1000 < Date.parse(row.tokens_from)) {
-      // A deactivation cuts tokens off too; the reason it gives is the deactivation.
-      if (row.deactivated_at) throw new ApiError('user_deactivated');
-      throw new ApiError('token_invalid', { message: 'The token was revoked.' });
-    }
-    if (row.deactivated_at) throw new ApiError('user_deactivated');
+    checkUser(row, claims);
     return {
       caller: { kind: 'client', env, user: { no: row.user_no!, id: claims.sub } },
       expiresAt: claims.exp * 1000,
-      keyId,
+      keyId: question.keyId,
+      again: async () => {
+        const now = present(await lookup(question));
+        check(now);
+        if (now.user_no !== row.user_no) throw new ApiError('token_invalid');
+        checkUser(now, claims);
+      },
     };
   }
 
@@ -153,6 +184,20 @@ export function createAuthenticator(options: { db: Queryable; vault: Vault; cloc
       return keyId === undefined ? client(credential, named) : server(credential, keyId, named);
     },
   };
+}
+
+function present(found: Found | null): Found {
+  if (!found) throw new ApiError('token_invalid');
+  return found;
+}
+
+function checkUser(row: Found, claims: Claims): void {
+  if (row.tokens_from !== null && claims.iat * 1000 < Date.parse(row.tokens_from)) {
+    // A deactivation cuts tokens off too; the reason it gives is the deactivation.
+    if (row.deactivated_at) throw new ApiError('user_deactivated');
+    throw new ApiError('token_invalid', { message: 'The token was revoked.' });
+  }
+  if (row.deactivated_at) throw new ApiError('user_deactivated');
 }
 
 /** The environment follows from the credential; one that is named must be the same. */

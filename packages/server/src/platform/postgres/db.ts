@@ -60,7 +60,9 @@ export class PgDb implements Db {
       connectionTimeoutMillis: 10_000,
       idleTimeoutMillis: 0,
       keepAlive: true,
-      options: '-c TimeZone=UTC -c statement_timeout=60000 -c idle_in_transaction_session_timeout=60000',
+      // Statements are few and look things up by key: planning one anew costs more than running it.
+      options:
+        '-c TimeZone=UTC -c statement_timeout=60000 -c idle_in_transaction_session_timeout=60000 -c plan_cache_mode=force_generic_plan',
       application_name: 'parley',
     });
     this.pool.on('error', options.onError);

@@ -3,7 +3,7 @@ import type { FrameData, FrameType } from '@parley/protocol';
 import type { Caller, Context, Services } from '../../features/context.ts';
 import * as messages from '../../features/messages/operations.ts';
 import { read } from '../../features/receipts/operations.ts';
-import { syncUser } from '../../features/sync/operations.ts';
+import { createSyncer } from '../../features/sync/operations.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
@@ -95,6 +95,7 @@ export function createDispatch(
 ): (session: Session, frame: Frame) => Promise<unknown> | void {
   const { db, services, authenticator, limiter, hub, presence, typing, delivery } = options;
 
+  const syncer = createSyncer(db);
   const callerOf = (session: Session): Caller => ({ kind: 'client', env: session.env!, user: session.user! });
   const contextOf = (session: Session): Context =>
     (session.context ??= {
@@ -157,7 +158,7 @@ export function createDispatch(
     },
     sync: async (session, { cursor }) => {
       await count(session);
-      return syncUser(db, session.user!.env, session.user!.no, cursor);
+      return syncer(session.user!.env, session.user!.no, cursor);
     },
     'presence.watch': async (session, { userIds }) => {
       await count(session);

@@ -276,7 +276,7 @@ export class Gateway {
   async #login(session: Session, token: string): Promise<void> {
     const { services, authenticator, presence, hub, logger, limiter } = this.#options;
     try {
-      const { caller, expiresAt, keyId } = await authenticator.authenticate(token, session.named);
+      const { caller, expiresAt, keyId, again } = await authenticator.authenticate(token, session.named);
       if (caller.kind !== 'client') return session.close(4001);
       const { refused } = await take(limiter, limitsOf(caller, 'request', services.plans));
       if (refused) throw new KeepsOn(refused.retryAfterMs!);
@@ -290,7 +290,7 @@ export class Gateway {
       if (session.ws.readyState !== 1) return;
       await hub.attach(session, caller.env.no, caller.user.no, caller.user.id);
       // From here on a revocation reaches the session; one that came before is found by looking again.
-      await authenticator.authenticate(token, session.named);
+      await again();
       if (session.ws.readyState !== 1) return;
       const ref = { env: caller.env.no, user: caller.user.no };
       session.registered = true;

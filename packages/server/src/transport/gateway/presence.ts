@@ -21,6 +21,9 @@ export class Presence {
   /** Users in their grace period that this node settles, with the time their last socket closed. */
   readonly #leaving = new Map<number, UserRef & { closedAt: number }>();
 
+  /** Sessions whose watch set is being looked at again: how many times at once, and the last frame of each user until it is known. */
+  readonly #rechecked = new Map<Session, { pending: number; held: Map<number, Buffer> }>();
+
   constructor(options: { registry: PresenceRegistry; bus: Bus; db: Db; clock: Clock; logger: Logger }) {
     this.#registry = options.registry;
     this.#bus = options.bus;
@@ -101,7 +104,11 @@ export class Presence {
     const watchers = this.#watchers.get(user);
     if (!watchers) return;
     const frame = textFrame(text);
-    for (const session of watchers) session.send(frame);
+    for (const session of watchers) {
+      const rechecks = this.#rechecked.get(session);
+      if (rechecks) rechecks.held.set(user, frame);
+      else session.send(frame);
+    }
   }
 
   /** Replaces the session's watch set; the answer is the snapshot. */
@@ -144,13 +151,21 @@ export class Presence {
   /** A membership ended: sessions of that user, and sessions that watch it, drop what they may no longer see. */
   recheck(sessions: readonly Session[], leaver: number): void {
     const affected = new Set([...sessions, ...(this.#watchers.get(leaver) ?? [])]);
-    for (const session of affected) {
-      if (!session.watching?.size || !session.user) continue;
-      const { env, no } = session.user;
-      sql.unwatchable(this.#db, env, no, [...session.watching]).then(
-        (users) => this.unwatch(session, users),
-        () => this.unwatch(session),
-      );
+    for (const session of affected) if (session.watching?.size && session.user) void this.#recheck(session);
+  }
+
+  async #recheck(session: Session): Promise<void> {
+    const rechecks = this.#rechecked.get(session) ?? { pending: 0, held: new Map<number, Buffer>() };
+    this.#rechecked.set(session, rechecks);
+    rechecks.pending++;
+    try {
+      const { env, no } = session.user!;
+      this.unwatch(session, await sql.unwatchable(this.#db, env, no, [...session.watching!]));
+    } catch {
+      this.unwatch(session);
     }
+    if (--rechecks.pending > 0) return;
+    this.#rechecked.delete(session);
+    for (const [user, frame] of rechecks.held) if (session.watching?.has(user)) session.send(frame);
   }
 }

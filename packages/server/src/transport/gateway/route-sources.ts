@@ -5,7 +5,7 @@ import { readEvents } from '../../features/events/operations.ts';
 import { membershipsOf } from '../../features/presence/sql.ts';
 import { eventFrame } from '../../log/events.ts';
 import type { LogEvent } from '../../log/events.ts';
-import { createBatcher } from '../../platform/batch.ts';
+import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Membership } from './hub.ts';
@@ -15,7 +15,7 @@ export function routeSources(db: Db, eventRetentionMs: number, clock: Clock) {
   const load = createBatcher<{ env: number; user: number }, Membership[]>({
     maxBatch: 500,
     maxWaiting: 50_000,
-    lanes: 2,
+    pace: readPace(),
     run: async (items) => {
       const found = items.map((): Membership[] => []);
       const rows = await membershipsOf(
