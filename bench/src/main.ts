@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { parseOptions, usage, UsageError } from './options.ts';
 import type { Options, WorkloadName } from './options.ts';
 import { writePage } from './report/page.ts';
 import { renderSummary } from './report/summary.ts';
-import { Results } from './results.ts';
+import { merged, Results } from './results.ts';
 import type { ResultsFile } from './results.ts';
 import { createServers } from './servers/all.ts';
 import { max } from './workloads/max.ts';
@@ -85,7 +85,7 @@ async function main(args: string[]): Promise<number> {
         );
       }
     }
-    const file: ResultsFile = {
+    const measured: ResultsFile = {
       at: new Date().toISOString(),
       machine: await describeMachine(),
       labels: Object.fromEntries([
@@ -95,8 +95,11 @@ async function main(args: string[]): Promise<number> {
       rows: results.rows,
       notes: results.notes,
     };
-    process.stdout.write(renderSummary(file));
+    process.stdout.write(renderSummary(measured));
     if (options.out !== null) {
+      const file = options.add
+        ? merged(JSON.parse(await readFile(resultsPath, 'utf8')) as ResultsFile, measured)
+        : measured;
       await writeFile(resultsPath, `${JSON.stringify(file, null, 1)}\n`);
       await writePage(file, options.out);
       say(`written: ${options.out}`);

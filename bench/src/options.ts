@@ -33,6 +33,8 @@ export interface Options {
   conversations: number;
   /** Where the page goes; null: only printed. */
   out: string | null;
+  /** What is measured goes into the results of earlier runs. */
+  add: boolean;
   /** Workloads begin no later than this. */
   deadlineMs: number;
 }
@@ -47,6 +49,7 @@ Workloads: ${workloadNames.join(', ')} (all but direct and growth with --quick; 
   --users N            senders of the send workload; other crowds follow from it (1000)
   --messages N         the longest conversation (10000000)
   --conversations N    the longest list (10000)
+  --add                keep earlier results of workloads that are not named, and write the page of all
   --out PATH           write the page there, its plots beside it and bench/results.json (docs/performance.md)
 `;
 
@@ -70,6 +73,7 @@ export function parseOptions(args: string[]): Options {
     allowPositionals: true,
     options: {
       quick: { type: 'boolean', default: false },
+      add: { type: 'boolean', default: false },
       servers: text,
       rounds: text,
       seconds: text,
@@ -106,7 +110,8 @@ export function parseOptions(args: string[]): Options {
     users: whole('users', 1_000, 20),
     messages: whole('messages', quick ? 300_000 : 10_000_000, 10_000),
     conversations: whole('conversations', quick ? 1_000 : 10_000, 100),
-    out: values.out ?? (quick || positionals.length > 0 ? null : 'docs/performance.md'),
+    add: values.add,
+    out: values.out ?? (quick || (positionals.length > 0 && !values.add) ? null : 'docs/performance.md'),
     deadlineMs: quick ? quickDeadlineMs : fullDeadlineMs,
   };
 }

@@ -31,5 +31,16 @@ export class Results {
   }
 }
 
+/** A run of some workloads into the results of earlier ones: what it measured anew replaces what was there. */
+export function merged(before: ResultsFile, now: ResultsFile): ResultsFile {
+  const anew = new Set(now.rows.map((row) => row.workload));
+  return {
+    ...now,
+    labels: { ...before.labels, ...now.labels },
+    rows: [...before.rows.filter((row) => !anew.has(row.workload)), ...now.rows],
+    notes: [...before.notes.filter((note) => !anew.has(/^\w+/.exec(note)?.[0] ?? '')), ...now.notes],
+  };
+}
+
 export const valuesOf = (rows: readonly Row[], workload: string, server: string, metric: string): number[] =>
   rows.find((r) => r.workload === workload && r.server === server && r.metric === metric)?.values ?? [];

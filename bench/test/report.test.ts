@@ -6,7 +6,7 @@ import { renderSummary } from '../src/report/summary.ts';
 import { barPlot } from '../src/report/svg.ts';
 import { table } from '../src/report/tables.ts';
 import { judgeTargets, storeShares } from '../src/report/targets.ts';
-import { Results } from '../src/results.ts';
+import { merged, Results } from '../src/results.ts';
 import type { ResultsFile } from '../src/results.ts';
 
 function measured(): ResultsFile {
@@ -117,4 +117,38 @@ test('options: defaults, quick, and what is refused', () => {
   assert.throws(() => parseOptions(['nothing']), UsageError);
   assert.throws(() => parseOptions(['--servers', 'mqtt']), UsageError);
   assert.throws(() => parseOptions(['--rounds', '0']), UsageError);
+});
+
+test('a run of some workloads replaces what they measured before, and leaves the others', () => {
+  const file = (rows: [string, number][], notes: string[]): ResultsFile => ({
+    at: '',
+    machine: [],
+    labels: { parley: 'Parley' },
+    rows: rows.map(([workload, value]) => ({
+      workload,
+      server: 'parley',
+      metric: 'm',
+      unit: '',
+      values: [value],
+    })),
+    notes,
+  });
+  const both = merged(
+    file(
+      [
+        ['send', 1],
+        ['idle', 2],
+      ],
+      ['send, parley: 3 errors', 'idle failed: x'],
+    ),
+    file([['idle', 4]], ['idle, ws: slow']),
+  );
+  assert.deepEqual(
+    both.rows.map((r) => [r.workload, r.values]),
+    [
+      ['send', [1]],
+      ['idle', [4]],
+    ],
+  );
+  assert.deepEqual(both.notes, ['send, parley: 3 errors', 'idle, ws: slow']);
 });

@@ -14,6 +14,7 @@ import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { createPushService } from './features/push/service.ts';
 import { createMediaService } from './features/uploads/media.ts';
 import { createWebhookService } from './features/webhooks/service.ts';
+import { logSettings } from './log/append.ts';
 import { ConversationLog } from './log/conversation-log.ts';
 import { createIds, systemClock } from './platform/clock.ts';
 import type { Logger } from './platform/logging.ts';
@@ -51,7 +52,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
   const onError = (error: Error) =>
     logger.warn({ part: 'postgres', reason: error.message }, 'an idle connection was lost');
   const db = new PgDb(store.connection, { max: config.pool, onError });
-  const logDb = new PgDb(store.connection, { max: 2, onError });
+  const logDb = new PgDb(store.connection, { max: 2, onError, settings: logSettings });
   const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));
 
   const node = ids.secret(12);
@@ -72,6 +73,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
       metrics.commitSeconds.observe(ms / 1000);
     },
     onCommit: () => webhooks.wake(),
+    writeSpacing: () => gateway.writeSpacing,
   });
   const push = createPushService({
     ...{ config, connection: store.connection, onError, vault, clock, logger, metrics },

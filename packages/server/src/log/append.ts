@@ -29,8 +29,11 @@ export interface Appended {
   attachments: string | null;
 }
 
+/** Of the log's connections: `append_batch` locks rows in the order given when it goes row by row. */
+export const logSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' };
+
 const appendSql = `SELECT convs, seqs, times, attached, verdicts
-  FROM append_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`;
+  FROM append_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`;
 
 interface Answer {
   convs: string | null;
@@ -143,6 +146,7 @@ async function appendOnce(db: Queryable, items: NewMessage[]): Promise<(Appended
   });
   const sending = [...senders.values()];
   const [row] = await db.query<Answer>(appendSql, [
+    bigintArray(ordered.map((c) => c.place)),
     intArray(ordered.map((c) => c.env)),
     textArray(ordered.map((c) => c.id)),
     intArray(ordered.map((c) => c.messages)),

@@ -54,8 +54,8 @@ export interface NewEvent {
 
 const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4)`;
 
-/** A commit costs as much as a few dozen messages in it: at 5 messages per millisecond they are 25 ms apart, at 0.2 they do not wait. */
-const commitMsPerRate = 5;
+/** A commit costs as much as a few dozen messages in it: at 3 messages per millisecond they are 24 ms apart, at 0.2 they do not wait. */
+const commitMsPerRate = 8;
 const commitMaxMs = 25;
 
 export class ConversationLog {
@@ -71,9 +71,11 @@ export class ConversationLog {
     onBatch?: (size: number, ms: number) => void;
     /** Something was committed that may have left rows in the outbox. */
     onCommit?: () => void;
+    /** What is committed would wait so long for sockets to be written: a commit may as well. */
+    writeSpacing?: () => number;
     now?: () => number;
   }) {
-    const { db, onBatch, now = () => performance.now() } = options;
+    const { db, onBatch, writeSpacing = () => 0, now = () => performance.now() } = options;
     this.#publish = options.publish;
     this.#onCommit = options.onCommit ?? (() => undefined);
     const timed = async <T>(size: number, run: () => Promise<T>): Promise<T> => {
@@ -90,7 +92,7 @@ export class ConversationLog {
     };
     this.#append = createBatcher<NewMessage, Appended>({
       ...limits,
-      pace: new Pace(commitMsPerRate, commitMaxMs, now),
+      pace: new Pace(commitMsPerRate, () => Math.max(commitMaxMs, writeSpacing()), now),
       run: (items) => timed(items.length, () => appendBatch(db, items)),
     });
     this.#read = createBatcher<ReadMark, ReadMarked>({ ...limits, run: (items) => readBatch(db, items) });

@@ -4,16 +4,20 @@
  */
 export class Pace {
   readonly #msPerRate: number;
-  readonly #maxMs: number;
+  readonly #maxMs: () => number;
   readonly #now: () => number;
   /** Items per millisecond, smoothed over `smoothMs`. */
   #rate = 0;
   #at = -Infinity;
 
   /** @param msPerRate the wait for each item per millisecond. */
-  constructor(msPerRate: number, maxMs: number, now: () => number = () => performance.now()) {
+  constructor(
+    msPerRate: number,
+    maxMs: number | (() => number),
+    now: () => number = () => performance.now(),
+  ) {
     this.#msPerRate = msPerRate;
-    this.#maxMs = maxMs;
+    this.#maxMs = typeof maxMs === 'number' ? () => maxMs : maxMs;
     this.#now = now;
   }
 
@@ -26,10 +30,16 @@ export class Pace {
     this.#at = now;
   }
 
+  /** Milliseconds between two goes. */
+  get spacing(): number {
+    const spacing = Math.min(this.#maxMs(), this.#rate * this.#msPerRate);
+    return spacing < leastMs ? 0 : spacing;
+  }
+
   /** Milliseconds until the next go may begin; 0: now. */
   wait(): number {
-    const spacing = Math.min(this.#maxMs, this.#rate * this.#msPerRate);
-    return spacing < leastMs ? 0 : Math.max(0, this.#at + spacing - this.#now());
+    const { spacing } = this;
+    return spacing === 0 ? 0 : Math.max(0, this.#at + spacing - this.#now());
   }
 }
 

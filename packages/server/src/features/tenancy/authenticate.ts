@@ -7,7 +7,7 @@ import type { Vault } from '../../platform/secrets.ts';
 import type { Caller, Environment } from '../context.ts';
 import { subjectOf } from '../users/operations.ts';
 import { createMissingUsers } from '../users/sql.ts';
-import { environmentColumns, requireActive, viewEnvironment } from './environments.ts';
+import { environmentColumns, environmentViews, requireActive } from './environments.ts';
 import type { EnvironmentRow } from './environments.ts';
 import { keyIdOf, sealContext } from './keys.ts';
 import { claimedSubject, parseToken, signatureMatches, signedClaims } from './tokens.ts';
@@ -90,6 +90,18 @@ export function createAuthenticator(options: { db: Queryable; vault: Vault; cloc
     if (opened.size >= maxOpened) opened.clear();
     opened.set(keyId, { sealed, secret });
     return secret;
+  }
+
+  const view = environmentViews();
+  /** The environment follows from the credential; one that is named must be the same. */
+  function checkedEnvironment(found: Found, named: string[]): Environment {
+    const env = view(found);
+    if (named.some((id) => id !== env.id))
+      throw new ApiError('forbidden', {
+        message: 'The credential is not of the environment that the request names.',
+      });
+    requireActive(env);
+    return env;
   }
 
   async function server(secretKey: string, keyId: string, named: string[]): Promise<Authenticated> {
@@ -198,15 +210,4 @@ function checkUser(row: Found, claims: Claims): void {
     throw new ApiError('token_invalid', { message: 'The token was revoked.' });
   }
   if (row.deactivated_at) throw new ApiError('user_deactivated');
-}
-
-/** The environment follows from the credential; one that is named must be the same. */
-function checkedEnvironment(found: Found, named: string[]): Environment {
-  const env = viewEnvironment(found);
-  if (named.some((id) => id !== env.id))
-    throw new ApiError('forbidden', {
-      message: 'The credential is not of the environment that the request names.',
-    });
-  requireActive(env);
-  return env;
 }

@@ -51,18 +51,28 @@ const maxTries = 4;
 /** The query under way, or the next one, fails with it. */
 const ignore = (): void => undefined;
 
+const sessionSettings = {
+  TimeZone: 'UTC',
+  statement_timeout: '60000',
+  idle_in_transaction_session_timeout: '60000',
+  // Statements are few and look things up by key: planning one anew costs more than running it.
+  plan_cache_mode: 'force_generic_plan',
+};
+
 export class PgDb implements Db {
   readonly pool: pg.Pool;
-  constructor(connection: ConnectionSettings, options: { max: number; onError: (error: Error) => void }) {
+  constructor(
+    connection: ConnectionSettings,
+    options: { max: number; onError: (error: Error) => void; settings?: Record<string, string> },
+  ) {
+    const settings = Object.entries({ ...sessionSettings, ...options.settings });
     this.pool = new pg.Pool({
       ...connection,
       max: options.max,
       connectionTimeoutMillis: 10_000,
       idleTimeoutMillis: 0,
       keepAlive: true,
-      // Statements are few and look things up by key: planning one anew costs more than running it.
-      options:
-        '-c TimeZone=UTC -c statement_timeout=60000 -c idle_in_transaction_session_timeout=60000 -c plan_cache_mode=force_generic_plan',
+      options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
       application_name: 'parley',
     });
     this.pool.on('error', options.onError);

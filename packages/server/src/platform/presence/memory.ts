@@ -24,8 +24,9 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
     add({ env, user }, session, maxSockets) {
       let entry = users.get(user);
       const cameOnline = !isOnline(entry);
-      if (!entry) users.set(user, (entry = { sessions: [], graceUntil: 0 }));
-      entry.sessions.push(session);
+      // Copied: an array that is pushed to keeps room for sixteen more.
+      if (entry) entry.sessions = [...entry.sessions, session];
+      else users.set(user, (entry = { sessions: [session], graceUntil: 0 }));
       count(env, 1);
       const evict: SessionRef[] = [];
       while (entry.sessions.length > maxSockets) {

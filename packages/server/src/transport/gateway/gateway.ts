@@ -109,6 +109,10 @@ export class Gateway {
     return this.#sessions.size;
   }
 
+  get writeSpacing(): number {
+    return this.#writer.spacing;
+  }
+
   async start(server: Server): Promise<void> {
     await this.#options.bus.subscribe([`n:${this.#options.node}`]);
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
@@ -162,7 +166,7 @@ export class Gateway {
   // Opening.
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    socket.on('error', () => socket.destroy());
+    socket.on('error', destroyIt);
     const checked = checkUpgrade(request);
     if ('why' in checked) return refuse(socket, checked.status, checked.why);
     if (this.#draining) return refuse(socket, 503, 'This node is shutting down: connect again.');
@@ -428,6 +432,9 @@ export class Gateway {
 }
 
 const ignore = (): void => undefined;
+function destroyIt(this: Duplex): void {
+  this.destroy();
+}
 
 /** A close reason holds at most 123 bytes; that of 4008 is JSON. */
 const closeReason = (error: ApiError): string =>

@@ -72,7 +72,8 @@ export class Hub {
         },
       );
     }
-    user.sessions.push(session);
+    // Copied: an array that is pushed to keeps room for sixteen more.
+    user.sessions = [...user.sessions, session];
     session.user = user;
     await user.loading?.done;
     return user;

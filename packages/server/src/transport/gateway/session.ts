@@ -109,7 +109,7 @@ export class Session {
     const frames = this.#pending;
     this.#pending = undefined;
     if (!frames || this.ws.readyState !== 1) return;
-    this.#socket.write(frames.length === 1 ? frames[0]! : Buffer.concat(frames));
+    this.#socket.write(frames.length === 1 ? frames[0]! : this.#writer.joined(frames));
     this.checkBuffered();
   }
 
@@ -125,9 +125,10 @@ export class Session {
   }
 }
 
-/** A write costs as much as a dozen frames in it. */
-const writeMsPerRate = 0.4;
-const writeMaxMs = 20;
+/** A write costs as much as a dozen frames in it, so it is worth waiting the longer, the more frames a socket gets meanwhile. */
+const writeMsPerRate = 1;
+const writeMsPerFrame = 16;
+const writeMaxMs = 40;
 /** Bytes gathered, of all sockets together, that wait no longer. */
 const maxGathered = 8 * 1024 * 1024;
 
@@ -140,12 +141,30 @@ export class Writer {
   #scheduled = false;
   #frames = 0;
   #bytes = 0;
+  /** Frames in one write, smoothed. */
+  #perSocket = 1;
+  /** What was joined last: the members of a conversation mostly get the same. */
+  #last: { frames: Buffer[]; bytes: Buffer } | null = null;
   readonly #pace: Pace;
   readonly #onOverflow: (session: Session) => void;
 
   constructor(onOverflow: (session: Session) => void, now?: () => number) {
     this.#onOverflow = onOverflow;
-    this.#pace = new Pace(writeMsPerRate, writeMaxMs, now);
+    this.#pace = new Pace(writeMsPerRate, () => Math.min(writeMaxMs, this.#perSocket * writeMsPerFrame), now);
+  }
+
+  /** Milliseconds between two times; 0 when nothing waits. */
+  get spacing(): number {
+    return this.#pace.spacing;
+  }
+
+  joined(frames: Buffer[]): Buffer {
+    const last = this.#last;
+    if (last?.frames.length === frames.length && frames.every((frame, i) => frame === last.frames[i]))
+      return last.bytes;
+    const bytes = Buffer.concat(frames);
+    this.#last = { frames, bytes };
+    return bytes;
   }
 
   /** A frame was queued; `session` when it is the first for its socket. */
@@ -168,10 +187,12 @@ export class Writer {
 
   #flush(): void {
     this.#pace.begin(this.#frames);
-    this.#frames = this.#bytes = 0;
     const sessions = this.#dirty;
+    if (sessions.length > 0) this.#perSocket += (this.#frames / sessions.length - this.#perSocket) / 4;
+    this.#frames = this.#bytes = 0;
     this.#dirty = [];
     for (const session of sessions) session.flush();
+    this.#last = null;
   }
 
   overflowed(session: Session): void {

@@ -2,6 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { realtime } from '@parley/protocol';
 
+/** One for all: most name none. */
+const nothingNamed: string[] = [];
+
 /** SPEC 4: the socket is at /v1 and speaks chat.v1. Returns the environments that the URL names, or why it is refused. */
 export function checkUpgrade(
   request: IncomingMessage,
@@ -16,7 +19,8 @@ export function checkUpgrade(
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((p) => p.trim());
   if (!offered.includes(realtime.subprotocol))
     return { status: 400, why: `Offer the subprotocol ${realtime.subprotocol}.` };
-  return { named: url.searchParams.getAll('env') };
+  const named = url.searchParams.getAll('env');
+  return { named: named.length === 0 ? nothingNamed : named };
 }
 
 export function refuse(socket: Duplex, status: number, message: string): void {
