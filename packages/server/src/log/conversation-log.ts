@@ -54,7 +54,7 @@ export interface NewEvent {
 
 const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4)`;
 
-/** A commit costs as much as a few dozen messages in it: at 3 messages per millisecond they are 24 ms apart, at 0.2 they do not wait. */
+/** A commit costs as much as a few dozen messages in it: at 3 messages per millisecond they are 24 ms apart, below 0.5 they do not wait. */
 const commitMsPerRate = 8;
 const commitMaxMs = 25;
 

@@ -45,4 +45,4 @@ export class Pace {
 
 const smoothMs = 100;
 /** Less than this is not worth a timer. */
-const leastMs = 2;
+const leastMs = 4;
