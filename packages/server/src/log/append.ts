@@ -35,6 +35,9 @@ export const logSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', enab
 const appendSql = `SELECT convs, seqs, times, attached, verdicts
   FROM append_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`;
 
+const appendOneSql = `SELECT o_conv AS conv, o_seq AS seq, o_at AS at, o_verdicts AS verdicts
+  FROM append_one($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+
 interface Answer {
   convs: string | null;
   seqs: string | null;
@@ -118,8 +121,20 @@ async function appendRound(db: Queryable, batch: NewMessage[]): Promise<(Appende
   return batch.map((m) => results.get(m)!);
 }
 
+async function appendOne(db: Queryable, item: NewMessage): Promise<(Appended | Error | null)[]> {
+  const { env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata } = item;
+  const [row] = await db.query<{ conv: number; seq: number; at: number; verdicts: Verdict[] | null }>(
+    appendOneSql,
+    [env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata],
+  );
+  const { verdicts, conv, seq, at } = row!;
+  if (verdicts) return inOrder(verdicts, 1);
+  return [{ status: 'ok', conv, seq, at: new Date(at).toISOString(), attachments: null }];
+}
+
 /** null where the message must come again: it names an attachment that another of the batch took, or not. */
 async function appendOnce(db: Queryable, items: NewMessage[]): Promise<(Appended | Error | null)[]> {
+  if (items.length === 1 && items[0]!.attachments === null) return appendOne(db, items[0]!);
   const convs = new Map<string, Conv>();
   const senders = new Map<string, Sender>();
   const ofMessage: Conv[] = [];

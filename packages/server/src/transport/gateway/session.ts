@@ -127,8 +127,8 @@ export class Session {
 
 /** A write costs as much as a dozen frames in it, so it is worth waiting the longer, the more frames a socket gets meanwhile. */
 const writeMsPerRate = 1;
-const writeMsPerFrame = 16;
-const writeMaxMs = 40;
+const writeMsPerFrame = 18;
+const writeMaxMs = 45;
 /** Bytes gathered, of all sockets together, that wait no longer. */
 const maxGathered = 8 * 1024 * 1024;
 
