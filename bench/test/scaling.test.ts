@@ -25,8 +25,9 @@ test('ten thousand users fit on one machine, without Redis', () => {
 test('what is dearest decides, and names itself', () => {
   const users = 100_000_000;
   const sockets = users * usual.peakOnlineShare;
-  const memory = Math.ceil((sockets * 1e6) / (machine.memoryBytes * machine.fill));
+  const memory = Math.ceil((sockets * (1e6 + machine.kernelBytes)) / (machine.memoryBytes * machine.fill));
   assert.deepEqual(pick(needs(users, { ...costs, socketBytes: 1e6 })), { gateways: memory, limit: 'memory' });
+  assert.equal(needs(users, costs).limit, 'sockets');
   assert.equal(needs(users, { ...costs, delivery: 1 }).limit, 'processor');
   assert.equal(needs(users, { ...costs, login: 1 }).limit, 'reconnecting');
   assert.equal(needs(users, { ...costs, storedBytes: 1e6 }).databaseLimit, 'storage');

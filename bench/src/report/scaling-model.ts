@@ -37,8 +37,12 @@ export interface Usage {
 export interface Machine {
   cores: number;
   memoryBytes: number;
-  /** Of cores and memory, to plan with. */
+  /** Of cores, memory and sockets, to plan with. */
   fill: number;
+  /** Sockets that one process, and so one core, is allowed to hold; assumed: 10,000 were measured. */
+  socketsPerCore: number;
+  /** Memory of the kernel for an open socket; assumed. */
+  kernelBytes: number;
   /** Messages that one Redis forwards per second; assumed. */
   redis: number;
   /** Of PostgreSQL's rows per second, to plan with: indexes grow, vacuum runs, replicas copy. */
@@ -61,6 +65,8 @@ export const machine: Machine = {
   cores: 16,
   memoryBytes: 64 * 2 ** 30,
   fill: 0.5,
+  socketsPerCore: 50_000,
+  kernelBytes: 8 * 1_024,
   redis: 200_000,
   databaseFill: 0.25,
   databaseBytes: 4e12,
@@ -102,7 +108,7 @@ export interface Needs {
   deliveries: number;
   gateways: number;
   /** What decides the number of gateways. */
-  limit: 'memory' | 'processor' | 'reconnecting';
+  limit: 'sockets' | 'memory' | 'processor' | 'reconnecting';
   databases: number;
   databaseLimit: 'processor' | 'commits' | 'storage';
   redis: number;
@@ -125,7 +131,8 @@ export function needs(users: number, costs: UnitCosts, usage: Usage = usual, on:
     users * usage.dailyShare * usage.messagesPerDay * 365 * usage.yearsKept * costs.storedBytes;
   const cores = messages * costs.message + deliveries * costs.delivery;
   const gateways = most({
-    memory: (sockets * costs.socketBytes) / (on.memoryBytes * on.fill),
+    sockets: sockets / (on.socketsPerCore * on.cores * on.fill),
+    memory: (sockets * (costs.socketBytes + on.kernelBytes)) / (on.memoryBytes * on.fill),
     processor: cores / (on.cores * on.fill),
     reconnecting: (sockets * costs.login) / (usage.reconnectSeconds * on.cores * on.fill),
   });
