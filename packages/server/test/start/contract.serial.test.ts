@@ -149,6 +149,8 @@ describe('SIGTERM while a request is under way: it is answered, then all ends wi
       const postgres = await postmasterPid(dataDir);
 
       const holder = new pg.Client(await runningPostgres(dataDir));
+      // PostgreSQL stops as soon as the request is answered, which may be before this connection has ended.
+      holder.on('error', () => undefined);
       await holder.connect();
       try {
         await holder.query('BEGIN');
