@@ -56,34 +56,50 @@ interface Verdict {
 
 /** Commits all; answers each message, with an error where it alone was refused. */
 export async function appendBatch(db: Queryable, batch: NewMessage[]): Promise<(Appended | Error)[]> {
-  const again = repeated(batch);
-  if (again === null) return appendRound(db, batch);
-  // Messages that must see another of this batch committed: the same clientMsgId again. Whatever repeats it then is a duplicate.
   const results = new Map<NewMessage, Appended | Error>();
-  const first = batch.filter((m) => !again.has(m));
-  (await appendRound(db, first)).forEach((result, i) => results.set(first[i]!, result));
-  for (const message of again) {
+  /** Keys whose message is committed: whatever repeats them is a duplicate, any number at once. */
+  const known = new Set<string>();
+  let items = batch;
+  // One round, but for messages that must see another of this batch committed: the same clientMsgId or attachment again.
+  while (items.length > 0) {
+    const { first, again } = oncePerKey(items, known);
+    let answers: (Appended | Error | null)[];
     try {
-      results.set(message, (await appendRound(db, [message]))[0]!);
+      answers = await appendOnce(db, first);
     } catch (error) {
-      // What the rounds before committed must not be run again with the rest.
-      results.set(message, error as Error);
+      // What an earlier round committed must not be run again with the rest.
+      if (results.size === 0) throw error;
+      for (const item of items) results.set(item, error as Error);
+      break;
     }
+    items = again;
+    answers.forEach((answer, i) => {
+      const item = first[i]!;
+      if (answer === null) return items.push(item);
+      if (!(answer instanceof Error)) known.add(keyOf(item));
+      return results.set(item, answer);
+    });
   }
-  return batch.map((m) => results.get(m)!);
+  return batch.map((item) => results.get(item)!);
 }
 
-/** The messages whose clientMsgId an earlier one of the batch has. */
-function repeated(batch: NewMessage[]): Set<NewMessage> | null {
-  if (batch.length === 1) return null;
+const keyOf = (item: NewMessage): string => `${item.sender} ${item.conversationId} ${item.clientMsgId}`;
+
+/** Each clientMsgId that is not committed yet at most once. */
+function oncePerKey(
+  items: NewMessage[],
+  known: ReadonlySet<string>,
+): { first: NewMessage[]; again: NewMessage[] } {
   const keys = new Set<string>();
-  let again: Set<NewMessage> | null = null;
-  for (const message of batch) {
-    if (message.clientMsgId === null) continue;
-    const key = `${message.sender} ${message.conversationId} ${message.clientMsgId}`;
-    if (keys.size === keys.add(key).size) (again ??= new Set()).add(message);
+  const first: NewMessage[] = [];
+  const again: NewMessage[] = [];
+  for (const item of items) {
+    const key = keyOf(item);
+    if (item.clientMsgId !== null && keys.has(key) && !known.has(key)) again.push(item);
+    else first.push(item);
+    keys.add(key);
   }
-  return again;
+  return { first, again };
 }
 
 interface Conv {
@@ -97,28 +113,6 @@ interface Sender {
   user: number;
   own: number;
   after: number;
-}
-
-async function appendRound(db: Queryable, batch: NewMessage[]): Promise<(Appended | Error)[]> {
-  let items = batch;
-  const results = new Map<NewMessage, Appended | Error>();
-  while (items.length > 0) {
-    let answers: (Appended | Error | null)[];
-    try {
-      answers = await appendOnce(db, items);
-    } catch (error) {
-      if (results.size === 0) throw error;
-      answers = items.map(() => error as Error);
-    }
-    if (items === batch && !answers.includes(null)) return answers as (Appended | Error)[];
-    const waiting = items;
-    items = [];
-    answers.forEach((answer, i) => {
-      if (answer === null) items.push(waiting[i]!);
-      else results.set(waiting[i]!, answer);
-    });
-  }
-  return batch.map((m) => results.get(m)!);
 }
 
 async function appendOne(db: Queryable, item: NewMessage): Promise<(Appended | Error | null)[]> {

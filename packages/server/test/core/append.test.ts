@@ -4,7 +4,7 @@ import type { Message } from '@parley/protocol';
 import { appendBatch } from '../../src/log/append.ts';
 import type { NewMessage } from '../../src/log/append.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../../src/platform/postgres/arrays.ts';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
+import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
 import { serverApi } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { startService } from '../support/service.ts';
@@ -227,4 +227,26 @@ test('SPEC 4: own sends read up to themselves, sends on a user’s behalf neithe
       JSON.stringify(sends),
     );
   }
+});
+
+test('one clientMsgId many times in a batch costs a round more, not one for each', async () => {
+  const group = await createGroup(server, ['ann', 'bob']);
+  const [ann] = await numbers('ann');
+  const message = await newMessage(group, { sender: ann!, own: true });
+  let rounds = 0;
+  const counting: Queryable = {
+    query: (sql, values) => {
+      rounds++;
+      return db.query(sql, values);
+    },
+  };
+  const answers = await appendBatch(
+    counting,
+    times(50, (i) => ({ ...message, id: `${message.id}${i}` })),
+  );
+  assert.deepEqual(
+    answers.map((a) => !(a instanceof Error) && a.status),
+    ['ok', ...times(49, () => 'duplicate')],
+  );
+  assert.equal(rounds, 2);
 });

@@ -5,76 +5,67 @@
  */
 
 const headBytes = 20;
+const emptyBytes = 12;
 const oids = { boolean: 16, bigint: 20, int: 23, text: 25 } as const;
 
-function head(bytes: Buffer, oid: number, length: number): Buffer {
-  bytes.writeInt32BE(1, 0);
+function encode<T>(
+  oid: number,
+  values: readonly (T | null)[],
+  bytesOf: (value: T) => number,
+  write: (bytes: Buffer, value: T, at: number) => void,
+): Buffer {
+  let size = headBytes;
+  for (const value of values) size += 4 + (value === null ? 0 : bytesOf(value));
+  const bytes = Buffer.allocUnsafe(size);
+  // An empty array has no dimension.
+  bytes.writeInt32BE(values.length === 0 ? 0 : 1, 0);
   bytes.writeInt32BE(1, 4);
   bytes.writeInt32BE(oid, 8);
-  bytes.writeInt32BE(length, 12);
+  bytes.writeInt32BE(values.length, 12);
   bytes.writeInt32BE(1, 16);
-  return bytes;
-}
-
-function empty(oid: number): Buffer {
-  const bytes = Buffer.alloc(12);
-  bytes.writeInt32BE(oid, 8);
-  return bytes;
-}
-
-export function intArray(values: readonly number[]): Buffer {
-  if (values.length === 0) return empty(oids.int);
-  const bytes = head(Buffer.allocUnsafe(headBytes + values.length * 8), oids.int, values.length);
   let at = headBytes;
   for (const value of values) {
-    at = bytes.writeInt32BE(4, at);
-    at = bytes.writeInt32BE(value, at);
+    const length = value === null ? -1 : bytesOf(value);
+    at = bytes.writeInt32BE(length, at);
+    if (value === null) continue;
+    write(bytes, value, at);
+    at += length;
   }
-  return bytes;
+  return values.length === 0 ? bytes.subarray(0, emptyBytes) : bytes;
 }
 
-export function booleanArray(values: readonly boolean[]): Buffer {
-  if (values.length === 0) return empty(oids.boolean);
-  const bytes = head(Buffer.allocUnsafe(headBytes + values.length * 5), oids.boolean, values.length);
-  let at = headBytes;
-  for (const value of values) {
-    at = bytes.writeInt32BE(1, at);
-    bytes[at++] = value ? 1 : 0;
-  }
-  return bytes;
-}
+export const intArray = (values: readonly number[]): Buffer =>
+  encode(
+    oids.int,
+    values,
+    () => 4,
+    (bytes, value, at) => bytes.writeInt32BE(value, at),
+  );
+
+export const booleanArray = (values: readonly boolean[]): Buffer =>
+  encode(
+    oids.boolean,
+    values,
+    () => 1,
+    (bytes, value, at) => bytes.writeUInt8(value ? 1 : 0, at),
+  );
 
 /** Whole numbers from 0 to 2^53. */
-export function bigintArray(values: readonly (number | null)[]): Buffer {
-  if (values.length === 0) return empty(oids.bigint);
-  const bytes = head(Buffer.allocUnsafe(headBytes + values.length * 12), oids.bigint, values.length);
-  let at = headBytes;
-  for (const value of values) {
-    if (value === null) {
-      at = bytes.writeInt32BE(-1, at);
-      continue;
-    }
-    at = bytes.writeInt32BE(8, at);
-    at = bytes.writeUInt32BE(Math.floor(value / 0x1_0000_0000), at);
-    at = bytes.writeUInt32BE(value % 0x1_0000_0000, at);
-  }
-  return bytes.subarray(0, at);
-}
+export const bigintArray = (values: readonly (number | null)[]): Buffer =>
+  encode(
+    oids.bigint,
+    values,
+    () => 8,
+    (bytes, value, at) => {
+      bytes.writeUInt32BE(Math.floor(value / 0x1_0000_0000), at);
+      bytes.writeUInt32BE(value % 0x1_0000_0000, at + 4);
+    },
+  );
 
-export function textArray(values: readonly (string | null)[]): Buffer {
-  if (values.length === 0) return empty(oids.text);
-  let size = headBytes;
-  for (const value of values) size += 4 + (value === null ? 0 : Buffer.byteLength(value));
-  const bytes = head(Buffer.allocUnsafe(size), oids.text, values.length);
-  let at = headBytes;
-  for (const value of values) {
-    if (value === null) {
-      at = bytes.writeInt32BE(-1, at);
-      continue;
-    }
-    const length = bytes.write(value, at + 4);
-    bytes.writeInt32BE(length, at);
-    at += 4 + length;
-  }
-  return bytes;
-}
+export const textArray = (values: readonly (string | null)[]): Buffer =>
+  encode(
+    oids.text,
+    values,
+    (value) => Buffer.byteLength(value),
+    (bytes, value, at) => bytes.write(value, at),
+  );
