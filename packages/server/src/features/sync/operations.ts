@@ -34,7 +34,8 @@ export function createSyncer(
   db: Queryable,
 ): (env: number, user: number, cursor: string | null) => Promise<SyncResult> {
   const run = createBatcher<Question, SyncResult>({
-    maxBatch: 100,
+    // Few: one user may have thousands of conversations.
+    maxBatch: 25,
     maxWaiting: 50_000,
     pace: readPace(),
     run: (questions) => syncUsers(db, questions),
@@ -60,7 +61,9 @@ async function syncUsers(db: Queryable, questions: readonly Question[]): Promise
       const { since } = later[i]!;
       if (now - since! > limits.syncCursorDays * dayMs) return;
       const removed = gone[i]!.rows.map((r) => r.id);
-      results.set(later[i]!, { conversations: rows, removed, cursor: encode(now), fullReload: false });
+      // The two were not read at one moment: the next sync goes on from the earlier.
+      const cursor = encode(Math.min(now, gone[i]!.now));
+      results.set(later[i]!, { conversations: rows, removed, cursor, fullReload: false });
     });
   }
   const whole = questions.filter((q) => !results.has(q));
