@@ -48,9 +48,9 @@ export async function startService(config: Config, store: Store, logger: Logger)
   const clock = systemClock;
   const ids = createIds(clock);
   const metrics = createMetrics();
-  // The error of a lost connection carries the whole client with it: only its message is for the log.
-  const onError = (error: Error) =>
-    logger.warn({ part: 'postgres', reason: error.message }, 'an idle connection was lost');
+  // The error of a lost connection carries the whole client with it: only its text is for the log.
+  const onError = (error: Error, what: string) =>
+    logger.warn({ part: 'postgres', reason: error.message, stack: error.stack }, what);
   const db = new PgDb(store.connection, { max: config.pool, onError });
   const logDb = new PgDb(store.connection, { max: 2, onError, settings: logSettings });
   const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));

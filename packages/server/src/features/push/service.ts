@@ -9,7 +9,7 @@ import type { Metrics } from '../../platform/metrics.ts';
 import { createOutbound } from '../../platform/outbound/outbound.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
-import type { ConnectionSettings } from '../../platform/postgres/db.ts';
+import type { ConnectionSettings, PgOptions } from '../../platform/postgres/db.ts';
 import type { PushEndpoints } from '../../platform/push/create.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { dispatchToPush, plan, planQueue, sendQueue, settlePlan } from './plan.ts';
@@ -39,7 +39,7 @@ const depthMs = 10_000;
 export function createPushService(options: {
   config: Pick<Config, 'allowPrivateTargets'>;
   connection: ConnectionSettings;
-  onError: (error: Error) => void;
+  onError: PgOptions['onError'];
   vault: Vault;
   clock: Clock;
   logger: Logger;

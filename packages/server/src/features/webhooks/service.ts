@@ -13,7 +13,7 @@ import { createOutbound } from '../../platform/outbound/outbound.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
-import type { ConnectionSettings, Db } from '../../platform/postgres/db.ts';
+import type { ConnectionSettings, Db, PgOptions } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
@@ -52,7 +52,7 @@ export function createWebhookService(options: {
   config: Pick<Config, 'allowPrivateTargets' | 'smtpUrl' | 'mailFrom'>;
   db: Db;
   connection: ConnectionSettings;
-  onError: (error: Error) => void;
+  onError: PgOptions['onError'];
   vault: Vault;
   ids: Ids;
   clock: Clock;

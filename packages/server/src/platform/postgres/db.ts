@@ -20,7 +20,7 @@ export interface Queryable {
 export interface Tx extends Queryable {
   /** Several statements without parameters (migrations, savepoints). */
   script(sql: string): Promise<void>;
-  /** Runs after the commit, in order; never when the transaction fails. */
+  /** Runs after the commit, in order; never when the transaction fails. One that throws is reported and stops nothing. */
   afterCommit(fn: () => void): void;
 }
 
@@ -54,17 +54,26 @@ const ignore = (): void => undefined;
 const sessionSettings = {
   TimeZone: 'UTC',
   statement_timeout: '60000',
+  // Whoever waits for a lock keeps a connection of the pool: rather the caller tries again than everybody waits.
+  lock_timeout: '5000',
   idle_in_transaction_session_timeout: '60000',
   // Statements are few and look things up by key: planning one anew costs more than running it.
   plan_cache_mode: 'force_generic_plan',
 };
 
+export interface PgOptions {
+  /** Connections at most. */
+  max: number;
+  /** Told of what no caller hears of; `what` happened, in words. */
+  onError: (error: Error, what: string) => void;
+  settings?: Record<string, string>;
+}
+
 export class PgDb implements Db {
   readonly pool: pg.Pool;
-  constructor(
-    connection: ConnectionSettings,
-    options: { max: number; onError: (error: Error) => void; settings?: Record<string, string> },
-  ) {
+  readonly #onError: PgOptions['onError'];
+  constructor(connection: ConnectionSettings, options: PgOptions) {
+    this.#onError = options.onError;
     const settings = Object.entries({ ...sessionSettings, ...options.settings });
     this.pool = new pg.Pool({
       ...connection,
@@ -75,7 +84,7 @@ export class PgDb implements Db {
       options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
       application_name: 'parley',
     });
-    this.pool.on('error', options.onError);
+    this.pool.on('error', (error) => this.#onError(error, 'an idle connection was lost'));
     // The pool listens to idle connections only: one lost between two queries of a transaction would end the process.
     this.pool.on('connect', (client) => client.on('error', ignore));
   }
@@ -116,7 +125,7 @@ export class PgDb implements Db {
         afterCommit: (fn) => after.push(fn),
       });
       await client.query('COMMIT');
-      for (const fn of after) fn();
+      for (const fn of after) this.#follow(fn);
       return result;
     } catch (error) {
       await client.query('ROLLBACK').catch((e: Error) => {
@@ -125,6 +134,15 @@ export class PgDb implements Db {
       throw error;
     } finally {
       client.release(broken);
+    }
+  }
+
+  /** What was committed stays committed, whatever its followers do. */
+  #follow(fn: () => void): void {
+    try {
+      fn();
+    } catch (error) {
+      this.#onError(error as Error, 'what follows a commit failed');
     }
   }
 
@@ -146,23 +164,30 @@ export function joined(tx: Tx): Db {
   };
 }
 
-/** The store cannot be reached, or is shutting down: the caller may try again. */
+/** The store cannot be reached, is shutting down, or gave up for lack of time or room: the caller may try again. */
 export function isUnavailable(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: unknown };
-  if (typeof code === 'string') {
-    if (/^(08|57P0|53|25P03)/.test(code)) return true;
-    if (
-      ['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'].includes(code)
-    )
-      return true;
-  }
-  return (
-    typeof message === 'string' &&
-    /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|not queryable/.test(
-      message,
-    )
-  );
+  if (typeof code === 'string' && (passingStates.test(code) || networkErrors.has(code))) return true;
+  return typeof message === 'string' && lostConnection.test(message);
 }
+
+/**
+ * SQLSTATE classes 08 (connection), 40 (transaction rollback: deadlocks), 53 (insufficient resources) and 57 (operator
+ * intervention: shutdowns, cancelled statements), and of the others lock and transaction time-outs.
+ */
+const passingStates = /^(08...|40...|53...|57...|55P03|25P03|25P04)$/;
+const networkErrors = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+/** Errors that pg makes itself have no code. */
+const lostConnection =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|not queryable/;
 
 function translate(error: unknown): unknown {
   return isUnavailable(error) ? new ApiError('service_unavailable') : error;
