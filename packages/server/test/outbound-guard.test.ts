@@ -13,7 +13,12 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { addressRefusal } from '../src/platform/outbound/address.ts';
-import { createOutbound, OutboundRefused, OutboundTimeout } from '../src/platform/outbound/outbound.ts';
+import {
+  createOutbound,
+  OutboundRefused,
+  OutboundTimeout,
+  OutboundUnresolved,
+} from '../src/platform/outbound/outbound.ts';
 import type { Address, OutboundOptions } from '../src/platform/outbound/outbound.ts';
 
 const PUBLIC: Address = { address: '93.184.216.34', family: 4 };
@@ -123,6 +128,19 @@ test('DECISIONS, Targets: allowing private targets admits http and private addre
   assert.throws(() => out.checkUrl('http://u:p@127.0.0.1/'), OutboundRefused);
 });
 
+test('line breaks and other control characters in a URL are refused, not dropped', (t) => {
+  for (const allowPrivate of [false, true]) {
+    const out = outbound(t, { allowPrivate });
+    for (const c of ['\n', '\r', '\t', '\v', '\0', '\x7f', '\x85', '\u2028'])
+      for (const url of [
+        `https://example.com/a${c}b`,
+        `https://exam${c}ple.com/`,
+        `https://example.com/${c}`,
+      ])
+        assert.throws(() => out.checkUrl(url), OutboundRefused, JSON.stringify(url));
+  }
+});
+
 test('the first and last address of every refused block is refused, its public neighbours are not', () => {
   const blocks: [first: string, last: string, before?: string, after?: string][] = [
     ['0.0.0.0', '0.255.255.255', undefined, '1.0.0.0'],
@@ -170,11 +188,33 @@ test('issue 4, guard: hosts of other protocols are checked too, literals in ever
 
 test('issue 4, guard: a name with one private address among public ones is refused', async (t) => {
   const out = outbound(t, { resolve: () => Promise.resolve([PUBLIC, { address: '10.0.0.7', family: 4 }]) });
-  await assert.rejects(out.resolve('mixed.example'), /resolves to a private address/);
-  await assert.rejects(out.request({ url: 'https://mixed.example/' }), OutboundRefused);
+  await assert.rejects(out.resolve('mixed.example'), OutboundUnresolved);
+  await assert.rejects(out.request({ url: 'https://mixed.example/' }), OutboundUnresolved);
   const socket = out.connect('mixed.example', 443);
   const [error] = (await once(socket, 'error')) as [Error];
-  assert.ok(error instanceof OutboundRefused);
+  assert.ok(error instanceof OutboundUnresolved);
+  assert.match((error.cause as Error).message, /resolves to a private address/, 'our own log may know');
+});
+
+test('guard: a name inside our network and a name that does not exist fail alike', async (t) => {
+  const known: Record<string, Address[]> = {
+    'db.internal': [{ address: '10.0.0.7', family: 4 }],
+    'empty.example': [],
+  };
+  const out = outbound(t, {
+    resolve: (host) =>
+      known[host] ? Promise.resolve(known[host]) : Promise.reject(new Error(`getaddrinfo ENOTFOUND ${host}`)),
+  });
+  const failure = async (host: string) => {
+    const error: unknown = await out.request({ url: `https://${host}/` }).catch((e: unknown) => e);
+    assert.ok(error instanceof OutboundUnresolved);
+    return error.message;
+  };
+  const [inside, ...others] = await Promise.all(
+    ['db.internal', 'no-such.example', 'empty.example'].map(failure),
+  );
+  for (const other of others) assert.equal(other, inside);
+  assert.doesNotMatch(inside!, /internal|private|loopback/);
 });
 
 test('issue 4, guard: a name that turns private between check and connect is never connected to', async (t) => {
@@ -190,8 +230,8 @@ test('issue 4, guard: a name that turns private between check and connect is nev
   const out = outbound(t, { resolve: () => Promise.resolve(answers.shift() ?? [LOOPBACK]) });
 
   assert.deepEqual(await out.resolve('rebind.example'), [PUBLIC]);
-  await assert.rejects(out.request({ url: `https://rebind.example:${port}/` }), OutboundRefused);
-  await assert.rejects(out.request({ url: `https://rebind.example:${port}/` }), OutboundRefused);
+  await assert.rejects(out.request({ url: `https://rebind.example:${port}/` }), OutboundUnresolved);
+  await assert.rejects(out.request({ url: `https://rebind.example:${port}/` }), OutboundUnresolved);
   assert.equal(connections, 0);
 });
 

@@ -139,6 +139,26 @@ describe('SPEC 1.2: Request-Id', () => {
   });
 });
 
+describe('no answer of the API is stored by a cache or taken for something else', () => {
+  it('no-store and nosniff are on answers, refusals and what was never a request', async () => {
+    const answers = [
+      await server('GET', '/v1/users'),
+      await server('PUT', '/v1/users/http', { name: 'x' }),
+      await server('GET', '/v1/users/nobody-here'),
+      await server('GET', '/nowhere'),
+      await server('GET', '/v1/users/%zz'),
+      await createApi(service.url, null)('GET', '/v1/users'),
+    ];
+    for (const { headers, status } of answers) {
+      assert.equal(headers.get('cache-control'), 'no-store', String(status));
+      assert.equal(headers.get('x-content-type-options'), 'nosniff', String(status));
+    }
+    const { headers } = await fetch(`${service.url}/docs`);
+    assert.match(headers.get('cache-control')!, /^public, max-age=\d+$/);
+    assert.equal(headers.get('x-content-type-options'), 'nosniff');
+  });
+});
+
 describe('SPEC 7: what is not there', () => {
   it('unknown paths and methods are 404 not_found, with and without a credential', async () => {
     for (const by of [server, createApi(service.url, null)])
@@ -177,6 +197,7 @@ describe('SPEC 7: what is not there', () => {
       assert.match(answer, /^HTTP\/1\.1 400 /);
       assert.match(answer, /\r\nRequest-Id: req_/);
       assert.match(answer, /\r\nRateLimit-Remaining: \d+/);
+      assert.match(answer, /\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n/);
       const { error } = JSON.parse(answer.split('\r\n\r\n')[1]!);
       assert.equal(error.code, 'invalid_request');
       assert.ok(answer.includes(`Request-Id: ${error.requestId}`));

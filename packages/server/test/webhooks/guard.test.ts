@@ -39,6 +39,8 @@ test('DECISIONS, Targets: http, private, loopback, link-local, CGNAT and metadat
     'https://[::ffff:127.0.0.1]/',
     'https://[fe80::1]/',
     'https://user:pass@example.com/',
+    'https://example.com/hook\nHost: elsewhere',
+    'https://example.com/\t',
   ];
   for (const url of urls)
     assertError(

@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { WebhookAttempt } from '@parley/protocol';
 import type { Clock, Ids } from '../../platform/clock.ts';
-import { OutboundRefused, OutboundTimeout } from '../../platform/outbound/outbound.ts';
+import { OutboundRefused, OutboundTimeout, OutboundUnresolved } from '../../platform/outbound/outbound.ts';
 import type { Outbound, OutboundResponse } from '../../platform/outbound/outbound.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
@@ -224,6 +224,7 @@ async function loadSecrets(db: Queryable, vault: Vault, due: readonly Due[]): Pr
 function describe(error: unknown): string {
   if (error instanceof OutboundTimeout) return `no answer within ${limits.webhookTimeoutMs / 1000} s`;
   if (error instanceof OutboundRefused) return `refused: ${error.message}`;
+  if (error instanceof OutboundUnresolved) return `no connection (${error.message})`;
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? `no connection (${code})` : 'the connection broke';
 }

@@ -11,6 +11,17 @@ export class OutboundRefused extends Error {
   override name = 'OutboundRefused';
 }
 
+/**
+ * The name has no address that may be connected to. A customer who types names must not learn which of them mean something
+ * inside our network, so the message is the same for a name that does not exist and one that is refused; `cause` is for us.
+ */
+export class OutboundUnresolved extends Error {
+  override name = 'OutboundUnresolved';
+  constructor(cause: unknown) {
+    super('the name has no address that may be used', { cause });
+  }
+}
+
 /** The exchange did not end in time; `status` is set where the answer had begun. */
 export class OutboundTimeout extends Error {
   override name = 'OutboundTimeout';
@@ -50,7 +61,7 @@ export interface Outbound {
   checkUrl(url: string): URL;
   /** The same for a host name or address literal (no brackets). */
   checkHost(host: string): void;
-  /** The addresses of a host, all of them checked. Connect to these, not to the name. */
+  /** The addresses of a host, all of them checked; OutboundUnresolved where there are none. Connect to these, not to the name. */
   resolve(host: string): Promise<Address[]>;
   /** For net.connect, tls.connect and drivers that take a `lookup`. They skip it for literals: checkHost first. */
   lookup: LookupFunction;
@@ -93,6 +104,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 
   function checkUrl(text: string): URL {
+    // A parser drops line breaks silently; what is stored, logged and mailed would still have them.
+    if (/[\p{Cc}\u2028\u2029]/u.test(text)) throw new OutboundRefused('the URL has a control character');
     const url = URL.parse(text);
     if (!url) throw new OutboundRefused('not a valid URL');
     if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) {
@@ -104,14 +117,14 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 
   async function resolveChecked(host: string): Promise<Address[]> {
-    const addresses = isIP(host) ? [{ address: host, family: isIP(host) }] : await resolveName(host);
-    if (addresses.length === 0)
-      throw Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' });
+    if (isIP(host)) return [{ address: host, family: isIP(host) }];
+    const addresses = await resolveName(host).catch((error: unknown) => {
+      throw new OutboundUnresolved(error);
+    });
     // One bad address among good ones refuses the name: which of them gets connected to is not ours to gamble on.
-    for (const { address } of allowPrivate ? [] : addresses) {
-      const reason = addressRefusal(address);
-      if (reason) throw new OutboundRefused(`${host} resolves to ${reason}`);
-    }
+    const reasons = allowPrivate ? [] : addresses.map(({ address }) => addressRefusal(address));
+    const reason = addresses.length === 0 ? 'no address' : reasons.find((r) => r !== null);
+    if (reason) throw new OutboundUnresolved(new OutboundRefused(`${host} resolves to ${reason}`));
     return addresses;
   }
 
@@ -133,8 +146,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         const family = { 4: 4, IPv4: 4, 6: 6, IPv6: 6 }[lookupOptions.family ?? 0] ?? 0;
         const addresses = family ? found.filter((a) => a.family === family) : found;
         const first = addresses[0];
-        if (!first)
-          callback(Object.assign(new Error(`${host} has no address`), { code: 'ENOTFOUND' }), '', 0);
+        if (!first) callback(new OutboundUnresolved(`no address of family ${family}`), '', 0);
         else if (lookupOptions.all) callback(null, addresses);
         else callback(null, first.address, first.family);
       },

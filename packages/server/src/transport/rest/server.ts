@@ -17,6 +17,12 @@ const corsHeaders = {
   'Access-Control-Expose-Headers':
     'Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, Deprecation, Sunset',
 };
+/** Answers hold what only their caller may see, and are nothing but JSON. Pages, which are public, say otherwise themselves. */
+const answerHeaders = {
+  ...corsHeaders,
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+};
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, PUT, POST, PATCH, DELETE',
   'Access-Control-Allow-Headers': 'Authorization, Content-Type, Chat-Env, Idempotency-Key',
@@ -62,7 +68,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     return503OnClosing: false,
     genReqId: () => services.ids.make('request'),
     frameworkErrors: (error, request, reply) => {
-      reply.headers({ 'Request-Id': request.id, ...corsHeaders });
+      reply.headers({ 'Request-Id': request.id, ...answerHeaders });
       void anonymousHeaders(request, reply)
         .catch(() => undefined)
         .then(() => send(reply, failure(toApiError(error), request.id)));
@@ -95,7 +101,7 @@ export function createRest(options: RestOptions): FastifyInstance {
 
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Request-Id', request.id);
-    reply.headers(corsHeaders);
+    reply.headers(answerHeaders);
     if (request.method !== 'OPTIONS') return undefined;
     await anonymousHeaders(request, reply);
     return reply.headers(preflightHeaders).code(204).send();
@@ -158,7 +164,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     const body = JSON.stringify(failure(error, id).body);
     const headers = {
       'Request-Id': id,
-      ...corsHeaders,
+      ...answerHeaders,
       ...(await anonymousRate(ip).catch(() => ({}))),
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': String(Buffer.byteLength(body)),
