@@ -13,7 +13,7 @@ import {
 import { checkMasterKey } from './features/tenancy/bootstrap.ts';
 import { createKey, listKeys, revokeKey, sealContext } from './features/tenancy/keys.ts';
 import { mintToken } from './features/tenancy/tokens.ts';
-import { createIds, systemClock } from './platform/clock.ts';
+import { createIds, pooledRandom, systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logging.ts';
 import { PgDb } from './platform/postgres/db.ts';
 import { migrate } from './platform/postgres/migrate.ts';
@@ -225,7 +225,7 @@ async function run(): Promise<void> {
     const result = await command({
       db,
       vault,
-      ids: createIds(systemClock),
+      ids: createIds(systemClock, pooledRandom()),
       args: positionals,
       options: values as Record<string, string | undefined>,
     });

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 import { playgroundPages } from '@parley/playground';
-import { ApiError, plans, realtime } from '@parley/protocol';
-import type { Config } from './config.ts';
+import { ApiError, plans as defaultPlans, realtime } from '@parley/protocol';
+import type { Config, RoleName } from './config.ts';
 import type { Services, Signals } from './features/context.ts';
 import { resumeErasures } from './features/erasure/operations.ts';
 import { handlers } from './features/handlers.ts';
@@ -16,9 +16,12 @@ import { createMediaService } from './features/uploads/media.ts';
 import { createWebhookService } from './features/webhooks/service.ts';
 import { logSettings } from './log/append.ts';
 import { ConversationLog } from './log/conversation-log.ts';
-import { createIds, systemClock } from './platform/clock.ts';
+import { createIds } from './platform/clock.ts';
+import type { Clock, RandomBytes } from './platform/clock.ts';
 import type { Logger } from './platform/logging.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
+import { createParts } from './platform/parts.ts';
+import type { PartList } from './platform/parts.ts';
 import { isUnavailable, PgDb } from './platform/postgres/db.ts';
 import { migrate, migrationCheck } from './platform/postgres/migrate.ts';
 import type { Store } from './platform/postgres/store.ts';
@@ -32,6 +35,23 @@ import { routeSources } from './transport/gateway/route-sources.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
 import { createRest } from './transport/rest/server.ts';
 
+export interface ServiceOptions {
+  config: Config;
+  store: Store;
+  logger: Logger;
+  clock: Clock;
+  /** From 0 up to but not including 1: for jitter. */
+  random: () => number;
+  /** For ids, keys and secrets. */
+  randomBytes: RandomBytes;
+  /** How long clients have to leave at the end. */
+  drainMs?: number;
+  /** What the plans allow. */
+  plans?: Services['plans'];
+  /** What the processes of the service share. */
+  peers?: typeof createPeers;
+}
+
 export interface Service {
   port: number;
   /** What the first start made up; null when the store was not empty. */
@@ -42,11 +62,16 @@ export interface Service {
 const readyTimeoutMs = 2_000;
 const retryMs = 500;
 const sweepMs = 10 * 60_000;
+/** The longest statement and the arrival of the slowest body both fit into it. */
+const requestsStopMs = 65_000;
+/** After the drain: close handshakes, marks that wait to be written, presence. */
+const gatewayStopMs = 15_000;
 
-/** Picks the adapters and puts the parts together. */
-export async function startService(config: Config, store: Store, logger: Logger): Promise<Service> {
-  const clock = systemClock;
-  const ids = createIds(clock);
+/** Picks the adapters, and puts the parts together in the order in which they start. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { config, store, logger, clock, random } = options;
+  const { drainMs = realtime.drainMs, plans = defaultPlans } = options;
+  const ids = createIds(clock, options.randomBytes);
   const metrics = createMetrics();
   // The error of a lost connection carries the whole client with it: only its text is for the log.
   const onError = (error: Error, what: string) =>
@@ -56,7 +81,10 @@ export async function startService(config: Config, store: Store, logger: Logger)
   const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));
 
   const node = ids.secret(12);
-  const peers = createPeers(config.redisUrl, { node, clock, graceMs: realtime.presenceGraceMs, logger });
+  const peers = (options.peers ?? createPeers)(config.redisUrl, {
+    ...{ node, clock, logger },
+    graceMs: realtime.presenceGraceMs,
+  });
   const { bus, registry, limiter } = peers;
   const hub = new Hub({ bus, logger, ...routeSources(db, config.eventRetentionMs, clock) });
   const presence = new Presence({ registry, bus, db, clock, logger });
@@ -76,12 +104,12 @@ export async function startService(config: Config, store: Store, logger: Logger)
     writeSpacing: () => gateway.writeSpacing,
   });
   const push = createPushService({
-    ...{ config, connection: store.connection, onError, vault, clock, logger, metrics },
+    ...{ config, connection: store.connection, onError, vault, clock, logger, metrics, random },
     presence: registry,
     wakeOutbox: () => webhooks.wake(),
   });
   const webhooks = createWebhookService({
-    ...{ config, db, connection: store.connection, onError, vault, ids, clock, logger, metrics },
+    ...{ config, db, connection: store.connection, onError, vault, ids, clock, logger, metrics, random },
     consumers: [push.consume],
     dispatched: push.wake,
   });
@@ -101,12 +129,9 @@ export async function startService(config: Config, store: Store, logger: Logger)
   metrics.gauge('parley_pool_waiting', 'Requests waiting for a connection', () => db.pool.waitingCount);
   metrics.gauge('parley_commit_waiting', 'Messages waiting for the next group commit', () => log.waiting);
 
-  let prepared = false;
-  let stopping = false;
   const migrationsAreCurrent = migrationCheck(db);
   const notReady = async (): Promise<string | null> => {
-    if (stopping) return 'shutting down';
-    if (!prepared) return 'starting';
+    if (parts.state !== 'running') return parts.state === 'starting' ? 'starting' : 'shutting down';
     try {
       const current = await Promise.race([
         migrationsAreCurrent(),
@@ -122,8 +147,7 @@ export async function startService(config: Config, store: Store, logger: Logger)
 
   const authenticator = createAuthenticator({ db, vault, clock });
   const gateway = new Gateway({
-    ...{ db, services, authenticator, limiter, bus, hub, presence, node, logger },
-    random: Math.random,
+    ...{ db, services, authenticator, limiter, bus, hub, presence, node, logger, random },
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
   metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);
@@ -142,13 +166,9 @@ export async function startService(config: Config, store: Store, logger: Logger)
     pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
     intercept: media.intercept,
   });
-  // After a restart all clients come back at once; Node's own backlog of 511 would make them wait for TCP.
-  await app.listen({ port: config.port, host: config.host, backlog: 4_096 });
-  await media.open((app.server.address() as AddressInfo).port);
-  const closeMetrics =
-    config.metricsPort === undefined
-      ? () => undefined
-      : await serveMetrics(metrics.registry, config.host, config.metricsPort);
+  const address = (): AddressInfo => app.server.address() as AddressInfo;
+  let closed: PromiseLike<void> | undefined;
+  const close = (): PromiseLike<void> => (closed ??= app.close());
 
   const sweeper = createPeriodic(sweepMs, logger, 'sweep', async () => {
     const removed = await removeExpired(db, config.eventRetentionMs);
@@ -156,32 +176,58 @@ export async function startService(config: Config, store: Store, logger: Logger)
     logger.debug({ removed, erasures }, 'sweep');
   });
 
-  const stop = async (): Promise<void> => {
-    stopping = true;
-    await gateway.drain();
-    await app.close();
-    await log.idle();
-    await Promise.all([sweeper.stop(), media.stop(), webhooks.stop(), push.stop()]);
-    closeMetrics();
-    await peers.close();
-    await Promise.all([db.close(), logDb.close()]);
-  };
-
-  try {
-    const first = await prepare();
-    if (config.roles.has('gateway')) await gateway.start(app.server);
-    prepared = true;
-    if (config.roles.has('worker')) {
-      sweeper.start();
-      media.start();
-      webhooks.start();
-      push.start();
-    }
-    return { port: (app.server.address() as AddressInfo).port, first, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  let first: Bootstrapped | null = null;
+  let closeMetrics = (): void => undefined;
+  const worker = ['worker'] as const;
+  // Health is answered before the store can be reached. At the end sockets drain first, then requests are answered, then
+  // what they left to do is done, and the connections go last.
+  const list: PartList<RoleName> = [
+    { name: 'connections', stop: () => Promise.all([db.close(), logDb.close()]) },
+    { name: 'peers', stop: () => peers.close() },
+    {
+      name: 'metrics',
+      start: async () => {
+        if (config.metricsPort !== undefined)
+          closeMetrics = await serveMetrics(metrics.registry, config.host, config.metricsPort);
+      },
+      stop: () => closeMetrics(),
+    },
+    [
+      { name: 'connections of webhooks', stop: () => webhooks.close() },
+      { name: 'connections of push', stop: () => push.close() },
+    ],
+    {
+      name: 'port',
+      // After a restart all clients come back at once; Node's own backlog of 511 would make them wait for TCP.
+      start: () => app.listen({ port: config.port, host: config.host, backlog: 4_096 }),
+      stop: close,
+    },
+    { name: 'media', start: () => media.open(address().port), stop: () => media.close() },
+    {
+      name: 'store',
+      start: async () => {
+        first = await prepare();
+      },
+    },
+    [
+      { name: 'sweep', roles: worker, start: () => sweeper.start(), stop: () => sweeper.stop() },
+      { name: 'media clean-up', roles: worker, start: () => media.start(), stop: () => media.stop() },
+      { name: 'webhooks', roles: worker, start: () => webhooks.start(), stop: () => webhooks.stop() },
+      { name: 'push', roles: worker, start: () => push.start(), stop: () => push.stop() },
+    ],
+    { name: 'log', stop: () => log.idle() },
+    { name: 'requests', stop: close, stopMs: requestsStopMs },
+    {
+      // Without sockets of its own it still relays the receipts of requests.
+      name: 'gateway',
+      start: () => (config.roles.has('gateway') ? gateway.start(app.server) : undefined),
+      stop: () => gateway.drain(drainMs),
+      stopMs: drainMs + gatewayStopMs,
+    },
+  ];
+  const parts = createParts(list, config.roles, logger);
+  await parts.start();
+  return { port: address().port, first, stop: () => parts.stop() };
 
   /** Waits for the store as long as it takes; a store that answers but does not fit ends the start. */
   async function prepare(): Promise<Bootstrapped | null> {

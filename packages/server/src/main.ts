@@ -2,6 +2,7 @@ import { startService } from './compose.ts';
 import type { Service } from './compose.ts';
 import { ConfigError, help, readConfig } from './config.ts';
 import type { Config } from './config.ts';
+import { pooledRandom, systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logging.ts';
 import type { Logger } from './platform/logging.ts';
 import { openStore } from './platform/postgres/store.ts';
@@ -51,7 +52,11 @@ async function runService(
   const store = inherited ?? (await openStore(config, logger));
   let service: Service | void;
   try {
-    const starting = startService(config, store, logger);
+    const starting = startService({
+      ...{ config, store, logger, clock: systemClock },
+      random: Math.random,
+      randomBytes: pooledRandom(),
+    });
     starting.catch(() => undefined);
     service = await Promise.race([starting, stop]);
   } catch (error) {

@@ -32,7 +32,7 @@ export interface Ids {
 
 const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-export function createIds(clock: Clock, random: RandomBytes = pooledRandom()): Ids {
+export function createIds(clock: Clock, random: RandomBytes): Ids {
   return {
     make: (kind) => idPrefixes[kind] + ulid(clock.now(), random(10)),
     secret: (length) => {

@@ -3,17 +3,20 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { realtime } from '@parley/protocol';
 import { startService } from '../../src/compose.ts';
+import type { ServiceOptions } from '../../src/compose.ts';
 import { readConfig } from '../../src/config.ts';
+import { pooledRandom, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { openStore } from '../../src/platform/postgres/store.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { environments } from '../support/service.ts';
 
-/** The whole service in the test's own process, so that its clock (`Date.now`) can be moved and its limits lowered. */
+/** The whole service in the test's own process, so that its clock can be moved and what it is given can be changed. */
 export interface Here {
   url: string;
+  /** The service's time, in milliseconds. */
+  now(): number;
   /** The service's time jumps ahead; its timers then see it within a second. */
   advance(ms: number): void;
   /** Straight into the store, as another node would. */
@@ -22,7 +25,10 @@ export interface Here {
   dispose(): Promise<void>;
 }
 
-export async function startHere(): Promise<Here> {
+/** Sockets that a test left open are not waited for at the end, unless `drainMs` says so. */
+export async function startHere(
+  changes: Pick<ServiceOptions, 'drainMs' | 'plans' | 'peers'> = {},
+): Promise<Here> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-'));
   const postgres = await startPostgres();
   const databaseUrl = await postgres.createDatabase();
@@ -39,39 +45,29 @@ export async function startHere(): Promise<Here> {
   });
   const logger = createLogger('error');
   const store = await openStore(config, logger);
-  const service = await startService(config, store, logger);
-  const realNow = Date.now;
   let ahead = 0;
-  Date.now = () => realNow() + ahead;
+  const now = (): number => systemClock.now() + ahead;
+  const service = await startService({
+    ...{ config, store, logger },
+    clock: { now },
+    random: Math.random,
+    randomBytes: pooledRandom(),
+    drainMs: 0,
+    ...changes,
+  });
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= service.stop());
   return {
     url: `http://127.0.0.1:${service.port}`,
+    now,
     advance: (ms) => void (ahead += ms),
     sql: async (text, values) => void (await pool.query(text, values)),
     stop,
     async dispose() {
-      // Sockets that a test left open are not waited for.
-      await lowered<{ drainMs: number }>(realtime, { drainMs: 0 }, stop);
-      Date.now = realNow;
+      await stop();
       await pool.end();
       await postgres.stop();
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-/** Lowers a constant of the protocol for the time of a call. */
-export async function lowered<T extends object>(
-  constants: T,
-  values: Partial<T>,
-  run: () => Promise<void>,
-): Promise<void> {
-  const before = { ...constants };
-  Object.assign(constants, values);
-  try {
-    await run();
-  } finally {
-    Object.assign(constants, before);
-  }
 }

@@ -15,9 +15,10 @@ export interface LiveScene extends Scene {
   person(name?: string): Promise<{ actor: Actor; socket: TestSocket }>;
 }
 
-export function liveScene(url: string, environment: EnvironmentName = 'dev'): LiveScene {
-  const scene = createScene(url, environment);
-  const token = (of: Actor, claims = {}) => signToken({ sub: of.id, ...claims }, { environment });
+/** @param now the service's clock, where a test moves it: tokens are valid by it. */
+export function liveScene(url: string, environment: EnvironmentName = 'dev', now?: () => number): LiveScene {
+  const scene = createScene(url, environment, now);
+  const token = (of: Actor, claims = {}) => signToken({ sub: of.id, ...claims }, { environment, now });
   const online = (actor: Actor, options?: SocketOptions) => connect({ url }, token(actor), options);
   return {
     ...scene,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { MemoryBroker } from '../../src/platform/bus/memory.ts';
 import type { BusListener } from '../../src/platform/bus/port.ts';
+import { createPeers } from '../../src/platform/peers.ts';
 import { startHere } from './here.ts';
 import type { Here } from './here.ts';
 import { liveScene } from './live-scene.ts';
@@ -13,15 +13,14 @@ let here: Here;
 let scene: LiveScene;
 let listener: BusListener;
 before(async () => {
-  const makeBus = MemoryBroker.prototype.bus;
-  MemoryBroker.prototype.bus = function () {
-    const bus = makeBus.call(this);
-    const listen = bus.listen.bind(bus);
-    bus.listen = (given) => listen((listener = given));
-    return bus;
-  };
-  here = await startHere();
-  MemoryBroker.prototype.bus = makeBus;
+  here = await startHere({
+    peers: (...given) => {
+      const peers = createPeers(...given);
+      const listen = peers.bus.listen.bind(peers.bus);
+      peers.bus.listen = (its) => listen((listener = its));
+      return peers;
+    },
+  });
   scene = liveScene(here.url);
 });
 after(() => here.dispose());

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
-import { plans, realtime } from '@parley/protocol';
+import { plans } from '@parley/protocol';
 import { open } from '../support/socket.ts';
 import type { TestSocket } from '../support/socket.ts';
-import { nowSeconds } from '../support/tokens.ts';
-import { lowered, startHere } from './here.ts';
+import { startHere } from './here.ts';
 import type { Here } from './here.ts';
 import { liveScene, text } from './live-scene.ts';
 import type { LiveScene } from './live-scene.ts';
@@ -15,8 +14,11 @@ import type { LiveScene } from './live-scene.ts';
 let here: Here;
 let scene: LiveScene;
 before(async () => {
-  here = await startHere();
-  scene = liveScene(here.url);
+  here = await startHere({
+    drainMs: 1_500,
+    plans: { ...plans, free: { ...plans.free, connectionLimit: 2 } },
+  });
+  scene = liveScene(here.url, 'dev', here.now);
 });
 after(() => here.dispose());
 
@@ -32,7 +34,7 @@ async function pass(ms: number, sockets: TestSocket[]): Promise<void> {
 /** The service's time when the promise came true. */
 async function timed<T>(promise: Promise<T>): Promise<[T, number]> {
   const value = await promise;
-  return [value, Date.now()];
+  return [value, here.now()];
 }
 
 test('SPEC 4.1: the server sends hb every 25 s', async () => {
@@ -67,7 +69,7 @@ test('SPEC 4.1: 60 s of silence closes 1001; a reply to hb, any request and a pi
 
 test('SPEC 4.6: token_expiring comes 5 minutes before expiry; token.refresh carries the socket over it', async () => {
   const actor = await scene.actor();
-  const exp = nowSeconds() + 600;
+  const exp = Math.floor(here.now() / 1000) + 600;
   const [renewing, lapsing] = await Promise.all(
     [0, 1].map(() => open(here).auth(scene.token(actor, { exp }))),
   );
@@ -107,7 +109,7 @@ test('SPEC 4.2: offline 30 s after the last socket closed, with the last-seen ti
   await leaver.socket.close();
   here.advance(31_000);
   await watcher.socket.barrier();
-  const before = Date.now();
+  const before = here.now();
   await second.close();
   here.advance(29_000);
   assert.deepEqual(await watch(), { userId: leaver.actor.id, online: true, lastSeenAt: null });
@@ -156,33 +158,29 @@ test('SPEC 4.4: start is relayed again after 3 s', async () => {
 });
 
 test('SPEC 7: over the plan’s connections a socket is closed with 4008 and retryAfterMs in the reason JSON', async () => {
-  const tenant = liveScene(here.url, 'prod');
-  await lowered<{ connectionLimit: number | null }>(plans.free, { connectionLimit: 2 }, async () => {
-    const [first, second] = [await tenant.person(), await tenant.person()];
-    const refused = open(here);
-    await refused.opened;
-    refused.send('auth', { token: tenant.token(await tenant.actor()) });
-    const { code, reason } = await refused.closed;
-    assert.equal(code, 4008);
-    assert.ok(JSON.parse(reason).retryAfterMs > 0, reason);
-    await scene.person();
-    for (const { socket } of [first, second]) await socket.barrier();
-    await first.socket.close();
-    await tenant.person();
-  });
+  const tenant = liveScene(here.url, 'prod', here.now);
+  const [first, second] = [await tenant.person(), await tenant.person()];
+  const refused = open(here);
+  await refused.opened;
+  refused.send('auth', { token: tenant.token(await tenant.actor()) });
+  const { code, reason } = await refused.closed;
+  assert.equal(code, 4008);
+  assert.ok(JSON.parse(reason).retryAfterMs > 0, reason);
+  await scene.person();
+  for (const { socket } of [first, second]) await socket.barrier();
+  await first.socket.close();
+  await tenant.person();
 });
 
 test('SPEC 4.8: who does not leave after goaway is closed with 1012 at the end of the drain', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
-  await lowered<{ drainMs: number }>(realtime, { drainMs: 1_500 }, async () => {
-    const stopping = here.stop();
-    const { d } = await socket.ephemeral('goaway');
-    assert.ok(d.reconnectAfterMs >= 0 && d.reconnectAfterMs <= 10_000);
-    await assert.rejects(open(here).opened, { status: 503 });
-    const ack = await socket.request('message.send', text(conv.id, 'while it drains'));
-    assert.equal((await socket.event('message.new', conv.id)).seq, ack.seq);
-    assert.equal((await socket.closed).code, 1012);
-    await stopping;
-  });
+  const stopping = here.stop();
+  const { d } = await socket.ephemeral('goaway');
+  assert.ok(d.reconnectAfterMs >= 0 && d.reconnectAfterMs <= 10_000);
+  await assert.rejects(open(here).opened, { status: 503 });
+  const ack = await socket.request('message.send', text(conv.id, 'while it drains'));
+  assert.equal((await socket.event('message.new', conv.id)).seq, ack.seq);
+  assert.equal((await socket.closed).code, 1012);
+  await stopping;
 });

@@ -43,6 +43,7 @@ export async function startPusher(options: {
     onError: nothing,
     vault: options.vault,
     clock: { now: options.now },
+    random: Math.random,
     logger,
     metrics,
     presence: { connected: (refs) => Promise.resolve(refs.map(options.connected)) },
@@ -64,6 +65,7 @@ export async function startPusher(options: {
     stop: async () => {
       await dispatcher.stop();
       await push.stop();
+      await push.close();
     },
   };
 }

@@ -28,7 +28,8 @@ export interface Scene {
   events(conversation: string, after?: number): Promise<Answer['body'][]>;
 }
 
-export function createScene(url: string, environment: EnvironmentName = 'dev'): Scene {
+/** @param now the service's clock, where a test moves it. */
+export function createScene(url: string, environment: EnvironmentName = 'dev', now?: () => number): Scene {
   const server = serverApi(url, environment);
   const created = async (body: Record<string, unknown>) => {
     const answer = await server('POST', '/v1/conversations', body);
@@ -40,7 +41,7 @@ export function createScene(url: string, environment: EnvironmentName = 'dev'): 
     async actor(name = 'user') {
       const id = `${name}-${randomUUID()}`;
       assert.equal((await server('PUT', `/v1/users/${id}`, {})).status, 200);
-      return { id, api: createApi(url, signToken({ sub: id }, { environment })) };
+      return { id, api: createApi(url, signToken({ sub: id }, { environment, now })) };
     },
     group: (owner, members, fields = {}) =>
       created({

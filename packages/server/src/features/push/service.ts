@@ -27,6 +27,8 @@ export interface PushService {
   /** Begins to push: for processes with the role worker, once the store is ready. */
   start(): void;
   stop(): Promise<void>;
+  /** Its connections. */
+  close(): Promise<void>;
 }
 
 const workConnections = 3;
@@ -49,7 +51,7 @@ export function createPushService(options: {
   wakeOutbox: () => void;
   /** Where the vendors are, for tests. */
   endpoints?: PushEndpoints;
-  random?: () => number;
+  random: () => number;
 }): PushService {
   const { logger, clock, metrics, presence } = options;
   const db = new PgDb(options.connection, { max: workConnections, onError: options.onError });
@@ -89,7 +91,7 @@ export function createPushService(options: {
     providers,
     presence,
     now,
-    random: options.random ?? Math.random,
+    random: options.random,
     onResult: (provider: string, result: string) => results.inc({ provider, result }),
   };
   const sender = createWorker<SendOutcome>({
@@ -128,6 +130,8 @@ export function createPushService(options: {
     },
     stop: async () => {
       await Promise.all(parts.map((part) => part.stop()));
+    },
+    close: async () => {
       providers.close();
       outbound.close();
       await db.close();

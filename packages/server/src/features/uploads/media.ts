@@ -36,6 +36,8 @@ export interface MediaService extends Media {
   /** Clean-up runs from here on. */
   start(): void;
   stop(): Promise<void>;
+  /** Its connections to the storage. */
+  close(): void;
 }
 
 export interface MediaOptions {
@@ -114,10 +116,8 @@ export function createMediaService(options: MediaOptions): MediaService {
       }
     },
     start: () => sweeper.start(),
-    async stop() {
-      await sweeper.stop();
-      outbound.close();
-    },
+    stop: () => sweeper.stop(),
+    close: () => outbound.close(),
   };
 }
 

@@ -36,6 +36,8 @@ export interface WebhookService extends Webhooks {
   /** Begins to dispatch and deliver: for processes with the role worker, once the store is ready. */
   start(): void;
   stop(): Promise<void>;
+  /** Its connections, which operations use too. */
+  close(): Promise<void>;
 }
 
 /** Deliveries under way at once in one process. */
@@ -62,7 +64,7 @@ export function createWebhookService(options: {
   consumers?: readonly Consumer[];
   /** After a dispatch, for their workers. */
   dispatched?: () => void;
-  random?: () => number;
+  random: () => number;
 }): WebhookService {
   const { config, db, clock, logger, metrics } = options;
   // Connections of its own, so that deliveries and requests never wait for each other.
@@ -74,7 +76,6 @@ export function createWebhookService(options: {
     ...options,
     db: workDb,
     outbound,
-    random: options.random ?? Math.random,
     onAttempt: measure.attempt,
   });
 
@@ -160,6 +161,8 @@ export function createWebhookService(options: {
       working = false;
       await Promise.all([dispatcher.stop(), sweeper.stop(), gauges.stop(), listener.stop()]);
       await Promise.all([worker.stop(), mails.stop()]);
+    },
+    close: async () => {
       mailer.close();
       outbound.close();
       await workDb.close();

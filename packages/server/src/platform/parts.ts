@@ -1,0 +1,100 @@
+import type { Logger } from './logging.ts';
+
+/** A piece of the service that begins and ends with the process. */
+export interface Part<Role extends string> {
+  name: string;
+  /** It runs in processes that have one of these roles; unset: in every process. */
+  roles?: readonly Role[];
+  start?: () => unknown;
+  stop?: () => unknown;
+  /** How long its stop may take. After that it is left behind, and the parts under it stop. */
+  stopMs?: number;
+}
+
+/** One after the other; parts in an inner list do not need each other, and start and stop together. */
+export type PartList<Role extends string> = readonly (Part<Role> | readonly Part<Role>[])[];
+
+export interface Parts {
+  readonly state: 'starting' | 'running' | 'stopping';
+  /**
+   * Starts the parts in order. When one of them fails, those that had started are stopped again and its error is thrown. A
+   * stop that is asked for meanwhile waits for the part that is just starting; no other is started then.
+   */
+  start(): Promise<void>;
+  /** Stops what was started, in the reverse order. It never throws: what fails or takes too long is logged. */
+  stop(): Promise<void>;
+}
+
+const defaultStopMs = 15_000;
+
+export function createParts<Role extends string>(
+  list: PartList<Role>,
+  roles: ReadonlySet<Role>,
+  logger: Logger,
+): Parts {
+  const mine = (part: Part<Role>): boolean => part.roles?.some((role) => roles.has(role)) ?? true;
+  const steps = list.map((entry) => (Array.isArray(entry) ? entry : [entry]).filter(mine) as Part<Role>[]);
+  const started: Part<Role>[][] = [];
+  let state: Parts['state'] = 'starting';
+  let starting: Promise<void> | undefined;
+  let stopping: Promise<void> | undefined;
+
+  async function startAll(): Promise<void> {
+    for (const step of steps) {
+      if (stopping) return;
+      const done: Part<Role>[] = [];
+      started.push(done);
+      const results = await Promise.allSettled(
+        step.map(async (part) => {
+          await part.start?.();
+          done.push(part);
+        }),
+      );
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
+    }
+    if (!stopping) state = 'running';
+  }
+
+  async function stopAll(): Promise<void> {
+    await starting?.catch(() => undefined);
+    for (const step of started.reverse()) await Promise.all(step.map((part) => stopOne(part, logger)));
+  }
+
+  const stop = (): Promise<void> => {
+    state = 'stopping';
+    return (stopping ??= stopAll());
+  };
+
+  return {
+    get state() {
+      return state;
+    },
+    start: async () => {
+      starting = startAll();
+      try {
+        await starting;
+      } catch (error) {
+        await stop();
+        throw error;
+      }
+    },
+    stop,
+  };
+}
+
+async function stopOne<Role extends string>(part: Part<Role>, logger: Logger): Promise<void> {
+  const { name, stop, stopMs = defaultStopMs } = part;
+  if (!stop) return;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, stopMs, 'late');
+  });
+  try {
+    if ((await Promise.race([stop(), late])) === 'late')
+      logger.error({ part: name, stopMs }, 'a part did not stop in time and was left behind');
+  } catch (error) {
+    logger.error({ part: name, err: error }, 'a part failed to stop');
+  } finally {
+    clearTimeout(timer);
+  }
+}
