@@ -1,11 +1,4 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  randomBytes,
-  scrypt,
-  timingSafeEqual,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { mkdir, open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -71,25 +64,3 @@ export function sameString(a: string, b: string): boolean {
   const digest = (s: string) => createHmac('sha256', 'compare').update(s).digest();
   return timingSafeEqual(digest(a), digest(b));
 }
-
-const scryptCost = { N: 16_384, r: 8, p: 1 };
-
-export async function hashPassword(password: string, salt: Uint8Array = randomBytes(16)): Promise<string> {
-  const hash = await derive(password, salt);
-  return `scrypt$${Buffer.from(salt).toString('base64')}$${hash.toString('base64')}`;
-}
-
-export async function verifyPassword(password: string, stored: string): Promise<boolean> {
-  const [scheme, salt, hash] = stored.split('$');
-  if (scheme !== 'scrypt' || !salt || !hash) return false;
-  const expected = Buffer.from(hash, 'base64');
-  const actual = await derive(password, Buffer.from(salt, 'base64'));
-  return actual.length === expected.length && timingSafeEqual(actual, expected);
-}
-
-const derive = (password: string, salt: Uint8Array): Promise<Buffer> =>
-  new Promise((resolve, reject) =>
-    scrypt(password.normalize('NFKC'), salt, 32, scryptCost, (error, key) =>
-      error ? reject(error) : resolve(key),
-    ),
-  );

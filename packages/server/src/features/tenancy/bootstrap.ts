@@ -3,8 +3,8 @@ import { Value } from 'typebox/value';
 import { environmentIdPattern, planNames, secretKeyPattern } from '@parley/protocol';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import type { Ids } from '../../platform/clock.ts';
-import { hashPassword } from '../../platform/secrets.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import { createPasswords } from '../accounts/passwords.ts';
 import { createEnvironment } from './environments.ts';
 import { createKey } from './keys.ts';
 
@@ -73,7 +73,7 @@ export async function bootstrap(
   const given = settings.environments === undefined ? undefined : parseEnvironments(settings.environments);
   const password = settings.password ?? ids.secret(16);
   const email = (settings.email ?? 'owner@localhost').toLowerCase();
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await createPasswords(ids.random).hash(password);
   return db.tx(async (tx) => {
     // Several processes may start on one empty store: the first makes it.
     await tx.query('LOCK TABLE environments IN SHARE ROW EXCLUSIVE MODE');
