@@ -16,7 +16,7 @@ import { createMediaService } from './features/uploads/media.ts';
 import { createWebhookService } from './features/webhooks/service.ts';
 import { logSettings } from './log/append.ts';
 import { ConversationLog } from './log/conversation-log.ts';
-import { createIds } from './platform/clock.ts';
+import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes } from './platform/clock.ts';
 import type { Logger } from './platform/logging.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
@@ -148,6 +148,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const authenticator = createAuthenticator({ db, vault, clock });
   const gateway = new Gateway({
     ...{ db, services, authenticator, limiter, bus, hub, presence, node, logger, random },
+    timers: systemTimers,
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
   metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);

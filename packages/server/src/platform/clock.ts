@@ -8,6 +8,22 @@ export interface Clock {
 }
 export const systemClock: Clock = { now: () => Date.now() };
 
+/** Timers that do not keep the process alive. Each returns the function that ends it. */
+export interface Timers {
+  every(ms: number, run: () => void): () => void;
+  after(ms: number, run: () => void): () => void;
+}
+export const systemTimers: Timers = {
+  every: (ms, run) => {
+    const timer = setInterval(run, ms).unref();
+    return () => clearInterval(timer);
+  },
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms).unref();
+    return () => clearTimeout(timer);
+  },
+};
+
 export type RandomBytes = (size: number) => Uint8Array;
 
 /** Random bytes cut from a larger draw: ids are made by the thousand. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { Session, Writer } from '../../src/transport/gateway/session.ts';
+import { Session } from '../../src/transport/gateway/session.ts';
+import { Writer } from '../../src/transport/gateway/writer.ts';
 
-const session = () => new Session({} as never, {} as never, new Writer(() => undefined), [], 0);
+const session = () => new Session({} as never, {} as never, new Writer<Session>(() => undefined), [], 0);
 
 it('SPEC 7, close 4008: a socket may burst 1,000 small frames, then 100 a second', () => {
   const s = session();

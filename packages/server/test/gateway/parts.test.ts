@@ -8,11 +8,12 @@ import { createLogger } from '../../src/platform/logging.ts';
 import type { Db, Queryable } from '../../src/platform/postgres/db.ts';
 import { memoryPresence } from '../../src/platform/presence/memory.ts';
 import { Delivery } from '../../src/transport/gateway/delivery.ts';
-import { parseFrame, requestIdOf } from '../../src/transport/gateway/dispatch.ts';
+import { parseFrame, requestIdOf } from '../../src/transport/gateway/frames.ts';
 import type { LocalUser } from '../../src/transport/gateway/session.ts';
 import { Presence } from '../../src/transport/gateway/presence.ts';
 import { ReceiptRelay } from '../../src/transport/gateway/receipts.ts';
-import { Session, Writer } from '../../src/transport/gateway/session.ts';
+import { Session } from '../../src/transport/gateway/session.ts';
+import { Writer } from '../../src/transport/gateway/writer.ts';
 import { TypingThrottle } from '../../src/transport/gateway/typing.ts';
 import { ackFrame, errorFrame, textFrame } from '../../src/transport/gateway/wire.ts';
 
@@ -89,7 +90,7 @@ function stalled() {
   return { socket, writes };
 }
 
-function liveSession(socket: Duplex, writer: Writer): Session {
+function liveSession(socket: Duplex, writer: Writer<Session>): Session {
   const session = new Session({ readyState: 1 } as WebSocket, socket, writer, [], 0);
   session.state = 'live';
   return session;
@@ -97,7 +98,7 @@ function liveSession(socket: Duplex, writer: Writer): Session {
 
 test('ARCHITECTURE: the frames of one tick leave as one write', async () => {
   const { socket, writes } = stalled();
-  const session = liveSession(socket, new Writer(() => assert.fail('overflow')));
+  const session = liveSession(socket, new Writer<Session>(() => assert.fail('overflow')));
   for (const text of ['1', '2', '3']) session.send(textFrame(text));
   assert.equal(writes.length, 0);
   await ticked();
@@ -106,7 +107,7 @@ test('ARCHITECTURE: the frames of one tick leave as one write', async () => {
 
 test('SPEC 4: nothing is sent before hello', async () => {
   const { socket, writes } = stalled();
-  const session = liveSession(socket, new Writer(() => assert.fail('overflow')));
+  const session = liveSession(socket, new Writer<Session>(() => assert.fail('overflow')));
   session.state = 'authenticating';
   session.send(textFrame('early'));
   session.state = 'live';
@@ -120,7 +121,7 @@ test('PITFALLS 21: a socket that does not take its frames is cut off at 1 MB, an
   let cut = 0;
   const session = liveSession(
     socket,
-    new Writer((s) => {
+    new Writer<Session>((s) => {
       cut++;
       (s.ws as { readyState: number }).readyState = 3;
     }),

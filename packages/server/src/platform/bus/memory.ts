@@ -37,7 +37,6 @@ export class MemoryBroker {
 }
 
 class MemoryBus implements Bus {
-  readonly connected = true;
   readonly #broker: MemoryBroker;
   readonly #channels = new Set<string>();
   #listener: BusListener | undefined;

@@ -12,8 +12,6 @@ export interface Bus {
   listen(listener: BusListener): void;
   /** True when there is no other node: publishing is then a waste. */
   readonly alone: boolean;
-  /** False while messages may be lost. */
-  readonly connected: boolean;
   close(): Promise<void>;
 }
 

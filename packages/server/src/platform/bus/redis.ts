@@ -1,3 +1,4 @@
+import slotOf from 'cluster-key-slot';
 import type { Logger } from '../logging.ts';
 import type { RedisConnection } from '../redis.ts';
 import type { Bus, BusListener } from './port.ts';
@@ -74,6 +75,7 @@ export class RedisBus implements Bus {
     this.#listener = listener;
   }
 
+  /** False while messages may be lost. */
   get connected(): boolean {
     if (this.#connection.client.status !== 'ready' || this.#links.size === 0) return false;
     for (const link of this.#links.values()) if (!link.up) return false;
@@ -246,24 +248,10 @@ export class RedisBus implements Bus {
 
 /** The hash tag of a channel is a share of all channels. */
 function nameOf(channel: string): string {
-  return `b{${crc16(channel) % shards}}${channel}`;
+  return `b{${slotOf(channel) % shards}}${channel}`;
 }
 
 const shardOf = (name: string): number => Number(name.slice(2, name.indexOf('}')));
-
-/** The slot of a key or hash tag, as Redis Cluster has it. */
-const slotOf = (tag: string): number => crc16(tag) % 16_384;
-
-/** CRC-16/XMODEM. */
-function crc16(text: string): number {
-  let crc = 0;
-  for (const byte of Buffer.from(text)) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit++)
-      crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
-  }
-  return crc;
-}
 
 /** Reads CLUSTER SLOTS: [first, last, [host, port, …master], …replicas]. */
 function ownersOf(reply: unknown): (slot: number) => string | undefined {

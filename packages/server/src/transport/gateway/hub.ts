@@ -228,11 +228,6 @@ export class Hub {
     return route !== undefined && route.users.includes(user);
   }
 
-  /** The last event that this node sent of a conversation. */
-  lastSeq(cid: string): number | undefined {
-    return this.#routes.get(cid)?.lastSeq;
-  }
-
   /** A frame outside the seq stream, to the live sockets of all members, on all nodes. */
   relay(cid: string, frame: string, except: number | null): void {
     this.#relayHere(cid, frame, except);

@@ -2,8 +2,8 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Context, Environment } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
-import { Pace } from '../../platform/pace.ts';
 import type { Limit } from '../../platform/rate-limit/port.ts';
+import type { Writer } from './writer.ts';
 
 /**
  * One socket after it was opened.
@@ -46,7 +46,7 @@ const frameShare = 4_096;
 export class Session {
   readonly ws: WebSocket;
   readonly #socket: Duplex;
-  readonly #writer: Writer;
+  readonly #writer: Writer<Session>;
   state: SessionState = 'opened';
   id = '';
   env: Environment | undefined;
@@ -77,7 +77,7 @@ export class Session {
   delivered: Map<string, number> | undefined;
   #pending: Buffer[] | undefined;
 
-  constructor(ws: WebSocket, socket: Duplex, writer: Writer, named: string[], now: number) {
+  constructor(ws: WebSocket, socket: Duplex, writer: Writer<Session>, named: string[], now: number) {
     this.ws = ws;
     this.#socket = socket;
     this.#writer = writer;
@@ -108,7 +108,7 @@ export class Session {
   flush(): void {
     const frames = this.#pending;
     this.#pending = undefined;
-    if (!frames || this.ws.readyState !== 1) return;
+    if (!frames || !this.isOpen) return;
     this.#socket.write(frames.length === 1 ? frames[0]! : this.#writer.joined(frames));
     this.checkBuffered();
   }
@@ -118,84 +118,19 @@ export class Session {
     if (this.#socket.writableLength > maxBuffered) this.#writer.overflowed(this);
   }
 
+  get isOpen(): boolean {
+    return this.ws.readyState === 1;
+  }
+
   /** Frames sent before still leave. */
   close(code: number, reason = ''): void {
     this.flush();
     this.ws.close(code, reason);
   }
-}
 
-/** A write costs as much as a dozen frames in it, so it is worth waiting the longer, the more frames a socket gets meanwhile. */
-const writeMsPerRate = 1;
-const writeMsPerFrame = 18;
-const writeMaxMs = 45;
-/** Bytes gathered, of all sockets together, that wait no longer. */
-const maxGathered = 8 * 1024 * 1024;
-
-/**
- * Collects the sockets that have something to send and writes them all at once: at the end of the tick, or under load some
- * milliseconds after the time before, because several frames in one write cost little more than one.
- */
-export class Writer {
-  #dirty: Session[] = [];
-  #scheduled = false;
-  #frames = 0;
-  #bytes = 0;
-  /** Frames in one write, smoothed. */
-  #perSocket = 1;
-  /** What was joined last: the members of a conversation mostly get the same. */
-  #last: { frames: Buffer[]; bytes: Buffer } | null = null;
-  readonly #pace: Pace;
-  readonly #onOverflow: (session: Session) => void;
-
-  constructor(onOverflow: (session: Session) => void, now?: () => number) {
-    this.#onOverflow = onOverflow;
-    this.#pace = new Pace(writeMsPerRate, () => Math.min(writeMaxMs, this.#perSocket * writeMsPerFrame), now);
-  }
-
-  /** Milliseconds between two times; 0 when nothing waits. */
-  get spacing(): number {
-    return this.#pace.spacing;
-  }
-
-  joined(frames: Buffer[]): Buffer {
-    const last = this.#last;
-    if (last?.frames.length === frames.length && frames.every((frame, i) => frame === last.frames[i]))
-      return last.bytes;
-    const bytes = Buffer.concat(frames);
-    this.#last = { frames, bytes };
-    return bytes;
-  }
-
-  /** A frame was queued; `session` when it is the first for its socket. */
-  add(session: Session | null, bytes: number): void {
-    this.#frames++;
-    this.#bytes += bytes;
-    if (session) this.#dirty.push(session);
-    if (this.#bytes > maxGathered) return this.#flush();
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    const wait = this.#pace.wait();
-    if (wait > 0) setTimeout(this.#due, wait);
-    else setImmediate(this.#due);
-  }
-
-  readonly #due = (): void => {
-    this.#scheduled = false;
-    this.#flush();
-  };
-
-  #flush(): void {
-    this.#pace.begin(this.#frames);
-    const sessions = this.#dirty;
-    if (sessions.length > 0) this.#perSocket += (this.#frames / sessions.length - this.#perSocket) / 4;
-    this.#frames = this.#bytes = 0;
-    this.#dirty = [];
-    for (const session of sessions) session.flush();
-    this.#last = null;
-  }
-
-  overflowed(session: Session): void {
-    this.#onOverflow(session);
+  /** Says why and cuts the connection, without waiting for an answer from a client that may be gone. */
+  end(code: number, reason = ''): void {
+    this.close(code, reason);
+    this.ws.terminate();
   }
 }

@@ -1,0 +1,52 @@
+import { realtime } from '@parley/protocol';
+import type { Clock } from '../../platform/clock.ts';
+import type { Session } from './session.ts';
+import type { Sessions } from './sessions.ts';
+import { pushFrame } from './wire.ts';
+
+const heartbeat = pushFrame('hb', {});
+
+/** SPEC 4, socket rules 1 and 6: heartbeats, silence, tokens that expire, and sockets that never log in. */
+export class KeepAlive {
+  readonly #sessions: Sessions;
+  readonly #clock: Clock;
+
+  constructor(sessions: Sessions, clock: Clock) {
+    this.#sessions = sessions;
+    this.#clock = clock;
+  }
+
+  /** From `hello` on. */
+  begin(session: Session): void {
+    const now = this.#clock.now();
+    session.nextHeartbeatAt = now + realtime.heartbeatMs;
+    this.#announceExpiry(session, now);
+  }
+
+  /** Called every second. */
+  tick(): void {
+    const now = this.#clock.now();
+    for (const session of this.#sessions.opened) {
+      if (now - session.openedAt < realtime.authTimeoutMs) break;
+      // A login under way has longer: the store may be slow.
+      if (session.state === 'opened' || now - session.openedAt > realtime.livenessMs) session.end(4001);
+    }
+    for (const session of this.#sessions.loggedIn.values()) {
+      if (now - session.lastFrameAt >= realtime.livenessMs) session.end(1001);
+      else if (now >= session.tokenExpiresAt) session.close(4001, 'token expired');
+      else if (session.state === 'live') {
+        this.#announceExpiry(session, now);
+        if (now >= session.nextHeartbeatAt) {
+          session.nextHeartbeatAt = now + realtime.heartbeatMs;
+          session.send(heartbeat);
+        }
+      }
+    }
+  }
+
+  #announceExpiry(session: Session, now: number): void {
+    if (session.expiryAnnounced || session.tokenExpiresAt - now > realtime.tokenExpiringMs) return;
+    session.expiryAnnounced = true;
+    session.send(pushFrame('token_expiring', { expiresAt: new Date(session.tokenExpiresAt).toISOString() }));
+  }
+}

@@ -1,0 +1,101 @@
+import { ApiError, helloLimits, realtime } from '@parley/protocol';
+import type { Services } from '../../features/context.ts';
+import type { Authenticator } from '../../features/tenancy/authenticate.ts';
+import type { Bus } from '../../platform/bus/port.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import { limitsOf, take } from '../limits.ts';
+import { toApiError } from '../rest/reply.ts';
+import { encodeEvict } from './bus-messages.ts';
+import { closeForLogin } from './close.ts';
+import type { Hub } from './hub.ts';
+import type { KeepAlive } from './keep-alive.ts';
+import type { Presence } from './presence.ts';
+import type { Session } from './session.ts';
+import type { Sessions } from './sessions.ts';
+import { pushFrame } from './wire.ts';
+
+export interface LoginOptions {
+  services: Services;
+  authenticator: Authenticator;
+  limiter: RateLimiter;
+  bus: Bus;
+  hub: Hub;
+  presence: Presence;
+  node: string;
+  sessions: Sessions;
+  keepAlive: KeepAlive;
+  logger: Logger;
+}
+
+/** SPEC 4, handshake: verifies the token, binds the socket to its user, registers route and presence, says hello. */
+export class Login {
+  readonly #options: LoginOptions;
+  /** Called with each session that is live from now on. */
+  onHello: (session: Session) => void = () => undefined;
+
+  constructor(options: LoginOptions) {
+    this.#options = options;
+  }
+
+  async run(session: Session, token: string): Promise<void> {
+    session.state = 'authenticating';
+    try {
+      await this.#admit(session, token);
+    } catch (error) {
+      const api = toApiError(error);
+      if (api.code === 'internal') this.#options.logger.error({ err: error }, 'a login failed');
+      closeForLogin(session, api);
+    }
+  }
+
+  async #admit(session: Session, token: string): Promise<void> {
+    const { services, authenticator, presence, hub, limiter, sessions } = this.#options;
+    const { caller, expiresAt, keyId, again } = await authenticator.authenticate(token, session.named);
+    if (caller.kind !== 'client') throw new ApiError('token_invalid');
+    const { refused } = await take(limiter, limitsOf(caller, 'request', services.plans));
+    if (refused) throw refused;
+    const ceiling = services.plans[caller.env.plan].connectionLimit;
+    if (ceiling !== null && (await presence.connections(caller.env.no)) >= ceiling)
+      throw new ApiError('plan_limit_reached');
+    session.id = services.ids.make('session');
+    session.env = caller.env;
+    session.keyId = keyId;
+    session.tokenExpiresAt = expiresAt!;
+    if (!session.isOpen) return;
+    await hub.attach(session, caller.env.no, caller.user.no, caller.user.id);
+    // From here on a revocation reaches the session; one that came before is found by looking again.
+    await again();
+    if (!session.isOpen) return;
+    session.registered = true;
+    sessions.admit(session);
+    const ref = { env: caller.env.no, user: caller.user.no };
+    for (const { node, id } of await presence.opened(ref, caller.user.id, session.id)) this.#evict(node, id);
+    if (!session.isOpen) return;
+    session.state = 'live';
+    this.#hello(session);
+  }
+
+  /** SPEC 4, socket rule 7: the oldest socket of a user makes room for its eleventh, on whichever node it is. */
+  #evict(node: string, session: string): void {
+    const { bus, sessions } = this.#options;
+    if (node === this.#options.node) sessions.loggedIn.get(session)?.close(4009);
+    else bus.publish(`n:${node}`, encodeEvict(session));
+  }
+
+  #hello(session: Session): void {
+    const { services, keepAlive } = this.#options;
+    session.send(
+      pushFrame('hello', {
+        sessionId: session.id,
+        userId: session.user!.id,
+        serverTime: new Date(services.clock.now()).toISOString(),
+        heartbeatMs: realtime.heartbeatMs,
+        tokenExpiresAt: new Date(session.tokenExpiresAt).toISOString(),
+        limits: helloLimits,
+      }),
+    );
+    keepAlive.begin(session);
+    this.onHello(session);
+  }
+}
