@@ -30,7 +30,7 @@ const slots = 100;
 const directory = await mkdtemp(join(tmpdir(), 'parley-jobs-'));
 const postgres = await startEmbeddedPostgres({ dataDir: directory, log: () => undefined });
 const db = new PgDb(postgres.connection, { max: 4, onError: () => undefined });
-await migrate(db);
+await migrate(postgres.connection);
 
 async function ours(): Promise<Contestant> {
   const queue = { name: 'bench', width: 10 };

@@ -219,7 +219,7 @@ async function run(): Promise<void> {
   const store = await attachStore(config, logger);
   const db = new PgDb(store.connection, { max: 2, onError: () => undefined });
   try {
-    await migrate(db);
+    await migrate(store.connection);
     const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));
     await checkMasterKey(db, vault);
     const result = await command({

@@ -234,7 +234,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   async function prepare(): Promise<Bootstrapped | null> {
     for (let attempt = 0; ; attempt++) {
       try {
-        const applied = await migrate(db);
+        const applied = await migrate(store.connection);
         if (applied.length > 0) logger.info({ applied }, 'migrated the store');
         await checkMasterKey(db, vault);
         return await bootstrap(db, ids, vault, config.bootstrap);

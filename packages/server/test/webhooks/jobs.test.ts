@@ -15,7 +15,7 @@ let db: PgDb;
 before(async () => {
   postgres = await outsidePostgres();
   db = new PgDb(postgres.connection, { max: 8, onError: () => undefined });
-  await migrate(db);
+  await migrate(postgres.connection);
 });
 after(async () => {
   await db.close();

@@ -16,7 +16,7 @@ let deaf: number;
 before(async () => {
   postgres = await outsidePostgres();
   db = new PgDb(postgres.connection, { max: 4, onError: () => undefined });
-  await migrate(db);
+  await migrate(postgres.connection);
   await db.query(`INSERT INTO organizations (id, name) VALUES ('org_a', 'a')`);
   const rows = await db.query<{ no: number }>(
     `INSERT INTO environments (id, org, name, kind, listeners)

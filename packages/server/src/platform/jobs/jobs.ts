@@ -1,7 +1,7 @@
 import type { Queryable } from '../postgres/db.ts';
 
 /**
- * Jobs in PostgreSQL (migrations/0002): a row written in the transaction of its cause, claimed with a lease by one of
+ * Jobs in PostgreSQL (sql/jobs.sql): a row written in the transaction of its cause, claimed with a lease by one of
  * several workers, in lanes that bound how much of one key runs at once. See worker.ts for who runs them.
  */
 

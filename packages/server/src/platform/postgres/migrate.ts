@@ -1,61 +1,196 @@
-import { readdir, readFile } from 'node:fs/promises';
-import type { Db, Queryable } from './db.ts';
+import { createHash } from 'node:crypto';
+import { glob, readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { ConnectionSettings, Queryable } from './db.ts';
 
-const directory = new URL('../../../migrations/', import.meta.url);
-/** Any constant: all processes of this product ask for the same lock. */
-const lockKey = 7_041_885;
+/**
+ * Brings a store to the form that this program needs. There are two kinds of SQL files:
+ *
+ * - `migrations/0001_….sql` change tables. Each is applied once, in its own transaction, and its checksum is recorded: an
+ *   applied file is never edited. A file whose first line is `-- no transaction` runs outside of one, statement by statement
+ *   (for CREATE INDEX CONCURRENTLY); each statement ends with a semicolon at the end of a line and can be run again.
+ * - `src/…/sql/*.sql` hold the functions (CREATE OR REPLACE). All of them are applied again, in one transaction after the
+ *   migrations, whenever the text of any changes. A migration drops a function whose parameters or result change.
+ */
 
-interface Migration {
-  version: number;
+export interface SqlFile {
   name: string;
   sql: string;
 }
 
-async function migrations(): Promise<Migration[]> {
-  const files = (await readdir(directory)).filter((f) => /^\d{4}_.*\.sql$/.test(f)).sort();
-  return Promise.all(
-    files.map(async (name) => ({
-      version: Number(name.slice(0, 4)),
-      name,
-      sql: await readFile(new URL(name, directory), 'utf8'),
-    })),
-  );
+export interface Schema {
+  migrations: SqlFile[];
+  functions: SqlFile[];
 }
 
-const appliedVersions = async (db: Queryable): Promise<number[]> =>
-  (await db.query<{ version: number }>('SELECT version FROM schema_migrations ORDER BY version')).map(
-    (r) => r.version,
-  );
+const root = new URL('../../../', import.meta.url);
+const noTransaction = '-- no transaction';
+/** Any constant: all processes of this product ask for the same lock. */
+const lockKey = 7_041_885;
+const lockRetryMs = 100;
 
-/** Forward only, each file in one transaction, all under an advisory lock. */
-export async function migrate(db: Db): Promise<string[]> {
-  const all = await migrations();
-  return db.tx(async (tx) => {
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [lockKey]);
-    await tx.query(
-      'CREATE TABLE IF NOT EXISTS schema_migrations (version int PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())',
+export async function readSchema(): Promise<Schema> {
+  const files = async (pattern: string): Promise<SqlFile[]> => {
+    const names = await Array.fromAsync(glob(pattern, { cwd: root }));
+    return Promise.all(
+      names.sort().map(async (name) => ({ name, sql: await readFile(new URL(name, root), 'utf8') })),
     );
-    const applied = new Set(await appliedVersions(tx));
-    const done: string[] = [];
-    for (const migration of all) {
-      if (applied.has(migration.version)) continue;
-      await tx.script(migration.sql);
-      await tx.query('INSERT INTO schema_migrations (version, name) VALUES ($1, $2)', [
-        migration.version,
-        migration.name,
-      ]);
-      done.push(migration.name);
-    }
-    return done;
-  });
+  };
+  return {
+    migrations: await files('migrations/[0-9][0-9][0-9][0-9]_*.sql'),
+    functions: await files('src/**/sql/*.sql'),
+  };
 }
 
-/** True when every migration of this program is applied. A newer store is fine: changes are additive. */
+const versionOf = (migration: SqlFile): number => Number(/(\d{4})_/.exec(migration.name)![1]);
+const checksum = (files: SqlFile[]): string => {
+  const hash = createHash('sha256');
+  for (const { sql } of files) hash.update(sql).update('\0');
+  return hash.digest('hex');
+};
+
+/**
+ * Runs on a connection of its own without time-outs, because building an index may take long. Processes that start together
+ * wait for each other. Answers what was applied.
+ */
+export async function migrate(connection: ConnectionSettings, schema?: Schema): Promise<string[]> {
+  const { migrations, functions } = schema ?? (await readSchema());
+  const client = new pg.Client({
+    ...connection,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    options: '-c TimeZone=UTC -c statement_timeout=0 -c lock_timeout=0',
+    application_name: 'parley migrations',
+  });
+  // A lost connection fails the query under way; without a listener it would end the process.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    await lock(client);
+    const applied = await applyMigrations(client, migrations);
+    if (await applyFunctions(client, migrations, functions)) applied.push('functions');
+    return applied;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/**
+ * Asks again and again instead of waiting inside PostgreSQL: CREATE INDEX CONCURRENTLY waits for every statement that runs,
+ * so it would wait for the process that waits for it.
+ */
+async function lock(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ free: boolean }>('SELECT pg_try_advisory_lock($1) AS free', [
+      lockKey,
+    ]);
+    if (rows[0]!.free) return;
+    await delay(lockRetryMs);
+  }
+}
+
+async function applyMigrations(client: pg.Client, migrations: SqlFile[]): Promise<string[]> {
+  // Stores from before checksums were kept get them at their first start under this program.
+  await client.query(`
+    CREATE TABLE IF NOT EXISTS schema_migrations (version int PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now());
+    ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS checksum text;
+    CREATE TABLE IF NOT EXISTS schema_functions (checksum text PRIMARY KEY, at timestamptz NOT NULL)`);
+  const { rows } = await client.query<{ version: number; checksum: string | null }>(
+    'SELECT version, checksum FROM schema_migrations',
+  );
+  const recorded = new Map(rows.map((r) => [r.version, r.checksum]));
+  const done: string[] = [];
+  for (const migration of migrations) {
+    const version = versionOf(migration);
+    const sum = checksum([migration]);
+    const known = recorded.get(version);
+    if (known === sum) continue;
+    if (known)
+      throw new Error(
+        `${migration.name} was changed after it had been applied to this store (${known.slice(0, 12)} was applied, this is ` +
+          `${sum.slice(0, 12)}). Put the file back as it was and make the change in a new migration.`,
+      );
+    if (known === null) {
+      await client.query('UPDATE schema_migrations SET checksum = $2 WHERE version = $1', [version, sum]);
+      continue;
+    }
+    const record = () =>
+      client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
+        version,
+        migration.name.split('/').at(-1),
+        sum,
+      ]);
+    if (migration.sql.startsWith(noTransaction)) {
+      for (const statement of statements(migration.sql)) await client.query(statement);
+      await record();
+    } else {
+      await transaction(client, async () => {
+        await client.query(migration.sql);
+        await record();
+      });
+    }
+    done.push(migration.name);
+  }
+  return done;
+}
+
+const statements = (sql: string): string[] => sql.split(/;[ \t]*$/m).filter((s) => s.trim() !== '');
+
+/** Functions of a newer program stay: it knows a migration that this one does not. */
+const newerSql = 'EXISTS (SELECT 1 FROM schema_migrations WHERE version <> ALL($2::int[]))';
+
+async function applyFunctions(
+  client: pg.Client,
+  migrations: SqlFile[],
+  functions: SqlFile[],
+): Promise<boolean> {
+  const sum = checksum(functions);
+  const { rows } = await client.query<{ keep: boolean }>(
+    `SELECT ${newerSql} OR coalesce(
+       (SELECT checksum FROM schema_functions ORDER BY at DESC LIMIT 1) = $1, false) AS keep`,
+    [sum, migrations.map(versionOf)],
+  );
+  if (rows[0]!.keep) return false;
+  await transaction(client, async () => {
+    for (const { sql } of functions) await client.query(sql);
+    await client.query(
+      `INSERT INTO schema_functions (checksum, at) VALUES ($1, clock_timestamp())
+       ON CONFLICT (checksum) DO UPDATE SET at = excluded.at`,
+      [sum],
+    );
+  });
+  return true;
+}
+
+async function transaction(client: pg.Client, run: () => Promise<void>): Promise<void> {
+  await client.query('BEGIN');
+  try {
+    await run();
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * For /readyz: true when every migration of this program is applied, and its functions are there. A newer store is fine:
+ * migrations only add, and functions keep their contract. The files are read once.
+ */
 export function migrationCheck(db: Queryable): () => Promise<boolean> {
-  let expected: number[] | undefined;
+  let expected: Promise<[string, number[]]> | undefined;
+  const read = async (): Promise<[string, number[]]> => {
+    const { migrations, functions } = await readSchema();
+    return [checksum(functions), migrations.map(versionOf)];
+  };
   return async () => {
-    expected ??= (await migrations()).map((m) => m.version);
-    const applied = new Set(await appliedVersions(db));
-    return expected.every((version) => applied.has(version));
+    const values = await (expected ??= read());
+    const [row] = await db.query<{ current: boolean }>(
+      `SELECT (SELECT count(*) FROM schema_migrations WHERE version = ANY($2::int[])) = cardinality($2::int[])
+         AND (${newerSql} OR EXISTS (SELECT 1 FROM schema_functions WHERE checksum = $1)) AS current`,
+      values,
+    );
+    return row!.current;
   };
 }

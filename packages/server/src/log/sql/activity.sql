@@ -1,0 +1,19 @@
+CREATE OR REPLACE FUNCTION activity_step(t timestamptz) RETURNS int LANGUAGE sql STABLE AS
+  $$ SELECT (extract(epoch FROM t) / 10)::int $$;
+
+-- Renews the activity step of conversations (rows already locked) and their members.
+CREATE OR REPLACE FUNCTION renew_activity(p_env int[], p_conv bigint[], p_step int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE conversations c SET act = p_step
+    FROM unnest(p_env, p_conv) u(env, conv) WHERE c.env = u.env AND c.no = u.conv;
+  UPDATE members m SET act = p_step
+    FROM unnest(p_env, p_conv) u(env, conv) WHERE m.env = u.env AND m.conv = u.conv;
+END $$;
+
+-- When the conversation was last active as of a moment in the past.
+CREATE OR REPLACE FUNCTION activity_as_of(p_env int, p_conv bigint, p_at timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
+  SELECT greatest(
+    (SELECT m.created_at FROM messages m WHERE m.env = p_env AND m.conv = p_conv AND m.created_at <= p_at ORDER BY m.seq DESC LIMIT 1),
+    (SELECT e.created_at FROM events e WHERE e.env = p_env AND e.conv = p_conv AND e.created_at <= p_at ORDER BY e.seq DESC LIMIT 1)
+  )
+$$;

@@ -1,0 +1,54 @@
+-- Moves read marks forward, many at once. Counting happens under the conversation's lock, or a delete could slip between.
+CREATE OR REPLACE FUNCTION mark_read(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[])
+RETURNS TABLE (ord int, status text, conv bigint, read_seq bigint, unread bigint, changed boolean) LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+  ts timestamptz(3);
+BEGIN
+  PERFORM 1 FROM conversations c
+    JOIN (SELECT DISTINCT e, i FROM unnest(p_env, p_conv) AS t(e, i)) w ON c.env = w.e AND c.id = w.i
+    ORDER BY c.env, c.id FOR NO KEY UPDATE OF c;
+  ts := clock_timestamp();
+  RETURN QUERY
+  WITH item AS MATERIALIZED (
+    SELECT u.ord, u.env, u.usr, c.no AS cno, c.message_count, m.last_read_seq, m.read_count, m.own_unread,
+      CASE WHEN c.no IS NULL THEN 'not_found' WHEN m.usr IS NULL THEN 'not_member' ELSE 'ok' END AS verdict,
+      greatest(m.last_read_seq, max(least(u.seq, c.last_seq)) OVER (PARTITION BY u.env, c.no, u.usr)) AS target,
+      c.last_message_seq
+    FROM unnest(p_env, p_conv, p_usr, p_seq) WITH ORDINALITY AS u(env, cid, usr, seq, ord)
+    LEFT JOIN LATERAL (
+      SELECT * FROM conversations WHERE env = u.env AND id = u.cid AND deleted_at IS NULL LIMIT 1
+    ) c ON true
+    LEFT JOIN LATERAL (
+      SELECT * FROM members WHERE env = u.env AND conv = c.no AND usr = u.usr LIMIT 1
+    ) m ON true
+  ), counted AS MATERIALIZED (
+    SELECT DISTINCT ON (i.env, i.cno, i.usr) i.env, i.cno, i.usr, i.target, i.last_read_seq,
+      CASE WHEN i.target >= coalesce(i.last_message_seq, 0) THEN i.message_count
+        ELSE i.read_count + coalesce(x.live, 0) END AS read_count,
+      CASE WHEN i.target >= coalesce(i.last_message_seq, 0) THEN 0
+        ELSE i.own_unread - coalesce(x.own, 0) END AS own_unread
+    FROM item i LEFT JOIN LATERAL (
+      SELECT count(*) AS live, count(*) FILTER (WHERE s.sender = i.usr) AS own FROM messages s
+      WHERE i.target > i.last_read_seq AND i.target < i.last_message_seq
+        AND s.env = i.env AND s.conv = i.cno AND s.seq > i.last_read_seq AND s.seq <= i.target AND s.deleted_at IS NULL
+    ) x ON true
+    WHERE i.verdict = 'ok'
+  ), moved AS (
+    UPDATE members m SET last_read_seq = k.target, read_count = k.read_count, own_unread = k.own_unread,
+      self_at = ts, self_act = activity_step(ts)
+    FROM counted k WHERE k.target > k.last_read_seq AND m.env = k.env AND m.conv = k.cno AND m.usr = k.usr
+  ), noted AS (
+    -- SPEC 6, message.read: one per member and 10 s, with the last value; the row outlives a crash.
+    INSERT INTO outbox (id, env, type, key, conv, seq, users, created_at, due_at)
+    SELECT make_id('evt_', ts), k.env, 'message.read', k.cno || ' ' || k.usr, k.cno, k.target, ARRAY[k.usr], ts, ts + interval '10 seconds'
+    FROM counted k JOIN environments e ON e.no = k.env AND e.listeners & 4 <> 0 WHERE k.target > k.last_read_seq
+    ON CONFLICT (env, key) WHERE key IS NOT NULL DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at
+  )
+  SELECT i.ord::int, i.verdict, i.cno, k.target,
+    i.message_count - k.read_count - k.own_unread,
+    k.target > k.last_read_seq
+  FROM item i LEFT JOIN counted k ON k.env = i.env AND k.cno = i.cno AND k.usr = i.usr;
+END $$;

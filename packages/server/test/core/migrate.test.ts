@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Conversation, Message } from '@parley/protocol';
+import { createKey } from '../../src/features/tenancy/keys.ts';
+import { createIds, pooledRandom } from '../../src/platform/clock.ts';
+import { PgDb } from '../../src/platform/postgres/db.ts';
+import type { ConnectionSettings, Queryable } from '../../src/platform/postgres/db.ts';
+import { migrate, migrationCheck, readSchema } from '../../src/platform/postgres/migrate.ts';
+import type { Schema, SqlFile } from '../../src/platform/postgres/migrate.ts';
+import { createVault } from '../../src/platform/secrets.ts';
+import { createApi } from '../support/api.ts';
+import { environments, startService } from '../support/service.ts';
+import { allEvents, outsidePostgres, times } from './tools.ts';
+import type { OutsidePostgres } from './tools.ts';
+
+/** How a store comes to its present form, and that it loses nothing on the way. */
+
+let postgres: OutsidePostgres;
+let admin: PgDb;
+let made = 0;
+before(async () => {
+  postgres = await outsidePostgres();
+  admin = new PgDb(postgres.connection, { max: 1, onError: () => undefined });
+});
+after(async () => {
+  await admin?.close();
+  await postgres?.dispose();
+});
+
+interface Store {
+  connection: ConnectionSettings;
+  db: PgDb;
+  url: string;
+}
+/** A database of its own, for the time of the test. */
+async function inStore(run: (store: Store) => Promise<void>): Promise<void> {
+  const database = `store${++made}`;
+  await admin.query(`CREATE DATABASE ${database}`);
+  const connection = { ...postgres.connection, database } as ConnectionSettings;
+  const db = new PgDb(connection, { max: 3, onError: () => undefined });
+  const url = new URL(postgres.url);
+  url.pathname = `/${database}`;
+  try {
+    await run({ connection, db, url: url.href });
+  } finally {
+    await db.close();
+  }
+}
+
+const migration = (version: number, sql: string): SqlFile => ({
+  name: `migrations/${String(version).padStart(4, '0')}_test.sql`,
+  sql,
+});
+const schema = (migrations: string[], functions: string[] = []): Schema => ({
+  migrations: migrations.map((sql, i) => migration(i + 1, sql)),
+  functions: functions.map((sql, i) => ({ name: `src/sql/${i}.sql`, sql })),
+});
+const answerOf = async (db: Queryable): Promise<number> =>
+  (await db.query<{ answer: number }>('SELECT answer() AS answer'))[0]!.answer;
+const tablesOf = async (db: Queryable): Promise<string[]> =>
+  (
+    await db.query<{ name: string }>(
+      `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+       AND relname NOT LIKE 'schema%' ORDER BY 1`,
+    )
+  ).map((r) => r.name);
+
+test('every file is applied once, by one of the processes that start together', () =>
+  inStore(async ({ connection, db }) => {
+    const applied = await Promise.all(times(4, () => migrate(connection)));
+    const { migrations } = await readSchema();
+    assert.deepEqual(applied.flat().sort(), [...migrations.map((m) => m.name), 'functions'].sort());
+    assert.deepEqual(await migrate(connection), []);
+    assert.equal(await migrationCheck(db)(), true);
+  }));
+
+test('a migration takes as long as it takes, whatever time-out the role has', () =>
+  inStore(async ({ connection, db }) => {
+    await db.query(`ALTER DATABASE ${connection.database} SET statement_timeout = 50`);
+    assert.equal((await migrate(connection, schema(['SELECT pg_sleep(0.2)']))).length, 2);
+  }));
+
+test('a migration that fails leaves nothing of itself, and what came before it stays', () =>
+  inStore(async ({ connection, db }) => {
+    await assert.rejects(
+      migrate(connection, schema(['CREATE TABLE a ()', 'CREATE TABLE b (); SELECT 1 / 0'])),
+      /division by zero/,
+    );
+    assert.deepEqual(await tablesOf(db), ['a']);
+    await migrate(connection, schema(['CREATE TABLE a ()', 'CREATE TABLE b ()']));
+    assert.deepEqual(await tablesOf(db), ['a', 'b']);
+  }));
+
+test('“-- no transaction”: an index is built concurrently, also while another process waits to start', () =>
+  inStore(async ({ connection, db }) => {
+    const files = schema([
+      'CREATE TABLE a (n int)',
+      '-- no transaction\nCREATE INDEX CONCURRENTLY IF NOT EXISTS a_n ON a (n);\nCREATE INDEX CONCURRENTLY IF NOT EXISTS a_n2 ON a (n);\n',
+    ]);
+    let starters: Promise<string[]>[] = [];
+    await db.tx(async (tx) => {
+      await tx.query('SELECT 1');
+      await migrate(connection, { ...files, migrations: files.migrations.slice(0, 1) });
+      // An open transaction that wrote holds the index back for as long as it lives.
+      await tx.query('INSERT INTO a VALUES (1)');
+      starters = times(2, () => migrate(connection, files));
+      const building = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%CONCURRENTLY%' AND wait_event_type = 'Lock'`;
+      const waiting = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_try_advisory_lock%' AND datname = $1 AND state = 'idle'`;
+      while ((await admin.query(building)).length === 0) assert.ok(starters);
+      while ((await admin.query(waiting, [connection.database])).length === 0) assert.ok(starters);
+    });
+    assert.deepEqual((await Promise.all(starters)).flat(), [files.migrations[1]!.name]);
+    const indexes = await db.query<{ ok: boolean }>(
+      `SELECT indisvalid AS ok FROM pg_index WHERE indrelid = 'a'::regclass`,
+    );
+    assert.deepEqual(
+      indexes.map((i) => i.ok),
+      [true, true],
+    );
+  }));
+
+test('an applied migration whose text differs is refused by name, and nothing is changed', () =>
+  inStore(async ({ connection, db }) => {
+    await migrate(connection, schema(['CREATE TABLE a ()']));
+    await assert.rejects(
+      migrate(connection, schema(['CREATE TABLE a (n int)', 'CREATE TABLE b ()'])),
+      /migrations\/0001_test\.sql was changed after it had been applied/,
+    );
+    assert.deepEqual(await tablesOf(db), ['a']);
+  }));
+
+test('a store from before checksums gets them at its first start, and is watched from then on', () =>
+  inStore(async ({ connection, db }) => {
+    await migrate(connection, schema(['CREATE TABLE a ()']));
+    await db.query('ALTER TABLE schema_migrations DROP COLUMN checksum');
+    await db.query('DROP TABLE schema_functions');
+    assert.deepEqual(await migrate(connection, schema(['CREATE TABLE a ()'])), ['functions']);
+    await assert.rejects(migrate(connection, schema(['CREATE TABLE a (n int)'])), /was changed/);
+  }));
+
+const answers = (n: number): string =>
+  `CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE sql AS 'SELECT ${n}'`;
+
+test('functions are applied again when their text changes, and only then', () =>
+  inStore(async ({ connection, db }) => {
+    const none = 'SELECT 1';
+    assert.deepEqual(await migrate(connection, schema([none], [answers(1)])), [
+      'migrations/0001_test.sql',
+      'functions',
+    ]);
+    assert.deepEqual(await migrate(connection, schema([none], [answers(1)])), []);
+    for (const n of [2, 1]) {
+      assert.deepEqual(await migrate(connection, schema([none], [answers(n)])), ['functions']);
+      assert.equal(await answerOf(db), n);
+    }
+    await assert.rejects(migrate(connection, schema([none], [answers(3), 'SELECT 1 / 0'])));
+    assert.equal(await answerOf(db), 1, 'all of them or none');
+    await migrate(connection, schema([none, none], [answers(4)]));
+    await migrate(connection, schema([none], [answers(1)]));
+    assert.equal(await answerOf(db), 4, 'an older program leaves what a newer one applied');
+  }));
+
+test('/readyz: not current without a migration or without the functions, fine on a newer store', () =>
+  inStore(async ({ connection, db }) => {
+    const files = await readSchema();
+    const current = migrationCheck(db);
+    await migrate(connection, { ...files, migrations: files.migrations.slice(0, -1), functions: [] });
+    assert.equal(await current(), false, 'a migration is missing');
+    await migrate(connection, { ...files, functions: [] });
+    assert.equal(await current(), false, 'the functions are missing');
+    await migrate(connection);
+    assert.equal(await current(), true);
+    await migrate(connection, {
+      migrations: [...files.migrations, migration(9_999, 'SELECT 1')],
+      functions: [{ name: 'newer', sql: answers(1) }],
+    });
+    assert.equal(await current(), true);
+  }));
+
+/** What a service under the first schema has left behind: a group with 30 messages, of which one is deleted and some are read. */
+async function fill(db: PgDb, masterKey: Buffer): Promise<void> {
+  await db.query(`INSERT INTO organizations (id, name) VALUES ('org_old', 'Old')`);
+  await db.query(
+    `INSERT INTO environments (id, org, name, kind, plan)
+     SELECT 'env_old', no, 'old', 'development', 'enterprise' FROM organizations`,
+  );
+  const ids = createIds({ now: () => 1_700_000_000_000 }, pooledRandom());
+  await createKey(db, ids, createVault(masterKey), 1, { secretKey: environments.dev.secretKey });
+  await db.query(`INSERT INTO users (env, id, name) VALUES (1, 'ann', 'Ann'), (1, 'bob', 'Bob')`);
+  await db.query(
+    `INSERT INTO conversations (env, id, type, name, last_seq, message_count, last_message_seq, last_activity_at, act, created_at)
+     VALUES (1, 'conv_old', 'group', 'Old group', 32, 29, 31, now() - interval '1 minute', 0, now() - interval '1 hour')`,
+  );
+  await db.query(
+    `INSERT INTO members (env, conv, usr, role, last_read_seq, read_count, act, self_act, self_at)
+     SELECT 1, 1, no, 'member', CASE id WHEN 'ann' THEN 31 ELSE 11 END, CASE id WHEN 'ann' THEN 29 ELSE 10 END, 0, 0, now() FROM users`,
+  );
+  await db.query(
+    `INSERT INTO events (env, conv, seq, type, message, users, created_at)
+     VALUES (1, 1, 1, 'conversation.created', NULL, NULL, now() - interval '1 hour'),
+       (1, 1, 32, 'message.deleted', 20, NULL, now() - interval '1 minute')`,
+  );
+  await db.query(
+    `INSERT INTO messages (env, conv, seq, id, sender, text, created_at, deleted_at)
+     SELECT 1, 1, s, 'msg_old' || s, (SELECT no FROM users WHERE id = 'ann'), CASE WHEN s <> 20 THEN 'old ' || s END,
+       now() - interval '1 hour', CASE WHEN s = 20 THEN now() END
+     FROM generate_series(2, 31) s`,
+  );
+  await db.query(
+    `INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
+     SELECT 1, 1, no, 'old-5', 5, now() FROM users WHERE id = 'ann'`,
+  );
+}
+
+for (const oldest of [1, 5])
+  test(`a store filled under the schema up to ${oldest} is upgraded, and the service sends, reads and counts on it`, () =>
+    inStore(async ({ connection, db, url }) => {
+      const files = await readSchema();
+      await migrate(connection, { migrations: files.migrations.slice(0, oldest), functions: [] });
+      const masterKey = Buffer.alloc(32, 7);
+      await fill(db, masterKey);
+      const service = await startService({
+        env: { DATABASE_URL: url, CHAT_MASTER_KEY: masterKey.toString('base64') },
+      });
+      try {
+        const server = createApi(service.url, environments.dev.secretKey);
+        const { body: token } = await server('POST', '/v1/tokens', { userId: 'bob' });
+        const bob = createApi(service.url, (token as { token: string }).token);
+        const unread = async (): Promise<number> =>
+          ((await bob('GET', '/v1/conversations')).body as { data: { unreadCount: number }[] }).data[0]!
+            .unreadCount;
+        assert.equal((await fetch(`${service.url}/readyz`)).status, 200);
+        assert.equal(await unread(), 19);
+        const sent = await server('POST', '/v1/conversations/conv_old/messages', {
+          text: 'new',
+          senderId: 'ann',
+          replyTo: 'msg_old7',
+        });
+        assert.equal(sent.status, 201);
+        assert.equal((sent.body as Message).seq, 33);
+        const repeated = await server('POST', '/v1/conversations/conv_old/messages', {
+          text: 'x',
+          senderId: 'ann',
+          clientMsgId: 'old-5',
+        });
+        assert.equal((repeated.body as Message).id, 'msg_old5');
+        assert.equal(await unread(), 20);
+        const read = await bob('POST', '/v1/conversations/conv_old/read', { seq: 31 });
+        assert.equal((read.body as { unreadCount: number }).unreadCount, 1);
+        assert.equal((await server('DELETE', '/v1/messages/msg_old30?hard=true')).status, 204);
+        assert.equal(await unread(), 1);
+        assert.equal((await allEvents(server, 'conv_old')).at(-1)!.seq, 34);
+        const conversation = (await server('GET', '/v1/conversations/conv_old')).body as Conversation;
+        assert.equal(conversation.lastSeq, 34);
+      } finally {
+        await service.dispose();
+      }
+    }));
