@@ -63,8 +63,13 @@ export interface BucketLimit {
   perSecond: number;
   burst: number;
 }
+/** So many in a window that slides: a minute, unless it says another length. */
 export interface WindowLimit {
   perMinute: number;
+}
+export interface LongWindowLimit {
+  max: number;
+  windowMs: number;
 }
 
 /** SPEC 8, rate limits. The secret key's own rate is in the plan. */
@@ -76,4 +81,7 @@ export const rateLimits = {
   sendMinute: { perMinute: 300 },
   upload: { perMinute: 30 },
   coldHistory: { perSecond: 50, burst: 50 },
-} as const satisfies Record<string, BucketLimit | WindowLimit>;
+  /** Wrong sign-ins of one account, and from one address (DECISIONS, Control plane). */
+  signInAccount: { max: 10, windowMs: 15 * 60_000 },
+  signInAddress: { max: 100, windowMs: 15 * 60_000 },
+} as const satisfies Record<string, BucketLimit | WindowLimit | LongWindowLimit>;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { rateLimits } from '@parley/protocol';
 import fc from 'fast-check';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
+import { isBucket } from '../../src/platform/rate-limit/port.ts';
 import type { RateLimiter } from '../../src/platform/rate-limit/port.ts';
 
 export interface LimiterSubject {
@@ -69,6 +70,21 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
     assert.equal((await limiter!.take([large]))[0]!.remaining, 38);
   });
 
+  test(`${name}: what is given back can be taken again, once`, async () => {
+    const time = { at: 1_700_000_000_000, now: () => time.at };
+    const [limiter, other] = await subject.nodes(2, time);
+    const checks = [{ key: `x${about()}`, limit: { max: 2, windowMs: 900_000 } }];
+    const take = async () => (await limiter!.take(checks))[0]!.allowed;
+    assert.deepEqual([await take(), await take(), await take()], [true, true, false]);
+    await other!.giveBack(checks);
+    assert.deepEqual([await take(), await take()], [true, false]);
+    time.at += 1_799_999;
+    assert.deepEqual([await take(), await take()], [true, true]);
+    time.at += 900_000;
+    for (let i = 0; i < 5; i++) await limiter!.giveBack(checks);
+    assert.deepEqual([await take(), await take()], [true, false], 'the window before stays as it was');
+  });
+
   test(`SPEC 8: ${name}: nodes count together`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const nodes = await subject.nodes(3, time);
@@ -86,11 +102,14 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter] = await subject.nodes(1, time);
     const model = memoryRateLimiter(time);
-    const limits = [user, { perSecond: 7, burst: 3 }, { perMinute: 4 }, { perMinute: 300 }];
+    const limits = [user, { perSecond: 7, burst: 3 }, { perMinute: 4 }, { max: 10, windowMs: 900_000 }];
     await fc.assert(
       fc.asyncProperty(
         fc.array(
-          fc.tuple(fc.constantFrom(0, 1, 7, 143, 5_000, 61_000), fc.subarray([0, 1, 2, 3], { minLength: 1 })),
+          fc.tuple(
+            fc.constantFrom(0, 1, 7, 143, 5_000, 61_000, 800_000),
+            fc.subarray([0, 1, 2, 3], { minLength: 1 }),
+          ),
           {
             maxLength: 30,
           },
@@ -101,6 +120,12 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
             time.at += wait;
             const checks = which.map((i) => ({ key: `${'abcd'[i]!}${who}`, limit: limits[i]! }));
             assert.deepEqual(await limiter!.take(checks), model.take(checks));
+            if (wait !== 7) continue;
+            const windows = checks.filter(({ limit }) => !isBucket(limit)) as Parameters<
+              RateLimiter['giveBack']
+            >[0];
+            await limiter!.giveBack(windows);
+            void model.giveBack(windows);
           }
         },
       ),

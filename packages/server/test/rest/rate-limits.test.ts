@@ -195,7 +195,7 @@ describe('SPEC 8: the arithmetic, with a clock that stands still', () => {
       [120, 250, 12_345],
       [0, 300, 1],
     ] as const) {
-      const state = { minute: 7, count: now, before };
+      const state = { index: 7, count: now, before };
       const at = 7 * minute + elapsed;
       const refused = windowVerdict(state, limit, at);
       if (refused.allowed) continue;

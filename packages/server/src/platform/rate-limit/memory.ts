@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { isBucket } from './port.ts';
 import type { RateLimiter, Verdict } from './port.ts';
-import { bucketVerdict, windowVerdict } from './rules.ts';
+import { bucketVerdict, givenBack, windowVerdict } from './rules.ts';
 import type { WindowState } from './rules.ts';
 
 /** At most this many keys are remembered; those not used for the longest go first, which can only forgive. */
@@ -45,6 +45,12 @@ export function memoryRateLimiter(clock: Clock): RateLimiter {
         else buckets.set(key, fullAt!);
       });
       return verdicts;
+    },
+    giveBack(checks) {
+      for (const { key, limit } of checks) {
+        const state = windows.get(key);
+        if (state) windows.set(key, givenBack(state, limit, clock.now()));
+      }
     },
   };
 }

@@ -1,6 +1,6 @@
-import type { BucketLimit, WindowLimit } from '@parley/protocol';
+import type { BucketLimit, LongWindowLimit, WindowLimit } from '@parley/protocol';
 
-export type Limit = BucketLimit | WindowLimit;
+export type Limit = BucketLimit | WindowLimit | LongWindowLimit;
 
 export interface Verdict {
   allowed: boolean;
@@ -12,10 +12,12 @@ export interface Verdict {
   retryAfterMs: number;
 }
 
-/** Counts calls against limits. Buckets refill evenly; windows count a minute, sliding. */
+/** Counts calls against limits. Buckets refill evenly; windows slide. */
 export interface RateLimiter {
   /** Takes one from every limit, or from none: the first that refuses is the verdict. */
   take(checks: readonly { key: string; limit: Limit }[]): Promise<Verdict[]> | Verdict[];
+  /** Takes one back from windows where what was counted turned out not to count; nothing where they have moved on. */
+  giveBack(checks: readonly { key: string; limit: WindowLimit | LongWindowLimit }[]): Promise<void> | void;
 }
 
 export const isBucket = (limit: Limit): limit is BucketLimit => 'burst' in limit;

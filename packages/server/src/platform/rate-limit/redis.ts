@@ -4,15 +4,15 @@ import type { RedisConnection } from '../redis.ts';
 import { memoryRateLimiter } from './memory.ts';
 import { isBucket } from './port.ts';
 import type { Limit, RateLimiter } from './port.ts';
-import { bucketVerdict, windowVerdict } from './rules.ts';
+import { bucketVerdict, windowOf, windowVerdict } from './rules.ts';
 import type { WindowState } from './rules.ts';
 
 /**
  * rules.ts, as far as it decides and counts; the verdicts are made of the states that it returns, by rules.ts itself. Numbers
  * are written with all their digits, so that both come to the same decision.
  *
- * ARGV: the time or '', then for each key burst and rate of a bucket, or 0 and the count of a window. Keys outlive their
- * meaning by a minute.
+ * ARGV: the time or '', then for each key burst, rate and 0 of a bucket, or 0, the count and the length of a window. Keys
+ * outlive their meaning by a minute.
  */
 const takeScript = luaScript(`
 local now = tonumber(ARGV[1])
@@ -22,7 +22,7 @@ if not now then
 end
 local before, after, ttl, allowed = {}, {}, {}, true
 for i, key in ipairs(KEYS) do
-  local burst, rate = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
+  local burst, rate, ms = tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
   before[i] = redis.call('GET', key) or ''
   if burst > 0 then
     local step = 1000 / rate
@@ -31,15 +31,15 @@ for i, key in ipairs(KEYS) do
     after[i] = string.format('%.17g', next)
     ttl[i] = math.ceil(next - now) + 60000
   else
-    local minute = math.floor(now / 60000)
-    local m, c, b = string.match(before[i], '(%d+) (%d+) (%d+)')
-    m, c, b = tonumber(m) or -2, tonumber(c) or 0, tonumber(b) or 0
-    if m == minute - 1 then b = c else if m ~= minute then b = 0 end end
-    if m ~= minute then c = 0 end
-    local used = c + b * (1 - (now - minute * 60000) / 60000)
+    local index = math.floor(now / ms)
+    local w, c, b = string.match(before[i], '(%d+) (%d+) (%d+)')
+    w, c, b = tonumber(w) or -2, tonumber(c) or 0, tonumber(b) or 0
+    if w == index - 1 then b = c else if w ~= index then b = 0 end end
+    if w ~= index then c = 0 end
+    local used = c + b * (1 - (now - index * ms) / ms)
     if used + 1 > rate then allowed = false end
-    after[i] = string.format('%.0f %.0f %.0f', minute, c + 1, b)
-    ttl[i] = 180000
+    after[i] = string.format('%.0f %.0f %.0f', index, c + 1, b)
+    ttl[i] = 2 * ms + 60000
   end
 end
 if allowed then
@@ -48,11 +48,27 @@ end
 return { string.format('%.17g', now), before }
 `);
 
+/** rules.ts, `givenBack`. ARGV: the time or '', and the length of the window. */
+const giveBackScript = luaScript(`
+local now = tonumber(ARGV[1])
+if not now then
+  local t = redis.call('TIME')
+  now = t[1] * 1000 + t[2] / 1000
+end
+local w, c, b = string.match(redis.call('GET', KEYS[1]) or '', '(%d+) (%d+) (%d+)')
+if tonumber(w) == math.floor(now / tonumber(ARGV[2])) and tonumber(c) > 0 then
+  redis.call('SET', KEYS[1], string.format('%.0f %.0f %.0f', w, c - 1, b), 'KEEPTTL')
+end
+`);
+
 /** The first letter says what is counted, the rest about whom: that is the hash tag, and the same for all keys of a call. */
 const nameOf = (key: string): string => `rl:{${key.slice(1)}}${key.slice(0, 1)}`;
 
-const argsOf = (limit: Limit): [number, number] =>
-  isBucket(limit) ? [limit.burst, limit.perSecond] : [0, limit.perMinute];
+function argsOf(limit: Limit): [number, number, number] {
+  if (isBucket(limit)) return [limit.burst, limit.perSecond, 0];
+  const { max, ms } = windowOf(limit);
+  return [0, max, ms];
+}
 
 /** Counts for all nodes together, by Redis's clock; while Redis is gone, for this node by its own. */
 export function redisRateLimiter(options: {
@@ -84,11 +100,21 @@ export function redisRateLimiter(options: {
           : windowVerdict(windowState(reply[1][i]!), limit, now),
       );
     },
+    async giveBack(checks) {
+      if (connection.client.status !== 'ready') return local.giveBack(checks);
+      for (const { key, limit } of checks)
+        await runScript(
+          connection.client,
+          giveBackScript,
+          [nameOf(key)],
+          [time?.now() ?? '', windowOf(limit).ms],
+        ).catch(() => local.giveBack([{ key, limit }]));
+    },
   };
 }
 
 function windowState(text: string): WindowState | undefined {
   if (text === '') return undefined;
-  const [minute, count, before] = text.split(' ').map(Number);
-  return { minute: minute!, count: count!, before: before! };
+  const [index, count, before] = text.split(' ').map(Number);
+  return { index: index!, count: count!, before: before! };
 }

@@ -1,4 +1,4 @@
-import type { BucketLimit, WindowLimit } from '@parley/protocol';
+import type { BucketLimit, LongWindowLimit, WindowLimit } from '@parley/protocol';
 import type { Verdict } from './port.ts';
 
 /** The arithmetic of both limits, with the clock passed in. */
@@ -20,43 +20,53 @@ export function bucketVerdict(fullAt: number, limit: BucketLimit, now: number): 
 }
 
 export interface WindowState {
-  minute: number;
+  /** Which window it is of, counted since the epoch. */
+  index: number;
   count: number;
   before: number;
 }
 
-const minuteMs = 60_000;
+type AnyWindow = WindowLimit | LongWindowLimit;
 
-/** The minute before counts for the share of it that is still inside the last 60 s. */
+export const windowOf = (limit: AnyWindow): { max: number; ms: number } =>
+  'perMinute' in limit ? { max: limit.perMinute, ms: 60_000 } : { max: limit.max, ms: limit.windowMs };
+
+/** The window before counts for the share of it that is still inside the last `ms`. */
 export function windowVerdict(
   state: WindowState | undefined,
-  limit: WindowLimit,
+  limit: AnyWindow,
   now: number,
 ): Verdict & { state: WindowState } {
-  const minute = Math.floor(now / minuteMs);
+  const { max, ms } = windowOf(limit);
+  const index = Math.floor(now / ms);
   const current: WindowState =
-    state?.minute === minute
+    state?.index === index
       ? state
-      : { minute, count: 0, before: state?.minute === minute - 1 ? state.count : 0 };
-  const elapsed = now - minute * minuteMs;
-  const used = current.count + current.before * (1 - elapsed / minuteMs);
-  const allowed = used + 1 <= limit.perMinute;
+      : { index, count: 0, before: state?.index === index - 1 ? state.count : 0 };
+  const elapsed = now - index * ms;
+  const used = current.count + current.before * (1 - elapsed / ms);
+  const allowed = used + 1 <= max;
   const next = allowed ? { ...current, count: current.count + 1 } : current;
   return {
     allowed,
-    limit: limit.perMinute,
-    remaining: Math.max(0, Math.floor(limit.perMinute - used - (allowed ? 1 : 0))),
-    resetMs: minuteMs - elapsed,
-    retryAfterMs: allowed ? 0 : retryAfter(current, limit, elapsed),
+    limit: max,
+    remaining: Math.max(0, Math.floor(max - used - (allowed ? 1 : 0))),
+    resetMs: ms - elapsed,
+    retryAfterMs: allowed ? 0 : retryAfter(current, max, ms, elapsed),
     state: next,
   };
 }
 
-function retryAfter(state: WindowState, limit: WindowLimit, elapsed: number): number {
-  const room = limit.perMinute - 1 - state.count;
-  // Room comes while the minute before slides out; otherwise this minute itself must slide out first.
-  if (room >= 0 && state.before > 0)
-    return Math.max(1, Math.ceil((1 - room / state.before) * minuteMs - elapsed));
-  const nextRoom = limit.perMinute - 1;
-  return Math.max(1, Math.ceil(minuteMs - elapsed + (1 - nextRoom / state.count) * minuteMs));
+/** The state with one taken back, where the window is still the same. */
+export const givenBack = (state: WindowState, limit: AnyWindow, now: number): WindowState =>
+  state.index === Math.floor(now / windowOf(limit).ms) && state.count > 0
+    ? { ...state, count: state.count - 1 }
+    : state;
+
+function retryAfter(state: WindowState, max: number, ms: number, elapsed: number): number {
+  const room = max - 1 - state.count;
+  // Room comes while the window before slides out; otherwise this one itself must slide out first.
+  if (room >= 0 && state.before > 0) return Math.max(1, Math.ceil((1 - room / state.before) * ms - elapsed));
+  const nextRoom = max - 1;
+  return Math.max(1, Math.ceil(ms - elapsed + (1 - nextRoom / state.count) * ms));
 }
