@@ -6,6 +6,7 @@ export * from './limits.ts';
 export * from './plans.ts';
 export * from './operations/define.ts';
 export * from './operations/index.ts';
+export * from './schemas/environments.ts';
 export * from './schemas/push.ts';
 export * from './schemas/resources.ts';
 export * from './schemas/webhooks.ts';

@@ -1,4 +1,4 @@
-import type { PlanName, Plan } from '@parley/protocol';
+import type { Environment as EnvironmentRecord, PlanName, Plan } from '@parley/protocol';
 import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
@@ -6,21 +6,9 @@ import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
 import type { Webhooks } from './webhooks/service.ts';
 
-export interface EnvironmentSettings {
-  clientConversationCreation: 'all' | 'direct' | 'none';
-  devTokens: boolean;
-  pushMode: 'providers' | 'webhook' | 'off';
-}
-
-export interface Environment {
+/** The record that callers see, and the number that rows refer to. */
+export interface Environment extends EnvironmentRecord {
   no: number;
-  id: string;
-  name: string;
-  kind: 'production' | 'development';
-  status: 'active' | 'suspended';
-  plan: PlanName;
-  settings: EnvironmentSettings;
-  createdAt: string;
 }
 
 /** Who is calling, after authentication. */

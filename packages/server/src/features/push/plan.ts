@@ -3,7 +3,7 @@ import type { Job } from '../../platform/jobs/jobs.ts';
 import { emit, listeners } from '../../platform/jobs/outbox.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { pushProviders } from '@parley/protocol';
+import { defaultSettings, pushProviders } from '@parley/protocol';
 import type { PushProviderName } from '../../platform/push/port.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 
@@ -20,7 +20,8 @@ export const laneOf = (env: number, provider: PushProviderName): number =>
   env * lanes + pushProviders.indexOf(provider);
 export const envOfLane = (key: number): number => Math.floor(key / lanes);
 
-export const pushMode = (alias: string): string => `coalesce(${alias}.settings ->> 'pushMode', 'providers')`;
+export const pushMode = (alias: string): string =>
+  `coalesce(${alias}.settings ->> 'pushMode', '${defaultSettings.pushMode}')`;
 /**
  * A message `s` of conversation `c` to its member `m`, who is user `r`: both still there, not muted, not by it, not read yet, and not so
  * old that it is no news (the workers may have stood still).

@@ -1,6 +1,13 @@
 import Type from 'typebox';
 import { Value } from 'typebox/value';
-import { environmentIdPattern, planNames, secretKeyPattern } from '@parley/protocol';
+import {
+  EnvironmentKind,
+  EnvironmentName,
+  environmentIdPattern,
+  EnvironmentSettingsChange,
+  PlanNameSchema,
+  secretKeyPattern,
+} from '@parley/protocol';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import type { Ids } from '../../platform/clock.ts';
 import type { Vault } from '../../platform/secrets.ts';
@@ -14,20 +21,11 @@ const Environments = Type.Array(
   Type.Object(
     {
       id: Type.String({ pattern: environmentIdPattern }),
-      name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-      kind: Type.Union([Type.Literal('production'), Type.Literal('development')]),
-      plan: Type.Optional(Type.Enum([...planNames])),
+      name: Type.Optional(EnvironmentName),
+      kind: EnvironmentKind,
+      plan: Type.Optional(PlanNameSchema),
       secretKey: Type.Optional(Type.String({ pattern: secretKeyPattern })),
-      settings: Type.Optional(
-        Type.Object(
-          {
-            clientConversationCreation: Type.Optional(Type.Enum(['all', 'direct', 'none'])),
-            devTokens: Type.Optional(Type.Boolean()),
-            pushMode: Type.Optional(Type.Enum(['providers', 'webhook', 'off'])),
-          },
-          { additionalProperties: false },
-        ),
-      ),
+      settings: Type.Optional(EnvironmentSettingsChange),
     },
     { additionalProperties: false },
   ),

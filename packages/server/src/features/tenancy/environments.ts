@@ -1,17 +1,18 @@
-import { ApiError, environmentIdPattern, planNames } from '@parley/protocol';
-import type { PlanName } from '@parley/protocol';
+import {
+  ApiError,
+  defaultSettings,
+  effectiveSettings,
+  environmentIdPattern,
+  planNames,
+} from '@parley/protocol';
+import type { EnvironmentSettingsChange, PlanName } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Ids } from '../../platform/clock.ts';
-import type { Environment, EnvironmentSettings } from '../context.ts';
+import type { Environment } from '../context.ts';
 
-export interface EnvironmentRow {
-  no: number;
-  id: string;
-  name: string;
-  kind: 'production' | 'development';
-  status: 'active' | 'suspended';
-  plan: PlanName;
-  settings: Partial<EnvironmentSettings>;
+export interface EnvironmentRow extends Omit<Environment, 'settings' | 'createdAt'> {
+  /** Those that were set. */
+  settings: EnvironmentSettingsChange;
   created_at: string;
 }
 
@@ -20,19 +21,14 @@ export const environmentColumns = (alias: string): string =>
     .map((c) => `${alias}.${c}`)
     .join(', ');
 
-/** Settings not given have their defaults; development tokens are never accepted in production. */
 export const viewEnvironment = (row: EnvironmentRow): Environment => ({
   no: row.no,
   id: row.id,
   name: row.name,
   kind: row.kind,
   status: row.status,
+  settings: effectiveSettings(row.kind, row.settings),
   plan: row.plan,
-  settings: {
-    clientConversationCreation: row.settings.clientConversationCreation ?? 'all',
-    devTokens: row.kind === 'development' && (row.settings.devTokens ?? true),
-    pushMode: row.settings.pushMode ?? 'providers',
-  },
   createdAt: row.created_at,
 });
 
@@ -53,9 +49,9 @@ export function environmentViews(max = 1_000): (row: EnvironmentRow) => Environm
 export interface NewEnvironment {
   id?: string;
   name: string;
-  kind: 'production' | 'development';
+  kind: Environment['kind'];
   plan: PlanName;
-  settings?: Partial<EnvironmentSettings>;
+  settings?: EnvironmentSettingsChange;
 }
 
 export async function createEnvironment(
@@ -91,7 +87,7 @@ export async function findEnvironment(db: Queryable, id: string): Promise<Enviro
 export async function developmentEnvironment(db: Queryable): Promise<string | null> {
   const [row] = await db.query<{ id: string }>(
     `SELECT id FROM environments WHERE kind = 'development' AND status = 'active'
-       AND coalesce((settings ->> 'devTokens')::boolean, true) ORDER BY no LIMIT 1`,
+       AND coalesce((settings ->> 'devTokens')::boolean, ${defaultSettings.devTokens}) ORDER BY no LIMIT 1`,
   );
   return row?.id ?? null;
 }
@@ -106,7 +102,7 @@ export async function listEnvironments(db: Queryable): Promise<Environment[]> {
 export async function updateEnvironment(
   db: Queryable,
   id: string,
-  change: { status?: Environment['status']; plan?: PlanName; settings?: Partial<EnvironmentSettings> },
+  change: { status?: Environment['status']; plan?: PlanName; settings?: EnvironmentSettingsChange },
 ): Promise<Environment> {
   const [row] = await db.query<EnvironmentRow>(
     `UPDATE environments e SET status = coalesce($2, status), plan = coalesce($3, plan), settings = settings || $4
