@@ -3,7 +3,7 @@ import { createBatcher } from '../platform/batch.ts';
 import type { Batcher } from '../platform/batch.ts';
 import { Pace } from '../platform/pace.ts';
 import { isUnavailable } from '../platform/postgres/db.ts';
-import type { Db, Queryable, Tx } from '../platform/postgres/db.ts';
+import type { Db, Queryable } from '../platform/postgres/db.ts';
 import { appendBatch } from './append.ts';
 import type { Appended, NewMessage } from './append.ts';
 import type { LogEvent } from './events.ts';
@@ -14,7 +14,7 @@ import { refusal, refusals } from './refusals.ts';
  *
  * Messages go through a group commit (`append_batch`): all that arrive while the transaction before is in
  * flight go out as one. Everything else that happens in a conversation is rare and appends in the transaction of
- * its own operation, under the same row lock, so seqs are contiguous whoever appends, in whichever process.
+ * its own operation (record.ts), under the same row lock, so seqs are contiguous whoever appends, in whichever process.
  * Events leave after the commit, through `publish`, and nowhere else.
  */
 
@@ -29,27 +29,6 @@ export interface ReadMarked {
   lastReadSeq: number;
   unreadCount: number;
   changed: boolean;
-}
-
-/** A conversation whose row this transaction holds. */
-export interface LockedConversation {
-  env: number;
-  no: number;
-  id: string;
-  type: 'direct' | 'group';
-  name: string | null;
-  metadata: string | null;
-  lastSeq: number;
-  createdAt: string;
-  deletedAt: string | null;
-}
-
-export interface NewEvent {
-  type: string;
-  message?: number;
-  users?: number[];
-  actor: number | null;
-  data?: unknown;
 }
 
 const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4)`;
@@ -111,47 +90,17 @@ export class ConversationLog {
     this.#publish(event);
   }
 
+  /** Something was committed elsewhere that may have left rows in the outbox. */
+  committed(): void {
+    this.#onCommit();
+  }
+
   async idle(): Promise<void> {
     await Promise.all([this.#append.idle(), this.#read.idle()]);
   }
 
   get waiting(): number {
     return this.#append.waiting;
-  }
-
-  /** Gives the event the next seq of a locked conversation. */
-  async appendEvent(tx: Tx, conv: LockedConversation, event: NewEvent): Promise<{ seq: number; at: string }> {
-    const [row] = await tx.query<{ seq: number; at: string; stale: boolean }>(
-      `WITH moved AS (
-         UPDATE conversations SET last_seq = last_seq + 1, last_activity_at = clock_timestamp()
-         WHERE env = $1 AND no = $2
-         RETURNING last_seq, last_activity_at, act < activity_step(last_activity_at) AS stale
-       ), kept AS (
-         INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at)
-         SELECT $1, $2, last_seq, $3, $4, $5, $6, $7, last_activity_at FROM moved
-       ), noted AS (
-         INSERT INTO outbox (id, env, type, conv, seq, message, users, actor, data, created_at, due_at)
-         SELECT make_id('evt_', last_activity_at), $1, $3, $2, last_seq, $4, $5, $6, $7, last_activity_at, last_activity_at
-         FROM moved JOIN environments e ON e.no = $1 AND e.listeners <> 0
-       ) SELECT last_seq AS seq, last_activity_at AS at, stale FROM moved`,
-      [
-        conv.env,
-        conv.no,
-        event.type,
-        event.message ?? null,
-        event.users ?? null,
-        event.actor,
-        event.data === undefined ? null : JSON.stringify(event.data),
-      ],
-    );
-    if (row!.stale)
-      await tx.query(
-        'SELECT renew_activity(ARRAY[$1::int], ARRAY[$2::bigint], activity_step($3::timestamptz))',
-        [conv.env, conv.no, row!.at],
-      );
-    conv.lastSeq = row!.seq;
-    tx.afterCommit(this.#onCommit);
-    return { seq: row!.seq, at: row!.at };
   }
 }
 

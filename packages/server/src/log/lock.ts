@@ -1,7 +1,22 @@
 import type { Tx } from '../platform/postgres/db.ts';
-import type { LockedConversation } from './conversation-log.ts';
 
-const columns = `env, no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`;
+/** A conversation whose row this transaction holds. */
+export interface LockedConversation {
+  env: number;
+  no: number;
+  id: string;
+  type: 'direct' | 'group';
+  name: string | null;
+  metadata: string | null;
+  lastSeq: number;
+  createdAt: string;
+  deletedAt: string | null;
+  /** When it was locked: the time of everything that this transaction does in it. Never before an earlier event of the conversation. */
+  lockedAt: string;
+}
+
+const columns = `env, no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt",
+  greatest(clock_timestamp()::timestamptz(3), last_activity_at) AS "lockedAt"`;
 
 /** Holds the conversation until the transaction ends; nothing else can be appended meanwhile. */
 export async function lockConversation(

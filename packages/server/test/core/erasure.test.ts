@@ -216,7 +216,7 @@ test('an erasure that kill -9 cuts off is finished after the restart', async () 
   server = serverApi(service.url);
   const half = await left();
   assert.ok(half > 0 && half < count, `it was cut off half-way: ${half} left`);
-  assert.equal(half % 200, 0, 'each batch is whole or not at all');
+  assert.equal(half % 50, 0, 'each batch is whole or not at all');
   assert.equal(await unreadOf('friend', id), half, 'and the counts are right in between');
   // The sweep at the start leaves erasures of the last minute to the process that runs them.
   await db.query(`UPDATE users SET erased_at = erased_at - interval '2 minutes' WHERE erasing IS NOT NULL`);

@@ -1,9 +1,8 @@
 import { ApiError } from '@parley/protocol';
 import type { Role } from '@parley/protocol';
-import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Tx } from '../../platform/postgres/db.ts';
-import type { LockedConversation } from '../../log/conversation-log.ts';
+import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { lockConversation, lockConversationByNo } from '../../log/lock.ts';
+import type { LockedConversation } from '../../log/lock.ts';
 import type { Context } from '../context.ts';
 import { findConversation } from './sql.ts';
 import type { ConversationRow } from './sql.ts';
@@ -24,7 +23,8 @@ export async function readable(
   return row;
 }
 
-export interface Held {
+/** A conversation that the caller may change, locked until the transaction ends. */
+export interface LockedAccess {
   conv: LockedConversation;
   /** The caller's role; null for the server. */
   role: Role | null;
@@ -33,7 +33,11 @@ export interface Held {
 }
 
 /** Locks the conversation for a change, after checking that the caller may see it. */
-export async function held(ctx: Context, tx: Tx, conversation: string | { no: number }): Promise<Held> {
+export async function lockForChange(
+  ctx: Context,
+  tx: Tx,
+  conversation: string | { no: number },
+): Promise<LockedAccess> {
   const env = ctx.env.no;
   const conv =
     typeof conversation === 'string'
@@ -55,6 +59,6 @@ export async function roleOf(db: Queryable, env: number, conv: number, user: num
 }
 
 /** Changes that only the owner and the server may make. */
-export function requireOwner({ role, actor }: Held): void {
+export function requireOwner({ role, actor }: LockedAccess): void {
   if (actor && role !== 'owner') throw new ApiError('forbidden', { message: 'Only the owner may do this.' });
 }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { ApiError, idPrefixes, limits } from '@parley/protocol';
 import type { Conversation, Input, Output } from '@parley/protocol';
-import { logEvent } from '../../log/events.ts';
 import { lockConversation } from '../../log/lock.ts';
+import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
 import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
-import { held, readable, requireOwner } from './access.ts';
+import { lockForChange, readable, requireOwner } from './access.ts';
 import { listConversations } from './list.ts';
 import * as sql from './sql.ts';
 
@@ -85,26 +85,17 @@ async function existingDirect(ctx: Context, tx: Tx, id: string) {
 async function appendCreated(ctx: Context, tx: Tx, id: string): Promise<Conversation> {
   const env = ctx.env.no;
   const conv = (await lockConversation(tx, env, id))!;
-  const actor = ctx.caller.kind === 'client' ? ctx.caller.user.no : null;
-  const users = await tx.query<{ usr: number }>('SELECT usr FROM members WHERE env = $1 AND conv = $2', [
-    env,
-    conv.no,
+  const members = await sql.listMembers(tx, env, conv.no);
+  const created = sql.viewConversation(conv, members.map(sql.viewMember));
+  await record(ctx.services.log, tx, conv, [
+    {
+      type: 'conversation.created',
+      actor: ctx.caller.kind === 'client' ? ctx.caller.user : null,
+      users: members.map((m) => ({ no: m.no, id: m.userId })),
+      conversation: created,
+    },
   ]);
-  const join = users.map((u) => u.usr);
-  const { seq } = await ctx.services.log.appendEvent(tx, conv, {
-    type: 'conversation.created',
-    users: join,
-    actor,
-  });
-  const view = sql.viewConversation(conv, await sql.listMemberViews(tx, env, conv.no));
-  const event = logEvent(
-    { env, conv: conv.no, cid: id, seq },
-    'conversation.created',
-    { conversation: view },
-    { join },
-  );
-  tx.afterCommit(() => ctx.services.log.publish(event));
-  return view;
+  return { ...created, lastSeq: conv.lastSeq };
 }
 
 export async function list(
@@ -135,7 +126,7 @@ export async function get(ctx: Context, input: Input<'conversations.get'>): Prom
 export async function update(ctx: Context, input: Input<'conversations.update'>): Promise<Conversation> {
   if (!('name' in input) && !('metadata' in input)) throw bad('name', 'Give name or metadata.');
   return ctx.db.tx(async (tx) => {
-    const access = await held(ctx, tx, input.conversationId);
+    const access = await lockForChange(ctx, tx, input.conversationId);
     requireOwner(access);
     const { conv, actor } = access;
     const before = { name: conv.name, metadata: conv.metadata };
@@ -145,18 +136,14 @@ export async function update(ctx: Context, input: Input<'conversations.update'>)
       ...(conv.name !== before.name ? { name: conv.name } : {}),
       ...(conv.metadata !== before.metadata ? { metadata: sql.parseMetadata(conv.metadata) } : {}),
     };
+    const conversation = sql.viewConversation(conv, await sql.listMemberViews(tx, ctx.env.no, conv.no));
     if (Object.keys(changes).length > 0) {
       await sql.updateConversation(tx, ctx.env.no, conv.no, conv);
-      const { seq } = await ctx.services.log.appendEvent(tx, conv, {
-        type: 'conversation.updated',
-        actor: actor?.no ?? null,
-        data: changes,
-      });
-      const at = { env: ctx.env.no, conv: conv.no, cid: conv.id, seq };
-      const event = logEvent(at, 'conversation.updated', { changes, actorId: actor?.id ?? null });
-      tx.afterCommit(() => ctx.services.log.publish(event));
+      await record(ctx.services.log, tx, conv, [
+        { type: 'conversation.updated', actor, conversation, data: changes },
+      ]);
     }
-    return sql.viewConversation(conv, await sql.listMemberViews(tx, ctx.env.no, conv.no));
+    return { ...conversation, lastSeq: conv.lastSeq };
   });
 }
 
@@ -166,13 +153,8 @@ export async function remove(ctx: Context, input: Input<'conversations.delete'>)
     const conv = await lockConversation(tx, env, input.conversationId);
     if (!conv) throw new ApiError('not_found', { message: 'There is no such conversation.' });
     if (conv.deletedAt) return;
-    const { seq, at } = await ctx.services.log.appendEvent(tx, conv, {
-      type: 'conversation.deleted',
-      actor: null,
-    });
-    await sql.markDeleted(tx, env, conv.no, at);
-    const event = logEvent({ env, conv: conv.no, cid: conv.id, seq }, 'conversation.deleted', {});
-    tx.afterCommit(() => ctx.services.log.publish(event));
+    await sql.markDeleted(tx, env, conv.no, conv.lockedAt);
+    await record(ctx.services.log, tx, conv, [{ type: 'conversation.deleted', actor: null }]);
   });
 }
 

@@ -48,12 +48,21 @@ export async function findConversation(
   return row;
 }
 
-export const listMemberViews = (db: Queryable, env: number, conv: number): Promise<MemberView[]> =>
-  db.query<MemberView>(
-    `SELECT u.id AS "userId", m.role FROM members m JOIN users u ON u.env = m.env AND u.no = m.usr
+export const listMembers = (
+  db: Queryable,
+  env: number,
+  conv: number,
+): Promise<(MemberView & { no: number })[]> =>
+  db.query<MemberView & { no: number }>(
+    `SELECT u.no, u.id AS "userId", m.role FROM members m JOIN users u ON u.env = m.env AND u.no = m.usr
      WHERE m.env = $1 AND m.conv = $2 ORDER BY u.id`,
     [env, conv],
   );
+
+export const viewMember = ({ userId, role }: MemberView): MemberView => ({ userId, role });
+
+export const listMemberViews = async (db: Queryable, env: number, conv: number): Promise<MemberView[]> =>
+  (await listMembers(db, env, conv)).map(viewMember);
 
 /** undefined: a conversation with this id exists already. */
 export async function insertConversation(

@@ -1,12 +1,13 @@
 import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
-import { logEvent } from '../../log/events.ts';
+import type { Person } from '../../log/catalogue.ts';
 import { lockConversationByNo } from '../../log/lock.ts';
-import { emit } from '../../platform/jobs/outbox.ts';
+import { record, tell } from '../../log/record.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
 import { removeFromGroup } from '../members/operations.ts';
+import { messagesAt, messagesBy, viewTombstone } from '../messages/reader.ts';
 import { emptyMessages } from '../messages/sql.ts';
 import { dropDevicesOf } from '../push/sql.ts';
 import { dropUnusedOf } from '../uploads/sql.ts';
@@ -20,7 +21,8 @@ import { erasedContext } from '../webhooks/signature.ts';
  * still marked as `erasing`.
  */
 
-const batchSize = 200;
+/** Messages that go in one transaction, with the conversation locked: whoever sends there waits for no more than these. */
+const batchSize = 50;
 
 export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
   const env = ctx.env.no;
@@ -44,16 +46,11 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     await dropUnusedOf(tx, env, row.no);
     await dropDevicesOf(tx, env, row.no);
     // The one event that must name the erased id: sealed, and gone with the delivery log.
-    await emit(tx, {
-      env,
-      type: 'user.deleted',
+    await tell(ctx.services.log, tx, env, 'user.deleted', {
       data: { messages: mode },
       sealed: ctx.services.vault.seal(input.userId, erasedContext(env)),
     });
-    tx.afterCommit(() => {
-      ctx.services.signals.userOut(env, row.no, 4001);
-      ctx.services.webhooks.wake();
-    });
+    tx.afterCommit(() => ctx.services.signals.userOut(env, row.no, 4001));
     return { no: row.no, id: alias };
   });
   const rest = (db: Db) => finish({ db, services: ctx.services }, env, user, mode);
@@ -63,15 +60,18 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
 
 type Mode = 'anonymize' | 'delete';
 
-async function finish(
-  ctx: Pick<Context, 'db' | 'services'>,
-  env: number,
-  user: { no: number; id: string },
-  mode: Mode,
-): Promise<void> {
+type ErasureContext = Pick<Context, 'db' | 'services'>;
+
+async function finish(ctx: ErasureContext, env: number, user: Person, mode: Mode): Promise<void> {
   if (mode === 'delete')
     for (const conv of await conversationsOf(ctx.db, env, user.no)) {
-      for (let after = 0; after >= 0;) after = await eraseBatch(ctx, env, conv, user, after);
+      let after: number | null = 0;
+      while (after !== null) {
+        const { seqs, next } = await messagesBy(ctx.db, env, conv, user.no, after, batchSize);
+        await eraseMessages(ctx, env, conv, seqs);
+        after = next;
+      }
+      await leaveGroup(ctx, env, conv, user);
     }
   await ctx.db.query('UPDATE users SET erasing = NULL WHERE env = $1 AND no = $2', [env, user.no]);
 }
@@ -85,55 +85,63 @@ const conversationsOf = async (db: Queryable, env: number, user: number): Promis
     )
   ).map((r) => r.conv);
 
-/** Hard-deletes one batch and returns where the next starts; after the last one the user leaves a group. Negative: done. */
-function eraseBatch(
-  ctx: Pick<Context, 'db' | 'services'>,
+/** Hard-deletes messages of one conversation. They were found without the lock, so some may be gone by now. */
+async function eraseMessages(
+  ctx: ErasureContext,
   env: number,
   convNo: number,
-  user: { no: number; id: string },
-  after: number,
-): Promise<number> {
-  return ctx.db.tx(async (tx) => {
+  seqs: number[],
+): Promise<void> {
+  if (seqs.length === 0) return;
+  await ctx.db.tx(async (tx) => {
     const conv = await lockConversationByNo(tx, env, convNo);
-    if (!conv) return -1;
-    const rows = await tx.query<{ seq: number; id: string }>(
-      `SELECT seq, id FROM messages WHERE env = $1 AND conv = $2 AND sender = $3 AND NOT hard AND seq > $4 ORDER BY seq LIMIT $5`,
-      [env, conv.no, user.no, after, batchSize],
+    if (!conv) return;
+    const found = await messagesAt(
+      tx,
+      seqs.map((seq) => ({ env, conv: conv.no, seq })),
     );
-    for (const row of rows) {
-      const { seq, at } = await ctx.services.log.appendEvent(tx, conv, {
-        type: 'message.deleted',
-        message: row.seq,
-        actor: null,
-        data: { hard: true },
-      });
-      await emptyMessages(tx, env, conv.no, [row.seq], true, at);
-      const event = logEvent({ env, conv: conv.no, cid: conv.id, seq }, 'message.deleted', {
-        id: row.id,
-        deletedAt: at,
-        hard: true,
-      });
-      tx.afterCommit(() => ctx.services.log.publish(event));
-    }
+    const rows = found.filter((m) => !m.hard);
+    await emptyMessages(
+      tx,
+      env,
+      conv.no,
+      rows.map((m) => m.seq),
+      true,
+      conv.lockedAt,
+    );
     await forgetAnswers(
       tx,
       env,
-      rows.map((r) => r.id),
+      rows.map((m) => m.id),
+    );
+    await record(
+      ctx.services.log,
+      tx,
+      conv,
+      rows.map((m) => ({
+        type: 'message.deleted',
+        actor: null,
+        message: viewTombstone({ ...m, deletedAt: m.deletedAt ?? conv.lockedAt }),
+        data: { hard: true },
+      })),
     );
     tx.afterCommit(() => ctx.services.media.wake());
-    if (rows.length === batchSize) return rows.at(-1)!.seq;
-    if (conv.type === 'group' && (await isMember(tx, env, conv.no, user.no)))
-      await removeFromGroup(ctx, tx, conv, { user, actor: null, reason: 'removed' });
-    return -1;
   });
 }
+
+const leaveGroup = (ctx: ErasureContext, env: number, convNo: number, user: Person): Promise<void> =>
+  ctx.db.tx(async (tx) => {
+    const conv = await lockConversationByNo(tx, env, convNo);
+    if (conv?.type === 'group' && (await isMember(tx, env, conv.no, user.no)))
+      await removeFromGroup(ctx, tx, conv, { user, actor: null, reason: 'removed' });
+  });
 
 const isMember = async (tx: Tx, env: number, conv: number, user: number): Promise<boolean> =>
   (await tx.query('SELECT 1 FROM members WHERE env = $1 AND conv = $2 AND usr = $3', [env, conv, user]))
     .length > 0;
 
 /** Finishes erasures that a crash cut off. */
-export async function resumeErasures(ctx: Pick<Context, 'db' | 'services'>): Promise<number> {
+export async function resumeErasures(ctx: ErasureContext): Promise<number> {
   const rows = await ctx.db.query<{ env: number; no: number; id: string; erasing: Mode }>(
     `SELECT env, no, id, erasing FROM users WHERE erasing IS NOT NULL AND erased_at < now() - interval '1 minute' ORDER BY env, no LIMIT 100`,
   );

@@ -1,43 +1,15 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { EventRecord, Input, Output } from '@parley/protocol';
+import type { EventName, EventRecord, Input, Output } from '@parley/protocol';
+import { catalogue } from '../../log/catalogue.ts';
+import type { Told } from '../../log/catalogue.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
-import { listMemberViews, viewConversation } from '../conversations/sql.ts';
 import type { ConversationRow } from '../conversations/sql.ts';
-import { viewMessage } from '../messages/sql.ts';
-import type { MessageRow } from '../messages/sql.ts';
+import { messagesBetween, viewMessage } from '../messages/reader.ts';
 import { pageLimit } from '../pages.ts';
-
-interface EventRow extends MessageRow {
-  eventSeq: number;
-  type: string;
-  at: string;
-  userIds: string[] | null;
-  actorId: string | null;
-  data: string | null;
-}
-
-/** Message rows are their own message.new events; all others are in `events`. Ids are resolved on reading, so erased users stay erased. */
-const rangeSql = `
-  SELECT s.seq AS "eventSeq", s.type, s.at, s.data,
-    (SELECT array_agg(x.id ORDER BY t.ord) FROM unnest(s.users) WITH ORDINALITY t(no, ord)
-      JOIN users x ON x.env = $1 AND x.no = t.no) AS "userIds",
-    a.id AS "actorId",
-    m.conv, $5::text AS cid, m.seq, m.id, m.sender, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
-    m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard
-  FROM (
-    SELECT seq, 'message.new' AS type, created_at AS at, NULL::text AS data, NULL::bigint[] AS users,
-      NULL::bigint AS actor, seq AS message
-    FROM messages WHERE env = $1 AND conv = $2 AND seq > $3 AND seq <= $4
-    UNION ALL
-    SELECT seq, type, created_at, data, users, actor, message
-    FROM events WHERE env = $1 AND conv = $2 AND seq > $3 AND seq <= $4
-  ) s
-  LEFT JOIN messages m ON m.env = $1 AND m.conv = $2 AND m.seq = s.message
-  LEFT JOIN users u ON u.env = $1 AND u.no = m.sender
-  LEFT JOIN users a ON a.env = $1 AND a.no = s.actor
-  ORDER BY s.seq`;
+import { loadReferences } from './references.ts';
+import type { KeptEvent } from './references.ts';
 
 export async function list(ctx: Context, input: Input<'events.list'>): Promise<Output<'events.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
@@ -57,53 +29,65 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
   return { data, hasMore: after + data.length < conv.lastSeq };
 }
 
-/** Events of a conversation with after < seq <= upTo; `resync_required` when the first is older than `floor` or gone. */
+interface EventRow extends KeptEvent {
+  seq: number;
+  type: EventName;
+  at: string;
+}
+
+/**
+ * Events of a conversation with after < seq <= upTo; `resync_required` when the first is older than `floor` or gone. Message rows
+ * are their own message.new events, all others are in `events`. What they refer to is shown as it is now, so erased users stay erased.
+ */
 export async function readEvents(
   db: Queryable,
   env: number,
-  conv: ConversationRow,
+  conv: Pick<ConversationRow, 'no' | 'id'>,
   after: number,
   upTo: number,
   floor: string,
 ): Promise<EventRecord[]> {
-  const rows = await db.query<EventRow>(rangeSql, [env, conv.no, after, upTo, conv.id]);
-  if (rows[0]?.eventSeq !== after + 1 || rows[0].at < floor || rows.length !== upTo - after)
-    throw new ApiError('resync_required');
-  const members = rows.some((r) => r.type === 'conversation.created')
-    ? await listMemberViews(db, env, conv.no)
-    : [];
-  return rows.map(
-    (r) =>
-      ({
-        seq: r.eventSeq,
-        type: r.type,
-        createdAt: r.at,
-        ...details(r, () => viewConversation({ ...conv, lastSeq: r.eventSeq }, members)),
-      }) as EventRecord,
+  const [messages, events] = await Promise.all([
+    messagesBetween(db, env, conv.no, after, upTo),
+    db.query<EventRow>(
+      `SELECT env, conv, seq, type, message, users, actor, data, created_at AS at FROM events
+       WHERE env = $1 AND conv = $2 AND seq > $3 AND seq <= $4`,
+      [env, conv.no, after, upTo],
+    ),
+  ]);
+  const records = messages.map((m) =>
+    recordOf('message.new', conv.id, m.seq, m.createdAt, null, { message: viewMessage(m) }),
   );
+  if (events.length > 0) {
+    const references = await loadReferences(db, events);
+    for (const event of events) {
+      const told = {
+        message: references.message(event),
+        users: references.users(event),
+        conversation: references.conversation(event),
+        data: event.data === null ? {} : (JSON.parse(event.data) as unknown),
+      };
+      // The type says which of these its row has.
+      records.push(
+        recordOf(event.type, conv.id, event.seq, event.at, references.actorId(event), told as never),
+      );
+    }
+    records.sort((a, b) => a.seq - b.seq);
+  }
+  const [first] = records;
+  if (first?.seq !== after + 1 || first.createdAt < floor || records.length !== upTo - after)
+    throw new ApiError('resync_required');
+  return records;
 }
 
-function details(row: EventRow, conversation: () => unknown): object {
-  const data = row.data === null ? {} : (JSON.parse(row.data) as Record<string, unknown>);
-  const userId = row.userIds?.[0];
-  const { actorId } = row;
-  switch (row.type) {
-    case 'message.new':
-    case 'message.updated':
-      return { message: viewMessage(row) };
-    case 'message.deleted':
-      return { id: row.id, deletedAt: row.deletedAt, hard: row.hard && data['hard'] === true };
-    case 'member.added':
-      return { userIds: row.userIds ?? [], userId, actorId };
-    case 'member.removed':
-      return { userId, actorId, reason: data['reason'] };
-    case 'member.updated':
-      return { userId, role: data['role'], actorId };
-    case 'conversation.created':
-      return { conversation: conversation() };
-    case 'conversation.updated':
-      return { changes: data, actorId };
-    default:
-      return {};
-  }
+function recordOf<K extends EventName>(
+  type: K,
+  cid: string,
+  seq: number,
+  createdAt: string,
+  actorId: string | null,
+  told: Told[K],
+): EventRecord {
+  const d = catalogue[type].d({ ...told, cid, seq, actorId });
+  return { seq, type, createdAt, ...d } as EventRecord;
 }

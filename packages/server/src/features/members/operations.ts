@@ -1,10 +1,11 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Member, Output } from '@parley/protocol';
-import { logEvent } from '../../log/events.ts';
-import type { LockedConversation } from '../../log/conversation-log.ts';
+import type { Person } from '../../log/catalogue.ts';
+import type { LockedConversation } from '../../log/lock.ts';
+import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
-import { held, readable, requireOwner } from '../conversations/access.ts';
+import { lockForChange, readable, requireOwner } from '../conversations/access.ts';
 import { insertMembers } from '../conversations/sql.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
@@ -36,7 +37,7 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
   const ids = [...new Set(input.userIds)];
   return ctx.db.tx(async (tx) => {
     const env = ctx.env.no;
-    const access = await held(ctx, tx, input.conversationId);
+    const access = await lockForChange(ctx, tx, input.conversationId);
     const { conv, actor } = access;
     requireGroup(conv);
     requireOwner(access);
@@ -49,19 +50,9 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
         param: 'userIds',
         message: `A group has at most ${limits.groupMembers} members.`,
       });
-    const { seq } = await ctx.services.log.appendEvent(tx, conv, {
-      type: 'member.added',
-      users: numbers,
-      actor: actor?.no ?? null,
-    });
-    await insertMembers(tx, env, conv.no, numbers, null, seq);
-    const event = logEvent(
-      { env, conv: conv.no, cid: conv.id, seq },
-      'member.added',
-      { userIds: ids, userId: ids[0]!, actorId: actor?.id ?? null },
-      { join: numbers },
-    );
-    tx.afterCommit(() => ctx.services.log.publish(event));
+    const added = ids.map((id) => ({ no: users.get(id)!, id }));
+    const [seq] = await record(ctx.services.log, tx, conv, [{ type: 'member.added', actor, users: added }]);
+    await insertMembers(tx, env, conv.no, numbers, null, seq!);
     return { data: (await sql.findMembers(tx, env, conv.no, numbers)).map(viewMember) };
   });
 }
@@ -75,7 +66,7 @@ const viewMember = ({ userId, role, lastReadSeq, lastDeliveredSeq }: Member): Me
 
 export async function remove(ctx: Context, input: Input<'members.remove'>): Promise<void> {
   await ctx.db.tx(async (tx) => {
-    const access = await held(ctx, tx, input.conversationId);
+    const access = await lockForChange(ctx, tx, input.conversationId);
     requireGroup(access.conv);
     const leaving = access.actor?.id === input.userId;
     if (!leaving) requireOwner(access);
@@ -95,50 +86,28 @@ export async function removeFromGroup(
   ctx: Pick<Context, 'services'>,
   tx: Tx,
   conv: LockedConversation,
-  change: {
-    user: { no: number; id: string };
-    actor: { no: number; id: string } | null;
-    reason: 'left' | 'removed';
-  },
+  change: { user: Person; actor: Person | null; reason: 'left' | 'removed' },
 ): Promise<void> {
   const { user, actor, reason } = change;
-  const { seq, at } = await ctx.services.log.appendEvent(tx, conv, {
-    type: 'member.removed',
-    users: [user.no],
-    actor: actor?.no ?? null,
-    data: { reason },
-  });
-  await sql.removeMember(tx, conv.env, conv.no, user.no, at);
-  const event = logEvent(
-    { env: conv.env, conv: conv.no, cid: conv.id, seq },
-    'member.removed',
-    { userId: user.id, actorId: actor?.id ?? null, reason },
-    { leave: [user.no] },
-  );
-  tx.afterCommit(() => ctx.services.log.publish(event));
+  await sql.removeMember(tx, conv.env, conv.no, user.no, conv.lockedAt);
+  await record(ctx.services.log, tx, conv, [
+    { type: 'member.removed', actor, users: [user], data: { reason } },
+  ]);
 }
 
 export async function update(ctx: Context, input: Input<'members.update'>): Promise<Member> {
   return ctx.db.tx(async (tx) => {
-    const { conv } = await held(ctx, tx, input.conversationId);
+    const { conv } = await lockForChange(ctx, tx, input.conversationId);
     requireGroup(conv);
     const user = await findUser(tx, ctx.env.no, input.userId);
     const [member] = user ? await sql.findMembers(tx, ctx.env.no, conv.no, [user.no]) : [];
     if (!member) throw notAMember();
     if (member.role !== input.role) {
       await sql.setRole(tx, ctx.env.no, conv.no, member.no, input.role);
-      const { seq } = await ctx.services.log.appendEvent(tx, conv, {
-        type: 'member.updated',
-        users: [member.no],
-        actor: null,
-        data: { role: input.role },
-      });
-      const event = logEvent({ env: ctx.env.no, conv: conv.no, cid: conv.id, seq }, 'member.updated', {
-        userId: member.userId,
-        role: input.role,
-        actorId: null,
-      });
-      tx.afterCommit(() => ctx.services.log.publish(event));
+      const users = [{ no: member.no, id: member.userId }];
+      await record(ctx.services.log, tx, conv, [
+        { type: 'member.updated', actor: null, users, data: { role: input.role } },
+      ]);
     }
     return { ...viewMember(member), role: input.role };
   });

@@ -8,16 +8,18 @@ import type {
   Role,
   Tombstone,
 } from '@parley/protocol';
-import { logEvent } from '../../log/events.ts';
+import { liveEvent, record } from '../../log/record.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
-import { held, readable } from '../conversations/access.ts';
-import type { Held } from '../conversations/access.ts';
+import { lockForChange, readable } from '../conversations/access.ts';
+import type { LockedAccess } from '../conversations/access.ts';
 import { cut, pageLimit } from '../pages.ts';
 import { userNumbers } from '../users/sql.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
+import * as reader from './reader.ts';
+import type { MessageRow } from './reader.ts';
 import * as sql from './sql.ts';
-import type { MessageRow } from './sql.ts';
 
 export type SendInput = Input<'messages.send'>;
 
@@ -54,8 +56,12 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
     metadata,
     attachments: files && JSON.stringify(files),
   });
-  if (appended.status === 'duplicate')
-    return sql.viewMessage(await sql.messageAt(ctx.db, ctx.env.no, appended.conv, appended.seq));
+  if (appended.status === 'duplicate') {
+    const [original] = await reader.messagesAt(ctx.db, [
+      { env: ctx.env.no, conv: appended.conv, seq: appended.seq },
+    ]);
+    return reader.viewMessage(original!);
+  }
   const message: Message = {
     id,
     conversationId: input.conversationId,
@@ -70,13 +76,8 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
     editedAt: null,
     deletedAt: null,
   };
-  log.publish(
-    logEvent(
-      { env: ctx.env.no, conv: appended.conv, cid: input.conversationId, seq: appended.seq },
-      'message.new',
-      { message },
-    ),
-  );
+  const conv = { env: ctx.env.no, no: appended.conv, id: input.conversationId };
+  log.publish(liveEvent(conv, appended.seq, { type: 'message.new', actor: sender, message }));
   return message;
 }
 
@@ -113,20 +114,23 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   const env = ctx.env.no;
   // With `after` alone the page is the next above it; with `before` the next below, down to `after` if given.
   if (input.after !== undefined && input.before === undefined) {
-    const { page, more } = cut(await sql.messagesAfter(ctx.db, env, conv.no, input.after, limit + 1), limit);
-    return { data: page.reverse().map(sql.viewMessage), hasMore: more };
+    const { page, more } = cut(
+      await reader.messagesAfter(ctx.db, env, conv.no, input.after, limit + 1),
+      limit,
+    );
+    return { data: page.reverse().map(reader.viewMessage), hasMore: more };
   }
   const before = input.before ?? Number.MAX_SAFE_INTEGER;
-  const rows = await sql.messagesBefore(ctx.db, env, conv.no, before, input.after ?? 0, limit + 1);
+  const rows = await reader.messagesBefore(ctx.db, env, conv.no, before, input.after ?? 0, limit + 1);
   const { page, more } = cut(rows, limit);
-  return { data: page.map(sql.viewMessage), hasMore: more };
+  return { data: page.map(reader.viewMessage), hasMore: more };
 }
 
 export async function get(ctx: Context, input: Input<'messages.get'>): Promise<MessageOrTombstone> {
-  const row = await sql.findMessage(ctx.db, ctx.env.no, input.messageId);
+  const row = await reader.findMessage(ctx.db, ctx.env.no, input.messageId);
   if (!row) throw missing();
   await readableMessage(ctx, row);
-  return sql.viewMessage(row);
+  return reader.viewMessage(row);
 }
 
 /** The conversation of a message must be readable; where it is gone for the caller, so is the message. */
@@ -148,7 +152,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
   if (input.text === undefined && input.metadata === undefined)
     throw new ApiError('invalid_request', { param: 'text', message: 'Give text or metadata.' });
   return ctx.db.tx(async (tx) => {
-    const { access, row } = await heldMessage(ctx, tx, input.messageId);
+    const { access, row } = await lockMessage(ctx, tx, input.messageId);
     if (access.actor && row.sender !== access.actor.no)
       throw new ApiError('forbidden', { message: 'Only the author may edit a message.' });
     if (row.deletedAt) throw missing();
@@ -163,18 +167,12 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
         param: 'metadata',
         message: 'A message needs text, an attachment or metadata.',
       });
-    const { seq, at } = await ctx.services.log.appendEvent(tx, access.conv, {
-      type: 'message.updated',
-      message: row.seq,
-      actor: access.actor?.no ?? null,
-    });
-    const edited = await sql.editMessage(tx, ctx.env.no, row, { text, metadata, at });
-    const message = sql.viewLive(edited);
-    const event = logEvent({ env: ctx.env.no, conv: row.conv, cid: row.cid, seq }, 'message.updated', {
-      message,
-    });
-    tx.afterCommit(() => ctx.services.log.publish(event));
-    return { message, eventSeq: seq };
+    const edited = await sql.editMessage(tx, ctx.env.no, row, { text, metadata, at: access.conv.lockedAt });
+    const message = reader.viewLive(edited);
+    const [seq] = await record(ctx.services.log, tx, access.conv, [
+      { type: 'message.updated', actor: access.actor, message },
+    ]);
+    return { message, eventSeq: seq! };
   });
 }
 
@@ -190,35 +188,27 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
   if (hard && ctx.caller.kind === 'client')
     throw new ApiError('forbidden', { param: 'hard', message: 'Only a server may delete for good.' });
   return ctx.db.tx(async (tx) => {
-    const { access, row } = await heldMessage(ctx, tx, input.messageId);
+    const { access, row } = await lockMessage(ctx, tx, input.messageId);
     if (access.actor && row.sender !== access.actor.no && access.role !== ('owner' satisfies Role))
       throw new ApiError('forbidden', { message: 'Only the author or the owner may delete a message.' });
     if (row.deletedAt && !hard)
-      return { tombstone: sql.viewTombstone(row), hard, eventSeq: await deletionSeq(tx, ctx.env.no, row) };
-    const { seq, at } = await ctx.services.log.appendEvent(tx, access.conv, {
-      type: 'message.deleted',
-      message: row.seq,
-      actor: access.actor?.no ?? null,
-      data: { hard },
-    });
-    await sql.emptyMessages(tx, ctx.env.no, row.conv, [row.seq], hard, at);
+      return { tombstone: reader.viewTombstone(row), hard, eventSeq: await deletionSeq(tx, ctx.env.no, row) };
+    const { lockedAt } = access.conv;
+    await sql.emptyMessages(tx, ctx.env.no, row.conv, [row.seq], hard, lockedAt);
     if (row.attachments) tx.afterCommit(() => ctx.services.media.wake());
     if (hard) await forgetAnswers(tx, ctx.env.no, [row.id]);
-    const deletedAt = row.deletedAt ?? at;
-    const event = logEvent({ env: ctx.env.no, conv: row.conv, cid: row.cid, seq }, 'message.deleted', {
-      id: row.id,
-      deletedAt,
-      hard,
-    });
-    tx.afterCommit(() => ctx.services.log.publish(event));
-    return { tombstone: sql.viewTombstone({ ...row, deletedAt }), hard, eventSeq: seq };
+    const tombstone = reader.viewTombstone({ ...row, deletedAt: row.deletedAt ?? lockedAt });
+    const [seq] = await record(ctx.services.log, tx, access.conv, [
+      { type: 'message.deleted', actor: access.actor, message: tombstone, data: { hard } },
+    ]);
+    return { tombstone, hard, eventSeq: seq! };
   });
 }
 
 export const removeReply = (result: Deleted): Tombstone | Reply<null> =>
   result.hard ? new Reply(204, null) : result.tombstone;
 
-async function deletionSeq(tx: Parameters<typeof held>[1], env: number, row: MessageRow): Promise<number> {
+async function deletionSeq(tx: Tx, env: number, row: MessageRow): Promise<number> {
   const [event] = await tx.query<{ seq: number }>(
     `SELECT seq FROM events WHERE env = $1 AND conv = $2 AND message = $3 AND type = 'message.deleted' ORDER BY seq DESC LIMIT 1`,
     [env, row.conv, row.seq],
@@ -226,21 +216,21 @@ async function deletionSeq(tx: Parameters<typeof held>[1], env: number, row: Mes
   return event?.seq ?? row.seq;
 }
 
-async function heldMessage(
+async function lockMessage(
   ctx: Context,
-  tx: Parameters<typeof held>[1],
+  tx: Tx,
   id: string,
-): Promise<{ access: Held; row: MessageRow }> {
-  const found = await sql.findMessage(tx, ctx.env.no, id);
+): Promise<{ access: LockedAccess; row: MessageRow }> {
+  const found = await reader.findMessage(tx, ctx.env.no, id);
   if (!found) throw missing();
-  let access: Held;
+  let access: LockedAccess;
   try {
-    access = await held(ctx, tx, { no: found.conv });
+    access = await lockForChange(ctx, tx, { no: found.conv });
   } catch (error) {
     throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
   }
   // Read again under the lock: the first look only told which conversation to lock.
-  const row = await sql.findMessage(tx, ctx.env.no, id);
+  const row = await reader.findMessage(tx, ctx.env.no, id);
   if (!row) throw missing();
   return { access, row };
 }

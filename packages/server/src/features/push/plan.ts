@@ -1,6 +1,7 @@
+import { tell } from '../../log/record.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
-import { emit, listeners } from '../../platform/jobs/outbox.ts';
+import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { defaultSettings, pushProviders } from '@parley/protocol';
@@ -132,8 +133,12 @@ export async function plan(db: Queryable, presence: Presence, jobs: readonly Job
   return planned;
 }
 
-/** In the transaction that ends the jobs of the plan. Answers whether something is in the outbox now. */
-export async function settlePlan(tx: Tx, planned: readonly Planned[]): Promise<boolean> {
+/** In the transaction that ends the jobs of the plan. */
+export async function settlePlan(
+  log: { committed(): void },
+  tx: Tx,
+  planned: readonly Planned[],
+): Promise<void> {
   await enqueue(
     tx,
     sendQueue,
@@ -145,8 +150,7 @@ export async function settlePlan(tx: Tx, planned: readonly Planned[]): Promise<b
       })),
     ),
   );
-  const told = planned.filter((p) => p.recipients.length > 0);
-  for (const { env, conv, seq, recipients } of told)
-    await emit(tx, { env, type: 'notification.needed', conv, message: seq, users: recipients });
-  return told.length > 0;
+  for (const { env, conv, seq, recipients } of planned)
+    if (recipients.length > 0)
+      await tell(log, tx, env, 'notification.needed', { conv, message: seq, users: recipients });
 }

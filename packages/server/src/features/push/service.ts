@@ -79,11 +79,8 @@ export function createPushService(options: {
     leaseMs: planLeaseMs,
     run: async (batch) => (await plan(db, presence, batch)).map((planned) => Promise.resolve(planned)),
     settle: async (tx, planned) => {
-      const emitted = await settlePlan(tx, planned);
-      tx.afterCommit(() => {
-        sender.poke();
-        if (emitted) options.wakeOutbox();
-      });
+      await settlePlan({ committed: options.wakeOutbox }, tx, planned);
+      tx.afterCommit(() => sender.poke());
     },
   });
   const sending = {

@@ -135,3 +135,15 @@ export async function setTokensFrom(
   );
   return row;
 }
+
+/** Erased users are found too, under their alias. */
+export const usersByNumber = (
+  db: Queryable,
+  users: readonly { env: number; no: number }[],
+): Promise<{ env: number; no: number; id: string }[]> =>
+  users.length === 0
+    ? Promise.resolve([])
+    : db.query(
+        'SELECT x.env, x.no, x.id FROM unnest($1::int[], $2::bigint[]) u(env, no) JOIN users x ON x.env = u.env AND x.no = u.no',
+        [users.map((u) => u.env), users.map((u) => u.no)],
+      );

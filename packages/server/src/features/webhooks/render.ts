@@ -1,10 +1,9 @@
-import type { WebhookEventName, WebhookEvents } from '@parley/protocol';
+import type { WebhookEventName } from '@parley/protocol';
+import { catalogue, webhookOnly } from '../../log/catalogue.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { viewConversation } from '../conversations/sql.ts';
-import type { ConversationRow, MemberView } from '../conversations/sql.ts';
-import { viewMessage } from '../messages/sql.ts';
-import type { MessageRow } from '../messages/sql.ts';
+import { loadReferences } from '../events/references.ts';
+import type { KeptEvent, References } from '../events/references.ts';
 import { erasedContext } from './signature.ts';
 
 /**
@@ -12,19 +11,11 @@ import { erasedContext } from './signature.ts';
  * an erased user its alias. Only the id, type and time of the event are fixed.
  */
 
-export interface Renderable {
+export interface Renderable extends KeptEvent {
   no: number;
-  env: number;
   envId: string;
   endpointId: string;
   eventId: string;
-  type: string;
-  conv: number | null;
-  seq: number | null;
-  message: number | null;
-  users: number[] | null;
-  actor: number | null;
-  data: string | null;
   sealed: Buffer | null;
   eventAt: string;
 }
@@ -37,10 +28,10 @@ export async function render(
   vault: Vault,
   rows: readonly Renderable[],
 ): Promise<Map<number, string>> {
-  const facts = await loadFacts(db, rows);
+  const references = await loadReferences(db, rows);
   const bodies = new Map<number, string>();
   for (const row of rows) {
-    const data = dataOf(row, facts, vault);
+    const data = row.type === testEvent ? { webhookId: row.endpointId } : dataOf(row, references, vault);
     if (data === null) continue;
     bodies.set(
       row.no,
@@ -50,121 +41,30 @@ export async function render(
   return bodies;
 }
 
-interface Facts {
-  conversation(env: number, no: number | null): (ConversationRow & { members: MemberView[] }) | undefined;
-  message(env: number, conv: number | null, seq: number | null): MessageRow | undefined;
-  userId(env: number, no: number | null): string | null;
-}
+type Data = (event: never) => object;
+/** How each event's `data` is made, by the name that webhooks know it by. */
+const dataByName = new Map<string, Data>([
+  ...Object.values(catalogue).flatMap(({ webhook }): [WebhookEventName, Data][] =>
+    webhook ? [[webhook.name, webhook.data]] : [],
+  ),
+  ...Object.entries(webhookOnly).map(([name, { data }]): [string, Data] => [name, data]),
+]);
 
-function dataOf(row: Renderable, facts: Facts, vault: Vault): object | null {
-  const { env, conv, seq } = row;
-  const details = (row.data === null ? {} : JSON.parse(row.data)) as Record<string, unknown>;
-  if (row.type === testEvent) return { webhookId: row.endpointId };
-  if (row.type === 'user.deleted' && row.sealed)
-    return {
-      userId: vault.open(row.sealed, erasedContext(env)).toString(),
-      messages: details['messages'] as 'anonymize' | 'delete',
-    } satisfies WebhookEvents['user.deleted'];
-  const conversation = facts.conversation(env, conv);
-  if (!conversation) return null;
-  const message = facts.message(env, conv, row.message);
-  const users = (row.users ?? []).map((no) => facts.userId(env, no)!);
-  const actorId = facts.userId(env, row.actor);
-  const at = { conversationId: conversation.id, seq: seq! };
-  switch (row.type as WebhookEventName) {
-    case 'message.created':
-    case 'message.updated':
-      return message ? { ...at, message: viewMessage(message) } : null;
-    case 'message.deleted':
-      return message ? { ...at, messageId: message.id, hard: details['hard'] === true } : null;
-    case 'conversation.created':
-      return { conversation: viewConversation({ ...conversation, lastSeq: seq! }, conversation.members) };
-    case 'conversation.updated':
-      return {
-        conversation: viewConversation({ ...conversation, lastSeq: seq! }, conversation.members),
-        changes: details,
-      };
-    case 'conversation.deleted':
-      return { conversationId: conversation.id };
-    case 'member.added':
-      return { ...at, userIds: users, actorId };
-    case 'member.removed':
-      return { ...at, userId: users[0], actorId, reason: details['reason'] };
-    case 'message.read':
-      return { conversationId: conversation.id, userId: users[0], lastReadSeq: seq };
-    case 'notification.needed':
-      return message ? { conversationId: conversation.id, messageId: message.id, recipientIds: users } : null;
-    default:
-      return null;
-  }
-}
-
-const withMembers = new Set(['conversation.created', 'conversation.updated']);
-
-/** Everything that the rows refer to, in four queries whatever their number. */
-async function loadFacts(db: Queryable, rows: readonly Renderable[]): Promise<Facts> {
-  const convRows = rows.filter((r) => r.conv !== null);
-  const convs = distinct(convRows.map((r) => [r.env, r.conv!]));
-  const messages = distinct(
-    convRows.filter((r) => r.message !== null).map((r) => [r.env, r.conv!, r.message!]),
-  );
-  const users = distinct(
-    rows.flatMap((r) => [...(r.users ?? []), ...(r.actor === null ? [] : [r.actor])].map((u) => [r.env, u])),
-  );
-  const listed = distinct(convRows.filter((r) => withMembers.has(r.type)).map((r) => [r.env, r.conv!]));
-  const column = (list: number[][], i: number) => list.map((x) => x[i]!);
-
-  const [convFound, messageFound, userFound, memberFound] = await Promise.all([
-    convs.length === 0
-      ? []
-      : db.query<ConversationRow & { env: number }>(
-          `SELECT c.env, c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-             c.deleted_at AS "deletedAt"
-           FROM unnest($1::int[], $2::bigint[]) u(env, no) JOIN conversations c ON c.env = u.env AND c.no = u.no`,
-          [column(convs, 0), column(convs, 1)],
-        ),
-    messages.length === 0
-      ? []
-      : db.query<MessageRow & { env: number }>(
-          `SELECT m.env, m.conv, c.id AS cid, m.seq, m.id, m.sender, s.id AS "senderId", m.text, m.reply_to AS "replyTo",
-             m.metadata, m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt",
-             m.deleted_at AS "deletedAt", m.hard
-           FROM unnest($1::int[], $2::bigint[], $3::bigint[]) u(env, conv, seq)
-           JOIN messages m ON m.env = u.env AND m.conv = u.conv AND m.seq = u.seq
-           JOIN conversations c ON c.env = m.env AND c.no = m.conv
-           LEFT JOIN users s ON s.env = m.env AND s.no = m.sender`,
-          [column(messages, 0), column(messages, 1), column(messages, 2)],
-        ),
-    users.length === 0
-      ? []
-      : db.query<{ env: number; no: number; id: string }>(
-          'SELECT x.env, x.no, x.id FROM unnest($1::int[], $2::bigint[]) u(env, no) JOIN users x ON x.env = u.env AND x.no = u.no',
-          [column(users, 0), column(users, 1)],
-        ),
-    listed.length === 0
-      ? []
-      : db.query<{ env: number; conv: number; members: MemberView[] }>(
-          `SELECT m.env, m.conv, json_agg(json_build_object('userId', x.id, 'role', m.role) ORDER BY x.id) AS members
-           FROM unnest($1::int[], $2::bigint[]) u(env, no)
-           JOIN members m ON m.env = u.env AND m.conv = u.no JOIN users x ON x.env = m.env AND x.no = m.usr
-           GROUP BY 1, 2`,
-          [column(listed, 0), column(listed, 1)],
-        ),
-  ]);
-
-  const members = new Map(memberFound.map((r) => [`${r.env} ${r.conv}`, r.members]));
-  const conversations = new Map(
-    convFound.map((c) => [`${c.env} ${c.no}`, { ...c, members: members.get(`${c.env} ${c.no}`) ?? [] }]),
-  );
-  const byMessage = new Map(messageFound.map((m) => [`${m.env} ${m.conv} ${m.seq}`, m]));
-  const userIds = new Map(userFound.map((u) => [`${u.env} ${u.no}`, u.id]));
-  return {
-    conversation: (env, no) => conversations.get(`${env} ${no}`),
-    message: (env, conv, seq) => byMessage.get(`${env} ${conv} ${seq}`),
-    userId: (env, no) => userIds.get(`${env} ${no}`) ?? null,
+/** null: something that the event shows is gone. */
+function dataOf(row: Renderable, references: References, vault: Vault): object | null {
+  const cid = references.conversationId(row);
+  const message = references.message(row);
+  if ((row.conv !== null && cid === undefined) || (row.message !== null && !message)) return null;
+  const event = {
+    cid,
+    seq: row.seq,
+    actorId: references.actorId(row),
+    message,
+    users: references.users(row),
+    conversation: references.conversation(row),
+    data: row.data === null ? {} : (JSON.parse(row.data) as unknown),
+    secret: row.sealed && vault.open(row.sealed, erasedContext(row.env)).toString(),
   };
-}
-
-function distinct(list: number[][]): number[][] {
-  return [...new Map(list.map((x) => [x.join(' '), x])).values()];
+  // The type says which of these its row has.
+  return dataByName.get(row.type)!(event as never);
 }

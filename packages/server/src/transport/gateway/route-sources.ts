@@ -1,8 +1,9 @@
-import { ApiError, limits } from '@parley/protocol';
-import type { EventRecord } from '@parley/protocol';
+import { ApiError, eventNames, limits } from '@parley/protocol';
+import type { EventName, EventRecord } from '@parley/protocol';
 import { findConversation } from '../../features/conversations/sql.ts';
 import { readEvents } from '../../features/events/operations.ts';
 import { membershipsOf } from '../../features/presence/sql.ts';
+import { catalogue } from '../../log/catalogue.ts';
 import { eventFrame } from '../../log/events.ts';
 import type { LogEvent } from '../../log/events.ts';
 import { createBatcher, readPace } from '../../platform/batch.ts';
@@ -38,9 +39,9 @@ export function routeSources(db: Db, eventRetentionMs: number, clock: Clock) {
         const floor = new Date(clock.now() - eventRetentionMs).toISOString();
         const records = await readEvents(db, env, conv, after, conv.lastSeq, floor);
         const moves = new Map(
-          (await membershipEvents(db, env, conv.no, after)).map(({ seq, type, users }) => [
+          (await routeChanges(db, env, conv.no, after)).map(({ seq, type, users }) => [
             seq,
-            type === 'member.removed' ? { leave: users } : { join: users },
+            { [catalogue[type].routes!]: users },
           ]),
         );
         return records.map((record) => ({ ...fromRecord(env, conv, record), ...moves.get(record.seq) }));
@@ -52,17 +53,18 @@ export function routeSources(db: Db, eventRetentionMs: number, clock: Clock) {
   };
 }
 
+const routeEvents = eventNames.filter((name) => catalogue[name].routes);
+
 /** Who joined and left, so that an event read from the store changes routes as it would have from the bus. */
-const membershipEvents = (
+const routeChanges = (
   db: Db,
   env: number,
   conv: number,
   after: number,
-): Promise<{ seq: number; type: string; users: number[] }[]> =>
+): Promise<{ seq: number; type: EventName; users: number[] }[]> =>
   db.query(
-    `SELECT seq, type, users FROM events
-     WHERE env = $1 AND conv = $2 AND seq > $3 AND type IN ('member.added', 'member.removed')`,
-    [env, conv, after],
+    `SELECT seq, type, users FROM events WHERE env = $1 AND conv = $2 AND seq > $3 AND type = ANY($4)`,
+    [env, conv, after, routeEvents],
   );
 
 function fromRecord(env: number, conv: { no: number; id: string }, record: EventRecord): LogEvent {

@@ -1,0 +1,153 @@
+import type { Attachment, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { parseMetadata } from '../conversations/sql.ts';
+
+/** The one place that reads what messages say. Everybody else counts them, or asks here. */
+
+export interface MessageRow {
+  conv: number;
+  cid: string;
+  seq: number;
+  id: string;
+  sender: number | null;
+  senderId: string | null;
+  text: string | null;
+  replyTo: string | null;
+  metadata: string | null;
+  attachments: string | null;
+  version: number;
+  createdAt: string;
+  editedAt: string | null;
+  deletedAt: string | null;
+  hard: boolean;
+}
+
+const columns = `m.conv, c.id AS cid, m.seq, m.id, m.sender, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
+  m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard`;
+const joined = `JOIN conversations c ON c.env = m.env AND c.no = m.conv LEFT JOIN users u ON u.env = m.env AND u.no = m.sender`;
+const source = `messages m ${joined}`;
+
+export const viewTombstone = (row: MessageRow): Tombstone => ({
+  id: row.id,
+  conversationId: row.cid,
+  seq: row.seq,
+  senderId: row.senderId,
+  text: null,
+  attachments: [],
+  createdAt: row.createdAt,
+  deletedAt: row.deletedAt!,
+});
+
+export const viewLive = (row: MessageRow): Message => ({
+  id: row.id,
+  conversationId: row.cid,
+  seq: row.seq,
+  senderId: row.senderId,
+  text: row.text,
+  replyTo: row.replyTo,
+  attachments: row.attachments === null ? [] : (JSON.parse(row.attachments) as Attachment[]),
+  metadata: parseMetadata(row.metadata),
+  version: row.version,
+  createdAt: row.createdAt,
+  editedAt: row.editedAt,
+  deletedAt: null,
+});
+
+export const viewMessage = (row: MessageRow): MessageOrTombstone =>
+  row.deletedAt ? viewTombstone(row) : viewLive(row);
+
+/** Hard-deleted messages are not found by id. */
+export async function findMessage(db: Queryable, env: number, id: string): Promise<MessageRow | undefined> {
+  const [row] = await db.query<MessageRow>(
+    `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.id = $2 AND NOT m.hard`,
+    [env, id],
+  );
+  return row;
+}
+
+export interface MessagePlace {
+  env: number;
+  conv: number;
+  seq: number;
+}
+
+/** Of any conversations, in any order; hard-deleted ones included, as stubs. */
+export const messagesAt = (
+  db: Queryable,
+  places: readonly MessagePlace[],
+): Promise<(MessageRow & { env: number })[]> =>
+  places.length === 0
+    ? Promise.resolve([])
+    : db.query<MessageRow & { env: number }>(
+        `SELECT m.env, ${columns} FROM unnest($1::int[], $2::bigint[], $3::bigint[]) p(env, conv, seq)
+         JOIN messages m ON m.env = p.env AND m.conv = p.conv AND m.seq = p.seq ${joined}`,
+        [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
+      );
+
+/** The next below `before` and above `after`, newest first; hard-deleted ones are left out. */
+export const messagesBefore = (
+  db: Queryable,
+  env: number,
+  conv: number,
+  before: number,
+  after: number,
+  limit: number,
+): Promise<MessageRow[]> =>
+  db.query<MessageRow>(
+    `SELECT ${columns} FROM ${source}
+     WHERE m.env = $1 AND m.conv = $2 AND m.seq < $3 AND m.seq > $4 AND NOT m.hard ORDER BY m.seq DESC LIMIT $5`,
+    [env, conv, before, after, limit],
+  );
+
+/** The next above `after`, oldest first; hard-deleted ones are left out. */
+export const messagesAfter = (
+  db: Queryable,
+  env: number,
+  conv: number,
+  after: number,
+  limit: number,
+): Promise<MessageRow[]> =>
+  db.query<MessageRow>(
+    `SELECT ${columns} FROM ${source}
+     WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND NOT m.hard ORDER BY m.seq LIMIT $4`,
+    [env, conv, after, limit],
+  );
+
+/** All with after < seq <= upTo, oldest first; hard-deleted ones included, as stubs. */
+export const messagesBetween = (
+  db: Queryable,
+  env: number,
+  conv: number,
+  after: number,
+  upTo: number,
+): Promise<MessageRow[]> =>
+  db.query<MessageRow>(
+    `SELECT ${columns} FROM ${source}
+     WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND m.seq <= $4 ORDER BY m.seq`,
+    [env, conv, after, upTo],
+  );
+
+/** Seqs that one look for a user's messages goes over: there is no index by sender. */
+const lookWidth = 10_000;
+
+/** A user's messages above `after` that are not hard-deleted, `limit` at most; `next` is where to go on, null at the end. */
+export async function messagesBy(
+  db: Queryable,
+  env: number,
+  conv: number,
+  sender: number,
+  after: number,
+  limit: number,
+): Promise<{ seqs: number[]; next: number | null }> {
+  const [row] = await db.query<{ seqs: number[] | null; last: number }>(
+    `SELECT c.last_seq AS last, ARRAY(
+       SELECT m.seq FROM messages m WHERE m.env = $1 AND m.conv = $2 AND m.seq > $4 AND m.seq <= $4 + ${lookWidth}
+         AND m.sender = $3 AND NOT m.hard ORDER BY m.seq LIMIT $5) AS seqs
+     FROM conversations c WHERE c.env = $1 AND c.no = $2`,
+    [env, conv, sender, after, limit],
+  );
+  if (!row) return { seqs: [], next: null };
+  const seqs = row.seqs?.map(Number) ?? [];
+  const next = seqs.length === limit ? seqs.at(-1)! : after + lookWidth;
+  return { seqs, next: next < row.last ? next : null };
+}

@@ -1,0 +1,155 @@
+import type {
+  Conversation,
+  EventName,
+  MessageOrTombstone,
+  Role,
+  SocketEvents,
+  WebhookEventName,
+  WebhookEvents,
+} from '@parley/protocol';
+
+/**
+ * Every event, described once: what an operation says of it, how it looks on the socket and over REST, whose routes it
+ * changes, and what webhooks are told.
+ *
+ * To add an event of a conversation: declare its `d` in the protocol package, add a line to `Told` and an entry to `described`.
+ * To add one that only webhooks hear of: declare its `data` in the protocol package, then `ToldToWebhooks` and `webhookOnly`.
+ * The compiler asks for whatever is missing, and `test/core/catalogue.test.ts` for a way to make it happen.
+ */
+
+export interface Person {
+  no: number;
+  id: string;
+}
+
+/**
+ * What an event of each type tells, besides its place, time and actor. `message` and `users` are kept as numbers and `data` as
+ * JSON; `conversation` is not kept, but shown as it is when the event is read.
+ */
+export interface Told {
+  'message.new': { message: MessageOrTombstone };
+  'message.updated': { message: MessageOrTombstone };
+  'message.deleted': { message: MessageOrTombstone; data: { hard: boolean } };
+  'member.added': { users: Person[] };
+  'member.removed': { users: Person[]; data: { reason: 'removed' | 'left' } };
+  'member.updated': { users: Person[]; data: { role: Role } };
+  'conversation.created': { users: Person[]; conversation: Conversation };
+  'conversation.updated': {
+    conversation: Conversation;
+    data: SocketEvents['conversation.updated']['changes'];
+  };
+  'conversation.deleted': object;
+}
+
+/** The same for what is not an event of a conversation. */
+export interface ToldToWebhooks {
+  'message.read': { users: Person[] };
+  'notification.needed': { message: MessageOrTombstone; users: Person[] };
+  /** `secret` is the id that was erased; it is kept sealed. */
+  'user.deleted': { secret: string; data: { messages: 'anonymize' | 'delete' } };
+}
+
+interface Place {
+  /** The conversation's id. */
+  cid: string;
+  seq: number;
+  /** null: the server. */
+  actorId: string | null;
+}
+
+type Webhook<E> = {
+  [N in WebhookEventName]: { name: N; data(event: E): WebhookEvents[N] };
+}[WebhookEventName];
+
+interface Description<K extends EventName> {
+  /** `d` on the socket, and beside seq, type and createdAt over REST. */
+  d(event: Place & Told[K]): SocketEvents[K];
+  /** Users of the event join or leave the conversation. */
+  routes?: 'join' | 'leave';
+  /** null: webhooks are not told. */
+  webhook: Webhook<Place & Told[K]> | null;
+}
+
+const place = ({ cid, seq }: Place) => ({ conversationId: cid, seq });
+const idOf = ({ users }: { users: Person[] }): string => users[0]!.id;
+const idsOf = ({ users }: { users: Person[] }): string[] => users.map((u) => u.id);
+/** As of the event: whoever reads it later may find events after it. */
+const asOf = (event: Place & { conversation: Conversation }): Conversation => ({
+  ...event.conversation,
+  lastSeq: event.seq,
+});
+
+const described = {
+  'message.new': {
+    d: ({ message }) => ({ message }),
+    webhook: { name: 'message.created', data: (e) => ({ ...place(e), message: e.message }) },
+  },
+  'message.updated': {
+    d: ({ message }) => ({ message }),
+    webhook: { name: 'message.updated', data: (e) => ({ ...place(e), message: e.message }) },
+  },
+  'message.deleted': {
+    d: ({ message, data }) => ({ id: message.id, deletedAt: message.deletedAt!, hard: data.hard }),
+    webhook: {
+      name: 'message.deleted',
+      data: (e) => ({ ...place(e), messageId: e.message.id, hard: e.data.hard }),
+    },
+  },
+  'member.added': {
+    d: (e) => ({ userIds: idsOf(e), userId: idOf(e), actorId: e.actorId }),
+    routes: 'join',
+    webhook: {
+      name: 'member.added',
+      data: (e) => ({ ...place(e), userIds: idsOf(e), actorId: e.actorId }),
+    },
+  },
+  'member.removed': {
+    d: (e) => ({ userId: idOf(e), actorId: e.actorId, reason: e.data.reason }),
+    routes: 'leave',
+    webhook: {
+      name: 'member.removed',
+      data: (e) => ({ ...place(e), userId: idOf(e), actorId: e.actorId, reason: e.data.reason }),
+    },
+  },
+  'member.updated': {
+    d: (e) => ({ userId: idOf(e), role: e.data.role, actorId: e.actorId }),
+    webhook: null,
+  },
+  'conversation.created': {
+    d: (e) => ({ conversation: asOf(e) }),
+    routes: 'join',
+    webhook: { name: 'conversation.created', data: (e) => ({ conversation: asOf(e) }) },
+  },
+  'conversation.updated': {
+    d: (e) => ({ changes: e.data, actorId: e.actorId }),
+    webhook: {
+      name: 'conversation.updated',
+      data: (e) => ({ conversation: asOf(e), changes: e.data }),
+    },
+  },
+  'conversation.deleted': {
+    d: () => ({}),
+    webhook: { name: 'conversation.deleted', data: ({ cid }) => ({ conversationId: cid }) },
+  },
+} satisfies { [K in EventName]: Description<K> };
+
+export const catalogue: { readonly [K in EventName]: Description<K> } = described;
+
+type OfConversations = NonNullable<(typeof described)[EventName]['webhook']>['name'];
+/** Declared by the protocol, and made by areas that do not exist yet: an endpoint may subscribe, and gets none. */
+type NotMadeYet = Extract<WebhookEventName, `sink.${string}` | `call.${string}`>;
+export type WebhookOnlyName = Exclude<WebhookEventName, OfConversations | NotMadeYet>;
+
+export const webhookOnly: {
+  readonly [N in WebhookOnlyName]: { data(event: Place & ToldToWebhooks[N]): WebhookEvents[N] };
+} = {
+  'message.read': {
+    data: (e) => ({ conversationId: e.cid, userId: idOf(e), lastReadSeq: e.seq }),
+  },
+  'notification.needed': {
+    data: (e) => ({ conversationId: e.cid, messageId: e.message.id, recipientIds: idsOf(e) }),
+  },
+  'user.deleted': {
+    data: ({ secret, data }) => ({ userId: secret, messages: data.messages }),
+  },
+};

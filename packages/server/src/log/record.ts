@@ -1,0 +1,113 @@
+import type { EventName } from '@parley/protocol';
+import { emit } from '../platform/jobs/outbox.ts';
+import type { Tx } from '../platform/postgres/db.ts';
+import { catalogue } from './catalogue.ts';
+import type { Person, Told, ToldToWebhooks } from './catalogue.ts';
+import { logEvent } from './events.ts';
+import type { LogEvent } from './events.ts';
+import type { LockedConversation } from './lock.ts';
+
+/**
+ * How something that happened is told: one call appends events to a conversation, notes them for those who listen, and publishes
+ * them to live sockets after the commit. Messages have a faster way in (append.ts) and come here only to be published.
+ */
+
+/** What the conversation log gives to this module. */
+export interface Recorder {
+  publish(event: LogEvent): void;
+  /** Something was committed that may have left rows in the outbox. */
+  committed(): void;
+}
+
+type NewEvent<K extends EventName> = { type: K; actor: Person | null } & Told[K];
+
+/** Gives the events the next seqs of a locked conversation, in order, and answers with the seqs. */
+export async function record(
+  log: Recorder,
+  tx: Tx,
+  conv: LockedConversation,
+  events: readonly { [K in EventName]: NewEvent<K> }[Exclude<EventName, 'message.new'>][],
+): Promise<number[]> {
+  if (events.length === 0) return [];
+  const live = events.map((event, i) => liveEvent(conv, conv.lastSeq + 1 + i, event));
+  const [row] = await tx.query<{ seq: number; stale: boolean }>(appendSql, [
+    conv.env,
+    conv.no,
+    conv.lockedAt,
+    JSON.stringify(events.map(rowOf)),
+    events.length,
+  ]);
+  if (row?.seq !== conv.lastSeq + events.length) throw new Error('the conversation was not locked');
+  if (row.stale)
+    await tx.query(
+      'SELECT renew_activity(ARRAY[$1::int], ARRAY[$2::bigint], activity_step($3::timestamptz))',
+      [conv.env, conv.no, conv.lockedAt],
+    );
+  conv.lastSeq = row.seq;
+  tx.afterCommit(() => {
+    for (const event of live) log.publish(event);
+    log.committed();
+  });
+  return live.map(({ seq }) => seq);
+}
+
+const appendSql = `
+  WITH moved AS (
+    UPDATE conversations SET last_seq = last_seq + $5, last_activity_at = $3
+    WHERE env = $1 AND no = $2
+    RETURNING last_seq, act < activity_step($3::timestamptz) AS stale
+  ), event AS MATERIALIZED (
+    SELECT m.last_seq - $5 + e.ord AS seq, e.* FROM moved m, ROWS FROM (
+      json_to_recordset($4::json) AS (type text, webhook text, message bigint, users bigint[], actor bigint, data text)
+    ) WITH ORDINALITY AS e(type, webhook, message, users, actor, data, ord)
+  ), kept AS (
+    INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at)
+    SELECT $1, $2, seq, type, message, users, actor, data, $3 FROM event
+  ), noted AS (
+    INSERT INTO outbox (id, env, type, conv, seq, message, users, actor, data, created_at, due_at)
+    SELECT make_id('evt_', $3), $1, e.webhook, $2, e.seq, e.message, e.users, e.actor, e.data, $3, $3
+    FROM event e JOIN environments x ON x.no = $1 AND x.listeners <> 0 WHERE e.webhook IS NOT NULL
+  ) SELECT last_seq AS seq, stale FROM moved`;
+
+/** The columns in which an event is kept. */
+function rowOf<K extends EventName>(event: NewEvent<K>): object {
+  const told = event as { message?: { seq: number }; users?: Person[]; data?: object };
+  return {
+    type: event.type,
+    webhook: catalogue[event.type].webhook?.name ?? null,
+    message: told.message?.seq ?? null,
+    users: told.users?.map((u) => u.no) ?? null,
+    actor: event.actor?.no ?? null,
+    data: told.data === undefined ? null : JSON.stringify(told.data),
+  };
+}
+
+/** An event as it goes to live sockets. */
+export function liveEvent<K extends EventName>(
+  conv: { env: number; no: number; id: string },
+  seq: number,
+  event: NewEvent<K>,
+): LogEvent {
+  const { d, routes } = catalogue[event.type];
+  const at = { env: conv.env, conv: conv.no, cid: conv.id, seq };
+  const moved = routes && { [routes]: (event as { users?: Person[] }).users?.map((u) => u.no) ?? [] };
+  return logEvent(at, event.type, d({ ...event, ...at, actorId: event.actor?.id ?? null }), moved);
+}
+
+/** What is told is noted by reference; its form is made when it is sent. */
+type References<T> = (T extends { message: unknown } ? { conv: number; message: number } : object) &
+  (T extends { users: unknown } ? { users: number[] } : object) &
+  (T extends { data: infer D } ? { data: D } : object) &
+  (T extends { secret: unknown } ? { sealed: Buffer } : object);
+
+/** Notes what only webhooks are told of. `message.read` is noted by the statement that moves the read mark. */
+export async function tell<N extends Exclude<keyof ToldToWebhooks, 'message.read'>>(
+  log: Pick<Recorder, 'committed'>,
+  tx: Tx,
+  env: number,
+  type: N,
+  what: References<ToldToWebhooks[N]>,
+): Promise<void> {
+  await emit(tx, { env, type, ...what });
+  tx.afterCommit(() => log.committed());
+}
