@@ -84,4 +84,6 @@ export const rateLimits = {
   /** Wrong sign-ins of one account, and from one address (DECISIONS, Control plane). */
   signInAccount: { max: 10, windowMs: 15 * 60_000 },
   signInAddress: { max: 100, windowMs: 15 * 60_000 },
+  /** Answers kept for a client's Idempotency-Keys, in KB (docs/rest.md). */
+  userAnswers: { perSecond: 10, burst: 10_000 },
 } as const satisfies Record<string, BucketLimit | WindowLimit | LongWindowLimit>;

@@ -26,6 +26,8 @@ export interface Operation {
   rate: RateClass;
   /** It waits for a server that is not ours and changes nothing when it runs again: no transaction is held open meanwhile. */
   repeatable: boolean;
+  /** Running it again is the same as repeating its answer: nothing is stored for an Idempotency-Key. */
+  changesNothing: boolean;
   /** SPEC 9.3: sends `Deprecation` and `Sunset`. */
   deprecated?: { since: string; sunset: string };
 }
@@ -42,6 +44,7 @@ interface Spec<P extends TProperties, Q extends TProperties, B extends TProperti
   errors?: readonly ErrorCode[];
   rate?: RateClass;
   repeatable?: boolean;
+  changesNothing?: boolean;
   deprecated?: { since: string; sunset: string };
 }
 
@@ -82,6 +85,7 @@ export function operation<
     errors: spec.errors ?? [],
     rate: spec.rate ?? 'request',
     repeatable: spec.repeatable ?? false,
+    changesNothing: spec.changesNothing ?? method === 'GET',
     ...(spec.deprecated ? { deprecated: spec.deprecated } : {}),
   };
 }

@@ -93,6 +93,7 @@ export const sync = operation('sync', 'POST /v1/sync', {
   callers: ['client'],
   body: { cursor: nullable(Type.String({ minLength: 1, maxLength: 512 })) },
   response: SyncResult,
+  changesNothing: true,
 });
 
 export const eventsList = operation('events.list', 'GET /v1/conversations/{conversationId}/events', {

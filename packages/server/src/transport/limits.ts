@@ -1,5 +1,5 @@
 import { ApiError, rateLimits } from '@parley/protocol';
-import type { RateClass } from '@parley/protocol';
+import type { BucketLimit, RateClass } from '@parley/protocol';
 import type { Caller, Services } from '../features/context.ts';
 import type { Limit, RateLimiter, Verdict } from '../platform/rate-limit/port.ts';
 
@@ -23,6 +23,24 @@ export const sendLimits = (user: string): { key: string; limit: Limit }[] => [
   { key: `s${user}`, limit: rateLimits.send },
   { key: `m${user}`, limit: rateLimits.sendMinute },
 ];
+
+/**
+ * What is kept for Idempotency-Keys, in KB: for an environment's server 1 KB for each request that its plan allows, an hour's
+ * worth at once; for its clients together as much again, and for each of them a small part of it.
+ */
+export function answerLimits(
+  caller: Caller,
+  plans: Services['plans'],
+): { key: string; limit: BucketLimit }[] {
+  const { no, plan } = caller.env;
+  const { perSecond } = plans[plan].secretKey;
+  const limit = { perSecond, burst: perSecond * 3_600 };
+  if (caller.kind === 'server') return [{ key: `i${no}`, limit }];
+  return [
+    { key: `i${no}:${caller.user.no}`, limit: rateLimits.userAnswers },
+    { key: `j${no}`, limit },
+  ];
+}
 
 export interface Taken {
   verdict: Verdict;

@@ -98,6 +98,22 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
     assert.equal(verdicts.filter(Boolean).length, 40);
   });
 
+  test(`${name}: what is owed is made up before the bucket allows one more`, async () => {
+    const time = { at: 1_700_000_000_000, now: () => time.at };
+    const [limiter, other] = await subject.nodes(2, time);
+    const key = `i${about()}`;
+    const one = async () => (await other!.take([{ key, limit: user }]))[0]!;
+    await limiter!.owe(key, user, 38.5);
+    assert.equal((await one()).remaining, 0);
+    await limiter!.owe(key, user, 99.5);
+    const refused = await one();
+    assert.deepEqual([refused.allowed, refused.remaining, refused.retryAfterMs], [false, 0, 5_000]);
+    time.at += 4_999;
+    assert.equal((await one()).allowed, false);
+    time.at += 1;
+    assert.equal((await one()).allowed, true);
+  });
+
   test(`SPEC 8: ${name}: every verdict is that of the rules, at any pace`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter] = await subject.nodes(1, time);

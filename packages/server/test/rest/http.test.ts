@@ -270,7 +270,7 @@ describe('SPEC 9.3: deprecated endpoints', () => {
         services: { plans: { free: {} } },
       } as unknown as RestOptions;
       const app = Fastify();
-      app.get('/', createRoute('users.list', operation, options, new Idempotency()));
+      app.get('/', createRoute('users.list', operation, options, new Idempotency(options.limiter)));
       return app.inject('/');
     };
     const old = await route({ ...operations['users.list'], deprecated });

@@ -98,6 +98,24 @@ describe('SPEC 1, Idempotency', () => {
       assertError(await create(server, group('k'), key), 400, 'invalid_request', 'Idempotency-Key');
   });
 
+  it('operations that change nothing run again and store nothing; their key is only checked for its form', async () => {
+    const a = await scene.actor();
+    const key = randomUUID();
+    const sync = (cursor: string | null, h = keyed(key)) => a.api('POST', '/v1/sync', { cursor }, h);
+    const first = await sync(null);
+    assert.deepEqual([first.status, replayed(first), first.body.conversations], [200, null, []]);
+    const { id } = await scene.group(a, []);
+    const again = await sync(null);
+    assert.deepEqual([again.status, replayed(again)], [200, null]);
+    assert.deepEqual(
+      again.body.conversations.map((c: { id: string }) => c.id),
+      [id],
+    );
+    assert.equal((await sync(first.body.cursor)).status, 200, 'another body is another question');
+    assertError(await sync(null, keyed('a b')), 400, 'invalid_request', 'Idempotency-Key');
+    assert.deepEqual(await service.sql('SELECT 1 FROM idempotency WHERE key = $1', [key]), []);
+  });
+
   it('concurrent duplicates act once, also through two processes', async () => {
     const [key, name] = [randomUUID(), randomUUID()];
     const elsewhere = serverApi(second.url);

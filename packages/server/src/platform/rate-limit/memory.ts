@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { isBucket } from './port.ts';
 import type { RateLimiter, Verdict } from './port.ts';
-import { bucketVerdict, givenBack, windowVerdict } from './rules.ts';
+import { bucketVerdict, givenBack, owed, windowVerdict } from './rules.ts';
 import type { WindowState } from './rules.ts';
 
 /** At most this many keys are remembered; those not used for the longest go first, which can only forgive. */
@@ -51,6 +51,9 @@ export function memoryRateLimiter(clock: Clock): RateLimiter {
         const state = windows.get(key);
         if (state) windows.set(key, givenBack(state, limit, clock.now()));
       }
+    },
+    owe(key, limit, cost) {
+      buckets.set(key, owed(buckets.get(key) ?? 0, limit, cost, clock.now()));
     },
   };
 }

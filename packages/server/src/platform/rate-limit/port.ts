@@ -18,6 +18,8 @@ export interface RateLimiter {
   take(checks: readonly { key: string; limit: Limit }[]): Promise<Verdict[]> | Verdict[];
   /** Takes one back from windows where what was counted turned out not to count; nothing where they have moved on. */
   giveBack(checks: readonly { key: string; limit: WindowLimit | LongWindowLimit }[]): Promise<void> | void;
+  /** Takes `cost` more from a bucket, whatever is left: where it was not enough, the bucket refuses until that is made up. */
+  owe(key: string, limit: BucketLimit, cost: number): Promise<void> | void;
 }
 
 export const isBucket = (limit: Limit): limit is BucketLimit => 'burst' in limit;

@@ -61,6 +61,17 @@ if tonumber(w) == math.floor(now / tonumber(ARGV[2])) and tonumber(c) > 0 then
 end
 `);
 
+/** rules.ts, `owed`. ARGV: the time or '', the rate and the cost. */
+const oweScript = luaScript(`
+local now = tonumber(ARGV[1])
+if not now then
+  local t = redis.call('TIME')
+  now = t[1] * 1000 + t[2] / 1000
+end
+local next = math.max(tonumber(redis.call('GET', KEYS[1])) or 0, now) + tonumber(ARGV[3]) * 1000 / tonumber(ARGV[2])
+redis.call('SET', KEYS[1], string.format('%.17g', next), 'PX', math.ceil(next - now) + 60000)
+`);
+
 /** The first letter says what is counted, the rest about whom: that is the hash tag, and the same for all keys of a call. */
 const nameOf = (key: string): string => `rl:{${key.slice(1)}}${key.slice(0, 1)}`;
 
@@ -109,6 +120,19 @@ export function redisRateLimiter(options: {
           [nameOf(key)],
           [time?.now() ?? '', windowOf(limit).ms],
         ).catch(() => local.giveBack([{ key, limit }]));
+    },
+    async owe(key, limit, cost) {
+      if (connection.client.status !== 'ready') return local.owe(key, limit, cost);
+      try {
+        await runScript(
+          connection.client,
+          oweScript,
+          [nameOf(key)],
+          [time?.now() ?? '', limit.perSecond, cost],
+        );
+      } catch {
+        await local.owe(key, limit, cost);
+      }
     },
   };
 }

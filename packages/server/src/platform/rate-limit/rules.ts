@@ -19,6 +19,10 @@ export function bucketVerdict(fullAt: number, limit: BucketLimit, now: number): 
   };
 }
 
+/** When the bucket is full again after `cost` was taken from it in any case. */
+export const owed = (fullAt: number, limit: BucketLimit, cost: number, now: number): number =>
+  Math.max(fullAt, now) + (cost * 1_000) / limit.perSecond;
+
 export interface WindowState {
   /** Which window it is of, counted since the epoch. */
   index: number;

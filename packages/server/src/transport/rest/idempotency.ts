@@ -1,8 +1,11 @@
 import { ApiError } from '@parley/protocol';
+import type { BucketLimit } from '@parley/protocol';
 import type { Context } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
 import { joined } from '../../platform/postgres/db.ts';
-import type { Db, Queryable } from '../../platform/postgres/db.ts';
+import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import { answerLimits, take } from '../limits.ts';
 import { failure } from './answer.ts';
 import type { Answer } from './answer.ts';
 
@@ -35,13 +38,18 @@ type Outcome = Answer & { replayed: boolean };
 
 export class Idempotency {
   readonly #running = new Map<string, Promise<unknown>>();
+  readonly #limiter: RateLimiter;
+
+  constructor(limiter: RateLimiter) {
+    this.#limiter = limiter;
+  }
 
   /** @param repeatable see Operation: it runs before the transaction that stores its answer, not inside. */
   async run(ctx: Context, request: Request, execute: Execute, repeatable = false): Promise<Outcome> {
     const place = `${ctx.env.no} ${request.key} ${request.route}`;
     for (let before = this.#running.get(place); before; before = this.#running.get(place))
       await before.catch(() => undefined);
-    const slot = new Slot(ctx, request);
+    const slot = new Slot(ctx, request, new Room(this.#limiter, ctx));
     const mine = repeatable ? outside(ctx, slot, execute) : inside(ctx, slot, execute);
     this.#running.set(place, mine);
     try {
@@ -57,6 +65,7 @@ async function inside(ctx: Context, slot: Slot, execute: Execute): Promise<Outco
   const outcome = await ctx.db.tx(async (tx): Promise<Outcome> => {
     afterwards = [];
     if (!(await slot.claim(tx))) return (await slot.replay(tx))!;
+    await slot.room.check();
     await tx.script('SAVEPOINT operation');
     let answer: Answer;
     try {
@@ -81,6 +90,7 @@ async function inside(ctx: Context, slot: Slot, execute: Execute): Promise<Outco
 async function outside(ctx: Context, slot: Slot, execute: Execute): Promise<Outcome> {
   const before = await slot.replay(ctx.db);
   if (before) return before;
+  await slot.room.check();
   const answer = await execute(ctx).catch((error: unknown) => finalFailure(error, ctx.requestId));
   return ctx.db.tx(async (tx) => {
     if (!(await slot.claim(tx))) return (await slot.replay(tx))!;
@@ -89,19 +99,66 @@ async function outside(ctx: Context, slot: Slot, execute: Execute): Promise<Outc
   });
 }
 
+/** What an answer takes besides its body: the row with its place in the indexes, and each id that it is found by. */
+const rowBytes = 300;
+const subjectBytes = 50;
+
+/**
+ * How much an environment and a client may have stored is bounded. Without room a new request is refused before it runs,
+ * because one that ran unrepeatable could run twice; what is stored already is still replayed.
+ */
+class Room {
+  readonly #limiter: RateLimiter;
+  readonly #checks: { key: string; limit: BucketLimit }[];
+  /** Asked for while the key is being claimed. */
+  readonly #refused: Promise<ApiError | null>;
+
+  constructor(limiter: RateLimiter, ctx: Context) {
+    this.#limiter = limiter;
+    this.#checks = answerLimits(ctx.caller, ctx.services.plans);
+    this.#refused = this.#ask();
+    this.#refused.catch(() => undefined);
+  }
+
+  async #ask(): Promise<ApiError | null> {
+    for (const check of this.#checks) {
+      const { refused } = await take(this.#limiter, [check]);
+      if (refused)
+        return new ApiError('rate_limited', {
+          message: 'Too much is stored for Idempotency-Keys: send less, or later.',
+          retryAfterMs: refused.retryAfterMs!,
+        });
+    }
+    return null;
+  }
+
+  async check(): Promise<void> {
+    const refused = await this.#refused;
+    if (refused) throw refused;
+  }
+
+  /** After the commit: what it took besides the KB that the question took. */
+  used(bytes: number): void {
+    for (const { key, limit } of this.#checks)
+      void this.#limiter.owe(key, limit, (bytes + rowBytes) / 1_024 - 1);
+  }
+}
+
 /** Where the answer to one key and route is kept. */
 class Slot {
   readonly key: string;
+  readonly room: Room;
   readonly #ctx: Context;
   readonly #body: unknown;
   readonly #route: Buffer;
   readonly #fingerprint: Buffer;
 
-  constructor(ctx: Context, { key, route, body }: Request) {
+  constructor(ctx: Context, { key, route, body }: Request, room: Room) {
     const caller = ctx.caller.kind === 'server' ? 'server' : `user ${ctx.caller.user.no}`;
     // Keyed: a path names a user, and a plain hash of it would outlive an erasure.
     const { vault } = ctx.services;
     this.key = key;
+    this.room = room;
     this.#ctx = ctx;
     this.#body = body;
     this.#route = vault.mac(`route ${route}`);
@@ -126,13 +183,13 @@ class Slot {
     return { status: found.status!, body, replayed: true };
   }
 
-  async store(db: Queryable, { status, body }: Answer): Promise<void> {
+  async store(tx: Tx, { status, body }: Answer): Promise<void> {
     const { env, caller, services } = this.#ctx;
-    await sql.store(db, env.no, this.key, this.#route, {
-      status,
-      body: body === null ? null : services.vault.seal(JSON.stringify(body), this.#context),
-      subjects: subjects([this.#body, body, caller.kind === 'client' ? caller.user : null]),
-    });
+    const sealed = body === null ? null : services.vault.seal(JSON.stringify(body), this.#context);
+    const about = subjects([this.#body, body, caller.kind === 'client' ? caller.user : null]);
+    await sql.store(tx, env.no, this.key, this.#route, { status, body: sealed, subjects: about });
+    const bytes = about.reduce((sum, id) => sum + subjectBytes + id.length, sealed?.length ?? 0);
+    tx.afterCommit(() => this.room.used(bytes));
   }
 }
 

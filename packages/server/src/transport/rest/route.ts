@@ -53,9 +53,10 @@ export function createRoute(
     };
     const execute = async (inner: Context) => success(await run(inner, input), operation.statuses[0]!);
 
-    const key = acceptsIdempotencyKey(operation)
+    const given = acceptsIdempotencyKey(operation)
       ? idempotencyKey(request.headers['idempotency-key'])
       : undefined;
+    const key = operation.changesNothing ? undefined : given;
     if (key === undefined) return send(reply, await execute(ctx));
     const answer = await idempotency.run(
       ctx,

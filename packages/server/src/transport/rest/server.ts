@@ -174,7 +174,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
   }
 
-  const idempotency = new Idempotency();
+  const idempotency = new Idempotency(limiter);
   for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
     if (!options.api) break;
     app.route({
