@@ -7,18 +7,22 @@ export interface Plan {
   connectionLimit: number | null;
   secretKey: BucketLimit;
   callParticipants: number;
+  /** Files kept for an environment in the service's own storage, in bytes; null: no limit. */
+  mediaBytes: number | null;
 }
 
 export const planNames = ['free', 'starter', 'growth', 'scale', 'enterprise'] as const;
 export type PlanName = (typeof planNames)[number];
 
+const gigabyte = 1e9;
+
 /** The one place where an operator changes what a plan allows. */
 export const plans: Record<PlanName, Plan> = {
-  free: plan('free', 1_000, 1_000, 100, 4),
-  starter: plan('starter', 10_000, 5_000, 200, 8),
-  growth: plan('growth', 100_000, 20_000, 500, 16),
-  scale: plan('scale', 1_000_000, 100_000, 1_000, 32),
-  enterprise: plan('enterprise', null, null, 5_000, 50),
+  free: plan('free', 1_000, 1_000, 100, 4, 5 * gigabyte),
+  starter: plan('starter', 10_000, 5_000, 200, 8, 50 * gigabyte),
+  growth: plan('growth', 100_000, 20_000, 500, 16, 500 * gigabyte),
+  scale: plan('scale', 1_000_000, 100_000, 1_000, 32, 5_000 * gigabyte),
+  enterprise: plan('enterprise', null, null, 5_000, 50, null),
 };
 
 function plan(
@@ -27,6 +31,7 @@ function plan(
   connectionLimit: number | null,
   perSecond: number,
   callParticipants: number,
+  mediaBytes: number | null,
 ): Plan {
   return {
     name,
@@ -34,5 +39,6 @@ function plan(
     connectionLimit,
     secretKey: { perSecond, burst: perSecond * 2 },
     callParticipants,
+    mediaBytes,
   };
 }

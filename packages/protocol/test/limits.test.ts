@@ -67,21 +67,22 @@ test('SPEC 4, Realtime socket: times and sizes', () => {
 });
 
 test('DECISIONS, plans: the table', () => {
-  const rows: [string, number | null, number | null, number, number, number][] = [
-    ['free', 1000, 1000, 100, 200, 4],
-    ['starter', 10000, 5000, 200, 400, 8],
-    ['growth', 100000, 20000, 500, 1000, 16],
-    ['scale', 1000000, 100000, 1000, 2000, 32],
-    ['enterprise', null, null, 5000, 10000, 50],
+  const rows: [string, number | null, number | null, number, number, number, number | null][] = [
+    ['free', 1000, 1000, 100, 200, 4, 5],
+    ['starter', 10000, 5000, 200, 400, 8, 50],
+    ['growth', 100000, 20000, 500, 1000, 16, 500],
+    ['scale', 1000000, 100000, 1000, 2000, 32, 5000],
+    ['enterprise', null, null, 5000, 10000, 50, null],
   ];
   assert.deepEqual(
     Object.values(plans),
-    rows.map(([name, mauLimit, connectionLimit, perSecond, burst, callParticipants]) => ({
+    rows.map(([name, mauLimit, connectionLimit, perSecond, burst, callParticipants, mediaGigabytes]) => ({
       name,
       mauLimit,
       connectionLimit,
       secretKey: { perSecond, burst },
       callParticipants,
+      mediaBytes: mediaGigabytes === null ? null : mediaGigabytes * 1e9,
     })),
   );
 });

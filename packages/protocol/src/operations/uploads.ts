@@ -36,7 +36,7 @@ export const uploadsCreate = operation('uploads.create', 'POST /v1/uploads', {
   },
   statuses: [201],
   response: UploadTicket,
-  errors: ['not_found', 'not_member', 'file_too_large', 'storage_unavailable'],
+  errors: ['not_found', 'not_member', 'file_too_large', 'plan_limit_reached', 'storage_unavailable'],
   rate: 'upload',
 });
 

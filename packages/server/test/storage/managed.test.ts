@@ -197,7 +197,7 @@ storageSuite(
       const socket = connect(Number(port), '127.0.0.1');
       const head = `PUT ${pathname}${search} HTTP/1.1\r\nhost: x\r\ncontent-type: image/png\r\ncontent-length: 100000\r\n\r\n`;
       socket.write(head + 'x'.repeat(50_000));
-      await until(async () => (await readdir(running.incoming)).length === 1);
+      await until(async () => (await readdir(running.incoming)).length > 0);
       socket.destroy();
       await until(async () => (await readdir(running.incoming)).length === 0);
       assert.equal(await running.storage.inspect('broken/1', 'image'), null);

@@ -20,7 +20,7 @@ export async function create(
   ctx: Context,
   input: Input<'uploads.create'>,
 ): Promise<Output<'uploads.create'>> {
-  const { ids, clock, media } = ctx.services;
+  const { ids, clock, media, plans } = ctx.services;
   const conv = await readable(ctx, ctx.db, input.conversationId);
   if (conv.deletedAt) throw new ApiError('not_found', { message: 'There is no such conversation.' });
   if (input.size > limits.fileBytes) throw new ApiError('file_too_large', { param: 'size' });
@@ -38,7 +38,7 @@ export async function create(
   const upload = await media.reach(ctx.env.no, (storage) =>
     storage.ticket({ ...object, filename, size, expiresAt }),
   );
-  await sql.insertUpload(ctx.db, ctx.env.no, conv.no, {
+  const announced = await sql.insertUpload(ctx.db, ctx.env.no, conv.no, plans[ctx.env.plan].mediaBytes, {
     ...object,
     id,
     uploader: ctx.caller.kind === 'client' ? ctx.caller.user.no : null,
@@ -48,6 +48,10 @@ export async function create(
     height: input.height || null,
     keepSeconds: keepPending,
   });
+  if (!announced)
+    throw new ApiError('plan_limit_reached', {
+      message: 'The files of this environment fill what its plan allows: delete some first.',
+    });
   return { attachmentId: id, upload, expiresAt: expiresAt.toISOString() };
 }
 

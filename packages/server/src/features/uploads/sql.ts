@@ -31,19 +31,26 @@ export const viewReady = (row: AttachmentRow): Attachment => ({
   status: 'ready',
 });
 
+/** Announces an upload, unless the environment's files would then be more than `room` bytes (null: no bound). */
 export async function insertUpload(
   db: Queryable,
   env: number,
   conv: number,
+  room: number | null,
   upload: Pick<AttachmentRow, 'id' | 'uploader' | 'name' | 'size' | 'contentType' | 'key' | 'resource'> & {
     width: number | null;
     height: number | null;
     keepSeconds: number;
   },
-): Promise<void> {
-  await db.query(
-    `INSERT INTO attachments (env, conv, id, uploader, name, size, content_type, object_key, resource, width, height, created_at, keep_until)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now(), now() + $12 * interval '1 second')`,
+): Promise<boolean> {
+  const rows = await db.query(
+    `WITH counted AS (
+       INSERT INTO media_usage AS u (env, bytes) VALUES ($1, $6)
+       ON CONFLICT (env) DO UPDATE SET bytes = u.bytes + excluded.bytes
+         WHERE $13::bigint IS NULL OR u.bytes + excluded.bytes <= $13::bigint RETURNING 1
+     )
+     INSERT INTO attachments (env, conv, id, uploader, name, size, content_type, object_key, resource, width, height, created_at, keep_until)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now(), now() + $12 * interval '1 second' FROM counted RETURNING 1`,
     [
       env,
       conv,
@@ -57,8 +64,10 @@ export async function insertUpload(
       upload.width,
       upload.height,
       upload.keepSeconds,
+      room,
     ],
   );
+  return rows.length > 0;
 }
 
 export async function findAttachment(
@@ -92,9 +101,9 @@ export async function markReady(
 async function drop(db: Queryable, condition: string, values: unknown[]): Promise<number> {
   const rows = await db.query(
     `WITH gone AS (
-       DELETE FROM attachments WHERE ${condition} RETURNING env, object_key, resource, created_at
-     ) INSERT INTO object_removals (env, object_key, resource, again_at, due_at)
-       SELECT env, object_key, resource, created_at + interval '1 hour', now() FROM gone RETURNING 1`,
+       DELETE FROM attachments WHERE ${condition} RETURNING env, object_key, resource, size, created_at
+     ) INSERT INTO object_removals (env, object_key, resource, size, again_at, due_at)
+       SELECT env, object_key, resource, size, created_at + interval '1 hour', now() FROM gone RETURNING 1`,
     values,
   );
   return rows.length;
@@ -143,10 +152,19 @@ export const claimRemovals = (db: Queryable, limit: number, maxAttempts: number)
     [limit, maxAttempts],
   );
 
+/** Objects are gone: those whose ticket has ended count no longer, the others are removed once more. Locked in order. */
 export async function finishRemovals(db: Queryable, numbers: number[]): Promise<void> {
   await db.query(
-    `WITH later AS (UPDATE object_removals SET due_at = again_at, attempts = 0 WHERE no = ANY($1) AND again_at > now())
-     DELETE FROM object_removals WHERE no = ANY($1) AND again_at <= now()`,
+    `WITH later AS (
+       UPDATE object_removals SET due_at = again_at, attempts = 0 WHERE no = ANY($1) AND again_at > now()
+     ), gone AS (
+       DELETE FROM object_removals WHERE no = ANY($1) AND again_at <= now() RETURNING env, size
+     ), freed AS (
+       SELECT env, sum(size)::bigint AS bytes FROM gone GROUP BY env
+     ), held AS (
+       SELECT u.env FROM media_usage u JOIN freed f ON f.env = u.env ORDER BY u.env FOR UPDATE OF u
+     )
+     UPDATE media_usage u SET bytes = u.bytes - f.bytes FROM freed f JOIN held h ON h.env = f.env WHERE u.env = f.env`,
     [numbers],
   );
 }

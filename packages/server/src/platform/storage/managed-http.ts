@@ -1,10 +1,12 @@
-import { createWriteStream } from 'node:fs';
 import { access, link, mkdir, open, unlink } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { readGrant } from './managed-url.ts';
 import type { Grant } from './managed-url.ts';
+import { lockUpload, pacemaker, slowest, TooSlow, Transfers } from './managed-transfers.ts';
+import type { Slowest } from './managed-transfers.ts';
 import { contentDisposition } from './port.ts';
 
 interface HandlerConfig {
@@ -15,29 +17,36 @@ interface HandlerConfig {
   uniqueName: () => string;
   incoming: string;
   pathOf: (key: string) => string;
+  slowest?: Slowest;
 }
+
+type Handler = HandlerConfig & { slowest: Slowest; transfers: Transfers };
 
 /** One transfer, either way; a client slower than this starts again. */
 const MAX_TRANSFER_MS = 15 * 60_000;
+/** Once refused, the rest of a body is taken for this long, so that the client can read the answer; then the connection goes. */
+const LINGER_MS = 1_000;
 
 /** The object endpoint of the managed storage: OPTIONS, PUT, GET and HEAD of signed URLs. */
-export function createManagedHandler(config: HandlerConfig) {
+export function createManagedHandler(options: HandlerConfig) {
+  const config: Handler = { slowest, ...options, transfers: new Transfers() };
   const prefix = `${new URL(config.baseUrl).pathname.replace(/\/+$/, '')}/`;
 
   return (req: IncomingMessage, res: ServerResponse): boolean => {
     const [path = '', query = ''] = (req.url ?? '').split('?', 2);
     if (!path.startsWith(prefix)) return false;
     common(config, req, res);
-    answer(config, req, res, path.slice(prefix.length), query).catch(() => {
-      // A broken disk or a client that went away; what was half written is gone already.
+    answer(config, req, res, path.slice(prefix.length), query).catch((error: unknown) => {
+      // A broken disk, or a client that went away or dawdles; what was half written is gone already.
       if (res.headersSent) res.destroy();
+      else if (error instanceof TooSlow) refuse(req, res, 408, 'the transfer is too slow');
       else refuse(req, res, 500, 'the object could not be transferred');
     });
     return true;
   };
 }
 
-function common(config: HandlerConfig, req: IncomingMessage, res: ServerResponse): void {
+function common(config: Handler, req: IncomingMessage, res: ServerResponse): void {
   // Whatever is stored here came from a stranger: it is never sniffed, never run, never framed with rights.
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Content-Security-Policy', "sandbox; default-src 'none'");
@@ -52,7 +61,7 @@ function common(config: HandlerConfig, req: IncomingMessage, res: ServerResponse
 }
 
 async function answer(
-  config: HandlerConfig,
+  config: Handler,
   req: IncomingMessage,
   res: ServerResponse,
   key: string,
@@ -68,14 +77,22 @@ async function answer(
   const grant = readGrant(config.secret, key, query, config.now());
   if (grant === 'invalid') return refuse(req, res, 403, 'the signature does not match');
   if (grant === 'expired') return refuse(req, res, 403, 'the URL has expired');
-  if (grant.op === 'put' && req.method === 'PUT') return store(config, req, res, grant);
-  if (grant.op === 'get' && (req.method === 'GET' || req.method === 'HEAD'))
-    return serve(config, req, res, grant);
-  return refuse(req, res, 405, 'the URL was not signed for this method');
+  if (grant.op === 'put' ? req.method !== 'PUT' : req.method !== 'GET' && req.method !== 'HEAD')
+    return refuse(req, res, 405, 'the URL was not signed for this method');
+  const end = config.transfers.begin(grant.op, key);
+  if (!end) {
+    res.setHeader('Retry-After', '5');
+    return refuse(req, res, 503, 'too many transfers are under way');
+  }
+  try {
+    await (grant.op === 'put' ? store(config, req, res, grant) : serve(config, req, res, grant));
+  } finally {
+    end();
+  }
 }
 
 async function store(
-  config: HandlerConfig,
+  config: Handler,
   req: IncomingMessage,
   res: ServerResponse,
   grant: Grant & { op: 'put' },
@@ -91,9 +108,15 @@ async function store(
   if (await exists(path)) return refuse(req, res, 409, 'the object is there already');
 
   const temporary = join(config.incoming, config.uniqueName());
+  const file = await open(temporary, 'wx', 0o600);
+  let unlock: (() => Promise<void>) | null = null;
   try {
-    const file = createWriteStream(temporary, { flags: 'wx', mode: 0o600, flush: true });
-    await pipeline(req, exactly(grant.size), file, { signal: AbortSignal.timeout(MAX_TRANSFER_MS) });
+    unlock = await lockUpload(config.incoming, grant.key, temporary, config.slowest, config.now);
+    if (!unlock) {
+      res.setHeader('Retry-After', String(Math.ceil((2 * config.slowest.ms) / 1000)));
+      return refuse(req, res, 409, 'another upload of the object is under way');
+    }
+    await receive(config, req, grant.size, file);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     // A link, unlike a rename, never replaces: of two uploads of one object the first stays.
     await link(temporary, path);
@@ -102,26 +125,40 @@ async function store(
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     return refuse(req, res, 409, 'the object is there already');
   } finally {
+    await file.close().catch(() => undefined);
     await unlink(temporary).catch(() => undefined);
+    await unlock?.();
   }
   res.writeHead(201, { 'Content-Length': 0 }).end();
 }
 
+async function receive(config: Handler, req: IncomingMessage, size: number, file: FileHandle) {
+  const pace = pacemaker(config.slowest);
+  try {
+    const signal = AbortSignal.any([pace.signal, AbortSignal.timeout(MAX_TRANSFER_MS)]);
+    await pipeline(exactly(req, size, pace.moved), file.createWriteStream({ flush: true }), { signal });
+  } catch (error) {
+    throw pace.signal.aborted ? pace.signal.reason : error;
+  } finally {
+    pace.stop();
+  }
+}
+
 /** The parser holds a request to its Content-Length; this holds the file to the signed size whatever comes. */
-function exactly(size: number) {
-  return async function* (source: AsyncIterable<Buffer>) {
-    let seen = 0;
-    for await (const chunk of source) {
-      seen += chunk.length;
-      if (seen > size) throw new RangeError('more bytes than signed for');
-      yield chunk;
-    }
-    if (seen !== size) throw new RangeError('fewer bytes than signed for');
-  };
+async function* exactly(req: IncomingMessage, size: number, moved: (bytes: number) => void) {
+  let seen = 0;
+  // Destroying the request would take its connection along, and with it the answer.
+  for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    seen += chunk.length;
+    moved(chunk.length);
+    if (seen > size) throw new RangeError('more bytes than signed for');
+    yield chunk;
+  }
+  if (seen !== size) throw new RangeError('fewer bytes than signed for');
 }
 
 async function serve(
-  config: HandlerConfig,
+  config: Handler,
   req: IncomingMessage,
   res: ServerResponse,
   grant: Grant & { op: 'get' },
@@ -158,8 +195,11 @@ async function serve(
     });
     if (req.method === 'HEAD' || size === 0) res.end();
     else {
+      const pace = pacemaker(config.slowest);
       const body = file.createReadStream({ start, end, autoClose: false });
-      await pipeline(body, res, { signal: AbortSignal.timeout(MAX_TRANSFER_MS) });
+      body.on('data', (chunk) => pace.moved(chunk.length));
+      const signal = AbortSignal.any([pace.signal, AbortSignal.timeout(MAX_TRANSFER_MS)]);
+      await pipeline(body, res, { signal }).finally(pace.stop);
     }
   } finally {
     await file.close();
@@ -181,9 +221,9 @@ function parseRange(
 }
 
 function refuse(req: IncomingMessage, res: ServerResponse, status: number, why: string): void {
-  // The unread body is drained so that the client can read this answer, unless it is endless.
-  const length = Number(req.headers['content-length'] ?? (req.headers['transfer-encoding'] ? Infinity : 0));
-  if (length > 32 * 1024 * 1024) res.setHeader('Connection', 'close');
+  // The unread body is drained so that the client can read this answer, but not for long.
+  const timer = setTimeout(() => !req.complete && req.destroy(), LINGER_MS);
+  res.once('close', () => req.complete && clearTimeout(timer));
   res.writeHead(status, {
     'Content-Type': 'text/plain; charset=utf-8',
     'Content-Length': Buffer.byteLength(why),

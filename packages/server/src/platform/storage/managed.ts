@@ -1,7 +1,8 @@
-import { mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, unlink } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { createManagedHandler } from './managed-http.ts';
+import type { Slowest } from './managed-transfers.ts';
 import { signGrant } from './managed-url.ts';
 import { checkKey, HEAD_BYTES, StorageUnavailable } from './port.ts';
 import type { MediaStorage } from './port.ts';
@@ -18,6 +19,8 @@ export interface ManagedConfig {
   now: () => Date;
   /** A name nothing else has, for a file under way. */
   uniqueName: () => string;
+  /** Slower transfers are cut off. */
+  slowest?: Slowest;
 }
 
 export interface ManagedStorage extends MediaStorage {
@@ -46,7 +49,7 @@ export function createManaged(config: ManagedConfig): ManagedStorage {
         await mkdir(incoming, { recursive: true, mode: 0o700 });
         for (const name of await readdir(incoming)) {
           const path = join(incoming, name);
-          const file = await stat(path).catch(missing);
+          const file = await lstat(path).catch(missing);
           if (file && config.now().getTime() - file.mtimeMs > STALE_MS) await unlink(path).catch(missing);
         }
       });
