@@ -21,7 +21,7 @@ before(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'parley-room-'));
   postgres = await startEmbeddedPostgres({ dataDir, log: () => undefined });
   db = new PgDb(postgres.connection, { max: 4, onError: () => undefined });
-  await migrate(db);
+  await migrate(postgres.connection);
 });
 after(async () => {
   await db.close();
