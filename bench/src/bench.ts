@@ -15,8 +15,10 @@ export interface Bench {
   parley: Parley | null;
   /** The peers' PostgreSQL, started when first asked for. */
   database(): Promise<Database>;
-  /** A Parley with a store of its own. */
-  freshParley(name: string): Parley;
+  /** A Parley with a store of its own; see `createParley`. */
+  freshParley(name: string, env?: Record<string, string>, wrap?: readonly string[]): Parley;
+  /** For files of the run; removed at its end. */
+  directory: string;
   say(line: string): void;
 }
 

@@ -14,6 +14,7 @@ import { merged, Results } from './results.ts';
 import type { ResultsFile } from './results.ts';
 import { createServers } from './servers/all.ts';
 import { max } from './workloads/max.ts';
+import { abuse, neighbours } from './workloads/neighbours.ts';
 import { bigrooms, direct, light, send } from './workloads/paced.ts';
 import { idle, storm } from './workloads/sockets.ts';
 import { growth, history, list, rest, start } from './workloads/store.ts';
@@ -33,9 +34,11 @@ const workloads: Record<WorkloadName, (bench: Bench) => Promise<void>> = {
   list,
   history,
   growth,
+  neighbours,
+  abuse,
 };
 /** These ask Parley alone. */
-const ownOnly: WorkloadName[] = ['start', 'rest', 'list', 'history', 'growth'];
+const ownOnly: WorkloadName[] = ['start', 'rest', 'list', 'history', 'growth', 'neighbours', 'abuse'];
 const resultsPath = fileURLToPath(new URL('../results.json', import.meta.url));
 
 process.exitCode = await main(process.argv.slice(2));
@@ -104,7 +107,7 @@ async function main(args: string[]): Promise<number> {
       await writePage(file, options.out);
       say(`written: ${options.out}`);
     }
-    return 0;
+    return results.failed ? 1 : 0;
   } finally {
     await load.stop();
     await servers.stop();

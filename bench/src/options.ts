@@ -15,6 +15,8 @@ export const workloadNames = [
   'list',
   'history',
   'growth',
+  'neighbours',
+  'abuse',
 ] as const;
 export type WorkloadName = (typeof workloadNames)[number];
 
@@ -35,13 +37,18 @@ export interface Options {
   out: string | null;
   /** What is measured goes into the results of earlier runs. */
   add: boolean;
+  /** Rows of the neighbours workload; null: all. */
+  only: string[] | null;
   /** Workloads begin no later than this. */
   deadlineMs: number;
 }
 
 export const usage = `npm run bench -- [workload …] [options]
 
-Workloads: ${workloadNames.join(', ')} (all but direct and growth with --quick; all by default)
+Workloads: ${workloadNames.join(', ')} (by default all but neighbours and abuse;
+  with --quick also without direct and growth)
+  neighbours: one tenant does to the service what it can, row by row, while another measures (docs/isolation.md)
+  abuse: it does all of it at once, for as long as --seconds says; fails where the other felt too much
   --quick              within 10 minutes: fewer servers, rounds, seconds and rows; prints and writes nothing
   --servers a,b        of ${serverNames.join(', ')}
   --rounds N           interleaved rounds (3)
@@ -49,6 +56,7 @@ Workloads: ${workloadNames.join(', ')} (all but direct and growth with --quick; 
   --users N            senders of the send workload; other crowds follow from it (1000)
   --messages N         the longest conversation (10000000)
   --conversations N    the longest list (10000)
+  --only 3,9b          these rows of neighbours or abuse
   --add                keep earlier results of workloads that are not named, and write the page of all
   --out PATH           write the page there, its plots beside it and bench/results.json (docs/performance.md)
 `;
@@ -80,6 +88,7 @@ export function parseOptions(args: string[]): Options {
       users: text,
       messages: text,
       conversations: text,
+      only: text,
       out: text,
     },
   });
@@ -94,7 +103,10 @@ export function parseOptions(args: string[]): Options {
       throw new UsageError(`--${name} must be a whole number from ${min}.`);
     return value;
   };
-  const usual = workloadNames.filter((name) => !quick || (name !== 'growth' && name !== 'direct'));
+  const usual = workloadNames.filter(
+    (name) =>
+      name !== 'neighbours' && name !== 'abuse' && (!quick || (name !== 'growth' && name !== 'direct')),
+  );
   return {
     workloads: positionals.length === 0 ? [...usual] : names(positionals, workloadNames),
     servers:
@@ -111,6 +123,7 @@ export function parseOptions(args: string[]): Options {
     messages: whole('messages', quick ? 300_000 : 10_000_000, 10_000),
     conversations: whole('conversations', quick ? 1_000 : 10_000, 100),
     add: values.add,
+    only: values.only?.split(',') ?? null,
     out: values.out ?? (quick || (positionals.length > 0 && !values.add) ? null : 'docs/performance.md'),
     deadlineMs: quick ? quickDeadlineMs : fullDeadlineMs,
   };

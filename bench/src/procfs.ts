@@ -64,6 +64,16 @@ export function cpuOf(roots: readonly number[]): Cpu {
   return cpu;
 }
 
+/** Memory in kilobytes and open descriptors of one process; NaN when it has ended. */
+export function usageOf(pid: number): { rss: number; descriptors: number } {
+  const rss = Number(/^VmRSS:\s+(\d+)/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1] ?? NaN);
+  try {
+    return { rss, descriptors: readdirSync(`/proc/${pid}/fd`).length };
+  } catch {
+    return { rss, descriptors: NaN };
+  }
+}
+
 /** Kilobytes resident in the processes and all below them, without PostgreSQL's. */
 export function rssOf(roots: readonly number[]): number {
   let sum = 0;

@@ -19,6 +19,8 @@ export interface ResultsFile {
 export class Results {
   readonly rows: Row[] = [];
   readonly notes: string[] = [];
+  /** Something that must hold did not. */
+  failed = false;
 
   add(workload: string, server: string, metric: string, unit: string, value: number): void {
     let row = this.rows.find((r) => r.workload === workload && r.server === server && r.metric === metric);

@@ -1,5 +1,6 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Bench } from '../bench.ts';
 import type { Options } from '../options.ts';
 import type { Results } from '../results.ts';
 import { createNodePeer } from './node-peer.ts';
@@ -17,7 +18,8 @@ export interface Servers {
   servers: Server[];
   parley: Parley | null;
   database(): Promise<Database>;
-  freshParley(name: string): Parley;
+  freshParley: Bench['freshParley'];
+  directory: string;
   stop(): Promise<void>;
 }
 
@@ -30,7 +32,8 @@ export function createServers(options: Options, directory: string, results: Resu
     const problem = installPeers();
     if (problem) results.note(problem);
   }
-  const freshParley = (name: string) => createParley(join(directory, `parley-${name}`));
+  const freshParley: Bench['freshParley'] = (name, env, wrap) =>
+    createParley(join(directory, `parley-${name}`), env, wrap);
   const parley = wanted('parley') ? freshParley('main') : null;
   const socketIo = new URL('../peers/socketio.ts', import.meta.url);
   const peers: Server[] = [
@@ -76,6 +79,7 @@ export function createServers(options: Options, directory: string, results: Resu
     parley,
     database,
     freshParley,
+    directory,
     stop: async () => (await started?.catch(() => undefined))?.stop(),
   };
 }

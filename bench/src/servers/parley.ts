@@ -43,13 +43,20 @@ export interface RunningParley extends Running {
   startMs: number;
   accounts(plan: Plan, tenant?: Tenant): Promise<Account[]>;
   sql(text: string, values?: unknown[]): Promise<pg.QueryResult>;
+  /** How to reach its store. */
+  store(): Promise<pg.ClientConfig>;
 }
 
 export interface Parley extends Server {
   start(): Promise<RunningParley>;
 }
 
-export function createParley(dataDir: string, env: Record<string, string> = {}): Parley {
+/** @param wrap a command that starts the command that follows it, in surroundings of its own. */
+export function createParley(
+  dataDir: string,
+  env: Record<string, string> = {},
+  wrap: readonly string[] = [],
+): Parley {
   /** Rooms that the store holds already, by plan. */
   const made = new Map<string, string[]>();
   return {
@@ -59,7 +66,8 @@ export function createParley(dataDir: string, env: Record<string, string> = {}):
     async start() {
       await mkdir(dataDir, { recursive: true });
       const begin = performance.now();
-      const child = start(process.execPath, [main], {
+      const [program, ...args] = [...wrap, process.execPath, main];
+      const child = start(program!, args, {
         env: {
           PATH: process.env['PATH'] ?? '',
           PORT: '0',
@@ -76,11 +84,13 @@ export function createParley(dataDir: string, env: Record<string, string> = {}):
       const [, port] = await lineOf(child, /ready at http:\/\/\S+:(\d+)/);
       const startMs = performance.now() - begin;
       const url = `http://127.0.0.1:${port}`;
-      const sql = async (text: string, values?: unknown[]): Promise<pg.QueryResult> => {
+      const store = async (): Promise<pg.ClientConfig> => {
         const connection = await runningPostgres(dataDir);
         if (!connection) throw new Error('the embedded PostgreSQL is not running');
-        return query(connection, text, values);
+        return connection;
       };
+      const sql = async (text: string, values?: unknown[]): Promise<pg.QueryResult> =>
+        query(await store(), text, values);
       return {
         wire: 'parley',
         port: Number(port),
@@ -90,6 +100,7 @@ export function createParley(dataDir: string, env: Record<string, string> = {}):
         gateway: child.pid,
         accounts: (plan, tenant = tenants[0]!) => prepare(url, plan, tenant, made),
         sql,
+        store,
         async stored() {
           const { rows } = await sql('SELECT count(*)::int AS n FROM messages');
           return (rows[0] as { n: number }).n;
