@@ -1,10 +1,10 @@
 import Type from 'typebox';
-import type { Static, TProperties, TSchema } from 'typebox';
+import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { limits, realtime } from './limits.ts';
 import { closed, nullable, open, optional, Seq, Timestamp, IdParam, UserId } from './schemas/common.ts';
 import { SyncResult } from './schemas/resources.ts';
 import { ClientMsgId, editFields, messageFields } from './operations/messages.ts';
-import type { OperationName } from './operations/index.ts';
+import type { Input, OperationName } from './operations/index.ts';
 import type { EventName, SocketEvents } from './events.ts';
 
 /** SPEC 4, Realtime socket (chat.v1): client to server frames. */
@@ -14,20 +14,32 @@ export const RequestId = Type.Union([Type.String({ minLength: 1, maxLength: 64 }
 const token = Type.String({ minLength: 1, maxLength: 8_192 });
 const cid = IdParam;
 
-interface FrameSpec<D extends TSchema, A extends TSchema | null> {
-  d: D;
+const frame = <P extends TProperties, A extends TSchema | null>(d: P, ack: A, summary: string) => ({
+  d: closed(d),
   /** null: no ack. */
-  ack: A;
-  /** The REST operation that the frame runs, with its fields' names there. */
-  runs?: { operation: OperationName; rename: Record<string, string> };
-  summary: string;
-}
-const frame = <P extends TProperties, A extends TSchema | null>(
+  ack,
+  summary,
+});
+
+/** The frame's fields under the names that they have in the operation. */
+type Renamed<D, R> = { [K in keyof D as K extends keyof R ? R[K] & string : K]: D[K] };
+
+/**
+ * A frame that runs an operation, with the same executor as REST: the server binds it from this table. The compiler checks here
+ * that its fields are a valid input of the operation, and on the server that its answer, or a mapping of it, is the ack.
+ */
+const runs = <
+  N extends OperationName,
+  P extends TProperties,
+  A extends TSchema,
+  const R extends { readonly [K in keyof P]?: string } = {},
+>(
+  operation: Renamed<Static<TObject<P>>, R> extends Input<N> ? N : never,
   d: P,
   ack: A,
   summary: string,
-  runs?: FrameSpec<TSchema, A>['runs'],
-) => ({ d: closed(d), ack, summary, ...(runs ? { runs } : {}) });
+  rename: R = {} as R,
+) => ({ ...frame(d, ack, summary), runs: { operation: operation as N, rename } });
 
 export const PresenceItem = open(
   { userId: Type.String(), online: Type.Boolean(), lastSeenAt: nullable(Timestamp) },
@@ -37,45 +49,49 @@ export type PresenceItem = Static<typeof PresenceItem>;
 
 export const clientFrames = {
   auth: frame({ token }, null, 'Must be first, within 5 s; answered by `hello`'),
-  'message.send': frame(
+  'message.send': runs(
+    'messages.send',
     { cid, clientMsgId: ClientMsgId, ...messageFields },
     open({ clientMsgId: Type.String(), id: Type.String(), seq: Seq, createdAt: Timestamp }),
     'Send a message; a duplicate clientMsgId returns the original ack',
-    { operation: 'messages.send', rename: { cid: 'conversationId' } },
+    { cid: 'conversationId' },
   ),
-  'message.update': frame(
+  'message.update': runs(
+    'messages.update',
     { id: IdParam, ...editFields },
     open({ id: Type.String(), seq: Seq, version: Type.Integer(), editedAt: Timestamp }),
-    'Edit a message',
-    { operation: 'messages.update', rename: { id: 'messageId' } },
+    'Edit a message; the ack’s seq is that of the edit',
+    { id: 'messageId' },
   ),
-  'message.delete': frame(
+  'message.delete': runs(
+    'messages.delete',
     { id: IdParam },
     open({ id: Type.String(), seq: Seq, deletedAt: Timestamp }),
-    'Delete a message (soft)',
-    { operation: 'messages.delete', rename: { id: 'messageId' } },
+    'Delete a message (soft); the ack’s seq is that of the deletion',
+    { id: 'messageId' },
   ),
   typing: frame(
     { cid, state: Type.Union([Type.Literal('start'), Type.Literal('stop')]) },
     null,
     'Fire and forget; `start` at most once per 3 s',
   ),
-  read: frame(
+  read: runs(
+    'conversations.read',
     { cid, seq: Seq },
     open({ cid: Type.String(), lastReadSeq: Seq }),
     'Move the own read mark forward',
-    { operation: 'conversations.read', rename: { cid: 'conversationId' } },
+    { cid: 'conversationId' },
   ),
   delivered: frame(
     { items: Type.Array(closed({ cid, seq: Seq }), { maxItems: limits.deliveredItems }) },
     null,
     'Highest contiguous seq per conversation; at most once per second',
   ),
-  sync: frame(
+  sync: runs(
+    'sync',
     { cursor: nullable(Type.String({ minLength: 1, maxLength: 512 })) },
     SyncResult,
     'What changed since the cursor',
-    { operation: 'sync', rename: {} },
   ),
   'presence.watch': frame(
     { userIds: Type.Array(UserId, { maxItems: limits.presenceWatch }) },
@@ -97,6 +113,12 @@ export type FrameData<T extends FrameType> = Static<ClientFrames[T]['d']>;
 export type AckData<T extends FrameType> = ClientFrames[T]['ack'] extends TSchema
   ? Static<ClientFrames[T]['ack']>
   : never;
+
+/** Frames that run an operation of REST. */
+export type OperationFrameType = {
+  [T in FrameType]: ClientFrames[T] extends { runs: object } ? T : never;
+}[FrameType];
+export type OperationOf<T extends OperationFrameType> = ClientFrames[T]['runs']['operation'];
 
 /** Frames that nobody answers need no request id. */
 export const idOptional = (t: FrameType): boolean => clientFrames[t].ack === null;

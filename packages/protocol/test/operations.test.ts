@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { acceptsIdempotencyKey, clientFrames, errorRow, operationList, operations } from '../src/index.ts';
+import type { Operation } from '../src/index.ts';
 
 /** SPEC 4, row by row; callers as SPEC 4 and DECISIONS ("the server may do all that a member may") give them. */
 const rows: Record<string, string[]> = {
@@ -148,10 +149,12 @@ test('SPEC 4, Realtime socket: frames with their fields, and the operations they
     const frame = clientFrames[type as keyof typeof clientFrames];
     assert.equal(Object.keys(frame.d.properties).sort().join(' '), fields, type);
     assert.equal(frame.ack !== null, acked, type);
-    assert.equal('runs' in frame ? frame.runs?.operation : undefined, runs, type);
-    if (!('runs' in frame) || !frame.runs) continue;
-    const { operation, rename } = frame.runs;
-    const op = operations[operation];
+    assert.equal('runs' in frame ? frame.runs.operation : undefined, runs, type);
+    if (!('runs' in frame)) continue;
+    const { operation } = frame.runs;
+    const rename: Record<string, string> = frame.runs.rename;
+    const op: Operation = operations[operation];
+    assert.ok(op.callers.includes('client'), `${type} is a client’s: ${operation} must be too`);
     const accepted = [op.params, op.query, op.body].flatMap((part) => Object.keys(part?.properties ?? {}));
     for (const field of Object.keys(frame.d.properties)) {
       assert.ok(accepted.includes(rename[field] ?? field), `${type}.${field} is a field of ${operation}`);

@@ -12,6 +12,7 @@ import { developmentEnvironment } from './features/tenancy/environments.ts';
 import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { createPushService } from './features/push/service.ts';
+import { createSyncer } from './features/sync/operations.ts';
 import { createMediaService } from './features/uploads/media.ts';
 import { createWebhookService } from './features/webhooks/service.ts';
 import { logSettings } from './log/append.ts';
@@ -121,6 +122,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     log,
     media,
     webhooks,
+    syncer: createSyncer(db),
     signals,
     plans,
     eventRetentionMs: config.eventRetentionMs,
@@ -147,7 +149,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   const authenticator = createAuthenticator({ db, vault, clock });
   const gateway = new Gateway({
-    ...{ db, services, authenticator, limiter, bus, hub, presence, node, logger, random },
+    ...{ db, services, handlers, authenticator, limiter, bus, hub, presence, node, logger, random },
     timers: systemTimers,
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);

@@ -1,4 +1,4 @@
-import type { Environment as EnvironmentRecord, PlanName, Plan } from '@parley/protocol';
+import type { Environment as EnvironmentRecord, PlanName, Plan, SyncResult } from '@parley/protocol';
 import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
@@ -51,18 +51,29 @@ export interface Services {
   log: ConversationLog;
   media: Media;
   webhooks: Webhooks;
+  /** Answers what changed for a user since a cursor; questions that come together are one query. */
+  syncer: (env: number, user: number, cursor: string | null) => Promise<SyncResult>;
   signals: Signals;
   plans: Record<PlanName, Plan>;
   /** How long events stay readable. */
   eventRetentionMs: number;
 }
 
-/** An answer with another status than the operation's first. */
+/** An answer with another status than the operation's first; 204 has no body, whatever is given. */
 export class Reply<T> {
   readonly status: number;
   readonly body: T;
   constructor(status: number, body: T) {
     this.status = status;
     this.body = body;
+  }
+}
+
+/** The answer of a change that took a seq in the conversation: acks on the socket tell it, REST does not. */
+export class Change<T> extends Reply<T> {
+  readonly eventSeq: number;
+  constructor(status: number, body: T, eventSeq: number) {
+    super(status, body);
+    this.eventSeq = eventSeq;
   }
 }

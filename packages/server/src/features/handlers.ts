@@ -14,14 +14,11 @@ import * as users from './users/operations.ts';
 import * as webhooks from './webhooks/operations.ts';
 
 export type Handlers = {
-  [N in OperationName]: (
-    ctx: Context,
-    input: Input<N>,
-  ) => Promise<Output<N> | Reply<Output<N>> | Reply<null> | void>;
+  [N in OperationName]: (ctx: Context, input: Input<N>) => Promise<Output<N> | Reply<Output<N>> | void>;
 };
 
 /** Which function runs each operation of the protocol table. */
-export const handlers: Handlers = {
+export const handlers = {
   'tokens.create': tenancy.createToken,
   'users.upsert': users.upsert,
   'users.get': users.get,
@@ -45,7 +42,7 @@ export const handlers: Handlers = {
   'messages.send': messages.send,
   'messages.list': messages.list,
   'messages.get': messages.get,
-  'messages.update': async (ctx, input) => (await messages.edit(ctx, input)).message,
+  'messages.update': async (ctx, input) => messages.editReply(await messages.edit(ctx, input)),
   'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
   sync: sync.sync,
   'events.list': events.list,
@@ -63,4 +60,7 @@ export const handlers: Handlers = {
   'attachments.url': uploads.url,
   'push.register': push.register,
   'push.unregister': push.unregister,
-};
+} satisfies Handlers;
+
+/** With what each of them answers exactly: the socket makes its acks of it. */
+export type TypedHandlers = typeof handlers;

@@ -3,26 +3,39 @@ import type { BucketLimit, RateClass } from '@parley/protocol';
 import type { Caller, Services } from '../features/context.ts';
 import type { Limit, RateLimiter, Verdict } from '../platform/rate-limit/port.ts';
 
-/** SPEC 8: which limits a call counts against. A server's calls count against its environment's key rate alone. */
-export function limitsOf(
-  caller: Caller,
-  rate: RateClass,
-  plans: Services['plans'],
-): { key: string; limit: Limit }[] {
+export interface Check {
+  key: string;
+  limit: Limit;
+}
+
+/** SPEC 8: which limits a request counts against. A server's calls count against its environment's key rate alone. */
+export function limitsOf(caller: Caller, rate: RateClass, plans: Services['plans']): Check[] {
   const env = caller.env.no;
   if (caller.kind === 'server') return [{ key: `k${env}`, limit: plans[caller.env.plan].secretKey }];
   const user = `${env}:${caller.user.no}`;
-  const own = { key: `u${user}`, limit: rateLimits.user };
-  if (rate === 'send') return [own, ...sendLimits(user)];
-  if (rate === 'upload') return [own, { key: `f${user}`, limit: rateLimits.upload }];
-  return [own];
+  return [{ key: `u${user}`, limit: rateLimits.user }, ...ownLimits(user, rate)];
 }
 
-/** Sends count once, whether they come over REST or the socket. */
-export const sendLimits = (user: string): { key: string; limit: Limit }[] => [
-  { key: `s${user}`, limit: rateLimits.send },
-  { key: `m${user}`, limit: rateLimits.sendMinute },
-];
+/** A frame counts against its operation's own limit, which REST shares; where there is none, as a request of the user. */
+export function frameLimits(env: number, user: number, rate: RateClass): Check[] {
+  const name = `${env}:${user}`;
+  const own = ownLimits(name, rate);
+  return own.length > 0 ? own : [{ key: `u${name}`, limit: rateLimits.user }];
+}
+
+function ownLimits(user: string, rate: RateClass): Check[] {
+  switch (rate) {
+    case 'send':
+      return [
+        { key: `s${user}`, limit: rateLimits.send },
+        { key: `m${user}`, limit: rateLimits.sendMinute },
+      ];
+    case 'upload':
+      return [{ key: `f${user}`, limit: rateLimits.upload }];
+    case 'request':
+      return [];
+  }
+}
 
 /**
  * What is kept for Idempotency-Keys, in KB: for an environment's server 1 KB for each request that its plan allows, an hour's
@@ -48,10 +61,7 @@ export interface Taken {
 }
 
 /** At once where the limiter answers at once: most calls would wait for nothing else. */
-export function take(
-  limiter: RateLimiter,
-  checks: readonly { key: string; limit: Limit }[],
-): Taken | Promise<Taken> {
+export function take(limiter: RateLimiter, checks: readonly Check[]): Taken | Promise<Taken> {
   const verdicts = limiter.take(checks);
   return verdicts instanceof Promise ? verdicts.then(taken) : taken(verdicts);
 }

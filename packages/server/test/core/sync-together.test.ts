@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createSyncer, syncUser } from '../../src/features/sync/operations.ts';
+import { createSyncer } from '../../src/features/sync/operations.ts';
 import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
 import { serverApi } from '../support/api.ts';
 import { startService } from '../support/service.ts';
@@ -49,7 +49,7 @@ test('SPEC 4, Sync: users who sync at once are answered together, each as if alo
   const together = await Promise.all(questions.map((question) => syncer(...question)));
   assert.ok(statements < questions.length, `${statements} statements`);
   for (const [i, question] of questions.entries()) {
-    const { cursor: _, ...alone } = await syncUser(db, ...question);
+    const { cursor: _, ...alone } = await createSyncer(db)(...question);
     const { cursor, ...answer } = together[i]!;
     assert.match(cursor, /^s1\./);
     assert.deepEqual(answer, alone);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { listConversations } from '../../src/features/conversations/list.ts';
-import { syncUser } from '../../src/features/sync/operations.ts';
+import { createSyncer } from '../../src/features/sync/operations.ts';
 import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
 import { serverApi } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
@@ -72,7 +72,7 @@ for (const [name, read] of [
     'a conversation list',
     (q: Queryable, env: number, no: number) => listConversations(q, env, no, rows, undefined),
   ],
-  ['a full sync', (q: Queryable, env: number, no: number) => syncUser(q, env, no, null)],
+  ['a full sync', (q: Queryable, env: number, no: number) => createSyncer(q)(env, no, null)],
 ] as const)
   test(`${name} of 50 rows costs the same with 3 and with 30,000 unread each`, async (t) => {
     const cheap = await cost('few', read);

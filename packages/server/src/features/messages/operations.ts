@@ -10,7 +10,7 @@ import type {
 } from '@parley/protocol';
 import { liveEvent, record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
-import { Reply } from '../context.ts';
+import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable } from '../conversations/access.ts';
 import type { LockedAccess } from '../conversations/access.ts';
@@ -205,8 +205,10 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
   });
 }
 
-export const removeReply = (result: Deleted): Tombstone | Reply<null> =>
-  result.hard ? new Reply(204, null) : result.tombstone;
+export const editReply = ({ message, eventSeq }: Edited): Change<Message> =>
+  new Change(200, message, eventSeq);
+export const removeReply = ({ tombstone, hard, eventSeq }: Deleted): Change<Tombstone> =>
+  new Change(hard ? 204 : 200, tombstone, eventSeq);
 
 async function deletionSeq(tx: Tx, env: number, row: MessageRow): Promise<number> {
   const [event] = await tx.query<{ seq: number }>(

@@ -2,7 +2,7 @@ import { ApiError, limits } from '@parley/protocol';
 import type { Input, SyncResult } from '@parley/protocol';
 import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Context } from '../context.ts';
+import type { Context, Services } from '../context.ts';
 
 const dayMs = 86_400_000;
 const cursorForm = /^s1\.([0-9a-z]{1,11})$/;
@@ -19,20 +19,11 @@ function decode(cursor: string): number {
 /** What changed for a user since the cursor, less 5 s: repeats are normal, misses are not (SPEC 4, Sync). */
 export async function sync(ctx: Context, input: Input<'sync'>): Promise<SyncResult> {
   if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
-  return syncUser(ctx.db, ctx.env.no, ctx.caller.user.no, input.cursor);
+  return ctx.services.syncer(ctx.env.no, ctx.caller.user.no, input.cursor);
 }
 
-export const syncUser = async (
-  db: Queryable,
-  env: number,
-  user: number,
-  cursor: string | null,
-): Promise<SyncResult> => (await syncUsers(db, [{ env, user, since: sinceOf(cursor) }]))[0]!;
-
-/** For the gateway: syncs that come together, as after a restart, are answered together. */
-export function createSyncer(
-  db: Queryable,
-): (env: number, user: number, cursor: string | null) => Promise<SyncResult> {
+/** Syncs that come together, as after a restart, are answered together. */
+export function createSyncer(db: Queryable): Services['syncer'] {
   const run = createBatcher<Question, SyncResult>({
     // Few: one user may have thousands of conversations.
     maxBatch: 25,

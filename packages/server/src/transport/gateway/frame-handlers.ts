@@ -1,26 +1,26 @@
 import { ApiError, realtime } from '@parley/protocol';
-import type { FrameData, FrameType } from '@parley/protocol';
-import type { Caller, Context, Services } from '../../features/context.ts';
-import * as messages from '../../features/messages/operations.ts';
-import { read } from '../../features/receipts/operations.ts';
-import { createSyncer } from '../../features/sync/operations.ts';
+import type { FrameData, FrameType, OperationFrameType, RateClass } from '@parley/protocol';
+import type { Context, Services } from '../../features/context.ts';
+import type { TypedHandlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { limitsOf, sendLimits, take } from '../limits.ts';
+import { frameLimits, take } from '../limits.ts';
 import type { Taken } from '../limits.ts';
 import type { Delivery } from './delivery.ts';
 import type { Frame } from './frames.ts';
 import type { Hub } from './hub.ts';
+import { bindOperationFrames } from './operation-frames.ts';
 import type { Presence } from './presence.ts';
 import type { Session } from './session.ts';
 import type { TypingThrottle } from './typing.ts';
 
-/** What each client frame does: the same executors as REST, and the frames that only the socket has. */
+/** What each client frame does: those that run an operation are bound from the table, the socket's own are here. */
 
 export interface FrameHandlerOptions {
   db: Db;
   services: Services;
+  handlers: TypedHandlers;
   authenticator: Authenticator;
   limiter: RateLimiter;
   hub: Hub;
@@ -29,72 +29,42 @@ export interface FrameHandlerOptions {
   delivery: Delivery;
 }
 
-type Handlers = {
-  [T in Exclude<FrameType, 'auth'>]: (session: Session, d: FrameData<T>) => Promise<unknown> | void;
+type SocketFrames = {
+  [T in Exclude<FrameType, 'auth' | OperationFrameType>]: (
+    session: Session,
+    d: FrameData<T>,
+  ) => Promise<unknown> | void;
 };
+type Run = (session: Session, d: Record<string, unknown>) => Promise<unknown> | void;
 
 export function createFrameHandlers(
   options: FrameHandlerOptions,
 ): (session: Session, frame: Frame) => Promise<unknown> | void {
-  const { db, services, authenticator, limiter, hub, presence, typing, delivery } = options;
+  const { db, services, handlers, authenticator, limiter, hub, presence, typing, delivery } = options;
 
-  const syncer = createSyncer(db);
-  const callerOf = (session: Session): Caller => ({ kind: 'client', env: session.env!, user: session.user! });
   const contextOf = (session: Session): Context =>
     (session.context ??= {
-      caller: callerOf(session),
+      caller: { kind: 'client', env: session.env!, user: session.user! },
       env: session.env!,
       db,
       services,
       requestId: session.id,
     });
 
-  /** Counts against the user's limits: at once where the limiter answers at once. */
-  const count = (session: Session): Promise<void> | void =>
-    allowed(take(limiter, limitsOf(contextOf(session).caller, 'request', services.plans)));
-
-  function countSend(session: Session): Promise<void> | void {
+  /** At once where the limiter answers at once. */
+  function count(session: Session, rate: RateClass): Promise<void> | void {
     const { env, no } = session.user!;
-    return allowed(take(limiter, (session.sendChecks ??= sendLimits(`${env}:${no}`))));
+    const checks = (session.checks ??= {});
+    return allowed(take(limiter, (checks[rate] ??= frameLimits(env, no, rate))));
   }
 
-  const handlers: Handlers = {
-    'message.send': async (session, { cid: conversationId, ...fields }) => {
-      const counting = countSend(session);
-      if (counting) await counting;
-      const message = await messages.send(contextOf(session), { conversationId, ...fields });
-      return {
-        clientMsgId: fields.clientMsgId,
-        id: message.id,
-        seq: message.seq,
-        createdAt: message.createdAt,
-      };
-    },
-    'message.update': async (session, { id, ...fields }) => {
-      await count(session);
-      const { message, eventSeq } = await messages.edit(contextOf(session), { messageId: id, ...fields });
-      return { id: message.id, seq: eventSeq, version: message.version, editedAt: message.editedAt };
-    },
-    'message.delete': async (session, { id }) => {
-      await count(session);
-      const { tombstone, eventSeq } = await messages.remove(contextOf(session), { messageId: id });
-      return { id: tombstone.id, seq: eventSeq, deletedAt: tombstone.deletedAt };
-    },
-    read: async (session, { cid, seq }) => {
-      await count(session);
-      const { lastReadSeq } = await read(contextOf(session), { conversationId: cid, seq });
-      return { cid, lastReadSeq };
-    },
-    sync: async (session, { cursor }) => {
-      await count(session);
-      return syncer(session.user!.env, session.user!.no, cursor);
-    },
+  const socketFrames: SocketFrames = {
     'presence.watch': async (session, { userIds }) => {
-      await count(session);
+      await count(session, 'request');
       return { presence: await presence.watch(session, userIds) };
     },
     'token.refresh': async (session, { token }) => {
-      await count(session);
+      await count(session, 'request');
       const { caller, expiresAt, keyId } = await authenticator.authenticate(token, session.named);
       if (
         caller.kind !== 'client' ||
@@ -117,11 +87,11 @@ export function createFrameHandlers(
     hb: () => undefined,
   };
 
-  return (session, frame) =>
-    (handlers[frame.t as keyof Handlers] as (session: Session, d: unknown) => Promise<unknown> | void)(
-      session,
-      frame.d,
-    );
+  const frames = new Map<string, Run>([
+    ...(Object.entries(socketFrames) as [string, Run][]),
+    ...bindOperationFrames({ handlers, contextOf, count }),
+  ]);
+  return (session, frame) => frames.get(frame.t)!(session, frame.d);
 }
 
 function allowed(taken: Taken | Promise<Taken>): Promise<void> | void {

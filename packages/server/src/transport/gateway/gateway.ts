@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import { realtime } from '@parley/protocol';
 import type { CloseCode } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
+import type { TypedHandlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Bus } from '../../platform/bus/port.ts';
 import type { Timers } from '../../platform/clock.ts';
@@ -29,6 +30,7 @@ import { Writer } from './writer.ts';
 export interface GatewayOptions {
   db: Db;
   services: Services;
+  handlers: TypedHandlers;
   authenticator: Authenticator;
   limiter: RateLimiter;
   bus: Bus;

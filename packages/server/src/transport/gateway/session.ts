@@ -1,8 +1,9 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import type { RateClass } from '@parley/protocol';
 import type { Context, Environment } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
-import type { Limit } from '../../platform/rate-limit/port.ts';
+import type { Check } from '../limits.ts';
 import type { Writer } from './writer.ts';
 
 /**
@@ -70,9 +71,9 @@ export class Session {
   watching: Set<number> | undefined;
   /** Counts its presence.watch requests: the last one wins. */
   watchTurn: number | undefined;
-  /** What its operations are given, and what its sends count against; made when first needed. */
+  /** What its operations are given, and what they count against; made when first needed. */
   context: Context | undefined;
-  sendChecks: readonly { key: string; limit: Limit }[] | undefined;
+  checks: { [rate in RateClass]?: readonly Check[] } | undefined;
   /** `delivered` marks waiting for their second. */
   delivered: Map<string, number> | undefined;
   #pending: Buffer[] | undefined;

@@ -10,7 +10,7 @@ export interface Answer {
 
 export const success = (result: unknown, status: number): Answer =>
   result instanceof Reply
-    ? { status: result.status, body: result.body as unknown }
+    ? { status: result.status, body: result.status === 204 ? null : (result.body as unknown) }
     : { status: result === undefined ? 204 : status, body: result ?? null };
 
 export const failure = (error: ApiError, requestId: string): Answer => ({

@@ -1,0 +1,71 @@
+import { clientFrames, operations } from '@parley/protocol';
+import type { AckData, FrameData, OperationFrameType, OperationOf, RateClass } from '@parley/protocol';
+import { Reply } from '../../features/context.ts';
+import type { Change, Context } from '../../features/context.ts';
+import type { TypedHandlers } from '../../features/handlers.ts';
+import type { Session } from './session.ts';
+
+/**
+ * Frames that run an operation, bound from the protocol's table as REST binds its routes: the same executor, counted by the
+ * operation's own limit, the fields renamed as the table says.
+ */
+
+type Answer<T extends OperationFrameType> = Awaited<ReturnType<TypedHandlers[OperationOf<T>]>>;
+/** What can be an ack as it is; the body of a change cannot, because its seq is not that of the event. */
+type Body<A> = A extends Change<unknown> ? undefined : A extends Reply<infer B> ? B : A;
+
+/** Makes the ack of an operation's answer: the compiler asks for one where the answer's body is not the ack already. */
+type Acks = {
+  [T in OperationFrameType as [Body<Answer<T>>] extends [AckData<T>] ? never : T]: (
+    answer: Answer<T>,
+    d: FrameData<T>,
+  ) => AckData<T>;
+};
+
+const acks: Acks = {
+  'message.send': ({ id, seq, createdAt }, { clientMsgId }) => ({ clientMsgId, id, seq, createdAt }),
+  'message.update': ({ body: { id, version, editedAt }, eventSeq }) => ({
+    id,
+    seq: eventSeq,
+    version,
+    editedAt: editedAt!,
+  }),
+  'message.delete': ({ body: { id, deletedAt }, eventSeq }) => ({ id, seq: eventSeq, deletedAt }),
+  read: ({ lastReadSeq }, { cid }) => ({ cid, lastReadSeq }),
+};
+
+type Fields = Record<string, unknown>;
+type Ack = (answer: unknown, d: Fields) => unknown;
+type Run = (session: Session, d: Fields) => Promise<unknown>;
+
+export interface OperationFrameOptions {
+  handlers: TypedHandlers;
+  contextOf: (session: Session) => Context;
+  /** Counts one call; throws where the limit is reached. */
+  count: (session: Session, rate: RateClass) => Promise<void> | void;
+}
+
+export function bindOperationFrames(options: OperationFrameOptions): Map<string, Run> {
+  const bound = new Map<string, Run>();
+  for (const [type, frame] of Object.entries(clientFrames)) {
+    if (!('runs' in frame)) continue;
+    const { operation: name, rename } = frame.runs;
+    const { rate } = operations[name];
+    const execute = options.handlers[name] as (ctx: Context, input: Fields) => Promise<unknown>;
+    const ack = (acks as unknown as Record<string, Ack | undefined>)[type];
+    bound.set(type, async (session, d) => {
+      const counting = options.count(session, rate);
+      if (counting) await counting;
+      const answer = await execute(options.contextOf(session), renamed(d, rename));
+      if (ack) return ack(answer, d);
+      return answer instanceof Reply ? answer.body : answer;
+    });
+  }
+  return bound;
+}
+
+function renamed(d: Fields, names: Readonly<Record<string, string>>): Fields {
+  const input: Fields = {};
+  for (const field in d) input[names[field] ?? field] = d[field];
+  return input;
+}
