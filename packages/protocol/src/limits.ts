@@ -11,6 +11,8 @@ export const limits = {
   imageUrlCharacters: 2_048,
   pageDefault: 50,
   pageMax: 200,
+  /** A page of a list ends early where its JSON would be larger; what follows is on the next one. */
+  pageBytes: 1024 * 1024,
   callsPageMax: 100,
   fileBytes: 25 * 1024 * 1024,
   filenameCharacters: 255,

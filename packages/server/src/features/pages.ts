@@ -24,8 +24,40 @@ export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {
   return { page: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** A page by a text key that never changes. */
-export function keyPage<R, T>(rows: R[], limit: number, key: (row: R) => string, view: (row: R) => T) {
+/** How many of the first items fit into the JSON of one page: at least one. */
+export function fitting(items: readonly unknown[]): number {
+  let bytes = 0;
+  for (let i = 0; i < items.length; i++) {
+    bytes += Buffer.byteLength(JSON.stringify(items[i])) + 1;
+    if (bytes > limits.pageBytes && i > 0) return i;
+  }
+  return items.length;
+}
+
+/** No row's JSON is longer: its texts with each character escaped, and room for the names and numbers. */
+const most = (row: object): number =>
+  Object.values(row).reduce<number>((sum, v) => sum + (typeof v === 'string' ? 6 * v.length : 0), 1_000);
+
+/** The page of rows that were read one past it, as callers see them. Nearly all are small, which is cheaper to see from the rows. */
+export function shown<R extends object, T>(
+  rows: R[],
+  limit: number,
+  view: (row: R) => T,
+): { data: T[]; more: boolean } {
   const { page, more } = cut(rows, limit);
-  return { data: page.map(view), nextCursor: more ? encodeCursor(key(page.at(-1)!)) : null };
+  const data = page.map(view);
+  if (page.reduce((sum, row) => sum + most(row), 0) <= limits.pageBytes) return { data, more };
+  const fit = fitting(data);
+  return { data: data.slice(0, fit), more: more || fit < data.length };
+}
+
+/** A page by a text key that never changes. */
+export function keyPage<R extends object, T>(
+  rows: R[],
+  limit: number,
+  key: (row: R) => string,
+  view: (row: R) => T,
+): { data: T[]; nextCursor: string | null } {
+  const { data, more } = shown(rows, limit, view);
+  return { data, nextCursor: more ? encodeCursor(key(rows[data.length - 1]!)) : null };
 }

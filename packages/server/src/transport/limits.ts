@@ -37,6 +37,9 @@ function ownLimits(user: string, rate: RateClass): Check[] {
   }
 }
 
+/** Who has no credential is known by its address. */
+export const addressKey = (ip: string): string => `a${ip}`;
+
 /**
  * What is kept for Idempotency-Keys, in KB: for an environment's server 1 KB for each request that its plan allows, an hour's
  * worth at once; for its clients together as much again, and for each of them a small part of it.

@@ -6,6 +6,7 @@ import Fastify from 'fastify';
 import { operationList, operations } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
 import { Idempotency } from '../../src/transport/rest/idempotency.ts';
+import { Unsent, unsentBounds } from '../../src/transport/rest/unsent.ts';
 import { createRoute } from '../../src/transport/rest/route.ts';
 import type { RestOptions } from '../../src/transport/rest/options.ts';
 import { assertError, createApi, serverApi } from '../support/api.ts';
@@ -270,7 +271,13 @@ describe('SPEC 9.3: deprecated endpoints', () => {
         services: { plans: { free: {} } },
       } as unknown as RestOptions;
       const app = Fastify();
-      app.get('/', createRoute('users.list', operation, options, new Idempotency(options.limiter)));
+      app.get(
+        '/',
+        createRoute('users.list', operation, options, {
+          idempotency: new Idempotency(options.limiter),
+          unsent: new Unsent(unsentBounds, Date.now),
+        }),
+      );
       return app.inject('/');
     };
     const old = await route({ ...operations['users.list'], deprecated });

@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { ConversationListItem } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { decodeCursor, encodeCursor } from '../pages.ts';
+import { decodeCursor, encodeCursor, fitting } from '../pages.ts';
 import { listItems } from './sql.ts';
 
 /**
@@ -119,15 +119,18 @@ export async function listConversations(
     }
     rows.sort(newestFirst);
   }
-  const page = rows.slice(0, limit);
+  const wanted = rows.slice(0, limit);
   const items = await listItems(
     db,
     env,
     user,
-    page.map((r) => r.no),
+    wanted.map((r) => r.no),
   );
-  const data = page.flatMap((r) => items.get(r.no) ?? []);
-  if (rows.length <= limit) return { data, nextCursor: null };
+  // Null: left or deleted between the two looks.
+  const views = wanted.map((r) => items.get(r.no) ?? null);
+  const page = wanted.slice(0, fitting(views));
+  const data = views.slice(0, page.length).filter((item) => item !== null);
+  if (page.length === rows.length) return { data, nextCursor: null };
   const end = page.at(-1)!;
   const seen = [...(cursor?.seen ?? []), ...page.filter((r) => r.at > overlapFrom).map((r) => r.no)].slice(
     -maxSeen,

@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
 import type { ConversationRow } from '../conversations/sql.ts';
 import { messagesBetween, viewMessage } from '../messages/reader.ts';
-import { pageLimit } from '../pages.ts';
+import { fitting, pageLimit } from '../pages.ts';
 import { loadReferences } from './references.ts';
 import type { KeptEvent } from './references.ts';
 
@@ -18,7 +18,7 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
   if (after >= conv.lastSeq) return { data: [], hasMore: false };
   if (conv.lastSeq - after > limits.eventsGap) throw new ApiError('resync_required');
   const floor = new Date(ctx.services.clock.now() - ctx.services.eventRetentionMs).toISOString();
-  const data = await readEvents(
+  const found = await readEvents(
     ctx.db,
     ctx.env.no,
     conv,
@@ -26,6 +26,7 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
     Math.min(after + limit, conv.lastSeq),
     floor,
   );
+  const data = found.slice(0, fitting(found));
   return { data, hasMore: after + data.length < conv.lastSeq };
 }
 

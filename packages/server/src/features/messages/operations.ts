@@ -14,7 +14,7 @@ import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable } from '../conversations/access.ts';
 import type { LockedAccess } from '../conversations/access.ts';
-import { cut, pageLimit } from '../pages.ts';
+import { pageLimit, shown } from '../pages.ts';
 import { userNumbers } from '../users/sql.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
 import * as reader from './reader.ts';
@@ -114,16 +114,14 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   const env = ctx.env.no;
   // With `after` alone the page is the next above it; with `before` the next below, down to `after` if given.
   if (input.after !== undefined && input.before === undefined) {
-    const { page, more } = cut(
-      await reader.messagesAfter(ctx.db, env, conv.no, input.after, limit + 1),
-      limit,
-    );
-    return { data: page.reverse().map(reader.viewMessage), hasMore: more };
+    const rows = await reader.messagesAfter(ctx.db, env, conv.no, input.after, limit + 1);
+    const { data, more } = shown(rows, limit, reader.viewMessage);
+    return { data: data.reverse(), hasMore: more };
   }
   const before = input.before ?? Number.MAX_SAFE_INTEGER;
   const rows = await reader.messagesBefore(ctx.db, env, conv.no, before, input.after ?? 0, limit + 1);
-  const { page, more } = cut(rows, limit);
-  return { data: page.map(reader.viewMessage), hasMore: more };
+  const { data, more } = shown(rows, limit, reader.viewMessage);
+  return { data, hasMore: more };
 }
 
 export async function get(ctx: Context, input: Input<'messages.get'>): Promise<MessageOrTombstone> {

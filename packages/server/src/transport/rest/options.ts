@@ -41,5 +41,7 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     envId?: string;
+    /** The key that the caller's requests are counted by, once it is known. */
+    who?: string;
   }
 }

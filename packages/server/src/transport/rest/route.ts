@@ -4,19 +4,20 @@ import type { Operation, OperationName } from '@parley/protocol';
 import type { Context } from '../../features/context.ts';
 import type { Authenticated } from '../../features/tenancy/authenticate.ts';
 import { coercingValidator, unstorableText, validator } from '../../platform/validation.ts';
-import { limitsOf, rateHeaders, take } from '../limits.ts';
+import { addressKey, limitsOf, rateHeaders, take } from '../limits.ts';
 import { success } from './answer.ts';
 import { idempotencyKey } from './idempotency.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { RestOptions } from './options.ts';
 import { send } from './reply.ts';
+import type { Unsent } from './unsent.ts';
 
 /** Life of a request: authenticate, count, check the caller, validate, then run (once per Idempotency-Key). */
 export function createRoute(
   name: OperationName,
   operation: Operation,
   options: RestOptions,
-  idempotency: Idempotency,
+  { idempotency, unsent }: { idempotency: Idempotency; unsent: Unsent },
 ) {
   const run = options.handlers[name] as (ctx: Context, input: unknown) => Promise<unknown>;
   const readInput = inputReader(operation);
@@ -27,12 +28,12 @@ export function createRoute(
     const { caller } = await authenticated(request, reply, named);
     request.envId = caller.env.id;
 
-    const { verdict, refused } = await take(
-      options.limiter,
-      limitsOf(caller, operation.rate, options.services.plans),
-    );
+    const checks = limitsOf(caller, operation.rate, options.services.plans);
+    const who = (request.who = checks[0]!.key);
+    const { verdict, refused } = await take(options.limiter, checks);
     reply.headers(rateHeaders(verdict));
     if (refused) throw refused;
+    unsent.refuseFull(who);
     if (operation.deprecated)
       reply.headers({ Deprecation: operation.deprecated.since, Sunset: operation.deprecated.sunset });
     if (!operation.callers.includes(caller.kind))
@@ -51,7 +52,12 @@ export function createRoute(
       services: options.services,
       requestId: request.id,
     };
-    const execute = async (inner: Context) => success(await run(inner, input), operation.statuses[0]!);
+    const execute = async (inner: Context) => {
+      const result = await run(inner, input);
+      // Others of the same caller may have filled it meanwhile.
+      if (operation.changesNothing) unsent.refuseFull(who);
+      return success(result, operation.statuses[0]!);
+    };
 
     const given = acceptsIdempotencyKey(operation)
       ? idempotencyKey(request.headers['idempotency-key'])
@@ -78,7 +84,7 @@ export function createRoute(
       return await options.authenticator.authenticate(bearer(request.headers.authorization), named);
     } catch (error) {
       if (error instanceof ApiError && error.row.type === 'authentication') {
-        const check = { key: `a${request.ip}`, limit: rateLimits.anonymous };
+        const check = { key: addressKey(request.ip), limit: rateLimits.anonymous };
         const { verdict, refused } = await take(options.limiter, [check]);
         reply.headers(rateHeaders(verdict));
         if (refused) throw refused;

@@ -1,16 +1,18 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
+import { Readable } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, limits, operations, rateLimits } from '@parley/protocol';
 import type { Operation, OperationName } from '@parley/protocol';
-import { rateHeaders, take } from '../limits.ts';
+import { addressKey, rateHeaders, take } from '../limits.ts';
 import { failure } from './answer.ts';
 import { Idempotency } from './idempotency.ts';
 import type { RestOptions } from './options.ts';
 import { send, toApiError } from './reply.ts';
 import { createRoute } from './route.ts';
+import { Unsent, unsentBounds } from './unsent.ts';
 
 const corsHeaders = {
   'Access-Control-Allow-Origin': '*',
@@ -113,9 +115,20 @@ export function createRest(options: RestOptions): FastifyInstance {
     closing = true;
     done();
   });
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (closing) reply.header('Connection', 'close');
+  const unsent = new Unsent(unsentBounds, () => services.clock.now());
+  const stalls = setInterval(() => unsent.tick(), 1_000).unref();
+  app.addHook('onClose', (_app, done) => {
+    clearInterval(stalls);
     done();
+  });
+  metrics.gauge('parley_unsent_bytes', 'Answers that wait to be read', () => unsent.bytes);
+
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (closing) reply.header('Connection', 'close');
+    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return done();
+    const watched = unsent.watch(request.who ?? addressKey(request.ip), payload, reply.raw);
+    if (watched instanceof Readable) reply.header('Content-Length', String(Buffer.byteLength(payload)));
+    done(null, watched);
   });
 
   app.addHook('onResponse', (request, reply, done) => {
@@ -153,7 +166,7 @@ export function createRest(options: RestOptions): FastifyInstance {
   }
 
   async function anonymousRate(ip: string): Promise<Record<string, string>> {
-    const { verdict } = await take(limiter, [{ key: `a${ip}`, limit: rateLimits.anonymous }]);
+    const { verdict } = await take(limiter, [{ key: addressKey(ip), limit: rateLimits.anonymous }]);
     return rateHeaders(verdict);
   }
 
@@ -174,14 +187,14 @@ export function createRest(options: RestOptions): FastifyInstance {
     return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
   }
 
-  const idempotency = new Idempotency(limiter);
+  const shared = { idempotency: new Idempotency(limiter), unsent };
   for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
     if (!options.api) break;
     app.route({
       method: operation.method,
       url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { operation: name },
-      handler: createRoute(name, operation, options, idempotency),
+      handler: createRoute(name, operation, options, shared),
     });
   }
 

@@ -1,0 +1,118 @@
+import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { ApiError } from '@parley/protocol';
+
+/**
+ * Answers that wait to be read. Who asks and does not read would fill our memory, so what waits is bounded for each caller
+ * (more is refused before any work is done) and in all (what has not moved for the longest goes first), and an answer of
+ * which nothing moves for a while is given up with its connection.
+ */
+
+export interface UnsentBounds {
+  /** Bytes of one caller: an environment's server, or anybody else. */
+  server: number;
+  other: number;
+  /** Bytes in this process. */
+  all: number;
+  /** A piece that is not taken within this time ends the connection. */
+  stallMs: number;
+}
+
+const megabyte = 1024 * 1024;
+export const unsentBounds: UnsentBounds = {
+  server: 32 * megabyte,
+  other: 4 * megabyte,
+  all: 128 * megabyte,
+  stallMs: 20_000,
+};
+
+/** Smaller answers fit into the kernel's buffers and need no watching. */
+const watchedBytes = 8 * 1024;
+/** Larger ones are handed over piece by piece, so that one sees them move. */
+const pieceBytes = 64 * 1024;
+const retryAfterMs = 1_000;
+
+interface Waiting {
+  who: string;
+  bytes: number;
+  movedAt: number;
+  response: ServerResponse;
+}
+
+export class Unsent {
+  readonly #bounds: UnsentBounds;
+  readonly #now: () => number;
+  /** In the order in which they moved last. */
+  readonly #waiting = new Set<Waiting>();
+  readonly #byCaller = new Map<string, number>();
+  #bytes = 0;
+
+  constructor(bounds: UnsentBounds, now: () => number) {
+    this.#bounds = bounds;
+    this.#now = now;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** @param who the key that the caller's requests are counted by (transport/limits.ts); a server's begins with k. */
+  refuseFull(who: string): void {
+    const bound = who.startsWith('k') ? this.#bounds.server : this.#bounds.other;
+    if ((this.#byCaller.get(who) ?? 0) < bound) return;
+    throw new ApiError('rate_limited', {
+      message: 'The answers to earlier requests wait to be read: read them first.',
+      retryAfterMs,
+    });
+  }
+
+  /** What to send instead of the payload, watched until it is taken. */
+  watch(who: string, payload: string | Buffer, response: ServerResponse): string | Buffer | Readable {
+    if (payload.length < watchedBytes) return payload;
+    const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
+    const waiting: Waiting = { who, bytes: body.length, movedAt: this.#now(), response };
+    this.#waiting.add(waiting);
+    this.#count(who, body.length);
+    response.once('close', () => this.#forget(waiting));
+    for (const oldest of this.#waiting) {
+      if (this.#bytes <= this.#bounds.all) break;
+      this.#giveUp(oldest);
+    }
+    return body.length <= pieceBytes ? body : Readable.from(this.#pieces(body, waiting));
+  }
+
+  /** To be called now and then: gives up what has not moved for too long. */
+  tick(): void {
+    const before = this.#now() - this.#bounds.stallMs;
+    for (const waiting of this.#waiting) {
+      if (waiting.movedAt > before) break;
+      this.#giveUp(waiting);
+    }
+  }
+
+  /** The next piece is asked for when the one before was taken. The whole body is kept, and counts, until the last one. */
+  *#pieces(body: Buffer, waiting: Waiting): Generator<Buffer> {
+    for (let at = 0; at < body.length; at += pieceBytes) {
+      yield body.subarray(at, at + pieceBytes);
+      if (!this.#waiting.delete(waiting)) return;
+      waiting.movedAt = this.#now();
+      this.#waiting.add(waiting);
+    }
+  }
+
+  #giveUp(waiting: Waiting): void {
+    this.#forget(waiting);
+    waiting.response.destroy();
+  }
+
+  #forget(waiting: Waiting): void {
+    if (this.#waiting.delete(waiting)) this.#count(waiting.who, -waiting.bytes);
+  }
+
+  #count(who: string, change: number): void {
+    this.#bytes += change;
+    const left = (this.#byCaller.get(who) ?? 0) + change;
+    if (left > 0) this.#byCaller.set(who, left);
+    else this.#byCaller.delete(who);
+  }
+}
