@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Message } from '@parley/protocol';
+import { unreadCount } from '../../src/features/conversations/sql.ts';
 import { appendBatch } from '../../src/log/append.ts';
 import type { NewMessage } from '../../src/log/append.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../../src/platform/postgres/arrays.ts';
@@ -63,7 +64,7 @@ interface Count {
 }
 const counts = (conversationId: string): Promise<Count[]> =>
   db.query<Count>(
-    `SELECT u.id AS usr, m.last_read_seq AS "lastReadSeq", c.message_count - m.read_count - m.own_unread AS unread
+    `SELECT u.id AS usr, m.last_read_seq AS "lastReadSeq", ${unreadCount('c', 'm')} AS unread
      FROM members m JOIN conversations c ON c.no = m.conv JOIN users u ON u.no = m.usr WHERE c.id = $1 ORDER BY u.id`,
     [conversationId],
   );

@@ -31,6 +31,11 @@ export const viewConversation = (row: ConversationRow, members: MemberView[]): C
   ...(row.deletedAt ? { deletedAt: row.deletedAt } : {}),
 });
 
+/** What member `m` has not read of conversation `c` (migrations/0007); it costs the same however much that is. */
+export const unreadCount = (c: string, m: string): string =>
+  `${c}.message_count - ${m}.read_count - ${m}.own_unread - CASE WHEN ${m}.last_read_seq >= ${c}.last_deleted_seq THEN 0
+     ELSE deleted_above(${c}.env, ${c}.no, ${m}.last_read_seq) END`;
+
 /** The conversation, with the role of one user in it (null: not a member). */
 export async function findConversation(
   db: Queryable,
@@ -175,7 +180,7 @@ export async function listItems(
 ): Promise<Map<number, ConversationListItem>> {
   const rows = await db.query<ListRow>(
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq",
-       c.message_count - m.read_count - m.own_unread AS "unreadCount", m.last_read_seq AS "lastReadSeq", m.muted,
+       ${unreadCount('c', 'm')} AS "unreadCount", m.last_read_seq AS "lastReadSeq", m.muted,
        c.created_at AS "createdAt", c.last_activity_at AS "lastActivityAt",
        CASE WHEN c.type = 'direct' THEN (
          SELECT json_agg(json_build_object('userId', du.id, 'role', d.role) ORDER BY du.id)

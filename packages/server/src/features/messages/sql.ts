@@ -23,8 +23,8 @@ export async function editMessage(
 }
 
 /**
- * Empties messages of one conversation (its row is locked) and keeps every count exact: the live total, what each
- * member has read, and each sender's own unread. Their attachments go. Messages that are tombstones already only become hard.
+ * Empties messages of one conversation, whose row is locked, and keeps every count exact (migrations/0007). Members' rows change
+ * only where one of them sent a message that it has not read. Attachments go. What is a tombstone already only becomes hard.
  */
 export async function emptyMessages(
   db: Queryable,
@@ -45,20 +45,21 @@ export async function emptyMessages(
     [env, conv, seqs, hard, at],
   );
   if (live.length === 0) return;
-  await dropOfMessages(db, env, conv, seqs);
+  const gone = live.map((l) => l.seq);
+  await dropOfMessages(db, env, conv, gone);
   await db.query(
-    `UPDATE conversations c SET message_count = message_count - $3, last_message_seq = (
-       SELECT max(m.seq) FROM messages m WHERE m.env = $1 AND m.conv = $2 AND m.deleted_at IS NULL
-         AND m.seq <= c.last_message_seq)
-     WHERE env = $1 AND no = $2`,
-    [env, conv, live.length],
-  );
-  await db.query(
-    `UPDATE members m SET
-       read_count = m.read_count - (SELECT count(*) FROM unnest($3::bigint[]) s WHERE s <= m.last_read_seq),
-       own_unread = m.own_unread - (
-         SELECT count(*) FROM unnest($3::bigint[], $4::bigint[]) x(s, sender) WHERE x.s > m.last_read_seq AND x.sender = m.usr)
-     WHERE m.env = $1 AND m.conv = $2`,
-    [env, conv, live.map((l) => l.seq), live.map((l) => l.sender)],
+    `WITH moved AS (
+       UPDATE conversations c SET last_deleted_seq = greatest(c.last_deleted_seq, (SELECT max(s) FROM unnest($3::bigint[]) s)),
+         last_message_seq = CASE WHEN c.last_message_seq = ANY($3) THEN (
+           SELECT m.seq FROM messages m WHERE m.env = $1 AND m.conv = $2 AND m.deleted_at IS NULL AND m.seq < c.last_message_seq
+           ORDER BY m.seq DESC LIMIT 1) ELSE c.last_message_seq END
+       WHERE c.env = $1 AND c.no = $2
+     ), sent AS (
+       UPDATE members m SET own_unread = m.own_unread - k.n FROM (
+         SELECT b.usr, count(*) AS n FROM unnest($3::bigint[], $4::bigint[]) x(seq, sender)
+         JOIN members b ON b.env = $1 AND b.conv = $2 AND b.usr = x.sender AND b.last_read_seq < x.seq GROUP BY b.usr
+       ) k WHERE m.env = $1 AND m.conv = $2 AND m.usr = k.usr
+     ) SELECT count_deleted($1, $2, $3)`,
+    [env, conv, gone, live.map((l) => l.sender)],
   );
 }

@@ -2,6 +2,7 @@ import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
+import { unreadCount } from '../conversations/sql.ts';
 import { notificationOf } from './notification.ts';
 import type { PushedMessage } from './notification.ts';
 import { connectedUsers, envOfLane, pushMode, stillWanted } from './plan.ts';
@@ -185,7 +186,7 @@ async function loadDue(db: Queryable, jobs: readonly Job[]): Promise<Map<number,
 async function loadBadges(db: Queryable, rows: readonly Due[]): Promise<Map<string, number>> {
   const users = [...new Map(rows.map((r) => [r.usr, r])).values()];
   const found = await db.query<{ env: number; usr: number; unread: number }>(
-    `SELECT m.env, m.usr, sum(greatest(0, c.message_count - m.read_count - m.own_unread))::bigint AS unread
+    `SELECT m.env, m.usr, sum(${unreadCount('c', 'm')})::bigint AS unread
      FROM unnest($1::int[], $2::bigint[]) u(env, usr)
      JOIN members m ON m.env = u.env AND m.usr = u.usr
      JOIN conversations c ON c.env = m.env AND c.no = m.conv AND c.deleted_at IS NULL

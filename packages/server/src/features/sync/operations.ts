@@ -3,6 +3,7 @@ import type { Input, SyncResult } from '@parley/protocol';
 import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context, Services } from '../context.ts';
+import { unreadCount } from '../conversations/sql.ts';
 
 const dayMs = 86_400_000;
 const cursorForm = /^s1\.([0-9a-z]{1,11})$/;
@@ -96,7 +97,7 @@ const select = (columns: string, from: string, order: string): string =>
    CROSS JOIN LATERAL (SELECT q.env, q.usr, q.ord, to_timestamp((least(q.since, extract(epoch FROM now()) * 1000) - ${limits.syncOverlapMs}) / 1000.0) AS since) w
    LEFT JOIN LATERAL (${from}) x ON true ORDER BY w.ord${order}`;
 
-const item = `c.id, c.last_seq AS "lastSeq", c.message_count - m.read_count - m.own_unread AS "unreadCount", c.last_activity_at AS at`;
+const item = `c.id, c.last_seq AS "lastSeq", ${unreadCount('c', 'm')} AS "unreadCount", c.last_activity_at AS at`;
 const columns = 'x.id, x."lastSeq", x."unreadCount"';
 
 /** LIMIT: one look into one index, also before the planner knows anything of the tables. */

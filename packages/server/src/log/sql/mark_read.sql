@@ -16,7 +16,7 @@ BEGIN
     SELECT u.ord, u.env, u.usr, c.no AS cno, c.message_count, m.last_read_seq, m.read_count, m.own_unread,
       CASE WHEN c.no IS NULL THEN 'not_found' WHEN m.usr IS NULL THEN 'not_member' ELSE 'ok' END AS verdict,
       greatest(m.last_read_seq, max(least(u.seq, c.last_seq)) OVER (PARTITION BY u.env, c.no, u.usr)) AS target,
-      c.last_message_seq
+      c.last_message_seq, c.last_deleted_seq
     FROM unnest(p_env, p_conv, p_usr, p_seq) WITH ORDINALITY AS u(env, cid, usr, seq, ord)
     LEFT JOIN LATERAL (
       SELECT * FROM conversations WHERE env = u.env AND id = u.cid AND deleted_at IS NULL LIMIT 1
@@ -25,12 +25,16 @@ BEGIN
       SELECT * FROM members WHERE env = u.env AND conv = c.no AND usr = u.usr LIMIT 1
     ) m ON true
   ), counted AS MATERIALIZED (
-    SELECT DISTINCT ON (i.env, i.cno, i.usr) i.env, i.cno, i.usr, i.target, i.last_read_seq,
-      CASE WHEN i.target >= coalesce(i.last_message_seq, 0) THEN i.message_count
-        ELSE i.read_count + coalesce(x.live, 0) END AS read_count,
+    -- Deleted messages count as read once the mark is above them; those still above it are taken off what is unread.
+    SELECT DISTINCT ON (i.env, i.cno, i.usr) i.env, i.cno, i.usr, i.target, i.last_read_seq, d.above,
+      CASE WHEN i.target >= coalesce(i.last_message_seq, 0) THEN i.message_count - d.above
+        ELSE i.read_count + coalesce(x.live, 0) + d.before - d.above END AS read_count,
       CASE WHEN i.target >= coalesce(i.last_message_seq, 0) THEN 0
         ELSE i.own_unread - coalesce(x.own, 0) END AS own_unread
-    FROM item i LEFT JOIN LATERAL (
+    FROM item i CROSS JOIN LATERAL (
+      SELECT CASE WHEN i.last_read_seq >= i.last_deleted_seq THEN 0 ELSE deleted_above(i.env, i.cno, i.last_read_seq) END AS before,
+        CASE WHEN i.target >= i.last_deleted_seq THEN 0 ELSE deleted_above(i.env, i.cno, i.target) END AS above
+    ) d LEFT JOIN LATERAL (
       SELECT count(*) AS live, count(*) FILTER (WHERE s.sender = i.usr) AS own FROM messages s
       WHERE i.target > i.last_read_seq AND i.target < i.last_message_seq
         AND s.env = i.env AND s.conv = i.cno AND s.seq > i.last_read_seq AND s.seq <= i.target AND s.deleted_at IS NULL
@@ -48,7 +52,7 @@ BEGIN
     ON CONFLICT (env, key) WHERE key IS NOT NULL DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at
   )
   SELECT i.ord::int, i.verdict, i.cno, k.target,
-    i.message_count - k.read_count - k.own_unread,
+    i.message_count - k.read_count - k.own_unread - k.above,
     k.target > k.last_read_seq
   FROM item i LEFT JOIN counted k ON k.env = i.env AND k.cno = i.cno AND k.usr = i.usr;
 END $$;
