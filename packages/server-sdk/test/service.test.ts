@@ -1,23 +1,22 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { plans } from '@parley/protocol';
 import { Parley, ParleyError, verifyWebhook, WebhookVerificationError } from '../src/index.ts';
 import { routes } from '../src/generated/routes.ts';
-import { environments, startService } from '../../server/test/support/service.ts';
-import type { Service } from '../../server/test/support/service.ts';
+import { environments } from '../../server/test/support/service.ts';
 import { upload } from '../../server/test/storage/suite.ts';
 import { announcement, picture } from '../../server/test/uploads/files.ts';
 import { startReceiver } from '../../server/test/webhooks/receiver.ts';
 import { connect } from '../../server/test/support/socket.ts';
+import { setUp, useService } from '../../server/test/support/use.ts';
 
 /** The server SDK against the real service. */
 
-let service: Service;
+const { service } = useService();
 let parley: Parley;
 /** Operations that were called, by the requests that left. */
 const called = new Set<string>();
-before(async () => {
-  service = await startService();
+setUp(async () => {
   parley = new Parley({
     secretKey: environments.dev.secretKey,
     baseUrl: service.url,
@@ -30,7 +29,6 @@ before(async () => {
     },
   });
 });
-after(() => service.dispose());
 
 test('server SDK: every method, against the real service, with a webhook that verifyWebhook accepts', async () => {
   const receiver = await startReceiver();

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { socketEvents } from '@parley/protocol';
 import type { Client, Conversation } from '../../src/index.ts';
-import { startNodes } from '../../../server/test/cluster/nodes.ts';
-import type { Nodes } from '../../../server/test/cluster/nodes.ts';
+import { useNodes } from '../../../server/test/cluster/nodes.ts';
 import { serverApi } from '../../../server/test/support/api.ts';
-import type { Api } from '../../../server/test/support/api.ts';
+import { lazy } from '../../../server/test/support/use.ts';
 import { startProxy } from '../chaos/proxy.ts';
 import type { FaultyProxy } from '../chaos/proxy.ts';
 import { seeded } from '../chaos/random.ts';
@@ -14,13 +13,8 @@ import { assertConverged, eventually, newClient, settled, whenReady } from './pe
 
 /** SPEC 4, client sync procedure: after any events, on two nodes, the SDK shows what a fresh client fetches. */
 
-let cluster: Nodes;
-let servers: Api[];
-before(async () => {
-  cluster = await startNodes([{}, {}]);
-  servers = cluster.nodes.map((node) => serverApi(node.url));
-});
-after(() => cluster.dispose());
+const { cluster, nodes } = useNodes([{}, {}]);
+const servers = nodes.map((node) => lazy(() => serverApi(node.url)));
 
 interface Person {
   id: string;

@@ -9,10 +9,10 @@ import { readConfig } from '../../src/config.ts';
 import { pooledRandom, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { openStore } from '../../src/platform/postgres/store.ts';
-import { liveScene } from '../gateway/live-scene.ts';
 import { environments } from '../support/service.ts';
 import { connect, open } from '../support/socket.ts';
 import { startParts, until } from './nodes.ts';
+import { createScene } from '../support/scene.ts';
 
 /** Two nodes in this process, so that the plan's ceiling can be low. */
 test('SPEC 8: the plan’s connection ceiling counts the sockets of all nodes; 4008 with retryAfterMs, and room again when one closes', async () => {
@@ -37,7 +37,7 @@ test('SPEC 8: the plan’s connection ceiling counts the sockets of all nodes; 4
   };
   const [a, b] = [await start(), await start()];
   try {
-    const scene = liveScene(a.url, 'prod');
+    const scene = createScene(a.url, 'prod');
     const people = await Promise.all(Array.from({ length: 5 }, () => scene.actor()));
     const tokens = people.map((person) => scene.token(person));
     const sockets = [];
@@ -51,7 +51,7 @@ test('SPEC 8: the plan’s connection ceiling counts the sockets of all nodes; 4
       assert.ok(JSON.parse(reason).retryAfterMs > 0, reason);
     }
     // Another environment has its own count.
-    const elsewhere = liveScene(b.url);
+    const elsewhere = createScene(b.url);
     await elsewhere.online(await elsewhere.actor());
     await sockets[1]!.close();
     const again = async (): Promise<boolean> =>

@@ -1,28 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { realtime } from '@parley/protocol';
 import { text } from '../gateway/live-scene.ts';
-import type { LiveScene } from '../gateway/live-scene.ts';
 import type { Actor } from '../support/scene.ts';
 import type { Service } from '../support/service.ts';
 import type { TestSocket } from '../support/socket.ts';
-import { patiently, startNodes, until } from './nodes.ts';
-import type { Nodes } from './nodes.ts';
+import { patiently, useNodes, until } from './nodes.ts';
 
 /** What takes 30 s: grace periods and leases. All at once, each with a node of its own. */
 
-let cluster: Nodes;
-let scene: LiveScene;
-let a: Service;
-let b: Service;
-let killed: Service;
-let frozen: Service;
-before(async () => {
-  cluster = await startNodes([{}, {}, {}, {}]);
-  ({ scene } = cluster);
-  [a, b, killed, frozen] = cluster.nodes as [Service, Service, Service, Service];
-});
-after(() => cluster.dispose());
+const { cluster, scene, nodes } = useNodes([{}, {}, {}, {}]);
+const [a, b, killed, frozen] = nodes as [Service, Service, Service, Service];
 
 async function watched(users: Actor[]): Promise<{ watching: TestSocket; cid: string }> {
   const watcher = await scene.actor();

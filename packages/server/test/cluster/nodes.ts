@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { liveScene } from '../gateway/live-scene.ts';
-import type { LiveScene } from '../gateway/live-scene.ts';
 import { createApi } from '../support/api.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { startRedis } from '../support/redis.ts';
 import type { TestRedis } from '../support/redis.ts';
-import type { Actor } from '../support/scene.ts';
+import { createScene } from '../support/scene.ts';
+import type { Actor, Scene } from '../support/scene.ts';
 import { startService } from '../support/service.ts';
 import type { EnvironmentName, Service } from '../support/service.ts';
 import { connect } from '../support/socket.ts';
 import type { TestSocket } from '../support/socket.ts';
 import { signToken } from '../support/tokens.ts';
+import { lazy, use } from '../support/use.ts';
 
 type Settings = Record<string, string>;
 
@@ -20,7 +20,7 @@ export interface Nodes {
   redis: TestRedis;
   nodes: Service[];
   /** Users and conversations, made through the first node. */
-  scene: LiveScene;
+  scene: Scene;
   /** The same user, talking to another node. */
   at(node: Service, actor: Actor, environment?: EnvironmentName): Actor;
   online(node: Service, actor: Actor, environment?: EnvironmentName): Promise<TestSocket>;
@@ -71,7 +71,7 @@ export async function startNodes(settings: Settings[]): Promise<Nodes> {
   return {
     redis,
     nodes,
-    scene: liveScene(nodes[0]!.url),
+    scene: createScene(nodes[0]!.url),
     at: (node, actor, environment) => ({
       id: actor.id,
       api: createApi(node.url, token(actor, environment)),
@@ -79,6 +79,19 @@ export async function startNodes(settings: Settings[]): Promise<Nodes> {
     online: (node, actor, environment) => connect(node, token(actor, environment)),
     sql: async (text, values) => (await pool.query(text, values)).rows as Record<string, unknown>[],
     dispose,
+  };
+}
+
+/** Nodes for all tests of the file: started before them, gone after them. */
+export function useNodes(settings: Settings[]): { cluster: Nodes; scene: Scene; nodes: Service[] } {
+  const cluster = use(
+    () => startNodes(settings),
+    (started) => started.dispose(),
+  );
+  return {
+    cluster,
+    scene: lazy(() => cluster.scene),
+    nodes: settings.map((_, i) => lazy(() => cluster.nodes[i]!)),
   };
 }
 

@@ -1,26 +1,16 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { socketEvents } from '@parley/protocol';
 import { assertContiguous, text } from '../gateway/live-scene.ts';
-import type { LiveScene } from '../gateway/live-scene.ts';
 import type { Service } from '../support/service.ts';
 import { createScene } from '../support/scene.ts';
-import { startNodes } from './nodes.ts';
-import type { Nodes } from './nodes.ts';
+import { useNodes } from './nodes.ts';
 
 /** Events across nodes: SPEC 4 (ordering per conversation on every socket), PITFALLS. */
 
-let cluster: Nodes;
-let scene: LiveScene;
-let a: Service;
-let b: Service;
-before(async () => {
-  cluster = await startNodes([{}, {}]);
-  ({ scene } = cluster);
-  [a, b] = cluster.nodes as [Service, Service];
-});
-after(() => cluster.dispose());
+const { cluster, scene, nodes } = useNodes([{}, {}]);
+const [a, b] = nodes as [Service, Service];
 
 const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 

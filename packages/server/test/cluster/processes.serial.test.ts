@@ -1,26 +1,17 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { assertContiguous, text } from '../gateway/live-scene.ts';
-import type { LiveScene } from '../gateway/live-scene.ts';
 import { run } from '../start/npm-start.ts';
 import type { Service } from '../support/service.ts';
 import type { TestSocket } from '../support/socket.ts';
-import { startNodes, until } from './nodes.ts';
-import type { Nodes } from './nodes.ts';
+import { useNodes, until } from './nodes.ts';
 
 /** CHAT_PROCESSES: several processes behind one port. */
 
-let cluster: Nodes;
-let scene: LiveScene;
-let service: Service;
-before(async () => {
-  cluster = await startNodes([1, 2, 3].map(() => ({ CHAT_PROCESSES: '2' })));
-  ({ scene } = cluster);
-  service = cluster.nodes[0]!;
-});
-after(() => cluster.dispose());
+const { cluster, scene, nodes } = useNodes([1, 2, 3].map(() => ({ CHAT_PROCESSES: '2' })));
+const service = nodes[0]!;
 
 const childrenOf = async (node: Service): Promise<number[]> => {
   const { pid } = node.process;

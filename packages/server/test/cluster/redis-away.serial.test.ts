@@ -1,24 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { text } from '../gateway/live-scene.ts';
-import type { LiveScene } from '../gateway/live-scene.ts';
 import type { Service } from '../support/service.ts';
 import type { TestSocket } from '../support/socket.ts';
-import { startNodes, until } from './nodes.ts';
-import type { Nodes } from './nodes.ts';
+import { useNodes, until } from './nodes.ts';
 
 /** Redis is killed and comes back empty (SPEC 6.2, resync_hint; issue 3, several nodes). */
 
-let cluster: Nodes;
-let scene: LiveScene;
-let a: Service;
-let b: Service;
-before(async () => {
-  cluster = await startNodes([{}, {}]);
-  ({ scene } = cluster);
-  [a, b] = cluster.nodes as [Service, Service];
-});
-after(() => cluster.dispose());
+const { cluster, scene, nodes } = useNodes([{}, {}]);
+const [a, b] = nodes as [Service, Service];
 
 const ready = async (node: Service): Promise<number> => (await fetch(`${node.url}/readyz`)).status;
 

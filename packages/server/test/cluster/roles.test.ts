@@ -1,33 +1,22 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { text } from '../gateway/live-scene.ts';
-import type { LiveScene } from '../gateway/live-scene.ts';
 import { assertError, serverApi } from '../support/api.ts';
 import type { Service } from '../support/service.ts';
 import { open } from '../support/socket.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
 import { addEndpoint } from '../webhooks/tools.ts';
-import { startNodes } from './nodes.ts';
-import type { Nodes } from './nodes.ts';
+import { useNodes } from './nodes.ts';
 
 /** CHAT_ROLES: one process for the API, one for sockets, one for background work. */
 
-let cluster: Nodes;
-let scene: LiveScene;
-let api: Service;
-let gateway: Service;
-let worker: Service;
-before(async () => {
-  cluster = await startNodes(
-    ['api', 'gateway', 'worker'].map((role) => ({
-      CHAT_ROLES: role,
-      CHAT_ALLOW_PRIVATE_TARGETS: 'true',
-    })),
-  );
-  ({ scene } = cluster);
-  [api, gateway, worker] = cluster.nodes as [Service, Service, Service];
-});
-after(() => cluster.dispose());
+const { cluster, scene, nodes } = useNodes(
+  ['api', 'gateway', 'worker'].map((role) => ({
+    CHAT_ROLES: role,
+    CHAT_ALLOW_PRIVATE_TARGETS: 'true',
+  })),
+);
+const [api, gateway, worker] = nodes as [Service, Service, Service];
 
 test('roles: each does its own part only, and all are healthy and ready', async () => {
   for (const node of [api, gateway, worker])

@@ -1,29 +1,19 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { rateLimits } from '@parley/protocol';
 import { text } from '../gateway/live-scene.ts';
-import type { LiveScene } from '../gateway/live-scene.ts';
 import { parley } from '../support/cli.ts';
 import { environments } from '../support/service.ts';
 import type { Service } from '../support/service.ts';
 import { connect } from '../support/socket.ts';
 import { signToken } from '../support/tokens.ts';
-import { startNodes } from './nodes.ts';
-import type { Nodes } from './nodes.ts';
+import { useNodes } from './nodes.ts';
 
 /** What all nodes share besides events: typing, receipts, presence, limits, and who is put out. */
 
-let cluster: Nodes;
-let scene: LiveScene;
-let a: Service;
-let b: Service;
-before(async () => {
-  cluster = await startNodes([{}, {}]);
-  ({ scene } = cluster);
-  [a, b] = cluster.nodes as [Service, Service];
-});
-after(() => cluster.dispose());
+const { cluster, scene, nodes } = useNodes([{}, {}]);
+const [a, b] = nodes as [Service, Service];
 
 async function pair() {
   const [one, two] = await Promise.all([scene.actor(), scene.actor()]);

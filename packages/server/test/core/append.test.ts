@@ -1,33 +1,18 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Message } from '@parley/protocol';
 import { unreadCount } from '../../src/features/conversations/sql.ts';
 import { appendBatch } from '../../src/log/append.ts';
 import type { NewMessage } from '../../src/log/append.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../../src/platform/postgres/arrays.ts';
-import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
-import { serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { allEvents, createGroup, openDb, times } from './tools.ts';
+import type { Queryable } from '../../src/platform/postgres/db.ts';
+import { allEvents, createGroup, times } from './tools.ts';
+import { useService } from '../support/use.ts';
 
 /** The group commit: all of a batch at once, and each message as if it had come alone. */
 
-let service: Service;
-let db: PgDb;
-let server: Api;
+const { server, db } = useService();
 let made = 0;
-
-before(async () => {
-  service = await startService();
-  db = await openDb(service);
-  server = serverApi(service.url);
-});
-after(async () => {
-  await db?.close();
-  await service?.dispose();
-});
 
 async function numbers(...ids: string[]): Promise<number[]> {
   const rows = await db.query<{ id: string; no: number }>('SELECT id, no FROM users WHERE id = ANY($1)', [

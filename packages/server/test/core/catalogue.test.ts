@@ -4,27 +4,22 @@ import { eventNames, webhookEventNames, webhookEvents } from '@parley/protocol';
 import type { EventName, WebhookEventName } from '@parley/protocol';
 import { catalogue, webhookOnly } from '../../src/log/catalogue.ts';
 import type { WebhookOnlyName } from '../../src/log/catalogue.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import type { Actor } from '../support/scene.ts';
 import { connect } from '../support/socket.ts';
 import type { TestSocket } from '../support/socket.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
-import type { Received, Receiver } from '../webhooks/receiver.ts';
+import type { Received } from '../webhooks/receiver.ts';
+import { use, useService } from '../support/use.ts';
 
 /** Every event is made once by the running service and looked at from its three sides: socket, REST, webhook. */
 
-let service: Service;
-let receiver: Receiver;
-let scene: Scene;
+const { service, scene } = useService();
+const receiver = use(startReceiver, (r) => r.close());
 let owner: Actor;
 let watcher: Actor;
 let socket: TestSocket;
 
 before(async () => {
-  [service, receiver] = await Promise.all([startService(), startReceiver()]);
-  scene = createScene(service.url);
   [owner, watcher] = await Promise.all([scene.actor('owner'), scene.actor('watcher')]);
   const events = webhookEventNames;
   assert.equal((await scene.server('POST', '/v1/webhooks', { url: receiver.url, events })).status, 201);
@@ -33,7 +28,6 @@ before(async () => {
 });
 after(async () => {
   await socket?.close();
-  await service?.dispose();
   await receiver?.close();
 });
 

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Message } from '@parley/protocol';
-import { clientApi, serverApi } from '../support/api.ts';
+import { clientApi } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
 import { allMessages, assertContiguous, createGroup, times } from './tools.ts';
+import { useService } from '../support/use.ts';
 
 /** kill -9 of the whole process group while senders send and retry; acknowledged means committed. */
 
@@ -14,18 +13,12 @@ const crashes = 5;
 const senders = 8;
 const acksPerRound = 40;
 
-let service: Service;
-
-before(async () => {
-  service = await startService();
-});
-after(() => service?.dispose());
+const { service, server, restart } = useService();
 
 test(
   'nothing acknowledged is lost, doubled or moved by kill -9 under load',
   { timeout: 120_000 },
   async () => {
-    let server = serverApi(service.url);
     const conversations = await Promise.all(
       times(3, () =>
         createGroup(
@@ -78,8 +71,7 @@ test(
       await Promise.all(working);
       doubted += open.length;
 
-      service = await service.restart();
-      server = serverApi(service.url);
+      await restart();
       goal = Infinity;
       await Promise.all(open.map((again) => again()));
       // An acknowledged one that is sent again is the same message at the same place.

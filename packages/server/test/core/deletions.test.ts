@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
 import { unreadCount } from '../../src/features/conversations/sql.ts';
 import { listConversations } from '../../src/features/conversations/list.ts';
@@ -7,26 +7,12 @@ import { createSyncer } from '../../src/features/sync/operations.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { migrate, readSchema } from '../../src/platform/postgres/migrate.ts';
-import { createScene } from '../support/scene.ts';
-import type { Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { allEvents, createGroup, openDb, outsidePostgres, seedMessages, times } from './tools.ts';
+import { allEvents, createGroup, outsidePostgres, seedMessages, times } from './tools.ts';
+import { useService } from '../support/use.ts';
 
 /** Unread counts stay exact whatever is deleted, and a deletion writes few rows. */
 
-let service: Service;
-let db: PgDb;
-let scene: Scene;
-before(async () => {
-  service = await startService();
-  db = await openDb(service);
-  scene = createScene(service.url);
-});
-after(async () => {
-  await db?.close();
-  await service?.dispose();
-});
+const { scene, db } = useService();
 
 test('a deletion rewrites the row of no member but its sender, however many have read the message', async () => {
   const [writer, ...readers] = await Promise.all(times(40, () => scene.actor()));

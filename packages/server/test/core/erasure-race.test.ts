@@ -1,30 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Conversation } from '@parley/protocol';
 import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
 import { freePort } from '../start/npm-start.ts';
-import { assertError, clientApi, serverApi } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { dump, openDb } from './tools.ts';
+import { assertError, clientApi } from '../support/api.ts';
+import { dump } from './tools.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let db: PgDb;
-let metrics: string;
-
-before(async () => {
-  const port = await freePort();
-  metrics = `http://127.0.0.1:${port}/metrics`;
-  service = await startService({ env: { CHAT_METRICS_PORT: String(port) } });
-  db = await openDb(service);
-});
-after(async () => {
-  await db?.close();
-  await service?.dispose();
-});
+const port = await freePort();
+const metrics = `http://127.0.0.1:${port}/metrics`;
+const { service, server, db } = useService({ env: { CHAT_METRICS_PORT: String(port) } });
 
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
   while (!(await holds())) await delay(10);
@@ -36,7 +23,6 @@ const waitingForCommit = async (): Promise<string | undefined> =>
 
 /** The send was let in before the erasure began, and its turn to commit comes after the erasure is through. */
 test('DECISIONS: a send that is under way when its user is erased leaves nothing behind', async () => {
-  const server = serverApi(service.url);
   const leaving = await clientApi(service.url, 'leaving');
   await server('PUT', '/v1/users/staying', {});
   const created = await leaving('POST', '/v1/conversations', { type: 'direct', members: ['staying'] });

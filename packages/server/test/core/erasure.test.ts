@@ -1,36 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Conversation, ConversationListItem, Message } from '@parley/protocol';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
-import { assertError, clientApi, serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { environments, startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import {
-  allEvents,
-  allMessages,
-  assertContiguous,
-  createGroup,
-  dump,
-  openDb,
-  seedMessages,
-} from './tools.ts';
+import { assertError, clientApi } from '../support/api.ts';
+import { environments } from '../support/service.ts';
+import { allEvents, allMessages, assertContiguous, createGroup, dump, seedMessages } from './tools.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let db: PgDb;
-let server: Api;
+const { service, server, db, restart } = useService();
 let people = 0;
-
-before(async () => {
-  service = await startService();
-  db = await openDb(service);
-  server = serverApi(service.url);
-});
-after(async () => {
-  await db?.close();
-  await service?.dispose();
-});
 
 const unreadOf = async (user: string, conversation: string): Promise<number> => {
   const { body } = await server('GET', `/v1/conversations?userId=${user}`);
@@ -209,22 +187,14 @@ test('an erasure that kill -9 cuts off is finished after the restart', async () 
   while ((await left()) === count);
   await service.kill();
   await erasing;
-  await db.close();
-
-  service = await service.restart();
-  db = await openDb(service);
-  server = serverApi(service.url);
+  await restart();
   const half = await left();
   assert.ok(half > 0 && half < count, `it was cut off half-way: ${half} left`);
   assert.equal(half % 50, 0, 'each batch is whole or not at all');
   assert.equal(await unreadOf('friend', id), half, 'and the counts are right in between');
   // The sweep at the start leaves erasures of the last minute to the process that runs them.
   await db.query(`UPDATE users SET erased_at = erased_at - interval '2 minutes' WHERE erasing IS NOT NULL`);
-  await db.close();
-  await service.stop();
-  service = await service.restart();
-  db = await openDb(service);
-  server = serverApi(service.url);
+  await restart();
   for (let rows = [{}]; rows.length > 0;)
     rows = await db.query('SELECT 1 FROM users WHERE erasing IS NOT NULL');
   assert.equal(await left(), 0);

@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Message } from '@parley/protocol';
-import { clientApi, createApi, serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { environments, startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { clientApi, createApi } from '../support/api.ts';
+import { environments } from '../support/service.ts';
 import { createGroup } from './tools.ts';
+import { setUp, useService } from '../support/use.ts';
 
 /** With everything logged, nothing of what people write or keep secret is. */
 
 const words = 'Hidden-Words';
 const password = 'hidden-password';
-let service: Service;
-let server: Api;
+const { service, server } = useService({
+  env: { CHAT_LOG_LEVEL: 'trace', CHAT_BOOTSTRAP_PASSWORD: password },
+});
 let token: string;
 let foreign: string;
 
-before(async () => {
-  service = await startService({
-    env: { CHAT_LOG_LEVEL: 'trace', CHAT_BOOTSTRAP_PASSWORD: password },
-  });
-  server = serverApi(service.url);
+setUp(async () => {
   const me = await clientApi(service.url, 'ann');
   token = me.token;
   foreign = `${token.slice(0, -6)}AAAAAA`;
@@ -42,7 +38,6 @@ before(async () => {
   await server('GET', `/v1/conversations?userId=nobody&cursor=${words}`);
   await service.stop();
 });
-after(() => service?.dispose());
 
 const lines = (): Record<string, unknown>[] =>
   service

@@ -1,29 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Conversation, ConversationListItem, Member, SyncResult } from '@parley/protocol';
-import { clientApi, serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { clientApi } from '../support/api.ts';
 import { script, World } from './model-operations.ts';
 import type { ModelConversation, ModelMessage } from './model.ts';
-import { ageConversations, allEvents, allMessages, createGroup, openDb, times } from './tools.ts';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
+import { ageConversations, allEvents, allMessages, createGroup, times } from './tools.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let server: Api;
-let db: PgDb;
-
-before(async () => {
-  service = await startService();
-  server = serverApi(service.url);
-  db = await openDb(service);
-});
-after(async () => {
-  await db?.close();
-  await service?.dispose();
-});
+const { service, server, db } = useService();
 
 /** PARLEY_SEED repeats a run. */
 const seed = Number(process.env['PARLEY_SEED'] ?? Date.now() % 2 ** 31);

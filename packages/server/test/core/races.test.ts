@@ -1,35 +1,24 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Conversation, Message } from '@parley/protocol';
-import { assertError, clientApi, serverApi } from '../support/api.ts';
+import { assertError, clientApi } from '../support/api.ts';
 import type { Answer, Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
 import { allEvents, allMessages, assertContiguous, createGroup, outsidePostgres, times } from './tools.ts';
-import type { OutsidePostgres } from './tools.ts';
+import { use, useService } from '../support/use.ts';
 
 /** Two processes of the service on one PostgreSQL: what holds here holds in one process too. */
 
-let postgres: OutsidePostgres;
-let services: Service[] = [];
-let servers: [Api, Api];
+const postgres = use(outsidePostgres, (p) => p.dispose());
+const settings = () => ({
+  DATABASE_URL: postgres.url,
+  CHAT_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+  CHAT_ALLOW_PRIVATE_TARGETS: 'true',
+});
+const used = [useService({ env: settings }), useService({ env: settings })] as const;
+const [a, b] = [used[0].service, used[1].service];
+const servers = [used[0].server, used[1].server] as const;
 const either = (i: number): Api => servers[i % 2]!;
-
-before(async () => {
-  postgres = await outsidePostgres();
-  const env = {
-    DATABASE_URL: postgres.url,
-    CHAT_MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-    CHAT_ALLOW_PRIVATE_TARGETS: 'true',
-  };
-  services = await Promise.all([startService({ env }), startService({ env })]);
-  servers = [serverApi(services[0]!.url), serverApi(services[1]!.url)];
-});
-after(async () => {
-  await Promise.all(services.map((s) => s.dispose()));
-  await postgres.dispose();
-});
 
 const statuses = (answers: Answer[]): Record<number, number> => {
   const counts: Record<number, number> = {};
@@ -233,7 +222,7 @@ describe('members under races', () => {
 
   test('SPEC 3: nothing of a removed member is committed after its removal', async () => {
     const id = await createGroup(servers[0], ['ann', 'leaver']);
-    const leaver = await clientApi(services[1]!.url, 'leaver');
+    const leaver = await clientApi(b.url, 'leaver');
     const sends = times(18, (i) =>
       leaver('POST', `/v1/conversations/${id}/messages`, { clientMsgId: `l${i}`, text: `l${i}` }),
     );
@@ -266,7 +255,7 @@ describe('members under races', () => {
 
 test('DECISIONS: unread counts stay exact under concurrent sends, reads and deletes', async () => {
   const id = await createGroup(servers[0], ['reader', 'writer']);
-  const reader = await clientApi(services[0]!.url, 'reader');
+  const reader = await clientApi(a.url, 'reader');
   const path = `/v1/conversations/${id}`;
   const sent = await Promise.all(
     times(40, (i) => either(i)('POST', `${path}/messages`, { text: `${i}`, senderId: 'writer' })),

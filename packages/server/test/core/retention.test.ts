@@ -1,30 +1,17 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, beforeEach, describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import type { Message } from '@parley/protocol';
 import { removeExpired } from '../../src/features/retention/retention.ts';
-import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
-import { assertError, serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { allEvents, createGroup, openDb, times } from './tools.ts';
+import type { Queryable } from '../../src/platform/postgres/db.ts';
+import { assertError } from '../support/api.ts';
+import { allEvents, createGroup, times } from './tools.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let db: PgDb;
-let server: Api;
+const { server, db } = useService();
 let id: string;
 const weekMs = 7 * 24 * 3_600_000;
 
-before(async () => {
-  service = await startService();
-  db = await openDb(service);
-  server = serverApi(service.url);
-});
-after(async () => {
-  await db?.close();
-  await service?.dispose();
-});
 beforeEach(async () => {
   id = await createGroup(server, ['ann', 'bob']);
 });

@@ -1,23 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { createSyncer } from '../../src/features/sync/operations.ts';
-import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
+import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { serverApi } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { createGroup, openDb, times } from './tools.ts';
+import { createGroup, times } from './tools.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let db: PgDb;
-
-before(async () => {
-  service = await startService();
-  db = await openDb(service);
-});
-after(async () => {
-  await db?.close();
-  await service?.dispose();
-});
+const { service, db } = useService();
 
 test('SPEC 4, Sync: users who sync at once are answered together, each as if alone', async () => {
   const server = serverApi(service.url);

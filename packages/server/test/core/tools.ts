@@ -4,17 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientConfig } from 'pg';
 import type { EventRecord, Message } from '@parley/protocol';
-import { PgDb } from '../../src/platform/postgres/db.ts';
-import { runningPostgres, startEmbeddedPostgres } from '../../src/platform/postgres/embedded/index.ts';
+import type { PgDb } from '../../src/platform/postgres/db.ts';
+import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded/index.ts';
 import type { Api } from '../support/api.ts';
-import type { Service } from '../support/service.ts';
-
-/** A second connection to the store under a running service. */
-export async function openDb(service: Service): Promise<PgDb> {
-  const connection = await runningPostgres(service.dataDir);
-  assert.ok(connection, 'the embedded PostgreSQL answers');
-  return new PgDb(connection, { max: 4, onError: () => undefined });
-}
 
 export interface OutsidePostgres {
   url: string;

@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { listConversations } from '../../src/features/conversations/list.ts';
 import { createSyncer } from '../../src/features/sync/operations.ts';
-import type { PgDb, Queryable } from '../../src/platform/postgres/db.ts';
-import { serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { createGroup, openDb, seedMessages, times } from './tools.ts';
+import type { Queryable } from '../../src/platform/postgres/db.ts';
+import { createGroup, seedMessages, times } from './tools.ts';
+import { setUp, useService } from '../support/use.ts';
 
 /** What a list costs is counted in pages that PostgreSQL touches: the same on any machine. */
 
@@ -15,14 +12,9 @@ const rows = 50;
 const few = 3;
 const many = 30_000;
 
-let service: Service;
-let db: PgDb;
-let server: Api;
+const { server, db } = useService();
 
-before(async () => {
-  service = await startService();
-  db = await openDb(service);
-  server = serverApi(service.url);
+setUp(async () => {
   for (const [user, count] of [
     ['few', few],
     ['many', many],
@@ -32,10 +24,6 @@ before(async () => {
   }
   for (const table of ['messages', 'conversations', 'members', 'users', 'events'])
     await db.query(`VACUUM ANALYZE ${table}`);
-});
-after(async () => {
-  await db?.close();
-  await service?.dispose();
 });
 
 /** Runs every statement under EXPLAIN as well, and adds up the pages. */

@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { test } from 'node:test';
 import type { TestSocket } from '../support/socket.ts';
-import { liveScene, text } from './live-scene.ts';
-import type { LiveScene } from './live-scene.ts';
+import { text } from './live-scene.ts';
+import { useService } from '../support/use.ts';
 
 /** Typing, receipts and presence (SPEC 4, socket behaviour rules 2 to 5; SPEC 6, ephemeral frames). */
 
-let service: Service;
-let scene: LiveScene;
-before(async () => {
-  service = await startService();
-  scene = liveScene(service.url);
-});
-after(() => service.dispose());
+const { scene } = useService();
 
 const seen = (socket: TestSocket, t: string) => socket.frames.filter((f) => f.t === t).map((f) => f.d);
 const members = async (cid: string) => {

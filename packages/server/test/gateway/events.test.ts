@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { assertContiguous, liveScene, text } from './live-scene.ts';
-import type { LiveScene } from './live-scene.ts';
+import { test } from 'node:test';
+import { assertContiguous, text } from './live-scene.ts';
+import { useService } from '../support/use.ts';
+import { createScene } from '../support/scene.ts';
 
 /** Every event of the seq stream, on every live socket of every member (SPEC 6, socket events). */
 
-let service: Service;
-let scene: LiveScene;
-before(async () => {
-  service = await startService();
-  scene = liveScene(service.url);
-});
-after(() => service.dispose());
+const { service, scene } = useService();
 
 test('SPEC 6: each change reaches all sockets of all members with contiguous seqs, as REST tells it', async () => {
   const owner = await scene.person('owner');
@@ -157,7 +150,7 @@ test('PITFALLS 16: a removed member gets its own member.removed and nothing afte
 test('SPEC 6: events of other conversations and other environments stay away', async () => {
   const a = await scene.person();
   const outsider = await scene.person();
-  const namesake = await liveScene(service.url, 'other').online(a.actor);
+  const namesake = await createScene(service.url, 'other').online(a.actor);
   const conv = await scene.group(a.actor, []);
   await a.socket.request('message.send', text(conv.id));
   await a.socket.event('message.new', conv.id);

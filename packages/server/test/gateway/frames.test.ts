@@ -1,20 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { liveScene, text } from './live-scene.ts';
-import type { LiveScene } from './live-scene.ts';
+import { test } from 'node:test';
+import { text } from './live-scene.ts';
+import { useService } from '../support/use.ts';
+import { createScene } from '../support/scene.ts';
 
 /** Every client frame, its ack and its errors (SPEC 4, Realtime socket; SPEC 7). */
 
-let service: Service;
-let scene: LiveScene;
-before(async () => {
-  service = await startService();
-  scene = liveScene(service.url);
-});
-after(() => service.dispose());
+const { service, scene } = useService();
 
 test('SPEC 4: message.send is acknowledged with the committed id, seq and time', async () => {
   const { actor, socket } = await scene.person();
@@ -84,7 +77,7 @@ test('SPEC 7: errors of message.send are error frames and keep the connection', 
   const stranger = await scene.person();
   const conv = await scene.group(actor, []);
   const elsewhere = await scene.group(actor, []);
-  const foreign = await liveScene(service.url, 'other').group(null, [actor]);
+  const foreign = await createScene(service.url, 'other').group(null, [actor]);
   const message = await scene.send(actor, elsewhere.id);
   await stranger.socket.refused('message.send', text(conv.id), 'not_member');
   await socket.refused('message.send', text('conv_nowhere'), 'not_found');

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as tcp } from 'node:net';
 import type { Socket } from 'node:net';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { open } from '../support/socket.ts';
@@ -11,9 +11,9 @@ import type { TestSocket } from '../support/socket.ts';
 import { brokenWire, fuzzFrame, seeded } from './fuzz-frames.ts';
 import type { Random } from './fuzz-frames.ts';
 import { startHere } from './here.ts';
-import type { Here } from './here.ts';
-import { assertContiguous, liveScene, text } from './live-scene.ts';
-import type { LiveScene } from './live-scene.ts';
+import { assertContiguous, text } from './live-scene.ts';
+import { lazy, setUp, use } from '../support/use.ts';
+import { createScene } from '../support/scene.ts';
 
 /** Whatever comes in, the node stays up, serves the others and keeps nothing of it. `SEED=… ` replays a run. */
 
@@ -22,17 +22,14 @@ console.log(`seed ${seed}`);
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
 
-let here: Here;
-let scene: LiveScene;
+const here = use(startHere, (h) => h.dispose());
+const scene = lazy(() => createScene(here.url));
 let witnesses: { send: TestSocket; hear: TestSocket; cid: string };
-before(async () => {
-  here = await startHere();
-  scene = liveScene(here.url);
+setUp(async () => {
   const [a, b] = [await scene.person(), await scene.person()];
   const conv = await scene.group(a.actor, [b.actor]);
   witnesses = { send: a.socket, hear: b.socket, cid: conv.id };
 });
-after(() => here.dispose());
 
 /** The others are served, in order, all the while. Asked for often, it looks a few times a second: sends are limited. */
 let looking: Promise<void> | undefined;

@@ -2,23 +2,16 @@ import assert from 'node:assert/strict';
 import { connect as tcp } from 'node:net';
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
-import { after, before, test } from 'node:test';
-import { environments, startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { test } from 'node:test';
+import { environments } from '../support/service.ts';
 import { connect, open } from '../support/socket.ts';
 import { devToken, nowSeconds, signToken } from '../support/tokens.ts';
-import { liveScene, text } from './live-scene.ts';
-import type { LiveScene } from './live-scene.ts';
+import { text } from './live-scene.ts';
+import { useService } from '../support/use.ts';
 
 /** Opening, authenticating and refusing sockets (SPEC 4, Realtime socket; SPEC 5; SPEC 7, close codes). */
 
-let service: Service;
-let scene: LiveScene;
-before(async () => {
-  service = await startService();
-  scene = liveScene(service.url);
-});
-after(() => service.dispose());
+const { service, scene } = useService();
 
 /** What the server answers to an upgrade written by hand. */
 async function handshake(lines: string[]): Promise<string> {

@@ -1,22 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { parley } from '../support/cli.ts';
-import { environments, startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { environments } from '../support/service.ts';
 import { connect } from '../support/socket.ts';
 import { nowSeconds, signToken } from '../support/tokens.ts';
-import { liveScene, text } from './live-scene.ts';
-import type { LiveScene } from './live-scene.ts';
+import { text } from './live-scene.ts';
+import { useService } from '../support/use.ts';
+import { createScene } from '../support/scene.ts';
 
 /** Live sockets whose right to be there ends (SPEC 3, 5, 7), and tokens that are renewed in time. */
 
-let service: Service;
-let scene: LiveScene;
-before(async () => {
-  service = await startService();
-  scene = liveScene(service.url);
-});
-after(() => service.dispose());
+const { service, scene } = useService();
 
 test('SPEC 3: deactivation closes every socket of the user with 4003, and of nobody else', async () => {
   const { actor, socket } = await scene.person();
@@ -72,14 +66,14 @@ test('SPEC 7: a revoked key ends the sockets of the tokens it signed, and no oth
 });
 
 test('SPEC 7: a suspended environment closes its sockets with 4003, and no others', async () => {
-  const theirs = await liveScene(service.url, 'other').person();
+  const theirs = await createScene(service.url, 'other').person();
   const ours = await scene.person();
   await parley(service, 'env', 'set', environments.other.id, '--status', 'suspended');
   assert.equal((await theirs.socket.closed).code, 4003);
   await ours.socket.barrier();
-  await assert.rejects(liveScene(service.url, 'other').online(theirs.actor), /"code":4003/);
+  await assert.rejects(createScene(service.url, 'other').online(theirs.actor), /"code":4003/);
   await parley(service, 'env', 'set', environments.other.id, '--status', 'active');
-  await liveScene(service.url, 'other').online(theirs.actor);
+  await createScene(service.url, 'other').online(theirs.actor);
 });
 
 test('SPEC 4: token.refresh extends the session, for the same user and environment only', async () => {

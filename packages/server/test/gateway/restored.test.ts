@@ -1,29 +1,27 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { BusListener } from '../../src/platform/bus/port.ts';
 import { createPeers } from '../../src/platform/peers.ts';
 import { startHere } from './here.ts';
-import type { Here } from './here.ts';
-import { liveScene } from './live-scene.ts';
-import type { LiveScene } from './live-scene.ts';
+import { lazy, use } from '../support/use.ts';
+import { createScene } from '../support/scene.ts';
 
 /** SPEC 6: a node that lost its fan-out subscription tells its sockets when it is back. */
 
-let here: Here;
-let scene: LiveScene;
 let listener: BusListener;
-before(async () => {
-  here = await startHere({
-    peers: (...given) => {
-      const peers = createPeers(...given);
-      const listen = peers.bus.listen.bind(peers.bus);
-      peers.bus.listen = (its) => listen((listener = its));
-      return peers;
-    },
-  });
-  scene = liveScene(here.url);
-});
-after(() => here.dispose());
+const here = use(
+  () =>
+    startHere({
+      peers: (...given) => {
+        const peers = createPeers(...given);
+        const listen = peers.bus.listen.bind(peers.bus);
+        peers.bus.listen = (its) => listen((listener = its));
+        return peers;
+      },
+    }),
+  (h) => h.dispose(),
+);
+const scene = lazy(() => createScene(here.url));
 
 test('SPEC 6: resync_hint to every socket; who was put out on another node meanwhile is found', async () => {
   const [stays, deactivated, revoked] = await Promise.all([scene.person(), scene.person(), scene.person()]);

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startService } from '../support/service.ts';
 import { open } from '../support/socket.ts';
-import { liveScene, text } from './live-scene.ts';
+import { text } from './live-scene.ts';
+import { createScene } from '../support/scene.ts';
 
 /** SPEC 4, socket behaviour rule 8: goaway, no new sockets, drain, exit 0. */
 
 test('SPEC 4.8: SIGTERM sends goaway, refuses new sockets, lets the clients leave and ends with 0', async () => {
   const service = await startService();
   try {
-    const scene = liveScene(service.url);
+    const scene = createScene(service.url);
     const people = await Promise.all(Array.from({ length: 12 }, () => scene.person()));
     const [first, second] = people;
     const conv = await scene.group(first!.actor, [second!.actor]);
@@ -37,7 +38,7 @@ test('SPEC 4.8: SIGTERM sends goaway, refuses new sockets, lets the clients leav
 
     const again = await service.restart();
     try {
-      const later = liveScene(again.url);
+      const later = createScene(again.url);
       const watcher = await later.online(first!.actor);
       const { presence } = await watcher.request('presence.watch', { userIds: [second!.actor.id] });
       assert.equal(presence[0].online, false);

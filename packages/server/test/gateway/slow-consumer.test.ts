@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
-import { after, before, test } from 'node:test';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { assertContiguous, liveScene } from './live-scene.ts';
-import type { LiveScene } from './live-scene.ts';
+import { test } from 'node:test';
+import { assertContiguous } from './live-scene.ts';
+import { useService } from '../support/use.ts';
 
 /** PITFALLS 21: sockets that do not read are cut off; the others do not notice. */
 
-let service: Service;
-let scene: LiveScene;
-before(async () => {
-  service = await startService();
-  scene = liveScene(service.url);
-});
-after(() => service.dispose());
+const { scene } = useService();
 
 /** Larger than what the kernel keeps for a connection (some megabytes) and the gateway's 1 MB together. */
 const flood = 400;

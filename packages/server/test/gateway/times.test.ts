@@ -1,26 +1,21 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { plans } from '@parley/protocol';
+import { createScene } from '../support/scene.ts';
 import { open } from '../support/socket.ts';
 import type { TestSocket } from '../support/socket.ts';
+import { lazy, use } from '../support/use.ts';
 import { startHere } from './here.ts';
-import type { Here } from './here.ts';
-import { liveScene, text } from './live-scene.ts';
-import type { LiveScene } from './live-scene.ts';
+import { text } from './live-scene.ts';
 
 /** The times of the socket, with the service's clock moved by the test (SPEC 4, socket behaviour rules). */
 
-let here: Here;
-let scene: LiveScene;
-before(async () => {
-  here = await startHere({
-    drainMs: 1_500,
-    plans: { ...plans, free: { ...plans.free, connectionLimit: 2 } },
-  });
-  scene = liveScene(here.url, 'dev', here.now);
-});
-after(() => here.dispose());
+const here = use(
+  () => startHere({ drainMs: 1_500, plans: { ...plans, free: { ...plans.free, connectionLimit: 2 } } }),
+  (h) => h.dispose(),
+);
+const scene = lazy(() => createScene(here.url, 'dev', here.now));
 
 /** Time passes, and these sockets say something often enough to live. */
 async function pass(ms: number, sockets: TestSocket[]): Promise<void> {
@@ -158,7 +153,7 @@ test('SPEC 4.4: start is relayed again after 3 s', async () => {
 });
 
 test('SPEC 7: over the plan’s connections a socket is closed with 4008 and retryAfterMs in the reason JSON', async () => {
-  const tenant = liveScene(here.url, 'prod', here.now);
+  const tenant = createScene(here.url, 'prod', here.now);
   const [first, second] = [await tenant.person(), await tenant.person()];
   const refused = open(here);
   await refused.opened;

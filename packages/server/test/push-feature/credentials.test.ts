@@ -2,32 +2,21 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { after, beforeEach, describe, it } from 'node:test';
 import { correctListeners } from '../../src/features/push/sql.ts';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
-import { dump, openDb } from '../core/tools.ts';
+import { dump } from '../core/tools.ts';
 import { parley } from '../support/cli.ts';
-import { createScene } from '../support/scene.ts';
-import type { Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
 import { listensForPush } from './tools.ts';
+import { setUp, useService } from '../support/use.ts';
 
 /** Credentials by the command line, and whether messages are noted for push at all. */
 
-let service: Service;
-let scene: Scene;
-let db: PgDb;
+const { service, scene, db } = useService({ env: { CHAT_ROLES: 'api' } });
 let directory: string;
-before(async () => {
+setUp(async () => {
   directory = await mkdtemp(join(tmpdir(), 'parley-push-'));
-  service = await startService({ env: { CHAT_ROLES: 'api' } });
-  scene = createScene(service.url);
-  db = await openDb(service);
 });
 after(async () => {
-  await db.close();
-  await service.dispose();
   await rm(directory, { recursive: true });
 });
 beforeEach(async () => {

@@ -1,27 +1,13 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { limits } from '@parley/protocol';
 import { assertError } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { openDb } from '../core/tools.ts';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
+import type { Actor } from '../support/scene.ts';
 import { subscription } from './subscription.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let scene: Scene;
-let db: PgDb;
-before(async () => {
-  service = await startService();
-  scene = createScene(service.url);
-  db = await openDb(service);
-});
-after(async () => {
-  await db.close();
-  await service.dispose();
-});
+const { service, scene, db } = useService();
 
 const path = (token: string) => `/v1/push/devices/${encodeURIComponent(token)}`;
 const register = (by: Actor, token: string, provider = 'fcm') =>

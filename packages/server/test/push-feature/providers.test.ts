@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setCredentials } from '../../src/features/push/credentials.ts';
 import { findEnvironment } from '../../src/features/tenancy/environments.ts';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
 import type { PushCredentials } from '../../src/platform/push/credentials.ts';
 import type { PushProviderName } from '../../src/platform/push/port.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
 import type { Vault } from '../../src/platform/secrets.ts';
-import { openDb } from '../core/tools.ts';
 import { startApns } from '../push/vendors/apns.ts';
 import type { ApnsVendor } from '../push/vendors/apns.ts';
 import { startExpo } from '../push/vendors/expo.ts';
@@ -15,21 +13,17 @@ import type { ExpoVendor } from '../push/vendors/expo.ts';
 import { startFcm } from '../push/vendors/fcm.ts';
 import type { Vendor } from '../push/vendors/vendor.ts';
 import { startWebpush } from '../push/vendors/webpush.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import type { Actor } from '../support/scene.ts';
 import { pass } from '../webhooks/tools.ts';
 import { startPusher } from './pusher.ts';
 import type { Pusher } from './pusher.ts';
 import { jobs, pushesCounted, settled, until } from './tools.ts';
 import type { WaitingJob } from './tools.ts';
+import { setUp, useService } from '../support/use.ts';
 
 /** The service without the role worker, and the part that pushes here, with the vendors' doubles. */
 
-let service: Service;
-let scene: Scene;
-let db: PgDb;
+const { service, scene, db } = useService({ env: { CHAT_ROLES: 'api,gateway' } });
 let vault: Vault;
 let env: number;
 let vendors: { fcm: Vendor; apns: ApnsVendor; expo: ExpoVendor; webpush: Vendor };
@@ -38,16 +32,9 @@ const ahead = 3_600_000;
 const now = (): number => Date.now() + ahead;
 const laterMs = (job: WaitingJob | undefined): number => job!.inMs - ahead;
 
-before(async () => {
-  service = await startService({ env: { CHAT_ROLES: 'api,gateway' } });
-  scene = createScene(service.url);
-  db = await openDb(service);
+setUp(async () => {
   vault = createVault(await loadMasterKey(undefined, service.dataDir));
   env = (await findEnvironment(db, 'env_dev'))!.no;
-});
-after(async () => {
-  await db.close();
-  await service.dispose();
 });
 
 let pusher: Pusher;

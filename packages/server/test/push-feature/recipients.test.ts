@@ -2,17 +2,11 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
-import { openDb } from '../core/tools.ts';
+import { after, describe, it } from 'node:test';
 import { startWebpush } from '../push/vendors/webpush.ts';
-import type { WebpushVendor } from '../push/vendors/webpush.ts';
 import type { Delivered } from '../push/vendors/vendor.ts';
 import { parley } from '../support/cli.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import type { Actor } from '../support/scene.ts';
 import { connect } from '../support/socket.ts';
 import type { TestSocket } from '../support/socket.ts';
 import { signToken } from '../support/tokens.ts';
@@ -20,33 +14,24 @@ import { ready } from '../uploads/files.ts';
 import { addEndpoint, pass } from '../webhooks/tools.ts';
 import { startReceiver, verify } from '../webhooks/receiver.ts';
 import { listensForPush, pushesCounted, settled, until } from './tools.ts';
+import { setUp, use, useService } from '../support/use.ts';
 
 /** The whole way, from a send to a push service that checks and decrypts what arrives. */
 
-let service: Service;
-let scene: Scene;
-let db: PgDb;
-let vendor: WebpushVendor;
+const { service, scene, db } = useService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'true' } });
+const vendor = use(
+  () => startWebpush(() => Date.now()),
+  (v) => v.close(),
+);
 let directory: string;
-before(async () => {
+setUp(async () => {
   directory = await mkdtemp(join(tmpdir(), 'parley-push-'));
-  [service, vendor] = await Promise.all([
-    startService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'true' } }),
-    startWebpush(() => Date.now()),
-  ]);
-  scene = createScene(service.url);
-  db = await openDb(service);
   const { provider: _, ...keys } = vendor.credentials;
   const file = join(directory, 'vapid.json');
   await writeFile(file, JSON.stringify(keys));
   await parley(service, 'push', 'set', 'env_dev', 'webpush', file);
 });
-after(async () => {
-  await db.close();
-  await service.dispose();
-  await vendor.close();
-  await rm(directory, { recursive: true });
-});
+after(() => rm(directory, { recursive: true }));
 
 async function withDevice(name?: string): Promise<Actor> {
   const actor = await scene.actor(name);

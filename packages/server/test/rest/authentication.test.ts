@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHmac, createSign, generateKeyPairSync } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { operationList } from '@parley/protocol';
 import { assertError, clientApi, createApi, serverApi } from '../support/api.ts';
 import { parley } from '../support/cli.ts';
-import { environments, startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { environments } from '../support/service.ts';
 import { devToken, nowSeconds, signToken } from '../support/tokens.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-before(async () => {
-  service = await startService();
-});
-after(() => service.dispose());
+const { service } = useService();
 
 /** What a credential gets on a route that clients and servers may call. */
 const as = (credential: string | null, headers: Record<string, string> = {}, query = '') =>

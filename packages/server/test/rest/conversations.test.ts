@@ -1,35 +1,26 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { assertError, createApi } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { parley } from '../support/cli.ts';
 import { stores } from '../support/postgres.ts';
-import type { StoreService } from '../support/postgres.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
+import type { Actor } from '../support/scene.ts';
 import { signToken } from '../support/tokens.ts';
+import { useService } from '../support/use.ts';
 
 const ids = (page: { data: { id: string }[] }) => page.data.map((c) => c.id);
 const names = (count: number, prefix: string) => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
 for (const store of stores)
   describe(`on the ${store.name}`, () => {
-    let service: StoreService;
-    let scene: Scene;
-    let server: Api;
+    const { service, scene, server } = useService({ start: store.start });
     let a: Actor;
     let b: Actor;
     let c: Actor;
-    before(async () => {
-      service = await store.start();
-      scene = createScene(service.url);
-      server = scene.server;
-    });
     // New ones each time: a user's requests are limited.
     beforeEach(async () => {
       [a, b, c] = [await scene.actor('a'), await scene.actor('b'), await scene.actor('c')];
     });
-    after(() => service.dispose());
 
     const create = (by: Api, body: Record<string, unknown>) => by('POST', '/v1/conversations', body);
 

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { after, before, describe, it } from 'node:test';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { describe, it } from 'node:test';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-before(async () => {
-  service = await startService();
-});
-after(() => service.dispose());
+const { service } = useService();
 
 /** Writes, reads to the end, and never ends its own half; resolves with the error that the reset then gives. */
 async function holdOpen(text: string): Promise<{ answer: string; error: NodeJS.ErrnoException }> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import Fastify from 'fastify';
 import { operationList, operations } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
@@ -9,19 +9,12 @@ import { Idempotency } from '../../src/transport/rest/idempotency.ts';
 import { Unsent, unsentBounds } from '../../src/transport/rest/unsent.ts';
 import { createRoute } from '../../src/transport/rest/route.ts';
 import type { RestOptions } from '../../src/transport/rest/options.ts';
-import { assertError, createApi, serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { environments, startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { assertError, createApi } from '../support/api.ts';
+import { environments } from '../support/service.ts';
 import { signToken } from '../support/tokens.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let server: Api;
-before(async () => {
-  service = await startService({ env: { CHAT_LOG_LEVEL: 'trace' } });
-  server = serverApi(service.url);
-});
-after(() => service.dispose());
+const { service, server } = useService({ env: { CHAT_LOG_LEVEL: 'trace' } });
 
 const put = (body: string, headers: Record<string, string> = {}) =>
   server('PUT', '/v1/users/http', body, headers);

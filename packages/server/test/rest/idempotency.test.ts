@@ -1,39 +1,30 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertError, clientApi, createApi, serverApi } from '../support/api.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { stores } from '../support/postgres.ts';
-import type { StoreService } from '../support/postgres.ts';
-import { createScene } from '../support/scene.ts';
-import type { Scene } from '../support/scene.ts';
 import { environments, startService } from '../support/service.ts';
 import type { Service } from '../support/service.ts';
 import { signToken } from '../support/tokens.ts';
+import { use, useService } from '../support/use.ts';
 
-let service: StoreService;
-let second: Service;
-let scene: Scene;
-let server: Api;
-before(async () => {
-  service = await stores[1]!.start();
-  // Another process on the same store.
-  const { CHAT_DATA_DIR: _own, ...env } = service.env;
-  second = await startService({ env });
-  scene = createScene(service.url);
-  server = scene.server;
-});
-after(async () => {
-  await second.dispose();
-  await service.dispose();
-});
+const { service, sql, scene, server } = useService({ start: stores[1]!.start });
+/** Another process on the same store. */
+const second = use(
+  () => {
+    const { CHAT_DATA_DIR: _own, ...env } = service.env;
+    return startService({ env });
+  },
+  (s) => s.dispose(),
+);
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
 const replayed = (answer: Answer) => answer.headers.get('idempotent-replayed');
 const group = (name: string, members = ['m1']) => ({ type: 'group', members, name });
 const create = (by: Api, body: unknown, key: string) => by('POST', '/v1/conversations', body, keyed(key));
 const countNamed = async (name: string): Promise<number> =>
-  (await service.sql('SELECT 1 FROM conversations WHERE name = $1', [name])).length;
+  (await sql('SELECT 1 FROM conversations WHERE name = $1', [name])).length;
 
 describe('SPEC 1, Idempotency', () => {
   it('rule 2: a replay has the stored status and body, and Idempotent-Replayed: true', async () => {
@@ -113,7 +104,7 @@ describe('SPEC 1, Idempotency', () => {
     );
     assert.equal((await sync(first.body.cursor)).status, 200, 'another body is another question');
     assertError(await sync(null, keyed('a b')), 400, 'invalid_request', 'Idempotency-Key');
-    assert.deepEqual(await service.sql('SELECT 1 FROM idempotency WHERE key = $1', [key]), []);
+    assert.deepEqual(await sql('SELECT 1 FROM idempotency WHERE key = $1', [key]), []);
   });
 
   it('concurrent duplicates act once, also through two processes', async () => {
@@ -191,7 +182,7 @@ describe('SPEC 1, Idempotency', () => {
     const [key, name] = [randomUUID(), randomUUID()];
     const first = await create(server, group(name), key);
     const age = (by: string) =>
-      service.sql('UPDATE idempotency SET created_at = now() - $2::interval WHERE key = $1', [key, by]);
+      sql('UPDATE idempotency SET created_at = now() - $2::interval WHERE key = $1', [key, by]);
     await age('23 hours 59 minutes');
     assert.equal((await create(server, group(name), key)).body.id, first.body.id);
     await age('24 hours 1 minute');
@@ -208,7 +199,7 @@ describe('SPEC 1, Idempotency', () => {
     const send = () => server('POST', `/v1/conversations/${id}/messages`, { text: 'once' }, headers);
     const first = await send();
     // What a crash between the message's commit and the answer's leaves behind.
-    await service.sql('DELETE FROM idempotency WHERE key = $1', [headers['idempotency-key']]);
+    await sql('DELETE FROM idempotency WHERE key = $1', [headers['idempotency-key']]);
     const again = await send();
     assert.deepEqual([again.status, again.body], [201, first.body]);
     assert.equal((await server('GET', `/v1/conversations/${id}`)).body.lastSeq, 2);
@@ -219,7 +210,7 @@ describe('SPEC 1, Idempotency', () => {
     const { id } = await scene.group(a, []);
     const headers = keyed(randomUUID());
     await server('POST', `/v1/conversations/${id}/messages`, { text: 'plainly visible' }, headers);
-    const [row] = await service.sql('SELECT status, body FROM idempotency WHERE key = $1', [
+    const [row] = await sql('SELECT status, body FROM idempotency WHERE key = $1', [
       headers['idempotency-key'],
     ]);
     assert.equal(row!['status'], 201);
@@ -235,9 +226,7 @@ describe('SPEC 1, Idempotency', () => {
     const first = await send();
     await server('DELETE', `/v1/messages/${first.body.id}?hard=true`);
     const bodies = async () =>
-      (await service.sql('SELECT body FROM idempotency WHERE key = $1', [headers['idempotency-key']]))[0]![
-        'body'
-      ];
+      (await sql('SELECT body FROM idempotency WHERE key = $1', [headers['idempotency-key']]))[0]!['body'];
     assert.equal(await bodies(), null);
     const response = await fetch(`${service.url}/v1/conversations/${id}/messages`, {
       method: 'POST',
@@ -255,7 +244,7 @@ describe('SPEC 1, Idempotency', () => {
     const key = randomUUID();
     await create(server, group('with the erased', [a.id]), key);
     await server('DELETE', `/v1/users/${a.id}`);
-    const rows = await service.sql('SELECT body, subjects FROM idempotency WHERE key = $1', [key]);
+    const rows = await sql('SELECT body, subjects FROM idempotency WHERE key = $1', [key]);
     assert.deepEqual(rows, [{ body: null, subjects: null }]);
   });
 });

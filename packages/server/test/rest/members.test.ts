@@ -1,30 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { assertError } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import type { Actor } from '../support/scene.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let scene: Scene;
-let server: Api;
+const { scene, server } = useService();
 let owner: Actor;
 let member: Actor;
 let stranger: Actor;
-before(async () => {
-  service = await startService();
-  scene = createScene(service.url);
-  server = scene.server;
-});
 // New ones each time: a user's requests are limited.
 beforeEach(async () => {
   owner = await scene.actor('owner');
   member = await scene.actor('member');
   stranger = await scene.actor('stranger');
 });
-after(() => service.dispose());
 
 const add = (by: Api, id: string, userIds: unknown) =>
   by('POST', `/v1/conversations/${id}/members`, { userIds });

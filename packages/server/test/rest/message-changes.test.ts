@@ -1,27 +1,19 @@
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { assertError } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { stores } from '../support/postgres.ts';
-import type { StoreService } from '../support/postgres.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
+import type { Actor } from '../support/scene.ts';
+import { useService } from '../support/use.ts';
 
 for (const store of stores)
   describe(`on the ${store.name}`, () => {
-    let service: StoreService;
-    let scene: Scene;
-    let server: Api;
+    const { sql, scene, server } = useService({ start: store.start });
     let owner: Actor;
     let author: Actor;
     let reader: Actor;
     let stranger: Actor;
     let conv: string;
-    before(async () => {
-      service = await store.start();
-      scene = createScene(service.url);
-      server = scene.server;
-    });
     // New ones each time: a user's requests are limited.
     beforeEach(async () => {
       const names = ['owner', 'author', 'reader', 'stranger'];
@@ -33,7 +25,6 @@ for (const store of stores)
       ];
       conv = (await scene.group(owner, [author, reader])).id;
     });
-    after(() => service.dispose());
 
     const read = (id: string, by = server) => by('GET', `/v1/messages/${id}`);
     const edit = (by: Api, id: string, body: unknown) => by('PATCH', `/v1/messages/${id}`, body);
@@ -185,7 +176,7 @@ for (const store of stores)
         assert.equal((await remove(server, soft.id, '?hard=false')).status, 200);
         assertError(await remove(server, soft.id, '?hard=maybe'), 400, 'invalid_request', 'hard');
         const { rows } = {
-          rows: await service.sql('SELECT text, metadata FROM messages WHERE id = $1', [live.id]),
+          rows: await sql('SELECT text, metadata FROM messages WHERE id = $1', [live.id]),
         };
         assert.deepEqual(rows, [{ text: null, metadata: null }], 'no content stays in the store');
       });

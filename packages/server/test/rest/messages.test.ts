@@ -1,28 +1,20 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, beforeEach, describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { assertError } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { stores } from '../support/postgres.ts';
-import type { StoreService } from '../support/postgres.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
+import type { Actor } from '../support/scene.ts';
+import { useService } from '../support/use.ts';
 
 for (const store of stores)
   describe(`on the ${store.name}`, () => {
-    let service: StoreService;
-    let scene: Scene;
-    let server: Api;
+    const { scene, server } = useService({ start: store.start });
     let owner: Actor;
     let author: Actor;
     let reader: Actor;
     let stranger: Actor;
     let conv: string;
-    before(async () => {
-      service = await store.start();
-      scene = createScene(service.url);
-      server = scene.server;
-    });
     // New ones each time: a user's requests are limited.
     beforeEach(async () => {
       const names = ['owner', 'author', 'reader', 'stranger'];
@@ -34,7 +26,6 @@ for (const store of stores)
       ];
       conv = (await scene.group(owner, [author, reader])).id;
     });
-    after(() => service.dispose());
 
     const send = (by: Api, body: unknown, to = conv) => by('POST', `/v1/conversations/${to}/messages`, body);
     const read = (id: string, by = server) => by('GET', `/v1/messages/${id}`);

@@ -1,32 +1,26 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { limits } from '@parley/protocol';
 import type { Answer, Api } from '../support/api.ts';
 import { times } from '../core/tools.ts';
-import { stores } from '../support/postgres.ts';
-import type { StoreService } from '../support/postgres.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
+import type { Actor } from '../support/scene.ts';
+import { setUp, useService } from '../support/use.ts';
 
 /** Pages whose items are as large as they may be end early, and say so. */
 
-let service: StoreService;
-let scene: Scene;
+const { scene } = useService();
 let alice: Actor;
 let conv: string;
 const messages = 150;
 /** Control characters are six bytes each in JSON: the largest text there is. */
 const text = '\u0001'.repeat(limits.textCharacters);
 
-before(async () => {
-  service = await stores[0]!.start();
-  scene = createScene(service.url);
+setUp(async () => {
   alice = await scene.actor('alice');
   conv = (await scene.group(alice, [alice])).id;
   const sending = times(messages, () => scene.send(null, conv, { text }));
   await Promise.all(sending);
 });
-after(() => service?.dispose());
 
 async function page(api: Api, path: string): Promise<Answer> {
   const answer = await api('GET', path);

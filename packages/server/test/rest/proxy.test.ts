@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertError, createApi } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-before(async () => {
-  service = await startService({ env: { CHAT_TRUST_PROXY: 'true' } });
-});
-after(() => service.dispose());
+const { service } = useService({ env: { CHAT_TRUST_PROXY: 'true' } });
 
 /** Wrong credentials at the same moment, from these addresses: what is left to each. */
 const remaining = (addresses: string[]): Promise<number[]> =>

@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { plans, rateLimits } from '@parley/protocol';
 import { assertError, createApi, serverApi } from '../support/api.ts';
 import type { Answer } from '../support/api.ts';
-import { createScene } from '../support/scene.ts';
-import type { Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 import { bucketVerdict, windowVerdict } from '../../src/platform/rate-limit/rules.ts';
 import type { WindowState } from '../../src/platform/rate-limit/rules.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let scene: Scene;
-before(async () => {
-  service = await startService();
-  scene = createScene(service.url);
-});
-after(() => service.dispose());
+const { service, scene } = useService();
 
 interface Burst {
   passed: number;

@@ -1,30 +1,23 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertError } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
 import { stores } from '../support/postgres.ts';
-import type { StoreService } from '../support/postgres.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
+import type { Actor } from '../support/scene.ts';
+import { setUp, useService } from '../support/use.ts';
 
 const day = 86_400_000;
 const cursorAt = (ms: number): string => `s1.${Math.floor(ms).toString(36)}`;
 
 for (const store of stores)
   describe(`on the ${store.name}`, () => {
-    let service: StoreService;
-    let scene: Scene;
-    let server: Api;
+    const { sql, scene, server } = useService({ start: store.start });
     let a: Actor;
     let b: Actor;
     let stranger: Actor;
-    before(async () => {
-      service = await store.start();
-      scene = createScene(service.url);
-      server = scene.server;
+    setUp(async () => {
       stranger = await scene.actor('stranger');
     });
-    after(() => service.dispose());
     /** A user may make 40 requests at once: each test has its own. */
     const pair = async () => {
       [a, b] = [await scene.actor('a'), await scene.actor('b')];
@@ -216,7 +209,7 @@ for (const store of stores)
         await a.api('PATCH', `/v1/conversations/${id}`, { name: 'x' });
         const get = (after: number) => b.api('GET', `/v1/conversations/${id}/events?after=${after}`);
         const age = (table: string, where: string) =>
-          service.sql(
+          sql(
             `UPDATE ${table} SET created_at = now() - interval '8 days'
              WHERE conv = (SELECT no FROM conversations WHERE id = $1) AND ${where}`,
             [id],
@@ -228,7 +221,7 @@ for (const store of stores)
           (await get(2)).body.data.map((e: { seq: number }) => e.seq),
           [3, 4, 5],
         );
-        await service.sql(
+        await sql(
           'DELETE FROM events WHERE seq = 5 AND conv = (SELECT no FROM conversations WHERE id = $1)',
           [id],
         );
@@ -240,7 +233,7 @@ for (const store of stores)
     describe('SPEC 4, Sync', () => {
       /** As if everything of the user had last happened an hour ago. */
       const anHourAgo = (user: Actor) =>
-        service.sql(
+        sql(
           `WITH mine AS (SELECT m.env, m.conv FROM members m JOIN users u ON u.env = m.env AND u.no = m.usr WHERE u.id = $1),
            c AS (UPDATE conversations c SET last_activity_at = now() - interval '1 hour', act = activity_step(now() - interval '1 hour')
              FROM mine WHERE c.env = mine.env AND c.no = mine.conv)
@@ -276,15 +269,9 @@ for (const store of stores)
         const next = await sync(b, cursor);
         assert.deepEqual(found(next), [id]);
         assert.deepEqual(found(await sync(b, next.cursor)), [id], 'within the 5 s');
-        await service.sql(
-          "UPDATE conversations SET last_activity_at = now() - interval '4 s' WHERE id = $1",
-          [id],
-        );
+        await sql("UPDATE conversations SET last_activity_at = now() - interval '4 s' WHERE id = $1", [id]);
         assert.deepEqual(found(await sync(b, cursorAt(Date.now() - 1))), [id]);
-        await service.sql(
-          "UPDATE conversations SET last_activity_at = now() - interval '30 s' WHERE id = $1",
-          [id],
-        );
+        await sql("UPDATE conversations SET last_activity_at = now() - interval '30 s' WHERE id = $1", [id]);
         assert.deepEqual(found(await sync(b, cursorAt(Date.now()))), []);
         assert.deepEqual(found(await sync(b, cursorAt(Date.now() - 28_000))), [id]);
       });
@@ -316,7 +303,7 @@ for (const store of stores)
         await a.api('POST', `/v1/conversations/${id}/members`, { userIds: [b.id] });
         const again = await sync(b, cursor);
         assert.deepEqual([again.removed.includes(id), found(again)], [false, [id]]);
-        await service.sql("UPDATE departures SET at = at - interval '1 hour'");
+        await sql("UPDATE departures SET at = at - interval '1 hour'");
         assert.deepEqual((await sync(b, result.cursor)).removed, []);
       });
 

@@ -1,30 +1,27 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { operationList } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
 import { assertError, createApi } from '../support/api.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
 import type { Actor, Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
 import { signToken } from '../support/tokens.ts';
+import { setUp, useService } from '../support/use.ts';
 
 /** SPEC 7: ids of another tenant answer as unknown ids do, and nothing of that tenant changes. */
 
-let service: Service;
+const { service } = useService();
 let own: Scene;
 let foreign: Scene;
 let webhookId: string;
-before(async () => {
-  service = await startService();
+setUp(async () => {
   own = createScene(service.url, 'dev');
   foreign = createScene(service.url, 'other');
   const endpoint = { url: 'https://hooks.example.com/x', events: ['sink.failing'] };
   webhookId = (await create('/v1/webhooks', endpoint)).id;
 });
-after(() => service.dispose());
 
 interface Ids {
   userId: string;

@@ -1,21 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { assertError } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { createScene } from '../support/scene.ts';
-import type { Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { useService } from '../support/use.ts';
 
-let service: Service;
-let scene: Scene;
-let server: Api;
-before(async () => {
-  service = await startService();
-  scene = createScene(service.url);
-  server = scene.server;
-});
-after(() => service.dispose());
+const { scene, server } = useService();
 
 const nested = (depth: number): object => (depth === 1 ? {} : { a: nested(depth - 1) });
 /** Metadata of exactly so many bytes when serialized. */

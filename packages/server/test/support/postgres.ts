@@ -7,8 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
-import type { Answer } from './api.ts';
 import { startService } from './service.ts';
 import type { Service } from './service.ts';
 
@@ -59,7 +57,9 @@ export async function startPostgres(): Promise<OutsidePostgres> {
   return {
     async createDatabase() {
       const name = `test_${randomBytes(6).toString('hex')}`;
-      await withClient({ connectionString: urlOf('postgres') }, (c) => c.query(`CREATE DATABASE ${name}`));
+      const client = new pg.Client({ connectionString: urlOf('postgres') });
+      await client.connect();
+      await client.query(`CREATE DATABASE ${name}`).finally(() => client.end());
       return urlOf(name);
     },
     async stop() {
@@ -71,42 +71,13 @@ export async function startPostgres(): Promise<OutsidePostgres> {
   };
 }
 
-async function withClient<T>(config: pg.ClientConfig, run: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(config);
-  await client.connect();
-  try {
-    return await run(client);
-  } finally {
-    await client.end();
-  }
-}
-
-type Row = Record<string, Answer['body']>;
-
-/** A service whose store the test can look into and move in time. */
-export interface StoreService extends Service {
-  sql(text: string, values?: unknown[]): Promise<Row[]>;
-}
-
+/** A PostgreSQL that the service runs on. */
 export interface TestStore {
   name: string;
-  start(env?: Record<string, string>): Promise<StoreService>;
+  start(env?: Record<string, string>): Promise<Service>;
 }
 
-const embedded: TestStore = {
-  name: 'embedded PostgreSQL',
-  async start(env = {}) {
-    const service = await startService({ env });
-    return {
-      ...service,
-      async sql(text, values) {
-        const connection = await runningPostgres(service.dataDir);
-        if (!connection) throw new Error('the embedded PostgreSQL is not running');
-        return (await withClient(connection, (c) => c.query(text, values))).rows as Row[];
-      },
-    };
-  },
-};
+const embedded: TestStore = { name: 'embedded PostgreSQL', start: (env = {}) => startService({ env }) };
 
 const outside: TestStore = {
   name: 'outside PostgreSQL',
@@ -123,8 +94,6 @@ const outside: TestStore = {
       });
       return {
         ...service,
-        sql: async (text, values) =>
-          (await withClient({ connectionString }, (c) => c.query(text, values))).rows as Row[],
         async dispose() {
           await service.dispose();
           await postgres.stop();
@@ -137,5 +106,5 @@ const outside: TestStore = {
   },
 };
 
-/** SPEC of the store: the same tests pass on both. */
+/** The same tests pass on both. */
 export const stores: readonly TestStore[] = [embedded, outside];

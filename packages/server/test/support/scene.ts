@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { createApi, serverApi } from './api.ts';
 import type { Answer, Api } from './api.ts';
-import { signToken } from './tokens.ts';
 import type { EnvironmentName } from './service.ts';
+import { connect } from './socket.ts';
+import type { SocketOptions, TestSocket } from './socket.ts';
+import { signToken } from './tokens.ts';
 
 /** A user that nobody else in the test file has, with its client. */
 export interface Actor {
@@ -15,6 +17,10 @@ export interface Actor {
 export interface Scene {
   server: Api;
   actor(name?: string): Promise<Actor>;
+  token(of: Actor, claims?: Record<string, unknown>): string;
+  online(actor: Actor, options?: SocketOptions): Promise<TestSocket>;
+  /** A user with a socket. */
+  person(name?: string): Promise<{ actor: Actor; socket: TestSocket }>;
   group(
     owner: Actor | null,
     members: Actor[],
@@ -36,12 +42,21 @@ export function createScene(url: string, environment: EnvironmentName = 'dev', n
     assert.equal(answer.status, 201, JSON.stringify(answer.body));
     return answer.body as { id: string; lastSeq: number };
   };
+  const actor = async (name = 'user'): Promise<Actor> => {
+    const id = `${name}-${randomUUID()}`;
+    assert.equal((await server('PUT', `/v1/users/${id}`, {})).status, 200);
+    return { id, api: createApi(url, signToken({ sub: id }, { environment, now })) };
+  };
+  const token = (of: Actor, claims = {}) => signToken({ sub: of.id, ...claims }, { environment, now });
+  const online = (of: Actor, options?: SocketOptions) => connect({ url }, token(of), options);
   return {
     server,
-    async actor(name = 'user') {
-      const id = `${name}-${randomUUID()}`;
-      assert.equal((await server('PUT', `/v1/users/${id}`, {})).status, 200);
-      return { id, api: createApi(url, signToken({ sub: id }, { environment, now })) };
+    actor,
+    token,
+    online,
+    async person(name) {
+      const one = await actor(name);
+      return { actor: one, socket: await online(one) };
     },
     group: (owner, members, fields = {}) =>
       created({

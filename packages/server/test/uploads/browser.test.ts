@@ -2,17 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
 import type { Browser, Page } from 'playwright-core';
-import { createScene } from '../support/scene.ts';
-import type { Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
 import { signToken } from '../support/tokens.ts';
 import { picture } from './files.ts';
+import { setUp, useService } from '../support/use.ts';
 
 const flags = [
   ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
@@ -23,16 +20,12 @@ const flags = [
 declare const window: any;
 
 describe('issue 4: two browser pages exchange a picture', () => {
-  let service: Service;
-  let scene: Scene;
+  const { service, scene } = useService();
   let browser: Browser;
   let origin: string;
   const closing: (() => unknown)[] = [];
 
-  before(async () => {
-    service = await startService();
-    closing.push(() => service.dispose());
-    scene = createScene(service.url);
+  setUp(async () => {
     const { outputFiles } = await build({
       entryPoints: [fileURLToPath(new URL('../../../client/src/index.ts', import.meta.url))],
       bundle: true,

@@ -1,28 +1,19 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { sweepMedia } from '../../src/features/uploads/sweep.ts';
-import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { upload } from '../storage/suite.ts';
 import { assertError } from '../support/api.ts';
-import { stores } from '../support/postgres.ts';
-import type { StoreService } from '../support/postgres.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
+import type { Actor } from '../support/scene.ts';
 import { announce, complete, eventually, picture, program, ready, transfer } from './files.ts';
+import { useService } from '../support/use.ts';
 
 describe('objects go with what they belong to (issue 4)', () => {
-  let service: StoreService;
-  let scene: Scene;
+  const { service, sql, scene } = useService();
   let alice: Actor;
   let bob: Actor;
   let conv: string;
-  before(async () => {
-    service = await stores[0]!.start();
-    scene = createScene(service.url);
-  });
-  after(() => service?.dispose());
 
   const begin = async () => {
     [alice, bob] = await Promise.all([scene.actor('alice'), scene.actor('bob')]);
@@ -90,7 +81,7 @@ describe('objects go with what they belong to (issue 4)', () => {
     const used = await sent();
     const keep = async (id: string) =>
       (
-        await service.sql(
+        await sql(
           'SELECT extract(epoch FROM keep_until - coalesce(ready_at, created_at))::int AS s FROM attachments WHERE id = $1',
           [id],
         )
@@ -98,7 +89,7 @@ describe('objects go with what they belong to (issue 4)', () => {
     assert.deepEqual([await keep(pending), await keep(unused)], [4_200, 86_400]);
     await sweep();
     assert.ok(there(pending) && there(unused), 'not before their time');
-    await service.sql(`UPDATE attachments SET keep_until = now() - interval '1 second' WHERE id = ANY($1)`, [
+    await sql(`UPDATE attachments SET keep_until = now() - interval '1 second' WHERE id = ANY($1)`, [
       [pending, unused, used.id],
     ]);
     await sweep();
@@ -116,15 +107,14 @@ describe('objects go with what they belong to (issue 4)', () => {
     assert.equal((await complete(alice.api, body.attachmentId)).status, 400);
     await removed(body.attachmentId);
     const rows = () =>
-      service.sql('SELECT due_at = again_at AS later FROM object_removals WHERE object_key LIKE $1', [
+      sql('SELECT due_at = again_at AS later FROM object_removals WHERE object_key LIKE $1', [
         `%${body.attachmentId}`,
       ]);
     await eventually(async () => (await rows())[0]?.['later'] === true, 'a second look is planned');
     assert.equal((await upload(body.upload, program)).status, 201);
-    await service.sql(
-      'UPDATE object_removals SET due_at = now(), again_at = now() WHERE object_key LIKE $1',
-      [`%${body.attachmentId}`],
-    );
+    await sql('UPDATE object_removals SET due_at = now(), again_at = now() WHERE object_key LIKE $1', [
+      `%${body.attachmentId}`,
+    ]);
     await sweep();
     await removed(body.attachmentId);
     await eventually(async () => (await rows()).length === 0, 'nothing is left to do');
@@ -132,27 +122,18 @@ describe('objects go with what they belong to (issue 4)', () => {
 });
 
 describe('sweepMedia', () => {
-  let service: StoreService;
-  let db: Queryable;
-  before(async () => {
-    // Nobody else sweeps here.
-    service = await stores[0]!.start({ CHAT_ROLES: 'api' });
-    db = {
-      query: async <R extends object>(text: string, values?: unknown[]) =>
-        (await service.sql(text, values)) as R[],
-    };
-  });
-  after(() => service?.dispose());
+  // Nobody else sweeps here.
+  const { db, sql } = useService({ env: { CHAT_ROLES: 'api' } });
 
   const plan = async (count: number) => {
-    await service.sql('DELETE FROM object_removals');
-    await service.sql(
+    await sql('DELETE FROM object_removals');
+    await sql(
       `INSERT INTO object_removals (env, object_key, resource, again_at, due_at)
        SELECT 1, 'env_dev/o' || n, 'image', now() - interval '1 hour', now() - interval '1 second' FROM generate_series(1, $1::int) n`,
       [count],
     );
   };
-  const left = () => service.sql('SELECT attempts, due_at > now() AS later FROM object_removals');
+  const left = () => sql('SELECT attempts, due_at > now() AS later FROM object_removals');
   const never = () => assert.fail('given up');
 
   test('works off more than one batch, each object once', async () => {
@@ -177,11 +158,11 @@ describe('sweepMedia', () => {
     const givenUp: number[] = [];
     for (let i = 0; i < 41; i++) {
       await sweepMedia(db, fail, (removal) => givenUp.push(removal.attempts));
-      const [row] = await service.sql(
+      const [row] = await sql(
         `SELECT attempts, extract(epoch FROM due_at - now())::int AS wait FROM object_removals`,
       );
       waits.push(row!['wait'] as number);
-      if (i < 40) await service.sql('UPDATE object_removals SET due_at = now()');
+      if (i < 40) await sql('UPDATE object_removals SET due_at = now()');
     }
     assert.ok(waits[0]! <= 30 && waits[1]! > waits[0]! && waits[5]! > waits[1]!, waits.join(' '));
     assert.ok(Math.max(...waits) <= 21_600);

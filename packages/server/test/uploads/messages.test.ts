@@ -1,24 +1,17 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { assertError } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import type { Actor } from '../support/scene.ts';
 import { document, picture, ready, transfer } from './files.ts';
+import { useService } from '../support/use.ts';
 
 describe('attachments of messages (SPEC 2, SPEC 4 Messages, issue 4)', () => {
-  let service: Service;
-  let scene: Scene;
+  const { service, scene } = useService();
   let alice: Actor;
   let bob: Actor;
   let conv: string;
-  before(async () => {
-    service = await startService();
-    scene = createScene(service.url);
-  });
-  after(() => service?.dispose());
 
   /** New users each time: nobody comes near 30 uploads a minute. */
   const begin = async () => {

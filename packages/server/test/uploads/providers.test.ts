@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { account, accountKey, startAzurite } from '../storage/azurite.ts';
 import { startCloudinaryDouble } from '../storage/cloudinary-double.ts';
 import { upload } from '../storage/suite.ts';
 import { startSwift } from '../storage/swift.ts';
 import { presign } from '../../src/platform/storage/sigv4.ts';
 import { assertError } from '../support/api.ts';
-import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import type { Actor } from '../support/scene.ts';
 import { announce, complete, document, eventually, picture, program, ready } from './files.ts';
+import { setUp, use, useService } from '../support/use.ts';
 
 interface Provider {
   mediaUrl: string;
@@ -57,22 +55,14 @@ for (const [name, start, method] of [
   ['cloudinary (double of its checks)', cloudinary, 'POST'],
 ] as const)
   describe(`CHAT_MEDIA_URL moves uploads to ${name}`, () => {
-    let provider: Provider;
-    let service: Service;
-    let scene: Scene;
+    const provider = use<Provider>(start, (one) => one.stop());
+    const { scene } = useService({ env: () => ({ CHAT_MEDIA_URL: provider.mediaUrl }) });
     let alice: Actor;
     let bob: Actor;
     let conv: string;
-    before(async () => {
-      provider = await start();
-      service = await startService({ env: { CHAT_MEDIA_URL: provider.mediaUrl } });
-      scene = createScene(service.url);
+    setUp(async () => {
       [alice, bob] = await Promise.all([scene.actor('alice'), scene.actor('bob')]);
       conv = (await scene.group(alice, [alice, bob])).id;
-    });
-    after(async () => {
-      await service?.dispose();
-      await provider?.stop();
     });
     const download = async (id: string) =>
       fetch((await bob.api('GET', `/v1/attachments/${id}/url`)).body.url as string);

@@ -1,39 +1,32 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { plans } from '@parley/protocol';
 import { sweepMedia } from '../../src/features/uploads/sweep.ts';
-import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { assertError } from '../support/api.ts';
-import { stores } from '../support/postgres.ts';
-import type { StoreService } from '../support/postgres.ts';
 import { createScene } from '../support/scene.ts';
-import type { Scene } from '../support/scene.ts';
+import { lazy, setUp, useService } from '../support/use.ts';
 import { announce, announcement, complete, eventually, picture, program, ready, transfer } from './files.ts';
 
 describe('files of an environment are bounded by its plan', () => {
-  let service: StoreService;
-  let scene: Scene;
+  const { service, db, sql } = useService();
+  const scene = lazy(() => createScene(service.url, 'prod'));
   let conv: string;
-  before(async () => {
-    service = await stores[0]!.start();
-    scene = createScene(service.url, 'prod');
+  setUp(async () => {
     conv = (await scene.group(null, [await scene.actor()])).id;
   });
-  after(() => service?.dispose());
 
   const size = picture.body.length;
   const used = async (): Promise<number> => {
-    const rows = await service.sql(
+    const rows = await sql(
       `SELECT bytes FROM media_usage u JOIN environments e ON e.no = u.env WHERE e.id = 'env_prod'`,
     );
     return Number(rows[0]?.['bytes'] ?? 0);
   };
   /** Leaves room for so many bytes. */
   const leave = (bytes: number) =>
-    service.sql(
-      `UPDATE media_usage SET bytes = $1 FROM environments e WHERE e.no = env AND e.id = 'env_prod'`,
-      [plans.free.mediaBytes! - bytes],
-    );
+    sql(`UPDATE media_usage SET bytes = $1 FROM environments e WHERE e.no = env AND e.id = 'env_prod'`, [
+      plans.free.mediaBytes! - bytes,
+    ]);
 
   test('the counter holds what is announced, ready, in a message, or not yet removed for good', async () => {
     const before = await used();
@@ -44,7 +37,7 @@ describe('files of an environment are bounded by its plan', () => {
     const bad = await transfer(scene.server, conv, { ...picture, body: program });
     assert.equal((await complete(scene.server, bad)).status, 400);
     await scene.server('DELETE', `/v1/messages/${message.id}`);
-    const waiting = () => service.sql('SELECT 1 FROM object_removals WHERE due_at < again_at');
+    const waiting = () => sql('SELECT 1 FROM object_removals WHERE due_at < again_at');
     await eventually(async () => (await waiting()).length === 0, 'both objects are removed');
     assert.equal(
       await used(),
@@ -52,11 +45,7 @@ describe('files of an environment are bounded by its plan', () => {
       'their tickets could still bring them back',
     );
     // An hour later.
-    await service.sql('UPDATE object_removals SET due_at = now(), again_at = now()');
-    const db: Queryable = {
-      query: async <R extends object>(text: string, values?: unknown[]) =>
-        (await service.sql(text, values)) as unknown as R[],
-    };
+    await sql('UPDATE object_removals SET due_at = now(), again_at = now()');
     await sweepMedia(
       db,
       () => Promise.resolve(),
@@ -67,7 +56,7 @@ describe('files of an environment are bounded by its plan', () => {
 
   test('at the bound 429 plan_limit_reached, and nothing is announced', async () => {
     await leave(size - 1);
-    const rows = () => service.sql('SELECT 1 FROM attachments');
+    const rows = () => sql('SELECT 1 FROM attachments');
     const before = (await rows()).length;
     const error = assertError(await announce(scene.server, conv, picture), 429, 'plan_limit_reached');
     assert.ok(error.retryAfterMs! > 0);
@@ -100,7 +89,7 @@ describe('files of an environment are bounded by its plan', () => {
     const dev = createScene(service.url, 'dev');
     const { id } = await dev.group(null, [await dev.actor()]);
     await announce(dev.server, id, picture);
-    await service.sql('UPDATE media_usage SET bytes = 1e15');
+    await sql('UPDATE media_usage SET bytes = 1e15');
     assert.equal((await announce(dev.server, id, picture)).status, 201);
   });
 });

@@ -5,15 +5,14 @@ import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { limits, rateLimits } from '@parley/protocol';
 import { upload } from '../storage/suite.ts';
 import { freePort } from '../storage/process.ts';
 import { assertError } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
-import type { Actor, Scene } from '../support/scene.ts';
+import type { Actor } from '../support/scene.ts';
 import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
 import {
   announce,
   announcement,
@@ -26,21 +25,18 @@ import {
   transfer,
 } from './files.ts';
 import type { TestFile } from './files.ts';
+import { setUp, useService } from '../support/use.ts';
 
 describe('SPEC 4, Uploads and attachments', () => {
-  let service: Service;
-  let scene: Scene;
+  const { service, scene } = useService();
   let alice: Actor;
   let bob: Actor;
   let carol: Actor;
   let conv: string;
-  before(async () => {
-    service = await startService();
-    scene = createScene(service.url);
+  setUp(async () => {
     [alice, bob, carol] = await Promise.all([scene.actor('alice'), scene.actor('bob'), scene.actor('carol')]);
     conv = (await scene.group(alice, [alice, bob])).id;
   });
-  after(() => service?.dispose());
 
   /** A user who has its 30 uploads of the minute left. */
   const fresh = async () => {

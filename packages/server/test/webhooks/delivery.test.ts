@@ -1,32 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, before, beforeEach, test } from 'node:test';
-import { openDb } from '../core/tools.ts';
+import { afterEach, beforeEach, test } from 'node:test';
 import { assertError, serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
 import { ok, silent, startReceiver, status, verify } from './receiver.ts';
-import type { Receiver } from './receiver.ts';
 import { addEndpoint, deliveries, delivery, pass } from './tools.ts';
+import { setUp, use, useService } from '../support/use.ts';
 
-let service: Service;
-let receiver: Receiver;
-let server: Api;
-let db: PgDb;
+const { service, server, db } = useService();
+const receiver = use(startReceiver, (r) => r.close());
 let conversation: string;
 let endpoint: { id: string; secret: string };
 
-before(async () => {
-  [service, receiver] = await Promise.all([startService(), startReceiver()]);
-  server = serverApi(service.url);
-  db = await openDb(service);
+setUp(async () => {
   conversation = (await server('POST', '/v1/conversations', { type: 'group', members: ['a'] })).body.id;
-});
-after(async () => {
-  await db.close();
-  await service.dispose();
-  await receiver.close();
 });
 beforeEach(async () => {
   receiver.answer = ok;

@@ -1,46 +1,21 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import type { PgDb } from '../../src/platform/postgres/db.ts';
-import { openDb } from '../core/tools.ts';
-import { serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { test } from 'node:test';
 import { ok, startReceiver, status } from './receiver.ts';
-import type { Receiver } from './receiver.ts';
 import { startSmtp } from './smtp.ts';
-import type { Smtp } from './smtp.ts';
 import { addEndpoint, delivery, pass } from './tools.ts';
+import { setUp, use, useService } from '../support/use.ts';
 
-let service: Service;
-let receiver: Receiver;
-let smtp: Smtp;
-let server: Api;
-let db: PgDb;
+const receiver = use(startReceiver, (r) => r.close());
+const smtp = use(startSmtp, (s) => s.close());
+// The sweep that runs every minute runs at the start too, and so at a restart.
+const { server, db, restart } = useService({
+  env: () => ({ CHAT_SMTP_URL: smtp.url, CHAT_MAIL_FROM: 'chat@example.com' }),
+});
 let conversation: string;
-
-before(async () => {
-  [receiver, smtp] = await Promise.all([startReceiver(), startSmtp()]);
-  await boot(await startService({ env: { CHAT_SMTP_URL: smtp.url, CHAT_MAIL_FROM: 'chat@example.com' } }));
+setUp(async () => {
   conversation = (await server('POST', '/v1/conversations', { type: 'group', members: ['a'] })).body.id;
 });
-after(async () => {
-  await db.close();
-  await service.dispose();
-  await Promise.all([receiver.close(), smtp.close()]);
-});
 
-async function boot(started: Service): Promise<void> {
-  service = started;
-  server = serverApi(service.url);
-  db = await openDb(service);
-}
-/** The sweep that runs every minute runs at the start too. */
-async function restart(): Promise<void> {
-  await db.close();
-  await service.stop();
-  await boot(await service.restart());
-}
 const send = (text: string) => server('POST', `/v1/conversations/${conversation}/messages`, { text });
 const state = async (id: string) => (await server('GET', `/v1/webhooks/${id}`)).body;
 const age = (hours: number) =>

@@ -1,27 +1,17 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { webhookEventNames } from '@parley/protocol';
 import { assertError, clientApi, serverApi } from '../support/api.ts';
 import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
-import { openDb } from '../core/tools.ts';
 import { startReceiver, status, verify } from './receiver.ts';
-import type { Receiver } from './receiver.ts';
+import { setUp, use, useService } from '../support/use.ts';
 
-let service: Service;
-let receiver: Receiver;
-let server: Api;
+const { service, server, db } = useService();
+const receiver = use(startReceiver, (r) => r.close());
 let other: Api;
 
-before(async () => {
-  [service, receiver] = await Promise.all([startService(), startReceiver()]);
-  server = serverApi(service.url);
+setUp(async () => {
   other = serverApi(service.url, 'other');
-});
-after(async () => {
-  await service.dispose();
-  await receiver.close();
 });
 
 async function endpoint(fields: object = {}) {
@@ -209,9 +199,7 @@ test('DECISIONS, Webhooks: after a rotation both signatures are sent for 24 h, t
   assert.equal(signed.headers['webhook-signature']!.split(' ').length, 3);
   for (const { secret } of [made, rotated.body, again.body]) verify(secret, signed);
 
-  const db = await openDb(service);
   await db.query(`UPDATE webhook_secrets SET expires_at = expires_at - interval '24 hours'`);
-  await db.close();
   const later = await deliver();
   verify(again.body.secret, later);
   for (const old of [made.secret, rotated.body.secret]) assert.throws(() => verify(old, later));
@@ -220,9 +208,7 @@ test('DECISIONS, Webhooks: after a rotation both signatures are sent for 24 h, t
 
 test('Secrets are sealed at rest and never logged', async () => {
   const made = await endpoint();
-  const db = await openDb(service);
   const rows = await db.query<{ secret: Buffer }>('SELECT secret FROM webhook_secrets');
-  await db.close();
   const plain = Buffer.from(made.secret.slice(6), 'base64');
   assert.ok(rows.length > 0);
   for (const { secret } of rows) assert.equal(secret.includes(plain), false);

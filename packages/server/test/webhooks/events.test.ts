@@ -1,34 +1,24 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { webhookEventNames, webhookEvents } from '@parley/protocol';
 import type { WebhookEventName } from '@parley/protocol';
 import { emit } from '../../src/platform/jobs/outbox.ts';
-import { openDb } from '../core/tools.ts';
-import { clientApi, serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { clientApi } from '../support/api.ts';
 import { startReceiver, verify } from './receiver.ts';
-import type { Received, Receiver } from './receiver.ts';
+import type { Received } from './receiver.ts';
+import { setUp, use, useService } from '../support/use.ts';
 
-let service: Service;
-let receiver: Receiver;
-let server: Api;
+const { service, server, db } = useService();
+const receiver = use(startReceiver, (r) => r.close());
 let secret: string;
 let webhookId: string;
 
-before(async () => {
-  [service, receiver] = await Promise.all([startService(), startReceiver()]);
-  server = serverApi(service.url);
+setUp(async () => {
   const made = await server('POST', '/v1/webhooks', { url: receiver.url, events: webhookEventNames });
   assert.equal(made.status, 201);
   secret = made.body.secret;
   webhookId = made.body.id;
-});
-after(async () => {
-  await service.dispose();
-  await receiver.close();
 });
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
@@ -234,7 +224,6 @@ test('SPEC 6, notification.needed { conversationId, messageId, recipientIds }: u
   const [a, b] = [user(), user()];
   const { id } = await group([a, b]);
   const sent = await server('POST', `/v1/conversations/${id}/messages`, { text: 'hello' });
-  const db = await openDb(service);
   await db.tx(async (tx) => {
     const [conv] = await tx.query<{ env: number; no: number }>(
       'SELECT env, no FROM conversations WHERE id = $1',
@@ -252,7 +241,6 @@ test('SPEC 6, notification.needed { conversationId, messageId, recipientIds }: u
       users: users.map((u) => u.no),
     });
   });
-  await db.close();
   const { data } = await event('notification.needed', about(id));
   assert.deepEqual(
     { ...data, recipientIds: data.recipientIds.sort() },

@@ -1,28 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { openDb } from '../core/tools.ts';
-import { assertError, serverApi } from '../support/api.ts';
-import type { Api } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { test } from 'node:test';
+import { assertError } from '../support/api.ts';
 import { startReceiver } from './receiver.ts';
-import type { Receiver } from './receiver.ts';
+import { use, useService } from '../support/use.ts';
 
-let service: Service;
-let receiver: Receiver;
-let server: Api;
-
-before(async () => {
-  [service, receiver] = await Promise.all([
-    startService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'false' } }),
-    startReceiver(),
-  ]);
-  server = serverApi(service.url);
-});
-after(async () => {
-  await service.dispose();
-  await receiver.close();
-});
+const { server, db } = useService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'false' } });
+const receiver = use(startReceiver, (r) => r.close());
 
 test('DECISIONS, Targets: http, private, loopback, link-local, CGNAT and metadata addresses are 400 with param url', async () => {
   const urls = [
@@ -58,9 +41,7 @@ test('DECISIONS, Targets: the target is checked again when connecting', async ()
     events: ['message.created'],
   });
   assert.equal(made.status, 201);
-  const db = await openDb(service);
   await db.query('UPDATE webhook_endpoints SET url = $1', [receiver.url.replace('http:', 'https:')]);
-  await db.close();
   const { body } = await server('POST', `/v1/webhooks/${made.body.id}/test`);
   assert.equal(body.status, 'failed');
   assert.match(body.attempts[0].error, /^refused/);

@@ -1,27 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { openDb } from '../core/tools.ts';
+import { test } from 'node:test';
 import { serverApi } from '../support/api.ts';
-import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
 import { ok, silent, startReceiver } from './receiver.ts';
-import type { Receiver } from './receiver.ts';
 import { addEndpoint } from './tools.ts';
+import { use, useService } from '../support/use.ts';
 
-let service: Service;
-let well: Receiver;
-let dead: Receiver;
-
-before(async () => {
-  [service, well, dead] = await Promise.all([startService(), startReceiver(), startReceiver()]);
-});
-after(async () => {
-  await service.dispose();
-  await Promise.all([well.close(), dead.close()]);
-});
+const { service, server: mine, db } = useService();
+const well = use(startReceiver, (r) => r.close());
+const dead = use(startReceiver, (r) => r.close());
 
 test('issue 4: one endpoint that never answers delays no other, in its own environment or another’s', async () => {
-  const [mine, theirs] = [serverApi(service.url), serverApi(service.url, 'other')];
+  const theirs = serverApi(service.url, 'other');
   dead.answer = silent;
   well.answer = ok;
   await addEndpoint(mine, dead.url, ['message.created']);
@@ -50,8 +39,6 @@ test('issue 4: one endpoint that never answers delays no other, in its own envir
   const received = await well.wait(events * 5);
   assert.equal(new Set(received.map((r) => r.path + r.id)).size, events * 5, 'each event once per endpoint');
   assert.ok(dead.received.length <= 10, `${dead.received.length} at once at the dead one`);
-  const db = await openDb(service);
   const [row] = await db.query<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE queue = 'webhook'`);
-  await db.close();
   assert.ok(row!.n >= events - 10, 'the dead one’s own deliveries are all still to do');
 });
