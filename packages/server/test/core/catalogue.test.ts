@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { eventNames, webhookEventNames, webhookEvents } from '@parley/protocol';
 import type { EventName, WebhookEventName } from '@parley/protocol';
 import { catalogue, webhookOnly } from '../../src/log/catalogue.ts';
@@ -9,7 +9,7 @@ import { connect } from '../support/socket.ts';
 import type { TestSocket } from '../support/socket.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
 import type { Received } from '../webhooks/receiver.ts';
-import { use, useService } from '../support/use.ts';
+import { setUp, use, useService } from '../support/use.ts';
 
 /** Every event is made once by the running service and looked at from its three sides: socket, REST, webhook. */
 
@@ -19,16 +19,12 @@ let owner: Actor;
 let watcher: Actor;
 let socket: TestSocket;
 
-before(async () => {
+setUp(async () => {
   [owner, watcher] = await Promise.all([scene.actor('owner'), scene.actor('watcher')]);
   const events = webhookEventNames;
   assert.equal((await scene.server('POST', '/v1/webhooks', { url: receiver.url, events })).status, 201);
   const { body } = await scene.server('POST', '/v1/tokens', { userId: watcher.id });
   socket = await connect(service, body.token);
-});
-after(async () => {
-  await socket?.close();
-  await receiver?.close();
 });
 
 const ok = async (answer: Promise<{ status: number }>): Promise<void> => {
