@@ -51,6 +51,7 @@ const round = (base: number, meanwhile: number): Round => ({
   refused: 1,
   unanswered: 0,
   did: '3 things',
+  logins: { before: 5, during: 50, failed: 2 },
   usage: [{ name: 'RSS', unit: 'MB', before: 100, during: 400, after: 110 }],
 });
 
@@ -63,7 +64,7 @@ test('the table tells what was felt, by the ratio within each round', () => {
     /\| 3a \| deletes \| 10 \(10–20\) \/ 20 \(20–40\) \| 50 \(40–100\) \/ 100 \(80–200\) \|/,
   );
   assert.match(text, /\| 5 \(2–10\) × \|/);
-  assert.match(text, /\| 1 \| 0 \| RSS 100 → 400 → 110 MB \| 3 things \|$/);
+  assert.match(text, /\| 5 → 50, 2 failed \| 1 \| 0 \| RSS 100 → 400 → 110 MB \| 3 things \|$/);
 });
 
 test('rows are chosen by their number or their id', () => {

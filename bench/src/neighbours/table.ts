@@ -21,6 +21,8 @@ export interface Round {
   refused: number;
   unanswered: number;
   did: string;
+  /** p99 of logging in, ms, and the logins that failed meanwhile. */
+  logins: { before: number; during: number; failed: number };
   usage: Usage[];
 }
 
@@ -47,6 +49,12 @@ export function usageText(rounds: readonly Round[]): string {
     .join('; ');
 }
 
+function loginText(logins: Round['logins'][]): string {
+  const of = (key: 'before' | 'during' | 'failed') => median(logins.map((l) => l[key]));
+  const failed = of('failed') > 0 ? `, ${format(of('failed'))} failed` : '';
+  return `${format(of('before'))} → ${format(of('during'))}${failed}`;
+}
+
 export const ratioOf = (rounds: readonly Round[], quantile: 'p50' | 'p99') =>
   ratios(
     rounds.map((r) => r.attack[quantile]),
@@ -57,7 +65,15 @@ export function neighboursTable(measured: readonly Measured[]): string {
   return table(
     [
       ...['#', 'What one tenant did', 'Baseline p50 / p99, ms', 'Meanwhile p50 / p99, ms'],
-      ...['p99 to baseline', 'Afterwards p50 / p99, ms', 'Refused', 'Unanswered', 'Resource', 'Done'],
+      ...[
+        'p99 to baseline',
+        'Afterwards p50 / p99, ms',
+        'Logins p99, ms',
+        'Refused',
+        'Unanswered',
+        'Resource',
+        'Done',
+      ],
     ],
     measured.map(({ id, what, of, rounds }) => [
       id,
@@ -66,6 +82,7 @@ export function neighboursTable(measured: readonly Measured[]): string {
       both(rounds.map((r) => r.attack)),
       `${formatSpread(ratioOf(rounds, 'p99'))} ×`,
       both(rounds.map((r) => r.after)),
+      loginText(rounds.map((r) => r.logins)),
       format(median(rounds.map((r) => r.refused))),
       format(median(rounds.map((r) => r.unanswered))),
       usageText(rounds),

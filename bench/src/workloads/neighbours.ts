@@ -103,7 +103,8 @@ async function measureRow(bench: Bench, row: Row, parley: Parley): Promise<Round
     const { baseline, attack, after } = round!;
     bench.say(
       `row ${row.id}: p50 ${format(baseline.p50)} → ${format(attack.p50)} → ${format(after.p50)} ms, ` +
-        `p99 ${format(baseline.p99)} → ${format(attack.p99)} → ${format(after.p99)} ms; ${usageText([round!])}; ${round!.did}`,
+        `p99 ${format(baseline.p99)} → ${format(attack.p99)} → ${format(after.p99)} ms; ${usageText([round!])}; logins p99 ${format(round!.logins.before)} → ${format(round!.logins.during)} ms, ` +
+        `${round!.logins.failed} failed; ${round!.did}`,
     );
     return round!;
   } finally {
@@ -205,15 +206,16 @@ async function judge(bench: Bench, running: RunningParley, outcome: Outcome): Pr
     bench.results.note(`${label}: ${bad}`);
   }
   const [, baseline, attack, after] = report.phases as [unknown, ...VictimReport['phases']];
-  if (attack!.failedLogins > 0)
-    bench.results.note(
-      `${label}: ${attack!.failedLogins} logins of the victim failed meanwhile, p99 of the others ${format(attack!.login.p99)} ms`,
-    );
   if (report.firstError !== '')
     bench.results.note(`${label}: the victim was told ${report.firstError.slice(0, 200)}`);
   const sends = { baseline: baseline!.send, attack: attack!.send, after: after!.send };
   const refused = attack!.refused + after!.refused;
-  const common = { refused, unanswered: report.unanswered, did, usage };
+  const logins = {
+    before: baseline!.login.p99,
+    during: attack!.login.p99,
+    failed: attack!.failedLogins,
+  };
+  const common = { refused, unanswered: report.unanswered, did, logins, usage };
   if (!hooks) return { ...sends, ...common };
   const [, ...latencies] = hooks.report();
   const [first, second, third] = latencies as [Round['baseline'], Round['baseline'], Round['baseline']];
