@@ -13,14 +13,15 @@ const handlers = {
     strikes.set(id, await attackOf(id)(target));
   },
   strike: ({ id, ms }: { id: string; ms: number }): Promise<Done> => strikes.get(id)!(new Deadline(ms)),
-  /** Strikes, and prepares and strikes again where it is over early. One that fails is reported and tried again. */
+  /** Strikes as prepared, and prepares and strikes again where it is over early. What fails is told and tried again. */
   async persist({ id, target, ms }: { id: string; target: Target; ms: number }): Promise<Done> {
     const deadline = new Deadline(ms);
     const done: Done = { count: 0, text: '' };
     let rounds = 0;
     while (deadline.left > 1_000) {
       try {
-        const strike = await attackOf(id)(target);
+        const strike = strikes.get(id) ?? (await attackOf(id)(target));
+        strikes.delete(id);
         const { count, text } = await strike(new Deadline(deadline.left));
         done.count += count;
         done.text = text;

@@ -305,7 +305,10 @@ export async function abuse(bench: Bench): Promise<void> {
           strikeMs: windowMs,
           afterMs: 60_000,
         },
-        prepare: () => Promise.resolve(),
+        // One after the other: later ones must not wait for what earlier ones do.
+        prepare: async (attacker, target) => {
+          for (const { id } of rows) await attacker.ask('prepare', { id, target });
+        },
         strike: async (attacker, target) => {
           const one = async ({ id }: Row): Promise<string> => {
             const { text } = await attacker.ask('persist', { id, target, ms: windowMs });
