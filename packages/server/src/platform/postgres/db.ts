@@ -3,6 +3,9 @@ import { ApiError } from '@parley/protocol';
 
 /** Numbers above 2^53 do not occur in our columns. */
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+/** Not among the names of `pg.types.builtins`. */
+const int8Array = 1016 as typeof pg.types.builtins.INT8;
+pg.types.setTypeParser(int8Array, (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number)));
 pg.types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, isoTimestamp);
 
 /** PostgreSQL's text form in a UTC session to ISO 8601 with milliseconds. */
