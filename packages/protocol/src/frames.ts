@@ -164,6 +164,7 @@ export const ephemeralFrames = {
 } as const;
 export type EphemeralFrames = { [K in keyof typeof ephemeralFrames]: Static<(typeof ephemeralFrames)[K]> };
 export type EphemeralType = keyof EphemeralFrames;
+export type EphemeralFrame = { [K in EphemeralType]: { t: K; d: EphemeralFrames[K] } }[EphemeralType];
 
 export type EventFrame = {
   [K in EventName]: { t: 'event'; e: K; cid: string; seq: number; d: SocketEvents[K] };
@@ -175,4 +176,4 @@ export type ServerFrame =
   | { t: 'ack'; re: string | number; d: unknown }
   | { t: 'error'; re?: string | number; code: string; message: string; retryAfterMs?: number }
   | EventFrame
-  | { [K in EphemeralType]: { t: K; d: EphemeralFrames[K] } }[EphemeralType];
+  | EphemeralFrame;

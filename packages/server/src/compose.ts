@@ -31,6 +31,7 @@ import { createVault, loadMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
 import { Gateway } from './transport/gateway/gateway.ts';
 import { Hub } from './transport/gateway/hub.ts';
+import { LiveSockets } from './transport/gateway/live-sockets.ts';
 import { Presence } from './transport/gateway/presence.ts';
 import { routeSources } from './transport/gateway/route-sources.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
@@ -55,6 +56,8 @@ export interface ServiceOptions {
 
 export interface Service {
   port: number;
+  /** What the operations of this process are given. */
+  services: Services;
   /** What the first start made up; null when the store was not empty. */
   first: Bootstrapped | null;
   stop(): Promise<void>;
@@ -90,6 +93,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const hub = new Hub({ bus, logger, ...routeSources(db, config.eventRetentionMs, clock) });
   const presence = new Presence({ registry, bus, db, clock, logger });
 
+  const sockets = new LiveSockets(hub, presence, logger);
   const signals: Signals = {
     userOut: (_env, user, code) => gateway.userOut(user, code),
     receipt: (mark) => gateway.receipt(mark),
@@ -124,6 +128,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     webhooks,
     syncer: createSyncer(db),
     signals,
+    sockets,
     plans,
     eventRetentionMs: config.eventRetentionMs,
   };
@@ -149,7 +154,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   const authenticator = createAuthenticator({ db, vault, clock });
   const gateway = new Gateway({
-    ...{ db, services, handlers, authenticator, limiter, bus, hub, presence, node, logger, random },
+    ...{ db, services, handlers, authenticator, limiter, bus, hub, presence, sockets, node, logger, random },
     timers: systemTimers,
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
@@ -230,7 +235,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   ];
   const parts = createParts(list, config.roles, logger);
   await parts.start();
-  return { port: address().port, first, stop: () => parts.stop() };
+  return { port: address().port, services, first, stop: () => parts.stop() };
 
   /** Waits for the store as long as it takes; a store that answers but does not fit ends the start. */
   async function prepare(): Promise<Bootstrapped | null> {

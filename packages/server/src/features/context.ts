@@ -1,4 +1,10 @@
-import type { Environment as EnvironmentRecord, PlanName, Plan, SyncResult } from '@parley/protocol';
+import type {
+  EphemeralFrame,
+  Environment as EnvironmentRecord,
+  PlanName,
+  Plan,
+  SyncResult,
+} from '@parley/protocol';
 import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
@@ -44,6 +50,24 @@ export interface Signals {
   }): void;
 }
 
+export interface ClosedSession {
+  env: number;
+  user: number;
+  session: string;
+}
+
+/** The live sockets of users, on whichever node of the service they are. */
+export interface Sockets {
+  /** Sends a frame outside the seq stream to every live socket of these users; who has none misses it. */
+  toUsers(env: number, users: readonly number[], frame: EphemeralFrame): void;
+  /**
+   * Tells of sessions that ended: on the node where the socket was, or, when that node died, on one of the others as soon as its
+   * lease has ended (30 s). A session may be told twice, and one whose node was only frozen goes on although it was told; where
+   * nothing may be missed, whoever listens also looks from time to time. Returns the function that ends it.
+   */
+  onSessionClosed(listener: (closed: ClosedSession) => void): () => void;
+}
+
 export interface Services {
   clock: Clock;
   ids: Ids;
@@ -54,6 +78,7 @@ export interface Services {
   /** Answers what changed for a user since a cursor; questions that come together are one query. */
   syncer: (env: number, user: number, cursor: string | null) => Promise<SyncResult>;
   signals: Signals;
+  sockets: Sockets;
   plans: Record<PlanName, Plan>;
   /** How long events stay readable. */
   eventRetentionMs: number;

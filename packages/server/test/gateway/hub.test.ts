@@ -348,3 +348,11 @@ test('a login waits until its conversations are listened to, even when another l
   listening.resolve();
   await Promise.all(logins);
 });
+
+test('a frame to users reaches each of their sockets once, on a node that is alone too, and only in their environment', async () => {
+  const { hub, join } = setup();
+  const [first, again, other] = [await join(1), await join(1), await join(2)];
+  hub.toUsers(1, [1, 1, 7], '{"t":"hb","d":{}}');
+  hub.toUsers(2, [1], '{"t":"hb","d":{}}');
+  assert.deepEqual([first.got.length, again.got.length, other.got.length], [1, 1, 0]);
+});

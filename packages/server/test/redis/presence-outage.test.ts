@@ -33,7 +33,7 @@ async function setup(leaseMs = 30_000) {
       };
       const registry = new RedisPresence(options);
       const dead: UserRef[] = [];
-      registry.onDeadNode((users) => dead.push(...users));
+      registry.onDeadNode(({ offline }) => dead.push(...offline));
       return { registry, connection, dead };
     }),
   );

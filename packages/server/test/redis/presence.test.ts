@@ -23,6 +23,8 @@ interface Node {
   connection: RedisConnection;
   /** Users reported as having lost a node, in order. */
   dead: UserRef[];
+  /** Sessions that a dead node had, in order. */
+  lost: string[];
   /** As kill -9: nothing is said to Redis any more. */
   kill(): Promise<void>;
   close(): Promise<void>;
@@ -44,11 +46,16 @@ async function node(
     ...times,
   });
   const dead: UserRef[] = [];
-  registry.onDeadNode((users) => dead.push(...users));
+  const lost: string[] = [];
+  registry.onDeadNode(({ offline, sessions }) => {
+    dead.push(...offline);
+    lost.push(...sessions.map(({ env, user, session }) => `${env} ${user} ${session}`));
+  });
   return {
     registry,
     connection,
     dead,
+    lost,
     kill: () => connect.close(connection),
     close: async () => {
       await registry.close();
@@ -138,6 +145,12 @@ for (const [name, { url }] of places) {
     assert.deepEqual(
       reported,
       refs.map(({ user }) => user),
+    );
+    await until(() => others[0]!.lost.length + others[1]!.lost.length >= refs.length);
+    assert.deepEqual(
+      others.flatMap((n) => n.lost).sort(),
+      [...refs.slice(1), both].map(({ env, user }) => `${env} ${user} v${user}`).sort(),
+      'each session that it still had is told, on one node, once',
     );
     const settled = await Promise.all(refs.flatMap((ref) => others.map((n) => n.registry.settle(ref))));
     assert.equal(settled.filter(Boolean).length, refs.length);

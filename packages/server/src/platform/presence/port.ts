@@ -14,6 +14,14 @@ export interface UserRef {
   user: number;
 }
 
+/** What a node that died leaves behind. */
+export interface Lost {
+  /** Its sessions, as far as they were still registered. */
+  sessions: (UserRef & { session: string })[];
+  /** Of their users, those without a socket on any node: they are to be settled now. */
+  offline: UserRef[];
+}
+
 export interface PresenceRegistry {
   /** Registers a socket. `evict`: the oldest ones beyond `maxSockets`, already taken out; `cameOnline`: the user was offline before. */
   add(
@@ -30,8 +38,8 @@ export interface PresenceRegistry {
   connected(refs: readonly UserRef[]): Promise<boolean[]>;
   /** Sockets of an environment on all nodes. */
   connections(env: number): Promise<number>;
-  /** Called when another node's lease has ended: these users lost sockets, and are to be settled now. */
-  onDeadNode(listener: (users: UserRef[]) => void): void;
+  /** Called when another node's lease has ended: on one of the other nodes, in portions. */
+  onDeadNode(listener: (lost: Lost) => void): void;
   /** Called when this node's users stood as offline although it had their sockets all the time: it was away, or Redis forgot. */
   onBack(listener: (users: UserRef[]) => void): void;
   close(): Promise<void>;

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import type { Logger } from '../logging.ts';
 import { runScript } from '../redis.ts';
 import type { RedisConnection } from '../redis.ts';
-import type { UserRef } from './port.ts';
+import type { Lost } from './port.ts';
 import {
   beatScript,
   countKey,
@@ -103,24 +103,26 @@ export class RedisLease {
   }
 }
 
-/**
- * Clears a lease that has ended; yields the users that have no socket left. Doing it twice, or half and again, does no harm.
- */
-export async function* clearLease(connection: RedisConnection, lease: string): AsyncGenerator<UserRef[]> {
+/** Clears a lease that has ended; yields what stood under it. Doing it twice, or half and again, does no harm. */
+export async function* clearLease(connection: RedisConnection, lease: string): AsyncGenerator<Lost> {
   const { client } = connection;
   let cursor = '0';
   do {
     const [next, keys] = await client.sscan(listKey(lease), cursor, 'COUNT', chunk);
-    const offline = await Promise.all(
+    const taken = (await Promise.all(
       keys.map((key) => runScript(client, reapScript, userKeys(key), [lease])),
-    );
+    )) as [number, ...string[]][];
     const refs = keys
       .map((key) => key.split(':').map(Number))
       .map(([env, user]) => ({ env: env!, user: user! }));
     const envs = new Set(refs.map(({ env }) => env));
     await Promise.all([...envs].map((env) => client.hdel(countKey(env), lease)));
-    const users = refs.filter((_, i) => offline[i] === 1);
-    if (users.length > 0) yield users;
+    yield {
+      sessions: refs.flatMap((ref, i) =>
+        taken[i]!.slice(1).map((session) => ({ ...ref, session: String(session) })),
+      ),
+      offline: refs.filter((_, i) => taken[i]![0] === 1),
+    };
     cursor = next;
   } while (cursor !== '0');
   await client.del(listKey(lease));

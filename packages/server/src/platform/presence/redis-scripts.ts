@@ -53,16 +53,21 @@ redis.call('DEL', KEYS[2])
 return redis.call('DEL', KEYS[3])
 `);
 
-/** ARGV: lease that ended. Takes its sockets and its grace period; returns 1 when the user is to be settled. */
+/** ARGV: lease that ended. Takes its sockets and its grace period; returns 1 when the user is to be settled, then the sessions taken. */
 export const reapScript = luaScript(`
 local suffix = '|' .. ARGV[1]
+local result = { 0 }
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  if string.sub(member, -#suffix) == suffix then redis.call('ZREM', KEYS[1], member) end
+  if string.sub(member, -#suffix) == suffix then
+    redis.call('ZREM', KEYS[1], member)
+    result[#result + 1] = string.sub(member, 1, -#suffix - 1)
+  end
 end
-if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+if redis.call('EXISTS', KEYS[1]) == 1 then return result end
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
-if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
-return redis.call('PEXPIRE', KEYS[3], ${unsettledMs})
+if redis.call('EXISTS', KEYS[2]) == 1 then return result end
+result[1] = redis.call('PEXPIRE', KEYS[3], ${unsettledMs})
+return result
 `);
 
 /** The leases that run, and those that ended and are being cleared, by the time they end (milliseconds). */

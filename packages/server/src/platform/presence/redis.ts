@@ -4,7 +4,7 @@ import { createPeriodic } from '../periodic.ts';
 import type { Periodic } from '../periodic.ts';
 import { runScript } from '../redis.ts';
 import type { RedisConnection, Script } from '../redis.ts';
-import type { PresenceRegistry, SessionRef, UserRef } from './port.ts';
+import type { Lost, PresenceRegistry, SessionRef, UserRef } from './port.ts';
 import { RedisLease, clearLease } from './redis-lease.ts';
 import { addScript, countKey, listKey, removeScript, settleScript, userKeys } from './redis-scripts.ts';
 
@@ -71,7 +71,7 @@ export class RedisPresence implements PresenceRegistry {
   readonly #dirty = new Set<Entry>();
   readonly #lease: RedisLease;
   #working: Promise<void> | undefined;
-  #listener: ((users: UserRef[]) => void) | undefined;
+  #listener: ((lost: Lost) => void) | undefined;
   #backListener: ((users: UserRef[]) => void) | undefined;
 
   constructor(options: RedisPresenceOptions) {
@@ -204,7 +204,7 @@ export class RedisPresence implements PresenceRegistry {
     }
   }
 
-  onDeadNode(listener: (users: UserRef[]) => void): void {
+  onDeadNode(listener: (lost: Lost) => void): void {
     this.#listener = listener;
   }
 
@@ -333,7 +333,7 @@ export class RedisPresence implements PresenceRegistry {
     try {
       await this.#repair();
       for (const ended of this.#lease.ended) {
-        for await (const users of clearLease(this.#connection, ended)) this.#listener?.(users);
+        for await (const lost of clearLease(this.#connection, ended)) this.#listener?.(lost);
         this.#lease.ended.delete(ended);
         // There may be more, and a long list must not cost this node its own lease.
         await this.#lease.beat();

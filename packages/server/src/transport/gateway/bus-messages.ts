@@ -20,6 +20,15 @@ export function decodeRelay(payload: string): { frame: string; except: number | 
   return { frame: payload.slice(split + 1), except: split === 1 ? null : Number(payload.slice(1, split)) };
 }
 
+/** A frame for the sockets of the user whose channel it is. */
+export const encodeToUser = (env: number, frame: string): string => `U${env}\n${frame}`;
+
+export function decodeToUser(payload: string): { env: number; frame: string } | null {
+  const split = payload.indexOf('\n');
+  if (payload[0] !== 'U' || split < 0) return null;
+  return { env: Number(payload.slice(1, split)), frame: payload.slice(split + 1) };
+}
+
 /** The user's sockets close with this code. */
 export const encodeOut = (code: number): string => `O${code}`;
 /** The session makes room for a newer one of its user. */

@@ -16,6 +16,7 @@ import { drain, sendGoaway } from './drain.ts';
 import { createFrameHandlers } from './frame-handlers.ts';
 import type { Hub } from './hub.ts';
 import { KeepAlive } from './keep-alive.ts';
+import type { LiveSockets } from './live-sockets.ts';
 import { Login } from './login.ts';
 import { Opening } from './opening.ts';
 import type { Presence } from './presence.ts';
@@ -36,6 +37,7 @@ export interface GatewayOptions {
   bus: Bus;
   hub: Hub;
   presence: Presence;
+  sockets: LiveSockets;
   node: string;
   logger: Logger;
   timers: Timers;
@@ -164,11 +166,12 @@ export class Gateway {
   #closed(session: Session): void {
     if (session.state === 'closed') return;
     session.state = 'closed';
-    const { presence, hub, logger } = this.#options;
+    const { presence, hub, sockets, logger } = this.#options;
     presence.unwatch(session);
     hub.detach(session);
     if (session.registered) {
       const { env, no } = session.user!;
+      sockets.closed({ env, user: no, session: session.id });
       const noted = presence
         .closed({ env, user: no }, session.id)
         .catch((error: unknown) => logger.warn({ err: error }, 'a closed socket was not noted'))
@@ -186,6 +189,8 @@ export class Gateway {
         return this.#options.hub.received(payload);
       case 'X':
         return this.#options.hub.receivedRelay(channel, payload);
+      case 'U':
+        return this.#options.hub.receivedToUser(channel, payload);
       case 'O':
         return this.#closeUser(Number(channel.slice(2)), Number(payload.slice(1)) as CloseCode);
       case 'P':

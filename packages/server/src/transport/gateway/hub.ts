@@ -1,7 +1,14 @@
 import type { LogEvent } from '../../log/events.ts';
 import type { Bus } from '../../platform/bus/port.ts';
 import type { Logger } from '../../platform/logging.ts';
-import { decodeEvent, decodeRelay, encodeEvent, encodeRelay } from './bus-messages.ts';
+import {
+  decodeEvent,
+  decodeRelay,
+  decodeToUser,
+  encodeEvent,
+  encodeRelay,
+  encodeToUser,
+} from './bus-messages.ts';
 import type { LocalUser, Route, Session } from './session.ts';
 import { pushFrame, textFrame } from './wire.ts';
 
@@ -220,6 +227,26 @@ export class Hub {
 
   sendTo(users: readonly LocalUser[], frame: Buffer): void {
     for (const user of users) for (const session of user.sessions) session.send(frame);
+  }
+
+  /** A frame outside the seq stream, to the live sockets of these users, on all nodes. */
+  toUsers(env: number, users: readonly number[], text: string): void {
+    const frame = textFrame(text);
+    const payload = this.#bus.alone ? null : encodeToUser(env, text);
+    for (const no of new Set(users)) {
+      this.#toUserHere(env, no, frame);
+      if (payload !== null) this.#bus.publish(`u:${no}`, payload);
+    }
+  }
+
+  receivedToUser(channel: string, payload: string): void {
+    const message = decodeToUser(payload);
+    if (message) this.#toUserHere(message.env, Number(channel.slice(2)), textFrame(message.frame));
+  }
+
+  #toUserHere(env: number, no: number, frame: Buffer): void {
+    const user = this.#users.get(no);
+    if (user?.env === env) for (const session of user.sessions) session.send(frame);
   }
 
   /** True when the user is a member, as far as this node's routes know. */

@@ -24,15 +24,19 @@ export class Presence {
   /** Sessions whose watch set is being looked at again: how many times at once, and the last frame of each user until it is known. */
   readonly #rechecked = new Map<Session, { pending: number; held: Map<number, Buffer> }>();
 
+  /** Called with each session of a node that died, on one of the others. */
+  onLost: (session: UserRef & { session: string }) => void = () => undefined;
+
   constructor(options: { registry: PresenceRegistry; bus: Bus; db: Db; clock: Clock; logger: Logger }) {
     this.#registry = options.registry;
     this.#bus = options.bus;
     this.#db = options.db;
     this.#clock = options.clock;
     this.#logger = options.logger;
-    this.#registry.onDeadNode((users) => {
+    this.#registry.onDeadNode(({ sessions, offline }) => {
       const closedAt = this.#clock.now();
-      for (const user of users) void this.#settle({ ...user, closedAt });
+      for (const user of offline) void this.#settle({ ...user, closedAt });
+      for (const session of sessions) this.onLost(session);
     });
     this.#registry.onBack((users) => void this.#back(users));
   }

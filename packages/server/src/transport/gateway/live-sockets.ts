@@ -1,0 +1,40 @@
+import type { EphemeralFrame } from '@parley/protocol';
+import type { ClosedSession, Sockets } from '../../features/context.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Hub } from './hub.ts';
+import type { Presence } from './presence.ts';
+
+/** What features get to reach users' sockets, and to hear that one is gone. */
+export class LiveSockets implements Sockets {
+  readonly #hub: Hub;
+  readonly #logger: Logger;
+  readonly #listeners = new Set<(closed: ClosedSession) => void>();
+
+  constructor(hub: Hub, presence: Presence, logger: Logger) {
+    this.#hub = hub;
+    this.#logger = logger;
+    presence.onLost = (session) => this.closed(session);
+  }
+
+  toUsers(env: number, users: readonly number[], frame: EphemeralFrame): void {
+    this.#hub.toUsers(env, users, JSON.stringify(frame));
+  }
+
+  onSessionClosed(listener: (closed: ClosedSession) => void): () => void {
+    // A function of its own, so that the same listener twice is two.
+    const own = (closed: ClosedSession): void => listener(closed);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  /** One that fails does not keep the others from hearing it. */
+  closed(session: ClosedSession): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(session);
+      } catch (error) {
+        this.#logger.error({ err: error, session: session.session }, 'hearing of a closed session failed');
+      }
+    }
+  }
+}
