@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setCredentials } from '../../src/features/push/credentials.ts';
+import { given, notify } from '../../src/features/push/notify.ts';
+import type { GivenNotification } from '../../src/features/push/notify.ts';
 import { findEnvironment } from '../../src/features/tenancy/environments.ts';
 import type { PushCredentials } from '../../src/platform/push/credentials.ts';
 import type { PushProviderName } from '../../src/platform/push/port.ts';
@@ -299,5 +301,60 @@ describe('issue 4, push: workers', () => {
     for (const release of vendors.apns.held.splice(0)) release();
     await settled(db);
     assert.equal(vendors.apns.delivered.length, 25);
+  });
+});
+
+describe('any notification, not only of messages', () => {
+  const ring: GivenNotification = {
+    title: '',
+    body: '',
+    data: { type: 'call.incoming', callId: 'call_1' },
+    priority: 'high',
+    ttlSeconds: 45,
+    collapseKey: 'call_1',
+  };
+  const numberOf = async (actor: Actor): Promise<number> =>
+    (await db.query<{ no: number }>('SELECT no FROM users WHERE id = $1', [actor.id]))[0]!.no;
+
+  it('goes to every device of the users, as data with its priority, lifetime and collapse id', async () => {
+    const [one, two, none] = [await scene.actor(), await scene.actor(), await scene.actor()];
+    await register(one, 'fcm', vendors.fcm.goodToken);
+    await register(one, 'webpush', vendors.webpush.goodToken);
+    await register(two, 'expo', vendors.expo.goodToken);
+    const users = await Promise.all([one, two, none].map(numberOf));
+    const queued = await db.tx((tx) =>
+      notify(tx, [
+        { env, users, pushed: given(ring, now()) },
+        { env, users: users.slice(1), pushed: given({ ...ring, collapseKey: 'call_2' }, now()) },
+      ]),
+    );
+    assert.equal(queued, 4);
+    await settled(db);
+    const told = [...vendors.fcm.delivered, ...vendors.webpush.delivered, ...vendors.expo.delivered];
+    assert.equal(told.length, 4);
+    for (const d of told) {
+      assert.deepEqual([d.title ?? '', d.body ?? ''], ['', ''], 'data only');
+      assert.deepEqual([d.priority, d.data['type'], d.data['callId']], ['high', 'call.incoming', 'call_1']);
+      assert.ok(d.ttlSeconds > 30 && d.ttlSeconds <= 45, `${d.ttlSeconds} s`);
+    }
+    assert.equal(vendors.fcm.delivered[0]!.collapse, 'call_1');
+  });
+
+  it('is dropped when its time is over, and for whoever was deactivated meanwhile', async () => {
+    const [late, gone] = [await scene.actor(), await scene.actor()];
+    await register(late, 'fcm', vendors.fcm.goodToken);
+    await register(gone, 'expo', vendors.expo.goodToken);
+    const users = await Promise.all([late, gone].map(numberOf));
+    await scene.server('POST', `/v1/users/${gone.id}/deactivate`);
+    const queued = await db.tx((tx) =>
+      notify(tx, [
+        { env, users: [users[0]!], pushed: given(ring, now() - 46_000) },
+        { env, users: [users[1]!], pushed: given(ring, now()) },
+      ]),
+    );
+    assert.equal(queued, 2);
+    await settled(db);
+    assert.deepEqual([...vendors.fcm.delivered, ...vendors.expo.delivered], []);
+    assert.deepEqual(await jobs(db, 'push'), []);
   });
 });

@@ -6,6 +6,7 @@ import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
+import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
@@ -134,7 +135,7 @@ export async function update(ctx: Context, input: Input<'conversations.update'>)
     if (input.metadata !== undefined) conv.metadata = JSON.stringify(input.metadata);
     const changes = {
       ...(conv.name !== before.name ? { name: conv.name } : {}),
-      ...(conv.metadata !== before.metadata ? { metadata: sql.parseMetadata(conv.metadata) } : {}),
+      ...(conv.metadata !== before.metadata ? { metadata: parseMetadata(conv.metadata) } : {}),
     };
     const conversation = sql.viewConversation(conv, await sql.listMemberViews(tx, ctx.env.no, conv.no));
     if (Object.keys(changes).length > 0) {

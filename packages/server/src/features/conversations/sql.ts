@@ -1,5 +1,7 @@
 import type { Conversation, ConversationListItem, Role } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { latestLive } from '../messages/reader.ts';
+import { parseMetadata } from '../metadata.ts';
 
 export interface ConversationRow {
   no: number;
@@ -16,9 +18,6 @@ export interface MemberView {
   userId: string;
   role: Role;
 }
-
-export const parseMetadata = (text: string | null): Record<string, unknown> =>
-  text === null ? {} : (JSON.parse(text) as Record<string, unknown>);
 
 export const viewConversation = (row: ConversationRow, members: MemberView[]): Conversation => ({
   id: row.id,
@@ -186,12 +185,11 @@ export async function listItems(
          SELECT json_agg(json_build_object('userId', du.id, 'role', d.role) ORDER BY du.id)
          FROM members d JOIN users du ON du.env = d.env AND du.no = d.usr WHERE d.env = c.env AND d.conv = c.no
        ) END AS members,
-       x.id AS "messageId", x.seq AS "messageSeq", u.id AS "senderId", x.text, x.created_at AS "messageAt"
+       x.id AS "messageId", x.seq AS "messageSeq", xu.id AS "senderId", x.text, x.created_at AS "messageAt"
      FROM unnest($3::bigint[]) w(no)
      JOIN conversations c ON c.env = $1 AND c.no = w.no
      JOIN members m ON m.env = $1 AND m.conv = c.no AND m.usr = $2
-     LEFT JOIN messages x ON x.env = $1 AND x.conv = c.no AND x.seq = c.last_message_seq
-     LEFT JOIN users u ON u.env = $1 AND u.no = x.sender`,
+     ${latestLive}`,
     [env, user, convs],
   );
   return new Map(

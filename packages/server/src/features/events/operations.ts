@@ -37,7 +37,7 @@ interface EventRow extends KeptEvent {
 }
 
 /**
- * Events of a conversation with after < seq <= upTo; `resync_required` when the first is older than `floor` or gone. Message rows
+ * Events of a conversation with after < seq <= upTo; `resync_required` when the first is older than `floor`, or one or what it tells of is gone. Message rows
  * are their own message.new events, all others are in `events`. What they refer to is shown as it is now, so erased users stay erased.
  */
 export async function readEvents(
@@ -62,8 +62,10 @@ export async function readEvents(
   if (events.length > 0) {
     const references = await loadReferences(db, events);
     for (const event of events) {
+      const message = references.message(event);
+      if (event.message !== null && !message) throw new ApiError('resync_required');
       const told = {
-        message: references.message(event),
+        message,
         users: references.users(event),
         conversation: references.conversation(event),
         data: event.data === null ? {} : (JSON.parse(event.data) as unknown),

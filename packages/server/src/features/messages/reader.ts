@@ -1,8 +1,13 @@
+import { ApiError } from '@parley/protocol';
 import type { Attachment, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { parseMetadata } from '../conversations/sql.ts';
+import { parseMetadata } from '../metadata.ts';
 
-/** The one place that reads what messages say. Everybody else counts them, or asks here. */
+/**
+ * The one place that reads what messages say; everybody else counts them, or asks here. A message may have left the store for
+ * colder storage: its row is still there, with nothing but what counting needs. History pages show where that begins, and all other
+ * readers leave such rows out: they are about recent messages.
+ */
 
 export interface MessageRow {
   conv: number;
@@ -20,6 +25,13 @@ export interface MessageRow {
   editedAt: string | null;
   deletedAt: string | null;
   hard: boolean;
+}
+
+/** A message that this store holds no longer. */
+export interface ColdRow {
+  conv: number;
+  seq: number;
+  id: null;
 }
 
 const columns = `m.conv, c.id AS cid, m.seq, m.id, m.sender, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
@@ -56,6 +68,12 @@ export const viewLive = (row: MessageRow): Message => ({
 export const viewMessage = (row: MessageRow): MessageOrTombstone =>
   row.deletedAt ? viewTombstone(row) : viewLive(row);
 
+/** Of a history page: nobody can show what is not here. */
+export function viewHeld(row: MessageRow | ColdRow): MessageOrTombstone {
+  if (row.id === null) throw new ApiError('history_unavailable');
+  return viewMessage(row);
+}
+
 /** Hard-deleted messages are not found by id. */
 export async function findMessage(db: Queryable, env: number, id: string): Promise<MessageRow | undefined> {
   const [row] = await db.query<MessageRow>(
@@ -80,7 +98,7 @@ export const messagesAt = (
     ? Promise.resolve([])
     : db.query<MessageRow & { env: number }>(
         `SELECT m.env, ${columns} FROM unnest($1::int[], $2::bigint[], $3::bigint[]) p(env, conv, seq)
-         JOIN messages m ON m.env = p.env AND m.conv = p.conv AND m.seq = p.seq ${joined}`,
+         JOIN messages m ON m.env = p.env AND m.conv = p.conv AND m.seq = p.seq AND m.id IS NOT NULL ${joined}`,
         [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
       );
 
@@ -92,8 +110,8 @@ export const messagesBefore = (
   before: number,
   after: number,
   limit: number,
-): Promise<MessageRow[]> =>
-  db.query<MessageRow>(
+): Promise<(MessageRow | ColdRow)[]> =>
+  db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM ${source}
      WHERE m.env = $1 AND m.conv = $2 AND m.seq < $3 AND m.seq > $4 AND NOT m.hard ORDER BY m.seq DESC LIMIT $5`,
     [env, conv, before, after, limit],
@@ -106,8 +124,8 @@ export const messagesAfter = (
   conv: number,
   after: number,
   limit: number,
-): Promise<MessageRow[]> =>
-  db.query<MessageRow>(
+): Promise<(MessageRow | ColdRow)[]> =>
+  db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM ${source}
      WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND NOT m.hard ORDER BY m.seq LIMIT $4`,
     [env, conv, after, limit],
@@ -123,9 +141,16 @@ export const messagesBetween = (
 ): Promise<MessageRow[]> =>
   db.query<MessageRow>(
     `SELECT ${columns} FROM ${source}
-     WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND m.seq <= $4 ORDER BY m.seq`,
+     WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND m.seq <= $4 AND m.id IS NOT NULL ORDER BY m.seq`,
     [env, conv, after, upTo],
   );
+
+/**
+ * For the statement that lists conversations `c`: their latest live messages as `x`, with their senders as `xu`. Colder storage
+ * leaves a conversation's latest live message here.
+ */
+export const latestLive = `LEFT JOIN messages x ON x.env = c.env AND x.conv = c.no AND x.seq = c.last_message_seq AND x.id IS NOT NULL
+  LEFT JOIN users xu ON xu.env = x.env AND xu.no = x.sender`;
 
 /** Seqs that one look for a user's messages goes over: there is no index by sender. */
 const lookWidth = 10_000;
@@ -142,7 +167,7 @@ export async function messagesBy(
   const [row] = await db.query<{ seqs: number[] | null; last: number }>(
     `SELECT c.last_seq AS last, ARRAY(
        SELECT m.seq FROM messages m WHERE m.env = $1 AND m.conv = $2 AND m.seq > $4 AND m.seq <= $4 + ${lookWidth}
-         AND m.sender = $3 AND NOT m.hard ORDER BY m.seq LIMIT $5) AS seqs
+         AND m.sender = $3 AND NOT m.hard AND m.id IS NOT NULL ORDER BY m.seq LIMIT $5) AS seqs
      FROM conversations c WHERE c.env = $1 AND c.no = $2`,
     [env, conv, sender, after, limit],
   );

@@ -1,49 +1,49 @@
 import { tell } from '../../log/record.ts';
+import type { Recorder } from '../../log/record.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { defaultSettings, pushProviders } from '@parley/protocol';
-import type { PushProviderName } from '../../platform/push/port.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
+import { messagesAt } from '../messages/reader.ts';
+import type { MessageRow } from '../messages/reader.ts';
+import { notify, pushMode } from './notify.ts';
+import type { MessageRef } from './notify.ts';
 
 /**
- * Who is told of a message. The dispatcher notes a job for each message that may be pushed; the job finds the members to tell,
- * and makes one job for each of their devices, or one notification.needed.
+ * Who is told of a message. The outbox hands over each message that may be pushed, which becomes a job; the job finds the members
+ * to tell, and pushes to their devices or makes one notification.needed.
  */
 
 export const planQueue = { name: 'push_plan', width: 50 };
-/** A lane is one provider of one environment: trouble there delays no other. */
-export const sendQueue = { name: 'push', width: 20 };
-const lanes = 8;
-export const laneOf = (env: number, provider: PushProviderName): number =>
-  env * lanes + pushProviders.indexOf(provider);
-export const envOfLane = (key: number): number => Math.floor(key / lanes);
 
-export const pushMode = (alias: string): string =>
-  `coalesce(${alias}.settings ->> 'pushMode', '${defaultSettings.pushMode}')`;
-/**
- * A message `s` of conversation `c` to its member `m`, who is user `r`: both still there, not muted, not by it, not read yet, and not so
- * old that it is no news (the workers may have stood still).
- */
-export const stillWanted = `s.deleted_at IS NULL AND s.created_at > now() - interval '24 hours' AND c.deleted_at IS NULL
-  AND NOT m.muted AND m.usr IS DISTINCT FROM s.sender AND m.last_read_seq < s.seq AND r.deactivated_at IS NULL`;
+/** A message with this `seq` of conversation `c` to its member `m`, who is user `r`: both still there, not muted, not read yet. */
+export const memberWaits = (seq: string): string =>
+  `c.deleted_at IS NULL AND NOT m.muted AND m.last_read_seq < ${seq} AND r.deactivated_at IS NULL`;
+
+/** The workers may have stood still: what is older is no news. */
+const newsMs = 86_400_000;
+export const isNews = (message: MessageRow, now: number): boolean =>
+  message.deletedAt === null && Date.parse(message.createdAt) > now - newsMs;
+
+export const placeKey = (env: number, { conv, seq }: MessageRef): string => `${env} ${conv} ${seq}`;
+
+/** By place; those that are gone are missing. */
+export async function loadMessages(
+  db: Queryable,
+  places: readonly ({ env: number } & MessageRef)[],
+): Promise<Map<string, MessageRow>> {
+  const distinct = [...new Map(places.map((p) => [placeKey(p.env, p), p])).values()];
+  return new Map((await messagesAt(db, distinct)).map((m) => [placeKey(m.env, m), m]));
+}
 
 export type Presence = Pick<PresenceRegistry, 'connected'>;
-
-export interface PlanData {
-  conv: number;
-  seq: number;
-}
-export interface SendData extends PlanData {
-  usr: number;
-}
 
 export const dispatchToPush: Consumer = async (tx, rows) => {
   const messages = rows.filter((r) => r.type === 'message.created');
   if (messages.length === 0) return;
-  const wanted = await tx.query<{ env: number } & PlanData>(
+  const wanted = await tx.query<{ env: number } & MessageRef>(
     `SELECT o.env, o.conv, o.seq FROM outbox o JOIN environments e ON e.no = o.env AND e.status = 'active'
      WHERE o.no = ANY($1) AND CASE ${pushMode('e')}
        WHEN 'providers' THEN e.listeners & ${listeners.push} <> 0 AND EXISTS (
@@ -63,20 +63,13 @@ export const dispatchToPush: Consumer = async (tx, rows) => {
   );
 };
 
-export interface Planned extends PlanData {
+export interface Planned extends MessageRef {
   runAt: null;
   env: number;
+  /** Whom to push to. */
+  pushTo: number[];
   /** Of notification.needed. */
   recipients: number[];
-  devices: { no: number; usr: number; provider: PushProviderName }[];
-}
-
-interface Recipient {
-  job: number;
-  env: number;
-  mode: 'providers' | 'webhook' | 'off';
-  usr: number;
-  devices: { no: number; provider: PushProviderName }[] | null;
 }
 
 const askAtOnce = 1_000;
@@ -97,58 +90,49 @@ export async function connectedUsers(
 }
 
 /** The members to tell, of all the jobs at once: those without a live socket. */
-export async function plan(db: Queryable, presence: Presence, jobs: readonly Job[]): Promise<Planned[]> {
-  const data = jobs.map((j) => j.data as PlanData);
-  const found = await db.query<Recipient>(
-    `SELECT u.ord::int - 1 AS job, u.env, ${pushMode('e')} AS mode, m.usr, d.devices
-     FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, conv, seq, ord)
-     JOIN environments e ON e.no = u.env AND e.status = 'active'
-     JOIN messages s ON s.env = u.env AND s.conv = u.conv AND s.seq = u.seq
-     JOIN conversations c ON c.env = u.env AND c.no = u.conv
-     JOIN members m ON m.env = u.env AND m.conv = u.conv
-     JOIN users r ON r.env = m.env AND r.no = m.usr
-     LEFT JOIN LATERAL (
-       SELECT json_agg(json_build_object('no', d.no, 'provider', d.provider)) AS devices
-       FROM push_devices d JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
-       WHERE d.env = m.env AND d.usr = m.usr AND ${pushMode('e')} = 'providers'
-     ) d ON true
-     WHERE ${stillWanted} AND CASE ${pushMode('e')} WHEN 'providers' THEN d.devices IS NOT NULL WHEN 'webhook' THEN true ELSE false END
-     ORDER BY u.ord, m.usr`,
-    [jobs.map((j) => j.key), data.map((d) => d.conv), data.map((d) => d.seq)],
-  );
+export async function plan(
+  db: Queryable,
+  presence: Presence,
+  jobs: readonly Job[],
+  now: number,
+): Promise<Planned[]> {
+  const places = jobs.map((j) => ({ env: j.key, ...(j.data as MessageRef) }));
+  const [messages, members] = await Promise.all([
+    loadMessages(db, places),
+    db.query<{ job: number; env: number; mode: 'providers' | 'webhook'; usr: number }>(
+      `SELECT u.ord::int - 1 AS job, u.env, ${pushMode('e')} AS mode, m.usr
+       FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, conv, seq, ord)
+       JOIN environments e ON e.no = u.env AND e.status = 'active'
+       JOIN conversations c ON c.env = u.env AND c.no = u.conv
+       JOIN members m ON m.env = u.env AND m.conv = u.conv
+       JOIN users r ON r.env = m.env AND r.no = m.usr
+       WHERE ${memberWaits('u.seq')} AND CASE ${pushMode('e')} WHEN 'webhook' THEN true WHEN 'providers' THEN EXISTS (
+         SELECT 1 FROM push_devices d JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
+         WHERE d.env = m.env AND d.usr = m.usr) ELSE false END
+       ORDER BY u.ord, m.usr`,
+      [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
+    ),
+  ]);
+  const found = members.filter(({ job, usr }) => {
+    const message = messages.get(placeKey(places[job]!.env, places[job]!));
+    return message !== undefined && message.sender !== usr && isNews(message, now);
+  });
   const online = await connectedUsers(presence, found);
-  const planned = jobs.map((job, i): Planned => ({
-    runAt: null,
-    env: job.key,
-    ...data[i]!,
-    recipients: [],
-    devices: [],
-  }));
-  for (const { job, mode, usr, devices } of found) {
-    if (online.has(usr)) continue;
-    const one = planned[job]!;
-    if (mode === 'webhook') one.recipients.push(usr);
-    for (const device of devices ?? []) one.devices.push({ ...device, usr });
-  }
+  const planned = places.map((place): Planned => ({ runAt: null, ...place, pushTo: [], recipients: [] }));
+  for (const { job, mode, usr } of found)
+    if (!online.has(usr)) planned[job]![mode === 'webhook' ? 'recipients' : 'pushTo'].push(usr);
   return planned;
 }
 
 /** In the transaction that ends the jobs of the plan. */
 export async function settlePlan(
-  log: { committed(): void },
+  log: Pick<Recorder, 'committed'>,
   tx: Tx,
   planned: readonly Planned[],
 ): Promise<void> {
-  await enqueue(
+  await notify(
     tx,
-    sendQueue,
-    planned.flatMap(({ env, conv, seq, devices }) =>
-      devices.map(({ no, usr, provider }) => ({
-        key: laneOf(env, provider),
-        ref: no,
-        data: { conv, seq, usr } satisfies SendData,
-      })),
-    ),
+    planned.map(({ env, conv, seq, pushTo }) => ({ env, users: pushTo, pushed: { conv, seq } })),
   );
   for (const { env, conv, seq, recipients } of planned)
     if (recipients.length > 0)

@@ -1,12 +1,14 @@
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import type { PushProviderName } from '../../platform/push/port.ts';
+import type { PushNotification, PushProviderName } from '../../platform/push/port.ts';
 import { unreadCount } from '../conversations/sql.ts';
+import { usersByNumber } from '../users/sql.ts';
 import { notificationOf } from './notification.ts';
-import type { PushedMessage } from './notification.ts';
-import { connectedUsers, envOfLane, pushMode, stillWanted } from './plan.ts';
-import type { Presence, SendData } from './plan.ts';
+import { envOfLane, pushMode } from './notify.ts';
+import type { MessageRef, SendData } from './notify.ts';
+import { connectedUsers, isNews, loadMessages, memberWaits, placeKey } from './plan.ts';
+import type { Presence } from './plan.ts';
 import type { Providers } from './providers.ts';
 import * as sql from './sql.ts';
 import type { DeviceRef } from './sql.ts';
@@ -40,7 +42,8 @@ export interface SendOptions {
   onResult: (provider: PushProviderName, result: PushResult) => void;
 }
 
-interface Due extends PushedMessage {
+/** A push whose device, user and environment are still there. */
+interface Due {
   env: number;
   device: number;
   usr: number;
@@ -64,7 +67,8 @@ export async function startSends(
   const due = await loadDue(db, jobs);
   const rows = [...due.values()];
   const late = [...due].filter(([i]) => jobs[i]!.claims > 1).map(([, row]) => row);
-  const [badges, made, online] = await Promise.all([
+  const [shown, badges, made, online] = await Promise.all([
+    loadNotifications(db, jobs, due, options.now()),
     loadBadges(db, rows),
     providers.load(rows),
     connectedUsers(options.presence, late),
@@ -73,9 +77,11 @@ export async function startSends(
   return jobs.map(async (job, i): Promise<SendOutcome> => {
     const row = due.get(i);
     const provider = row && providerOf.get(row);
-    // The message, the member, the device or the credentials are gone, or the user came online before a later attempt.
-    if (!row || !provider || (job.claims > 1 && online.has(row.usr))) return { runAt: null, result: null };
-    const notification = notificationOf(row, badges.get(`${row.env} ${row.usr}`) ?? 0);
+    const badge = row && (badges.get(`${row.env} ${row.usr}`) ?? 0);
+    const notification = shown.get(i)?.(badge ?? 0);
+    // What is told of, the device or the credentials are gone, or the user came online before a later attempt.
+    if (!row || !provider || !notification || (job.claims > 1 && online.has(row.usr)))
+      return { runAt: null, result: null };
     const outcome = await untilAborted(provider.send(row.token, notification), signal);
     if (outcome === 'aborted') return { runAt: new Date(options.now()), result: null };
     const device: DeviceRef = { env: row.env, no: row.device, registeredAt: row.registeredAt };
@@ -156,30 +162,86 @@ export async function readReceipts(
 }
 
 async function loadDue(db: Queryable, jobs: readonly Job[]): Promise<Map<number, Due>> {
-  const data = jobs.map((j) => j.data as SendData);
   const rows = await db.query<Due & { job: number }>(
-    `SELECT u.ord::int - 1 AS job, d.env, d.no AS device, d.usr, d.provider, d.token, d.registered_at AS "registeredAt",
-       c.id AS "conversationId", c.type AS "conversationType", c.name AS "conversationName",
-       s.id AS "messageId", s.seq, s.text, s.attachments, x.id AS "senderId", x.name AS "senderName"
-     FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-       WITH ORDINALITY u(env, device, usr, conv, seq, ord)
+    `SELECT u.ord::int - 1 AS job, d.env, d.no AS device, d.usr, d.provider, d.token, d.registered_at AS "registeredAt"
+     FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, device, usr, ord)
      JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode('e')} = 'providers'
      JOIN push_devices d ON d.env = u.env AND d.no = u.device AND d.usr = u.usr
-     JOIN messages s ON s.env = u.env AND s.conv = u.conv AND s.seq = u.seq
-     JOIN conversations c ON c.env = u.env AND c.no = u.conv
-     JOIN members m ON m.env = u.env AND m.conv = u.conv AND m.usr = u.usr
-     JOIN users r ON r.env = u.env AND r.no = u.usr
-     LEFT JOIN users x ON x.env = s.env AND x.no = s.sender
-     WHERE ${stillWanted}`,
-    [
-      jobs.map((j) => envOfLane(j.key)),
-      jobs.map((j) => j.ref),
-      data.map((d) => d.usr),
-      data.map((d) => d.conv),
-      data.map((d) => d.seq),
-    ],
+     JOIN users r ON r.env = u.env AND r.no = u.usr AND r.deactivated_at IS NULL`,
+    [jobs.map((j) => envOfLane(j.key)), jobs.map((j) => j.ref), jobs.map((j) => (j.data as SendData).usr)],
   );
   return new Map(rows.map((row) => [row.job, row]));
+}
+
+/** What each job shows, with the user's badge; missing where there is nothing to tell any more. */
+async function loadNotifications(
+  db: Queryable,
+  jobs: readonly Job[],
+  due: ReadonlyMap<number, Due>,
+  now: number,
+): Promise<Map<number, (badge: number) => PushNotification>> {
+  const shown = new Map<number, (badge: number) => PushNotification>();
+  const messages: ({ job: number; env: number; usr: number } & MessageRef)[] = [];
+  for (const [job, { env, usr }] of due) {
+    const data = jobs[job]!.data as SendData;
+    if ('conv' in data) {
+      messages.push({ job, env, usr, conv: data.conv, seq: data.seq });
+      continue;
+    }
+    const ttlSeconds = Math.ceil((Date.parse(data.expiresAt) - now) / 1_000);
+    if (ttlSeconds > 0) shown.set(job, (badge) => ({ ...data.notification, ttlSeconds, badge }));
+  }
+  if (messages.length > 0) await showMessages(db, messages, now, shown);
+  return shown;
+}
+
+/** With all conditions once more: a message that was deleted, read or muted meanwhile is not pushed. */
+async function showMessages(
+  db: Queryable,
+  asked: readonly ({ job: number; env: number; usr: number } & MessageRef)[],
+  now: number,
+  shown: Map<number, (badge: number) => PushNotification>,
+): Promise<void> {
+  const [messages, waiting] = await Promise.all([
+    loadMessages(db, asked),
+    db.query<{ i: number; type: 'direct' | 'group'; name: string | null }>(
+      `SELECT u.ord::int - 1 AS i, c.type, c.name
+       FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY u(env, usr, conv, seq, ord)
+       JOIN conversations c ON c.env = u.env AND c.no = u.conv
+       JOIN members m ON m.env = u.env AND m.conv = u.conv AND m.usr = u.usr
+       JOIN users r ON r.env = u.env AND r.no = u.usr
+       WHERE ${memberWaits('u.seq')}`,
+      [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.conv), asked.map((a) => a.seq)],
+    ),
+  ]);
+  const senders = asked.flatMap((a) => {
+    const sender = messages.get(placeKey(a.env, a))?.sender ?? null;
+    return sender === null ? [] : [{ env: a.env, no: sender }];
+  });
+  const distinct = [...new Map(senders.map((s) => [s.no, s])).values()];
+  const names = new Map((await usersByNumber(db, distinct)).map((u) => [u.no, u.name]));
+  for (const { i, type, name } of waiting) {
+    const { job, env, usr, ...place } = asked[i]!;
+    const message = messages.get(placeKey(env, place));
+    if (!message || message.sender === usr || !isNews(message, now)) continue;
+    const senderName = message.sender === null ? null : (names.get(message.sender) ?? null);
+    shown.set(job, (badge) =>
+      notificationOf(
+        {
+          conversationId: message.cid,
+          conversationType: type,
+          conversationName: name,
+          messageId: message.id,
+          seq: message.seq,
+          senderId: message.senderId,
+          senderName,
+          text: message.text,
+          attachments: message.attachments,
+        },
+        badge,
+      ),
+    );
+  }
 }
 
 /** Total unread over all conversations, of all these users in one query. */

@@ -12,7 +12,8 @@ import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, PgOptions } from '../../platform/postgres/db.ts';
 import type { PushEndpoints } from '../../platform/push/create.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { dispatchToPush, plan, planQueue, sendQueue, settlePlan } from './plan.ts';
+import { sendQueue } from './notify.ts';
+import { dispatchToPush, plan, planQueue, settlePlan } from './plan.ts';
 import type { Planned, Presence } from './plan.ts';
 import { createProviders } from './providers.ts';
 import { readReceipts, receiptQueue, settleSends, startSends } from './send.ts';
@@ -77,7 +78,7 @@ export function createPushService(options: {
     queue: planQueue.name,
     slots: 50,
     leaseMs: planLeaseMs,
-    run: async (batch) => (await plan(db, presence, batch)).map((planned) => Promise.resolve(planned)),
+    run: async (batch) => (await plan(db, presence, batch, now())).map((planned) => Promise.resolve(planned)),
     settle: async (tx, planned) => {
       await settlePlan({ committed: options.wakeOutbox }, tx, planned);
       tx.afterCommit(() => sender.poke());

@@ -1,5 +1,6 @@
 import type { User } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { parseMetadata } from '../metadata.ts';
 
 export interface UserRow {
   no: number;
@@ -18,7 +19,7 @@ export const viewUser = (row: UserRow): User => ({
   id: row.id,
   name: row.name,
   imageUrl: row.image_url,
-  metadata: row.metadata === null ? {} : (JSON.parse(row.metadata) as Record<string, unknown>),
+  metadata: parseMetadata(row.metadata),
   createdAt: row.created_at,
   deactivatedAt: row.deactivated_at,
 });
@@ -140,10 +141,10 @@ export async function setTokensFrom(
 export const usersByNumber = (
   db: Queryable,
   users: readonly { env: number; no: number }[],
-): Promise<{ env: number; no: number; id: string }[]> =>
+): Promise<{ env: number; no: number; id: string; name: string | null }[]> =>
   users.length === 0
     ? Promise.resolve([])
     : db.query(
-        'SELECT x.env, x.no, x.id FROM unnest($1::int[], $2::bigint[]) u(env, no) JOIN users x ON x.env = u.env AND x.no = u.no',
+        'SELECT x.env, x.no, x.id, x.name FROM unnest($1::int[], $2::bigint[]) u(env, no) JOIN users x ON x.env = u.env AND x.no = u.no',
         [users.map((u) => u.env), users.map((u) => u.no)],
       );
