@@ -12,6 +12,7 @@ export const idPrefixes = {
   request: 'req_',
   call: 'call_',
   session: 'ses_',
+  audit: 'aud_',
 } as const;
 export type IdKind = keyof typeof idPrefixes;
 

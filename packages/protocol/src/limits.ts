@@ -20,6 +20,7 @@ export const limits = {
   downloadUrlSeconds: { min: 60, max: 3_600, default: 300 },
   idempotencyHours: 24,
   dedupHours: 48,
+  auditDays: 365,
   clientMsgIdCharacters: 128,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
@@ -79,6 +80,8 @@ export const rateLimits = {
   /** Requests without a valid credential, by address (docs/decisions.md). */
   anonymous: { perSecond: 100, burst: 200 },
   user: { perSecond: 20, burst: 40 },
+  /** Somebody signed in to the dashboard, whose pages ask for several things at once. */
+  account: { perSecond: 20, burst: 100 },
   send: { perSecond: realtime.sendsPerSecond, burst: 20 },
   sendMinute: { perMinute: 300 },
   upload: { perMinute: 30 },

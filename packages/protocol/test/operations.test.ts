@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { acceptsIdempotencyKey, clientFrames, errorRow, operationList, operations } from '../src/index.ts';
+import {
+  acceptsIdempotencyKey,
+  clientFrames,
+  errorRow,
+  httpCallers,
+  operation,
+  operationList,
+  operations,
+} from '../src/index.ts';
 import type { Operation } from '../src/index.ts';
 
 /** SPEC 4, row by row; callers as SPEC 4 and DECISIONS ("the server may do all that a member may") give them. */
@@ -62,7 +70,7 @@ for (const [tag, expected] of Object.entries(rows)) {
   test(`SPEC 4, ${tag}: every row and no other, with its callers`, () => {
     const actual = operationList
       .filter((op) => op.tag === tag)
-      .map((op) => `${op.method} ${op.path.replaceAll(/\{\w+\}/g, '{}')} ${op.callers.join(',')}`);
+      .map((op) => `${op.method} ${op.path.replaceAll(/\{\w+\}/g, '{}')} ${httpCallers(op).join(',')}`);
     assert.deepEqual(actual.sort(), [...expected].sort());
   });
 }
@@ -103,7 +111,7 @@ test('SPEC 4: request fields are those named', () => {
   assert.deepEqual(fields('attachments.url'), { query: 'expiresIn', body: '' });
 });
 
-for (const op of operationList) {
+for (const op of Object.values<Operation>(operations)) {
   test(`${op.name}: the declaration agrees with itself`, () => {
     const inPath = [...op.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
     assert.deepEqual(Object.keys(op.params.properties), inPath, 'params are those of the path');
@@ -159,5 +167,27 @@ test('SPEC 4, Realtime socket: frames with their fields, and the operations they
     for (const field of Object.keys(frame.d.properties)) {
       assert.ok(accepted.includes(rename[field] ?? field), `${type}.${field} is a field of ${operation}`);
     }
+  }
+});
+
+test('the plane follows from the callers, and the scope is an environment unless given', () => {
+  const planeOf = (...callers: Operation['callers'][number][]) =>
+    operation('sample', 'GET /v1/sample', { summary: '', tag: '', callers }).plane;
+  assert.equal(planeOf('server'), 'tenant');
+  assert.equal(planeOf('client', 'server'), 'tenant');
+  assert.equal(planeOf('server', 'dashboard'), 'tenant');
+  assert.equal(planeOf('dashboard'), 'control');
+  assert.equal(planeOf('dashboard', 'operator'), 'control');
+  for (const op of Object.values<Operation>(operations))
+    if (op.plane === 'tenant') assert.equal(op.scope, 'environment', op.name);
+});
+
+test('what the operator alone may call has no endpoint, and a path belongs to one plane', () => {
+  for (const op of Object.values<Operation>(operations))
+    assert.equal(operationList.includes(op), httpCallers(op).length > 0, op.name);
+  const planes = new Map<string, string>();
+  for (const { path, plane, name } of Object.values<Operation>(operations)) {
+    assert.equal(planes.get(path) ?? plane, plane, name);
+    planes.set(path, plane);
   }
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 import { playgroundPages } from '@parley/playground';
-import { ApiError, plans as defaultPlans, realtime } from '@parley/protocol';
+import { ApiError, operationList, plans as defaultPlans, realtime } from '@parley/protocol';
 import type { Config, RoleName } from './config.ts';
 import type { Services, Signals } from './features/context.ts';
 import { resumeErasures } from './features/erasure/operations.ts';
@@ -169,7 +169,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     logger,
     metrics,
     trustProxy: config.trustProxy,
-    api: config.roles.has('api'),
+    operations: config.roles.has('api') ? operationList : [],
     notReady,
     pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
     intercept: media.intercept,
@@ -244,7 +244,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         const applied = await migrate(store.connection);
         if (applied.length > 0) logger.info({ applied }, 'migrated the store');
         await checkMasterKey(db, vault);
-        return await bootstrap(db, ids, vault, config.bootstrap);
+        return await bootstrap(db, services, config.bootstrap);
       } catch (error) {
         const waitable =
           isUnavailable(error) || (error instanceof ApiError && error.code === 'service_unavailable');

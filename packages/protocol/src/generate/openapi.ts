@@ -1,5 +1,13 @@
 import * as protocol from '../index.ts';
-import { acceptsIdempotencyKey, errorCodes, errorRow, ErrorBody, limits, operationList } from '../index.ts';
+import {
+  acceptsIdempotencyKey,
+  errorCodes,
+  errorRow,
+  ErrorBody,
+  httpCallers,
+  limits,
+  operationList,
+} from '../index.ts';
 import type { Caller, ErrorCode, Operation } from '../index.ts';
 import { operationErrors } from './operation-errors.ts';
 import { sample } from './sample.ts';
@@ -10,7 +18,11 @@ const ref = (kind: string, name: string): JsonObject => ({ $ref: `#/components/$
 const header = (description: string, schema: JsonObject): JsonObject => ({ description, schema });
 const integer = { type: 'integer', minimum: 0 };
 
-const schemeOf: Record<Caller, string> = { server: 'secretKey', client: 'userToken', dashboard: 'session' };
+const schemeOf: Record<Exclude<Caller, 'operator'>, string> = {
+  server: 'secretKey',
+  client: 'userToken',
+  dashboard: 'session',
+};
 const securitySchemes: JsonObject = {
   secretKey: {
     type: 'http',
@@ -150,8 +162,8 @@ function pathItem(op: Operation, use: Use, shared: JsonObject): JsonObject {
     ...(op.deprecated
       ? { deprecated: true, 'x-deprecated-since': op.deprecated.since, 'x-sunset': op.deprecated.sunset }
       : {}),
-    security: op.callers.map((caller) => ({ [schemeOf[caller]]: [] })),
-    'x-callers': [...op.callers],
+    security: httpCallers(op).map((caller) => ({ [schemeOf[caller]]: [] })),
+    'x-callers': httpCallers(op),
     'x-rate-class': op.rate,
     parameters: [
       ...fieldParameters(op, 'path', use),

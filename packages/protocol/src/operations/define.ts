@@ -2,7 +2,16 @@ import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { closed } from '../schemas/common.ts';
 import type { ErrorCode } from '../errors.ts';
 
-export type Caller = 'server' | 'client' | 'dashboard';
+/** The operator has the command line, and comes in by no other way. */
+export type Caller = 'server' | 'client' | 'dashboard' | 'operator';
+/**
+ * Tenants work inside an environment, with a key or a token that says which. The control plane is for those who manage
+ * environments: people who are signed in to the dashboard, and the operator. Each plane has its own way to
+ * authenticate, its own limits, and its own rules for requests that come from web pages.
+ */
+export type Plane = 'tenant' | 'control';
+/** What a call concerns: one environment, which the credential or `Chat-Env` names, or all that the caller may manage. */
+export type Scope = 'environment' | 'organizations';
 /** Which limit a call counts against, besides its caller's own (SPEC 8). */
 export type RateClass = 'request' | 'send' | 'upload';
 export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
@@ -12,6 +21,8 @@ export interface Operation {
   summary: string;
   tag: string;
   callers: readonly Caller[];
+  plane: Plane;
+  scope: Scope;
   method: Method;
   path: string;
   params: TObject;
@@ -32,10 +43,25 @@ export interface Operation {
   deprecated?: { since: string; sunset: string };
 }
 
-interface Spec<P extends TProperties, Q extends TProperties, B extends TProperties, R extends TSchema> {
+/** An operation that a server or a client may call is the tenant's, whoever else may call it. */
+type PlaneOf<C extends readonly Caller[]> = [Extract<C[number], 'server' | 'client'>] extends [never]
+  ? 'control'
+  : 'tenant';
+
+interface Spec<
+  C extends readonly Caller[],
+  S extends Scope,
+  P extends TProperties,
+  Q extends TProperties,
+  B extends TProperties,
+  R extends TSchema,
+> {
   summary: string;
   tag: string;
-  callers: readonly Caller[];
+  /** The plane follows from them. */
+  callers: C;
+  /** `environment` unless given. */
+  scope?: S;
   params?: P;
   query?: Q;
   body?: B;
@@ -60,6 +86,8 @@ type Fields<P extends TProperties> = Static<TObject<P>>;
 
 export function operation<
   const N extends string,
+  const C extends readonly Caller[],
+  const S extends Scope = 'environment',
   P extends TProperties = {},
   Q extends TProperties = {},
   B extends TProperties = {},
@@ -67,8 +95,11 @@ export function operation<
 >(
   name: N,
   route: `${Method} /v1/${string}`,
-  spec: Spec<P, Q, B, R>,
-): Operation & { name: N } & Typed<Fields<P> & Fields<Q> & Fields<B>, Static<R>> {
+  spec: Spec<C, S, P, Q, B, R>,
+): Omit<Operation, 'plane'> & { name: N; callers: C; plane: PlaneOf<C>; scope: S } & Typed<
+    Fields<P> & Fields<Q> & Fields<B>,
+    Static<R>
+  > {
   const [method, path] = route.split(' ') as [Method, string];
   return {
     name,
@@ -77,6 +108,8 @@ export function operation<
     summary: spec.summary,
     tag: spec.tag,
     callers: spec.callers,
+    plane: (spec.callers.some((c) => c === 'server' || c === 'client') ? 'tenant' : 'control') as PlaneOf<C>,
+    scope: spec.scope ?? ('environment' as S),
     params: closed(spec.params ?? {}),
     query: closed(spec.query ?? {}),
     body: spec.body ? closed(spec.body) : null,
@@ -93,3 +126,7 @@ export function operation<
 /** Idempotency-Key is accepted on every POST, PATCH and DELETE (SPEC 1, Idempotency). */
 export const acceptsIdempotencyKey = (op: Operation): boolean =>
   op.method === 'POST' || op.method === 'PATCH' || op.method === 'DELETE';
+
+/** Who may call it over HTTP. */
+export const httpCallers = (op: Operation): Exclude<Caller, 'operator'>[] =>
+  op.callers.filter((caller) => caller !== 'operator');

@@ -1,12 +1,14 @@
 import * as conversations from './conversations.ts';
+import * as environments from './environments.ts';
 import * as messages from './messages.ts';
 import * as push from './push.ts';
 import * as uploads from './uploads.ts';
 import * as users from './users.ts';
 import * as webhooks from './webhooks.ts';
+import { httpCallers } from './define.ts';
 import type { InputOf, Operation, OutputOf } from './define.ts';
 
-/** Every REST operation, once. Bindings, documents and SDKs are derived from this table. */
+/** Every operation, once. Bindings, documents and SDKs are derived from this table. */
 export const operations = {
   'tokens.create': users.tokensCreate,
   'users.upsert': users.usersUpsert,
@@ -49,10 +51,23 @@ export const operations = {
   'attachments.url': uploads.attachmentsUrl,
   'push.register': push.pushRegister,
   'push.unregister': push.pushUnregister,
+  'push.listCredentials': push.pushListCredentials,
+  'push.setCredentials': push.pushSetCredentials,
+  'push.removeCredentials': push.pushRemoveCredentials,
+  'environments.list': environments.environmentsList,
+  'environments.create': environments.environmentsCreate,
+  'environments.update': environments.environmentsUpdate,
+  'keys.list': environments.keysList,
+  'keys.create': environments.keysCreate,
+  'keys.revoke': environments.keysRevoke,
+  'audit.list': environments.auditList,
 } as const;
 
 export type Operations = typeof operations;
 export type OperationName = keyof Operations;
 export type Input<N extends OperationName> = InputOf<Operations[N]>;
 export type Output<N extends OperationName> = OutputOf<Operations[N]>;
-export const operationList: readonly Operation[] = Object.values(operations);
+/** Those that somebody can call over HTTP. The others wait on the command line alone, and have no endpoint. */
+export const operationList: readonly Operation[] = Object.values<Operation>(operations).filter(
+  (op) => httpCallers(op).length > 0,
+);

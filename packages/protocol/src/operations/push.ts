@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { limits } from '../limits.ts';
-import { PushDevice, PushProviderName } from '../schemas/push.ts';
+import { open } from '../schemas/common.ts';
+import { PushCredentialsView, PushDevice, PushProviderName } from '../schemas/push.ts';
 import { operation } from './define.ts';
 
 const tag = 'Push devices';
@@ -28,3 +29,38 @@ export const pushUnregister = operation('push.unregister', 'DELETE /v1/push/devi
   params: { token },
   errors: ['not_found'],
 });
+
+const credentials = {
+  tag: 'Push credentials',
+  callers: ['operator'],
+} as const;
+
+export const pushListCredentials = operation('push.listCredentials', 'GET /v1/push/credentials', {
+  ...credentials,
+  summary: 'For which providers the environment has credentials',
+  response: open({ data: Type.Array(PushCredentialsView) }),
+});
+
+export const pushSetCredentials = operation('push.setCredentials', 'PUT /v1/push/credentials/{provider}', {
+  ...credentials,
+  summary: 'Set the credentials for a provider; nothing shows them again',
+  params: { provider: PushProviderName },
+  body: {
+    credentials: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      description: 'As the provider issues them; docs/push.md lists the fields',
+    }),
+  },
+  response: PushCredentialsView,
+});
+
+export const pushRemoveCredentials = operation(
+  'push.removeCredentials',
+  'DELETE /v1/push/credentials/{provider}',
+  {
+    ...credentials,
+    summary: 'Forget the credentials for a provider',
+    params: { provider: PushProviderName },
+    errors: ['not_found'],
+  },
+);

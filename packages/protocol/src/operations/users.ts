@@ -11,7 +11,7 @@ const params = { userId: UserId };
 export const tokensCreate = operation('tokens.create', 'POST /v1/tokens', {
   summary: 'Mint a user token',
   tag: 'Tokens',
-  callers,
+  callers: ['server', 'operator'],
   body: {
     userId: UserId,
     expiresIn: optional(

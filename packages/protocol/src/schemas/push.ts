@@ -14,3 +14,10 @@ export const PushDevice = open(
   'PushDevice',
 );
 export type PushDevice = Static<typeof PushDevice>;
+
+/** That there are some, and since when; never what they are. */
+export const PushCredentialsView = open(
+  { provider: PushProviderName, setAt: Timestamp },
+  'PushCredentialsView',
+);
+export type PushCredentialsView = Static<typeof PushCredentialsView>;

@@ -17,22 +17,49 @@ export interface Environment extends EnvironmentRecord {
   no: number;
 }
 
-/** Who is calling, after authentication. */
-export type Caller =
+/** A key or a token says whom it speaks for, and in which environment. */
+export type TenantCaller =
   | { kind: 'server'; env: Environment; keyId: string }
   | { kind: 'client'; env: Environment; user: { no: number; id: string } };
 
-/** What every operation has besides its input. */
-export interface Context {
+/** Those who manage environments: somebody signed in to the dashboard, and whoever runs the command line. */
+export type ControlCaller =
+  { kind: 'dashboard'; account: { no: number; email: string } } | { kind: 'operator'; name: string };
+
+/** Who is calling, after authentication. */
+export type Caller = TenantCaller | ControlCaller;
+/** The operator comes in by the command line alone. */
+export type HttpCaller = Exclude<Caller, { kind: 'operator' }>;
+
+/** What every operation has besides its input. Those of the control plane that concern no single environment have no more. */
+export interface ControlContext {
   caller: Caller;
-  env: Environment;
   db: Db;
-  services: Services;
+  services: ControlServices;
   requestId: string;
+  /** The address that the call came from; unset where it did not come over REST. */
+  ip?: string;
   /** Set when the request carries an Idempotency-Key: makes a send without clientMsgId safe to repeat. */
   idempotencyKey?: string;
   /** Where `db` is a transaction around the whole operation: takes work that must not be part of it, done before the answer. */
   afterwards?: (work: (db: Db) => Promise<void>) => void;
+}
+
+/** Of an operation that concerns one environment. */
+export interface EnvironmentContext extends ControlContext {
+  env: Environment;
+}
+
+/** Of any operation that is called over HTTP; whether it has an environment the operation's scope says. */
+export interface HttpContext extends ControlContext {
+  caller: HttpCaller;
+  env?: Environment;
+  services: Services;
+}
+
+/** Of an operation of the tenant plane, which a whole service runs. */
+export interface Context extends EnvironmentContext {
+  services: Services;
 }
 
 /** Changes that other parts of the service must hear of, after the commit. */
@@ -68,10 +95,14 @@ export interface Sockets {
   onSessionClosed(listener: (closed: ClosedSession) => void): () => void;
 }
 
-export interface Services {
+/** What the command line has too. */
+export interface ControlServices {
   clock: Clock;
   ids: Ids;
   vault: Vault;
+}
+
+export interface Services extends ControlServices {
   log: ConversationLog;
   media: Media;
   webhooks: Webhooks;

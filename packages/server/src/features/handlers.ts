@@ -1,5 +1,6 @@
-import type { Input, OperationName, Output } from '@parley/protocol';
-import type { Context, Reply } from './context.ts';
+import type { Input, OperationName, Operations, Output } from '@parley/protocol';
+import * as audit from './audit/operations.ts';
+import type { Context, ControlContext, EnvironmentContext, Reply } from './context.ts';
 import * as conversations from './conversations/operations.ts';
 import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
@@ -13,13 +14,42 @@ import * as uploads from './uploads/operations.ts';
 import * as users from './users/operations.ts';
 import * as webhooks from './webhooks/operations.ts';
 
-export type Handlers = {
-  [N in OperationName]: (ctx: Context, input: Input<N>) => Promise<Output<N> | Reply<Output<N>> | void>;
-};
+/** The operations that the operator may call. They need no part of a running service. */
+export type CommandName = {
+  [N in OperationName]: 'operator' extends Operations[N]['callers'][number] ? N : never;
+}[OperationName];
+
+type CommandContext<N extends OperationName> = Operations[N]['scope'] extends 'environment'
+  ? EnvironmentContext
+  : ControlContext;
+type ContextOf<N extends OperationName> = Operations[N]['plane'] extends 'tenant'
+  ? Context
+  : CommandContext<N>;
+
+type Handler<C, N extends OperationName> = (
+  ctx: C,
+  input: Input<N>,
+) => Promise<Output<N> | Reply<Output<N>> | void>;
+
+export type Handlers = { [N in OperationName]: Handler<ContextOf<N>, N> };
+
+export const commands = {
+  'tokens.create': tenancy.createToken,
+  'push.listCredentials': push.listCredentials,
+  'push.setCredentials': push.setCredentials,
+  'push.removeCredentials': push.removeCredentials,
+  'environments.list': tenancy.listEnvironments,
+  'environments.create': tenancy.createEnvironment,
+  'environments.update': tenancy.updateEnvironment,
+  'keys.list': tenancy.listKeys,
+  'keys.create': tenancy.createKey,
+  'keys.revoke': tenancy.revokeKey,
+  'audit.list': audit.list,
+} satisfies { [N in CommandName]: Handler<CommandContext<N>, N> };
 
 /** Which function runs each operation of the protocol table. */
 export const handlers = {
-  'tokens.create': tenancy.createToken,
+  ...commands,
   'users.upsert': users.upsert,
   'users.get': users.get,
   'users.list': users.list,

@@ -19,6 +19,8 @@ export function decodeCursor<T>(cursor: string, isValid: (value: unknown) => val
 export const isString = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 200 && !value.includes('\0');
 
+export const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
+
 /** Rows were read one past the page: says what the page is and whether more follow. */
 export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {
   return { page: rows.slice(0, limit), more: rows.length > limit };
@@ -51,11 +53,11 @@ export function shown<R extends object, T>(
   return { data: data.slice(0, fit), more: more || fit < data.length };
 }
 
-/** A page by a text key that never changes. */
+/** A page by a key that never changes. */
 export function keyPage<R extends object, T>(
   rows: R[],
   limit: number,
-  key: (row: R) => string,
+  key: (row: R) => unknown,
   view: (row: R) => T,
 ): { data: T[]; nextCursor: string | null } {
   const { data, more } = shown(rows, limit, view);

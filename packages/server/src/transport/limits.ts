@@ -1,6 +1,6 @@
 import { ApiError, rateLimits } from '@parley/protocol';
 import type { BucketLimit, RateClass } from '@parley/protocol';
-import type { Caller, Services } from '../features/context.ts';
+import type { HttpCaller, Services } from '../features/context.ts';
 import type { Limit, RateLimiter, Verdict } from '../platform/rate-limit/port.ts';
 
 export interface Check {
@@ -8,8 +8,12 @@ export interface Check {
   limit: Limit;
 }
 
-/** SPEC 8: which limits a request counts against. A server's calls count against its environment's key rate alone. */
-export function limitsOf(caller: Caller, rate: RateClass, plans: Services['plans']): Check[] {
+/**
+ * SPEC 8: which limits a request counts against. A server's calls count against its environment's key rate alone, those of the
+ * dashboard against the account's.
+ */
+export function limitsOf(caller: HttpCaller, rate: RateClass, plans: Services['plans']): Check[] {
+  if (caller.kind === 'dashboard') return [{ key: `d${caller.account.no}`, limit: rateLimits.account }];
   const env = caller.env.no;
   if (caller.kind === 'server') return [{ key: `k${env}`, limit: plans[caller.env.plan].secretKey }];
   const user = `${env}:${caller.user.no}`;
@@ -42,12 +46,13 @@ export const addressKey = (ip: string): string => `a${ip}`;
 
 /**
  * What is kept for Idempotency-Keys, in KB: for an environment's server 1 KB for each request that its plan allows, an hour's
- * worth at once; for its clients together as much again, and for each of them a small part of it.
+ * worth at once; for its clients together as much again, and for each of them a small part of it. An account has that part too.
  */
 export function answerLimits(
-  caller: Caller,
+  caller: HttpCaller,
   plans: Services['plans'],
 ): { key: string; limit: BucketLimit }[] {
+  if (caller.kind === 'dashboard') return [{ key: `id${caller.account.no}`, limit: rateLimits.userAnswers }];
   const { no, plan } = caller.env;
   const { perSecond } = plans[plan].secretKey;
   const limit = { perSecond, burst: perSecond * 3_600 };

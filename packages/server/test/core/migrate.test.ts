@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Conversation, Message } from '@parley/protocol';
-import { createKey } from '../../src/features/tenancy/keys.ts';
+import { insertKey } from '../../src/features/tenancy/keys.ts';
 import { createIds, pooledRandom } from '../../src/platform/clock.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import type { ConnectionSettings, Queryable } from '../../src/platform/postgres/db.ts';
@@ -185,7 +185,10 @@ async function fill(db: PgDb, masterKey: Buffer): Promise<void> {
      SELECT 'env_old', no, 'old', 'development', 'enterprise' FROM organizations`,
   );
   const ids = createIds({ now: () => 1_700_000_000_000 }, pooledRandom());
-  await createKey(db, ids, createVault(masterKey), 1, { secretKey: environments.dev.secretKey });
+  await insertKey(db, { ids, vault: createVault(masterKey) }, 1, {
+    name: '',
+    secretKey: environments.dev.secretKey,
+  });
   await db.query(`INSERT INTO users (env, id, name) VALUES (1, 'ann', 'Ann'), (1, 'bob', 'Bob')`);
   await db.query(
     `INSERT INTO conversations (env, id, type, name, last_seq, message_count, last_message_seq, last_activity_at, act, created_at)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { setCredentials } from '../../src/features/push/credentials.ts';
+import { saveCredentials } from '../../src/features/push/credentials.ts';
 import { given, notify } from '../../src/features/push/notify.ts';
 import type { GivenNotification } from '../../src/features/push/notify.ts';
 import { findEnvironment } from '../../src/features/tenancy/environments.ts';
@@ -72,7 +72,7 @@ afterEach(async () => {
 });
 
 const credentials = (name: string, value: PushCredentials) =>
-  setCredentials(db, vault, env, name as PushProviderName, value);
+  db.tx((tx) => saveCredentials(tx, vault, env, name as PushProviderName, value));
 
 async function conversation(provider: PushProviderName, token: string) {
   const [sender, member] = [await scene.actor(), await scene.actor()];

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ApiError } from '@parley/protocol';
-import type { Caller, Context } from '../../src/features/context.ts';
+import type { Caller, HttpContext } from '../../src/features/context.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded/index.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';
@@ -48,7 +48,7 @@ function scene() {
         db,
         services,
         requestId: 'req_x',
-      } as unknown as Context,
+      } as unknown as HttpContext,
       { key, route: 'POST /v1/things', body: null },
       () => {
         runs += 1;

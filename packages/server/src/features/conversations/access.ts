@@ -44,7 +44,7 @@ export async function lockForChange(
       ? await lockConversation(tx, env, conversation)
       : await lockConversationByNo(tx, env, conversation.no);
   if (!conv || conv.deletedAt) throw missing();
-  if (ctx.caller.kind === 'server') return { conv, role: null, actor: null };
+  if (ctx.caller.kind !== 'client') return { conv, role: null, actor: null };
   const role = await roleOf(tx, env, conv.no, ctx.caller.user.no);
   if (role === null) throw new ApiError('not_member');
   return { conv, role, actor: ctx.caller.user };

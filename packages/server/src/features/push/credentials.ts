@@ -1,4 +1,5 @@
-import type { Db, Queryable } from '../../platform/postgres/db.ts';
+import type { PushCredentialsView } from '@parley/protocol';
+import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { parsePushCredentials } from '../../platform/push/credentials.ts';
 import type { PushCredentials } from '../../platform/push/credentials.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
@@ -8,47 +9,41 @@ import type { Vault } from '../../platform/secrets.ts';
 
 const context = (env: number, provider: string): string => `push credentials ${env} ${provider}`;
 
-export interface CredentialsView {
-  provider: PushProviderName;
-  setAt: string;
-}
-
-/** Throws PushCredentialsError, which names the field and not its value. */
-export async function setCredentials(
-  db: Db,
+export async function saveCredentials(
+  tx: Tx,
   vault: Vault,
   env: number,
   provider: PushProviderName,
-  input: unknown,
-): Promise<CredentialsView> {
-  const credentials = parsePushCredentials(provider, input);
-  return db.tx(async (tx) => {
-    const [row] = await tx.query<CredentialsView>(
-      `INSERT INTO push_credentials (env, provider, sealed) VALUES ($1, $2, $3)
-       ON CONFLICT (env, provider) DO UPDATE SET no = DEFAULT, sealed = excluded.sealed, created_at = now()
-       RETURNING provider, created_at AS "setAt"`,
-      [env, provider, vault.seal(JSON.stringify(credentials), context(env, provider))],
-    );
-    await tx.query('SELECT set_push_listener($1)', [env]);
-    return row!;
-  });
+  credentials: PushCredentials,
+): Promise<PushCredentialsView> {
+  const [row] = await tx.query<PushCredentialsView>(
+    `INSERT INTO push_credentials (env, provider, sealed) VALUES ($1, $2, $3)
+     ON CONFLICT (env, provider) DO UPDATE SET no = DEFAULT, sealed = excluded.sealed, created_at = now()
+     RETURNING provider, created_at AS "setAt"`,
+    [env, provider, vault.seal(JSON.stringify(credentials), context(env, provider))],
+  );
+  await tx.query('SELECT set_push_listener($1)', [env]);
+  return row!;
 }
 
-export const listCredentials = (db: Queryable, env: number): Promise<CredentialsView[]> =>
-  db.query<CredentialsView>(
+export const listCredentials = (db: Queryable, env: number): Promise<PushCredentialsView[]> =>
+  db.query<PushCredentialsView>(
     'SELECT provider, created_at AS "setAt" FROM push_credentials WHERE env = $1 ORDER BY provider',
     [env],
   );
 
-export const removeCredentials = (db: Db, env: number, provider: PushProviderName): Promise<boolean> =>
-  db.tx(async (tx) => {
-    const rows = await tx.query('DELETE FROM push_credentials WHERE env = $1 AND provider = $2 RETURNING 1', [
-      env,
-      provider,
-    ]);
-    await tx.query('SELECT set_push_listener($1)', [env]);
-    return rows.length > 0;
-  });
+export async function dropCredentials(
+  tx: Tx,
+  env: number,
+  provider: PushProviderName,
+): Promise<PushCredentialsView | undefined> {
+  const [row] = await tx.query<PushCredentialsView>(
+    'DELETE FROM push_credentials WHERE env = $1 AND provider = $2 RETURNING provider, created_at AS "setAt"',
+    [env, provider],
+  );
+  await tx.query('SELECT set_push_listener($1)', [env]);
+  return row;
+}
 
 export interface SealedCredentials {
   /** Another one after every change. */

@@ -1,9 +1,14 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Input, PushDevice } from '@parley/protocol';
+import type { Input, Output, PushCredentialsView, PushDevice } from '@parley/protocol';
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
+import { parsePushCredentials, PushCredentialsError } from '../../platform/push/credentials.ts';
+import type { PushCredentials } from '../../platform/push/credentials.ts';
+import type { PushProviderName } from '../../platform/push/port.ts';
 import { parseSubscription } from '../../platform/push/webpush-encryption.ts';
+import { record } from '../audit/operations.ts';
 import { Reply } from '../context.ts';
-import type { Context } from '../context.ts';
+import type { Context, EnvironmentContext } from '../context.ts';
+import * as credentials from './credentials.ts';
 import * as sql from './sql.ts';
 
 /** DECISIONS, Webhooks, push: a device is known by its token, which belongs to the user who registered it last. */
@@ -52,4 +57,59 @@ export async function register(
 export async function unregister(ctx: Context, input: Input<'push.unregister'>): Promise<void> {
   if (!(await sql.dropDevice(ctx.db, ctx.env.no, self(ctx), input.token)))
     throw new ApiError('not_found', { message: 'There is no such device.' });
+}
+
+export const listCredentials = async (ctx: EnvironmentContext): Promise<Output<'push.listCredentials'>> => ({
+  data: await credentials.listCredentials(ctx.db, ctx.env.no),
+});
+
+export async function setCredentials(
+  ctx: EnvironmentContext,
+  input: Input<'push.setCredentials'>,
+): Promise<PushCredentialsView> {
+  const { provider } = input;
+  const parsed = parsedCredentials(provider, input.credentials);
+  const { env, services } = ctx;
+  return ctx.db.tx(async (tx) => {
+    const before = (await credentials.listCredentials(tx, env.no)).find((one) => one.provider === provider);
+    const after = await credentials.saveCredentials(tx, services.vault, env.no, provider, parsed);
+    await record(ctx, tx, {
+      where: { env: env.no },
+      action: 'push.setCredentials',
+      target: provider,
+      before: before ?? null,
+      after,
+    });
+    return after;
+  });
+}
+
+/** The message names the field and what it should be, never what it is. */
+function parsedCredentials(provider: PushProviderName, input: unknown): PushCredentials {
+  try {
+    return parsePushCredentials(provider, input);
+  } catch (error) {
+    if (!(error instanceof PushCredentialsError)) throw error;
+    throw new ApiError('invalid_request', {
+      param: `credentials.${error.field}`,
+      message: `${error.message}.`,
+    });
+  }
+}
+
+export async function removeCredentials(
+  ctx: EnvironmentContext,
+  { provider }: Input<'push.removeCredentials'>,
+): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    const before = await credentials.dropCredentials(tx, ctx.env.no, provider);
+    if (!before) throw new ApiError('not_found', { message: `There are no credentials for ${provider}.` });
+    await record(ctx, tx, {
+      where: { env: ctx.env.no },
+      action: 'push.removeCredentials',
+      target: provider,
+      before,
+      after: null,
+    });
+  });
 }

@@ -10,6 +10,7 @@ const expired = [
   { table: 'dedup', hours: () => limits.dedupHours },
   { table: 'idempotency', hours: () => limits.idempotencyHours },
   { table: 'events', hours: (eventHours: number) => eventHours },
+  { table: 'audit', hours: () => limits.auditDays * 24 },
 ] as const;
 
 export async function removeExpired(

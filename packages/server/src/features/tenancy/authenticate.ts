@@ -4,12 +4,12 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { sameString } from '../../platform/secrets.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import type { Caller, Environment } from '../context.ts';
+import type { Environment, TenantCaller } from '../context.ts';
 import { subjectOf } from '../users/operations.ts';
 import { createMissingUsers } from '../users/sql.ts';
 import { environmentColumns, environmentViews, requireActive } from './environments.ts';
 import type { EnvironmentRow } from './environments.ts';
-import { keyIdOf, sealContext } from './keys.ts';
+import { keyIdOf, openKey } from './keys.ts';
 import { claimedSubject, parseToken, signatureMatches, signedClaims } from './tokens.ts';
 import type { Claims } from './tokens.ts';
 
@@ -38,7 +38,7 @@ interface Found extends EnvironmentRow {
 }
 
 export interface Authenticated {
-  caller: Caller;
+  caller: TenantCaller;
   /** Milliseconds; only user tokens expire. */
   expiresAt: number | null;
   keyId: string | null;
@@ -86,7 +86,7 @@ export function createAuthenticator(options: { db: Queryable; vault: Vault; cloc
   function secretOf(keyId: string, sealed: Buffer): string {
     const known = opened.get(keyId);
     if (known?.sealed.equals(sealed)) return known.secret;
-    const secret = vault.open(sealed, sealContext(keyId)).toString();
+    const secret = openKey(vault, keyId, sealed);
     if (opened.size >= maxOpened) opened.clear();
     opened.set(keyId, { sealed, secret });
     return secret;

@@ -8,12 +8,13 @@ import {
   PlanNameSchema,
   secretKeyPattern,
 } from '@parley/protocol';
+import { joined } from '../../platform/postgres/db.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import type { Ids } from '../../platform/clock.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { createPasswords } from '../accounts/passwords.ts';
-import { createEnvironment } from './environments.ts';
-import { createKey } from './keys.ts';
+import type { ControlContext, ControlServices } from '../context.ts';
+import { addEnvironment } from './operations.ts';
 
 /** The first start on an empty store (settings CHAT_BOOTSTRAP_…). What was made up is returned, to be shown once. */
 
@@ -64,10 +65,10 @@ export function parseEnvironments(text: string): Type.Static<typeof Environments
 
 export async function bootstrap(
   db: Db,
-  ids: Ids,
-  vault: Vault,
+  services: ControlServices,
   settings: BootstrapSettings,
 ): Promise<Bootstrapped | null> {
+  const { ids } = services;
   const given = settings.environments === undefined ? undefined : parseEnvironments(settings.environments);
   const password = settings.password ?? ids.secret(16);
   const email = (settings.email ?? 'owner@localhost').toLowerCase();
@@ -77,28 +78,16 @@ export async function bootstrap(
     await tx.query('LOCK TABLE environments IN SHARE ROW EXCLUSIVE MODE');
     if ((await tx.query('SELECT 1 FROM environments LIMIT 1')).length > 0) return null;
     const org = await createOwner(tx, ids, email, passwordHash);
+    const ctx: ControlContext = {
+      caller: { kind: 'operator', name: 'first start' },
+      ...{ db: joined(tx), services },
+      requestId: ids.make('request'),
+    };
     const environments = [];
-    for (const wanted of given ?? [{ id: undefined, name: undefined, kind: 'development' as const }]) {
-      const {
-        plan = 'free',
-        name,
-        kind,
-        id,
-        settings: own,
-        secretKey,
-      } = { settings: undefined, plan: undefined, secretKey: undefined, ...wanted };
-      const env = await createEnvironment(tx, ids, org, {
-        ...(id === undefined ? {} : { id }),
-        ...(own === undefined ? {} : { settings: own }),
-        name: name ?? kind,
-        kind,
-        plan,
-      });
-      const key = await createKey(tx, ids, vault, env.no, {
-        name: 'first',
-        ...(secretKey === undefined ? {} : { secretKey }),
-      });
-      environments.push({ id: env.id, kind: env.kind, secretKey: secretKey === undefined ? key : null });
+    for (const wanted of given ?? [{ id: ids.make('environment'), kind: 'development' as const }]) {
+      const { env, key } = await addEnvironment(ctx, tx, org, { name: wanted.kind, plan: 'free', ...wanted });
+      const shown = 'secretKey' in wanted ? null : key.secretKey;
+      environments.push({ id: env.id, kind: env.kind, secretKey: shown });
     }
     return { environments, email, password: settings.password === undefined ? password : null };
   });

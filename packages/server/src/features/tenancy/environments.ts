@@ -1,13 +1,6 @@
-import {
-  ApiError,
-  defaultSettings,
-  effectiveSettings,
-  environmentIdPattern,
-  planNames,
-} from '@parley/protocol';
-import type { EnvironmentSettingsChange, PlanName } from '@parley/protocol';
+import { ApiError, defaultSettings, effectiveSettings } from '@parley/protocol';
+import type { Environment as EnvironmentRecord, EnvironmentSettingsChange, PlanName } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Ids } from '../../platform/clock.ts';
 import type { Environment } from '../context.ts';
 
 export interface EnvironmentRow extends Omit<Environment, 'settings' | 'createdAt'> {
@@ -46,38 +39,38 @@ export function environmentViews(max = 1_000): (row: EnvironmentRow) => Environm
   };
 }
 
+/** The record as callers see it. */
+export const environmentRecord = ({ no: _no, ...record }: Environment): EnvironmentRecord => record;
+
 export interface NewEnvironment {
-  id?: string;
+  id: string;
   name: string;
   kind: Environment['kind'];
   plan: PlanName;
   settings?: EnvironmentSettingsChange;
 }
 
-export async function createEnvironment(
+/** Undefined: the id is taken. */
+export async function insertEnvironment(
   db: Queryable,
-  ids: Ids,
   org: number,
   input: NewEnvironment,
-): Promise<Environment> {
-  const id = input.id ?? ids.make('environment');
-  if (!new RegExp(environmentIdPattern).test(id))
-    throw new Error(`An environment id is env_ and 1 to 40 of a-z 0-9; got "${id}".`);
-  if (!planNames.includes(input.plan)) throw new Error(`The plan is one of ${planNames.join(', ')}.`);
-  if (input.kind !== 'production' && input.kind !== 'development')
-    throw new Error('The kind is production or development.');
+): Promise<Environment | undefined> {
   const [row] = await db.query<EnvironmentRow>(
     `INSERT INTO environments AS e (id, org, name, kind, plan, settings) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (id) DO NOTHING RETURNING ${environmentColumns('e')}`,
-    [id, org, input.name, input.kind, input.plan, JSON.stringify(input.settings ?? {})],
+    [input.id, org, input.name, input.kind, input.plan, JSON.stringify(input.settings ?? {})],
   );
-  if (!row) throw new Error(`There is an environment ${id} already.`);
-  return viewEnvironment(row);
+  return row && viewEnvironment(row);
 }
 
-export async function findEnvironment(db: Queryable, id: string): Promise<Environment | undefined> {
+export async function findEnvironment(
+  db: Queryable,
+  id: string,
+  lock = false,
+): Promise<Environment | undefined> {
   const [row] = await db.query<EnvironmentRow>(
-    `SELECT ${environmentColumns('e')} FROM environments e WHERE id = $1`,
+    `SELECT ${environmentColumns('e')} FROM environments e WHERE id = $1${lock ? ' FOR NO KEY UPDATE' : ''}`,
     [id],
   );
   return row && viewEnvironment(row);
@@ -92,26 +85,40 @@ export async function developmentEnvironment(db: Queryable): Promise<string | nu
   return row?.id ?? null;
 }
 
-export async function listEnvironments(db: Queryable): Promise<Environment[]> {
+export async function listEnvironments(db: Queryable, after: number, limit: number): Promise<Environment[]> {
   const rows = await db.query<EnvironmentRow>(
-    `SELECT ${environmentColumns('e')} FROM environments e ORDER BY no LIMIT 1000`,
+    `SELECT ${environmentColumns('e')} FROM environments e WHERE no > $1 ORDER BY no LIMIT $2`,
+    [after, limit],
   );
   return rows.map(viewEnvironment);
 }
 
+export interface EnvironmentChange {
+  name?: string;
+  status?: Environment['status'];
+  plan?: PlanName;
+  settings?: EnvironmentSettingsChange;
+}
+
 export async function updateEnvironment(
   db: Queryable,
-  id: string,
-  change: { status?: Environment['status']; plan?: PlanName; settings?: EnvironmentSettingsChange },
+  no: number,
+  change: EnvironmentChange,
 ): Promise<Environment> {
   const [row] = await db.query<EnvironmentRow>(
-    `UPDATE environments e SET status = coalesce($2, status), plan = coalesce($3, plan), settings = settings || $4
-     WHERE id = $1 RETURNING ${environmentColumns('e')}`,
-    [id, change.status ?? null, change.plan ?? null, JSON.stringify(change.settings ?? {})],
+    `UPDATE environments e SET name = coalesce($2, name), status = coalesce($3, status), plan = coalesce($4, plan),
+       settings = settings || $5
+     WHERE no = $1 RETURNING ${environmentColumns('e')}`,
+    [
+      no,
+      change.name ?? null,
+      change.status ?? null,
+      change.plan ?? null,
+      JSON.stringify(change.settings ?? {}),
+    ],
   );
-  if (!row) throw new Error(`There is no environment ${id}.`);
-  if (change.settings?.pushMode) await db.query('SELECT set_push_listener($1)', [row.no]);
-  return viewEnvironment(row);
+  if (change.settings?.pushMode) await db.query('SELECT set_push_listener($1)', [no]);
+  return viewEnvironment(row!);
 }
 
 /** A suspended environment is refused (socket: close 4003). */

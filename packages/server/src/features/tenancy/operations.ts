@@ -1,33 +1,205 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Input, Output } from '@parley/protocol';
-import type { Context } from '../context.ts';
+import type { Input, Output, SecretKeyWithSecret } from '@parley/protocol';
+import type { Tx } from '../../platform/postgres/db.ts';
+import { difference, record } from '../audit/operations.ts';
+import type { ControlContext, Environment, EnvironmentContext } from '../context.ts';
+import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
-import { sealContext } from './keys.ts';
+import { requireEnvironment, requireOrganization } from './access.ts';
+import { environmentRecord, insertEnvironment } from './environments.ts';
+import * as environments from './environments.ts';
+import type { NewEnvironment } from './environments.ts';
+import { findKey, insertKey, newestKey, openKey } from './keys.ts';
+import * as keys from './keys.ts';
+import type { SealedKey } from './keys.ts';
 import { mintToken } from './tokens.ts';
+
+/** Environments, their keys, and tokens for their users (DECISIONS, Tenancy and Control plane). */
 
 /** POST /v1/tokens. A token minted right after a revocation works: `iat` is at least the cut-off. */
 export async function createToken(
-  ctx: Context,
+  ctx: EnvironmentContext,
   input: Input<'tokens.create'>,
 ): Promise<Output<'tokens.create'>> {
-  if (ctx.caller.kind !== 'server') throw new ApiError('forbidden');
-  const { keyId } = ctx.caller;
-  const [key] = await ctx.db.query<{ secret: Buffer }>(
-    'SELECT secret FROM secret_keys WHERE env = $1 AND id = $2',
-    [ctx.env.no, keyId],
-  );
-  if (!key) throw new ApiError('key_revoked');
+  const { env, services } = ctx;
+  const key = await signingKey(ctx);
   await resolveUsers(ctx, ctx.db, [input.userId]);
-  const user = await findUser(ctx.db, ctx.env.no, input.userId);
+  const user = await findUser(ctx.db, env.no, input.userId);
   if (!user) throw new ApiError('not_found', { message: 'There is no such user.' });
   if (user.deactivated_at) throw new ApiError('user_deactivated');
-  const now = Math.floor(ctx.services.clock.now() / 1000);
+  const now = Math.floor(services.clock.now() / 1000);
   const iat = Math.max(now, user.tokens_from === null ? 0 : Date.parse(user.tokens_from) / 1000);
   const exp = iat + (input.expiresIn ?? limits.tokenSeconds.default);
-  const secretKey = ctx.services.vault.open(key.secret, sealContext(keyId)).toString();
-  return {
-    token: mintToken(secretKey, keyId, { sub: input.userId, iat, exp }),
-    expiresAt: new Date(exp * 1000).toISOString(),
-  };
+  const expiresAt = new Date(exp * 1000).toISOString();
+  await record(ctx, ctx.db, {
+    where: { env: env.no },
+    action: 'tokens.create',
+    user: user.no,
+    before: null,
+    after: { keyId: key.id, expiresAt },
+  });
+  const secretKey = openKey(services.vault, key.id, key.secret);
+  return { token: mintToken(secretKey, key.id, { sub: input.userId, iat, exp }), expiresAt };
+}
+
+/** A server signs with the key it came with; the operator, who has none, with the newest one. */
+async function signingKey({ caller, db, env }: EnvironmentContext): Promise<SealedKey> {
+  if (caller.kind === 'server') {
+    const key = await findKey(db, env.no, caller.keyId);
+    if (!key) throw new ApiError('key_revoked');
+    return key;
+  }
+  const key = await newestKey(db, env.no);
+  if (!key)
+    throw new ApiError('invalid_request', { message: 'The environment has no live key: make one first.' });
+  return key;
+}
+
+export async function listEnvironments(
+  ctx: ControlContext,
+  input: Input<'environments.list'>,
+): Promise<Output<'environments.list'>> {
+  if (ctx.caller.kind !== 'operator') throw new ApiError('forbidden');
+  const limit = pageLimit(input.limit);
+  const after = input.cursor === undefined ? 0 : decodeCursor(input.cursor, isInteger);
+  const rows = await environments.listEnvironments(ctx.db, after, limit + 1);
+  return keyPage(rows, limit, (env) => env.no, environmentRecord);
+}
+
+export async function createEnvironment(
+  ctx: ControlContext,
+  input: Input<'environments.create'>,
+): Promise<Output<'environments.create'>> {
+  const { organizationId, plan = 'free', id = ctx.services.ids.make('environment'), ...fields } = input;
+  if (input.id !== undefined) operatorOnly(ctx, 'id');
+  return ctx.db.tx(async (tx) => {
+    const org = await requireOrganization(ctx, tx, organizationId);
+    const { env, key } = await addEnvironment(ctx, tx, org, { ...fields, id, plan });
+    return { ...environmentRecord(env), secretKey: key.secretKey };
+  });
+}
+
+/** An environment with its first key (a new one unless given). */
+export async function addEnvironment(
+  ctx: ControlContext,
+  tx: Tx,
+  org: number,
+  wanted: NewEnvironment & { secretKey?: string },
+): Promise<{ env: Environment; key: SecretKeyWithSecret }> {
+  const { secretKey, ...input } = wanted;
+  const env = await insertEnvironment(tx, org, input);
+  if (!env)
+    throw new ApiError('invalid_request', {
+      param: 'id',
+      message: `There is an environment ${input.id} already.`,
+    });
+  await record(ctx, tx, {
+    where: { env: env.no },
+    action: 'environments.create',
+    target: env.id,
+    before: null,
+    after: environmentRecord(env),
+  });
+  const key = await addKey(ctx, tx, env, {
+    name: 'first',
+    ...(secretKey === undefined ? {} : { secretKey }),
+  });
+  return { env, key };
+}
+
+export async function updateEnvironment(
+  ctx: ControlContext,
+  input: Input<'environments.update'>,
+): Promise<Output<'environments.update'>> {
+  const { environmentId, ...change } = input;
+  const { settings = {}, ...fields } = change;
+  if (change.plan !== undefined) operatorOnly(ctx, 'plan');
+  if (Object.keys({ ...fields, ...settings }).length === 0)
+    throw new ApiError('invalid_request', { message: 'Give a name, a status, a plan or settings.' });
+  return ctx.db.tx(async (tx) => {
+    const before = await requireEnvironment(ctx, tx, environmentId, true);
+    const after = await environments.updateEnvironment(tx, before.no, change);
+    const changes = difference(flat(before), flat(after));
+    if (changes)
+      await record(ctx, tx, {
+        where: { env: before.no },
+        action: 'environments.update',
+        target: before.id,
+        ...changes,
+      });
+    return environmentRecord(after);
+  });
+}
+
+/** Settings side by side with the other fields, so that a change names just those that changed. */
+const flat = ({ settings, ...fields }: Environment): object => ({ ...fields, ...settings });
+
+export async function listKeys(
+  ctx: EnvironmentContext,
+  input: Input<'keys.list'>,
+): Promise<Output<'keys.list'>> {
+  const limit = pageLimit(input.limit);
+  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isKeyPlace);
+  const rows = await keys.listKeys(
+    ctx.db,
+    ctx.env.no,
+    after && { createdAt: after[0], id: after[1] },
+    limit + 1,
+  );
+  return keyPage(
+    rows,
+    limit,
+    (key) => [key.createdAt, key.id],
+    (key) => key,
+  );
+}
+
+const isKeyPlace = (value: unknown): value is [string, string] =>
+  Array.isArray(value) &&
+  value.length === 2 &&
+  value.every(isString) &&
+  !Number.isNaN(Date.parse(value[0] as string));
+
+export const createKey = (
+  ctx: EnvironmentContext,
+  input: Input<'keys.create'>,
+): Promise<SecretKeyWithSecret> => ctx.db.tx((tx) => addKey(ctx, tx, ctx.env, { name: input.name ?? '' }));
+
+async function addKey(
+  ctx: ControlContext,
+  tx: Tx,
+  env: Environment,
+  wanted: { name: string; secretKey?: string },
+): Promise<SecretKeyWithSecret> {
+  const key = await insertKey(tx, ctx.services, env.no, wanted);
+  const { secretKey: _secret, ...shown } = key;
+  await record(ctx, tx, {
+    where: { env: env.no },
+    action: 'keys.create',
+    target: key.id,
+    before: null,
+    after: shown,
+  });
+  return key;
+}
+
+export async function revokeKey(ctx: EnvironmentContext, { keyId }: Input<'keys.revoke'>): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    const found = await keys.revokeKey(tx, ctx.env.no, keyId);
+    if (!found) throw new ApiError('not_found', { message: `There is no key ${keyId} in this environment.` });
+    if (found.revokedNow)
+      await record(ctx, tx, {
+        where: { env: ctx.env.no },
+        action: 'keys.revoke',
+        target: keyId,
+        before: { revokedAt: null },
+        after: { revokedAt: found.key.revokedAt },
+      });
+  });
+}
+
+function operatorOnly(ctx: ControlContext, param: string): void {
+  if (ctx.caller.kind !== 'operator')
+    throw new ApiError('forbidden', { param, message: `Only the operator sets ${param}.` });
 }

@@ -2,7 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { Input, Output } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import type { Context } from '../context.ts';
+import type { Context, EnvironmentContext } from '../context.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import * as sql from './sql.ts';
 
@@ -76,7 +76,11 @@ export async function revokeTokens(ctx: Context, input: Input<'users.revokeToken
 }
 
 /** Numbers of the named users: a server's unknown ones are created, a client's are `404 not_found`. */
-export async function resolveUsers(ctx: Context, db: Queryable, ids: string[]): Promise<Map<string, number>> {
+export async function resolveUsers(
+  ctx: EnvironmentContext,
+  db: Queryable,
+  ids: string[],
+): Promise<Map<string, number>> {
   const env = ctx.env.no;
   let found = await sql.userNumbers(db, env, ids);
   const missing = ids.filter((id) => !found.has(id));

@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { BucketLimit } from '@parley/protocol';
-import type { Context } from '../../features/context.ts';
+import type { HttpCaller, HttpContext } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
 import { joined } from '../../platform/postgres/db.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
@@ -27,13 +27,16 @@ export function idempotencyKey(header: string | string[] | undefined): string | 
   return header;
 }
 
+/** No environment has this number: answers of the control plane are kept under it. */
+const noEnvironment = 0;
+
 interface Request {
   key: string;
   /** Method with the concrete path and query. */
   route: string;
   body: unknown;
 }
-type Execute = (ctx: Context) => Promise<Answer>;
+type Execute = (ctx: HttpContext) => Promise<Answer>;
 type Outcome = Answer & { replayed: boolean };
 
 export class Idempotency {
@@ -45,8 +48,8 @@ export class Idempotency {
   }
 
   /** @param repeatable see Operation: it runs before the transaction that stores its answer, not inside. */
-  async run(ctx: Context, request: Request, execute: Execute, repeatable = false): Promise<Outcome> {
-    const place = `${ctx.env.no} ${request.key} ${request.route}`;
+  async run(ctx: HttpContext, request: Request, execute: Execute, repeatable = false): Promise<Outcome> {
+    const place = `${ctx.env?.no ?? nameOf(ctx.caller)} ${request.key} ${request.route}`;
     for (let before = this.#running.get(place); before; before = this.#running.get(place))
       await before.catch(() => undefined);
     const slot = new Slot(ctx, request, new Room(this.#limiter, ctx));
@@ -60,7 +63,7 @@ export class Idempotency {
   }
 }
 
-async function inside(ctx: Context, slot: Slot, execute: Execute): Promise<Outcome> {
+async function inside(ctx: HttpContext, slot: Slot, execute: Execute): Promise<Outcome> {
   let afterwards: ((db: Db) => Promise<void>)[] = [];
   const outcome = await ctx.db.tx(async (tx): Promise<Outcome> => {
     afterwards = [];
@@ -87,7 +90,7 @@ async function inside(ctx: Context, slot: Slot, execute: Execute): Promise<Outco
   return outcome;
 }
 
-async function outside(ctx: Context, slot: Slot, execute: Execute): Promise<Outcome> {
+async function outside(ctx: HttpContext, slot: Slot, execute: Execute): Promise<Outcome> {
   const before = await slot.replay(ctx.db);
   if (before) return before;
   await slot.room.check();
@@ -113,7 +116,7 @@ class Room {
   /** Asked for while the key is being claimed. */
   readonly #refused: Promise<ApiError | null>;
 
-  constructor(limiter: RateLimiter, ctx: Context) {
+  constructor(limiter: RateLimiter, ctx: HttpContext) {
     this.#limiter = limiter;
     this.#checks = answerLimits(ctx.caller, ctx.services.plans);
     this.#refused = this.#ask();
@@ -148,34 +151,39 @@ class Room {
 class Slot {
   readonly key: string;
   readonly room: Room;
-  readonly #ctx: Context;
+  readonly #ctx: HttpContext;
   readonly #body: unknown;
   readonly #route: Buffer;
   readonly #fingerprint: Buffer;
 
-  constructor(ctx: Context, { key, route, body }: Request, room: Room) {
-    const caller = ctx.caller.kind === 'server' ? 'server' : `user ${ctx.caller.user.no}`;
+  constructor(ctx: HttpContext, { key, route, body }: Request, room: Room) {
+    const caller = nameOf(ctx.caller);
     // Keyed: a path names a user, and a plain hash of it would outlive an erasure.
     const { vault } = ctx.services;
     this.key = key;
     this.room = room;
     this.#ctx = ctx;
     this.#body = body;
-    this.#route = vault.mac(`route ${route}`);
+    // Outside of an environment a key is the caller's own.
+    this.#route = vault.mac(`route ${ctx.env ? route : `${caller} ${route}`}`);
     this.#fingerprint = vault.mac(`request ${caller}\n${JSON.stringify(body ?? null)}`);
   }
 
+  get #env(): number {
+    return this.#ctx.env?.no ?? noEnvironment;
+  }
+
   get #context(): string {
-    return `idempotency ${this.#ctx.env.no} ${this.key}`;
+    return `idempotency ${this.#env} ${this.key}`;
   }
 
   claim(db: Queryable): Promise<boolean> {
-    return sql.claim(db, this.#ctx.env.no, this.key, this.#route, this.#fingerprint);
+    return sql.claim(db, this.#env, this.key, this.#route, this.#fingerprint);
   }
 
   /** null: there is none yet. */
   async replay(db: Queryable): Promise<Outcome | null> {
-    const found = await sql.stored(db, this.#ctx.env.no, this.key, this.#route);
+    const found = await sql.stored(db, this.#env, this.key, this.#route);
     if (!found) return null;
     if (!found.fingerprint.equals(this.#fingerprint)) throw new ApiError('idempotency_mismatch');
     const body: unknown =
@@ -184,13 +192,18 @@ class Slot {
   }
 
   async store(tx: Tx, { status, body }: Answer): Promise<void> {
-    const { env, caller, services } = this.#ctx;
+    const { caller, services } = this.#ctx;
     const sealed = body === null ? null : services.vault.seal(JSON.stringify(body), this.#context);
     const about = subjects([this.#body, body, caller.kind === 'client' ? caller.user : null]);
-    await sql.store(tx, env.no, this.key, this.#route, { status, body: sealed, subjects: about });
+    await sql.store(tx, this.#env, this.key, this.#route, { status, body: sealed, subjects: about });
     const bytes = about.reduce((sum, id) => sum + subjectBytes + id.length, sealed?.length ?? 0);
     tx.afterCommit(() => this.room.used(bytes));
   }
+}
+
+function nameOf(caller: HttpCaller): string {
+  if (caller.kind === 'client') return `user ${caller.user.no}`;
+  return caller.kind === 'dashboard' ? `account ${caller.account.no}` : caller.kind;
 }
 
 /** The answer of an operation that failed for good; what may be tried again is thrown on. */

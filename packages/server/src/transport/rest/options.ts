@@ -1,7 +1,9 @@
 import type { RequestListener } from 'node:http';
+import type { Operation, Plane } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
 import type { Handlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
+import type { Sessions } from '../../features/tenancy/sessions.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -12,12 +14,14 @@ export interface RestOptions {
   services: Services;
   handlers: Handlers;
   authenticator: Authenticator;
+  /** Unset: nobody can sign in to the dashboard, and cookies count for nothing. */
+  sessions?: Sessions;
   limiter: RateLimiter;
   logger: Logger;
   metrics: Metrics;
   trustProxy: boolean;
-  /** False: this process serves no operations, only health and the pages. */
-  api: boolean;
+  /** Those that this process serves; health and the pages it always serves. */
+  operations: readonly Operation[];
   /** null: ready; otherwise why not. */
   notReady: () => Promise<string | null>;
   /** Static pages: path, type and body. */
@@ -36,6 +40,8 @@ export interface Page {
 declare module 'fastify' {
   interface FastifyContextConfig {
     operation?: string;
+    /** `tenant` unless given. */
+    plane?: Plane;
     /** Logged at debug level only. */
     quiet?: boolean;
   }

@@ -4,33 +4,22 @@ import { Readable } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, limits, operations, rateLimits } from '@parley/protocol';
-import type { Operation, OperationName } from '@parley/protocol';
+import { ApiError, limits, rateLimits } from '@parley/protocol';
+import type { OperationName } from '@parley/protocol';
 import { addressKey, rateHeaders, take } from '../limits.ts';
 import { failure } from './answer.ts';
 import { Idempotency } from './idempotency.ts';
 import type { RestOptions } from './options.ts';
+import { planes } from './planes.ts';
 import { send, toApiError } from './reply.ts';
 import { createRoute } from './route.ts';
 import { Unsent, unsentBounds } from './unsent.ts';
 
-const corsHeaders = {
-  'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers':
-    'Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, Deprecation, Sunset',
-};
 /** Answers hold what only their caller may see, and are nothing but JSON. Pages, which are public, say otherwise themselves. */
 const answerHeaders = {
-  ...corsHeaders,
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
 };
-const preflightHeaders = {
-  'Access-Control-Allow-Methods': 'GET, PUT, POST, PATCH, DELETE',
-  'Access-Control-Allow-Headers': 'Authorization, Content-Type, Chat-Env, Idempotency-Key',
-  'Access-Control-Max-Age': '86400',
-};
-
 /** A file may take this long to arrive, headers and the body of an API request only `requestMs`. */
 const transferMs = 15 * 60_000;
 const requestMs = 30_000;
@@ -70,7 +59,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     return503OnClosing: false,
     genReqId: () => services.ids.make('request'),
     frameworkErrors: (error, request, reply) => {
-      reply.headers({ 'Request-Id': request.id, ...answerHeaders });
+      reply.headers({ 'Request-Id': request.id, ...answerHeaders, ...planes.tenant.cors });
       void anonymousHeaders(request, reply)
         .catch(() => undefined)
         .then(() => send(reply, failure(toApiError(error), request.id)));
@@ -103,10 +92,11 @@ export function createRest(options: RestOptions): FastifyInstance {
 
   app.addHook('onRequest', async (request, reply) => {
     reply.header('Request-Id', request.id);
-    reply.headers(answerHeaders);
+    const plane = planes[request.routeOptions.config.plane ?? 'tenant'];
+    reply.headers(answerHeaders).headers(plane.cors);
     if (request.method !== 'OPTIONS') return undefined;
     await anonymousHeaders(request, reply);
-    return reply.headers(preflightHeaders).code(204).send();
+    return reply.headers(plane.preflight).code(204).send();
   });
 
   // Once closing, a connection ends with its answer: kept alive, it would hold up the end of the process.
@@ -178,6 +168,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     const headers = {
       'Request-Id': id,
       ...answerHeaders,
+      ...planes.tenant.cors,
       ...(await anonymousRate(ip).catch(() => ({}))),
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': String(Buffer.byteLength(body)),
@@ -188,14 +179,17 @@ export function createRest(options: RestOptions): FastifyInstance {
   }
 
   const shared = { idempotency: new Idempotency(limiter), unsent };
-  for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
-    if (!options.api) break;
+  for (const operation of options.operations) {
+    const { name, method, plane } = operation;
+    const url = operation.path.replaceAll(/\{(\w+)\}/g, ':$1');
     app.route({
-      method: operation.method,
-      url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      config: { operation: name },
-      handler: createRoute(name, operation, options, shared),
+      ...{ method, url },
+      config: { operation: name, plane },
+      ...createRoute(name as OperationName, operation, options, shared),
     });
+    // Answered by the hook above: the route only says whose path it is.
+    if (plane === 'control' && !app.hasRoute({ method: 'OPTIONS', url }))
+      app.options(url, { config: { plane } }, (_request, reply) => reply.send());
   }
 
   app.get('/healthz', { config: { operation: 'healthz', quiet: true } }, async (request, reply) => {

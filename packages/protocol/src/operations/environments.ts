@@ -1,0 +1,98 @@
+import Type from 'typebox';
+import { environmentIdPattern } from '../ids.ts';
+import { IdParam, optional, page, pageQuery } from '../schemas/common.ts';
+import {
+  AuditEntry,
+  Environment,
+  EnvironmentKind,
+  EnvironmentName,
+  EnvironmentSettingsChange,
+  EnvironmentStatus,
+  EnvironmentWithKey,
+  PlanNameSchema,
+  SecretKey,
+  SecretKeyWithSecret,
+} from '../schemas/environments.ts';
+import { operation } from './define.ts';
+
+/** DECISIONS, Control plane. */
+
+const callers = ['operator'] as const;
+const scope = 'organizations';
+
+const environments = { tag: 'Environments', callers, scope } as const;
+
+export const environmentsList = operation('environments.list', 'GET /v1/environments', {
+  ...environments,
+  summary: 'List environments, oldest first',
+  query: pageQuery,
+  response: page(Environment),
+});
+
+export const environmentsCreate = operation('environments.create', 'POST /v1/environments', {
+  ...environments,
+  summary: 'Create an environment; its first secret key is shown this once',
+  body: {
+    organizationId: IdParam,
+    name: EnvironmentName,
+    kind: EnvironmentKind,
+    plan: optional(PlanNameSchema),
+    id: optional(Type.String({ pattern: environmentIdPattern, description: 'For the operator alone' })),
+  },
+  statuses: [201],
+  response: EnvironmentWithKey,
+  errors: ['not_found'],
+});
+
+export const environmentsUpdate = operation('environments.update', 'PATCH /v1/environments/{environmentId}', {
+  ...environments,
+  summary: 'Rename an environment, suspend it or make it active, change its settings',
+  params: { environmentId: IdParam },
+  body: {
+    name: optional(EnvironmentName),
+    status: optional(EnvironmentStatus),
+    settings: optional(EnvironmentSettingsChange),
+    plan: optional(PlanNameSchema),
+  },
+  response: Environment,
+  errors: ['not_found'],
+});
+
+const keys = { tag: 'Keys', callers } as const;
+
+export const keysList = operation('keys.list', 'GET /v1/keys', {
+  ...keys,
+  summary: 'List secret keys, oldest first, without their secrets',
+  query: pageQuery,
+  response: page(SecretKey),
+});
+
+export const keysCreate = operation('keys.create', 'POST /v1/keys', {
+  ...keys,
+  summary: 'Make a secret key; it is shown this once',
+  body: { name: optional(Type.String({ maxLength: 200 })) },
+  statuses: [201],
+  response: SecretKeyWithSecret,
+});
+
+export const keysRevoke = operation('keys.revoke', 'DELETE /v1/keys/{keyId}', {
+  ...keys,
+  summary: 'Revoke a secret key: it and every token that it signed are refused from now on',
+  params: { keyId: IdParam },
+  errors: ['not_found'],
+});
+
+export const auditList = operation('audit.list', 'GET /v1/audit', {
+  tag: 'Audit',
+  callers,
+  scope,
+  summary: 'Who changed what, newest first',
+  query: {
+    ...pageQuery,
+    environmentId: optional(IdParam),
+    action: optional(Type.String({ minLength: 1, maxLength: 100 })),
+    actor: optional(Type.String({ minLength: 1, maxLength: 320 })),
+  },
+  response: page(AuditEntry),
+  errors: ['not_found'],
+});

@@ -1,0 +1,52 @@
+import Type from 'typebox';
+import { ApiError } from '@parley/protocol';
+import type { Operation } from '@parley/protocol';
+import { coercingValidator, unstorableText, validator } from '../platform/validation.ts';
+
+/** What an operation gets, from what came in: checked by its schemas, path, query and body fields in one object. */
+
+/** Of a request. */
+export function requestReader(operation: Operation) {
+  const params = coercingValidator(operation.params);
+  const queryRules = coercingValidator(operation.query);
+  const body = operation.body ? validator(operation.body) : null;
+
+  return (paramValues: Record<string, unknown>, query: Record<string, unknown>, given: unknown): unknown => {
+    const problem = params(paramValues) ?? queryRules(query) ?? bodyProblem(given);
+    if (problem) throw problem;
+    return storable({ ...paramValues, ...query, ...(operation.body ? (given as object) : {}) });
+  };
+
+  function bodyProblem(given: unknown): ApiError | null {
+    if (body)
+      return given === undefined
+        ? new ApiError('invalid_request', { message: 'The request needs a JSON body.' })
+        : body(given);
+    const extra = typeof given === 'object' && given !== null ? Object.keys(given)[0] : undefined;
+    return extra === undefined
+      ? null
+      : new ApiError('unknown_field', { param: extra, message: `Unknown field: ${extra}.` });
+  }
+}
+
+/** Of the command line, where values arrive as text and fields have no place. */
+export function readCommand(operation: Operation, fields: Record<string, unknown>): unknown {
+  const { params, query, body } = operation;
+  const schema = Type.Object(
+    { ...params.properties, ...query.properties, ...body?.properties },
+    { additionalProperties: false },
+  );
+  const problem = coercingValidator(schema)(fields);
+  if (problem) throw problem;
+  return storable(fields);
+}
+
+function storable<T>(input: T): T {
+  const unstorable = unstorableText(input);
+  if (unstorable !== null)
+    throw new ApiError('invalid_request', {
+      param: unstorable,
+      message: 'Text must be valid Unicode without NUL characters.',
+    });
+  return input;
+}

@@ -1,0 +1,121 @@
+import type { FastifyRequest } from 'fastify';
+import { ApiError } from '@parley/protocol';
+import type { Operation, Plane } from '@parley/protocol';
+import type { Environment, HttpCaller } from '../../features/context.ts';
+import type { Authenticator } from '../../features/tenancy/authenticate.ts';
+import type { Sessions } from '../../features/tenancy/sessions.ts';
+
+/**
+ * What differs between the planes over HTTP (SPEC 5, DECISIONS, Control plane). Keys and tokens come in the Authorization
+ * header, which no browser sends by itself: any web page may use them. The dashboard has a cookie, which browsers send with every
+ * request to us, whichever page made it: requests that change something must be our own pages' (see `guard`), and answers of
+ * the control plane are for our own pages alone.
+ */
+
+export const sessionCookie = 'parley_session';
+
+export interface RestPlane {
+  /** Headers of every answer of its operations: which web pages may read it. */
+  cors: Record<string, string>;
+  /** Headers of the answer to a browser that asks beforehand what a page may send. */
+  preflight: Record<string, string>;
+}
+
+export const planes: Record<Plane, RestPlane> = {
+  tenant: {
+    cors: {
+      'Access-Control-Allow-Origin': '*',
+      'Access-Control-Expose-Headers':
+        'Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, Deprecation, Sunset',
+    },
+    preflight: {
+      'Access-Control-Allow-Methods': 'GET, PUT, POST, PATCH, DELETE',
+      'Access-Control-Allow-Headers': 'Authorization, Content-Type, Chat-Env, Idempotency-Key',
+      'Access-Control-Max-Age': '86400',
+    },
+  },
+  /** Without these headers a browser lets pages of the same origin read the answer, and no others. */
+  control: { cors: {}, preflight: {} },
+};
+
+export interface Arrival {
+  caller: HttpCaller;
+  /** null: the operation concerns no single environment. */
+  env: Environment | null;
+}
+
+export interface Gatekeeper {
+  /** Before the body is read: what another site may have made a signed-in browser send. null: there is nothing to look for. */
+  guard: ((request: FastifyRequest) => ApiError | undefined) | null;
+  /** @param named the environments that the request names (header, query). */
+  authenticate(request: FastifyRequest, named: string[]): Promise<Arrival>;
+}
+
+/** How the callers of an operation come in. */
+export function createGatekeeper(
+  operation: Operation,
+  options: { authenticator: Authenticator; sessions?: Sessions | undefined },
+): Gatekeeper {
+  const sessions = operation.callers.includes('dashboard') ? options.sessions : undefined;
+  /** A request with an Authorization header ignores the cookie. */
+  const cookieOf = (request: FastifyRequest): string | undefined =>
+    sessions && request.headers.authorization === undefined
+      ? readCookie(request.headers.cookie, sessionCookie)
+      : undefined;
+
+  function guard(request: FastifyRequest): ApiError | undefined {
+    if (request.method === 'GET' || cookieOf(request) === undefined) return undefined;
+    if (!isOurPage(request))
+      return new ApiError('forbidden', { message: 'The request does not come from the dashboard.' });
+    if (!isJsonOrEmpty(request))
+      return new ApiError('forbidden', { message: 'Send the body as application/json.' });
+    return undefined;
+  }
+
+  return {
+    guard: sessions ? guard : null,
+    async authenticate(request, named) {
+      const cookie = cookieOf(request);
+      if (sessions === undefined || cookie === undefined) {
+        const { caller } = await options.authenticator.authenticate(
+          bearer(request.headers.authorization),
+          named,
+        );
+        return { caller, env: caller.env };
+      }
+      const caller = await sessions.authenticate(cookie);
+      if (operation.scope === 'organizations') return { caller, env: null };
+      const [id, ...others] = new Set(named);
+      if (id === undefined || others.length > 0)
+        throw new ApiError('invalid_request', {
+          param: 'Chat-Env',
+          message: 'The header Chat-Env names the environment.',
+        });
+      return { caller, env: await sessions.environment(caller, id) };
+    },
+  };
+}
+
+const bearer = (header: string | undefined): string | undefined => /^Bearer +(\S+)$/i.exec(header ?? '')?.[1];
+
+/** Browsers of today say where a request comes from in Sec-Fetch-Site, older ones in Origin. What says neither is refused. */
+function isOurPage({ headers, host }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  // The scheme is not compared: behind a proxy we do not see it.
+  return headers.origin !== undefined && URL.parse(headers.origin)?.host === host;
+}
+
+function isJsonOrEmpty({ headers }: FastifyRequest): boolean {
+  const type = headers['content-type'];
+  if (type !== undefined) return /^application\/json\s*(;|$)/i.test(type);
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+}
+
+export function readCookie(header: string | undefined, name: string): string | undefined {
+  for (const pair of header?.split(';') ?? []) {
+    const at = pair.indexOf('=');
+    if (at > 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
+  }
+  return undefined;
+}
