@@ -24,7 +24,12 @@ const steps: Step[] = [
   { name: 'format', commands: [['prettier', '--check', '--log-level=warn', '.']] },
   { name: 'imports', commands: [['depcruise', '--output-type=err', ...cruised]] },
   { name: 'dead-code', commands: [['knip', '--no-progress', '--no-config-hints']] },
-  { name: 'generated', commands: existsSync(GENERATE) ? [['node', GENERATE, '--check']] : [] },
+  {
+    name: 'generated',
+    commands: [GENERATE, 'scripts/settings-table.ts']
+      .filter((script) => existsSync(script))
+      .map((script) => ['node', script, '--check']),
+  },
   {
     name: 'client-size',
     commands: existsSync('packages/client/src/index.ts') ? [['node', 'scripts/client-size.ts']] : [],

@@ -2,18 +2,23 @@ import { resolve } from 'node:path';
 import { mediaFromUrl } from './platform/storage/media-url.ts';
 import type { MediaConfig } from './platform/storage/media-url.ts';
 
-/** Every setting, once: read here, documented from here (`npm start -- --help`, README). Unknown CHAT_ settings are reported. */
+/**
+ * Every setting, once: read here, documented from here (`npm start -- --help`, the table in README.md). Unknown CHAT_
+ * settings are reported.
+ */
 
 interface Setting {
   name: string;
+  /** Empty: none. */
   fallback: string;
+  /** Markdown. */
   text: string;
 }
 
 const setting = (name: string, fallback: string, text: string): Setting => ({ name, fallback, text });
 
 export const settings: readonly Setting[] = [
-  setting('PORT', '8080', 'REST, WebSocket at /v1 and the pages, on this one port'),
+  setting('PORT', '8080', 'REST, WebSocket at `/v1` and the pages, on this one port'),
   setting('HOST', '127.0.0.1', 'Address to listen on'),
   setting('CHAT_DATA_DIR', './data', 'Where the embedded PostgreSQL, the master key and managed files live'),
   setting('DATABASE_URL', '', 'An outside PostgreSQL (15 or newer) instead of the embedded one'),
@@ -27,37 +32,57 @@ export const settings: readonly Setting[] = [
     '',
     '32 bytes in base64 that seal secrets; made in the data directory when unset',
   ),
-  setting('CHAT_ROLES', 'api,gateway,worker', 'What this process does'),
-  setting('CHAT_PROCESSES', '1', 'Processes behind the one port; more than 1 needs REDIS_URL'),
+  setting(
+    'CHAT_ROLES',
+    'api,gateway,worker',
+    'What this process does: `api` answers REST, `gateway` holds sockets, `worker` sends webhooks and pushes and cleans up',
+  ),
+  setting('CHAT_PROCESSES', '1', 'Processes behind the one port; more than 1 needs `REDIS_URL`'),
   setting(
     'CHAT_ALLOW_PRIVATE_TARGETS',
     '',
-    'true: webhooks may go to private addresses and http; false: never. Unset: only on a developer’s own machine',
+    '`true`: webhooks may go to private addresses and http; `false`: never. Unset: only with the embedded PostgreSQL and a loopback `HOST`, as on a developer’s own machine',
   ),
   setting(
     'CHAT_MEDIA_URL',
     '',
-    'Where uploaded files go: s3://, azure:// or cloudinary:// with credentials; unset: CHAT_DATA_DIR/media on this machine',
+    'Where uploaded files go: `s3://…`, `azure://…` or `cloudinary://…` with credentials; unset: `CHAT_DATA_DIR/media` on this machine',
   ),
   setting(
     'CHAT_MEDIA_ORIGIN',
     '',
-    'Where clients reach this server for files kept on this machine, e.g. https://files.example.com; unset: http://HOST:PORT',
+    'Where clients reach this server for files kept on this machine, e.g. `https://files.example.com`; unset: `http://HOST:PORT`',
   ),
-  setting('CHAT_BOOTSTRAP_ENVIRONMENTS', '', 'First start: JSON [{ id, name, kind, plan, secretKey }]'),
-  setting('CHAT_BOOTSTRAP_EMAIL', '', 'First start: the owner’s e-mail'),
-  setting('CHAT_BOOTSTRAP_PASSWORD', '', 'First start: the owner’s password'),
-  setting('CHAT_EVENT_RETENTION', '7d', 'How long events stay readable for catching up: 24h, 72h, 7d or 30d'),
+  setting(
+    'CHAT_BOOTSTRAP_ENVIRONMENTS',
+    '',
+    'First start: JSON `[{ id, kind, name?, plan?, settings?, secretKey? }]`; unset: one development environment',
+  ),
+  setting('CHAT_BOOTSTRAP_EMAIL', '', 'First start: the owner’s e-mail; unset: `owner@localhost`'),
+  setting(
+    'CHAT_BOOTSTRAP_PASSWORD',
+    '',
+    'First start: the owner’s password; unset: one is made and shown once',
+  ),
+  setting(
+    'CHAT_EVENT_RETENTION',
+    '7d',
+    'How long events stay readable for catching up: `24h`, `72h`, `7d` or `30d`',
+  ),
   setting('CHAT_DATABASE_POOL', '10', 'Connections to PostgreSQL per process, besides the two of the log'),
   setting(
     'CHAT_LOG_LEVEL',
     'info',
-    'fatal, error, warn, info, debug, trace or silent; logs are JSON lines on stderr',
+    '`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`; logs are JSON lines on stderr',
   ),
-  setting('CHAT_SMTP_URL', '', 'smtp:// or smtps:// server for e-mail to owners; unset: it is only logged'),
+  setting(
+    'CHAT_SMTP_URL',
+    '',
+    '`smtp://` or `smtps://` server for e-mail to owners; unset: it is only logged',
+  ),
   setting('CHAT_MAIL_FROM', 'Parley <parley@localhost>', 'Sender of e-mail'),
-  setting('CHAT_METRICS_PORT', '', 'Prometheus metrics at /metrics on this port; off when unset'),
-  setting('CHAT_TRUST_PROXY', '', 'true: take the client’s address from X-Forwarded-For'),
+  setting('CHAT_METRICS_PORT', '', 'Prometheus metrics at `/metrics` on this port; off when unset'),
+  setting('CHAT_TRUST_PROXY', '', '`true`: take the client’s address from `X-Forwarded-For`'),
 ];
 
 export const roles = ['api', 'gateway', 'worker'] as const;
@@ -183,6 +208,12 @@ function origin(name: string, text: string | undefined): string | undefined {
 }
 
 export const help = (): string =>
-  `Settings (environment variables):\n${settings
-    .map((s) => `  ${s.name.padEnd(28)} ${s.text}${s.fallback ? ` (default ${s.fallback})` : ''}`)
-    .join('\n')}\n`;
+  `npm start runs the service until SIGTERM or Ctrl-C. Its settings are environment variables:
+
+${settings
+  .map(({ name, fallback, text }) => {
+    const shown = fallback ? ` (default ${fallback})` : '';
+    return `  ${name.padEnd(28)} ${text.replaceAll('`', '')}${shown}`;
+  })
+  .join('\n')}
+`;

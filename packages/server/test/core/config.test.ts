@@ -65,6 +65,12 @@ describe('settings', () => {
     ]);
   });
 
+  test('every setting that is documented is read, and no other', () => {
+    const read = new Set<string>();
+    readConfig(new Proxy<Record<string, string>>({}, { get: (_, name: string) => void read.add(name) }));
+    assert.deepEqual([...read].sort(), settings.map((s) => s.name).sort());
+  });
+
   test('the help names every setting', () => {
     for (const { name, text } of settings) {
       assert.ok(help().includes(name), name);

@@ -1,0 +1,29 @@
+// The table of settings in README.md, from config.ts: written by npm run generate, checked by npm run check (--check).
+import { readFileSync, writeFileSync } from 'node:fs';
+import { settings } from '../packages/server/src/config.ts';
+
+const begin = '<!-- settings: written by npm run generate -->';
+const end = '<!-- end of settings -->';
+
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+const rows = settings.map(({ name, fallback, text }) => {
+  const shown = fallback ? ` \`${cell(fallback)}\`` : '';
+  return `| \`${name}\` |${shown} | ${cell(text)} |`;
+});
+const table = ['| Setting | Default | What it does |', '|---|---|---|', ...rows].join('\n');
+
+const file = new URL('../README.md', import.meta.url);
+const page = readFileSync(file, 'utf8');
+const [start, stop] = [page.indexOf(begin), page.indexOf(end)];
+if (start < 0 || stop < start) throw new Error(`README.md has no place for the settings: ${begin} … ${end}`);
+const wanted = `${page.slice(0, start)}${begin}\n\n${table}\n\n${page.slice(stop)}`;
+
+if (wanted !== page) {
+  if (process.argv.includes('--check')) {
+    console.error('stale: the settings in README.md (run npm run generate)');
+    process.exitCode = 1;
+  } else {
+    writeFileSync(file, wanted);
+    console.log('wrote the settings in README.md');
+  }
+}
