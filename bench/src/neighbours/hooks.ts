@@ -11,9 +11,13 @@ export interface Hooks {
   phase(): void;
   /** Messages seen so far, each once. */
   seen(): number;
-  report(): Latency[];
+  /** @param missing those that never came: they count as waiting since the attack began, in its phase. */
+  report(missing: number): Latency[];
   stop(): void;
 }
+
+/** After the warm-up and the baseline. */
+const attackPhase = 2;
 
 export async function startHooks(): Promise<Hooks> {
   const begins: number[] = [];
@@ -50,7 +54,11 @@ export async function startHooks(): Promise<Hooks> {
     port: (server.address() as AddressInfo).port,
     phase,
     seen: () => seen.size,
-    report: () => phases.map((histogram) => histogram.summary()),
+    report(missing) {
+      const waited = (Date.now() - begins[attackPhase]!) * 1_000;
+      for (let i = 0; i < missing; i++) phases[attackPhase]!.record(waited);
+      return phases.map((histogram) => histogram.summary());
+    },
     stop: () => {
       server.closeAllConnections();
       server.close();

@@ -27,6 +27,7 @@ export const ownSections: { workload: string; title: string }[] = [
 /** Plain text for the terminal: Markdown without the plots. */
 export function renderSummary(file: ResultsFile): string {
   const has = (workload: string) => file.rows.some((r) => r.workload === workload);
+  const judged = judgeTargets(file.rows).filter((j) => j.met !== null);
   const parts = [
     ...sections
       .filter((s) => has(s.workload))
@@ -34,7 +35,7 @@ export function renderSummary(file: ResultsFile): string {
     ...ownSections
       .filter((s) => has(s.workload))
       .map((s) => `${s.title}\n\n${metricTable(file, s.workload)}`),
-    `Targets\n\n${targetTable(judgeTargets(file.rows).filter((j) => j.met !== null))}`,
+    ...(judged.length === 0 ? [] : [`Targets\n\n${targetTable(judged)}`]),
     ...storeShares(file.rows),
     ...file.notes.map((note) => `Note: ${note}`),
   ];

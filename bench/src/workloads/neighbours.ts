@@ -69,7 +69,7 @@ export async function neighbours(bench: Bench): Promise<void> {
     };
     for (let round = 0; round < bench.options.rounds; round++)
       try {
-        result.rounds.push(await measureRow(bench, row, parley));
+        result.rounds.push(await measureRow(bench, row, parley, round));
       } catch (error) {
         const why = error instanceof Error ? error.message.split('\n')[0] : String(error);
         bench.results.note(`neighbours, row ${row.id} failed: ${why}`);
@@ -80,14 +80,14 @@ export async function neighbours(bench: Bench): Promise<void> {
   process.stdout.write(`\n${neighboursTable(measured)}\n`);
 }
 
-async function measureRow(bench: Bench, row: Row, parley: Parley): Promise<Round> {
+async function measureRow(bench: Bench, row: Row, parley: Parley, round: number): Promise<Round> {
   const { windowMs } = bench.options;
   const resolver = row.webhooks ? await startResolver() : null;
-  const server = resolver ? await withResolver(bench, 'resolver') : parley;
+  const server = resolver ? await withResolver(bench, `row${row.id}-${round}`) : parley;
   try {
-    let round: Round | undefined;
+    let measured: Round | undefined;
     await withRunning(bench, server, async (running) => {
-      round = await measure(bench, running, {
+      measured = await measure(bench, running, {
         ...{
           label: `row ${row.id}`,
           webhooks: row.webhooks ?? false,
@@ -100,13 +100,13 @@ async function measureRow(bench: Bench, row: Row, parley: Parley): Promise<Round
         strikeMs: windowMs,
       });
     });
-    const { baseline, attack, after } = round!;
+    const { baseline, attack, after } = measured!;
     bench.say(
       `row ${row.id}: p50 ${format(baseline.p50)} → ${format(attack.p50)} → ${format(after.p50)} ms, ` +
-        `p99 ${format(baseline.p99)} → ${format(attack.p99)} → ${format(after.p99)} ms; ${usageText([round!])}; logins p99 ${format(round!.logins.before)} → ${format(round!.logins.during)} ms, ` +
-        `${round!.logins.failed} failed; ${round!.did}`,
+        `p99 ${format(baseline.p99)} → ${format(attack.p99)} → ${format(after.p99)} ms; ${usageText([measured!])}; logins p99 ${format(measured!.logins.before)} → ${format(measured!.logins.during)} ms, ` +
+        `${measured!.logins.failed} failed; ${measured!.did}`,
     );
-    return round!;
+    return measured!;
   } finally {
     resolver?.stop();
   }
@@ -217,10 +217,10 @@ async function judge(bench: Bench, running: RunningParley, outcome: Outcome): Pr
   };
   const common = { refused, unanswered: report.unanswered, did, logins, usage };
   if (!hooks) return { ...sends, ...common };
-  const [, ...latencies] = hooks.report();
-  const [first, second, third] = latencies as [Round['baseline'], Round['baseline'], Round['baseline']];
   // The warm-up counts too: all that was acknowledged is to be delivered.
   const unanswered = report.acknowledged.length - hooks.seen();
+  const [, ...latencies] = hooks.report(unanswered);
+  const [first, second, third] = latencies as [Round['baseline'], Round['baseline'], Round['baseline']];
   return { baseline: first, attack: second, after: third, ...common, unanswered };
 }
 
