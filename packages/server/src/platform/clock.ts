@@ -3,10 +3,12 @@ import { idPrefixes, ulid } from '@parley/protocol';
 import type { IdKind } from '@parley/protocol';
 
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Wall time, in milliseconds since the epoch: for what people and other machines read, and for tokens. It may be set back or ahead. */
   now(): number;
+  /** Milliseconds since some moment; it never jumps. For whatever has to last: time-outs, budgets, grace periods. */
+  monotonic(): number;
 }
-export const systemClock: Clock = { now: () => Date.now() };
+export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
 /** Timers that do not keep the process alive. Each returns the function that ends it. */
 export interface Timers {
@@ -48,7 +50,7 @@ export interface Ids {
 
 const alphanumeric = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-export function createIds(clock: Clock, random: RandomBytes): Ids {
+export function createIds(clock: Pick<Clock, 'now'>, random: RandomBytes): Ids {
   return {
     make: (kind) => idPrefixes[kind] + ulid(clock.now(), random(10)),
     secret: (length) => {

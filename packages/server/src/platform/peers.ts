@@ -27,7 +27,8 @@ export function createPeers(
   redisUrl: string | undefined,
   options: { node: string; clock: Clock; graceMs: number; logger: Logger },
 ): Peers {
-  const { clock } = options;
+  // Limits last for seconds and minutes: a wall clock that is set back must not refuse everybody for as long.
+  const clock = { now: () => options.clock.monotonic() };
   if (redisUrl === undefined) {
     const bus = new MemoryBroker().bus();
     const registry = memoryPresence(options);

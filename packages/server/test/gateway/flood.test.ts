@@ -3,7 +3,11 @@ import { it } from 'node:test';
 import { Session } from '../../src/transport/gateway/session.ts';
 import { Writer } from '../../src/transport/gateway/writer.ts';
 
-const session = () => new Session({} as never, {} as never, new Writer<Session>(() => undefined), [], 0);
+const session = () =>
+  new Session({} as never, {} as never, new Writer<Session>(() => undefined), [], {
+    now: () => 0,
+    monotonic: () => 0,
+  });
 
 it('SPEC 7, close 4008: a socket may burst 1,000 small frames, then 100 a second', () => {
   const s = session();

@@ -17,8 +17,10 @@ export interface Here {
   url: string;
   /** The service's time, in milliseconds. */
   now(): number;
-  /** The service's time jumps ahead; its timers then see it within a second. */
+  /** Time passes for the service; its timers see it within a second. */
   advance(ms: number): void;
+  /** Its wall clock is set ahead, or back; no time passes. */
+  setClock(ms: number): void;
   /** Straight into the store, as another node would. */
   sql(text: string, values?: unknown[]): Promise<void>;
   stop(): Promise<void>;
@@ -45,11 +47,12 @@ export async function startHere(
   });
   const logger = createLogger('error');
   const store = await openStore(config, logger);
-  let ahead = 0;
-  const now = (): number => systemClock.now() + ahead;
+  let passed = 0;
+  let set = 0;
+  const now = (): number => systemClock.now() + passed + set;
   const service = await startService({
     ...{ config, store, logger },
-    clock: { now },
+    clock: { now, monotonic: () => systemClock.monotonic() + passed },
     random: Math.random,
     randomBytes: pooledRandom(),
     drainMs: 0,
@@ -60,7 +63,8 @@ export async function startHere(
   return {
     url: `http://127.0.0.1:${service.port}`,
     now,
-    advance: (ms) => void (ahead += ms),
+    advance: (ms) => void (passed += ms),
+    setClock: (ms) => void (set += ms),
     sql: async (text, values) => void (await pool.query(text, values)),
     stop,
     async dispose() {

@@ -22,7 +22,7 @@ import { ackFrame, errorFrame, textFrame } from '../../src/transport/gateway/wir
 const logger = createLogger('silent');
 const clock = (start = 1_000_000) => {
   let at = start;
-  return { now: () => at, advance: (ms: number) => void (at += ms) };
+  return { now: () => at, monotonic: () => at, advance: (ms: number) => void (at += ms) };
 };
 const ticked = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -91,7 +91,7 @@ function stalled() {
 }
 
 function liveSession(socket: Duplex, writer: Writer<Session>): Session {
-  const session = new Session({ readyState: 1 } as WebSocket, socket, writer, [], 0);
+  const session = new Session({ readyState: 1 } as WebSocket, socket, writer, [], clock(0));
   session.state = 'live';
   return session;
 }

@@ -62,6 +62,26 @@ test('SPEC 4.1: 60 s of silence closes 1001; a reply to hb, any request and a pi
   for (const socket of [replies, asks, pings]) await socket!.barrier();
 });
 
+test('a wall clock that is set ahead or back closes no socket, refuses nobody and holds nothing up', async () => {
+  const [me, mate] = [await scene.person(), await scene.person()];
+  const conv = await scene.group(me.actor, [mate.actor]);
+  for (const ms of [90_000, -3_600_000]) {
+    await me.socket.request('message.send', text(conv.id));
+    await mate.socket.event('message.new', conv.id);
+    here.setClock(ms);
+    // Their next heartbeats come when they are due: whatever the seconds in between had closed is closed by then.
+    here.advance(25_000);
+    for (const { socket } of [me, mate]) await socket.ephemeral('hb');
+    const { seq } = await me.socket.request('message.send', text(conv.id));
+    await mate.socket.event('message.new', conv.id);
+    await mate.socket.request('read', { cid: conv.id, seq });
+    await me.socket.ephemeral('receipt', (d) => d.lastReadSeq === seq);
+    me.socket.send('typing', { cid: conv.id, state: 'start' });
+    await mate.socket.ephemeral('typing');
+    here.setClock(-ms);
+  }
+});
+
 test('SPEC 4.6: token_expiring comes 5 minutes before expiry; token.refresh carries the socket over it', async () => {
   const actor = await scene.actor();
   const exp = Math.floor(here.now() / 1000) + 600;

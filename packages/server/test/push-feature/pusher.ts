@@ -42,7 +42,7 @@ export async function startPusher(options: {
     connection,
     onError: nothing,
     vault: options.vault,
-    clock: { now: options.now },
+    clock: { now: options.now, monotonic: options.now },
     random: Math.random,
     logger,
     metrics,

@@ -64,7 +64,7 @@ async function node(
   };
 }
 
-const fake = { at: 1_700_000_000_000, now: () => fake.at };
+const fake = { at: 1_700_000_000_000, now: () => fake.at, monotonic: () => fake.at };
 presenceSuite('memory', {
   nodes: (names, graceMs) =>
     Promise.resolve(names.map((name) => memoryPresence({ clock: fake, node: name, graceMs }))),

@@ -18,7 +18,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
     else connections.delete(env);
   };
   const isOnline = (entry: Entry | undefined): boolean =>
-    entry !== undefined && (entry.sessions.length > 0 || entry.graceUntil > clock.now());
+    entry !== undefined && (entry.sessions.length > 0 || entry.graceUntil > clock.monotonic());
 
   return {
     add({ env, user }, session, maxSockets) {
@@ -42,7 +42,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
       entry.sessions.splice(at, 1);
       count(env, -1);
       if (entry.sessions.length > 0) return Promise.resolve({ last: false });
-      entry.graceUntil = clock.now() + graceMs;
+      entry.graceUntil = clock.monotonic() + graceMs;
       return Promise.resolve({ last: true });
     },
     settle({ user }) {

@@ -59,8 +59,8 @@ export class RedisLease {
 
   /** The lease to register under: one that surely still runs. */
   async hold(): Promise<string> {
-    if (this.#clock.now() >= this.#surelyUntil) await this.beat();
-    if (this.#clock.now() >= this.#surelyUntil) throw new Error('no lease');
+    if (this.#clock.monotonic() >= this.#surelyUntil) await this.beat();
+    if (this.#clock.monotonic() >= this.#surelyUntil) throw new Error('no lease');
     return this.#name;
   }
 
@@ -83,7 +83,7 @@ export class RedisLease {
 
   async #beat(): Promise<void> {
     const name = this.#name;
-    const sentAt = this.#clock.now();
+    const sentAt = this.#clock.monotonic();
     const args = [name, this.#leaseMs, this.#begun ? '' : '1'];
     const reply = await runScript(this.#connection.client, beatScript, leaseKeys, args);
     const [runs, ended] = reply as [number, string];

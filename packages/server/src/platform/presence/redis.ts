@@ -97,7 +97,8 @@ export class RedisPresence implements PresenceRegistry {
   ): Promise<{ evict: SessionRef[]; cameOnline: boolean }> {
     const key = keyOf(ref);
     let user = this.#users.get(key);
-    const wasOnline = user !== undefined && (user.sessions.length > 0 || user.graceUntil > this.#clock.now());
+    const wasOnline =
+      user !== undefined && (user.sessions.length > 0 || user.graceUntil > this.#clock.monotonic());
     if (!user) this.#users.set(key, (user = { env: ref.env, sessions: [], graceUntil: 0 }));
     const entry: Entry = {
       key,
@@ -138,7 +139,7 @@ export class RedisPresence implements PresenceRegistry {
     if (!entry) return { last: false };
     const user = this.#users.get(key)!;
     const here = user.sessions.length === 0;
-    if (here) user.graceUntil = this.#clock.now() + this.#graceMs;
+    if (here) user.graceUntil = this.#clock.monotonic() + this.#graceMs;
     await entry.pending;
     try {
       const last = await this.#takeOut(entry);
@@ -155,7 +156,7 @@ export class RedisPresence implements PresenceRegistry {
     // The caller's wait may have begun a little before the grace period in Redis.
     const slack = Math.min(1_000, this.#graceMs / 4);
     const user = this.#users.get(key);
-    const here = user?.sessions.length === 0 && user.graceUntil <= this.#clock.now() + slack;
+    const here = user?.sessions.length === 0 && user.graceUntil <= this.#clock.monotonic() + slack;
     try {
       const settled = (await this.#run(settleScript, userKeys(key), [slack])) === 1;
       if (settled || here) await this.#unlist(key);
@@ -174,7 +175,7 @@ export class RedisPresence implements PresenceRegistry {
       );
       return found.map((n) => n > 0);
     } catch {
-      const now = this.#clock.now();
+      const now = this.#clock.monotonic();
       return refs.map((ref) => {
         const user = this.#users.get(keyOf(ref));
         return user !== undefined && (user.sessions.length > 0 || user.graceUntil > now);

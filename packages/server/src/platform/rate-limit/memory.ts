@@ -1,4 +1,3 @@
-import type { Clock } from '../clock.ts';
 import { isBucket } from './port.ts';
 import type { RateLimiter, Verdict } from './port.ts';
 import { bucketVerdict, givenBack, owed, windowVerdict } from './rules.ts';
@@ -24,7 +23,7 @@ class Recent<T> {
   }
 }
 
-export function memoryRateLimiter(clock: Clock): RateLimiter {
+export function memoryRateLimiter(clock: { now(): number }): RateLimiter {
   const buckets = new Recent<number>();
   const windows = new Recent<WindowState>();
 

@@ -1,4 +1,3 @@
-import type { Clock } from '../clock.ts';
 import { luaScript, runScript } from '../redis.ts';
 import type { RedisConnection } from '../redis.ts';
 import { memoryRateLimiter } from './memory.ts';
@@ -84,9 +83,9 @@ function argsOf(limit: Limit): [number, number, number] {
 /** Counts for all nodes together, by Redis's clock; while Redis is gone, for this node by its own. */
 export function redisRateLimiter(options: {
   connection: RedisConnection;
-  clock: Clock;
+  clock: { now(): number };
   /** Which clock Redis counts by; its own unless a test holds it still. */
-  time?: Clock;
+  time?: { now(): number };
 }): RateLimiter {
   const { connection, clock, time } = options;
   const local = memoryRateLimiter(clock);

@@ -59,14 +59,14 @@ export class Dispatch {
 
   /** Any received frame counts as liveness. */
   ping(session: Session): void {
-    session.lastFrameAt = this.#options.clock.now();
+    session.lastFrameTick = this.#options.clock.monotonic();
     session.checkBuffered();
   }
 
   /** False when the client sends more than any client needs to: it is told, and cut off a moment later. */
   #counts(session: Session, bytes: number): boolean {
-    session.lastFrameAt = this.#options.clock.now();
-    if (session.spend(bytes, session.lastFrameAt)) return true;
+    session.lastFrameTick = this.#options.clock.monotonic();
+    if (session.spend(bytes, session.lastFrameTick)) return true;
     sendAway(session);
     this.#options.timers.after(floodedMs, () => session.ws.terminate());
     return false;
@@ -108,9 +108,9 @@ export class Dispatch {
   }
 
   #isOutOfPatience(session: Session): boolean {
-    const now = this.#options.clock.now();
-    if (now - session.refusedSince > patienceMs) {
-      session.refusedSince = now;
+    const tick = this.#options.clock.monotonic();
+    if (tick - session.refusedSinceTick > patienceMs) {
+      session.refusedSinceTick = tick;
       session.refused = 0;
     }
     return ++session.refused > patience;

@@ -69,7 +69,7 @@ export class Gateway {
     this.#options = options;
     const { services, hub, bus, presence, logger, timers, random } = options;
     const { clock } = services;
-    const now = () => clock.now();
+    const now = () => clock.monotonic();
     this.#sessions = new Sessions(timers);
     this.#writer = new Writer<Session>((session) => {
       logger.info({ session: session.id }, 'a socket could not keep up and was cut off');

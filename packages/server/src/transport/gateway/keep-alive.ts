@@ -18,26 +18,26 @@ export class KeepAlive {
 
   /** From `hello` on. */
   begin(session: Session): void {
-    const now = this.#clock.now();
-    session.nextHeartbeatAt = now + realtime.heartbeatMs;
-    this.#announceExpiry(session, now);
+    session.nextHeartbeatTick = this.#clock.monotonic() + realtime.heartbeatMs;
+    this.#announceExpiry(session, this.#clock.now());
   }
 
   /** Called every second. */
   tick(): void {
     const now = this.#clock.now();
+    const tick = this.#clock.monotonic();
     for (const session of this.#sessions.opened) {
-      if (now - session.openedAt < realtime.authTimeoutMs) break;
+      if (tick - session.openedTick < realtime.authTimeoutMs) break;
       // A login under way has longer: the store may be slow.
-      if (session.state === 'opened' || now - session.openedAt > realtime.livenessMs) session.end(4001);
+      if (session.state === 'opened' || tick - session.openedTick > realtime.livenessMs) session.end(4001);
     }
     for (const session of this.#sessions.loggedIn.values()) {
-      if (now - session.lastFrameAt >= realtime.livenessMs) session.end(1001);
+      if (tick - session.lastFrameTick >= realtime.livenessMs) session.end(1001);
       else if (now >= session.tokenExpiresAt) session.close(4001, 'token expired');
       else if (session.state === 'live') {
         this.#announceExpiry(session, now);
-        if (now >= session.nextHeartbeatAt) {
-          session.nextHeartbeatAt = now + realtime.heartbeatMs;
+        if (tick >= session.nextHeartbeatTick) {
+          session.nextHeartbeatTick = tick + realtime.heartbeatMs;
           session.send(heartbeat);
         }
       }

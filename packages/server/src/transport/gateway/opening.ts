@@ -66,7 +66,7 @@ export class Opening {
     if ('why' in checked) return refuse(socket, checked.status, checked.why);
     if (this.closed) return refuse(socket, 503, 'This node is shutting down: connect again.');
     this.#wss.handleUpgrade(request, socket, head, (ws) => {
-      const session = new Session(ws, socket, this.#writer, checked.named, this.#clock.now());
+      const session = new Session(ws, socket, this.#writer, checked.named, this.#clock);
       (ws as Tagged).session = session;
       this.#sessions.add(session);
       ws.on('message', this.#onMessage);

@@ -10,6 +10,12 @@ import { encodePresence } from './bus-messages.ts';
 import type { Session } from './session.ts';
 import { textFrame } from './wire.ts';
 
+/** The last socket of a user closed at this moment, by the wall clock, which people read, and by the monotonic one. */
+interface Leaving extends UserRef {
+  closedAt: number;
+  closedTick: number;
+}
+
 /** SPEC 4, socket rules 2 and 3: who is online, and who is told. */
 export class Presence {
   readonly #registry: PresenceRegistry;
@@ -18,8 +24,8 @@ export class Presence {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #watchers = new Map<number, Set<Session>>();
-  /** Users in their grace period that this node settles, with the time their last socket closed. */
-  readonly #leaving = new Map<number, UserRef & { closedAt: number }>();
+  /** Users in their grace period that this node settles, in the order in which it ends. */
+  readonly #leaving = new Map<number, Leaving>();
 
   /** Sessions whose watch set is being looked at again: how many times at once, and the last frame of each user until it is known. */
   readonly #rechecked = new Map<Session, { pending: number; held: Map<number, Buffer> }>();
@@ -34,8 +40,7 @@ export class Presence {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.#registry.onDeadNode(({ sessions, offline }) => {
-      const closedAt = this.#clock.now();
-      for (const user of offline) void this.#settle({ ...user, closedAt });
+      for (const user of offline) void this.#settle({ ...user, ...this.#justNow() });
       for (const session of sessions) this.onLost(session);
     });
     this.#registry.onBack((users) => void this.#back(users));
@@ -52,7 +57,7 @@ export class Presence {
   async closed(ref: UserRef, session: string): Promise<void> {
     const { last } = await this.#registry.remove(ref, session);
     // Read after the registry did: settled earlier than its own grace period ends, the user would never go offline.
-    if (last) this.#leaving.set(ref.user, { ...ref, closedAt: this.#clock.now() });
+    if (last) this.#leaving.set(ref.user, { ...ref, ...this.#justNow() });
   }
 
   connections(env: number): Promise<number> {
@@ -61,9 +66,9 @@ export class Presence {
 
   /** Called every second: grace periods that are over. In the order of their closing. */
   tick(): void {
-    const over = this.#clock.now() - realtime.presenceGraceMs;
+    const over = this.#clock.monotonic() - realtime.presenceGraceMs;
     for (const [user, leaving] of this.#leaving) {
-      if (leaving.closedAt > over) return;
+      if (leaving.closedTick > over) return;
       this.#leaving.delete(user);
       void this.#settle(leaving);
     }
@@ -77,7 +82,11 @@ export class Presence {
       await sql.setLastSeen(this.#db, env, user, new Date(closedAt).toISOString());
   }
 
-  async #settle({ env, user, closedAt }: UserRef & { closedAt: number }): Promise<void> {
+  #justNow(): { closedAt: number; closedTick: number } {
+    return { closedAt: this.#clock.now(), closedTick: this.#clock.monotonic() };
+  }
+
+  async #settle({ env, user, closedAt }: Leaving): Promise<void> {
     try {
       if (!(await this.#registry.settle({ env, user }))) return;
       const lastSeenAt = new Date(closedAt).toISOString();

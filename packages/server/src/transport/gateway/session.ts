@@ -3,6 +3,7 @@ import type { WebSocket } from 'ws';
 import type { RateClass } from '@parley/protocol';
 import type { Context, Environment } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { Check } from '../limits.ts';
 import type { Writer } from './writer.ts';
 
@@ -55,18 +56,21 @@ export class Session {
   keyId: string | null = null;
   /** Environments that the URL names. */
   named: string[];
-  openedAt: number;
-  lastFrameAt: number;
-  nextHeartbeatAt = 0;
+  /** Wall time, as the token's expiry: what happened to the user's tokens since then concerns the session. */
+  readonly openedAt: number;
   tokenExpiresAt = 0;
+  /** On the monotonic clock, as whatever is called a tick. */
+  readonly openedTick: number;
+  lastFrameTick: number;
+  nextHeartbeatTick = 0;
   expiryAnnounced = false;
   /** The presence registry knows it. */
   registered = false;
   invalidInARow = 0;
   /** When the budget of frames is whole again (see `spend`). */
-  #budgetWholeAt = 0;
+  #budgetWholeTick = 0;
   refused = 0;
-  refusedSince = 0;
+  refusedSinceTick = 0;
   /** Users whose presence it watches. */
   watching: Set<number> | undefined;
   /** Counts its presence.watch requests: the last one wins. */
@@ -78,20 +82,20 @@ export class Session {
   delivered: Map<string, number> | undefined;
   #pending: Buffer[] | undefined;
 
-  constructor(ws: WebSocket, socket: Duplex, writer: Writer<Session>, named: string[], now: number) {
+  constructor(ws: WebSocket, socket: Duplex, writer: Writer<Session>, named: string[], clock: Clock) {
     this.ws = ws;
     this.#socket = socket;
     this.#writer = writer;
     this.named = named;
-    this.openedAt = now;
-    this.lastFrameAt = now;
+    this.openedAt = clock.now();
+    this.openedTick = this.lastFrameTick = clock.monotonic();
   }
 
   /** Counts a frame of this many bytes; false when the client sends more than any client needs to. */
-  spend(bytes: number, now: number): boolean {
+  spend(bytes: number, tick: number): boolean {
     const cost = (1 + bytes / frameShare) * (1_000 / framesPerSecond);
-    this.#budgetWholeAt = Math.max(this.#budgetWholeAt, now) + cost;
-    return this.#budgetWholeAt - now <= frameBurst * (1_000 / framesPerSecond);
+    this.#budgetWholeTick = Math.max(this.#budgetWholeTick, tick) + cost;
+    return this.#budgetWholeTick - tick <= frameBurst * (1_000 / framesPerSecond);
   }
 
   /** Nothing leaves before `hello`; what happened until then is the client's to sync. */
