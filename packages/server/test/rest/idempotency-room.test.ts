@@ -105,3 +105,20 @@ test('clients fill the room of clients, never that of their server', async () =>
   }, full);
   assert.equal((await request('of the server', {}, 3)).replayed, false);
 });
+
+test('where no environment is concerned, a key is the account’s own', async () => {
+  const idempotency = new Idempotency(memoryRateLimiter({ now: () => 1_700_000_000_000 }));
+  const services = { vault: createVault(Buffer.alloc(32, 1)) };
+  const as = (account: number) =>
+    idempotency.run(
+      {
+        caller: { kind: 'dashboard', account: { no: account, email: '' } },
+        ...{ db, services, requestId: 'req_x' },
+      } as unknown as HttpContext,
+      { key: 'shared', route: 'POST /v1/environments', body: null },
+      () => Promise.resolve({ status: 201, body: { account } }),
+    );
+  assert.deepEqual(await as(1), { status: 201, body: { account: 1 }, replayed: false });
+  assert.deepEqual(await as(2), { status: 201, body: { account: 2 }, replayed: false });
+  assert.deepEqual(await as(1), { status: 201, body: { account: 1 }, replayed: true });
+});
