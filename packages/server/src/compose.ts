@@ -18,7 +18,7 @@ import { createWebhookService } from './features/webhooks/service.ts';
 import { logSettings } from './log/append.ts';
 import { ConversationLog } from './log/conversation-log.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
-import type { Clock, RandomBytes } from './platform/clock.ts';
+import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
 import type { Logger } from './platform/logging.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { createParts } from './platform/parts.ts';
@@ -42,6 +42,8 @@ export interface ServiceOptions {
   store: Store;
   logger: Logger;
   clock: Clock;
+  /** What the sockets are timed by. */
+  timers?: Timers;
   /** From 0 up to but not including 1: for jitter. */
   random: () => number;
   /** For ids, keys and secrets. */
@@ -74,7 +76,7 @@ const gatewayStopMs = 15_000;
 /** Picks the adapters, and puts the parts together in the order in which they start. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, store, logger, clock, random } = options;
-  const { drainMs = realtime.drainMs, plans = defaultPlans } = options;
+  const { timers = systemTimers, drainMs = realtime.drainMs, plans = defaultPlans } = options;
   const ids = createIds(clock, options.randomBytes);
   const metrics = createMetrics();
   // The error of a lost connection carries the whole client with it: only its text is for the log.
@@ -155,7 +157,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const authenticator = createAuthenticator({ db, vault, clock });
   const gateway = new Gateway({
     ...{ db, services, handlers, authenticator, limiter, bus, hub, presence, sockets, node, logger, random },
-    timers: systemTimers,
+    timers,
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
   metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);

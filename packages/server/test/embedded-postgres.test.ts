@@ -67,7 +67,7 @@ async function postmasterPid(dataDir: string): Promise<number> {
 async function untilFile(directory: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const watcher = watch(directory);
   try {
-    const signal = AbortSignal.timeout(30_000);
+    const signal = AbortSignal.timeout(150_000);
     for (;;) {
       const change = once(watcher, 'change', { signal });
       change.catch(() => undefined);

@@ -369,7 +369,7 @@ test('PITFALLS 20: a dripping body ends at the total time, with the status it ha
   });
   const out = outbound(t, { allowPrivate: true });
   const error: unknown = await out
-    .request({ url: `http://127.0.0.1:${port}/`, timeoutMs: 300 })
+    .request({ url: `http://127.0.0.1:${port}/`, timeoutMs: 3_000 })
     .catch((e: unknown) => e);
   assert.ok(error instanceof OutboundTimeout);
   assert.equal(error.status, 200);

@@ -74,7 +74,7 @@ export const whenReady = (handle: Conversation): Promise<void> =>
 
 /** What is under way still arrives: a moment is given, then it must be so. */
 export async function eventually(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 30_000; !(await isSo());) {
+  for (const deadline = Date.now() + 120_000; !(await isSo());) {
     if (Date.now() > deadline) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

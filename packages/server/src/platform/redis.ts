@@ -53,7 +53,8 @@ export function parseRedisUrl(url: string): RedisAddress {
 /** 100 ms, 200 ms, … 2 s. */
 const backoff = (attempt: number): number => Math.min(2_000, 50 * 2 ** Math.min(attempt, 6));
 
-export function connectRedis(url: string, logger: Logger): RedisConnection {
+/** @param commandTimeoutMs after which a command counts as lost. */
+export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_000): RedisConnection {
   const address = parseRedisUrl(url);
   const common = {
     ...(address.username !== undefined && { username: address.username }),
@@ -63,7 +64,7 @@ export function connectRedis(url: string, logger: Logger): RedisConnection {
     // What was under way may have been done: a second time could double it.
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
-    commandTimeout: 1_000,
+    commandTimeout: commandTimeoutMs,
     connectTimeout: 2_000,
     // A peer that is silent while an answer is due is gone, whatever TCP believes.
     socketTimeout: 5_000,

@@ -5,7 +5,7 @@ import { text } from '../gateway/live-scene.ts';
 import type { Actor } from '../support/scene.ts';
 import type { Service } from '../support/service.ts';
 import type { TestSocket } from '../support/socket.ts';
-import { patiently, useNodes, until } from './nodes.ts';
+import { useNodes, until } from './nodes.ts';
 
 /** What takes 30 s: grace periods and leases. All at once, each with a node of its own. */
 
@@ -34,9 +34,7 @@ describe('presence across nodes, in real time', { concurrency: true }, () => {
     // Meanwhile somebody else closes on one node and comes back on the other.
     await (await cluster.online(b, moving)).close();
     await cluster.online(a, moving);
-    const { d } = await patiently(() =>
-      watching.ephemeral('presence', (p) => p.userId === user.id && !p.online),
-    );
+    const { d } = await watching.ephemeral('presence', (p) => p.userId === user.id && !p.online);
     const lastSeen = Date.parse(d.lastSeenAt);
     assert.ok(lastSeen >= closing, 'last seen is when the last socket closed');
     assert.ok(Date.now() - lastSeen >= realtime.presenceGraceMs, 'not before the grace period ends');
@@ -63,7 +61,7 @@ describe('presence across nodes, in real time', { concurrency: true }, () => {
     await watching.ephemeral('presence', (d) => d.userId === also.id && d.online);
     await killed.kill();
     for (const socket of [watching, second])
-      await patiently(() => socket.ephemeral('presence', (p) => p.userId === lost.id && !p.online));
+      await socket.ephemeral('presence', (p) => p.userId === lost.id && !p.online);
     // The ten ghosts are gone: a new socket closes nobody of those that live.
     const fresh = [];
     for (let i = 0; i < 10; i++) fresh.push(await cluster.online(i % 2 ? a : b, lost));
@@ -81,9 +79,9 @@ describe('presence across nodes, in real time', { concurrency: true }, () => {
     const socket = await cluster.online(frozen, user);
     await watching.ephemeral('presence', (d) => d.online);
     frozen.process.kill('SIGSTOP');
-    await patiently(() => watching.ephemeral('presence', (d) => !d.online));
+    await watching.ephemeral('presence', (d) => !d.online);
     frozen.process.kill('SIGCONT');
-    await patiently(() => watching.ephemeral('presence', (d) => d.online));
+    await watching.ephemeral('presence', (d) => d.online);
     assert.deepEqual(told(watching, user), [true, false, true]);
     await socket.barrier();
     const { seq } = await scene.send(null, cid);

@@ -95,17 +95,6 @@ export function useNodes(settings: Settings[]): { cluster: Nodes; scene: Scene; 
   };
 }
 
-/** For what takes longer than a socket's own patience: leases and grace periods of 30 s. */
-export async function patiently<T>(ask: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (tries === 5 || !String(error).includes('waited for')) throw error;
-    }
-  }
-}
-
 /** Asks until it holds; the runner has a limit of its own. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));

@@ -17,7 +17,7 @@ const { service, server, restart } = useService();
 
 test(
   'nothing acknowledged is lost, doubled or moved by kill -9 under load',
-  { timeout: 120_000 },
+  { timeout: 600_000 },
   async () => {
     const conversations = await Promise.all(
       times(3, () =>

@@ -180,13 +180,26 @@ test('an erasure that kill -9 cuts off is finished after the restart', async () 
   const count = 3_000;
   await seedMessages(db, { conversations: [id], sender: 'erased-late', count, text: 'late words' });
   assert.equal(await unreadOf('friend', id), count);
-  const erasing = server('DELETE', '/v1/users/erased-late?messages=delete').catch(() => undefined);
   const left = async () =>
     (await db.query<{ n: number }>('SELECT count(*) AS n FROM messages WHERE text = $1', ['late words']))[0]!
       .n;
-  while ((await left()) === count);
-  await service.kill();
-  await erasing;
+  // Somebody holds one of the messages, so that the erasure stops half-way.
+  const held = db.tx(async (tx) => {
+    const [middle] = await tx.query<{ seq: number }>(
+      'SELECT seq FROM messages WHERE text = $1 ORDER BY seq OFFSET $2 LIMIT 1',
+      ['late words', count / 2],
+    );
+    await tx.query('SELECT 1 FROM messages WHERE text = $1 AND seq = $2 FOR UPDATE', [
+      'late words',
+      middle!.seq,
+    ]);
+    const erasing = server('DELETE', '/v1/users/erased-late?messages=delete').catch(() => undefined);
+    const waiting = () => db.query('SELECT 1 FROM pg_locks WHERE NOT granted');
+    while ((await left()) === count || (await waiting()).length === 0);
+    await service.kill();
+    await erasing;
+  });
+  await assert.rejects(held, 'the store went with the service');
   await restart();
   const half = await left();
   assert.ok(half > 0 && half < count, `it was cut off half-way: ${half} left`);

@@ -11,16 +11,12 @@ import { createLogger } from '../../src/platform/logging.ts';
 import { openStore } from '../../src/platform/postgres/store.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { environments } from '../support/service.ts';
+import { StandingTime } from '../support/time.ts';
+import { use } from '../support/use.ts';
 
 /** The whole service in the test's own process, so that its clock can be moved and what it is given can be changed. */
 export interface Here {
   url: string;
-  /** The service's time, in milliseconds. */
-  now(): number;
-  /** Time passes for the service; its timers see it within a second. */
-  advance(ms: number): void;
-  /** Its wall clock is set ahead, or back; no time passes. */
-  setClock(ms: number): void;
   /** Straight into the store, as another node would. */
   sql(text: string, values?: unknown[]): Promise<void>;
   stop(): Promise<void>;
@@ -29,7 +25,7 @@ export interface Here {
 
 /** Sockets that a test left open are not waited for at the end, unless `drainMs` says so. */
 export async function startHere(
-  changes: Pick<ServiceOptions, 'drainMs' | 'plans' | 'peers'> = {},
+  changes: Partial<Pick<ServiceOptions, 'clock' | 'timers' | 'drainMs' | 'plans' | 'peers'>> = {},
 ): Promise<Here> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-'));
   const postgres = await startPostgres();
@@ -47,12 +43,9 @@ export async function startHere(
   });
   const logger = createLogger('error');
   const store = await openStore(config, logger);
-  let passed = 0;
-  let set = 0;
-  const now = (): number => systemClock.now() + passed + set;
   const service = await startService({
     ...{ config, store, logger },
-    clock: { now, monotonic: () => systemClock.monotonic() + passed },
+    clock: systemClock,
     random: Math.random,
     randomBytes: pooledRandom(),
     drainMs: 0,
@@ -62,9 +55,6 @@ export async function startHere(
   const stop = () => (stopped ??= service.stop());
   return {
     url: `http://127.0.0.1:${service.port}`,
-    now,
-    advance: (ms) => void (passed += ms),
-    setClock: (ms) => void (set += ms),
     sql: async (text, values) => void (await pool.query(text, values)),
     stop,
     async dispose() {
@@ -74,4 +64,25 @@ export async function startHere(
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * The service for all tests of the file, in a time that stands still until a test moves it: what it allows in a while, and
+ * what it does after a while, do not depend on how fast the machine is.
+ */
+export function useStandingHere(changes: Parameters<typeof startHere>[0] = {}): {
+  here: Here;
+  time: StandingTime;
+} {
+  const time = new StandingTime();
+  const here = use(
+    () => startHere({ clock: time, timers: time.timers, ...changes }),
+    async (started) => {
+      // It may wait for its sockets to leave.
+      const disposed = started.dispose();
+      const passing = setInterval(() => time.advance(1_000), 10);
+      await disposed.finally(() => clearInterval(passing));
+    },
+  );
+  return { here, time };
 }

@@ -31,8 +31,10 @@ let env: number;
 let vendors: { fcm: Vendor; apns: ApnsVendor; expo: ExpoVendor; webpush: Vendor };
 /** What is done later is done an hour later still, so that nothing runs again before a test says so. */
 const ahead = 3_600_000;
-const now = (): number => Date.now() + ahead;
-const laterMs = (job: WaitingJob | undefined): number => job!.inMs - ahead;
+const at = Date.now() + ahead;
+/** The time of the pusher and of the vendors stands still. */
+const now = (): number => at;
+const laterMs = (job: WaitingJob | undefined): number => job!.at - at;
 
 setUp(async () => {
   vault = createVault(await loadMasterKey(undefined, service.dataDir));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectRedis, parseRedisUrl } from '../../src/platform/redis.ts';
 import { startRedis } from '../support/redis.ts';
-import { silent, until } from './tools.ts';
+import { patienceMs, silent, until } from './tools.ts';
 
 test('REDIS_URL: one server, with or without TLS, credentials and database', () => {
   assert.deepEqual(parseRedisUrl('redis://localhost'), {
@@ -54,14 +54,14 @@ test('While Redis is gone commands fail instead of waiting, and the connection c
   const server = await startRedis();
   const connection = connectRedis(server.url, silent);
   const { client } = connection;
-  assert.equal(await connection.ready(10_000), true);
+  assert.equal(await connection.ready(patienceMs), true);
   await client.set('k', 'v');
   await server.kill();
   await until(() => client.status !== 'ready');
   await assert.rejects(client.get('k'));
   assert.equal(await connection.ready(1), false);
   await server.start();
-  assert.equal(await connection.ready(10_000), true);
+  assert.equal(await connection.ready(patienceMs), true);
   assert.equal(await client.get('k'), null);
   server.pause();
   await assert.rejects(client.get('k'), /timed out/);
@@ -73,7 +73,7 @@ test('While Redis is gone commands fail instead of waiting, and the connection c
 test('A connection ends whatever its state is', async () => {
   const server = await startRedis();
   const connection = connectRedis(server.url, silent);
-  await connection.ready(10_000);
+  await connection.ready(patienceMs);
   connection.subscriber();
   await server.kill();
   await until(() => connection.client.status === 'reconnecting');

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Redis } from 'ioredis';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { UserRef } from '../../src/platform/presence/port.ts';
 import { RedisPresence } from '../../src/platform/presence/redis.ts';
+import type { RedisConnection } from '../../src/platform/redis.ts';
 import { startRedis } from '../support/redis.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { newUser } from './presence-suite.ts';
-import { connections, silent, until } from './tools.ts';
+import { connections, endLease, silent, until } from './tools.ts';
 
 const connect = connections();
 const servers: TestRedis[] = [];
@@ -16,7 +16,13 @@ after(async () => {
   await Promise.all(servers.map((server) => server.stop()));
 });
 
-async function setup(leaseMs = 30_000) {
+/** The connection ends, and stays away until `client.connect()`. */
+async function cut({ client }: RedisConnection): Promise<void> {
+  client.disconnect();
+  await until(() => client.status === 'end');
+}
+
+async function setup() {
   const server = await startRedis();
   servers.push(server);
   const nodes = await Promise.all(
@@ -28,7 +34,6 @@ async function setup(leaseMs = 30_000) {
         node,
         graceMs: 60_000,
         logger: silent,
-        leaseMs,
         beatMs: 20,
       };
       const registry = new RedisPresence(options);
@@ -93,9 +98,9 @@ test('SPEC 4: a node that lost only its own connection is registered once when i
   const [stays, leaves] = [newUser(), newUser()];
   await a.registry.add(stays, 's1', 10);
   await a.registry.add(leaves, 's2', 10);
-  a.connection.client.disconnect(true);
-  await until(() => a.connection.client.status !== 'ready');
+  await cut(a.connection);
   assert.deepEqual(await a.registry.remove(leaves, 's2'), { last: true });
+  await a.connection.client.connect();
   await until(async () => b.dead.length + a.dead.length > 0);
   // Redis learnt of the end only now: the former lease is cleared, and whoever cleared it settles.
   assert.deepEqual([...a.dead, ...b.dead], [leaves]);
@@ -107,15 +112,16 @@ test('SPEC 4: a node that lost only its own connection is registered once when i
 });
 
 test('SPEC 4: a node that was away for longer than its lease comes back with its sockets', async () => {
-  const { a, b, close } = await setup(300);
+  const { a, b, close } = await setup();
   const ref = newUser();
   await a.registry.add(ref, 's1', 10);
-  (a.connection.client as Redis).options.retryStrategy = () => 700;
-  a.connection.client.disconnect(true);
+  await cut(a.connection);
+  await endLease(b.connection, 'a');
   await until(() => b.dead.length === 1);
   assert.equal(await b.registry.settle(ref), true);
   assert.deepEqual(await b.registry.online([ref]), [false]);
   assert.equal(await b.registry.connections(ref.env), 0);
+  await a.connection.client.connect();
   await until(async () => (await b.registry.online([ref]))[0]!);
   await until(async () => (await b.registry.connections(ref.env)) === 1);
   assert.deepEqual(await b.registry.settle(ref), false);

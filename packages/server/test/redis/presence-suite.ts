@@ -5,14 +5,14 @@ import type { PresenceRegistry, UserRef } from '../../src/platform/presence/port
 export interface PresenceSubject {
   /** Registries of these nodes of one service, with a grace period of `graceMs`. */
   nodes(names: string[], graceMs: number): Promise<PresenceRegistry[]>;
-  /** Lets the registry's time pass. */
+  /** Lets the registries' time pass. */
   pass(ms: number): Promise<void>;
 }
 
 let users = Date.now() % 1_000_000;
 export const newUser = (env = ++users): UserRef => ({ env, user: ++users });
 
-const graceMs = 200;
+const graceMs = 60_000;
 
 /** What holds for one node, whatever keeps the registry. */
 export function presenceSuite(name: string, subject: PresenceSubject): void {

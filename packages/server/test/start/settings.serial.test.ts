@@ -94,11 +94,11 @@ describe('an outside PostgreSQL that comes and goes', () => {
       assertError(await createApi(url, key)('GET', '/v1/users'), 503, 'service_unavailable');
       await postgres.start();
       assert.equal(await one.ready, url);
-      assert.equal(await status('/readyz'), 200);
+      await until(async () => (await status('/readyz')) === 200);
       assert.equal((await createApi(url, key)('PUT', '/v1/users/ann', { name: 'Ann' })).status, 200);
 
       await postgres.stop();
-      assert.equal(await status('/readyz'), 503);
+      await until(async () => (await status('/readyz')) === 503);
       assertError(await createApi(url, key)('GET', '/v1/users/ann'), 503, 'service_unavailable');
       await postgres.start();
       await until(async () => (await status('/readyz')) === 200);

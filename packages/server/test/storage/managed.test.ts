@@ -100,7 +100,8 @@ storageSuite(
       const { headers } = await fetch(await put('safe/1'));
       assert.equal(headers.get('x-content-type-options'), 'nosniff');
       assert.equal(headers.get('content-security-policy'), "sandbox; default-src 'none'");
-      assert.match(headers.get('cache-control') ?? '', /^private, max-age=(59|60), immutable$/);
+      const age = /^private, max-age=(\d+), immutable$/.exec(headers.get('cache-control') ?? '');
+      assert.ok(age && Number(age[1]) > 0 && Number(age[1]) <= 60, 'until the URL ends');
     });
 
     test('HEAD, validators and ranges follow RFC 9110', async () => {
@@ -215,13 +216,9 @@ storageSuite(
   },
 );
 
-/** Directory changes have no event to wait for; this looks again, a bounded number of times. */
+/** Directory changes have no event to wait for; the test's own time limit ends a wait in vain. */
 async function until(met: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 1000; turn += 1) {
-    if (await met()) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  assert.fail('did not happen');
+  while (!(await met())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 test('the origin setting names who may use it from a page', async (t) => {

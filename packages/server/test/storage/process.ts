@@ -32,7 +32,7 @@ export async function start(command: string, args: string[], port: number, needs
   child.on('error', (error) => note(Buffer.from(`${error.message} (${needs})`)));
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 150_000;
   while (!(await accepts(port))) {
     if (child.exitCode !== null || child.pid === undefined || Date.now() > deadline) {
       kill();

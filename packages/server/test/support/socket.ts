@@ -20,7 +20,7 @@ export type Frame = any;
 type Match = (frame: Frame) => boolean;
 
 /** Only so that a test that would hang says what it waited for. */
-const patienceMs = 15_000;
+const patienceMs = 120_000;
 
 export class SocketRefusal extends Error {
   readonly frame: Frame;

@@ -49,9 +49,6 @@ export async function ready(api: Api, conversationId: string, file: TestFile = p
 
 /** For what another process does soon: asks until it is so. */
 export async function eventually(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let i = 0; i < 500; i++) {
-    if (await holds()) return;
-    await delay(20);
-  }
-  assert.fail(`never happened: ${what}`);
+  for (const end = Date.now() + 120_000; !(await holds()); await delay(20))
+    assert.ok(Date.now() < end, `never happened: ${what}`);
 }
