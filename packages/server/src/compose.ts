@@ -26,6 +26,7 @@ import type { PartList } from './platform/parts.ts';
 import { isUnavailable, PgDb } from './platform/postgres/db.ts';
 import { migrate, migrationCheck } from './platform/postgres/migrate.ts';
 import type { Store } from './platform/postgres/store.ts';
+import { createResolver } from './platform/outbound/resolver.ts';
 import { createPeers } from './platform/peers.ts';
 import { createVault, loadMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
@@ -110,13 +111,26 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     onCommit: () => webhooks.wake(),
     writeSpacing: () => gateway.writeSpacing,
   });
+  const names = createResolver({ now: () => clock.now(), servers: config.dnsServers });
   const push = createPushService({
-    ...{ config, connection: store.connection, onError, vault, clock, logger, metrics, random },
+    ...{ config, connection: store.connection, names, onError, vault, clock, logger, metrics, random },
     presence: registry,
     wakeOutbox: () => webhooks.wake(),
   });
   const webhooks = createWebhookService({
-    ...{ config, db, connection: store.connection, onError, vault, ids, clock, logger, metrics, random },
+    ...{
+      config,
+      db,
+      connection: store.connection,
+      names,
+      onError,
+      vault,
+      ids,
+      clock,
+      logger,
+      metrics,
+      random,
+    },
     consumers: [push.consume],
     dispatched: push.wake,
   });
@@ -194,6 +208,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const list: PartList<RoleName> = [
     { name: 'connections', stop: () => Promise.all([db.close(), logDb.close()]) },
     { name: 'peers', stop: () => peers.close() },
+    { name: 'names', stop: () => names.close() },
     {
       name: 'metrics',
       start: async () => {

@@ -1,3 +1,4 @@
+import { Resolver } from 'node:dns';
 import { resolve } from 'node:path';
 import { mediaFromUrl } from './platform/storage/media-url.ts';
 import type { MediaConfig } from './platform/storage/media-url.ts';
@@ -42,6 +43,11 @@ export const settings: readonly Setting[] = [
     'CHAT_ALLOW_PRIVATE_TARGETS',
     '',
     '`true`: webhooks may go to private addresses and http; `false`: never. Unset: only with the embedded PostgreSQL and a loopback `HOST`, as on a developer’s own machine',
+  ),
+  setting(
+    'CHAT_DNS_SERVERS',
+    '',
+    'Name servers for the targets that customers type, e.g. `10.0.0.53,10.0.0.54:5353`; unset: those of the system',
   ),
   setting(
     'CHAT_MEDIA_URL',
@@ -98,6 +104,7 @@ export interface Config {
   roles: ReadonlySet<RoleName>;
   processes: number;
   allowPrivateTargets: boolean;
+  dnsServers: readonly string[];
   media: MediaConfig | undefined;
   mediaOrigin: string | undefined;
   bootstrap: { environments: string | undefined; email: string | undefined; password: string | undefined };
@@ -165,6 +172,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     allowPrivateTargets:
       flag('CHAT_ALLOW_PRIVATE_TARGETS') ??
       (databaseUrl === undefined && ['127.0.0.1', '::1', 'localhost'].includes(host)),
+    dnsServers: dnsServers(get('CHAT_DNS_SERVERS')),
     media: media(get('CHAT_MEDIA_URL')),
     mediaOrigin: origin('CHAT_MEDIA_ORIGIN', get('CHAT_MEDIA_ORIGIN')),
     bootstrap: {
@@ -187,6 +195,18 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
   const names = new Set(settings.map((s) => s.name));
   const unknown = Object.keys(env).filter((name) => name.startsWith('CHAT_') && !names.has(name));
   return { config, unknown };
+}
+
+function dnsServers(text: string | undefined): string[] {
+  const servers = (text ?? '').split(',').flatMap((part) => part.trim() || []);
+  try {
+    new Resolver().setServers(servers);
+  } catch {
+    throw new ConfigError(
+      `CHAT_DNS_SERVERS must be addresses separated by commas, each with a port or without; it is "${text}".`,
+    );
+  }
+  return servers;
 }
 
 function media(url: string | undefined): MediaConfig | undefined {

@@ -19,7 +19,8 @@ import {
   OutboundTimeout,
   OutboundUnresolved,
 } from '../src/platform/outbound/outbound.ts';
-import type { Address, OutboundOptions } from '../src/platform/outbound/outbound.ts';
+import type { OutboundOptions } from '../src/platform/outbound/outbound.ts';
+import type { Address } from '../src/platform/outbound/resolver.ts';
 
 const PUBLIC: Address = { address: '93.184.216.34', family: 4 };
 const LOOPBACK: Address = { address: '127.0.0.1', family: 4 };

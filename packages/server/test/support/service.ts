@@ -51,6 +51,8 @@ export async function startService(
     PORT: '0',
     CHAT_DATA_DIR: dataDir,
     CHAT_LOG_LEVEL: 'warn',
+    // Nothing answers there: no question about a name leaves the machine.
+    CHAT_DNS_SERVERS: '127.0.0.1:9',
     CHAT_BOOTSTRAP_ENVIRONMENTS: JSON.stringify(Object.values(environments)),
     CHAT_BOOTSTRAP_EMAIL: 'owner@example.com',
     CHAT_BOOTSTRAP_PASSWORD: 'correct horse',

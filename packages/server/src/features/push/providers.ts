@@ -36,7 +36,8 @@ export function createProviders(options: {
   db: Queryable;
   vault: Vault;
   logger: Logger;
-  dependencies: PushDependencies;
+  /** What the providers of an environment work with. */
+  dependencies: (env: number) => PushDependencies;
   endpoints?: PushEndpoints | undefined;
 }): Providers {
   const { db, vault, logger } = options;
@@ -73,7 +74,7 @@ export function createProviders(options: {
     try {
       entry.provider = createPushProvider(
         openCredentials(vault, row),
-        options.dependencies,
+        options.dependencies(row.env),
         options.endpoints,
       );
     } catch {

@@ -7,6 +7,7 @@ import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { createOutbound } from '../../platform/outbound/outbound.ts';
+import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, PgOptions } from '../../platform/postgres/db.ts';
@@ -42,6 +43,7 @@ const depthMs = 10_000;
 export function createPushService(options: {
   config: Pick<Config, 'allowPrivateTargets'>;
   connection: ConnectionSettings;
+  names: NameResolver;
   onError: PgOptions['onError'];
   vault: Vault;
   clock: Clock;
@@ -56,13 +58,20 @@ export function createPushService(options: {
 }): PushService {
   const { logger, clock, metrics, presence } = options;
   const db = new PgDb(options.connection, { max: workConnections, onError: options.onError });
-  const outbound = createOutbound({ allowPrivate: options.config.allowPrivateTargets });
+  const outbound = createOutbound({
+    allowPrivate: options.config.allowPrivateTargets,
+    resolve: options.names.resolve,
+  });
   const now = (): number => clock.now();
   const providers = createProviders({
     db,
     vault: options.vault,
     logger,
-    dependencies: { request: (request) => outbound.request(request), now, randomBytes },
+    dependencies: (env) => ({
+      request: (request) => outbound.request({ ...request, tenant: env }),
+      now,
+      randomBytes,
+    }),
     endpoints: options.endpoints,
   });
   const results = metrics.counter('parley_push_total', 'Pushes, by provider and result', [

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ApiError } from '@parley/protocol';
 import type { Clock, Ids } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
-import { createOutbound } from '../../platform/outbound/outbound.ts';
+import { createOutbound, systemLookup } from '../../platform/outbound/outbound.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
@@ -61,7 +61,7 @@ export function createMediaService(options: MediaOptions): MediaService {
   const { config, db, clock, ids, vault, logger } = options;
   const now = () => new Date(clock.now());
   // The operator's own setting may name a private address; what a customer types may not.
-  const outbound = createOutbound({ allowPrivate: true });
+  const outbound = createOutbound({ allowPrivate: true, resolve: systemLookup });
   const bucket = config.media && createMedia(config.media, { request: outbound.request, now });
   let managed: ManagedStorage | undefined;
 

@@ -120,6 +120,7 @@ export function createDeliverer(options: DeliverOptions) {
         body,
         timeoutMs: limits.webhookTimeoutMs,
         maxBytes: answerBytes,
+        tenant: row.env,
         ...(signal ? { signal } : {}),
       });
     } catch (failure) {

@@ -10,6 +10,7 @@ import type { Logger } from '../../platform/logging.ts';
 import { createMailer } from '../../platform/mail/mailer.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { createOutbound } from '../../platform/outbound/outbound.ts';
+import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
@@ -54,6 +55,7 @@ export function createWebhookService(options: {
   config: Pick<Config, 'allowPrivateTargets' | 'smtpUrl' | 'mailFrom'>;
   db: Db;
   connection: ConnectionSettings;
+  names: NameResolver;
   onError: PgOptions['onError'];
   vault: Vault;
   ids: Ids;
@@ -69,7 +71,11 @@ export function createWebhookService(options: {
   const { config, db, clock, logger, metrics } = options;
   // Connections of its own, so that deliveries and requests never wait for each other.
   const workDb = new PgDb(options.connection, { max: workConnections, onError: options.onError });
-  const outbound = createOutbound({ allowPrivate: config.allowPrivateTargets, maxSocketsPerHost: slots });
+  const outbound = createOutbound({
+    allowPrivate: config.allowPrivateTargets,
+    maxSocketsPerHost: slots,
+    resolve: options.names.resolve,
+  });
   const mailer = createMailer({ url: config.smtpUrl, from: config.mailFrom }, logger);
   const measure = measures(metrics);
   const deliverer = createDeliverer({

@@ -1,10 +1,11 @@
-import { lookup as dnsLookup } from 'node:dns/promises';
+import { lookup } from 'node:dns/promises';
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { connect as netConnect, isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
 import { addressRefusal } from './address.ts';
+import type { Address, NameResolver } from './resolver.ts';
 
 /** The target is one this service must not connect to. The message may be shown to whoever typed it. */
 export class OutboundRefused extends Error {
@@ -32,11 +33,6 @@ export class OutboundTimeout extends Error {
   }
 }
 
-export interface Address {
-  address: string;
-  family: number;
-}
-
 export interface OutboundRequest {
   url: string;
   method?: string;
@@ -47,6 +43,8 @@ export interface OutboundRequest {
   /** Bytes of the body that are kept; a longer one is cut and its connection destroyed. */
   maxBytes?: number;
   signal?: AbortSignal;
+  /** Whose request it is: the environment's number. Its names are looked up in its own turn. */
+  tenant?: number;
 }
 
 export interface OutboundResponse {
@@ -62,7 +60,7 @@ export interface Outbound {
   /** The same for a host name or address literal (no brackets). */
   checkHost(host: string): void;
   /** The addresses of a host, all of them checked; OutboundUnresolved where there are none. Connect to these, not to the name. */
-  resolve(host: string): Promise<Address[]>;
+  resolve(host: string, tenant?: number): Promise<Address[]>;
   /** For net.connect, tls.connect and drivers that take a `lookup`. They skip it for literals: checkHost first. */
   lookup: LookupFunction;
   connect(host: string, port: number): Socket;
@@ -74,7 +72,8 @@ export interface Outbound {
 export interface OutboundOptions {
   /** CHAT_ALLOW_PRIVATE_TARGETS: any address, and http beside https. */
   allowPrivate: boolean;
-  resolve?: (host: string) => Promise<Address[]>;
+  /** How names are looked up: by resolver.ts where strangers type them. Unset: addresses alone can be reached. */
+  resolve?: NameResolver['resolve'];
   maxSocketsPerHost?: number;
   /** Requests under way at once, over all hosts; more are rejected. */
   maxInFlight?: number;
@@ -84,11 +83,17 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_BYTES = 64 * 1024;
 const IDLE_SOCKET_MS = 30_000;
 
+/** The system's own look-up, for names that the operator has set. */
+export const systemLookup = (host: string): Promise<Address[]> =>
+  lookup(host, { all: true, order: 'verbatim' });
+
+/** Requests that are nobody's take turns as one tenant. */
+const nobody = 0;
+
 /** The one way out to an address a customer typed. The address that was checked is the one connected to. */
 export function createOutbound(options: OutboundOptions): Outbound {
   const { allowPrivate, maxInFlight = 8192 } = options;
-  const resolveName =
-    options.resolve ?? ((host: string) => dnsLookup(host, { all: true, order: 'verbatim' }));
+  const resolveName = options.resolve ?? (() => Promise.reject(new Error('names cannot be looked up here')));
   const resolving = new Map<string, Promise<Address[]>>();
   let inFlight = 0;
 
@@ -116,9 +121,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
     return url;
   }
 
-  async function resolveChecked(host: string): Promise<Address[]> {
+  async function resolveChecked(host: string, tenant: number): Promise<Address[]> {
     if (isIP(host)) return [{ address: host, family: isIP(host) }];
-    const addresses = await resolveName(host).catch((error: unknown) => {
+    const addresses = await resolveName(host, tenant).catch((error: unknown) => {
       throw new OutboundUnresolved(error);
     });
     // One bad address among good ones refuses the name: which of them gets connected to is not ours to gamble on.
@@ -128,31 +133,33 @@ export function createOutbound(options: OutboundOptions): Outbound {
     return addresses;
   }
 
-  // Lookups of one name under way are shared, so a name that resolves slowly holds one resolver thread, not all.
-  function resolve(host: string): Promise<Address[]> {
+  // Lookups of one name under way are shared: whoever asked first pays.
+  function resolve(host: string, tenant = nobody): Promise<Address[]> {
     const running = resolving.get(host);
     if (running) return running;
     const started = (async () => {
       checkHost(host);
-      return resolveChecked(host);
+      return resolveChecked(host, tenant);
     })().finally(() => resolving.delete(host));
     resolving.set(host, started);
     return started;
   }
 
-  const lookup: LookupFunction = (host, lookupOptions, callback) => {
-    resolve(host).then(
-      (found) => {
-        const family = { 4: 4, IPv4: 4, 6: 6, IPv6: 6 }[lookupOptions.family ?? 0] ?? 0;
-        const addresses = family ? found.filter((a) => a.family === family) : found;
-        const first = addresses[0];
-        if (!first) callback(new OutboundUnresolved(`no address of family ${family}`), '', 0);
-        else if (lookupOptions.all) callback(null, addresses);
-        else callback(null, first.address, first.family);
-      },
-      (error: Error) => callback(error, '', 0),
-    );
-  };
+  const lookupFor =
+    (tenant?: number): LookupFunction =>
+    (host, lookupOptions, callback) => {
+      resolve(host, tenant).then(
+        (found) => {
+          const family = { 4: 4, IPv4: 4, 6: 6, IPv6: 6 }[lookupOptions.family ?? 0] ?? 0;
+          const addresses = family ? found.filter((a) => a.family === family) : found;
+          const first = addresses[0];
+          if (!first) callback(new OutboundUnresolved(`no address of family ${family}`), '', 0);
+          else if (lookupOptions.all) callback(null, addresses);
+          else callback(null, first.address, first.family);
+        },
+        (error: Error) => callback(error, '', 0),
+      );
+    };
 
   // A reused socket was checked when it connected. maxSockets is per host, so one slow host holds up no other.
   const agentOptions = {
@@ -161,7 +168,6 @@ export function createOutbound(options: OutboundOptions): Outbound {
     maxFreeSockets: 32,
     scheduling: 'lifo' as const,
     timeout: IDLE_SOCKET_MS,
-    lookup,
   };
   const httpAgent = new HttpAgent(agentOptions);
   const httpsAgent = new HttpsAgent(agentOptions);
@@ -181,7 +187,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
         method,
         headers: length === undefined ? o.headers : { ...o.headers, 'content-length': String(length) },
         agent: fresh ? (false as const) : secure ? httpsAgent : httpAgent,
-        lookup,
+        lookup: lookupFor(o.tenant),
       };
       let status: number | undefined;
       const onResponse = (res: IncomingMessage) => {
@@ -259,10 +265,10 @@ export function createOutbound(options: OutboundOptions): Outbound {
     checkUrl,
     checkHost,
     resolve,
-    lookup,
+    lookup: lookupFor(),
     connect(host, port) {
       checkHost(host);
-      return netConnect({ host, port, lookup });
+      return netConnect({ host, port, lookup: lookupFor() });
     },
     request,
     close() {

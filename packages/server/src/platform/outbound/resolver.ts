@@ -1,0 +1,187 @@
+import { Resolver } from 'node:dns/promises';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { Turns } from '../turns.ts';
+
+/**
+ * Looks up names that strangers typed. The system's own look-up takes one of a few threads for as long as a name takes, so that
+ * a handful of names that never resolve stops every file and every other name. This one asks the name servers itself, gives up
+ * after 2 s, lets tenants take turns, and remembers for a while which names came to nothing.
+ */
+
+export interface Address {
+  address: string;
+  family: number;
+}
+
+export interface NameResolver {
+  /** @param tenant who pays for the look-up; at its bound it waits for its own. */
+  resolve(host: string, tenant: number): Promise<Address[]>;
+  /** Lets go of questions that are still open. */
+  close(): void;
+}
+
+export interface ResolverBounds {
+  timeoutMs: number;
+  /** Look-ups under way: of one tenant, and in all. */
+  perTenant: number;
+  inAll: number;
+  /** Look-ups of one tenant that wait; more fail at once. */
+  waiting: number;
+  /** A name that came to nothing in time fails at once for so long; one that does not exist, or was refused. */
+  slowMs: number;
+  missingMs: number;
+  /** Names that are remembered so. */
+  remembered: number;
+}
+
+export const resolverBounds: ResolverBounds = {
+  timeoutMs: 2_000,
+  perTenant: 16,
+  inAll: 512,
+  waiting: 200,
+  slowMs: 30_000,
+  missingMs: 5_000,
+  remembered: 10_000,
+};
+
+/** Once one family of addresses has come, the other has this much longer. */
+const otherFamilyMs = 250;
+const hostsFileMs = 10_000;
+
+export class NameTimeout extends Error {
+  override name = 'NameTimeout';
+  code = 'ETIMEOUT';
+}
+
+export function createResolver(options: {
+  now: () => number;
+  /** `address` or `address:port` of name servers; none: those of the system. */
+  servers?: readonly string[];
+  bounds?: Partial<ResolverBounds>;
+  hostsFile?: string;
+}): NameResolver {
+  const bounds = { ...resolverBounds, ...options.bounds };
+  // It asks again within the time, because its own estimate of a server's pace may be far too short for one name.
+  const dns = new Resolver({ timeout: bounds.timeoutMs, tries: 4, maxTimeout: bounds.timeoutMs });
+  if (options.servers && options.servers.length > 0) dns.setServers(options.servers);
+  const turns = new Turns({
+    slots: bounds.inAll,
+    lane: { slots: bounds.perTenant, cost: bounds.perTenant, waiting: bounds.waiting },
+    waiting: Infinity,
+    waitMs: 5 * bounds.timeoutMs,
+    refuse: () => new NameTimeout('too many look-ups of this tenant are under way'),
+  });
+  const hosts = hostsReader(options.hostsFile ?? '/etc/hosts', options.now);
+  const failed = new Map<string, { until: number; error: Error }>();
+
+  function remembered(host: string): Error | undefined {
+    const known = failed.get(host);
+    if (known && known.until > options.now()) return known.error;
+    failed.delete(host);
+    return undefined;
+  }
+
+  function remember(host: string, error: Error): void {
+    // The oldest goes: forgetting one costs no more than asking again.
+    if (failed.size >= bounds.remembered) failed.delete(failed.keys().next().value!);
+    const ms = error instanceof NameTimeout ? bounds.slowMs : bounds.missingMs;
+    failed.set(host, { until: options.now() + ms, error });
+  }
+
+  async function ask(host: string): Promise<Address[]> {
+    try {
+      return await bothFamilies(host);
+    } catch (error) {
+      remember(host, error as Error);
+      throw error;
+    }
+  }
+
+  /** IPv4 first: where both lead to the host, it is the one that more networks have. */
+  function bothFamilies(host: string): Promise<Address[]> {
+    return new Promise((resolve, reject) => {
+      const found: Address[] = [];
+      let [pending, failure] = [2, undefined as Error | undefined];
+      const finish = (): void => {
+        clearTimeout(timer);
+        if (found.length > 0) resolve(found.sort((x, y) => x.family - y.family));
+        else reject(pending > 0 || !failure ? new NameTimeout(`${host} did not resolve in time`) : failure);
+      };
+      let timer = setTimeout(finish, bounds.timeoutMs);
+      const answered = (): void => {
+        pending -= 1;
+        if (pending === 0) return finish();
+        if (found.length === 0) return;
+        clearTimeout(timer);
+        timer = setTimeout(finish, otherFamilyMs);
+      };
+      for (const [family, answer] of [
+        [4, dns.resolve4(host)],
+        [6, dns.resolve6(host)],
+      ] as const)
+        answer.then(
+          (addresses) => {
+            found.push(...addresses.map((address) => ({ address, family })));
+            answered();
+          },
+          (error: NodeJS.ErrnoException) => {
+            failure = error.code === 'ETIMEOUT' ? new NameTimeout(error.message) : error;
+            answered();
+          },
+        );
+    });
+  }
+
+  return {
+    resolve: async (host, tenant) => {
+      const name = host.toLowerCase().replace(/\.$/, '');
+      if (isIP(name)) return [{ address: name, family: isIP(name) }];
+      const written = hosts(name);
+      if (written.length > 0) return written;
+      const before = remembered(name);
+      if (before) throw before;
+      return turns.run(tenant, 1, () => ask(name));
+    },
+    close: () => dns.cancel(),
+  };
+}
+
+/** What the machine's own table of names says; localhost is this machine in any case (RFC 6761). */
+function hostsReader(path: string, now: () => number): (name: string) => Address[] {
+  let readAt = -Infinity;
+  let table = new Map<string, Address[]>();
+  return (name) => {
+    if (now() - readAt >= hostsFileMs) {
+      readAt = now();
+      table = readHosts(path);
+    }
+    const written = table.get(name);
+    if (written) return written;
+    if (name !== 'localhost' && !name.endsWith('.localhost')) return [];
+    return [
+      { address: '127.0.0.1', family: 4 },
+      { address: '::1', family: 6 },
+    ];
+  };
+}
+
+function readHosts(path: string): Map<string, Address[]> {
+  const table = new Map<string, Address[]>();
+  let text = '';
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    // there is none
+  }
+  for (const line of text.split('\n')) {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
+    const family = isIP(address);
+    if (family === 0) continue;
+    for (const name of names) {
+      const key = name.toLowerCase();
+      table.set(key, [...(table.get(key) ?? []), { address, family }]);
+    }
+  }
+  return table;
+}

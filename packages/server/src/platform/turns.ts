@@ -1,0 +1,146 @@
+/**
+ * Fair turns. Work runs in lanes (one a tenant); so many run at once in all, and of one lane only so many that others find
+ * room at any moment. What cannot run waits in its lane. Lanes take turns by deficit round robin: each turn is worth the
+ * same, so a lane of dear work gets fewer turns than one of cheap work, and a lane with a long queue delays only itself.
+ */
+
+export interface TurnsOptions {
+  /** So many run at once. */
+  slots: number;
+  lane: {
+    /** Of one lane so many run at once, */
+    slots: number;
+    /** or so many that their costs add up to this: at least one, whatever it costs. */
+    cost: number;
+    /** So many wait; more are refused. */
+    waiting: number;
+  };
+  /** Over all lanes so many wait; more are refused, except the first of a lane. */
+  waiting: number;
+  /** What waited so long is refused. */
+  waitMs: number;
+  /** What is thrown to those who are refused. */
+  refuse: () => Error;
+}
+
+interface Job {
+  cost: number;
+  start: () => void;
+}
+
+interface Lane {
+  readonly name: number | string;
+  running: number;
+  runningCost: number;
+  /** What is left of its turn. */
+  credit: number;
+  readonly waiting: Set<Job>;
+}
+
+/** What one turn is worth. */
+const quantum = 4;
+
+export class Turns {
+  readonly #options: TurnsOptions;
+  readonly #lanes = new Map<number | string, Lane>();
+  /** Lanes in which somebody waits; the first has the turn. */
+  readonly #ring: Lane[] = [];
+  #running = 0;
+  #waiting = 0;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Runs the work when its lane's turn comes, and at once where there is room. */
+  async run<T>(name: number | string, cost: number, work: () => Promise<T>): Promise<T> {
+    let lane = this.#lanes.get(name);
+    if (!lane)
+      this.#lanes.set(name, (lane = { name, running: 0, runningCost: 0, credit: 0, waiting: new Set() }));
+    if (lane.waiting.size === 0 && this.#running < this.#options.slots && this.#fits(lane, cost))
+      this.#begin(lane, cost);
+    else await this.#wait(lane, cost);
+    try {
+      return await work();
+    } finally {
+      this.#running -= 1;
+      lane.running -= 1;
+      lane.runningCost -= cost;
+      this.#dispatch();
+      this.#forgetIdle(lane);
+    }
+  }
+
+  #fits(lane: Lane, cost: number): boolean {
+    const { slots, cost: most } = this.#options.lane;
+    return lane.running === 0 || (lane.running < slots && lane.runningCost + cost <= most);
+  }
+
+  #begin(lane: Lane, cost: number): void {
+    this.#running += 1;
+    lane.running += 1;
+    lane.runningCost += cost;
+  }
+
+  #wait(lane: Lane, cost: number): Promise<void> {
+    const { waiting, waitMs, refuse, lane: own } = this.#options;
+    const full = lane.waiting.size >= own.waiting || (this.#waiting >= waiting && lane.waiting.size > 0);
+    if (full) return Promise.reject(refuse());
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#leave(lane, job);
+        this.#forgetIdle(lane);
+        reject(refuse());
+      }, waitMs);
+      const job: Job = {
+        cost,
+        start: () => {
+          clearTimeout(timer);
+          resolve();
+        },
+      };
+      if (lane.waiting.size === 0) this.#ring.push(lane);
+      lane.waiting.add(job);
+      this.#waiting += 1;
+    });
+  }
+
+  #leave(lane: Lane, job: Job): void {
+    lane.waiting.delete(job);
+    this.#waiting -= 1;
+    if (lane.waiting.size > 0) return;
+    lane.credit = 0;
+    this.#ring.splice(this.#ring.indexOf(lane), 1);
+  }
+
+  #forgetIdle(lane: Lane): void {
+    if (lane.running === 0 && lane.waiting.size === 0) this.#lanes.delete(lane.name);
+  }
+
+  /** Starts what may start. */
+  #dispatch(): void {
+    // Lanes that are at their own bound are passed over; when all are, there is nothing to start.
+    for (let passed = 0; this.#running < this.#options.slots && passed < this.#ring.length;) {
+      const lane = this.#ring[0]!;
+      const [job] = lane.waiting as Iterable<Job>;
+      if (!this.#fits(lane, job!.cost)) {
+        this.#ring.push(this.#ring.shift()!);
+        passed += 1;
+      } else if (lane.credit < job!.cost) {
+        passed = 0;
+        lane.credit += quantum;
+        this.#ring.push(this.#ring.shift()!);
+      } else {
+        passed = 0;
+        lane.credit -= job!.cost;
+        this.#leave(lane, job!);
+        this.#begin(lane, job!.cost);
+        job!.start();
+      }
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { serverApi } from '../support/api.ts';
+import { startDns } from '../support/dns.ts';
+import type { Known, TestDns } from '../support/dns.ts';
+import { startService } from '../support/service.ts';
+import { startReceiver } from './receiver.ts';
+import type { Receiver } from './receiver.ts';
+import { addEndpoint } from './tools.ts';
+
+let dns: TestDns;
+let receiver: Receiver;
+before(async () => {
+  const names: Record<string, Known> = {
+    'good.example': ['127.0.0.1'],
+    'inside.example': ['10.0.0.7'],
+    'here.example': ['127.0.0.1'],
+    'silent.example': 'silent',
+  };
+  for (let i = 0; i < 20; i++) names[`silent-${i}.example`] = 'silent';
+  [dns, receiver] = await Promise.all([startDns(names), startReceiver()]);
+});
+after(async () => {
+  await dns.close();
+  await receiver.close();
+});
+
+const start = (allowPrivate: boolean) =>
+  startService({
+    env: { CHAT_DNS_SERVERS: dns.address, CHAT_ALLOW_PRIVATE_TARGETS: String(allowPrivate) },
+  });
+
+test('endpoints on names that never resolve delay no other tenant’s webhooks', async () => {
+  const service = await start(true);
+  try {
+    const [mine, theirs] = [serverApi(service.url, 'dev'), serverApi(service.url, 'other')];
+    for (let i = 0; i < 20; i++) await addEndpoint(mine, `http://silent-${i}.example/`, ['message.created']);
+    const { port } = new URL(receiver.url);
+    await addEndpoint(theirs, `http://good.example:${port}/`, ['message.created']);
+    const group = async (api: typeof mine) =>
+      (await api('POST', '/v1/conversations', { type: 'group', members: ['a'] })).body.id as string;
+    const [own, other] = [await group(mine), await group(theirs)];
+    for (let n = 0; n < 10; n++) await mine('POST', `/v1/conversations/${own}/messages`, { text: `${n}` });
+    while (dns.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    await theirs('POST', `/v1/conversations/${other}/messages`, { text: 'hello' });
+    const [received] = await receiver.wait(1);
+    assert.equal(received!.data.message.text, 'hello');
+  } finally {
+    await service.dispose();
+  }
+});
+
+test('the delivery log says the same of a name inside our network, one that is missing and one that is silent', async () => {
+  const service = await start(false);
+  try {
+    const server = serverApi(service.url);
+    const errors = new Set<string>();
+    for (const host of ['inside.example', 'here.example', 'missing.example', 'silent.example']) {
+      const made = await server('POST', '/v1/webhooks', {
+        url: `https://${host}/`,
+        events: ['message.created'],
+      });
+      assert.equal(made.status, 201);
+      const { body } = await server('POST', `/v1/webhooks/${made.body.id}/test`);
+      assert.equal(body.status, 'failed');
+      errors.add(body.attempts[0].error);
+    }
+    assert.deepEqual([...errors], ['no connection (the name has no address that may be used)']);
+  } finally {
+    await service.dispose();
+  }
+});
