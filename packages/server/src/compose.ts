@@ -15,7 +15,7 @@ import { createPushService } from './features/push/service.ts';
 import { createSyncer } from './features/sync/operations.ts';
 import { createMediaService } from './features/uploads/media.ts';
 import { createWebhookService } from './features/webhooks/service.ts';
-import { logSettings } from './log/append.ts';
+import { logConnections, logSettings } from './log/append.ts';
 import { ConversationLog } from './log/conversation-log.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
@@ -84,7 +84,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const onError = (error: Error, what: string) =>
     logger.warn({ part: 'postgres', reason: error.message, stack: error.stack }, what);
   const db = new PgDb(store.connection, { max: config.pool, onError });
-  const logDb = new PgDb(store.connection, { max: 2, onError, settings: logSettings });
+  const logDb = new PgDb(store.connection, { max: logConnections, onError, settings: logSettings });
   const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));
 
   const node = ids.secret(12);

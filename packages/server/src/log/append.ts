@@ -1,8 +1,10 @@
 import { bigintArray, booleanArray, intArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Queryable } from '../platform/postgres/db.ts';
-import { refusal, refusals } from './refusals.ts';
+import { blocked } from './lanes.ts';
+import type { Blocked } from './lanes.ts';
+import { refusal } from './refusals.ts';
 
-/** The group commit of messages, seen from this side: what the SQL function `append_batch` wants counted, and its answer. */
+/** The group commit of messages, seen from this side: what sql/append_messages.sql is given, and what its answer means. */
 
 export interface NewMessage {
   env: number;
@@ -20,151 +22,107 @@ export interface NewMessage {
   attachments: string | null;
 }
 
-export interface Appended {
-  status: 'ok' | 'duplicate';
-  conv: number;
-  seq: number;
-  at: string;
-  /** JSON of the attachment objects. */
-  attachments: string | null;
-}
-
-/** Of the log's connections: `append_batch` locks rows in the order given when it goes row by row. */
-export const logSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' };
-
-const appendSql = `SELECT convs, seqs, times, attached, verdicts
-  FROM append_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`;
-
-const appendOneSql = `SELECT o_conv AS conv, o_seq AS seq, o_at AS at, o_verdicts AS verdicts
-  FROM append_one($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
-
-interface Answer {
-  convs: string | null;
-  seqs: string | null;
-  times: string | null;
-  attached: (string | null)[] | null;
-  verdicts: Verdict[] | null;
-}
-interface Verdict {
-  ord: number;
-  status: string;
-  conv: number;
-  seq: number;
-  at: number;
-  attachments: string | null;
-}
-
-/** Commits all; answers each message, with an error where it alone was refused. */
-export async function appendBatch(db: Queryable, batch: NewMessage[]): Promise<(Appended | Error)[]> {
-  const results = new Map<NewMessage, Appended | Error>();
-  /** Keys whose message is committed: whatever repeats them is a duplicate, any number at once. */
-  const known = new Set<string>();
-  let items = batch;
-  // One round, but for messages that must see another of this batch committed: the same clientMsgId or attachment again.
-  while (items.length > 0) {
-    const { first, again } = oncePerKey(items, known);
-    let answers: (Appended | Error | null)[];
-    try {
-      answers = await appendOnce(db, first);
-    } catch (error) {
-      // What an earlier round committed must not be run again with the rest.
-      if (results.size === 0) throw error;
-      for (const item of items) results.set(item, error as Error);
-      break;
+export type Appended =
+  | {
+      status: 'ok';
+      conv: number;
+      seq: number;
+      at: string;
+      /** JSON of the attachment objects. */
+      attachments: string | null;
     }
-    items = again;
-    answers.forEach((answer, i) => {
-      const item = first[i]!;
-      if (answer === null) return items.push(item);
-      if (!(answer instanceof Error)) known.add(keyOf(item));
-      return results.set(item, answer);
-    });
-  }
-  return batch.map((item) => results.get(item)!);
+  /** This clientMsgId was sent before, as the message with this seq. */
+  | { status: 'duplicate'; conv: number; seq: number };
+
+type Answer = Appended | Error | Blocked;
+
+/**
+ * For the log's connections. The statements of the append functions look rows up one by one, also where the tables were empty when
+ * they were planned. The time-out is for locks that nobody thought of: those of conversations are never waited for.
+ */
+export const logSettings = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  lock_timeout: '1000',
+};
+
+/** Messages and read marks: a batch, a try of blocked ones together, and one that waits for a lock, each. */
+export const logConnections = 6;
+
+/**
+ * Commits all that can be committed and answers each message: with an error where it was refused, and with `blocked` where another
+ * transaction holds its conversation.
+ * @param waitMs how long to wait for such a conversation; null: not at all.
+ */
+export async function appendBatch(
+  db: Queryable,
+  batch: NewMessage[],
+  waitMs: number | null = null,
+): Promise<Answer[]> {
+  // Whatever repeats a clientMsgId of the same batch gets the answer of the first, as a duplicate of it.
+  const firsts = new Map<string, number>();
+  const items: NewMessage[] = [];
+  const places = batch.map((item) => {
+    const key =
+      item.clientMsgId === null
+        ? item.id
+        : `${item.env} ${item.conversationId} ${item.sender} ${item.clientMsgId}`;
+    const first = firsts.get(key);
+    if (first !== undefined) return { place: first, repeats: true };
+    firsts.set(key, items.length);
+    return { place: items.push(item) - 1, repeats: false };
+  });
+  const answers: Answer[] =
+    items.length === 1 && items[0]!.attachments === null && waitMs === null
+      ? [await appendOne(db, items[0]!)]
+      : await appendMany(db, items, waitMs);
+  return places.map(({ place, repeats }) => {
+    const answer = answers[place]!;
+    return repeats && answer !== blocked && !(answer instanceof Error)
+      ? { status: 'duplicate', conv: answer.conv, seq: answer.seq }
+      : answer;
+  });
 }
 
-const keyOf = (item: NewMessage): string => `${item.sender} ${item.conversationId} ${item.clientMsgId}`;
+const appendOneSql = `SELECT o_conv AS conv, o_seq AS seq, o_at AS at, o_verdict AS verdict
+  FROM append_message($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 
-/** Each clientMsgId that is not committed yet at most once. */
-function oncePerKey(
-  items: NewMessage[],
-  known: ReadonlySet<string>,
-): { first: NewMessage[]; again: NewMessage[] } {
-  const keys = new Set<string>();
-  const first: NewMessage[] = [];
-  const again: NewMessage[] = [];
-  for (const item of items) {
-    const key = keyOf(item);
-    if (item.clientMsgId !== null && keys.has(key) && !known.has(key)) again.push(item);
-    else first.push(item);
-    keys.add(key);
-  }
-  return { first, again };
-}
-
-interface Conv {
-  env: number;
-  id: string;
-  place: number;
-  messages: number;
-}
-interface Sender {
-  conv: Conv;
-  user: number;
-  own: number;
-  after: number;
-}
-
-async function appendOne(db: Queryable, item: NewMessage): Promise<(Appended | Error | null)[]> {
+async function appendOne(db: Queryable, item: NewMessage): Promise<Answer> {
   const { env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata } = item;
-  const [row] = await db.query<{ conv: number; seq: number; at: number; verdicts: Verdict[] | null }>(
+  const [row] = await db.query<{ conv: number; seq: number; at: number; verdict: string | null }>(
     appendOneSql,
     [env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata],
   );
-  const { verdicts, conv, seq, at } = row!;
-  if (verdicts) return inOrder(verdicts, 1);
-  return [{ status: 'ok', conv, seq, at: new Date(at).toISOString(), attachments: null }];
+  const { conv, seq, at, verdict } = row!;
+  if (verdict !== null) return answerOf(verdict, conv, seq);
+  return { status: 'ok', conv, seq, at: new Date(at).toISOString(), attachments: null };
 }
 
-/** null where the message must come again: it names an attachment that another of the batch took, or not. */
-async function appendOnce(db: Queryable, items: NewMessage[]): Promise<(Appended | Error | null)[]> {
-  if (items.length === 1 && items[0]!.attachments === null) return appendOne(db, items[0]!);
-  const convs = new Map<string, Conv>();
-  const senders = new Map<string, Sender>();
-  const ofMessage: Conv[] = [];
-  const ranks: number[] = [];
-  for (const { env, conversationId, sender, own } of items) {
-    const key = `${env} ${conversationId}`;
+const appendManySql = `SELECT convs, seqs, at, verdicts, originals, attached
+  FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
+
+async function appendMany(db: Queryable, items: NewMessage[], waitMs: number | null): Promise<Answer[]> {
+  const convs = new Map<string, { env: number; id: string; place: number; messages: number }>();
+  const ofItem = items.map(({ env, conversationId: id }) => {
+    const key = `${env} ${id}`;
     let conv = convs.get(key);
-    if (!conv) convs.set(key, (conv = { env, id: conversationId, place: 0, messages: 0 }));
-    ofMessage.push(conv);
-    ranks.push(++conv.messages);
-    if (sender === null) continue;
-    const member = `${sender} ${key}`;
-    let known = senders.get(member);
-    if (!known) senders.set(member, (known = { conv, user: sender, own: 0, after: 0 }));
-    if (own) {
-      known.own = conv.messages;
-      known.after = 0;
-    } else known.after++;
-  }
-  // The order in which all that lock several conversations lock them.
-  const ordered = [...convs.values()].sort((a, b) => a.env - b.env || (a.id < b.id ? -1 : 1));
-  ordered.forEach((conv, i) => {
-    conv.place = i + 1;
+    if (!conv) convs.set(key, (conv = { env, id, place: convs.size, messages: 0 }));
+    return { conv, rank: ++conv.messages };
   });
-  const sending = [...senders.values()];
-  const [row] = await db.query<Answer>(appendSql, [
-    bigintArray(ordered.map((c) => c.place)),
-    intArray(ordered.map((c) => c.env)),
-    textArray(ordered.map((c) => c.id)),
-    intArray(ordered.map((c) => c.messages)),
-    intArray(sending.map((s) => s.conv.place)),
-    bigintArray(sending.map((s) => s.user)),
-    intArray(sending.map((s) => s.own)),
-    intArray(sending.map((s) => s.after)),
-    intArray(ofMessage.map((c) => c.place)),
-    intArray(ranks),
+  const listed = [...convs.values()];
+  const [row] = await db.query<{
+    convs: string;
+    seqs: string;
+    at: number;
+    verdicts: (string | null)[] | null;
+    originals: (string | null)[] | null;
+    attached: (string | null)[] | null;
+  }>(appendManySql, [
+    intArray(listed.map((c) => c.env)),
+    textArray(listed.map((c) => c.id)),
+    intArray(ofItem.map(({ conv }) => conv.place + 1)),
+    intArray(ofItem.map(({ rank }) => rank)),
     bigintArray(items.map((i) => i.sender)),
     booleanArray(items.map((i) => i.own)),
     textArray(items.map((i) => i.clientMsgId)),
@@ -173,33 +131,26 @@ async function appendOnce(db: Queryable, items: NewMessage[]): Promise<(Appended
     unlessEmpty(items.map((i) => i.replyTo)),
     unlessEmpty(items.map((i) => i.metadata)),
     unlessEmpty(items.map((i) => i.attachments)),
+    waitMs,
   ]);
-  const { verdicts, attached } = row!;
-  if (verdicts) return inOrder(verdicts, items.length);
-  const numbers = row!.convs!.split(',');
-  const lasts = row!.seqs!.split(',');
-  const times = row!.times!.split(',').map((ms) => new Date(Number(ms)).toISOString());
-  return ofMessage.map(({ place }, i) => ({
-    status: 'ok',
-    conv: Number(numbers[place - 1]),
-    seq: Number(lasts[place - 1]) + ranks[i]!,
-    at: times[place - 1]!,
-    attachments: attached?.[i] ?? null,
-  }));
+  const { verdicts, originals, attached } = row!;
+  const numbers = row!.convs.split(',').map(Number);
+  /** Of each conversation: the seq given out last. */
+  const seqs = row!.seqs.split(',').map(Number);
+  const at = new Date(row!.at).toISOString();
+  return ofItem.map(({ conv: { place } }, i) => {
+    const verdict = verdicts?.[i] ?? null;
+    if (verdict !== null) return answerOf(verdict, numbers[place]!, Number(originals![i]));
+    const seq = (seqs[place] = seqs[place]! + 1);
+    return { status: 'ok', conv: numbers[place]!, seq, at, attachments: attached?.[i] ?? null };
+  });
+}
+
+function answerOf(verdict: string, conv: number, original: number): Answer {
+  if (verdict === 'blocked') return blocked;
+  return verdict === 'duplicate' ? { status: 'duplicate', conv, seq: original } : refusal(verdict);
 }
 
 /** Arrays in which nothing stands are not sent. */
 const unlessEmpty = (values: (string | null)[]): Buffer | null =>
   values.some((v) => v !== null) ? textArray(values) : null;
-
-function inOrder(verdicts: Verdict[], length: number): (Appended | Error | null)[] {
-  const answers = new Array<Appended | Error | null>(length);
-  for (const { ord, status, conv, seq, at, attachments } of verdicts)
-    answers[ord - 1] =
-      status === 'again'
-        ? null
-        : status in refusals
-          ? refusal(status)
-          : { status: status as Appended['status'], conv, seq, at: new Date(at).toISOString(), attachments };
-  return answers;
-}

@@ -1,19 +1,20 @@
-import { ApiError } from '@parley/protocol';
-import { createBatcher } from '../platform/batch.ts';
 import type { Batcher } from '../platform/batch.ts';
 import { Pace } from '../platform/pace.ts';
-import { isUnavailable } from '../platform/postgres/db.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
+import { systemTiming } from '../platform/timing.ts';
+import type { Timing } from '../platform/timing.ts';
 import { appendBatch } from './append.ts';
 import type { Appended, NewMessage } from './append.ts';
 import type { LogEvent } from './events.ts';
-import { refusal, refusals } from './refusals.ts';
+import { blocked, createLanedBatcher } from './lanes.ts';
+import type { Blocked } from './lanes.ts';
+import { refusal } from './refusals.ts';
 
 /**
  * The conversation log: the only place where a `seq` is given out.
  *
- * Messages go through a group commit (`append_batch`): all that arrive while the transaction before is in
- * flight go out as one. Everything else that happens in a conversation is rare and appends in the transaction of
+ * Messages go through a group commit (append.ts): all that arrive while the transaction before is in
+ * flight go out as one. It waits for no conversation that another transaction holds (lanes.ts). Everything else that happens in a conversation is rare and appends in the transaction of
  * its own operation (record.ts), under the same row lock, so seqs are contiguous whoever appends, in whichever process.
  * Events leave after the commit, through `publish`, and nowhere else.
  */
@@ -31,11 +32,18 @@ export interface ReadMarked {
   changed: boolean;
 }
 
-const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4)`;
+const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4, $5)`;
 
-/** A commit costs as much as a few dozen messages in it: at 3 messages per millisecond they are 24 ms apart, below 0.5 they do not wait. */
+/**
+ * A commit costs as much as a few dozen messages in it, so under load commits begin a little apart: 8 ms for each message that
+ * arrives per millisecond, at most 25 ms. Below 500 messages a second nothing waits.
+ */
 const commitMsPerRate = 8;
 const commitMaxMs = 25;
+
+/** What waits for the next batch: in all, and of one environment, which cannot use up the others' room. */
+const limits = { maxBatch: 1_000, maxWaiting: 20_000 };
+const turns = { groupOf: (item: { env: number }) => item.env, maxWaiting: 5_000 };
 
 export class ConversationLog {
   readonly #publish: (event: LogEvent) => void;
@@ -44,37 +52,37 @@ export class ConversationLog {
   readonly #read: Batcher<ReadMark, ReadMarked>;
 
   constructor(options: {
-    /** One connection of its own: appends never wait for the pool. */
+    /** Connections of its own, `logConnections` of them: appends never wait for the pool. */
     db: Db;
     publish: (event: LogEvent) => void;
     onBatch?: (size: number, ms: number) => void;
     /** Something was committed that may have left rows in the outbox. */
     onCommit?: () => void;
-    /** What is committed would wait so long for sockets to be written: a commit may as well. */
+    /**
+     * How far apart the gateway writes to its sockets at present, in milliseconds. Commits may be as far apart: what is committed
+     * sooner would only wait for the next write.
+     */
     writeSpacing?: () => number;
-    now?: () => number;
+    timing?: Timing;
   }) {
-    const { db, onBatch, writeSpacing = () => 0, now = () => performance.now() } = options;
+    const { db, onBatch, writeSpacing = () => 0, timing = systemTiming } = options;
     this.#publish = options.publish;
     this.#onCommit = options.onCommit ?? (() => undefined);
-    const timed = async <T>(size: number, run: () => Promise<T>): Promise<T> => {
-      const start = now();
-      const result = await run();
-      onBatch?.(size, now() - start);
-      this.#onCommit();
-      return result;
-    };
-    const limits = {
-      maxBatch: 1_000,
-      maxWaiting: 20_000,
-      alone: (error: unknown) => !(error instanceof ApiError) && !isUnavailable(error),
-    };
-    this.#append = createBatcher<NewMessage, Appended>({
-      ...limits,
-      pace: new Pace(commitMsPerRate, () => Math.max(commitMaxMs, writeSpacing()), now),
-      run: (items) => timed(items.length, () => appendBatch(db, items)),
+    this.#append = createLanedBatcher<NewMessage, Appended>({
+      ...{ ...limits, turns, timing },
+      pace: new Pace(commitMsPerRate, () => Math.max(commitMaxMs, writeSpacing()), timing.now),
+      commit: async (items, waitMs) => {
+        const start = timing.now();
+        const answers = await appendBatch(db, items, waitMs);
+        onBatch?.(items.length, timing.now() - start);
+        this.#onCommit();
+        return answers;
+      },
     });
-    this.#read = createBatcher<ReadMark, ReadMarked>({ ...limits, run: (items) => readBatch(db, items) });
+    this.#read = createLanedBatcher<ReadMark, ReadMarked>({
+      ...{ ...limits, turns, timing },
+      commit: (items, waitMs) => readBatch(db, items, waitMs),
+    });
   }
 
   /** Commits a message, or finds the one that this clientMsgId already made. */
@@ -104,7 +112,11 @@ export class ConversationLog {
   }
 }
 
-async function readBatch(db: Queryable, items: ReadMark[]): Promise<(ReadMarked | Error)[]> {
+async function readBatch(
+  db: Queryable,
+  items: ReadMark[],
+  waitMs: number | null,
+): Promise<(ReadMarked | Error | Blocked)[]> {
   const rows = await db.query<{
     ord: number;
     status: string;
@@ -117,12 +129,13 @@ async function readBatch(db: Queryable, items: ReadMark[]): Promise<(ReadMarked 
     items.map((i) => i.conversationId),
     items.map((i) => i.user),
     items.map((i) => i.seq),
+    waitMs,
   ]);
-  const results = new Array<ReadMarked | Error>(items.length);
-  for (const row of rows)
-    results[row.ord - 1] =
-      row.status in refusals
-        ? refusal(row.status)
-        : { conv: row.conv, lastReadSeq: row.read_seq, unreadCount: row.unread, changed: row.changed };
+  const results = new Array<ReadMarked | Error | Blocked>(items.length);
+  for (const row of rows) {
+    const { status, conv, read_seq: lastReadSeq, unread: unreadCount, changed } = row;
+    if (status === 'ok') results[row.ord - 1] = { conv, lastReadSeq, unreadCount, changed };
+    else results[row.ord - 1] = status === 'blocked' ? blocked : refusal(status);
+  }
   return results;
 }

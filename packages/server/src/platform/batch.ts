@@ -1,5 +1,8 @@
 import { ApiError } from '@parley/protocol';
 import { Pace } from './pace.ts';
+import { Room } from './room.ts';
+import { systemTiming } from './timing.ts';
+import type { Timing } from './timing.ts';
 
 export interface Batcher<I, O> {
   (item: I): Promise<O>;
@@ -9,86 +12,121 @@ export interface Batcher<I, O> {
   idle(): Promise<void>;
 }
 
-/** Of look-ups that many ask for at once, as when all come back after a restart: at one per millisecond, 2 ms apart. */
+/** For look-ups that many ask for at once, as when all clients come back after a restart: at one per millisecond, batches begin 2 ms apart. */
 export const readPace = (): Pace => new Pace(2, 5);
 
-interface Waiting<I, O> {
-  item: I;
-  resolve: (value: O) => void;
-  reject: (error: unknown) => void;
-}
-
-/**
- * Everything that arrives while the batch before is under way goes out as one batch.
- * `run` answers item by item: a value, or an Error for that item alone. When the whole batch fails and
- * `alone` allows it, the items run one by one, so that one bad item never fails its neighbours.
- */
-export function createBatcher<I, O>(options: {
-  run: (items: I[]) => Promise<(O | Error)[]>;
+export interface BatcherOptions<I, O> {
+  /** Answers item by item: a value, a promise of one that takes longer than the batch, or an Error for that item alone. */
+  run: (items: I[]) => Promise<(O | Promise<O> | Error)[]>;
   maxBatch: number;
   /** At this many waiting items the next one is refused with service_unavailable. */
   maxWaiting: number;
-  /** Batches under way at once. */
-  lanes?: number;
-  alone?: (error: unknown) => boolean;
+  /** Items of one group keep their order; when more waits than a batch takes, groups take turns. Without it all are one group. */
+  turns?: {
+    groupOf: (item: I) => number;
+    /** The bound for a single group. */
+    maxWaiting: number;
+  };
+  /** Whether an error of the whole batch is the fault of some item in it. */
+  badItem?: (error: unknown) => boolean;
   /** When the next batch may begin; without one, as soon as the batch before is done. */
   pace?: Pace;
-}): Batcher<I, O> {
-  const { run, maxBatch, maxWaiting, lanes = 1, alone = () => false, pace } = options;
-  let queue: Waiting<I, O>[] = [];
-  let active = 0;
+  timing?: Timing;
+}
+
+interface Waiting<I, O> {
+  item: I;
+  resolve: (value: O | Promise<O>) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Everything that arrives while the batch before is under way goes out as one batch. */
+export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O> {
+  const { run, maxBatch, maxWaiting, turns, badItem = () => false, pace, timing = systemTiming } = options;
+  const groupOf = turns?.groupOf ?? (() => 0);
+  const room = new Room({ inAll: maxWaiting, ofOne: turns?.maxWaiting ?? maxWaiting });
+  /** By group; whichever was served last stands last. */
+  const queues = new Map<number, Waiting<I, O>[]>();
+  let active = false;
   let onIdle: (() => void)[] = [];
 
-  async function flush(batch: Waiting<I, O>[]): Promise<void> {
-    try {
-      const results = await run(batch.map((w) => w.item));
+  function nextBatch(): Waiting<I, O>[] {
+    const batch: Waiting<I, O>[] = [];
+    while (queues.size > 0 && batch.length < maxBatch) {
+      const share = Math.max(1, Math.floor((maxBatch - batch.length) / queues.size));
+      for (const [group, queue] of [...queues]) {
+        if (batch.length === maxBatch) break;
+        const taken = queue.splice(0, share);
+        batch.push(...taken);
+        for (let i = 0; i < taken.length; i++) room.leave(group);
+        queues.delete(group);
+        if (queue.length > 0) queues.set(group, queue);
+      }
+    }
+    return batch;
+  }
+
+  async function work(): Promise<void> {
+    while (queues.size > 0) {
+      const batch = nextBatch();
+      pace?.begin(batch.length);
+      const results = await runApart(
+        batch.map((w) => w.item),
+        run,
+        badItem,
+      );
       batch.forEach((w, i) => {
         const result = results[i]!;
         if (result instanceof Error) w.reject(result);
         else w.resolve(result);
       });
-    } catch (error) {
-      if (batch.length > 1 && alone(error)) {
-        for (const w of batch) await flush([w]);
-      } else {
-        for (const w of batch) w.reject(error);
-      }
-    }
-  }
-
-  async function lane(): Promise<void> {
-    active++;
-    while (queue.length > 0) {
-      const batch = queue.length <= maxBatch ? queue : queue.slice(0, maxBatch);
-      queue = queue.length <= maxBatch ? [] : queue.slice(maxBatch);
-      pace?.begin(batch.length);
-      await flush(batch);
       const wait = pace?.wait() ?? 0;
-      if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+      if (wait > 0) await timing.sleep(wait);
     }
-    active--;
-    if (active === 0) {
-      const waiting = onIdle;
-      onIdle = [];
-      for (const resolve of waiting) resolve();
-    }
+    active = false;
+    const waiting = onIdle;
+    onIdle = [];
+    for (const resolve of waiting) resolve();
   }
 
   const add = (item: I): Promise<O> =>
     new Promise<O>((resolve, reject) => {
-      if (queue.length >= maxWaiting) {
+      const group = groupOf(item);
+      if (!room.enter(group)) {
         reject(new ApiError('service_unavailable'));
         return;
       }
-      queue.push({ item, resolve, reject });
-      if (active < lanes && queue.length === 1) void Promise.resolve().then(lane);
+      const queue = queues.get(group);
+      if (queue) queue.push({ item, resolve, reject });
+      else queues.set(group, [{ item, resolve, reject }]);
+      if (active) return;
+      active = true;
+      void Promise.resolve().then(work);
     });
 
   return Object.defineProperties(add, {
-    waiting: { get: () => queue.length },
-    idle: {
-      value: () =>
-        active === 0 && queue.length === 0 ? Promise.resolve() : new Promise<void>((r) => onIdle.push(r)),
-    },
+    waiting: { get: () => room.count },
+    idle: { value: () => (active ? new Promise<void>((r) => onIdle.push(r)) : Promise.resolve()) },
   }) as Batcher<I, O>;
+}
+
+/**
+ * Runs items together, so that one bad item never fails its neighbours: a batch that fails because of some item in it is run again
+ * in halves, down to the item. Any other failure is everybody's.
+ */
+export async function runApart<I, O>(
+  items: I[],
+  run: (items: I[]) => Promise<(O | Error)[]>,
+  badItem: (error: unknown) => boolean,
+): Promise<(O | Error)[]> {
+  try {
+    return await run(items);
+  } catch (error) {
+    if (items.length === 1 || !badItem(error)) return items.map(() => error as Error);
+    const middle = items.length >> 1;
+    return [
+      ...(await runApart(items.slice(0, middle), run, badItem)),
+      ...(await runApart(items.slice(middle), run, badItem)),
+    ];
+  }
 }

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message } from '@parley/protocol';
 import { unreadCount } from '../../src/features/conversations/sql.ts';
-import { appendBatch } from '../../src/log/append.ts';
-import type { NewMessage } from '../../src/log/append.ts';
+import { appendBatch as append } from '../../src/log/append.ts';
+import type { Appended, NewMessage } from '../../src/log/append.ts';
+import { blocked } from '../../src/log/lanes.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../../src/platform/postgres/arrays.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { allEvents, createGroup, times } from './tools.ts';
@@ -13,6 +14,12 @@ import { useService } from '../support/use.ts';
 
 const { server, db } = useService();
 let made = 0;
+
+/** Nobody else holds a conversation here. */
+async function appendBatch(queryable: Queryable, batch: NewMessage[]): Promise<(Appended | Error)[]> {
+  const answers = await append(queryable, batch);
+  return answers.map((answer) => (answer === blocked ? assert.fail('blocked') : answer));
+}
 
 async function numbers(...ids: string[]): Promise<number[]> {
   const rows = await db.query<{ id: string; no: number }>('SELECT id, no FROM users WHERE id = ANY($1)', [
@@ -215,10 +222,13 @@ test('SPEC 4: own sends read up to themselves, sends on a user’s behalf neithe
   }
 });
 
-test('one clientMsgId many times in a batch costs a round more, not one for each', async () => {
+test('issue 10, 13: however often a batch repeats a clientMsgId, and whatever becomes of the first, it is one round', async () => {
   const group = await createGroup(server, ['ann', 'bob']);
-  const [ann] = await numbers('ann');
-  const message = await newMessage(group, { sender: ann!, own: true });
+  await createGroup(server, ['cid']);
+  const [ann, cid] = await numbers('ann', 'cid');
+  const good = await newMessage(group, { sender: ann!, own: true });
+  const bad = await newMessage(group, { sender: cid!, own: true });
+  const [before] = await appendBatch(db, [await newMessage(group)]);
   let rounds = 0;
   const counting: Queryable = {
     query: (sql, values) => {
@@ -226,13 +236,62 @@ test('one clientMsgId many times in a batch costs a round more, not one for each
       return db.query(sql, values);
     },
   };
-  const answers = await appendBatch(
-    counting,
-    times(50, (i) => ({ ...message, id: `${message.id}${i}` })),
-  );
+  const repeats = (message: NewMessage) => times(50, (i) => ({ ...message, id: `${message.id}${i}` }));
+  const answers = await appendBatch(counting, [...repeats(good), ...repeats(bad)]);
+  assert.equal(rounds, 1);
+  assert.ok(!(before instanceof Error));
   assert.deepEqual(
-    answers.map((a) => !(a instanceof Error) && a.status),
-    ['ok', ...times(49, () => 'duplicate')],
+    answers.map((a) => (a instanceof Error ? (a as Error & { code: string }).code : [a.status, a.seq])),
+    [
+      ['ok', before!.seq + 1],
+      ...times(49, () => ['duplicate', before!.seq + 1]),
+      ...times(50, () => 'not_member'),
+    ],
   );
-  assert.equal(rounds, 2);
+});
+
+async function rowsWritten(tx: Queryable): Promise<Record<string, number>> {
+  const [row] = await tx.query<Record<string, number>>(
+    `SELECT sum(n_tup_ins) FILTER (WHERE relname = 'messages')::int AS messages,
+       sum(n_tup_ins) FILTER (WHERE relname = 'dedup')::int AS dedup, sum(n_tup_del)::int AS removed,
+       sum(n_tup_upd) FILTER (WHERE relname = 'conversations')::int AS conversations,
+       sum(n_tup_upd) FILTER (WHERE relname = 'members')::int AS members
+     FROM pg_stat_xact_user_tables`,
+  );
+  return row!;
+}
+
+test('issue 10, 13: one refused, one repeated and one expired message of a batch write no row of the others twice', async () => {
+  const group = await createGroup(server, ['ann', 'bob']);
+  await createGroup(server, ['cid']);
+  const [ann, bob, cid] = await numbers('ann', 'bob', 'cid');
+  const sent = await newMessage(group, { sender: ann!, own: true });
+  const old = await newMessage(group, { sender: ann!, own: true });
+  await appendBatch(db, [sent, old]);
+  await db.query(`UPDATE dedup SET created_at = created_at - interval '49 hours' WHERE client_msg_id = $1`, [
+    old.clientMsgId,
+  ]);
+  const batch = [
+    ...(await Promise.all(times(5, () => newMessage(group, { sender: bob!, own: true })))),
+    { ...sent, id: 'msg_repeated' },
+    await newMessage(group, { sender: cid!, own: true }),
+    { ...old, id: 'msg_expired' },
+  ];
+  const { answers, written } = await db.tx(async (tx) => {
+    const before = await rowsWritten(tx);
+    const given = await appendBatch(tx, batch);
+    const after = await rowsWritten(tx);
+    return { answers: given, written: Object.entries(after).map(([what, n]) => [what, n - before[what]!]) };
+  });
+  assert.deepEqual(Object.fromEntries(written), {
+    messages: 6,
+    dedup: 6,
+    removed: 1,
+    conversations: 1,
+    members: 2,
+  });
+  assert.deepEqual(
+    answers.map((a) => (a instanceof Error ? (a as Error & { code: string }).code : a.status)),
+    [...times(5, () => 'ok'), 'duplicate', 'not_member', 'ok'],
+  );
 });

@@ -97,18 +97,18 @@ describe('the batcher', () => {
     const ran: number[][] = [];
     const add = createBatcher<number, number>({
       ...roomy,
-      alone: (error) => (error as Error).message === 'bad',
+      badItem: (error) => (error as Error).message === 'bad',
       run: (items) => {
         ran.push(items);
         return items.includes(2) ? Promise.reject(new Error('bad')) : Promise.resolve(items);
       },
     });
-    const results = await Promise.allSettled([1, 2, 3].map((i) => add(i)));
+    const results = await Promise.allSettled([0, 1, 2, 3].map((i) => add(i)));
     assert.deepEqual(
       results.map((r) => (r.status === 'fulfilled' ? r.value : (r.reason as Error).message)),
-      [1, 'bad', 3],
+      [0, 1, 'bad', 3],
     );
-    assert.deepEqual(ran, [[1, 2, 3], [1], [2], [3]]);
+    assert.deepEqual(ran, [[0, 1, 2, 3], [0, 1], [2, 3], [2], [3]], 'in halves');
     assert.equal(await add(4), 4, 'and the next batch runs as ever');
   });
 
@@ -116,7 +116,6 @@ describe('the batcher', () => {
     let runs = 0;
     const add = createBatcher<number, number>({
       ...roomy,
-      alone: () => false,
       run: () => {
         runs++;
         return Promise.reject(new Error('gone'));
@@ -130,22 +129,81 @@ describe('the batcher', () => {
     assert.equal(runs, 1);
   });
 
-  test('lanes: so many batches at once, and no more', async () => {
-    const { run, batches, reached } = gate();
-    const add = createBatcher<number, number>({ ...roomy, lanes: 2, run });
+  test('an answer that takes longer than the batch holds up neither the batch nor the next', async () => {
+    let late: (value: number) => void = () => undefined;
+    const add = createBatcher<number, number>({
+      ...roomy,
+      run: (items) =>
+        Promise.resolve(items.map((i) => (i === 1 ? new Promise<number>((resolve) => (late = resolve)) : i))),
+    });
     const first = add(1);
+    assert.equal(await add(2), 2);
+    assert.equal(await add(3), 3);
+    await add.idle();
+    late(10);
+    assert.equal(await first, 10);
+  });
+
+  test('issue 10, 9: when more waits than a batch takes, groups take turns, each in its own order', async () => {
+    const { run, batches, reached } = gate();
+    const turns = { groupOf: (item: number) => Math.floor(item / 100), maxWaiting: 50 };
+    const add = createBatcher<number, number>({ maxBatch: 6, maxWaiting: 100, turns, run });
+    const all = [add(0)];
     await reached(1);
-    const second = add(2);
-    await reached(2);
-    const third = add(3);
-    await Promise.resolve();
-    assert.equal(batches.length, 2);
-    assert.equal(add.waiting, 1);
-    batches[1]!.finish();
-    await reached(3);
-    batches[2]!.finish();
+    all.push(...times(20, (i) => add(100 + i)), add(200), add(300), add(301), add(302), add(303));
+    const expected = [
+      [100, 101, 200, 300, 301, 102],
+      [302, 303, 103, 104, 105, 106],
+      times(6, (i) => 107 + i),
+    ];
+    for (const [i, items] of expected.entries()) {
+      batches[i]!.finish();
+      await reached(i + 2);
+      assert.deepEqual(batches[i + 1]!.items, items);
+    }
+    for (let i = 4; i < 6; i++) {
+      batches[i - 1]!.finish();
+      await reached(i + 1);
+    }
+    batches[5]!.finish();
+    await Promise.all(all);
+  });
+
+  test('issue 10, 9: groups that outnumber a batch are all served in turn', async () => {
+    const { run, batches, reached } = gate();
+    const turns = { groupOf: (item: number) => item % 10, maxWaiting: 50 };
+    const add = createBatcher<number, number>({ maxBatch: 4, maxWaiting: 100, turns, run });
+    const all = [add(0)];
+    await reached(1);
+    all.push(...times(20, (i) => add(i)));
+    for (let i = 0; i < 5; i++) {
+      batches[i]!.finish();
+      await reached(i + 2);
+    }
+    assert.deepEqual(
+      batches.slice(1, 6).flatMap((b) => b.items),
+      times(20, (i) => i),
+    );
+    batches[5]!.finish();
+    await Promise.all(all);
+  });
+
+  test('issue 10, 9: a group at its bound is refused, and the others are not', async () => {
+    const { run, batches, reached } = gate();
+    const turns = { groupOf: (item: number) => Math.floor(item / 100), maxWaiting: 2 };
+    const add = createBatcher<number, number>({ maxBatch: 10, maxWaiting: 4, turns, run });
+    const first = add(0);
+    await reached(1);
+    const waiting = [100, 101, 200].map((i) => add(i));
+    await assert.rejects(add(102), { code: 'service_unavailable' });
+    waiting.push(add(300));
+    await assert.rejects(add(400), { code: 'service_unavailable' });
+    assert.equal(add.waiting, 4);
     batches[0]!.finish();
-    assert.deepEqual(await Promise.all([first, second, third]), [10, 20, 30]);
+    await reached(2);
+    batches[1]!.finish();
+    await Promise.all([first, ...waiting]);
+    assert.equal(add.waiting, 0);
   });
 
   test('idle: at once when there is nothing, else when the last batch has answered', async () => {

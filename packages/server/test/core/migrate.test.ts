@@ -199,9 +199,9 @@ async function fill(db: PgDb, masterKey: Buffer): Promise<void> {
      SELECT 1, 1, no, 'member', CASE id WHEN 'ann' THEN 31 ELSE 11 END, CASE id WHEN 'ann' THEN 29 ELSE 10 END, 0, 0, now() FROM users`,
   );
   await db.query(
-    `INSERT INTO events (env, conv, seq, type, message, users, created_at)
+    `INSERT INTO events (env, conv, seq, type, message, data, created_at)
      VALUES (1, 1, 1, 'conversation.created', NULL, NULL, now() - interval '1 hour'),
-       (1, 1, 32, 'message.deleted', 20, NULL, now() - interval '1 minute')`,
+       (1, 1, 32, 'message.deleted', 20, '{"hard":false}', now() - interval '1 minute')`,
   );
   await db.query(
     `INSERT INTO messages (env, conv, seq, id, sender, text, created_at, deleted_at)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBatcher } from '../../src/platform/batch.ts';
 import { Pace } from '../../src/platform/pace.ts';
-import { times } from './tools.ts';
+import { heldTiming } from './held-timing.ts';
 
 function paced(msPerRate = 5, maxMs = 25) {
   let now = 1_000;
@@ -52,11 +52,12 @@ test('after a quiet time the next goes at once, and so does the one after it', (
 
 test('a batcher with a pace gathers until the next batch may begin', async () => {
   const sizes: number[] = [];
-  const pace = new Pace(1_000_000, 30);
+  const timing = heldTiming();
   const add = createBatcher<number, number>({
     maxBatch: 100,
     maxWaiting: 100,
-    pace,
+    timing,
+    pace: new Pace(1_000_000, 30, timing.now),
     run: (items) => {
       sizes.push(items.length);
       return Promise.resolve(items);
@@ -64,6 +65,14 @@ test('a batcher with a pace gathers until the next batch may begin', async () =>
   });
   await add(0);
   await add(0);
-  await Promise.all(times(5, (i) => new Promise((done) => setImmediate(() => done(add(i))))));
+  const all = [];
+  for (let i = 0; i < 5; i++) {
+    all.push(add(i));
+    await timing.pass(5);
+  }
+  assert.deepEqual(sizes, [1, 1]);
+  assert.deepEqual(timing.sleeping(), [5]);
+  await timing.pass(5);
   assert.deepEqual(sizes, [1, 1, 5]);
+  await Promise.all(all);
 });

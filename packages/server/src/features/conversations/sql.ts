@@ -144,8 +144,9 @@ export async function setMuted(
   muted: boolean,
 ): Promise<void> {
   await db.query(
-    `UPDATE members SET muted = $4, self_at = clock_timestamp(), self_act = activity_step(clock_timestamp())
-     WHERE env = $1 AND conv = $2 AND usr = $3 AND muted <> $4`,
+    `WITH held AS MATERIALIZED (SELECT no FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE)
+     UPDATE members m SET muted = $4, self_at = clock_timestamp(), self_act = activity_step(clock_timestamp())
+     FROM held WHERE m.env = $1 AND m.conv = held.no AND m.usr = $3 AND m.muted <> $4`,
     [env, conv, user, muted],
   );
 }

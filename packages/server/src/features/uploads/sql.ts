@@ -20,7 +20,7 @@ export interface AttachmentRow {
 const columns = `a.id, c.id AS cid, a.uploader, a.name, a.size, a.content_type AS "contentType", a.object_key AS key,
   a.resource, a.ready_at AS "readyAt", a.mime_type AS "mimeType", a.width, a.height`;
 
-/** The same fields as `message_files` gives a message. */
+/** The same fields as `take_attachments` gives a message. */
 export const viewReady = (row: AttachmentRow): Attachment => ({
   id: row.id,
   name: row.name,

@@ -1,5 +1,12 @@
+-- Activity is kept in steps of 10 s. A conversation's members carry it too, so that a user's newest conversations are found by index; it is
+-- renewed at most once a step.
 CREATE OR REPLACE FUNCTION activity_step(t timestamptz) RETURNS int LANGUAGE sql STABLE AS
   $$ SELECT (extract(epoch FROM t) / 10)::int $$;
+
+CREATE OR REPLACE FUNCTION renew_members(p_env int, p_conv bigint, p_step int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE members m SET act = p_step WHERE m.conv = p_conv AND m.env = p_env;
+END $$;
 
 -- Renews the activity step of conversations (rows already locked) and their members.
 CREATE OR REPLACE FUNCTION renew_activity(p_env int[], p_conv bigint[], p_step int) RETURNS void LANGUAGE plpgsql AS $$

@@ -1,20 +1,27 @@
--- Moves read marks forward, many at once. Counting happens under the conversation's lock, or a delete could slip between.
-CREATE OR REPLACE FUNCTION mark_read(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[])
+-- Moves read marks forward, many at once. Counting happens under the conversation's lock, or a delete could slip between. A conversation
+-- that another transaction holds is 'blocked'; with p_wait_ms it is waited for that long.
+CREATE OR REPLACE FUNCTION mark_read(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[], p_wait_ms int)
 RETURNS TABLE (ord int, status text, conv bigint, read_seq bigint, unread bigint, changed boolean) LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
   ts timestamptz(3);
+  locked bigint[];
 BEGIN
-  PERFORM 1 FROM conversations c
-    JOIN (SELECT DISTINCT e, i FROM unnest(p_env, p_conv) AS t(e, i)) w ON c.env = w.e AND c.id = w.i
-    ORDER BY c.env, c.id FOR NO KEY UPDATE OF c;
+  IF p_wait_ms IS NOT NULL THEN
+    PERFORM set_config('lock_timeout', p_wait_ms::text, true);
+    PERFORM 1 FROM unnest(p_env, p_conv) AS w(env, id), LATERAL (
+      SELECT 1 FROM conversations c WHERE c.id = w.id AND c.env = w.env FOR NO KEY UPDATE) c;
+  END IF;
+  locked := ARRAY(
+    SELECT c.no FROM (SELECT DISTINCT env, id FROM unnest(p_env, p_conv) AS t(env, id)) w, LATERAL (
+      SELECT c.no FROM conversations c WHERE c.id = w.id AND c.env = w.env AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED) c);
   ts := clock_timestamp();
   RETURN QUERY
   WITH item AS MATERIALIZED (
     SELECT u.ord, u.env, u.usr, c.no AS cno, c.message_count, m.last_read_seq, m.read_count, m.own_unread,
-      CASE WHEN c.no IS NULL THEN 'not_found' WHEN m.usr IS NULL THEN 'not_member' ELSE 'ok' END AS verdict,
+      CASE WHEN c.no IS NULL THEN 'not_found' WHEN c.no <> ALL (locked) THEN 'blocked' WHEN m.usr IS NULL THEN 'not_member' ELSE 'ok' END AS verdict,
       greatest(m.last_read_seq, max(least(u.seq, c.last_seq)) OVER (PARTITION BY u.env, c.no, u.usr)) AS target,
       c.last_message_seq, c.last_deleted_seq
     FROM unnest(p_env, p_conv, p_usr, p_seq) WITH ORDINALITY AS u(env, cid, usr, seq, ord)

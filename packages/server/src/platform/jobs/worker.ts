@@ -1,3 +1,4 @@
+import { ApiError } from '@parley/protocol';
 import { createBatcher } from '../batch.ts';
 import type { Logger } from '../logging.ts';
 import type { Db, Tx } from '../postgres/db.ts';
@@ -43,7 +44,7 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
   const settle = createBatcher<{ job: Job; outcome: O }, void>({
     maxBatch: 500,
     maxWaiting: slots,
-    alone: () => true,
+    badItem: (error) => !(error instanceof ApiError),
     run: async (items) => {
       await db.tx(async (tx) => {
         await options.settle?.(

@@ -193,5 +193,8 @@ const lostConnection =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|not queryable/;
 
 function translate(error: unknown): unknown {
-  return isUnavailable(error) ? new ApiError('service_unavailable') : error;
+  if (!isUnavailable(error)) return error;
+  const translated = new ApiError('service_unavailable');
+  translated.cause = error;
+  return translated;
 }

@@ -8,9 +8,13 @@ import type { Session } from './session.ts';
 /** Conversations that one session may have waiting; past it, further ones are dropped and come again. */
 const maxWaiting = limits.deliveredItems * 5;
 
+/** In one statement: it holds the conversations of its marks, and sends wait for it. */
+const marksPerStatement = 500;
+
 const markSql = 'SELECT ord, delivered_seq AS seq FROM mark_delivered($1, $2, $3, $4)';
 
 interface Mark {
+  session: Session;
   user: LocalUser;
   cid: string;
   seq: number;
@@ -18,7 +22,8 @@ interface Mark {
 
 /**
  * SPEC 4, socket rule 5: `delivered` marks, kept as the greater of stored and new. Whatever a client sends, its marks are
- * written at most once per second, all sessions' together in one statement, and the last ones always are.
+ * written at most once per second, all sessions' together, and the last ones always are. A mark whose conversation
+ * another transaction holds waits for the next time.
  */
 export class Delivery {
   #waiting = new Set<Session>();
@@ -63,22 +68,28 @@ export class Delivery {
   async #write(): Promise<void> {
     const marks: Mark[] = [];
     for (const session of this.#waiting) {
-      if (session.user && session.delivered)
-        for (const [cid, seq] of session.delivered) marks.push({ user: session.user, cid, seq });
+      const { user } = session;
+      if (user && session.delivered)
+        for (const [cid, seq] of session.delivered) marks.push({ session, user, cid, seq });
       session.delivered = undefined;
     }
     this.#waiting = new Set();
-    if (marks.length === 0) return;
+    for (let at = 0; at < marks.length; at += marksPerStatement)
+      await this.#mark(marks.slice(at, at + marksPerStatement));
+  }
+
+  async #mark(marks: Mark[]): Promise<void> {
     try {
-      const rows = await this.#db.query<{ ord: number; seq: number }>(markSql, [
+      const rows = await this.#db.query<{ ord: number; seq: number | null }>(markSql, [
         marks.map((m) => m.user.env),
         marks.map((m) => m.cid),
         marks.map((m) => m.user.no),
         marks.map((m) => m.seq),
       ]);
-      for (const { ord, seq } of rows) {
-        const { user, cid } = marks[ord - 1]!;
-        this.#receipt({ env: user.env, cid, user: user.no, userId: user.id, lastDeliveredSeq: seq });
+      for (const row of rows) {
+        const { session, user, cid, seq } = marks[row.ord - 1]!;
+        if (row.seq === null) this.add(session, [{ cid, seq }]);
+        else this.#receipt({ env: user.env, cid, user: user.no, userId: user.id, lastDeliveredSeq: row.seq });
       }
     } catch (error) {
       // Clients acknowledge again with their next message.

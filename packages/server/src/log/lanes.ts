@@ -1,0 +1,216 @@
+import { ApiError } from '@parley/protocol';
+import { createBatcher, runApart } from '../platform/batch.ts';
+import type { Batcher, BatcherOptions } from '../platform/batch.ts';
+import { isBadRow, isLockedOut } from '../platform/postgres/errors.ts';
+import { Room } from '../platform/room.ts';
+import type { Timing } from '../platform/timing.ts';
+
+/**
+ * The group commit waits for no conversation that another transaction holds: such a one is `blocked`, and what is meant for it waits
+ * here, in a lane of its own, while all others go on. Later items of the conversation join its lane, so that order is kept.
+ *
+ * A conversation is held for a moment by every commit of another node and by every edit, so a lane is first tried again a few times
+ * soon, together with other lanes. Where several nodes commit to one conversation without a pause, trying now and then could fail
+ * for ever; so later each lane in turn also waits for a while in PostgreSQL's own queue for the lock, which is first come, first
+ * served. What could not be committed in time is refused with service_unavailable.
+ */
+
+/** The answer for an item whose conversation another transaction holds. */
+export const blocked: unique symbol = Symbol('blocked');
+export type Blocked = typeof blocked;
+
+/** What the group commit carries: something for a conversation. */
+interface ForConversation {
+  env: number;
+  conversationId: string;
+}
+
+type Commit<I, O> = (items: I[], waitMs: number | null) => Promise<(O | Error | Blocked)[]>;
+
+/** Between two tries of a lane: 2, 4, 8, … 100 ms. */
+const firstPauseMs = 2;
+const longestPauseMs = 100;
+/** So many tries are made together with other lanes; from then on, alone and waiting for the lock. */
+const triesTogether = 3;
+/** Longer than anything in good health holds a conversation. */
+const lockWaitMs = 50;
+const maxAgeMs = 5_000;
+const maxOfConversation = 500;
+const maxOfEnvironment = 2_500;
+const maxInAll = 10_000;
+/** Of one lane in one try, and lanes together in one. */
+const itemsPerTry = 50;
+const lanesPerTry = 20;
+
+const keyOf = (item: ForConversation): string => `${item.env} ${item.conversationId}`;
+
+/** A batcher whose `commit` may answer `blocked`. */
+export function createLanedBatcher<I extends ForConversation, O>(
+  options: Omit<BatcherOptions<I, O>, 'run' | 'badItem'> & { commit: Commit<I, O>; timing: Timing },
+): Batcher<I, O> {
+  const commit: Commit<I, O> = async (items, waitMs) => {
+    try {
+      return await options.commit(items, waitMs);
+    } catch (error) {
+      // Which of them could not be locked is not known: each finds out in its lane.
+      if (isLockedOut(error)) return items.map(() => blocked);
+      throw error;
+    }
+  };
+  const lanes = new Lanes(commit, options.timing);
+  const batcher = createBatcher<I, O>({
+    ...options,
+    badItem: isBadRow,
+    run: async (items) => {
+      const free = items.filter((item) => !lanes.has(item));
+      const answers = free.length > 0 ? await commit(free, null) : [];
+      let next = 0;
+      return items.map((item) => {
+        const answer = item === free[next] ? answers[next++]! : blocked;
+        return answer === blocked ? lanes.add(item) : answer;
+      });
+    },
+  });
+  const add = (item: I): Promise<O> => batcher(item);
+  return Object.defineProperties(add, {
+    waiting: { get: () => batcher.waiting + lanes.waiting },
+    idle: {
+      value: async () => {
+        await batcher.idle();
+        await lanes.idle();
+      },
+    },
+  }) as Batcher<I, O>;
+}
+
+interface Waiting<I, O> {
+  item: I;
+  since: number;
+  resolve: (value: O) => void;
+  reject: (error: unknown) => void;
+}
+interface Lane<I, O> {
+  key: string;
+  queue: Waiting<I, O>[];
+  /** Tries in a row that found the conversation held. */
+  tries: number;
+}
+
+class Lanes<I extends ForConversation, O> {
+  readonly #commit: Commit<I, O>;
+  readonly #timing: Timing;
+  readonly #lanes = new Map<string, Lane<I, O>>();
+  readonly #room = new Room({ inAll: maxInAll, ofOne: maxOfEnvironment });
+  readonly #together: Batcher<I[], (O | Error | Blocked)[]>;
+  /** Lanes whose turn it is to wait for the lock. */
+  readonly #patient: { tries: number; run: () => Promise<void> }[] = [];
+  #waitsForLock = false;
+  #onIdle: (() => void)[] = [];
+
+  constructor(commit: Commit<I, O>, timing: Timing) {
+    this.#commit = commit;
+    this.#timing = timing;
+    this.#together = createBatcher({
+      maxBatch: lanesPerTry,
+      maxWaiting: maxInAll,
+      run: async (tries: I[][]) => {
+        const answers = await this.#try(tries.flat(), null);
+        let at = 0;
+        return tries.map((items) => answers.slice(at, (at += items.length)));
+      },
+    });
+  }
+
+  get waiting(): number {
+    return this.#room.count;
+  }
+
+  has(item: I): boolean {
+    return this.#lanes.has(keyOf(item));
+  }
+
+  idle(): Promise<void> {
+    return this.#lanes.size === 0
+      ? Promise.resolve()
+      : new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
+
+  add(item: I): Promise<O> {
+    const key = keyOf(item);
+    let lane = this.#lanes.get(key);
+    if ((lane && lane.queue.length >= maxOfConversation) || !this.#room.enter(item.env))
+      return Promise.reject(busy());
+    const isNew = !lane;
+    if (!lane) this.#lanes.set(key, (lane = { key, queue: [], tries: 0 }));
+    const { queue } = lane;
+    const answer = new Promise<O>((resolve, reject) => {
+      queue.push({ item, since: this.#timing.now(), resolve, reject });
+    });
+    if (isNew) void this.#drive(lane);
+    return answer;
+  }
+
+  /** Tries the lane until nothing waits in it. */
+  async #drive(lane: Lane<I, O>): Promise<void> {
+    while (lane.queue.length > 0) {
+      await this.#timing.sleep(Math.min(firstPauseMs * 2 ** lane.tries, longestPauseMs));
+      const oldest = this.#timing.now() - maxAgeMs;
+      while (lane.queue.length > 0 && lane.queue[0]!.since <= oldest) this.#leave(lane).reject(busy());
+      if (lane.queue.length === 0) break;
+      const tried = lane.queue.slice(0, itemsPerTry).map((w) => w.item);
+      const answers =
+        lane.tries < triesTogether
+          ? await this.#together(tried)
+          : await this.#wait(tried, lane.tries, lane.queue[0]!.since + maxAgeMs);
+      lane.tries = answers.includes(blocked) ? lane.tries + 1 : 0;
+      answers.forEach((answer, i) => {
+        if (answer === blocked) return;
+        const waiting = this.#leave(lane, tried[i]!);
+        if (answer instanceof Error) waiting.reject(answer);
+        else waiting.resolve(answer);
+      });
+    }
+    this.#lanes.delete(lane.key);
+    if (this.#lanes.size > 0) return;
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+
+  #leave(lane: Lane<I, O>, item = lane.queue[0]!.item): Waiting<I, O> {
+    const index = lane.queue.findIndex((w) => w.item === item);
+    this.#room.leave(item.env);
+    return lane.queue.splice(index, 1)[0]!;
+  }
+
+  #try(items: I[], waitMs: number | null): Promise<(O | Error | Blocked)[]> {
+    return runApart(items, (some) => this.#commit(some, waitMs), isBadRow);
+  }
+
+  /** Tries a lane that waits for the lock, when its turn comes; too late, it is not tried any more. */
+  #wait(items: I[], tries: number, until: number): Promise<(O | Error | Blocked)[]> {
+    return new Promise((resolve) => {
+      const run = async (): Promise<void> => {
+        const late = this.#timing.now() >= until;
+        resolve(late ? items.map(() => blocked) : await this.#try(items, lockWaitMs));
+      };
+      this.#patient.push({ tries, run });
+      void this.#takeTurns();
+    });
+  }
+
+  /** One lane at a time; those that were tried least come first, so that many hopeless ones do not keep a hopeful one waiting. */
+  async #takeTurns(): Promise<void> {
+    if (this.#waitsForLock) return;
+    this.#waitsForLock = true;
+    for (let next; (next = leastTried(this.#patient));) await next.run();
+    this.#waitsForLock = false;
+  }
+}
+
+function leastTried<T extends { tries: number }>(list: T[]): T | undefined {
+  let least = 0;
+  for (let i = 1; i < list.length; i++) if (list[i]!.tries < list[least]!.tries) least = i;
+  return list.splice(least, 1)[0];
+}
+
+const busy = (): ApiError =>
+  new ApiError('service_unavailable', { message: 'The conversation is busy: try again.' });

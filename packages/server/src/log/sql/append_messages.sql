@@ -1,0 +1,182 @@
+-- The group commit: appends messages to conversations, each message with the next seq of its conversation.
+--   1. Lock. A conversation that another transaction holds is left out: its messages are 'blocked', and nobody waits for it. Whoever
+--      changes a conversation, its members or its messages holds this lock, so what the next steps read stays true until the commit,
+--      and a row that was found once is found again by its place (ctid).
+--   2. Decide, message by message, what is refused and what was sent before (append_rules.sql).
+--   3. Write the others, all at once.
+-- The same clientMsgId of one sender comes at most once in a call for each conversation. append_message does the same for one message.
+CREATE OR REPLACE FUNCTION append_messages(
+  c_env int[], c_id text[], -- the conversations, each once
+  p_conv int[],             -- of each message: the place of its conversation in c_id, from 1
+  p_rank int[],             -- and its own place among the messages of that conversation, from 1
+  p_sender bigint[], p_own boolean[], p_cmid text[], p_id text[], p_text text[],
+  p_reply text[], p_meta text[], p_files text[], -- null where no message has any; files: JSON arrays of attachment ids
+  p_wait_ms int,                 -- how long to wait for conversations that others hold; null: not at all
+  OUT convs text, OUT seqs text, -- of the conversations: the number, and the last seq before
+  OUT at bigint,                 -- milliseconds
+  OUT verdicts text[],           -- of the messages, null where it was written; no array where all were
+  OUT originals bigint[],        -- of the messages: the seq of the one that was sent before
+  OUT attached text[]
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  total int := cardinality(p_id);
+  ts timestamptz(3);
+  step int;
+  tids tid[];
+  nos bigint[];
+  lasts bigint[];
+  counts bigint[];
+  acts int[];
+  sender_tids tid[];
+  doubtful boolean;
+  expired boolean;
+  listening int[];
+BEGIN
+  IF p_wait_ms IS NOT NULL THEN
+    PERFORM set_config('lock_timeout', p_wait_ms::text, true);
+    PERFORM 1 FROM generate_series(1, cardinality(c_id)) k, LATERAL (
+      SELECT 1 FROM conversations c WHERE c.id = c_id[k] AND c.env = c_env[k] FOR NO KEY UPDATE) c;
+  END IF;
+  SELECT array_agg(c.tid), array_agg(c.no), array_agg(c.last_seq), array_agg(c.message_count), array_agg(c.act)
+  INTO tids, nos, lasts, counts, acts
+  FROM generate_series(1, cardinality(c_id)) k LEFT JOIN LATERAL (
+    SELECT c.ctid AS tid, c.no, c.last_seq, c.message_count, c.act FROM conversations c
+    WHERE c.id = c_id[k] AND c.env = c_env[k] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED
+  ) c ON true;
+  ts := clock_timestamp();
+  step := activity_step(ts);
+
+  SELECT array_agg(m.tid), array_agg(CASE WHEN NOT d.expired THEN d.seq END), bool_or(d.expired),
+    bool_or(d.seq IS NOT NULL OR m.tid IS NULL AND p_sender[i] IS NOT NULL OR nos[p_conv[i]] IS NULL),
+    (SELECT array_agg(e.no) FROM environments e WHERE e.no = ANY (c_env) AND e.listeners <> 0)
+  INTO sender_tids, originals, expired, doubtful, listening
+  FROM generate_series(1, total) i
+  LEFT JOIN message_sent_before(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i], p_cmid[i], ts) d ON true
+  LEFT JOIN sending_member(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i]) m ON true;
+
+  IF doubtful OR p_reply IS NOT NULL OR p_files IS NOT NULL THEN
+    SELECT array_agg(CASE
+        WHEN nos[p_conv[i]] IS NULL THEN why_not_locked(c_env[p_conv[i]], c_id[p_conv[i]])
+        WHEN originals[i] IS NOT NULL THEN 'duplicate'
+        WHEN p_sender[i] IS NOT NULL AND sender_tids[i] IS NULL THEN 'not_member'
+        WHEN p_reply[i] IS NOT NULL AND NOT EXISTS (SELECT 1 FROM reply_target(c_env[p_conv[i]], nos[p_conv[i]], p_reply[i])) THEN 'reply_not_found'
+      END) INTO verdicts FROM generate_series(1, total) i;
+    IF p_files IS NOT NULL THEN
+      SELECT f.verdicts, f.attached INTO verdicts, attached
+        FROM take_attachments(c_env, nos, p_conv, p_sender, p_own, p_files, verdicts) f;
+    END IF;
+    IF num_nonnulls(VARIADIC verdicts) = 0 THEN
+      verdicts := NULL;
+    ELSE
+      SELECT array_agg(r.rank ORDER BY r.i) INTO p_rank FROM (
+        SELECT i, count(*) FILTER (WHERE verdicts[i] IS NULL) OVER (PARTITION BY p_conv[i] ORDER BY i)::int AS rank FROM generate_series(1, total) i
+      ) r;
+    END IF;
+    IF expired THEN
+      DELETE FROM dedup d USING generate_series(1, total) i WHERE d.conv = nos[p_conv[i]] AND d.sender = coalesce(p_sender[i], 0)
+        AND d.client_msg_id = p_cmid[i] AND d.env = c_env[p_conv[i]] AND verdicts[i] IS NULL;
+    END IF;
+  END IF;
+
+  INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, attachments, created_at)
+    SELECT c_env[p_conv[i]], nos[p_conv[i]], lasts[p_conv[i]] + p_rank[i], p_id[i], p_sender[i], p_text[i], p_reply[i], p_meta[i], attached[i], ts
+    FROM generate_series(1, total) i WHERE verdicts[i] IS NULL;
+  INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
+    SELECT c_env[p_conv[i]], nos[p_conv[i]], coalesce(p_sender[i], 0), p_cmid[i], lasts[p_conv[i]] + p_rank[i], ts
+    FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND p_cmid[i] IS NOT NULL;
+  UPDATE conversations c SET last_seq = lasts[k.c] + k.n, last_message_seq = lasts[k.c] + k.n, message_count = counts[k.c] + k.n,
+      last_activity_at = ts, act = greatest(c.act, step)
+    FROM (SELECT p_conv[i] AS c, max(p_rank[i]) AS n FROM generate_series(1, total) i WHERE verdicts[i] IS NULL GROUP BY 1) k
+    WHERE c.ctid = tids[k.c];
+  -- A user's own send reads everything up to it; a send on its behalf does not, and is not unread for it.
+  UPDATE members m SET last_read_seq = coalesce(lasts[k.c] + k.own, m.last_read_seq), read_count = coalesce(counts[k.c] + k.own, m.read_count),
+      own_unread = CASE WHEN k.own IS NULL THEN m.own_unread ELSE 0 END
+        + CASE WHEN k.behalf IS NULL THEN 0 ELSE (SELECT count(*) FROM unnest(k.behalf) b WHERE b > coalesce(k.own, 0)) END
+    FROM (
+      SELECT sender_tids[i] AS tid, p_conv[i] AS c, max(p_rank[i]) FILTER (WHERE p_own[i]) AS own,
+        array_agg(p_rank[i]) FILTER (WHERE NOT p_own[i]) AS behalf
+      FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND sender_tids[i] IS NOT NULL GROUP BY 1, 2
+    ) k WHERE m.ctid = k.tid;
+  IF listening IS NOT NULL THEN
+    PERFORM note_messages(array_agg(c_env[p_conv[i]]), array_agg(nos[p_conv[i]]), array_agg(lasts[p_conv[i]] + p_rank[i]),
+        array_agg(p_id[i]), array_agg(p_sender[i]), ts)
+      FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND c_env[p_conv[i]] = ANY (listening);
+  END IF;
+  IF attached IS NOT NULL THEN
+    UPDATE attachments a SET message = lasts[p_conv[i]] + p_rank[i]
+      FROM generate_series(1, total) i, json_array_elements_text(p_files[i]::json) f
+      WHERE verdicts[i] IS NULL AND a.env = c_env[p_conv[i]] AND a.id = f;
+  END IF;
+  IF step > ANY (acts) THEN
+    PERFORM renew_members(c_env[k.c], nos[k.c], step)
+      FROM (SELECT DISTINCT p_conv[i] AS c FROM generate_series(1, total) i WHERE verdicts[i] IS NULL) k WHERE acts[k.c] < step;
+  END IF;
+
+  convs := array_to_string(nos, ',', '');
+  seqs := array_to_string(lasts, ',', '');
+  at := (extract(epoch FROM ts) * 1000)::bigint;
+  IF verdicts IS NULL THEN originals := NULL; END IF;
+END $$;
+
+-- append_messages for one message without attachments, as most commits of a quiet service are: half the cost of a batch of one,
+-- because nothing is an array. test/core/append-paths.test.ts shows that both leave the same store.
+CREATE OR REPLACE FUNCTION append_message(
+  p_env int, p_conv text, p_sender bigint, p_own boolean, p_cmid text, p_id text, p_text text, p_reply text, p_meta text,
+  OUT o_conv bigint, OUT o_seq bigint, OUT o_at bigint, -- the seq is the original's where the verdict is 'duplicate'
+  OUT o_verdict text -- null: it was written
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  ts timestamptz(3);
+  step int;
+  conv_tid tid;
+  live bigint;
+  conv_act int;
+  sender_tid tid;
+  original bigint;
+  expired boolean;
+BEGIN
+  SELECT c.ctid, c.no, c.last_seq + 1, c.message_count + 1, c.act INTO conv_tid, o_conv, o_seq, live, conv_act FROM conversations c
+    WHERE c.id = p_conv AND c.env = p_env AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN
+    o_verdict := why_not_locked(p_env, p_conv);
+    RETURN;
+  END IF;
+  ts := clock_timestamp();
+  step := activity_step(ts);
+  SELECT d.seq, d.expired, m.tid INTO original, expired, sender_tid FROM (SELECT) one
+    LEFT JOIN message_sent_before(p_env, o_conv, p_sender, p_cmid, ts) d ON true
+    LEFT JOIN sending_member(p_env, o_conv, p_sender) m ON true;
+  IF NOT expired THEN
+    o_verdict := 'duplicate';
+    o_seq := original;
+  ELSIF p_sender IS NOT NULL AND sender_tid IS NULL THEN
+    o_verdict := 'not_member';
+  ELSIF p_reply IS NOT NULL AND NOT EXISTS (SELECT 1 FROM reply_target(p_env, o_conv, p_reply)) THEN
+    o_verdict := 'reply_not_found';
+  END IF;
+  IF o_verdict IS NOT NULL THEN RETURN; END IF;
+
+  IF expired THEN
+    DELETE FROM dedup d WHERE d.conv = o_conv AND d.sender = coalesce(p_sender, 0) AND d.client_msg_id = p_cmid AND d.env = p_env;
+  END IF;
+  UPDATE conversations c SET last_seq = o_seq, last_message_seq = o_seq, message_count = live, last_activity_at = ts, act = greatest(c.act, step)
+    WHERE c.ctid = conv_tid;
+  IF p_own THEN
+    UPDATE members m SET last_read_seq = o_seq, read_count = live, own_unread = 0 WHERE m.ctid = sender_tid;
+  ELSIF sender_tid IS NOT NULL THEN
+    UPDATE members m SET own_unread = m.own_unread + 1 WHERE m.ctid = sender_tid;
+  END IF;
+  INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, created_at)
+    VALUES (p_env, o_conv, o_seq, p_id, p_sender, p_text, p_reply, p_meta, ts);
+  IF p_cmid IS NOT NULL THEN
+    INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at) VALUES (p_env, o_conv, coalesce(p_sender, 0), p_cmid, o_seq, ts);
+  END IF;
+  PERFORM note_messages(ARRAY[p_env], ARRAY[o_conv], ARRAY[o_seq], ARRAY[p_id], ARRAY[p_sender], ts)
+    FROM environments e WHERE e.no = p_env AND e.listeners <> 0;
+  IF conv_act < step THEN
+    PERFORM renew_members(p_env, o_conv, step);
+  END IF;
+  o_at := (extract(epoch FROM ts) * 1000)::bigint;
+END $$;

@@ -1,0 +1,83 @@
+-- The rules of appending that both append_message and append_messages follow. The first three are set-returning and of one
+-- statement, so that the planner puts their text into the statement that calls them; their LIMIT keeps it from turning them into a
+-- join over the whole table. Each is one look into one index.
+
+-- SPEC 1, Idempotency 4: the message that this sender has sent to the conversation under the same clientMsgId. After 48 hours it
+-- counts no more (`expired`), but stands in the way until it is removed.
+CREATE OR REPLACE FUNCTION message_sent_before(p_env int, p_conv bigint, p_sender bigint, p_cmid text, p_at timestamptz)
+RETURNS TABLE (seq bigint, expired boolean) LANGUAGE sql STABLE AS $$
+  SELECT d.seq, d.created_at <= p_at - interval '48 hours' FROM dedup d
+  WHERE d.conv = p_conv AND d.sender = coalesce(p_sender, 0) AND d.client_msg_id = p_cmid AND d.env = p_env LIMIT 1
+$$;
+
+-- The member who sends. A send may outlive its user by a moment: whoever was erased is nobody's member.
+CREATE OR REPLACE FUNCTION sending_member(p_env int, p_conv bigint, p_usr bigint)
+RETURNS TABLE (tid tid) LANGUAGE sql STABLE AS $$
+  SELECT m.ctid FROM members m WHERE m.conv = p_conv AND m.usr = p_usr AND m.env = p_env
+    AND NOT EXISTS (SELECT 1 FROM users u WHERE u.no = m.usr AND u.erased_at IS NOT NULL) LIMIT 1
+$$;
+
+-- The message that a reply refers to: one of the same conversation, which may be a tombstone. (`+ 0`: by id, not by conversation.)
+CREATE OR REPLACE FUNCTION reply_target(p_env int, p_conv bigint, p_id text)
+RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
+  SELECT r.seq FROM messages r WHERE r.id = p_id AND r.env = p_env AND r.conv + 0 = p_conv AND NOT r.hard LIMIT 1
+$$;
+
+-- Why a conversation could not be locked.
+CREATE OR REPLACE FUNCTION why_not_locked(p_env int, p_id text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  PERFORM 1 FROM conversations c WHERE c.id = p_id AND c.env = p_env AND c.deleted_at IS NULL;
+  RETURN CASE WHEN FOUND THEN 'blocked' ELSE 'not_found' END;
+END $$;
+
+-- Notes new messages for webhooks and pushes. The event's id is the message's: one message, one message.created.
+CREATE OR REPLACE FUNCTION note_messages(p_env int[], p_conv bigint[], p_seq bigint[], p_id text[], p_sender bigint[], p_at timestamptz)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO outbox (id, env, type, conv, seq, message, actor, created_at, due_at)
+  SELECT 'evt_' || substr(u.id, 5), u.env, 'message.created', u.conv, u.seq, u.seq, u.sender, p_at, p_at
+  FROM unnest(p_env, p_conv, p_seq, p_id, p_sender) AS u(env, conv, seq, id, sender);
+END $$;
+
+-- The attachments that messages name, each a JSON array of ids: only ready ones of the message's own conversation by its sender (or
+-- by the server, in a server's send), and each once. Answers their JSON, and verdicts where there were none; the rows stay locked.
+-- Where another transaction holds an attachment, all that the batch has for its conversation is 'blocked', so that the order stays.
+CREATE OR REPLACE FUNCTION take_attachments(
+  c_env int[], c_no bigint[], p_conv int[], p_sender bigint[], p_own boolean[], p_files text[],
+  INOUT verdicts text[], OUT attached text[]
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  i int;
+  wanted int;
+  ready int;
+  locked int;
+  files text;
+  taken text[] := '{}';
+BEGIN
+  attached := array_fill(NULL::text, ARRAY[cardinality(p_files)]);
+  FOR i IN SELECT k FROM generate_series(1, cardinality(p_files)) k WHERE p_files[k] IS NOT NULL AND verdicts[k] IS NULL ORDER BY k LOOP
+    SELECT count(*), count(a.id), count(l.id),
+      json_agg(json_strip_nulls(json_build_object('id', l.id, 'name', l.name, 'size', l.size, 'mimeType', l.mime_type,
+        'width', l.width, 'height', l.height, 'status', 'ready')) ORDER BY f.pos)::text
+    INTO wanted, ready, locked, files
+    FROM json_array_elements_text(p_files[i]::json) WITH ORDINALITY AS f(id, pos)
+    LEFT JOIN LATERAL (
+      SELECT x.id FROM attachments x WHERE x.env = c_env[p_conv[i]] AND x.id = f.id AND x.conv = c_no[p_conv[i]]
+        AND x.ready_at IS NOT NULL AND x.message IS NULL AND (x.uploader = p_sender[i] OR x.uploader IS NULL AND NOT p_own[i])
+        AND x.env || ' ' || x.id <> ALL (taken) LIMIT 1
+    ) a ON true
+    LEFT JOIN LATERAL (
+      SELECT x.* FROM attachments x WHERE x.env = c_env[p_conv[i]] AND x.id = a.id FOR UPDATE SKIP LOCKED
+    ) l ON true;
+    IF ready < wanted THEN
+      verdicts[i] := 'attachment_not_ready';
+    ELSIF locked < ready THEN
+      SELECT array_agg(CASE WHEN verdicts[k] IS NULL AND p_conv[k] = p_conv[i] THEN 'blocked' ELSE verdicts[k] END ORDER BY k)
+        INTO verdicts FROM generate_series(1, cardinality(p_conv)) k;
+    ELSE
+      attached[i] := files;
+      taken := taken || ARRAY(SELECT c_env[p_conv[i]] || ' ' || f FROM json_array_elements_text(p_files[i]::json) f);
+    END IF;
+  END LOOP;
+END $$;
