@@ -1,5 +1,6 @@
--- Tenancy. `no` is the short internal number of a row; `id` is what people see. Numbers are unique over all tenants, and keys lead
--- with them: an index that led with `env` would look useful to the planner where only the whole key is.
+-- Tenancy. Rows of most tables have two names: `id`, which people see and the API uses, and `no`, a short number that only the
+-- database uses. Other tables refer to `no`. Because a `no` is never given out twice, not even in another environment, primary
+-- keys begin with it and end with `env`. (Keys that began with `env` misled the planner: it took any of them for a way to find a row.)
 CREATE TABLE organizations (
   no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id text COLLATE "C" NOT NULL UNIQUE,
