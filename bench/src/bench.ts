@@ -17,8 +17,6 @@ export interface Bench {
   database(): Promise<Database>;
   /** A Parley with a store of its own; see `createParley`. */
   freshParley(name: string, env?: Record<string, string>, wrap?: readonly string[]): Parley;
-  /** For files of the run; removed at its end. */
-  directory: string;
   say(line: string): void;
 }
 

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 
 /** A resolver on loopback that knows one name, and never answers for any other. */
 
-export const resolverAddress = '127.0.0.53';
 export const knownName = 'victim.test';
 
 /** The answer to a query for the known name; null where there is to be none. RFC 1035, 4.1. */
@@ -27,14 +26,13 @@ export function answerTo(query: Buffer): Buffer | null {
   return Buffer.concat([head, question, ...(wantsAddress ? [record] : [])]);
 }
 
-/** Needs the right to listen on port 53. */
-export async function startResolver(): Promise<{ stop(): void }> {
+export async function startResolver(): Promise<{ address: string; stop(): void }> {
   const socket = createSocket('udp4');
   socket.on('message', (query, { port, address }) => {
     const answer = answerTo(query);
     if (answer) socket.send(answer, port, address);
   });
-  socket.bind(53, resolverAddress);
+  socket.bind(0, '127.0.0.1');
   await once(socket, 'listening');
-  return { stop: () => socket.close() };
+  return { address: `127.0.0.1:${socket.address().port}`, stop: () => void socket.close() };
 }

@@ -19,7 +19,6 @@ export interface Servers {
   parley: Parley | null;
   database(): Promise<Database>;
   freshParley: Bench['freshParley'];
-  directory: string;
   stop(): Promise<void>;
 }
 
@@ -79,7 +78,6 @@ export function createServers(options: Options, directory: string, results: Resu
     parley,
     database,
     freshParley,
-    directory,
     stop: async () => (await started?.catch(() => undefined))?.stop(),
   };
 }
