@@ -56,6 +56,16 @@ export default tseslint.config(
   {
     // Answers of a service under test are JSON of any shape.
     files: ['**/test/**/*.ts'],
-    rules: { '@typescript-eslint/no-explicit-any': 'off' },
+    rules: {
+      '@typescript-eslint/no-explicit-any': 'off',
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            "CallExpression[callee.object.name='fc'][callee.property.name='assert']:not(:has(Property[key.name='seed']))",
+          message: 'Give it the seed of scripts/seed.ts, so that every run is the same.',
+        },
+      ],
+    },
   },
 );

@@ -1,4 +1,5 @@
 // npm test [-- part-of-a-path …]: runs the test files, each in its own process, and ends with "N passed, N failed".
+// --explore gives random tests new seeds (seed.ts).
 // `*.serial.test.ts` run after all others, one at a time: they measure or kill several processes.
 import { globSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -12,7 +13,9 @@ const CONCURRENCY = 2;
 const TEST_TIMEOUT_MS = 3 * 60_000; // a test that needs longer says so itself
 const FILE_TIMEOUT_MS = 15 * 60_000;
 
-const filters = process.argv.slice(2);
+const explores = process.argv.includes('--explore');
+if (explores) process.env['TEST_SEED'] ??= 'random';
+const filters = process.argv.slice(2).filter((argument) => argument !== '--explore');
 const files = globSync([
   'packages/*/test/**/*.test.ts',
   'bench/test/**/*.test.ts',

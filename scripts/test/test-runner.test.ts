@@ -22,7 +22,7 @@ async function runIn(
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), text);
     }
-    const { NODE_TEST_CONTEXT: _, ...outer } = process.env;
+    const { NODE_TEST_CONTEXT: _context, TEST_SEED: _seed, ...outer } = process.env;
     const child = spawn(process.execPath, [resolve('scripts/test.ts'), ...args], {
       cwd: root,
       env: { ...outer, ...env },
@@ -87,6 +87,20 @@ test('an argument picks the files whose path holds it; none is a failure', async
   const none = await runIn(files, ['nowhere']);
   assert.equal(none.lines.at(-1), '0 passed, 1 failed');
   assert.notEqual(none.code, 0);
+});
+
+test('a random test that fails shows its seed: 1, the one that is given, or with --explore another each time', async () => {
+  const { href } = new URL('../seed.ts', import.meta.url);
+  const text = `import { seed } from ${JSON.stringify(href)}; ${IMPORT} test('x', () => { seed('it'); throw new Error('no'); });`;
+  const seedOf = async (args: string[], env = {}): Promise<string | undefined> => {
+    const { lines } = await runIn({ 'packages/a/test/one.test.ts': text }, args, env);
+    return /it: repeat with TEST_SEED=(\d+)/.exec(lines.join('\n'))?.[1];
+  };
+  assert.equal(await seedOf([]), '1');
+  assert.equal(await seedOf([], { TEST_SEED: '77' }), '77');
+  const explored = await seedOf(['--explore']);
+  assert.match(explored ?? '', /^\d+$/);
+  assert.notEqual(explored, '1');
 });
 
 test('serial files run after the others, one at a time', async () => {

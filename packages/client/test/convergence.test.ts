@@ -6,6 +6,7 @@ import { seeded } from './fake-clock.ts';
 import { Refusal } from './fake-server.ts';
 import type { Json } from './fake-server.ts';
 import { connected, world } from './harness.ts';
+import { seed } from '../../../scripts/seed.ts';
 
 const ops = [
   ...[
@@ -162,18 +163,18 @@ const runs = (n: number) => Number(process.env.RUNS ?? n);
 
 test('convergence: state after any events equals a fresh fetch, unread equals a recount', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.integer(), fc.array(step, { maxLength: 120, size: 'max' }), async (seed, steps) =>
-      check(await run(seed, steps, 0, false)),
+    fc.asyncProperty(fc.integer(), fc.array(step, { maxLength: 120, size: 'max' }), async (start, steps) =>
+      check(await run(start, steps, 0, false)),
     ),
-    { numRuns: runs(60), examples: [[1620477356, addedAgainDuringRefresh]] },
+    { seed: seed('convergence'), numRuns: runs(60), examples: [[1620477356, addedAgainDuringRefresh]] },
   );
 });
 
 test('convergence: also when REST fails, sockets are cut and events are lost', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.integer(), fc.array(step, { maxLength: 120, size: 'max' }), async (seed, steps) =>
-      check(await run(seed, steps, 0.3, true)),
+    fc.asyncProperty(fc.integer(), fc.array(step, { maxLength: 120, size: 'max' }), async (start, steps) =>
+      check(await run(start, steps, 0.3, true)),
     ),
-    { numRuns: runs(60) },
+    { seed: seed('convergence with faults'), numRuns: runs(60) },
   );
 });

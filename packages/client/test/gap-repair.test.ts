@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { ParleyError } from '../src/errors.ts';
 import { GapRepair } from '../src/sync/gap-repair.ts';
 import { FakeClock, seeded } from './fake-clock.ts';
+import { seed } from '../../../scripts/seed.ts';
 
 interface Ev {
   seq: number;
@@ -92,8 +93,8 @@ test('SPEC 4, gap handling: any interleaving of events, duplicates, holes, pause
     { weight: 1, arbitrary: fc.record({ op: fc.constant('heal' as const) }) },
   );
   await fc.assert(
-    fc.asyncProperty(fc.integer(), fc.array(step, { maxLength: 60, size: 'max' }), async (seed, steps) => {
-      const { clock, gap, state } = follower(seed);
+    fc.asyncProperty(fc.integer(), fc.array(step, { maxLength: 60, size: 'max' }), async (start, steps) => {
+      const { clock, gap, state } = follower(start);
       gap.resume();
       for (const s of steps) {
         if (s.op === 'append') {
@@ -120,7 +121,7 @@ test('SPEC 4, gap handling: any interleaving of events, duplicates, holes, pause
       assert.equal(gap.lastSeq, state.log.length);
       assert.equal(clock.pending, 0);
     }),
-    { numRuns: Number(process.env.RUNS ?? 150) },
+    { seed: seed('gap repair'), numRuns: Number(process.env.RUNS ?? 150) },
   );
 });
 

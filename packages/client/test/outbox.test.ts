@@ -11,6 +11,7 @@ import { memoryStorage } from '../src/outbox/memory.ts';
 import { Outbox } from '../src/outbox/outbox.ts';
 import type { OutboxEntry, Storage } from '../src/outbox/storage.ts';
 import { FakeClock, seeded, settle } from './fake-clock.ts';
+import { seed } from '../../../scripts/seed.ts';
 
 type Fate = 'ok' | 'lost' | 'transient' | 'final' | 'cut';
 
@@ -82,8 +83,8 @@ test('order kept, nothing doubled or lost: random acks, errors, cuts, restarts a
       fc.array(step, { maxLength: 60, size: 'max' }),
       fates,
       fc.boolean(),
-      async (seed, steps, plan, shared) => {
-        const w = wire(seed);
+      async (start, steps, plan, shared) => {
+        const w = wire(start);
         const storage = shared ? memoryStorage() : keyValueStorage(new MapStore());
         const tabs = [w.tab(storage), ...(shared ? [w.tab(storage)] : [])];
         for (const tab of tabs) await tab.open('u/');
@@ -132,7 +133,7 @@ test('order kept, nothing doubled or lost: random acks, errors, cuts, restarts a
         }
       },
     ),
-    { numRuns: Number(process.env.RUNS ?? 200) },
+    { seed: seed('outbox'), numRuns: Number(process.env.RUNS ?? 200) },
   );
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { environmentIdPattern, idPrefixes, secretKeyPattern, ulid, userIdPattern } from '../src/index.ts';
+import { seed } from '../../../scripts/seed.ts';
 
 const bytes = fc.uint8Array({ minLength: 10, maxLength: 10 });
 const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
@@ -24,7 +25,10 @@ test('SPEC 2: identifier prefixes', () => {
 });
 
 test('DECISIONS, Resources: an id is 26 characters of ULID in lower case', () => {
-  fc.assert(fc.property(time, bytes, (ms, random) => /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(ulid(ms, random))));
+  fc.assert(
+    fc.property(time, bytes, (ms, random) => /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(ulid(ms, random))),
+    { seed: seed('form of ids') },
+  );
   assert.equal(ulid(1469918176385, new Uint8Array(10)), '01aryz6s410000000000000000', 'the ULID example');
   assert.equal(ulid(2 ** 48 - 1, new Uint8Array(10).fill(255)), '7zzzzzzzzzzzzzzzzzzzzzzzzz');
 });
@@ -37,6 +41,7 @@ test('ulid: order of ids is order of (time, random bytes), so no two inputs shar
       assert.equal(compare(ulid(t1, r1), ulid(t2, r2)), expected);
       assert.equal(compare(ulid(t1, r1), ulid(t1, r2)), Buffer.compare(r1, r2));
     }),
+    { seed: seed('order of ids') },
   );
 });
 

@@ -10,6 +10,7 @@ import type { FaultyProxy } from '../chaos/proxy.ts';
 import { seeded } from '../chaos/random.ts';
 import type { Random } from '../chaos/random.ts';
 import { assertConverged, eventually, newClient, settled, whenReady } from './people.ts';
+import { seed } from '../../../../scripts/seed.ts';
 
 /** SPEC 4, client sync procedure: after any events, on two nodes, the SDK shows what a fresh client fetches. */
 
@@ -117,12 +118,10 @@ test('convergence: after each type of event, the state equals a fresh fetch', as
 });
 
 for (const cuts of [false, true])
-  test(`convergence: random interleavings by several users and the server${cuts ? ', with reconnects' : ''}`, async (t) => {
-    const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 32));
-    t.diagnostic(`seed ${seed}: replay with SEED=${seed}`);
-    process.stdout.write(`convergence seed ${seed}\n`);
-    const random = seeded(seed);
-    const tag = `${cuts ? 'cut' : 'whole'}-${seed}`;
+  test(`convergence: random interleavings by several users and the server${cuts ? ', with reconnects' : ''}`, async () => {
+    const start = seed('convergence of real clients');
+    const random = seeded(start);
+    const tag = cuts ? 'cut' : 'whole';
     const names = ['a', 'b', 'c', 'd'].map((name) => `${name}-${tag}`);
     const persons = await people(names, random);
     try {
@@ -139,7 +138,7 @@ for (const cuts of [false, true])
       }
       await Promise.all(background);
       await settled(persons);
-      for (const person of persons) await converged(person, `seed ${seed}`);
+      for (const person of persons) await converged(person, `seed ${start}`);
     } finally {
       await leave(persons);
     }

@@ -9,6 +9,7 @@ import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { migrate, readSchema } from '../../src/platform/postgres/migrate.ts';
 import { allEvents, createGroup, outsidePostgres, seedMessages, times } from './tools.ts';
 import { useService } from '../support/use.ts';
+import { seed } from '../../../../scripts/seed.ts';
 
 /** Unread counts stay exact whatever is deleted, and a deletion writes few rows. */
 
@@ -75,7 +76,7 @@ test('deleted messages above a seq are counted right on every side of every bloc
         }
       },
     ),
-    { numRuns: 40, seed: 9 },
+    { numRuns: 40, seed: seed('deletions') },
   );
 });
 

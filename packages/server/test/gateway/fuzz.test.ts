@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { connect as tcp } from 'node:net';
 import type { Socket } from 'node:net';
@@ -14,11 +13,10 @@ import { startHere } from './here.ts';
 import { assertContiguous, text } from './live-scene.ts';
 import { lazy, setUp, use } from '../support/use.ts';
 import { createScene } from '../support/scene.ts';
+import { seed } from '../../../../scripts/seed.ts';
 
-/** Whatever comes in, the node stays up, serves the others and keeps nothing of it. `SEED=… ` replays a run. */
+/** Whatever comes in, the node stays up, serves the others and keeps nothing of it. */
 
-const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
-console.log(`seed ${seed}`);
 setFlagsFromString('--expose-gc');
 const gc = runInNewContext('gc') as () => void;
 
@@ -121,7 +119,7 @@ function check(socket: TestSocket): void {
 }
 
 test('SPEC 4: thousands of frames of nonsense neither crash the node, nor disturb others, nor leave anything behind', async () => {
-  const random = seeded(seed);
+  const random = seeded(seed('frames'));
   await throwFrames(random, 600);
   const before = resources();
   await throwFrames(random, 6_000);
@@ -133,7 +131,7 @@ test('SPEC 4: thousands of frames of nonsense neither crash the node, nor distur
 });
 
 test('SPEC 4: half-open, broken and abandoned handshakes are put away', async () => {
-  const random = seeded(seed + 1);
+  const random = seeded(seed('handshakes'));
   const { port } = new URL(here.url);
   const head = 'GET /v1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
   const rest =

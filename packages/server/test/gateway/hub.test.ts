@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { mock, test } from 'node:test';
 import type { EventName } from '@parley/protocol';
 import type { LogEvent } from '../../src/log/events.ts';
@@ -11,6 +10,7 @@ import { encodeEvent } from '../../src/transport/gateway/bus-messages.ts';
 import { Hub } from '../../src/transport/gateway/hub.ts';
 import type { Membership } from '../../src/transport/gateway/hub.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
+import { seed } from '../../../../scripts/seed.ts';
 
 /** Order and routes on one node (SPEC 4, gap handling; issue: a later seq never overtakes an earlier one). */
 
@@ -68,9 +68,7 @@ test('events go out in seq order, however they come', async () => {
 });
 
 test('random orders with duplicates from two sources: each event once, in order', async () => {
-  const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
-  console.log(`seed ${seed}`);
-  let state = seed;
+  let state = seed('order of events');
   const random = (below: number) => (state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff) % below;
   for (let round = 0; round < 50; round++) {
     const { hub, join } = setup();

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { retryAfter } from '../../src/platform/push/http.ts';
 import { collapseId, fitNotification } from '../../src/platform/push/payload.ts';
 import { notification } from './sample.ts';
+import { seed } from '../../../../scripts/seed.ts';
 
 const encode = (title: string, body: string): string => JSON.stringify({ title, body });
 const fit = (title: string, body: string, max: number): { title: string; body: string } | undefined => {
@@ -52,6 +53,7 @@ describe('push payloads', () => {
           .join('');
         ok(more === body || Buffer.byteLength(encode(title, `${more}…`)) > max);
       }),
+      { seed: seed('fitting texts') },
     );
   });
 

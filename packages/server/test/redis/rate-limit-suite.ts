@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 import { isBucket } from '../../src/platform/rate-limit/port.ts';
 import type { RateLimiter } from '../../src/platform/rate-limit/port.ts';
+import { seed } from '../../../../scripts/seed.ts';
 
 export interface LimiterSubject {
   /** Several nodes that count together, at a time that the suite sets. */
@@ -145,7 +146,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
           }
         },
       ),
-      { numRuns: 40 },
+      { seed: seed(`limits, ${name}`), numRuns: 40 },
     );
   });
 }
