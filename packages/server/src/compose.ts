@@ -19,6 +19,7 @@ import { logConnections, logSettings } from './log/append.ts';
 import { ConversationLog } from './log/conversation-log.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
+import { descriptorLimit, keepDescriptors } from './platform/descriptors.ts';
 import type { Logger } from './platform/logging.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { createParts } from './platform/parts.ts';
@@ -172,6 +173,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const gateway = new Gateway({
     ...{ db, services, handlers, authenticator, limiter, bus, hub, presence, sockets, node, logger, random },
     timers,
+    trustProxy: config.trustProxy,
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
   metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);
@@ -190,6 +192,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
     intercept: media.intercept,
   });
+  keepDescriptors(app.server, descriptorLimit(), { logger, clock });
   const address = (): AddressInfo => app.server.address() as AddressInfo;
   let closed: PromiseLike<void> | undefined;
   const close = (): PromiseLike<void> => (closed ??= app.close());

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import { ApiError, rateLimits } from '@parley/protocol';
 import type { BucketLimit, RateClass } from '@parley/protocol';
 import type { HttpCaller, Services } from '../features/context.ts';
@@ -41,8 +42,21 @@ function ownLimits(user: string, rate: RateClass): Check[] {
   }
 }
 
-/** Who has no credential is known by its address. */
-export const addressKey = (ip: string): string => `a${ip}`;
+/** Who has no credential is known by its address; of IPv6 by its first half, because whoever has one address there has all of that half. */
+export const addressKey = (ip: string): string => `a${isIPv6(ip) ? network(ip) : ip}`;
+
+function network(ip: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip);
+  if (mapped) return mapped[1]!;
+  const [head, tail] = ip.split('%', 1)[0]!.split('::');
+  const groups = head === '' ? [] : head!.split(':');
+  if (tail !== undefined)
+    while (groups.length < 8 - (tail === '' ? 0 : tail.split(':').length)) groups.push('0');
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}
 
 /**
  * What is kept for Idempotency-Keys, in KB: for an environment's server 1 KB for each request that its plan allows, an hour's

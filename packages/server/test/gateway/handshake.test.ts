@@ -57,6 +57,47 @@ test('SPEC 4: the socket is at /v1 with subprotocol chat.v1; others are refused'
   assert.match(await handshake(oldVersion), /^HTTP\/1.1 4\d\d /);
 });
 
+test('SPEC 1, 7, 8: a refused upgrade has the specification’s error, a Request-Id and the rate headers', async () => {
+  const withoutKey = upgrade('/v1', [chatV1]).filter((l) => !l.startsWith('Sec-WebSocket-Key'));
+  const oldVersion = upgrade('/v1', [chatV1]).map((l) => l.replace('Version: 13', 'Version: 7'));
+  for (const [lines, status, code] of [
+    [upgrade('/v2', [chatV1]), 404, 'not_found'],
+    [upgrade('/v1'), 400, 'invalid_request'],
+    [withoutKey, 400, 'invalid_request'],
+    [oldVersion, 400, 'invalid_request'],
+    [
+      ['POST /v1 HTTP/1.1', ...upgrade('/v1', [chatV1]).slice(1), 'Content-Length: 0'],
+      400,
+      'invalid_request',
+    ],
+  ] as const) {
+    const answer = await handshake([...lines]);
+    const [head, body] = answer.split('\r\n\r\n') as [string, string];
+    assert.match(head, new RegExp(`^HTTP/1.1 ${status} \\w`), head);
+    const requestId = /^Request-Id: (req_\w+)$/m.exec(head)?.[1];
+    assert.ok(requestId, head);
+    for (const name of ['Limit', 'Remaining', 'Reset'])
+      assert.match(head, new RegExp(`^RateLimit-${name}: \\d+$`, 'm'));
+    assert.match(head, /^Content-Type: application\/json/m);
+    const { error } = JSON.parse(body);
+    assert.deepEqual([error.code, error.requestId], [code, requestId]);
+    assert.equal(typeof error.message, 'string');
+  }
+});
+
+test('RFC 9110, 7.8: an upgrade to anything but a websocket is ignored, and the request answered', async () => {
+  const h2c = (target: string) => [
+    `GET ${target} HTTP/1.1`,
+    'Host: x',
+    'Connection: Upgrade, HTTP2-Settings, close',
+    'Upgrade: h2c',
+    'HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA',
+  ];
+  assert.match(await handshake(h2c('/healthz')), /^HTTP\/1.1 200 [^]*"status":"ok"/);
+  assert.match(await handshake(h2c('/v1/users/x')), /^HTTP\/1.1 401 [^]*"code":"token_invalid"/);
+  assert.match(await handshake(h2c('/v1')), /^HTTP\/1.1 404 [^]*"code":"not_found"/);
+});
+
 test('SPEC 4: hello carries all its fields', async () => {
   const actor = await scene.actor();
   const exp = nowSeconds() + 7_200;

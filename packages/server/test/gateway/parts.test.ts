@@ -91,7 +91,10 @@ function stalled() {
 }
 
 function liveSession(socket: Duplex, writer: Writer<Session>): Session {
-  const session = new Session({ readyState: 1 } as WebSocket, socket, writer, [], clock(0));
+  const session = new Session({ readyState: 1 } as WebSocket, socket, writer, clock(0), {
+    address: '',
+    named: [],
+  });
   session.state = 'live';
   return session;
 }

@@ -1,5 +1,5 @@
 import { ApiError, realtime } from '@parley/protocol';
-import type { Clock, Timers } from '../../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { toApiError } from '../rest/reply.ts';
 import { closeFor, sendAway } from './close.ts';
@@ -7,9 +7,6 @@ import { parseFrame, requestIdOf } from './frames.ts';
 import type { Frame } from './frames.ts';
 import type { Session } from './session.ts';
 import { ackFrame, errorFrame } from './wire.ts';
-
-/** How long a client that floods may take to read that it is sent away; it may not read at all. */
-const floodedMs = 2_000;
 
 /** A client that is refused this often within this time does not heed the refusals: it is sent away. */
 const patience = 100;
@@ -20,7 +17,6 @@ export interface DispatchOptions {
   /** Runs a frame of a live session: undefined where nothing is answered, otherwise the ack's `d`. */
   run: (session: Session, frame: Frame) => Promise<unknown> | void;
   clock: Clock;
-  timers: Timers;
   logger: Logger;
 }
 
@@ -57,18 +53,23 @@ export class Dispatch {
     } else this.#early(session);
   }
 
-  /** Any received frame counts as liveness. */
-  ping(session: Session): void {
-    session.lastFrameTick = this.#options.clock.monotonic();
+  /** Pings and pongs count as any other frame does, for the liveness and for the budget. */
+  ping(session: Session, data: Buffer): void {
+    if (!session.isOpen || !this.#counts(session, data.length)) return;
+    session.ws.pong(data);
     session.checkBuffered();
   }
 
-  /** False when the client sends more than any client needs to: it is told, and cut off a moment later. */
+  pong(session: Session, data: Buffer): void {
+    if (session.isOpen) this.#counts(session, data.length);
+  }
+
+  /** False when the client sends more than any client needs to: it is told, nothing more is read, and it is cut off a moment later. */
   #counts(session: Session, bytes: number): boolean {
     session.lastFrameTick = this.#options.clock.monotonic();
     if (session.spend(bytes, session.lastFrameTick)) return true;
     sendAway(session);
-    this.#options.timers.after(floodedMs, () => session.ws.terminate());
+    session.ws.pause();
     return false;
   }
 

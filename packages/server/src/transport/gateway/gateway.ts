@@ -22,7 +22,8 @@ import { Opening } from './opening.ts';
 import type { Presence } from './presence.ts';
 import { ReceiptRelay } from './receipts.ts';
 import type { Session } from './session.ts';
-import { Sessions } from './sessions.ts';
+import { Sessions, silentBounds } from './sessions.ts';
+import type { SilentBounds } from './sessions.ts';
 import { StandingCheck } from './standing.ts';
 import { TypingThrottle } from './typing.ts';
 import { pushFrame } from './wire.ts';
@@ -41,6 +42,9 @@ export interface GatewayOptions {
   node: string;
   logger: Logger;
   timers: Timers;
+  /** The client's address is what the proxy in front says (CHAT_TRUST_PROXY). */
+  trustProxy: boolean;
+  silentBounds?: SilentBounds;
   random: () => number;
 }
 
@@ -89,15 +93,18 @@ export class Gateway {
       if (this.#opening.closed) sendGoaway(session, random);
     };
     const dispatch = new Dispatch({
-      ...{ clock, timers, logger },
+      ...{ clock, logger },
       login: (session, token) => login.run(session, token),
       run: createFrameHandlers({ ...options, typing: new TypingThrottle(now), delivery: this.#delivery }),
     });
     this.#opening = new Opening({
-      ...{ clock, sessions: this.#sessions, writer: this.#writer },
+      ...{ clock, ids: services.ids, limiter: options.limiter, trustProxy: options.trustProxy },
+      ...{ sessions: this.#sessions, writer: this.#writer },
+      silentBounds: options.silentBounds ?? silentBounds,
       events: {
         message: (session, data, isBinary) => dispatch.message(session, data, isBinary),
-        ping: (session) => dispatch.ping(session),
+        ping: (session, data) => dispatch.ping(session, data),
+        pong: (session, data) => dispatch.pong(session, data),
         closed: (session) => this.#closed(session),
       },
     });

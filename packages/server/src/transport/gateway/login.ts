@@ -1,4 +1,4 @@
-import { ApiError, helloLimits, realtime } from '@parley/protocol';
+import { ApiError, helloLimits, rateLimits, realtime } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Bus } from '../../platform/bus/port.ts';
@@ -40,13 +40,22 @@ export class Login {
 
   async run(session: Session, token: string): Promise<void> {
     session.state = 'authenticating';
+    this.#options.sessions.heard(session);
     try {
       await this.#admit(session, token);
     } catch (error) {
       const api = toApiError(error);
       if (api.code === 'internal') this.#options.logger.error({ err: error }, 'a login failed');
-      closeForLogin(session, api);
+      closeForLogin(session, (await this.#guessing(session, api)) ?? api);
     }
+  }
+
+  /** Wrong credentials count by address, as over REST, so that nobody can try them without end. */
+  async #guessing(session: Session, error: ApiError): Promise<ApiError | null> {
+    if (error.row.type !== 'authentication') return null;
+    const check = { key: session.address, limit: rateLimits.anonymous };
+    const { refused } = await take(this.#options.limiter, [check]);
+    return refused;
   }
 
   async #admit(session: Session, token: string): Promise<void> {

@@ -1,79 +1,161 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import type { WebSocket } from 'ws';
-import { limits, realtime } from '@parley/protocol';
-import type { Clock } from '../../platform/clock.ts';
+import type { ServerOptions, WebSocket } from 'ws';
+import { ApiError, limits, rateLimits, realtime } from '@parley/protocol';
+import type { Clock, Ids } from '../../platform/clock.ts';
+import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import { addressKey, rateHeaders, take } from '../limits.ts';
+import { rawFailure } from '../rest/raw-answer.ts';
 import { Session } from './session.ts';
-import type { Sessions } from './sessions.ts';
-import { checkUpgrade, refuse } from './upgrade.ts';
+import type { Sessions, SilentBounds } from './sessions.ts';
+import { checkUpgrade, clientAddress } from './upgrade.ts';
 import type { Writer } from './writer.ts';
 
 /** What becomes of a socket once it is open. */
 export interface SocketEvents {
   message(session: Session, data: Buffer, isBinary: boolean): void;
-  ping(session: Session): void;
+  ping(session: Session, data: Buffer): void;
+  pong(session: Session, data: Buffer): void;
   closed(session: Session): void;
 }
+
+export interface OpeningOptions {
+  sessions: Sessions;
+  writer: Writer<Session>;
+  clock: Clock;
+  ids: Ids;
+  limiter: RateLimiter;
+  trustProxy: boolean;
+  silentBounds: SilentBounds;
+  events: SocketEvents;
+}
+
+/** How long a client may take to answer a close, or to read why it was refused. */
+const closeMs = 2_000;
+/** A frame in more pieces than this is no client's. */
+const maxFragments = 32;
+/** Sockets may take this share of the connections; the others are for requests. */
+const socketShare = 0.9;
+
+/** Its types do not know all of them yet. */
+const serverOptions: ServerOptions & { maxFragments: number; closeTimeout: number } = {
+  noServer: true,
+  maxPayload: limits.frameBytes,
+  maxFragments,
+  perMessageDeflate: false,
+  clientTracking: false,
+  autoPong: false,
+  closeTimeout: closeMs,
+  handleProtocols: () => realtime.subprotocol,
+};
 
 type Tagged = WebSocket & { session: Session };
 
 /** Opens sockets: an upgrade is checked and refused, or becomes a session that has to log in. */
 export class Opening {
+  readonly #options: OpeningOptions;
   readonly #wss: WebSocketServer;
-  readonly #sessions: Sessions;
-  readonly #writer: Writer<Session>;
-  readonly #clock: Clock;
   readonly #onMessage: (this: WebSocket, data: Buffer, isBinary: boolean) => void;
-  readonly #onPing: (this: WebSocket) => void;
+  readonly #onPing: (this: WebSocket, data: Buffer) => void;
+  readonly #onPong: (this: WebSocket, data: Buffer) => void;
   readonly #onClose: (this: WebSocket) => void;
+  #maxSockets = Infinity;
   /** At shutdown: no socket is opened any more. */
   closed = false;
 
-  constructor(options: { sessions: Sessions; writer: Writer<Session>; clock: Clock; events: SocketEvents }) {
-    this.#sessions = options.sessions;
-    this.#writer = options.writer;
-    this.#clock = options.clock;
+  constructor(options: OpeningOptions) {
+    this.#options = options;
     const { events } = options;
     // One function for all sockets, because a closure each would cost memory: `this` is the socket.
     this.#onMessage = function (data, isBinary) {
       events.message((this as Tagged).session, data, isBinary);
     };
-    this.#onPing = function () {
-      events.ping((this as Tagged).session);
+    this.#onPing = function (data) {
+      events.ping((this as Tagged).session, data);
+    };
+    this.#onPong = function (data) {
+      events.pong((this as Tagged).session, data);
     };
     this.#onClose = function () {
       events.closed((this as Tagged).session);
     };
-    this.#wss = new WebSocketServer({
-      noServer: true,
-      maxPayload: limits.frameBytes,
-      perMessageDeflate: false,
-      clientTracking: false,
-      handleProtocols: () => realtime.subprotocol,
+    this.#wss = new WebSocketServer(serverOptions);
+    this.#wss.on('wsClientError', (error: Error, socket: Duplex, request: IncomingMessage) => {
+      const refusal = new ApiError('invalid_request', { message: `${error.message}.` });
+      void this.#refuse(socket, this.#addressOf(request), refusal, { 'Sec-WebSocket-Version': '13' });
     });
   }
 
   listen(server: Server): void {
+    if (server.maxConnections) this.#maxSockets = Math.floor(server.maxConnections * socketShare);
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.#upgrade(request, socket, head),
     );
   }
 
+  #addressOf(request: IncomingMessage): string {
+    return addressKey(clientAddress(request, this.#options.trustProxy));
+  }
+
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', destroyIt);
+    const address = this.#addressOf(request);
     const checked = checkUpgrade(request);
-    if ('why' in checked) return refuse(socket, checked.status, checked.why);
-    if (this.closed) return refuse(socket, 503, 'This node is shutting down: connect again.');
+    const refusal = checked instanceof ApiError ? checked : this.#noRoom(address);
+    if (refusal) return void this.#refuse(socket, address, refusal);
+    const { sessions, writer, clock } = this.#options;
+    const { named } = checked as { named: string[] };
     this.#wss.handleUpgrade(request, socket, head, (ws) => {
-      const session = new Session(ws, socket, this.#writer, checked.named, this.#clock);
+      const session = new Session(ws, socket, writer, clock, { address, named });
       (ws as Tagged).session = session;
-      this.#sessions.add(session);
+      sessions.add(session);
       ws.on('message', this.#onMessage);
       ws.on('ping', this.#onPing);
+      ws.on('pong', this.#onPong);
       ws.on('close', this.#onClose);
       ws.on('error', ignore);
     });
+  }
+
+  #noRoom(address: string): ApiError | null {
+    const { sessions, silentBounds } = this.#options;
+    if (this.closed)
+      return new ApiError('service_unavailable', { message: 'This node is shutting down: connect again.' });
+    if (sessions.size >= this.#maxSockets)
+      return new ApiError('service_unavailable', {
+        message: 'This node has as many sockets as it can hold.',
+      });
+    const room = sessions.room(silentBounds, address);
+    if (room === 'address full')
+      return new ApiError('rate_limited', {
+        message: 'Too many sockets of this address have not logged in.',
+        retryAfterMs: realtime.authTimeoutMs,
+      });
+    if (room === 'all full')
+      return new ApiError('service_unavailable', {
+        message: 'Too many sockets have not logged in.',
+        retryAfterMs: realtime.authTimeoutMs,
+      });
+    return null;
+  }
+
+  /** The specification's error, with the headers that every answer has. */
+  async #refuse(
+    socket: Duplex,
+    address: string,
+    error: ApiError,
+    headers: Record<string, string> = {},
+  ): Promise<void> {
+    // The other side may neither read nor end its half.
+    const timer = setTimeout(() => socket.destroy(), closeMs).unref();
+    socket.once('close', () => clearTimeout(timer));
+    socket.once('finish', () => socket.destroy());
+    const { limiter, ids } = this.#options;
+    const rate = await Promise.resolve(take(limiter, [{ key: address, limit: rateLimits.anonymous }]))
+      .then(({ verdict }) => rateHeaders(verdict))
+      .catch(() => ({}));
+    socket.end(rawFailure(error, ids.make('request'), { ...rate, ...headers }));
   }
 }
 

@@ -55,7 +55,11 @@ export class Session {
   user: LocalUser | undefined;
   keyId: string | null = null;
   /** Environments that the URL names. */
-  named: string[];
+  readonly named: string[];
+  /** Where its client is (see `addressKey`). */
+  readonly address: string;
+  /** It no longer counts among those that have said nothing. */
+  heard = false;
   /** Wall time, as the token's expiry: what happened to the user's tokens since then concerns the session. */
   readonly openedAt: number;
   tokenExpiresAt = 0;
@@ -82,11 +86,18 @@ export class Session {
   delivered: Map<string, number> | undefined;
   #pending: Buffer[] | undefined;
 
-  constructor(ws: WebSocket, socket: Duplex, writer: Writer<Session>, named: string[], clock: Clock) {
+  constructor(
+    ws: WebSocket,
+    socket: Duplex,
+    writer: Writer<Session>,
+    clock: Clock,
+    from: { address: string; named: string[] },
+  ) {
     this.ws = ws;
     this.#socket = socket;
     this.#writer = writer;
-    this.named = named;
+    this.named = from.named;
+    this.address = from.address;
     this.openedAt = clock.now();
     this.openedTick = this.lastFrameTick = clock.monotonic();
   }

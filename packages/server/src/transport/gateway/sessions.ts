@@ -1,12 +1,22 @@
 import type { Timers } from '../../platform/clock.ts';
 import type { Session } from './session.ts';
 
+/** How many sockets may be open at one moment that have not sent their `auth`: of one address, and of all. */
+export interface SilentBounds {
+  perAddress: number;
+  inAll: number;
+}
+export const silentBounds: SilentBounds = { perAddress: 2_000, inAll: 10_000 };
+
 /** The sockets of this node, from their opening to their end. */
 export class Sessions {
   /** With a login, by id. */
   readonly loggedIn = new Map<string, Session>();
   /** Without one yet, in the order of their opening. */
   readonly opened = new Set<Session>();
+  /** Those that have not sent their `auth`, by address. */
+  readonly #silent = new Map<string, number>();
+  #allSilent = 0;
   readonly #timers: Timers;
   #onEmpty: (() => void) | undefined;
 
@@ -14,8 +24,30 @@ export class Sessions {
     this.#timers = timers;
   }
 
+  get size(): number {
+    return this.loggedIn.size + this.opened.size;
+  }
+
+  /** Whether one more socket of this address may be opened. */
+  room({ perAddress, inAll }: SilentBounds, address: string): 'free' | 'address full' | 'all full' {
+    if ((this.#silent.get(address) ?? 0) >= perAddress) return 'address full';
+    return this.#allSilent >= inAll ? 'all full' : 'free';
+  }
+
   add(session: Session): void {
     this.opened.add(session);
+    this.#allSilent++;
+    this.#silent.set(session.address, (this.#silent.get(session.address) ?? 0) + 1);
+  }
+
+  /** The session sent its `auth`, or is gone. */
+  heard(session: Session): void {
+    if (session.heard) return;
+    session.heard = true;
+    this.#allSilent--;
+    const left = this.#silent.get(session.address)! - 1;
+    if (left > 0) this.#silent.set(session.address, left);
+    else this.#silent.delete(session.address);
   }
 
   /** The session has its id and its user now. */
@@ -27,6 +59,7 @@ export class Sessions {
   remove(session: Session): void {
     this.opened.delete(session);
     this.loggedIn.delete(session.id);
+    this.heard(session);
     if (this.#isEmpty()) this.#onEmpty?.();
   }
 

@@ -11,15 +11,11 @@ import { failure } from './answer.ts';
 import { Idempotency } from './idempotency.ts';
 import type { RestOptions } from './options.ts';
 import { planes } from './planes.ts';
+import { answerHeaders, rawFailure, retryAfter } from './raw-answer.ts';
 import { send, toApiError } from './reply.ts';
 import { createRoute } from './route.ts';
 import { Unsent, unsentBounds } from './unsent.ts';
 
-/** Answers hold what only their caller may see, and are nothing but JSON. Pages, which are public, say otherwise themselves. */
-const answerHeaders = {
-  'Cache-Control': 'no-store',
-  'X-Content-Type-Options': 'nosniff',
-};
 /** A file may take this long to arrive, headers and the body of an API request only `requestMs`. */
 const transferMs = 15 * 60_000;
 const requestMs = 30_000;
@@ -69,15 +65,24 @@ export function createRest(options: RestOptions): FastifyInstance {
       cutOff(socket);
       void malformedAnswer(socket.remoteAddress ?? '').then((answer) => socket.end(answer));
     },
-    serverFactory: (handler): Server =>
-      createServer(
-        { keepAliveTimeout: 65_000, headersTimeout: requestMs, requestTimeout: transferMs },
+    serverFactory: (handler): Server => {
+      const server: Server = createServer(
+        {
+          keepAliveTimeout: 65_000,
+          headersTimeout: requestMs,
+          requestTimeout: transferMs,
+          // Any other upgrade (h2c) is an offer that may be ignored: the request is answered as if it were not made.
+          shouldUpgradeCallback: (req): boolean =>
+            req.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
+        },
         (req, res) => {
           if (options.intercept?.(req, res)) return;
           if (hasBody(req)) boundBody(req);
           handler(req as IncomingMessage, res);
         },
-      ),
+      );
+      return server;
+    },
   });
 
   app.removeAllContentTypeParsers();
@@ -143,7 +148,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     if (api.code === 'internal') logger.error({ requestId: request.id, err: error }, 'request failed');
     if (!reply.hasHeader('RateLimit-Limit')) await anonymousHeaders(request, reply);
     if (api.retryAfterMs !== null && api.row.http === 429)
-      reply.header('Retry-After', String(Math.max(1, Math.ceil(api.retryAfterMs / 1000))));
+      reply.header('Retry-After', retryAfter(api.retryAfterMs));
     return send(reply, failure(api, request.id));
   });
   app.setNotFoundHandler(() => {
@@ -164,18 +169,7 @@ export function createRest(options: RestOptions): FastifyInstance {
   async function malformedAnswer(ip: string): Promise<string> {
     const id = services.ids.make('request');
     const error = new ApiError('invalid_request', { message: 'The request is malformed.' });
-    const body = JSON.stringify(failure(error, id).body);
-    const headers = {
-      'Request-Id': id,
-      ...answerHeaders,
-      ...planes.tenant.cors,
-      ...(await anonymousRate(ip).catch(() => ({}))),
-      'Content-Type': 'application/json; charset=utf-8',
-      'Content-Length': String(Buffer.byteLength(body)),
-      Connection: 'close',
-    };
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
+    return rawFailure(error, id, { ...planes.tenant.cors, ...(await anonymousRate(ip).catch(() => ({}))) });
   }
 
   const shared = { idempotency: new Idempotency(limiter), unsent };

@@ -1,0 +1,28 @@
+import { STATUS_CODES } from 'node:http';
+import type { ApiError } from '@parley/protocol';
+import { failure } from './answer.ts';
+
+/** Answers hold what only their caller may see, and are nothing but JSON. Pages, which are public, say otherwise themselves. */
+export const answerHeaders = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+};
+
+export const retryAfter = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1000)));
+
+/** A whole HTTP answer, for what never becomes a request: what is not HTTP, and upgrades that are refused (SPEC 7). */
+export function rawFailure(error: ApiError, requestId: string, headers: Record<string, string>): string {
+  const { status, body } = failure(error, requestId);
+  const text = JSON.stringify(body);
+  const all = {
+    'Request-Id': requestId,
+    ...answerHeaders,
+    ...headers,
+    ...(error.retryAfterMs === null ? {} : { 'Retry-After': retryAfter(error.retryAfterMs) }),
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': String(Buffer.byteLength(text)),
+    Connection: 'close',
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${text}`;
+}

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import type { TestContext } from 'node:test';
+import { test } from 'node:test';
+import { WebSocket } from 'ws';
+import { ApiError, plans, rateLimits, realtime } from '@parley/protocol';
+import { createIds, pooledRandom, systemTimers } from '../../src/platform/clock.ts';
+import { descriptorLimit, keepDescriptors } from '../../src/platform/descriptors.ts';
+import type { Logger } from '../../src/platform/logging.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
+import { KeepAlive } from '../../src/transport/gateway/keep-alive.ts';
+import { Login } from '../../src/transport/gateway/login.ts';
+import type { LoginOptions } from '../../src/transport/gateway/login.ts';
+import { Opening } from '../../src/transport/gateway/opening.ts';
+import type { Session } from '../../src/transport/gateway/session.ts';
+import { Sessions } from '../../src/transport/gateway/sessions.ts';
+import { clientAddress } from '../../src/transport/gateway/upgrade.ts';
+import { Writer } from '../../src/transport/gateway/writer.ts';
+import { addressKey } from '../../src/transport/limits.ts';
+
+/** Sockets that never log in, and how many there may be; with the clock in the test's hand and no store behind it. */
+
+const clock = { at: 1_000_000, now: () => clock.at, monotonic: () => clock.at };
+const logger = createLogger('silent');
+
+async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxConnections?: number) {
+  const sessions = new Sessions(systemTimers);
+  const opening = new Opening({
+    ...{ sessions, clock, ids: createIds(clock, pooledRandom()), limiter: memoryRateLimiter(clock) },
+    writer: new Writer<Session>(() => assert.fail('overflow')),
+    trustProxy: true,
+    silentBounds: bounds,
+    events: {
+      message: (session) => sessions.heard(session),
+      ping: () => undefined,
+      pong: () => undefined,
+      closed: (session) => sessions.remove(session),
+    },
+  });
+  const server = createServer();
+  if (maxConnections !== undefined) server.maxConnections = maxConnections;
+  opening.listen(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(async () => {
+    for (const session of sessions.all) session.ws.terminate();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as AddressInfo;
+  const dial = (address: string) =>
+    new WebSocket(`ws://127.0.0.1:${port}/v1`, realtime.subprotocol, {
+      headers: { 'x-forwarded-for': `made up, ${address}` },
+    });
+  return {
+    sessions,
+    keepAlive: new KeepAlive(sessions, clock),
+    async open(address: string): Promise<WebSocket> {
+      const ws = dial(address);
+      await once(ws, 'open');
+      return ws;
+    },
+    async refused(address: string) {
+      const ws = dial(address);
+      ws.on('error', () => undefined);
+      const [, response] = await once(ws, 'unexpected-response');
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk as Buffer);
+      const { error } = JSON.parse(Buffer.concat(chunks).toString());
+      return { status: response.statusCode as number, headers: response.headers, error };
+    },
+  };
+}
+
+/** Resolves when the condition holds; what it waits for is another turn of the loop. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test('a bound for sockets of one address that have not sent their auth; one that sends it, or goes, makes room', async (t) => {
+  const { open, refused, sessions } = await door(t);
+  const [first, second] = [await open('10.0.0.1'), await open('10.0.0.1'), await open('10.0.0.1')];
+  const { status, headers, error } = await refused('10.0.0.1');
+  assert.deepEqual([status, error.type, error.code], [429, 'rate_limited', 'rate_limited']);
+  assert.ok(error.retryAfterMs > 0);
+  assert.equal(headers['retry-after'], String(error.retryAfterMs / 1000));
+  assert.equal(headers['request-id'], error.requestId);
+  assert.match(headers['ratelimit-remaining'], /^\d+$/);
+  await open('10.0.0.2');
+  second.send('auth');
+  await until(() => sessions.room({ perAddress: 3, inAll: 9 }, addressKey('10.0.0.1')) === 'free');
+  await open('10.0.0.1');
+  assert.equal((await refused('10.0.0.1')).status, 429);
+  first.terminate();
+  await until(() => sessions.room({ perAddress: 3, inAll: 9 }, addressKey('10.0.0.1')) === 'free');
+  await open('10.0.0.1');
+});
+
+test('a bound for all of them together', async (t) => {
+  const { open, refused, sessions } = await door(t);
+  const sockets = await Promise.all(['1', '2', '3', '4', '5'].map((i) => open(`10.0.0.${i}`)));
+  const { status, error } = await refused('10.0.0.6');
+  assert.deepEqual([status, error.code], [503, 'service_unavailable']);
+  sockets[0]!.send('auth');
+  await until(() => sessions.room({ perAddress: 3, inAll: 5 }, addressKey('10.0.0.6')) === 'free');
+  await open('10.0.0.6');
+});
+
+test('SPEC 4: a socket without its auth is cut off at 5 s, whether its client answers the close or not', async (t) => {
+  const { open, sessions, keepAlive } = await door(t);
+  const deaf = await open('10.0.0.1');
+  const polite = await open('10.0.0.2');
+  deaf.pause();
+  const closed = once(polite, 'close');
+  clock.at += realtime.authTimeoutMs - 1;
+  keepAlive.tick();
+  assert.equal(sessions.size, 2);
+  clock.at += 1;
+  keepAlive.tick();
+  await until(() => sessions.size === 0);
+  assert.equal((await closed)[0], 4001);
+});
+
+test('sockets leave a tenth of the connections to requests', async (t) => {
+  const { open, refused } = await door(t, { perAddress: 99, inAll: 99 }, 10);
+  for (let i = 0; i < 9; i++) await open('10.0.0.1');
+  const { status, error } = await refused('10.0.0.1');
+  assert.deepEqual([status, error.code], [503, 'service_unavailable']);
+});
+
+test('the descriptor limit is read, and connections stay clear of it', async (t) => {
+  const limits = `Limit                     Soft Limit           Hard Limit           Units
+Max processes             63704                63704                processes
+Max open files            1024                 4096                 files
+`;
+  assert.equal(descriptorLimit(limits), 1_024);
+  assert.equal(descriptorLimit('nothing of the kind'), undefined);
+  assert.ok(descriptorLimit()! > 0, 'of this process');
+
+  const lines: { level: string; values: object }[] = [];
+  const log = (level: string) => (values: object) => void lines.push({ level, values });
+  const server = createServer((_request, response) => response.end('ok'));
+  keepDescriptors(server, 40, {
+    logger: { info: log('info'), warn: log('warn') } as unknown as Logger,
+    clock,
+  });
+  assert.equal(server.maxConnections, 8, 'a reserve of 32');
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const held = Array.from({ length: 8 }, () => connect(port, '127.0.0.1'));
+  await Promise.all(held.map((socket) => once(socket, 'connect')));
+  t.after(() => held.forEach((socket) => socket.destroy()));
+  for (let i = 0; i < 3; i++) await once(connect(port, '127.0.0.1'), 'close');
+  assert.deepEqual(lines, [
+    { level: 'info', values: { descriptors: 40, connections: 8 } },
+    { level: 'warn', values: { connections: 8, dropped: 1 } },
+  ]);
+  clock.at += 60_000;
+  await once(connect(port, '127.0.0.1'), 'close');
+  assert.deepEqual(lines[2], { level: 'warn', values: { connections: 8, dropped: 3 } });
+});
+
+test('SPEC 8: wrong tokens count by address, and beyond the limit the close is 4008 with a pause', async () => {
+  const closes: [number, string][] = [];
+  const session = (address: string) =>
+    ({
+      address: addressKey(address),
+      heard: true,
+      close: (code: number, reason: string) => void closes.push([code, reason]),
+    }) as unknown as Session;
+  const login = new Login({
+    services: { plans },
+    authenticator: { authenticate: () => Promise.reject(new ApiError('token_invalid')) },
+    limiter: memoryRateLimiter(clock),
+    sessions: new Sessions(systemTimers),
+    logger,
+  } as unknown as LoginOptions);
+  for (let i = 0; i < rateLimits.anonymous.burst; i++) await login.run(session('10.0.0.1'), 'guess');
+  assert.deepEqual(new Set(closes.map(([code]) => code)), new Set([4001]));
+  await login.run(session('10.0.0.1'), 'guess');
+  const [code, reason] = closes.at(-1)!;
+  assert.equal(code, 4008);
+  assert.ok(JSON.parse(reason).retryAfterMs >= 1_000, reason);
+  await login.run(session('10.0.0.2'), 'guess');
+  assert.equal(closes.at(-1)![0], 4001, 'another address');
+});
+
+test('SPEC 8: the address is the peer’s, or what a trusted proxy added last; of IPv6 its first half counts', () => {
+  const request = (forwarded?: string) =>
+    ({
+      headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+      socket: { remoteAddress: '10.9.9.9' },
+    }) as unknown as Parameters<typeof clientAddress>[0];
+  assert.equal(clientAddress(request('1.1.1.1, 2.2.2.2'), true), '2.2.2.2');
+  assert.equal(clientAddress(request('1.1.1.1, 2.2.2.2'), false), '10.9.9.9');
+  assert.equal(clientAddress(request(), true), '10.9.9.9');
+  assert.equal(addressKey('10.0.0.1'), 'a10.0.0.1');
+  assert.equal(addressKey('::ffff:10.0.0.1'), 'a10.0.0.1');
+  for (const ip of [
+    '2001:db8:0:1::1',
+    '2001:0db8:0:1:ffff:ffff:ffff:ffff',
+    '2001:db8:0:1:0:0:0:7',
+    '2001:db8:0:1::',
+  ])
+    assert.equal(addressKey(ip), 'a2001:db8:0:1::/64', ip);
+  assert.equal(addressKey('2001:db8::1'), 'a2001:db8:0:0::/64');
+  assert.equal(addressKey('::1'), 'a0:0:0:0::/64');
+  assert.equal(addressKey('fe80::1%eth0'), 'afe80:0:0:0::/64');
+  assert.equal(addressKey('nonsense'), 'anonsense');
+});
