@@ -4,6 +4,7 @@ export * from './frames.ts';
 export * from './ids.ts';
 export * from './limits.ts';
 export * from './plans.ts';
+export * from './operations/costs.ts';
 export * from './operations/define.ts';
 export * from './operations/index.ts';
 export * from './schemas/environments.ts';

@@ -37,6 +37,7 @@ import { LiveSockets } from './transport/gateway/live-sockets.ts';
 import { Presence } from './transport/gateway/presence.ts';
 import { routeSources } from './transport/gateway/route-sources.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
+import { createTurns } from './transport/turns.ts';
 import { createRest } from './transport/rest/server.ts';
 
 export interface ServiceOptions {
@@ -170,8 +171,24 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 
   const authenticator = createAuthenticator({ db, vault, clock });
+  const turns = createTurns(config.pool);
+  metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
   const gateway = new Gateway({
-    ...{ db, services, handlers, authenticator, limiter, bus, hub, presence, sockets, node, logger, random },
+    ...{
+      turns,
+      db,
+      services,
+      handlers,
+      authenticator,
+      limiter,
+      bus,
+      hub,
+      presence,
+      sockets,
+      node,
+      logger,
+      random,
+    },
     timers,
     trustProxy: config.trustProxy,
   });
@@ -184,6 +201,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     handlers,
     authenticator,
     limiter,
+    turns,
     logger,
     metrics,
     trustProxy: config.trustProxy,

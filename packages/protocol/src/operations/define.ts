@@ -35,7 +35,10 @@ export interface Operation {
   response: TSchema | null;
   errors: readonly ErrorCode[];
   rate: RateClass;
-  /** It waits for a server that is not ours and changes nothing when it runs again: no transaction is held open meanwhile. */
+  /**
+   * It changes nothing when it runs again, and waits for something that needs no transaction (a server that is not ours, the
+   * group commit): under an Idempotency-Key it runs before the transaction that stores its answer, not inside.
+   */
   repeatable: boolean;
   /** Running it again is the same as repeating its answer: nothing is stored for an Idempotency-Key. */
   changesNothing: boolean;

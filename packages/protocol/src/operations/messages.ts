@@ -45,6 +45,7 @@ export const messagesSend = operation('messages.send', 'POST /v1/conversations/{
   response: MessageOrTombstone,
   errors: ['not_found', 'not_member', 'text_too_long', 'metadata_too_large', 'attachment_not_ready'],
   rate: 'send',
+  repeatable: true,
 });
 
 export const messagesList = operation('messages.list', 'GET /v1/conversations/{conversationId}/messages', {

@@ -6,12 +6,13 @@ import type { Context } from '../../src/features/context.ts';
 import { handlers } from '../../src/features/handlers.ts';
 import type { TypedHandlers } from '../../src/features/handlers.ts';
 import { bindOperationFrames } from '../../src/transport/gateway/operation-frames.ts';
+import { createTurns } from '../../src/transport/turns.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
 
 /** ARCHITECTURE: one operation, one executor. Frames are bound from the protocol's table, as routes are. */
 
 const ctx = { requestId: 'ses_1' } as Context;
-const session = {} as Session;
+const session = { user: { env: 1 } } as Session;
 
 /** The bound frames with executors that note what they are given. */
 function bound(answers: Record<string, unknown>, refused?: ApiError) {
@@ -32,6 +33,7 @@ function bound(answers: Record<string, unknown>, refused?: ApiError) {
       counted.push(rate);
       if (refused) throw refused;
     },
+    turns: createTurns(10),
   });
   return {
     run: (t: string, d: Record<string, unknown>) => run.get(t)!(session, d),

@@ -7,6 +7,7 @@ import { operationList, operations } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
 import { Idempotency } from '../../src/transport/rest/idempotency.ts';
 import { Unsent, unsentBounds } from '../../src/transport/rest/unsent.ts';
+import { createTurns } from '../../src/transport/turns.ts';
 import { createRoute } from '../../src/transport/rest/route.ts';
 import type { RestOptions } from '../../src/transport/rest/options.ts';
 import { assertError, createApi } from '../support/api.ts';
@@ -262,6 +263,7 @@ describe('SPEC 9.3: deprecated endpoints', () => {
         },
         limiter: { take: () => [{ allowed: true, limit: 1, remaining: 1, resetMs: 0, retryAfterMs: 0 }] },
         services: { plans: { free: {} } },
+        turns: createTurns(10),
       } as unknown as RestOptions;
       const app = Fastify();
       app.get(

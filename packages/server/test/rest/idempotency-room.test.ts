@@ -11,6 +11,7 @@ import { migrate } from '../../src/platform/postgres/migrate.ts';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 import { createVault } from '../../src/platform/secrets.ts';
 import { Idempotency } from '../../src/transport/rest/idempotency.ts';
+import type { Manner } from '../../src/transport/rest/idempotency.ts';
 
 /** The store is real; the plan is so small that a few answers fill it, and the clock stands still. */
 
@@ -27,6 +28,12 @@ after(async () => {
   await db.close();
   await postgres.stop();
   await rm(dataDir, { recursive: true, force: true });
+});
+
+const atOnce = (repeatable: boolean): Manner => ({
+  repeatable,
+  turn: (work) => work(),
+  briefly: (work) => work(),
 });
 
 const hourKb = 36;
@@ -54,7 +61,7 @@ function scene() {
         runs += 1;
         return Promise.resolve(answer);
       },
-      repeatable,
+      atOnce(repeatable),
     );
   return { time, request, runs: () => runs };
 }
@@ -117,6 +124,7 @@ test('where no environment is concerned, a key is the account’s own', async ()
       } as unknown as HttpContext,
       { key: 'shared', route: 'POST /v1/environments', body: null },
       () => Promise.resolve({ status: 201, body: { account } }),
+      atOnce(false),
     );
   assert.deepEqual(await as(1), { status: 201, body: { account: 1 }, replayed: false });
   assert.deepEqual(await as(2), { status: 201, body: { account: 2 }, replayed: false });

@@ -11,6 +11,7 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 import type { RestOptions } from '../../src/transport/rest/options.ts';
 import { readCookie } from '../../src/transport/rest/planes.ts';
+import { createTurns } from '../../src/transport/turns.ts';
 import { createRest } from '../../src/transport/rest/server.ts';
 
 /** DECISIONS, Control plane: how the dashboard comes in over HTTP, shown on sample operations. */
@@ -58,6 +59,7 @@ const app = createRest({
   },
   services: { ids: createIds(systemClock, pooledRandom()), plans },
   limiter: memoryRateLimiter(systemClock),
+  turns: createTurns(10),
   logger: createLogger('silent'),
   metrics: createMetrics(),
   trustProxy: false,

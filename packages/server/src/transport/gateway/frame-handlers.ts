@@ -7,6 +7,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { frameLimits, take } from '../limits.ts';
 import type { Taken } from '../limits.ts';
+import type { OperationTurns } from '../turns.ts';
 import type { Delivery } from './delivery.ts';
 import type { Frame } from './frames.ts';
 import type { Hub } from './hub.ts';
@@ -23,6 +24,7 @@ export interface FrameHandlerOptions {
   handlers: TypedHandlers;
   authenticator: Authenticator;
   limiter: RateLimiter;
+  turns: OperationTurns;
   hub: Hub;
   presence: Presence;
   typing: TypingThrottle;
@@ -89,7 +91,7 @@ export function createFrameHandlers(
 
   const frames = new Map<string, Run>([
     ...(Object.entries(socketFrames) as [string, Run][]),
-    ...bindOperationFrames({ handlers, contextOf, count }),
+    ...bindOperationFrames({ handlers, contextOf, count, turns: options.turns }),
   ]);
   return (session, frame) => frames.get(frame.t)!(session, frame.d);
 }

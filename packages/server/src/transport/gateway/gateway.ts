@@ -13,6 +13,7 @@ import { encodeOut } from './bus-messages.ts';
 import { Delivery } from './delivery.ts';
 import { Dispatch } from './dispatch.ts';
 import { drain, sendGoaway } from './drain.ts';
+import type { OperationTurns } from '../turns.ts';
 import { createFrameHandlers } from './frame-handlers.ts';
 import type { Hub } from './hub.ts';
 import { KeepAlive } from './keep-alive.ts';
@@ -35,6 +36,7 @@ export interface GatewayOptions {
   handlers: TypedHandlers;
   authenticator: Authenticator;
   limiter: RateLimiter;
+  turns: OperationTurns;
   bus: Bus;
   hub: Hub;
   presence: Presence;

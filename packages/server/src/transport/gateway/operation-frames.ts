@@ -3,6 +3,7 @@ import type { AckData, FrameData, OperationFrameType, OperationOf, RateClass } f
 import { Reply } from '../../features/context.ts';
 import type { Change, Context } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
+import type { OperationTurns } from '../turns.ts';
 import type { Session } from './session.ts';
 
 /**
@@ -43,6 +44,7 @@ export interface OperationFrameOptions {
   contextOf: (session: Session) => Context;
   /** Counts one call; throws where the limit is reached. */
   count: (session: Session, rate: RateClass) => Promise<void> | void;
+  turns: OperationTurns;
 }
 
 export function bindOperationFrames(options: OperationFrameOptions): Map<string, Run> {
@@ -56,7 +58,9 @@ export function bindOperationFrames(options: OperationFrameOptions): Map<string,
     bound.set(type, async (session, d) => {
       const counting = options.count(session, rate);
       if (counting) await counting;
-      const answer = await execute(options.contextOf(session), renamed(d, rename));
+      const input = renamed(d, rename);
+      const { turn } = options.turns.of(session.user!.env, name, input);
+      const answer = await turn(() => execute(options.contextOf(session), input));
       if (ack) return ack(answer, d);
       return answer instanceof Reply ? answer.body : answer;
     });

@@ -37,6 +37,17 @@ interface Request {
   body: unknown;
 }
 type Execute = (ctx: HttpContext) => Promise<Answer>;
+type Turn = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** How an operation runs. */
+export interface Manner {
+  /** See Operation: it runs before the transaction that stores its answer, not inside. */
+  repeatable: boolean;
+  /** Runs the operation in its environment's turn, */
+  turn: Turn;
+  /** and what is short in another. */
+  briefly: Turn;
+}
 type Outcome = Answer & { replayed: boolean };
 
 export class Idempotency {
@@ -47,13 +58,14 @@ export class Idempotency {
     this.#limiter = limiter;
   }
 
-  /** @param repeatable see Operation: it runs before the transaction that stores its answer, not inside. */
-  async run(ctx: HttpContext, request: Request, execute: Execute, repeatable = false): Promise<Outcome> {
+  async run(ctx: HttpContext, request: Request, execute: Execute, manner: Manner): Promise<Outcome> {
     const place = `${ctx.env?.no ?? nameOf(ctx.caller)} ${request.key} ${request.route}`;
     for (let before = this.#running.get(place); before; before = this.#running.get(place))
       await before.catch(() => undefined);
     const slot = new Slot(ctx, request, new Room(this.#limiter, ctx));
-    const mine = repeatable ? outside(ctx, slot, execute) : inside(ctx, slot, execute);
+    const mine = manner.repeatable
+      ? outside(ctx, slot, execute, manner)
+      : manner.turn(() => inside(ctx, slot, execute));
     this.#running.set(place, mine);
     try {
       return await mine;
@@ -90,16 +102,20 @@ async function inside(ctx: HttpContext, slot: Slot, execute: Execute): Promise<O
   return outcome;
 }
 
-async function outside(ctx: HttpContext, slot: Slot, execute: Execute): Promise<Outcome> {
-  const before = await slot.replay(ctx.db);
+async function outside(ctx: HttpContext, slot: Slot, execute: Execute, manner: Manner): Promise<Outcome> {
+  const before = await manner.briefly(() => slot.replay(ctx.db));
   if (before) return before;
   await slot.room.check();
-  const answer = await execute(ctx).catch((error: unknown) => finalFailure(error, ctx.requestId));
-  return ctx.db.tx(async (tx) => {
-    if (!(await slot.claim(tx))) return (await slot.replay(tx))!;
-    await slot.store(tx, answer);
-    return { ...answer, replayed: false };
-  });
+  const answer = await manner
+    .turn(() => execute({ ...ctx, idempotencyKey: slot.key }))
+    .catch((error: unknown) => finalFailure(error, ctx.requestId));
+  return manner.briefly(() =>
+    ctx.db.tx(async (tx) => {
+      if (!(await slot.claim(tx))) return (await slot.replay(tx))!;
+      await slot.store(tx, answer);
+      return { ...answer, replayed: false };
+    }),
+  );
 }
 
 /** What an answer takes besides its body: the row with its place in the indexes, and each id that it is found by. */

@@ -8,6 +8,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import type { OperationTurns } from '../turns.ts';
 
 export interface RestOptions {
   db: Db;
@@ -17,6 +18,7 @@ export interface RestOptions {
   /** Unset: nobody can sign in to the dashboard, and cookies count for nothing. */
   sessions?: Sessions;
   limiter: RateLimiter;
+  turns: OperationTurns;
   logger: Logger;
   metrics: Metrics;
   trustProxy: boolean;

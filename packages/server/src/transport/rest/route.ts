@@ -61,14 +61,12 @@ export function createRoute(
       ? idempotencyKey(request.headers['idempotency-key'])
       : undefined;
     const key = operation.changesNothing ? undefined : given;
-    if (key === undefined) return send(reply, await execute(ctx));
-    const answer = await idempotency.run(
-      ctx,
-      { key, route: `${request.method} ${request.url}`, body: request.body },
-      execute,
-      operation.repeatable,
-    );
-    if (answer.replayed) reply.header('Idempotent-Replayed', 'true');
+    const asked = key && { key, route: `${request.method} ${request.url}`, body: request.body };
+    const { turn, briefly } = options.turns.of(env?.no ?? who, name, input);
+    const answer = asked
+      ? await idempotency.run(ctx, asked, execute, { repeatable: operation.repeatable, turn, briefly })
+      : await turn(() => execute(ctx));
+    if ('replayed' in answer && answer.replayed) reply.header('Idempotent-Replayed', 'true');
     return send(reply, answer);
   };
   return { onRequest: guard ? [(request, _reply, done) => done(guard(request))] : [], handler };

@@ -1,0 +1,43 @@
+import { ApiError, costOf } from '@parley/protocol';
+import type { OperationName } from '@parley/protocol';
+import { Turns } from '../platform/turns.ts';
+
+/** Operations run when the turn of their environment comes: REST and the socket share the turns. */
+export interface OperationTurns {
+  /** @param lane the environment's number; of a call that concerns none, who makes it. */
+  of(lane: number | string, name: OperationName, input: unknown): { turn: Turn; briefly: Turn };
+  readonly waiting: number;
+}
+type Turn = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** Connections of the pool that are kept for what takes no turn: credentials, batches, the standing of sessions. */
+const keptConnections = 2;
+const waitMs = 10_000;
+
+/** @param pool connections of the pool that operations work with. */
+export function createTurns(pool: number): OperationTurns {
+  const slots = Math.max(1, pool - keptConnections);
+  const turns = new Turns({
+    slots,
+    // A quarter of them is always there for others; what is dear runs with less of its own kind beside it.
+    lane: { slots: Math.max(1, Math.floor(slots * 0.75)), cost: slots, waiting: 500 },
+    waiting: 5_000,
+    waitMs,
+    refuse: () =>
+      new ApiError('service_unavailable', {
+        message: 'This environment asks for more at once than there is room for: slow down.',
+      }),
+  });
+  return {
+    of(lane, name, input) {
+      const cost = costOf(name, input);
+      return {
+        turn: (work) => (cost === 0 ? work() : turns.run(lane, cost, work)),
+        briefly: (work) => turns.run(lane, 1, work),
+      };
+    },
+    get waiting() {
+      return turns.waiting;
+    },
+  };
+}

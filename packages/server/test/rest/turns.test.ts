@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { costOf } from '@parley/protocol';
+import { times } from '../core/tools.ts';
+import { createScene } from '../support/scene.ts';
+import { useService } from '../support/use.ts';
+
+const { service, scene, db } = useService();
+
+test('a tenant whose requests all wait for a lock leaves connections to the others', async () => {
+  const other = createScene(service.url, 'other');
+  const theirs = (await other.group(null, [await other.actor()])).id;
+  const { id } = await scene.group(null, [await scene.actor()]);
+  let answered = 0;
+  const waiting: Promise<unknown>[] = [];
+  await db.tx(async (holder) => {
+    await holder.query('SELECT 1 FROM conversations WHERE id = $1 FOR UPDATE', [id]);
+    waiting.push(
+      ...times(60, async (i) => {
+        await scene.server('PATCH', `/v1/conversations/${id}`, { name: `${i}` });
+        answered += 1;
+      }),
+    );
+    const waits = async () =>
+      (await db.query<{ n: number }>('SELECT count(*) AS n FROM pg_locks WHERE NOT granted'))[0]!.n;
+    while ((await waits()) === 0);
+    for (let i = 0; i < 10; i++) {
+      assert.equal((await other.server('GET', `/v1/conversations/${theirs}`)).status, 200);
+      assert.equal(
+        (await other.server('PATCH', `/v1/conversations/${theirs}`, { name: `${i}` })).status,
+        200,
+      );
+    }
+    assert.ok(answered <= 40, `${answered} of 60 were answered first`);
+  });
+  await Promise.all(waiting);
+});
+
+test('costs: a long page stands for several short ones, a large group for many small ones', () => {
+  assert.equal(costOf('users.get', { userId: 'u' }), 1);
+  const page = (limit?: number) => costOf('messages.list', { conversationId: 'c', limit });
+  assert.deepEqual([page(), page(200)], [2, 5]);
+  assert.ok(page(10) < 1.5);
+  const create = (members: number) =>
+    costOf('conversations.create', { type: 'group', members: times(members, String) });
+  assert.deepEqual([create(0), create(500)], [2, 22]);
+  for (const name of ['messages.send', 'conversations.read', 'sync'] as const)
+    assert.equal(costOf(name, {}), 0, 'batches have bounds of their own');
+});
