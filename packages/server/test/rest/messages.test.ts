@@ -178,6 +178,28 @@ for (const store of stores)
         assert.equal(await lastSeq(), seq + 3);
       });
 
+      it('issue 10: to a sender who was removed since, a duplicate tells what was acknowledged and nothing more', async () => {
+        const body = { text: 'mine', clientMsgId: randomUUID(), metadata: { a: 1 } };
+        const sent = (await send(author.api, body)).body;
+        const socket = await scene.online(author);
+        assert.equal((await server('DELETE', `/v1/conversations/${conv}/members/${author.id}`)).status, 204);
+        const edit = { text: 'changed by the server', expectedVersion: 1 };
+        assert.equal((await server('PATCH', `/v1/messages/${sent.id}`, edit)).status, 200);
+        const expected = { ...sent, text: null, metadata: {} };
+        const repeated = await send(author.api, body);
+        assert.equal(repeated.status, 201);
+        assert.deepEqual(repeated.body, expected);
+        assert.equal((await server('DELETE', `/v1/messages/${sent.id}?hard=true`)).status, 204);
+        assert.deepEqual((await send(author.api, body)).body, expected);
+        const { clientMsgId, text } = body;
+        const { id, seq, createdAt } = sent;
+        assert.deepEqual(await socket.request('message.send', { cid: conv, clientMsgId, text }), {
+          ...{ clientMsgId, id, seq, createdAt },
+        });
+        assertError(await send(author.api, { text: 'x', clientMsgId: randomUUID() }), 403, 'not_member');
+        await socket.close();
+      });
+
       it('deduplicates by conversation and sender; the system is a sender too (PITFALLS 5)', async () => {
         const clientMsgId = randomUUID();
         const other = (await scene.group(null, [author])).id;

@@ -12,7 +12,7 @@ import { liveEvent, record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable } from '../conversations/access.ts';
+import { lockForChange, readable, roleOf } from '../conversations/access.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import { pageLimit, shown } from '../pages.ts';
 import { userNumbers } from '../users/sql.ts';
@@ -25,7 +25,7 @@ export type SendInput = Input<'messages.send'>;
 
 const missing = () => new ApiError('not_found', { message: 'There is no such message.' });
 
-/** Commits a message; a repeated clientMsgId answers with the original as it is now, and commits nothing. */
+/** Commits a message. A repeated clientMsgId commits nothing and answers with the original, as it is now for whoever is still a member. */
 export async function send(ctx: Context, input: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
   const files = input.attachments?.length ? input.attachments : null;
@@ -61,7 +61,7 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
       { env: ctx.env.no, conv: appended.conv, seq: appended.seq },
     ]);
     if (!original) throw new ApiError('history_unavailable');
-    return reader.viewMessage(original);
+    return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
   const message: Message = {
     id,
@@ -81,6 +81,28 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
   log.publish(liveEvent(conv, appended.seq, { type: 'message.new', actor: sender, message }));
   return message;
 }
+
+const stillSees = async (ctx: Context, conv: number): Promise<boolean> =>
+  ctx.caller.kind !== 'client' || (await roleOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== null;
+
+/**
+ * For a sender who has left since: what was acknowledged when the message was sent, and nothing of what it contains or of what
+ * became of it.
+ */
+const acknowledged = (row: MessageRow): Message => ({
+  id: row.id,
+  conversationId: row.cid,
+  seq: row.seq,
+  senderId: row.senderId,
+  text: null,
+  replyTo: null,
+  attachments: [],
+  metadata: {},
+  version: 1,
+  createdAt: row.createdAt,
+  editedAt: null,
+  deletedAt: null,
+});
 
 /** A server's send under an Idempotency-Key is deduplicated inside the commit too, so a crash cannot double it. */
 const repeatKey = (ctx: Context): string | null =>
