@@ -2,45 +2,27 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Message } from '@parley/protocol';
-import { logConnections, logSettings } from '../../src/log/append.ts';
 import type { Appended, NewMessage } from '../../src/log/append.ts';
-import { ConversationLog } from '../../src/log/conversation-log.ts';
-import type { ReadMark } from '../../src/log/conversation-log.ts';
-import { PgDb } from '../../src/platform/postgres/db.ts';
-import type { ConnectionSettings, Tx } from '../../src/platform/postgres/db.ts';
-import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
+import type { ConversationLog, ReadMark } from '../../src/log/conversation-log.ts';
 import { assertError } from '../support/api.ts';
 import { useService } from '../support/use.ts';
+import { hold, holdConversation, messageTo, openLog } from './log-tools.ts';
+import type { OpenLog } from './log-tools.ts';
 import { allEvents, assertContiguous, createGroup, times } from './tools.ts';
 
 /** Issue 10, 1: a row lock that somebody holds keeps its own conversation waiting, and nobody else. */
 
 const { service, server, db } = useService();
 
-const closing: (() => Promise<void>)[] = [];
+const closing: OpenLog[] = [];
 after(async () => {
-  for (const close of closing) await close();
+  for (const opened of closing) await opened.close();
 });
-
-/** Holds what `take` locks until it is let go. */
-async function hold(take: (tx: Tx) => Promise<unknown>): Promise<() => Promise<void>> {
-  let letGo: () => void = () => undefined;
-  let transaction: Promise<void> | undefined;
-  await new Promise<void>((taken, failed) => {
-    transaction = db.tx(async (tx) => {
-      await take(tx);
-      taken();
-      await new Promise<void>((resolve) => (letGo = resolve));
-    });
-    transaction.catch(failed);
-  });
-  return async () => {
-    letGo();
-    await transaction;
-  };
+async function anotherLog(settings: Record<string, string> = {}): Promise<ConversationLog> {
+  const opened = await openLog(service, settings);
+  closing.push(opened);
+  return opened.log;
 }
-const holdConversation = (id: string) =>
-  hold((tx) => tx.query('SELECT 1 FROM conversations WHERE id = $1 FOR UPDATE', [id]));
 
 const send = (id: string, text: string) =>
   server('POST', `/v1/conversations/${id}/messages`, { text, senderId: 'ann' });
@@ -49,49 +31,21 @@ const textsOf = async (id: string): Promise<(string | null)[]> =>
     .reverse()
     .map((m) => m.text);
 
-/** Nothing grows too old: how fast this machine is does not matter. */
-const ageless = { now: () => 0, sleep: (ms: number) => delay(ms) };
-
-/** A log of its own on the service's store, as another node has. */
-async function anotherLog(settings: Record<string, string> = {}): Promise<ConversationLog> {
-  const connection = (await runningPostgres(service.dataDir)) as ConnectionSettings;
-  const logDb = new PgDb(connection, {
-    max: logConnections,
-    onError: () => undefined,
-    settings: { ...logSettings, ...settings },
-  });
-  closing.push(() => logDb.close());
-  return new ConversationLog({ db: logDb, publish: () => undefined, timing: ageless });
-}
-
-let made = 0;
-async function messageTo(conversationId: string, sender: string): Promise<NewMessage> {
-  const [row] = await db.query<{ env: number; no: number }>(
-    `SELECT c.env, u.no FROM conversations c JOIN users u ON u.env = c.env AND u.id = $2 WHERE c.id = $1`,
-    [conversationId, sender],
-  );
-  const n = String(++made).padStart(26, '0');
-  return {
-    ...{ env: row!.env, conversationId, sender: row!.no, own: true, clientMsgId: n, id: `msg_${n}` },
-    ...{ text: n, replyTo: null, metadata: null, attachments: null },
-  };
-}
-
 test('sends and reads elsewhere go on while a conversation is held, and its own follow in order', async () => {
   const [held, ...others] = await Promise.all(times(4, () => createGroup(server, ['ann', 'bob'])));
   const log = await anotherLog();
-  const release = await holdConversation(held!);
+  const release = await holdConversation(db, held!);
   const messages = [];
-  for (let i = 0; i < 5; i++) messages.push(await messageTo(held!, 'ann'));
+  for (let i = 0; i < 5; i++) messages.push(await messageTo(db, held!, 'ann'));
   const waiting = messages.map((m) => log.append(m));
   const markOf = async (id: string): Promise<ReadMark> => {
-    const { env, sender } = await messageTo(id, 'bob');
-    return { env, conversationId: id, user: sender!, seq: 2 };
+    const { env, sender } = await messageTo(db, id, 'bob');
+    return { env, conversationId: id, user: sender, seq: 2 };
   };
   const reading = log.markRead(await markOf(held!));
   for (let round = 0; round < 3; round++)
     for (const id of others) {
-      assert.equal((await log.append(await messageTo(id, 'ann'))).status, 'ok');
+      assert.equal((await log.append(await messageTo(db, id, 'ann'))).status, 'ok');
       assert.equal((await log.markRead(await markOf(id))).lastReadSeq, 2);
     }
   assert.equal(log.waiting, 5);
@@ -110,11 +64,11 @@ test('sends and reads elsewhere go on while a conversation is held, and its own 
 test('whoever sends one message after the other into a held conversation finds them in that order', async () => {
   const id = await createGroup(server, ['ann', 'bob']);
   const log = await anotherLog();
-  const release = await holdConversation(id);
+  const release = await holdConversation(db, id);
   const messages = [];
   const answers: Promise<Appended>[] = [];
   for (let i = 0; i < 40; i++) {
-    const message = await messageTo(id, i % 2 ? 'ann' : 'bob');
+    const message = await messageTo(db, id, i % 2 ? 'ann' : 'bob');
     messages.push(message);
     answers.push(log.append(message));
     if (i === 25) await release();
@@ -128,7 +82,7 @@ test('whoever sends one message after the other into a held conversation finds t
 
 test('what is held too long is 503 with retryAfterMs, and nothing of it is committed', async () => {
   const [held, other] = await Promise.all(times(2, () => createGroup(server, ['ann', 'bob'])));
-  const release = await holdConversation(held!);
+  const release = await holdConversation(db, held!);
   const answer = await send(held!, 'too late');
   assertError(answer, 503, 'service_unavailable');
   assert.ok((answer.body as { error: { retryAfterMs: number } }).error.retryAfterMs > 0);
@@ -147,16 +101,16 @@ test('an attachment that somebody holds keeps only its conversation waiting', as
     [[held, other]],
   );
   const attachmentOf = (id: string) => `att_${id.slice(-26)}`;
-  const release = await hold((tx) =>
+  const release = await hold(db, (tx) =>
     tx.query('SELECT 1 FROM attachments WHERE id = $1 FOR UPDATE', [attachmentOf(held!)]),
   );
   const log = await anotherLog();
   const withFile = async (id: string): Promise<NewMessage> => ({
-    ...(await messageTo(id, 'ann')),
+    ...(await messageTo(db, id, 'ann')),
     own: false,
     attachments: JSON.stringify([attachmentOf(id)]),
   });
-  const waiting = [log.append(await withFile(held!)), log.append(await messageTo(held!, 'ann'))];
+  const waiting = [log.append(await withFile(held!)), log.append(await messageTo(db, held!, 'ann'))];
   assert.equal((await log.append(await withFile(other!))).status, 'ok');
   assert.equal(log.waiting, 2, 'what follows it waits too, so that the order stays');
   await release();
@@ -178,7 +132,7 @@ test('delivery marks of a held conversation are told to come again, and the othe
         [1, 1],
       ],
     );
-  const release = await holdConversation(held!);
+  const release = await holdConversation(db, held!);
   assert.deepEqual(await mark(), [
     { ord: 1, seq: null },
     { ord: 2, seq: 1 },
@@ -191,8 +145,8 @@ test('delivery marks of a held conversation are told to come again, and the othe
 test('a lock that nobody thought of ends in time, and is no reason to run messages one by one', async () => {
   const ids = await Promise.all(times(3, () => createGroup(server, ['ann', 'bob'])));
   const log = await anotherLog({ lock_timeout: '50' });
-  const messages = await Promise.all(ids.map((id) => messageTo(id, 'ann')));
-  const release = await hold((tx) => tx.query('LOCK TABLE dedup IN ACCESS EXCLUSIVE MODE'));
+  const messages = await Promise.all(ids.map((id) => messageTo(db, id, 'ann')));
+  const release = await hold(db, (tx) => tx.query('LOCK TABLE dedup IN ACCESS EXCLUSIVE MODE'));
   const answers = Promise.all(messages.map((m) => log.append(m)));
   // Long enough for a lock time-out or two: longer changes nothing.
   await delay(150);
@@ -212,7 +166,7 @@ test('a conversation that two nodes and edits share is served to all, and nobody
   let longest = 0;
   const keepSending = async (log: ConversationLog, who: string): Promise<void> => {
     for (let i = 0; i < perSender; i++) {
-      const message = await messageTo(id, who);
+      const message = await messageTo(db, id, who);
       const before = done;
       await log.append(message);
       longest = Math.max(longest, done - before);
