@@ -20,6 +20,8 @@ import { ConversationLog } from './log/conversation-log.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
 import { descriptorLimit, keepDescriptors } from './platform/descriptors.ts';
+import { createOutbox } from './platform/jobs/outbox.ts';
+import { createWorkSignal } from './platform/jobs/wake.ts';
 import type { Logger } from './platform/logging.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { createParts } from './platform/parts.ts';
@@ -110,32 +112,26 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       metrics.commitSize.observe(size);
       metrics.commitSeconds.observe(ms / 1000);
     },
-    onCommit: () => webhooks.wake(),
+    onCommit: () => outbox.wake(),
     writeSpacing: () => gateway.writeSpacing,
   });
+  const work = createWorkSignal({ db, connection: store.connection, logger });
   const names = createResolver({ now: () => clock.now(), servers: config.dnsServers });
-  const push = createPushService({
-    ...{ config, connection: store.connection, names, onError, vault, clock, logger, metrics, random },
-    presence: registry,
-    wakeOutbox: () => webhooks.wake(),
-  });
-  const webhooks = createWebhookService({
-    ...{
-      config,
-      db,
-      connection: store.connection,
-      names,
-      onError,
-      vault,
-      ids,
-      clock,
-      logger,
-      metrics,
-      random,
-    },
-    consumers: [push.consume],
-    dispatched: push.wake,
-  });
+  const outgoing = {
+    config,
+    connection: store.connection,
+    names,
+    onError,
+    vault,
+    clock,
+    logger,
+    metrics,
+    random,
+    work,
+  };
+  const push = createPushService({ ...outgoing, presence: registry, wakeOutbox: () => outbox.wake() });
+  const webhooks = createWebhookService({ ...outgoing, db, ids });
+  const outbox = createOutbox({ consumers: [webhooks.consumer, push.consumer], work, logger });
   const media = createMediaService({ config, db, clock, ids, vault, logger });
   const services: Services = {
     clock,
@@ -260,6 +256,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       { name: 'media clean-up', roles: worker, start: () => media.start(), stop: () => media.stop() },
       { name: 'webhooks', roles: worker, start: () => webhooks.start(), stop: () => webhooks.stop() },
       { name: 'push', roles: worker, start: () => push.start(), stop: () => push.stop() },
+    ],
+    [
+      { name: 'outbox', roles: worker, start: () => outbox.start(), stop: () => outbox.stop() },
+      { name: 'work signal', roles: worker, start: () => work.start(), stop: () => work.stop() },
     ],
     { name: 'log', stop: () => log.idle() },
     { name: 'requests', stop: close, stopMs: requestsStopMs },

@@ -1,5 +1,5 @@
 import type { EventName } from '@parley/protocol';
-import { emit } from '../platform/jobs/outbox.ts';
+import { emit, listeners } from '../platform/jobs/outbox.ts';
 import type { Tx } from '../platform/postgres/db.ts';
 import { catalogue } from './catalogue.ts';
 import type { Person, Told, ToldToWebhooks } from './catalogue.ts';
@@ -64,9 +64,9 @@ const appendSql = `
     INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at)
     SELECT $1, $2, seq, type, message, users, actor, data, $3 FROM event
   ), noted AS (
-    INSERT INTO outbox (id, env, type, conv, seq, message, users, actor, data, created_at, due_at)
-    SELECT make_id('evt_', $3), $1, e.webhook, $2, e.seq, e.message, e.users, e.actor, e.data, $3, $3
-    FROM event e JOIN environments x ON x.no = $1 AND x.listeners <> 0 WHERE e.webhook IS NOT NULL
+    INSERT INTO outbox (consumer, id, env, type, conv, seq, message, users, actor, data, created_at, due_at)
+    SELECT ${listeners.webhooks}, make_id('evt_', $3), $1, e.webhook, $2, e.seq, e.message, e.users, e.actor, e.data, $3, $3
+    FROM event e JOIN environments x ON x.no = $1 AND x.listeners & ${listeners.webhooks} <> 0 WHERE e.webhook IS NOT NULL
   ) SELECT last_seq AS seq, stale FROM moved`;
 
 /** The columns in which an event is kept. */

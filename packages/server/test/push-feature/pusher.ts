@@ -1,5 +1,6 @@
 import { createPushService } from '../../src/features/push/service.ts';
-import { createDispatcher } from '../../src/platform/jobs/outbox.ts';
+import { createOutbox } from '../../src/platform/jobs/outbox.ts';
+import { createWorkSignal } from '../../src/platform/jobs/wake.ts';
 import type { Logger } from '../../src/platform/logging.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Metrics } from '../../src/platform/metrics.ts';
@@ -37,7 +38,9 @@ export async function startPusher(options: {
     info: nothing,
     error: nothing,
   } as unknown as Logger;
+  const work = createWorkSignal({ db: options.db, connection, logger });
   const push = createPushService({
+    work,
     config: { allowPrivateTargets: true },
     connection,
     names: { resolve: () => Promise.reject(new Error('no names here')), close: nothing },
@@ -51,20 +54,14 @@ export async function startPusher(options: {
     wakeOutbox: nothing,
     endpoints: Object.assign({}, ...options.vendors.map((v) => v.endpoints)) as PushEndpoints,
   });
-  const dispatcher = createDispatcher({
-    db: options.db,
-    logger,
-    consumers: [push.consume],
-    dispatched: push.wake,
-    pollMs: 50,
-  });
+  const outbox = createOutbox({ consumers: [push.consumer], work, logger, pollMs: 50 });
   push.start();
-  dispatcher.start();
+  outbox.start();
   return {
     metrics,
     warnings,
     stop: async () => {
-      await dispatcher.stop();
+      await outbox.stop();
       await push.stop();
       await push.close();
     },

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createDispatcher, emit } from '../../src/platform/jobs/outbox.ts';
-import type { OutboxRow } from '../../src/platform/jobs/outbox.ts';
-import { gathered } from '../../src/platform/jobs/wake.ts';
+import { createOutbox, emit } from '../../src/platform/jobs/outbox.ts';
+import type { Consumer, OutboxRow } from '../../src/platform/jobs/outbox.ts';
+import { createWorkSignal, gathered } from '../../src/platform/jobs/wake.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';
@@ -36,38 +36,137 @@ test('Where nobody listens nothing is noted', async () => {
   assert.deepEqual(await db.query('SELECT 1 FROM outbox'), []);
 });
 
-test('Every row reaches every consumer once; one that cannot be handed out holds up no other', async () => {
-  for (let i = 0; i < 20; i++) await emit(db, { env, type: i === 7 ? 'bad' : 'good', data: { i } });
+/** Rows 0 to 19 for a consumer, the eighth of them bad. */
+const fill = (bit: number, age = '0 seconds'): Promise<unknown> =>
+  db.query(
+    `INSERT INTO outbox (consumer, id, env, type, data, created_at, due_at)
+     SELECT $2, 'evt_' || i, $1, CASE i WHEN 7 THEN 'bad' ELSE 'good' END, json_build_object('i', i), now() - $3::interval, now()
+     FROM generate_series(0, 19) i`,
+    [env, bit, age],
+  );
+const numberOf = (row: OutboxRow) => (JSON.parse(row.data!) as { i: number }).i;
+const all = Array.from({ length: 20 }, (_, i) => i);
+
+/** A consumer that keeps what it took once that was committed. */
+function keeping(bit: number, enough: number, refuse: (row: OutboxRow) => boolean = () => false) {
   const seen: number[] = [];
-  let finished!: () => void;
-  const done = new Promise<void>((resolve) => (finished = resolve));
-  const numberOf = (row: OutboxRow) => (JSON.parse(row.data!) as { i: number }).i;
-  const dispatcher = createDispatcher({
+  let finish!: () => void;
+  const done = new Promise<void>((resolve) => (finish = resolve));
+  const consumer: Consumer = {
+    name: `consumer ${bit}`,
+    bit,
     db,
+    take: (tx, rows) => {
+      if (rows.some(refuse)) return Promise.reject(new Error('no'));
+      tx.afterCommit(() => {
+        seen.push(...rows.map(numberOf));
+        if (seen.length >= enough) finish();
+      });
+      return Promise.resolve();
+    },
+  };
+  return { consumer, seen, done };
+}
+
+const outboxOf = (...consumers: Consumer[]) =>
+  createOutbox({
+    consumers,
+    work: createWorkSignal({ db, connection: postgres.connection, logger }),
     logger,
-    dispatched: () => undefined,
-    consumers: [
-      (_, rows) => (rows.some((r) => r.type === 'bad') ? Promise.reject(new Error('no')) : Promise.resolve()),
-      (tx, rows) => {
-        tx.afterCommit(() => {
-          seen.push(...rows.map(numberOf));
-          if (seen.length === 19) finished();
-        });
-        return Promise.resolve();
-      },
-    ],
+    pollMs: 50,
   });
-  dispatcher.start();
-  await done;
-  await dispatcher.stop();
+
+test('A row that its consumer cannot take is put off alone, and given up after three days', async () => {
+  await fill(1);
+  const first = keeping(1, 19, (r) => r.type === 'bad');
+  const outbox = outboxOf(first.consumer);
+  outbox.start();
+  await first.done;
+  await outbox.stop();
   assert.deepEqual(
-    seen,
-    Array.from({ length: 20 }, (_, i) => i).filter((i) => i !== 7),
+    first.seen,
+    all.filter((i) => i !== 7),
   );
   const left = await db.query<{ type: string; later: boolean }>(
     "SELECT type, due_at > now() + interval '30 seconds' AS later FROM outbox",
   );
   assert.deepEqual(left, [{ type: 'bad', later: true }]);
+  await db.query("UPDATE outbox SET due_at = now(), created_at = now() - interval '73 hours'");
+  const again = outboxOf(keeping(1, 1, () => true).consumer);
+  again.start();
+  while ((await db.query('SELECT 1 FROM outbox')).length > 0);
+  await again.stop();
+});
+
+test('Each consumer has its own rows: one that always fails, and one that hangs, hold up no other', async () => {
+  for (const bit of [1, 2, 8]) await fill(bit);
+  let hanging!: () => void;
+  const hung = new Promise<void>((resolve) => (hanging = resolve));
+  let release!: () => void;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const well = keeping(8, 20);
+  const outbox = outboxOf(
+    { ...keeping(1, 20).consumer, take: () => Promise.reject(new Error('always')) },
+    {
+      ...keeping(2, 20).consumer,
+      take: () => {
+        hanging();
+        return released;
+      },
+    },
+    well.consumer,
+  );
+  outbox.start();
+  await Promise.all([well.done, hung]);
+  assert.deepEqual(well.seen, all);
+  // What comes while the one fails and the other hangs is taken too.
+  await fill(8);
+  while (well.seen.length < 40) await new Promise((resolve) => setImmediate(resolve));
+  const left = await db.query<{ consumer: number; n: number }>(
+    'SELECT consumer, count(*) AS n FROM outbox GROUP BY 1 ORDER BY 1',
+  );
+  assert.deepEqual(left, [
+    { consumer: 1, n: 20 },
+    { consumer: 2, n: 20 },
+  ]);
+  release();
+  await outbox.stop();
+  // The one that failed goes on where it was, once it can.
+  await db.query('UPDATE outbox SET due_at = now()');
+  const mended = keeping(1, 20);
+  const second = outboxOf(mended.consumer);
+  second.start();
+  await mended.done;
+  await second.stop();
+  assert.deepEqual(
+    mended.seen.sort((a, b) => a - b),
+    all,
+  );
+  await db.query('DELETE FROM outbox');
+});
+
+test('Who works hears of work by its subject, from processes where nobody works', async () => {
+  const heard: string[] = [];
+  let next!: () => void;
+  const working = createWorkSignal({ db, connection: postgres.connection, logger });
+  const connected = new Promise<void>((resolve) => (next = resolve));
+  for (const subject of ['one', 'two'])
+    working.on(subject, () => {
+      heard.push(subject);
+      next();
+    });
+  working.start();
+  // At the start everybody looks once.
+  await connected;
+  heard.length = 0;
+  const elsewhere = createWorkSignal({ db, connection: postgres.connection, logger });
+  const told = new Promise<void>((resolve) => (next = resolve));
+  const keep = setInterval(() => undefined, 1_000);
+  elsewhere.raise('two');
+  await told;
+  assert.deepEqual(heard, ['two']);
+  clearInterval(keep);
+  await Promise.all([working.stop(), elsewhere.stop()]);
 });
 
 test('Calls are gathered, and the last one is always followed by a run', async () => {

@@ -3,7 +3,7 @@ import type { Recorder } from '../../log/record.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import { listeners } from '../../platform/jobs/outbox.ts';
-import type { Consumer } from '../../platform/jobs/outbox.ts';
+import type { OutboxRow } from '../../platform/jobs/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import { messagesAt } from '../messages/reader.ts';
@@ -40,7 +40,7 @@ export async function loadMessages(
 
 export type Presence = Pick<PresenceRegistry, 'connected'>;
 
-export const dispatchToPush: Consumer = async (tx, rows) => {
+export async function dispatchToPush(tx: Tx, rows: readonly OutboxRow[]): Promise<void> {
   const messages = rows.filter((r) => r.type === 'message.created');
   if (messages.length === 0) return;
   const wanted = await tx.query<{ env: number } & MessageRef>(
@@ -61,7 +61,7 @@ export const dispatchToPush: Consumer = async (tx, rows) => {
     planQueue,
     wanted.map(({ env, conv, seq }) => ({ key: env, data: { conv, seq } })),
   );
-};
+}
 
 export interface Planned extends MessageRef {
   runAt: null;

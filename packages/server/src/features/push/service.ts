@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { Config } from '../../config.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { depth } from '../../platform/jobs/jobs.ts';
+import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
+import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -22,10 +24,8 @@ import type { ReceiptOutcome, SendOutcome } from './send.ts';
 import * as sql from './sql.ts';
 
 export interface PushService {
-  /** For the dispatcher of the outbox. */
-  consume: Consumer;
-  /** The dispatcher handed something out. */
-  wake(): void;
+  /** Plans pushes of what is in the outbox. */
+  consumer: Consumer;
   /** Begins to push: for processes with the role worker, once the store is ready. */
   start(): void;
   stop(): Promise<void>;
@@ -50,6 +50,7 @@ export function createPushService(options: {
   logger: Logger;
   metrics: Metrics;
   presence: Presence;
+  work: WorkSignal;
   /** Something was put into the outbox. */
   wakeOutbox: () => void;
   /** Where the vendors are, for tests. */
@@ -110,6 +111,7 @@ export function createPushService(options: {
     run: (batch, signal) => startSends(sending, batch, signal),
     settle: (tx, outcomes) => settleSends(tx, outcomes, now()),
   });
+  options.work.on(sendQueue.name, () => sender.poke());
   const receipts = createWorker<ReceiptOutcome>({
     db,
     logger,
@@ -130,8 +132,13 @@ export function createPushService(options: {
   const parts = [planner, sender, receipts, sweeper, gauges];
 
   return {
-    consume: dispatchToPush,
-    wake: () => planner.poke(),
+    consumer: {
+      name: 'push',
+      bit: listeners.push,
+      db,
+      take: dispatchToPush,
+      taken: () => planner.poke(),
+    },
     start: () => {
       for (const part of parts) part.start();
     },

@@ -1,9 +1,10 @@
 import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { Consumer } from '../../platform/jobs/outbox.ts';
+import type { OutboxRow } from '../../platform/jobs/outbox.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
 import { webhookQueue } from './deliver.ts';
 
 /** One delivery, with its job, for every enabled endpoint that subscribed to the event. */
-export const dispatchToWebhooks: Consumer = async (tx, rows) => {
+export async function dispatchToWebhooks(tx: Tx, rows: readonly OutboxRow[]): Promise<void> {
   const made = await tx.query<{ no: number; endpoint: number }>(
     `INSERT INTO webhook_deliveries (id, env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed,
        event_at, created_at, next_at)
@@ -19,4 +20,4 @@ export const dispatchToWebhooks: Consumer = async (tx, rows) => {
     webhookQueue,
     made.map((m) => ({ key: m.endpoint, ref: m.no })),
   );
-};
+}

@@ -2,9 +2,9 @@ import { Histogram } from 'prom-client';
 import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
 import { depth, removeEmptyLanes } from '../../platform/jobs/jobs.ts';
-import { createDispatcher } from '../../platform/jobs/outbox.ts';
+import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
-import { createListener, createNotifier, gathered } from '../../platform/jobs/wake.ts';
+import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createMailer } from '../../platform/mail/mailer.ts';
@@ -25,8 +25,6 @@ import { removeOldDeliveries } from './sweep.ts';
 /** What operations need of it. */
 export interface Webhooks {
   outbound: Outbound;
-  /** Something was committed that may be in the outbox. */
-  wake(): void;
   /** A delivery was queued. */
   queued(): void;
   /** Attempts one delivery here and now. */
@@ -34,7 +32,9 @@ export interface Webhooks {
 }
 
 export interface WebhookService extends Webhooks {
-  /** Begins to dispatch and deliver: for processes with the role worker, once the store is ready. */
+  /** Makes deliveries of what is in the outbox. */
+  consumer: Consumer;
+  /** Begins to deliver: for processes with the role worker, once the store is ready. */
   start(): void;
   stop(): Promise<void>;
   /** Its connections, which operations use too. */
@@ -47,7 +47,6 @@ const slots = 1_000;
 const leaseMs = 20_000;
 const mailLeaseMs = 120_000;
 const sweepMs = 60_000;
-const gatherMs = 5;
 const workConnections = 4;
 const depthMs = 10_000;
 
@@ -62,10 +61,7 @@ export function createWebhookService(options: {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
-  /** Others who take part in what happened (push). */
-  consumers?: readonly Consumer[];
-  /** After a dispatch, for their workers. */
-  dispatched?: () => void;
+  work: WorkSignal;
   random: () => number;
 }): WebhookService {
   const { config, db, clock, logger, metrics } = options;
@@ -122,19 +118,7 @@ export function createWebhookService(options: {
         }),
       ),
   });
-  const dispatcher = createDispatcher({
-    db: workDb,
-    logger,
-    consumers: [dispatchToWebhooks, ...(options.consumers ?? [])],
-    dispatched: () => {
-      worker.poke();
-      options.dispatched?.();
-    },
-  });
-  const listener = createListener(options.connection, logger, () => {
-    dispatcher.poke();
-    worker.poke();
-  });
+  options.work.on(webhookQueue.name, () => worker.poke());
   const sweeper = createPeriodic(sweepMs, logger, 'webhook sweep', async () => {
     if ((await disableFailing(workDb)) > 0) mails.poke();
     await removeOldDeliveries(workDb);
@@ -145,14 +129,16 @@ export function createWebhookService(options: {
       measure.depth.set(name, await depth(workDb, name));
   });
 
-  // Commits may come by the hundred per second, with or without webhooks: one look answers many.
-  const pokeSoon = gathered(gatherMs, () => dispatcher.poke());
-  let working = false;
-  const notify = createNotifier(db, logger);
   return {
     outbound,
-    wake: () => (working ? pokeSoon() : notify()),
-    queued: () => (working ? worker.poke() : notify()),
+    consumer: {
+      name: 'webhooks',
+      bit: listeners.webhooks,
+      db: workDb,
+      take: dispatchToWebhooks,
+      taken: () => worker.poke(),
+    },
+    queued: () => options.work.raise(webhookQueue.name),
     deliver: async (no) => {
       const [outcome] = await deliverer.start([no]);
       if (!outcome) return;
@@ -160,13 +146,10 @@ export function createWebhookService(options: {
       await db.tx((tx) => deliverer.settle(tx, [result]));
     },
     start: () => {
-      working = true;
-      for (const part of [listener, dispatcher, worker, mails, sweeper, gauges]) part.start();
+      for (const part of [worker, mails, sweeper, gauges]) part.start();
     },
     stop: async () => {
-      working = false;
-      await Promise.all([dispatcher.stop(), sweeper.stop(), gauges.stop(), listener.stop()]);
-      await Promise.all([worker.stop(), mails.stop()]);
+      await Promise.all([worker, mails, sweeper, gauges].map((part) => part.stop()));
     },
     close: async () => {
       mailer.close();

@@ -25,7 +25,7 @@ export async function lockEnvironment(db: Queryable, env: number): Promise<void>
   await db.query('SELECT 1 FROM environments WHERE no = $1 FOR NO KEY UPDATE', [env]);
 }
 
-/** Says in the environment's row whether a webhook listens, and whether one wants message.read. */
+/** Says in the environment's row whether a webhook listens, whether one wants message.read, and whether push has one to tell. */
 export async function setListeners(db: Queryable, env: number): Promise<void> {
   await db.query(
     `UPDATE environments e SET listeners = (e.listeners & ~${listeners.webhooks | listeners.webhookReads}) | x.bits
@@ -36,6 +36,7 @@ export async function setListeners(db: Queryable, env: number): Promise<void> {
      ) x WHERE e.no = $1 AND e.listeners & ${listeners.webhooks | listeners.webhookReads} <> x.bits`,
     [env],
   );
+  await db.query('SELECT set_push_listener($1)', [env]);
 }
 
 export async function countEndpoints(db: Queryable, env: number): Promise<number> {

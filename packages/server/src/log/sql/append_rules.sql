@@ -30,13 +30,15 @@ BEGIN
   RETURN CASE WHEN FOUND THEN 'blocked' ELSE 'not_found' END;
 END $$;
 
--- Notes new messages for webhooks and pushes. The event's id is the message's: one message, one message.created.
+-- Notes new messages for each consumer of the outbox that listens: 1 webhooks, 2 push. The event's id is the message's: one message, one
+-- message.created.
 CREATE OR REPLACE FUNCTION note_messages(p_env int[], p_conv bigint[], p_seq bigint[], p_id text[], p_sender bigint[], p_at timestamptz)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO outbox (id, env, type, conv, seq, message, actor, created_at, due_at)
-  SELECT 'evt_' || substr(u.id, 5), u.env, 'message.created', u.conv, u.seq, u.seq, u.sender, p_at, p_at
-  FROM unnest(p_env, p_conv, p_seq, p_id, p_sender) AS u(env, conv, seq, id, sender);
+  INSERT INTO outbox (consumer, id, env, type, conv, seq, message, actor, created_at, due_at)
+  SELECT k, 'evt_' || substr(u.id, 5), u.env, 'message.created', u.conv, u.seq, u.seq, u.sender, p_at, p_at
+  FROM unnest(p_env, p_conv, p_seq, p_id, p_sender) AS u(env, conv, seq, id, sender)
+    JOIN environments e ON e.no = u.env JOIN unnest('{1,2}'::int[]) k ON e.listeners & k <> 0;
 END $$;
 
 -- The attachments that messages name, each a JSON array of ids: only ready ones of the message's own conversation by its sender (or

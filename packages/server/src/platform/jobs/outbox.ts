@@ -2,14 +2,15 @@ import type { Logger } from '../logging.ts';
 import type { Db, Queryable, Tx } from '../postgres/db.ts';
 import { createLoop } from './loop.ts';
 import type { Loop } from './loop.ts';
+import type { WorkSignal } from './wake.ts';
 
 /**
- * The outbox: what was committed and must still be told to somebody (migrations/0002). Messages and events of the log are noted
- * by the statements that commit them; everything else comes through `emit`. The dispatcher hands each row to every
- * consumer in one transaction, which also removes it: whatever a consumer writes there happens exactly once.
+ * The outbox: what was committed and must still be told to somebody (migrations/0002, 0012). It is a queue for each consumer: who
+ * listens gets a row of its own, written by the statement that commits its cause. Each consumer takes its rows in one transaction that also
+ * removes them, so whatever it writes there happens exactly once, and one that fails or is slow holds up no other.
  */
 
-/** Bits of environments.listeners. */
+/** Bits of environments.listeners. The first two are consumers of the outbox; the last says that webhooks want message.read. */
 export const listeners = { webhooks: 1, push: 2, webhookReads: 4 } as const;
 
 export interface OutboxRow {
@@ -28,7 +29,16 @@ export interface OutboxRow {
   createdAt: string;
 }
 
-export type Consumer = (tx: Tx, rows: readonly OutboxRow[]) => Promise<void>;
+export interface Consumer {
+  name: string;
+  /** Its bit of environments.listeners, which is also the `consumer` of its rows. */
+  bit: number;
+  /** Connections of its own: a consumer that hangs must not hold those of others. */
+  db: Db;
+  take(tx: Tx, rows: readonly OutboxRow[]): Promise<void>;
+  /** After the commit: its workers have something to do. */
+  taken?: () => void;
+}
 
 export interface NewOutboxRow {
   env: number;
@@ -42,11 +52,11 @@ export interface NewOutboxRow {
   sealed?: Buffer;
 }
 
-/** Notes an event outside the log, in the transaction of its cause, where webhooks are listened to. */
+/** Notes for webhooks, where they listen, something that is no event of a conversation. */
 export async function emit(tx: Queryable, row: NewOutboxRow): Promise<void> {
   await tx.query(
-    `INSERT INTO outbox (id, env, type, conv, seq, message, users, actor, data, sealed, created_at, due_at)
-     SELECT make_id('evt_', t), $1, $2, $3, $4, $5, $6, $7, $8, $9, t, t
+    `INSERT INTO outbox (consumer, id, env, type, conv, seq, message, users, actor, data, sealed, created_at, due_at)
+     SELECT ${listeners.webhooks}, make_id('evt_', t), $1, $2, $3, $4, $5, $6, $7, $8, $9, t, t
      FROM environments, (SELECT clock_timestamp() AS t) x WHERE no = $1 AND listeners & ${listeners.webhooks} <> 0`,
     [
       row.env,
@@ -62,65 +72,100 @@ export async function emit(tx: Queryable, row: NewOutboxRow): Promise<void> {
   );
 }
 
+export interface Outbox {
+  /** Something was committed that may have left rows here. */
+  wake(): void;
+  /** Begins to hand rows out: for processes with the role worker, once the store is ready. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+const subject = 'outbox';
+
+export function createOutbox(options: {
+  consumers: readonly Consumer[];
+  work: WorkSignal;
+  logger: Logger;
+  pollMs?: number;
+}): Outbox {
+  const { work, logger, pollMs = 1_000 } = options;
+  const loops = options.consumers.map((consumer) => consumerLoop(consumer, logger, pollMs));
+  for (const loop of loops) work.on(subject, () => loop.poke());
+  return {
+    wake: () => work.raise(subject),
+    start: () => {
+      for (const loop of loops) loop.start();
+    },
+    stop: async () => {
+      await Promise.all(loops.map((loop) => loop.stop()));
+    },
+  };
+}
+
 const batchSize = 500;
 const pauseMs = 5;
+/** A row that its consumer cannot take is tried again so often, and for so long. */
+const retryMinutes = 1;
+const giveUpHours = 72;
 
-export function createDispatcher(options: {
-  db: Db;
-  logger: Logger;
-  consumers: readonly Consumer[];
-  /** After a commit: the consumers' workers have something to do. */
-  dispatched: () => void;
-  pollMs?: number;
-}): Loop {
-  const { db, logger, consumers, pollMs = 1_000 } = options;
+function consumerLoop({ name, bit, db, take, taken }: Consumer, logger: Logger, pollMs: number): Loop {
   /** After a failure rows go one by one, this many times, so that a bad one is put off alone. */
   let alone = 0;
 
-  async function dispatch(limit: number): Promise<number> {
-    let taken: number[] = [];
+  async function handOut(limit: number): Promise<number> {
+    let numbers: number[] = [];
     try {
       await db.tx(async (tx) => {
         const rows = await tx.query<OutboxRow>(
           `SELECT no, id, env, type, conv, seq, message, users, actor, data, created_at AS "createdAt" FROM outbox
-           WHERE due_at <= clock_timestamp() ORDER BY due_at, no LIMIT $1 FOR UPDATE SKIP LOCKED`,
-          [limit],
+           WHERE consumer = $2 AND due_at <= clock_timestamp() ORDER BY due_at, no LIMIT $1 FOR UPDATE SKIP LOCKED`,
+          [limit, bit],
         );
-        taken = rows.map((r) => r.no);
+        numbers = rows.map((r) => r.no);
         if (rows.length === 0) return;
-        for (const consume of consumers) await consume(tx, rows);
-        await tx.query('DELETE FROM outbox WHERE no = ANY($1)', [taken]);
+        await take(tx, rows);
+        await tx.query('DELETE FROM outbox WHERE no = ANY($1)', [numbers]);
       });
     } catch (error) {
-      if (taken.length === 0 || (error as { code?: string }).code === 'service_unavailable') throw error;
-      logger.error({ err: error, rows: taken.length }, 'the outbox could not be handed out');
-      if (limit > 1) alone = taken.length;
-      else
-        await db.query(
-          `UPDATE outbox SET due_at = clock_timestamp() + interval '1 minute' WHERE no = ANY($1)`,
-          [taken],
-        );
+      if (numbers.length === 0 || (error as { code?: string }).code === 'service_unavailable') throw error;
+      logger.error(
+        { err: error, consumer: name, rows: numbers.length },
+        'the outbox could not be handed out',
+      );
+      if (limit > 1) alone = numbers.length;
+      else await putOff(numbers[0]!);
       return 0;
     }
-    return taken.length;
+    return numbers.length;
   }
 
-  return createLoop(logger, 'outbox', pollMs, async () => {
-    const wait = await untilDue(db, pollMs);
+  async function putOff(no: number): Promise<void> {
+    const [lost] = await db.query<{ id: string; type: string }>(
+      `WITH later AS (
+         UPDATE outbox SET due_at = clock_timestamp() + interval '${retryMinutes} minutes'
+         WHERE no = $1 AND created_at > now() - interval '${giveUpHours} hours'
+       ) DELETE FROM outbox WHERE no = $1 AND created_at <= now() - interval '${giveUpHours} hours' RETURNING id, type`,
+      [no],
+    );
+    if (lost) logger.error({ ...lost, consumer: name }, 'an event was given up: its consumer cannot take it');
+  }
+
+  return createLoop(logger, `outbox of ${name}`, pollMs, async () => {
+    const wait = await untilDue(db, bit, pollMs);
     if (wait > 0) return wait;
-    const count = await dispatch(alone > 0 ? 1 : batchSize);
+    const count = await handOut(alone > 0 ? 1 : batchSize);
     alone = Math.max(0, alone - count);
     if (count === 0) return pauseMs;
-    options.dispatched();
+    taken?.();
     return 0;
   });
 }
 
-async function untilDue(db: Queryable, most: number): Promise<number> {
+async function untilDue(db: Queryable, bit: number, most: number): Promise<number> {
   const [row] = await db.query<{ ms: number }>(
     `SELECT (extract(epoch FROM due_at - clock_timestamp()) * 1000)::float8 AS ms FROM outbox
-     WHERE due_at < clock_timestamp() + $1 * interval '1 millisecond' ORDER BY due_at LIMIT 1`,
-    [most],
+     WHERE consumer = $2 AND due_at < clock_timestamp() + $1 * interval '1 millisecond' ORDER BY due_at LIMIT 1`,
+    [most, bit],
   );
   return row?.ms ?? most;
 }

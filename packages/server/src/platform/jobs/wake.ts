@@ -3,12 +3,26 @@ import type { Logger } from '../logging.ts';
 import type { ConnectionSettings, Queryable } from '../postgres/db.ts';
 
 /**
- * Wakes the processes that dispatch and deliver, after a commit. It carries no data and may be lost: they also look on
- * their own every second. It is not part of the commit, because NOTIFY inside one makes all such commits wait for each other.
+ * Tells those who work that there may be something to do, in this process or, where nobody works here, in others by NOTIFY. It carries
+ * no data and may be lost: whoever works also looks on its own every second. It is not part of the commit, because NOTIFY inside one
+ * makes all such commits wait for each other.
  */
 
 const channel = 'parley_work';
-const gatherMs = 10;
+/** Commits come by the hundred per second: one look answers many. */
+const gatherHereMs = 5;
+const gatherElsewhereMs = 10;
+const reconnectMs = 1_000;
+
+export interface WorkSignal {
+  /** There may be work on this subject. */
+  raise(subject: string): void;
+  /** Runs `look` whenever it is raised, here or elsewhere. Before the start. */
+  on(subject: string, look: () => void): void;
+  /** From now on this process is one that works. */
+  start(): void;
+  stop(): Promise<void>;
+}
 
 /** Runs `fn` at most once per `ms`; the last call is always followed by a run. */
 export function gathered(ms: number, fn: () => void): () => void {
@@ -21,26 +35,36 @@ export function gathered(ms: number, fn: () => void): () => void {
   };
 }
 
-export const createNotifier = (db: Queryable, logger: Logger): (() => void) =>
-  gathered(gatherMs, () => {
-    db.query(`SELECT pg_notify('${channel}', '')`).catch((error: unknown) =>
-      logger.debug({ err: error }, 'a wake-up was lost'),
-    );
-  });
-
-const reconnectMs = 1_000;
-
-export interface Listener {
-  start(): void;
-  stop(): Promise<void>;
-}
-
-export function createListener(connection: ConnectionSettings, logger: Logger, onWake: () => void): Listener {
+export function createWorkSignal(options: {
+  db: Queryable;
+  connection: ConnectionSettings;
+  logger: Logger;
+}): WorkSignal {
+  const { db, connection, logger } = options;
+  const looks = new Map<string, (() => void)[]>();
+  const here = new Map<string, () => void>();
+  const elsewhere = new Map<string, () => void>();
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let working = false;
   let stopped = false;
 
-  async function connect(): Promise<void> {
+  /** Without a subject: all of them. */
+  const look = (subject?: string): void => {
+    for (const [known, runs] of looks) if (!subject || known === subject) for (const run of runs) run();
+  };
+  const notify = (subject: string): void => {
+    db.query(`SELECT pg_notify('${channel}', $1)`, [subject]).catch((error: unknown) =>
+      logger.debug({ err: error }, 'a wake-up was lost'),
+    );
+  };
+  const once = (kept: Map<string, () => void>, subject: string, ms: number, run: (s: string) => void) => {
+    let raise = kept.get(subject);
+    if (!raise) kept.set(subject, (raise = gathered(ms, () => run(subject))));
+    raise();
+  };
+
+  async function listen(): Promise<void> {
     const next = new pg.Client({ ...connection, keepAlive: true, application_name: 'parley listen' });
     let lost = false;
     const again = (error?: Error): void => {
@@ -48,24 +72,33 @@ export function createListener(connection: ConnectionSettings, logger: Logger, o
       lost = true;
       if (error) logger.debug({ err: error }, 'the wake-up connection was lost');
       next.end().catch(() => undefined);
-      timer = setTimeout(() => void connect(), reconnectMs).unref();
+      timer = setTimeout(() => void listen(), reconnectMs).unref();
     };
     next.on('error', again);
     next.on('end', () => again());
-    next.on('notification', onWake);
+    next.on('notification', ({ payload }) => look(payload));
     client = next;
     try {
       await next.connect();
       await next.query(`LISTEN ${channel}`);
-      onWake();
+      look();
     } catch (error) {
       again(error as Error);
     }
   }
 
   return {
-    start: () => void connect(),
+    raise: (subject) =>
+      working ? once(here, subject, gatherHereMs, look) : once(elsewhere, subject, gatherElsewhereMs, notify),
+    on: (subject, run) => {
+      looks.set(subject, [...(looks.get(subject) ?? []), run]);
+    },
+    start: () => {
+      working = true;
+      void listen();
+    },
     stop: async () => {
+      working = false;
       stopped = true;
       clearTimeout(timer);
       await client?.end().catch(() => undefined);
