@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { Changes } from './events.ts';
 import { nullable, open, Seq, Timestamp } from './schemas/common.ts';
-import { Conversation, MessageOrTombstone } from './schemas/resources.ts';
+import { Conversation, Message } from './schemas/resources.ts';
 
 const conversationId = Type.String({ pattern: '^conv_' });
 const messageId = Type.String({ pattern: '^msg_' });
@@ -12,12 +12,12 @@ const lagSeconds = Type.Number({ minimum: 0 });
 const Call = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
 
 /**
- * SPEC 6, webhook event catalogue: `data` by event type. A payload is rendered when it is sent, so a message that was deleted
- * since is a tombstone, and an edited one shows its new version.
+ * SPEC 6, webhook event catalogue: `data` by event type. It is what was committed with the event, and the same on every attempt and
+ * replay: a message that was edited or deleted since shows what it said then.
  */
 export const webhookEvents = {
-  'message.created': open({ conversationId, seq: Seq, message: MessageOrTombstone }),
-  'message.updated': open({ conversationId, seq: Seq, message: MessageOrTombstone }),
+  'message.created': open({ conversationId, seq: Seq, message: Message }),
+  'message.updated': open({ conversationId, seq: Seq, message: Message }),
   'message.deleted': open({ conversationId, seq: Seq, messageId, hard: Type.Boolean() }),
   'conversation.created': open({ conversation: Conversation }),
   'conversation.updated': open({ conversation: Conversation, changes: Changes }),

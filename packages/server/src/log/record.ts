@@ -34,7 +34,7 @@ export async function record(
     conv.env,
     conv.no,
     conv.lockedAt,
-    JSON.stringify(events.map(rowOf)),
+    JSON.stringify(events.map((event, i) => rowOf(conv, conv.lastSeq + 1 + i, event))),
     events.length,
   ]);
   if (row?.seq !== conv.lastSeq + events.length) throw new Error('the conversation was not locked');
@@ -58,8 +58,8 @@ const appendSql = `
     RETURNING last_seq, act < activity_step($3::timestamptz) AS stale
   ), event AS MATERIALIZED (
     SELECT m.last_seq - $5 + e.ord AS seq, e.* FROM moved m, ROWS FROM (
-      json_to_recordset($4::json) AS (type text, webhook text, message bigint, users bigint[], actor bigint, data text)
-    ) WITH ORDINALITY AS e(type, webhook, message, users, actor, data, ord)
+      json_to_recordset($4::json) AS (type text, webhook text, message bigint, users bigint[], actor bigint, data text, payload text)
+    ) WITH ORDINALITY AS e(type, webhook, message, users, actor, data, payload, ord)
   ), kept AS (
     INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at)
     SELECT $1, $2, seq, type, message, users, actor, data, $3 FROM event
@@ -67,18 +67,25 @@ const appendSql = `
     INSERT INTO outbox (consumer, id, env, type, conv, seq, message, users, actor, data, created_at, due_at)
     SELECT ${listeners.webhooks}, make_id('evt_', $3), $1, e.webhook, $2, e.seq, e.message, e.users, e.actor, e.data, $3, $3
     FROM event e JOIN environments x ON x.no = $1 AND x.listeners & ${listeners.webhooks} <> 0 WHERE e.webhook IS NOT NULL
+    RETURNING id, seq
+  ), shown AS (
+    INSERT INTO webhook_payloads (event_id, env, conv, message, data, event_at)
+    SELECT n.id, $1, $2, e.message, e.payload, $3 FROM noted n JOIN event e ON e.seq = n.seq WHERE e.payload IS NOT NULL
   ) SELECT last_seq AS seq, stale FROM moved`;
 
-/** The columns in which an event is kept. */
-function rowOf<K extends EventName>(event: NewEvent<K>): object {
+/** The columns in which an event is kept, and with `payload` what webhooks are told, where that can change. */
+function rowOf<K extends EventName>(conv: LockedConversation, seq: number, event: NewEvent<K>): object {
   const told = event as { message?: { seq: number }; users?: Person[]; data?: object };
+  const { webhook } = catalogue[event.type];
+  const at = { cid: conv.id, seq, actorId: event.actor?.id ?? null };
   return {
     type: event.type,
-    webhook: catalogue[event.type].webhook?.name ?? null,
+    webhook: webhook?.name ?? null,
     message: told.message?.seq ?? null,
     users: told.users?.map((u) => u.no) ?? null,
     actor: event.actor?.no ?? null,
     data: told.data === undefined ? null : JSON.stringify(told.data),
+    payload: webhook?.kept ? JSON.stringify(webhook.data({ ...event, ...at })) : null,
   };
 }
 

@@ -12,6 +12,7 @@ import { emptyMessages } from '../messages/sql.ts';
 import { dropDevicesOf } from '../push/sql.ts';
 import { dropUnusedOf } from '../uploads/sql.ts';
 import { subjectOf, tokenCutoff } from '../users/operations.ts';
+import { forgetMessages, forgetUser } from '../webhooks/payloads.ts';
 import { erasedContext } from '../webhooks/signature.ts';
 
 /**
@@ -43,6 +44,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
       [env, subjectOf(ctx.services.vault, env, input.userId), cutoff],
     );
     await forgetAnswers(tx, env, [input.userId]);
+    await forgetUser(tx, env, await conversationsOf(tx, env, row.no), input.userId);
     await dropUnusedOf(tx, env, row.no);
     await dropDevicesOf(tx, env, row.no);
     // The one event that must name the erased id: sealed, and gone with the delivery log.
@@ -53,7 +55,11 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     tx.afterCommit(() => ctx.services.signals.userOut(env, row.no, 4001));
     return { no: row.no, id: alias };
   });
-  const rest = (db: Db) => finish({ db, services: ctx.services }, env, user, mode);
+  const rest = async (db: Db): Promise<void> => {
+    // Once more: a change that was under way may have kept the name.
+    await forgetUser(db, env, await conversationsOf(db, env, user.no), input.userId);
+    await finish({ db, services: ctx.services }, env, user, mode);
+  };
   if (ctx.afterwards) ctx.afterwards(rest);
   else await rest(ctx.db);
 }
@@ -113,6 +119,12 @@ async function eraseMessages(
       tx,
       env,
       rows.map((m) => m.id),
+    );
+    await forgetMessages(
+      tx,
+      env,
+      conv.no,
+      rows.map((m) => m.seq),
     );
     await record(
       ctx.services.log,

@@ -17,6 +17,7 @@ import type { LockedAccess } from '../conversations/access.ts';
 import { pageLimit, shown } from '../pages.ts';
 import { userNumbers } from '../users/sql.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
+import { forgetMessages, keepMessageCreated } from '../webhooks/payloads.ts';
 import * as reader from './reader.ts';
 import type { MessageRow } from './reader.ts';
 import * as sql from './sql.ts';
@@ -188,6 +189,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
         param: 'metadata',
         message: 'A message needs text, an attachment or metadata.',
       });
+    await keepMessageCreated(tx, ctx.env.no, row);
     const edited = await sql.editMessage(tx, ctx.env.no, row, { text, metadata, at: access.conv.lockedAt });
     const message = reader.viewLive(edited);
     const [seq] = await record(ctx.services.log, tx, access.conv, [
@@ -215,6 +217,8 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
     if (row.deletedAt && !hard)
       return { tombstone: reader.viewTombstone(row), hard, eventSeq: await deletionSeq(tx, ctx.env.no, row) };
     const { lockedAt } = access.conv;
+    if (hard) await forgetMessages(tx, ctx.env.no, row.conv, [row.seq]);
+    else await keepMessageCreated(tx, ctx.env.no, row);
     await sql.emptyMessages(tx, ctx.env.no, row.conv, [row.seq], hard, lockedAt);
     if (row.attachments) tx.afterCommit(() => ctx.services.media.wake());
     if (hard) await forgetAnswers(tx, ctx.env.no, [row.id]);

@@ -148,3 +148,17 @@ export const usersByNumber = (
         'SELECT x.env, x.no, x.id, x.name FROM unnest($1::int[], $2::bigint[]) u(env, no) JOIN users x ON x.env = u.env AND x.no = u.no',
         [users.map((u) => u.env), users.map((u) => u.no)],
       );
+
+/** Which of the events (`no`, of the time `at`) name a user who was erased after them, by the alias it has now. */
+export async function erasedSince(
+  db: Queryable,
+  named: readonly { env: number; id: string; at: string; no: number }[],
+): Promise<Set<number>> {
+  if (named.length === 0) return new Set();
+  const rows = await db.query<{ no: number }>(
+    `SELECT n.no FROM unnest($1::int[], $2::text[], $3::timestamptz[], $4::bigint[]) n(env, id, at, no)
+     JOIN users u ON u.env = n.env AND u.id = n.id AND u.erased_at > n.at`,
+    [named.map((n) => n.env), named.map((n) => n.id), named.map((n) => n.at), named.map((n) => n.no)],
+  );
+  return new Set(rows.map((r) => r.no));
+}

@@ -53,6 +53,9 @@ interface Due extends Renderable {
 }
 
 const userAgent = 'Parley-Webhooks/1.0';
+/** For the customer's log. */
+export const unavailable =
+  'the payload is not kept any more: its content was deleted for good, or a user in it was erased';
 
 export function createDeliverer(options: DeliverOptions) {
   const { db, outbound, vault, ids, clock } = options;
@@ -62,7 +65,7 @@ export function createDeliverer(options: DeliverOptions) {
     numbers: readonly number[],
     signal?: AbortSignal,
   ): Promise<(Promise<Outcome> | undefined)[]> {
-    const due = await load(db, numbers);
+    const due = await loadDue(db, numbers);
     const [bodies, secrets] = await Promise.all([
       render(db, vault, [...due.values()]),
       loadSecrets(db, vault, [...due.values()]),
@@ -98,7 +101,7 @@ export function createDeliverer(options: DeliverOptions) {
       return {
         ...outcome,
         status: 'failed',
-        attempt: record(null, 'what the event tells of is gone'),
+        attempt: record(null, unavailable),
         runAt: null,
       };
 
@@ -193,7 +196,7 @@ async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
     );
 }
 
-async function load(db: Queryable, numbers: readonly number[]): Promise<Map<number, Due>> {
+export async function loadDue(db: Queryable, numbers: readonly number[]): Promise<Map<number, Due>> {
   const rows = await db.query<Due>(
     `SELECT d.no, d.env, e.id AS "envId", e.status AS "envStatus", d.endpoint, w.id AS "endpointId", w.url,
        w.status AS "endpointStatus", d.event_id AS "eventId", d.type, d.conv, d.seq, d.message, d.users, d.actor, d.data,

@@ -11,11 +11,11 @@ import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { cut, decodeCursor, encodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
-import { webhookQueue } from './deliver.ts';
-import { testEvent } from './render.ts';
+import { loadDue, unavailable, webhookQueue } from './deliver.ts';
+import { render, testEvent } from './render.ts';
 import { secretContext, secretPrefix } from './signature.ts';
 import * as sql from './sql.ts';
-import type { EndpointRow } from './sql.ts';
+import type { DeliveryRow, EndpointRow } from './sql.ts';
 
 const missing = () => new ApiError('not_found', { message: 'There is no such webhook endpoint.' });
 const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
@@ -132,6 +132,20 @@ export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise
   return sql.viewDelivery((await sql.findDelivery(ctx.db, row.no, delivery.id)) ?? delivery);
 }
 
+/** Says of each delivery whether it can still be sent again. */
+async function withAvailability(
+  ctx: Context,
+  db: Queryable,
+  rows: readonly DeliveryRow[],
+): Promise<DeliveryRow[]> {
+  const due = await loadDue(
+    db,
+    rows.filter((r) => r.payloadAvailable).map((r) => r.no),
+  );
+  const bodies = await render(db, ctx.services.vault, [...due.values()]);
+  return rows.map((row) => ({ ...row, payloadAvailable: bodies.has(row.no) }));
+}
+
 export async function deliveries(
   ctx: Context,
   input: Input<'webhooks.deliveries'>,
@@ -140,7 +154,8 @@ export async function deliveries(
   const limit = pageLimit(input.limit);
   const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isString);
   const { page, more } = cut(await sql.listDeliveries(ctx.db, row.no, before, limit + 1), limit);
-  return { data: page.map(sql.viewDelivery), nextCursor: more ? encodeCursor(page.at(-1)!.id) : null };
+  const data = (await withAvailability(ctx, ctx.db, page)).map(sql.viewDelivery);
+  return { data, nextCursor: more ? encodeCursor(page.at(-1)!.id) : null };
 }
 
 export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Promise<WebhookDelivery> {
@@ -152,6 +167,9 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
       throw new ApiError('not_found', {
         message: `Events can be replayed for ${limits.webhookReplayHours} hours.`,
       });
+    const [{ payloadAvailable } = delivery] = await withAvailability(ctx, tx, [delivery]);
+    if (!payloadAvailable)
+      throw new ApiError('not_found', { message: `This event cannot be replayed: ${unavailable}.` });
     if (row.status === 'disabled')
       throw new ApiError('invalid_request', { message: 'The endpoint is disabled: enable it first.' });
     const made = await sql.copyDelivery(tx, delivery.no);

@@ -4,11 +4,14 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { loadReferences } from '../events/references.ts';
 import type { KeptEvent, References } from '../events/references.ts';
+import { erasedSince } from '../users/sql.ts';
+import { loadPayloads } from './payloads.ts';
 import { erasedContext } from './signature.ts';
 
 /**
- * What is sent, rendered from the store as it is now: an edited message shows its new version, a deleted one its tombstone,
- * an erased user its alias. Only the id, type and time of the event are fixed.
+ * The body of a delivery: what was committed with its event, the same bytes on every attempt and replay. It is what was kept of it
+ * (payloads.ts), or is rendered from what cannot have changed. Where neither is there, content was taken out for good or a user
+ * was erased, and nothing can be sent.
  */
 
 export interface Renderable extends KeptEvent {
@@ -22,49 +25,79 @@ export interface Renderable extends KeptEvent {
 
 export const testEvent = 'webhook.test';
 
-/** Bodies by delivery; one that is missing can no longer be rendered. */
+/** Bodies by delivery; one that is missing is available no more. */
 export async function render(
   db: Queryable,
   vault: Vault,
   rows: readonly Renderable[],
 ): Promise<Map<number, string>> {
-  const references = await loadReferences(db, rows);
-  const bodies = new Map<number, string>();
-  for (const row of rows) {
-    const data = row.type === testEvent ? { webhookId: row.endpointId } : dataOf(row, references, vault);
-    if (data === null) continue;
-    bodies.set(
-      row.no,
-      JSON.stringify({ id: row.eventId, type: row.type, createdAt: row.eventAt, env: row.envId, data }),
-    );
-  }
-  return bodies;
+  const references = await loadReferences(
+    db,
+    rows.filter((r) => !shapes.get(r.type)?.kept),
+  );
+  // After the messages: where one was changed meanwhile, what it said is kept by now.
+  const payloads = await loadPayloads(
+    db,
+    rows.map((r) => r.eventId),
+  );
+  const found = rows.flatMap((row) => {
+    const kept = payloads.get(row.eventId);
+    const data = kept === undefined ? rendered(row, references, vault) : kept;
+    return data === null ? [] : [{ row, data }];
+  });
+  const named = found.filter(({ data }) => data.includes(aliasStart));
+  const gone = await erasedSince(
+    db,
+    named.flatMap(({ row, data }) =>
+      [...data.matchAll(alias)].map(([, id]) => ({ env: row.env, id: id!, at: row.eventAt, no: row.no })),
+    ),
+  );
+  return new Map(
+    found
+      .filter(({ row }) => !gone.has(row.no))
+      .map(({ row, data }) => {
+        const { eventId: id, type, eventAt: createdAt, envId: env } = row;
+        return [row.no, `${JSON.stringify({ id, type, createdAt, env }).slice(0, -1)},"data":${data}}`];
+      }),
+  );
 }
 
-type Data = (event: never) => object;
-/** How each event's `data` is made, by the name that webhooks know it by. */
-const dataByName = new Map<string, Data>([
-  ...Object.values(catalogue).flatMap(({ webhook }): [WebhookEventName, Data][] =>
-    webhook ? [[webhook.name, webhook.data]] : [],
+/** How an erased user is called. Events from before the erasure showed another name. */
+const aliasStart = '"deleted:';
+const alias = /"(deleted:[A-Za-z0-9]+)"/g;
+
+interface Shape {
+  data: (event: never) => object;
+  /** It shows what can change, and was kept at its commit. */
+  kept: boolean;
+}
+const shapes = new Map<string, Shape>([
+  ...Object.values(catalogue).flatMap(({ webhook }): [WebhookEventName, Shape][] =>
+    webhook ? [[webhook.name, { data: webhook.data, kept: webhook.kept ?? false }]] : [],
   ),
-  ...Object.entries(webhookOnly).map(([name, { data }]): [string, Data] => [name, data]),
+  ...Object.entries(webhookOnly).map(([name, { data }]): [string, Shape] => [name, { data, kept: false }]),
 ]);
 
-/** null: something that the event shows is gone. */
-function dataOf(row: Renderable, references: References, vault: Vault): object | null {
+/** The JSON of `data`; null: what the event showed is not there any more. */
+function rendered(row: Renderable, references: References, vault: Vault): string | null {
+  if (row.type === testEvent) return JSON.stringify({ webhookId: row.endpointId });
+  const shape = shapes.get(row.type)!;
   const cid = references.conversationId(row);
   const message = references.message(row);
-  if ((row.conv !== null && cid === undefined) || (row.message !== null && !message)) return null;
+  if (shape.kept || (row.conv !== null && cid === undefined) || (row.message !== null && !message))
+    return null;
+  // One that was changed had been kept before.
+  if (row.type === 'message.created' && !(message && 'version' in message && message.version === 1))
+    return null;
   const event = {
     cid,
     seq: row.seq,
     actorId: references.actorId(row),
     message,
     users: references.users(row),
-    conversation: references.conversation(row),
     data: row.data === null ? {} : (JSON.parse(row.data) as unknown),
     secret: row.sealed && vault.open(row.sealed, erasedContext(row.env)).toString(),
   };
   // The type says which of these its row has.
-  return dataByName.get(row.type)!(event as never);
+  return JSON.stringify(shape.data(event as never));
 }

@@ -20,6 +20,7 @@ import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
 import { disableFailing, mailQueue, sendNotice } from './disable.ts';
 import { dispatchToWebhooks } from './dispatch.ts';
+import { removeOldPayloads } from './payloads.ts';
 import { removeOldDeliveries } from './sweep.ts';
 
 /** What operations need of it. */
@@ -122,6 +123,7 @@ export function createWebhookService(options: {
   const sweeper = createPeriodic(sweepMs, logger, 'webhook sweep', async () => {
     if ((await disableFailing(workDb)) > 0) mails.poke();
     await removeOldDeliveries(workDb);
+    await removeOldPayloads(workDb);
     await removeEmptyLanes(workDb);
   });
   const gauges = createPeriodic(depthMs, logger, 'queue depth', async () => {
