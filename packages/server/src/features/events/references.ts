@@ -74,7 +74,8 @@ const conversationsOf = (
     : db.query(
         `SELECT c.env, c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
            c.deleted_at AS "deletedAt"
-         FROM unnest($1::int[], $2::bigint[]) u(env, no) JOIN conversations c ON c.env = u.env AND c.no = u.no`,
+         FROM unnest($1::int[], $2::bigint[]) u(env, no)
+         CROSS JOIN LATERAL (SELECT * FROM conversations WHERE env = u.env AND no = u.no LIMIT 1) c`,
         [places.map((p) => p.env), places.map((p) => p.no)],
       );
 

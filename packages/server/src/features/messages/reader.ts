@@ -36,7 +36,9 @@ export interface ColdRow {
 
 const columns = `m.conv, c.id AS cid, m.seq, m.id, m.sender, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
   m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard`;
-const joined = `JOIN conversations c ON c.env = m.env AND c.no = m.conv LEFT JOIN users u ON u.env = m.env AND u.no = m.sender`;
+/** LIMIT: one look into one index for each row, whatever the planner believes of the tables. */
+const joined = `CROSS JOIN LATERAL (SELECT id FROM conversations WHERE env = m.env AND no = m.conv LIMIT 1) c
+  LEFT JOIN LATERAL (SELECT id FROM users WHERE env = m.env AND no = m.sender LIMIT 1) u ON true`;
 const source = `messages m ${joined}`;
 
 export const viewTombstone = (row: MessageRow): Tombstone => ({
@@ -98,7 +100,9 @@ export const messagesAt = (
     ? Promise.resolve([])
     : db.query<MessageRow & { env: number }>(
         `SELECT m.env, ${columns} FROM unnest($1::int[], $2::bigint[], $3::bigint[]) p(env, conv, seq)
-         JOIN messages m ON m.env = p.env AND m.conv = p.conv AND m.seq = p.seq AND m.id IS NOT NULL ${joined}`,
+         CROSS JOIN LATERAL (
+           SELECT * FROM messages WHERE env = p.env AND conv = p.conv AND seq = p.seq AND id IS NOT NULL LIMIT 1
+         ) m ${joined}`,
         [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
       );
 

@@ -145,7 +145,8 @@ export const usersByNumber = (
   users.length === 0
     ? Promise.resolve([])
     : db.query(
-        'SELECT x.env, x.no, x.id, x.name FROM unnest($1::int[], $2::bigint[]) u(env, no) JOIN users x ON x.env = u.env AND x.no = u.no',
+        `SELECT x.env, x.no, x.id, x.name FROM unnest($1::int[], $2::bigint[]) u(env, no)
+         CROSS JOIN LATERAL (SELECT * FROM users WHERE env = u.env AND no = u.no LIMIT 1) x`,
         [users.map((u) => u.env), users.map((u) => u.no)],
       );
 
