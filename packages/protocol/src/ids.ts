@@ -13,6 +13,10 @@ export const idPrefixes = {
   call: 'call_',
   session: 'ses_',
   audit: 'aud_',
+  account: 'acc_',
+  accountSession: 'sess_',
+  passkey: 'pk_',
+  invitation: 'inv_',
 } as const;
 export type IdKind = keyof typeof idPrefixes;
 

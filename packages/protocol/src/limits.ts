@@ -91,4 +91,6 @@ export const rateLimits = {
   signInAddress: { max: 100, windowMs: 15 * 60_000 },
   /** Answers kept for a client's Idempotency-Keys, in KB (docs/rest.md). */
   userAnswers: { perSecond: 10, burst: 10_000 },
+  /** Mails with a link to one address. */
+  mailsToAddress: { max: 5, windowMs: 15 * 60_000 },
 } as const satisfies Record<string, BucketLimit | WindowLimit | LongWindowLimit>;

@@ -99,9 +99,9 @@ async function createOwner(tx: Tx, ids: Ids, email: string, passwordHash: string
     [ids.make('organization'), 'Parley'],
   );
   const [account] = await tx.query<{ no: number }>(
-    `INSERT INTO accounts (email, password_hash) VALUES ($1, $2)
+    `INSERT INTO accounts (id, email, password_hash) VALUES ($1, $2, $3)
      ON CONFLICT (email) DO UPDATE SET password_hash = excluded.password_hash RETURNING no`,
-    [email, passwordHash],
+    [ids.make('account'), email, passwordHash],
   );
   await tx.query(`INSERT INTO organization_accounts (org, account, role) VALUES ($1, $2, 'owner')`, [
     org!.no,

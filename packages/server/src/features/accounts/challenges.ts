@@ -1,0 +1,59 @@
+import { timingSafeEqual } from 'node:crypto';
+import { ApiError } from '@parley/protocol';
+import type { Clock, Ids } from '../../platform/clock.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Vault } from '../../platform/secrets.ts';
+
+/**
+ * What a passkey signs. A challenge proves itself (random, when it ends, a keyed hash over both and what it is for), so that
+ * asking for one costs us no row; a used one is kept until it ends, so that it works once.
+ */
+
+interface Tools {
+  clock: Clock;
+  ids: Ids;
+  vault: Vault;
+}
+
+export const challengeMs = 5 * 60_000;
+const nonceBytes = 16;
+const proofBytes = 16;
+const size = nonceBytes + 8 + proofBytes;
+
+const proof = (vault: Vault, purpose: string, head: Uint8Array): Buffer =>
+  vault.mac(`challenge for ${purpose} ${Buffer.from(head).toString('base64url')}`).subarray(0, proofBytes);
+
+export function makeChallenge({ clock, ids, vault }: Tools, purpose: string): Uint8Array<ArrayBuffer> {
+  const head = Buffer.alloc(nonceBytes + 8);
+  head.set(ids.random(nonceBytes));
+  head.writeBigUInt64BE(BigInt(clock.now() + challengeMs), nonceBytes);
+  return new Uint8Array(Buffer.concat([head, proof(vault, purpose, head)]));
+}
+
+function endOf(challenge: string): { head: Buffer; given: Buffer; endsAt: number } | null {
+  const bytes = Buffer.from(challenge, 'base64url');
+  if (bytes.length !== size) return null;
+  const head = bytes.subarray(0, nonceBytes + 8);
+  return { head, given: bytes.subarray(nonceBytes + 8), endsAt: Number(head.readBigUInt64BE(nonceBytes)) };
+}
+
+/** @param challenge in base64url. */
+export function isChallenge({ clock, vault }: Tools, purpose: string, challenge: string): boolean {
+  const parts = endOf(challenge);
+  return (
+    parts !== null &&
+    timingSafeEqual(parts.given, proof(vault, purpose, parts.head)) &&
+    clock.now() < parts.endsAt
+  );
+}
+
+/** Uses up a challenge that `isChallenge` accepted. */
+export async function useChallenge(tx: Queryable, { clock }: Tools, challenge: string): Promise<void> {
+  const { head, endsAt } = endOf(challenge)!;
+  const rows = await tx.query(
+    'INSERT INTO passkey_challenges (challenge, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1',
+    [head, new Date(endsAt)],
+  );
+  if (rows.length === 0) throw new ApiError('invalid_credentials');
+  await tx.query('DELETE FROM passkey_challenges WHERE expires_at < $1', [new Date(clock.now())]);
+}

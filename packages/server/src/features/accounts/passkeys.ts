@@ -1,0 +1,206 @@
+import { ApiError } from '@parley/protocol';
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { Account } from './accounts.ts';
+import { challengeMs, isChallenge, makeChallenge, useChallenge } from './challenges.ts';
+import type { AccountServices } from './services.ts';
+
+/**
+ * Passkeys (WebAuthn). One proves possession and, by fingerprint or PIN, the person: it signs in by itself, and an account
+ * that has one needs a code besides its password. We ask for no attestation: which make a key is of does not matter to us.
+ */
+
+const maxPasskeys = 20;
+
+export interface Passkey {
+  id: string;
+  name: string;
+  createdAt: string;
+  lastUsedAt: string | null;
+}
+
+interface Stored extends Passkey {
+  account: number;
+  credential: Buffer;
+  publicKey: Buffer;
+  signCount: number;
+  transports: string[];
+}
+
+/** Whose passkeys they are: a browser gives none of one site to another. */
+export interface RelyingParty {
+  id: string;
+  origin: string;
+}
+
+const viewColumns = 'id, name, created_at AS "createdAt", used_at AS "lastUsedAt"';
+const columns = `${viewColumns}, account, credential, public_key AS "publicKey", sign_count AS "signCount", transports`;
+
+/** The package takes a tenth of a second to load, and most processes never need it. */
+const webauthn = () => import('@simplewebauthn/server');
+
+const purposeOf = (account: Account): string => `passkey of account ${account.no}`;
+const signInPurpose = 'sign-in';
+
+const list = (db: Queryable, account: number): Promise<Stored[]> =>
+  db.query<Stored>(
+    `SELECT ${columns} FROM passkeys WHERE account = $1 ORDER BY created_at, id LIMIT ${maxPasskeys}`,
+    [account],
+  );
+
+export const listPasskeys = (db: Queryable, account: number): Promise<Passkey[]> =>
+  db.query<Passkey>(
+    `SELECT ${viewColumns} FROM passkeys WHERE account = $1 ORDER BY created_at, id LIMIT ${maxPasskeys}`,
+    [account],
+  );
+
+/** For `navigator.credentials.create`. */
+export async function registrationOptions(
+  db: Queryable,
+  services: AccountServices,
+  account: Account,
+  party: RelyingParty,
+): Promise<object> {
+  const known = await list(db, account.no);
+  if (known.length >= maxPasskeys)
+    throw new ApiError('invalid_request', { message: `An account has at most ${maxPasskeys} passkeys.` });
+  const { generateRegistrationOptions } = await webauthn();
+  return generateRegistrationOptions({
+    rpName: 'Parley',
+    rpID: party.id,
+    userName: account.email,
+    userDisplayName: account.name || account.email,
+    userID: new Uint8Array(Buffer.from(account.id)),
+    challenge: makeChallenge(services, purposeOf(account)),
+    timeout: challengeMs,
+    attestationType: 'none',
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+    excludeCredentials: known.map(({ credential, transports }) => ({
+      id: credential.toString('base64url'),
+      transports,
+    })),
+  });
+}
+
+const refused = () =>
+  new ApiError('invalid_request', { param: 'response', message: 'The passkey could not be verified.' });
+
+export async function addPasskey(
+  tx: Tx,
+  services: AccountServices,
+  account: Account,
+  party: RelyingParty,
+  fields: { name: string; response: object },
+): Promise<Passkey> {
+  const response = fields.response as RegistrationResponseJSON;
+  await refuseCertificates(response);
+  const { verifyRegistrationResponse } = await webauthn();
+  let challenge = '';
+  const verified = await verifyRegistrationResponse({
+    response,
+    expectedChallenge: (given) => isChallenge(services, purposeOf(account), (challenge = given)),
+    expectedOrigin: party.origin,
+    expectedRPID: party.id,
+    requireUserVerification: true,
+  }).catch(() => null);
+  if (!verified?.verified) throw refused();
+  const { credential } = verified.registrationInfo;
+  await useChallenge(tx, services, challenge);
+  // Another request may have added one since the options were made.
+  await tx.query('SELECT 1 FROM accounts WHERE no = $1 FOR UPDATE', [account.no]);
+  if ((await list(tx, account.no)).length >= maxPasskeys) throw refused();
+  const [row] = await tx.query<Passkey>(
+    `INSERT INTO passkeys (id, account, credential, public_key, sign_count, transports, name, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (credential) DO NOTHING RETURNING ${viewColumns}`,
+    [
+      ...[services.ids.make('passkey'), account.no, Buffer.from(credential.id, 'base64url')],
+      ...[Buffer.from(credential.publicKey), credential.counter, knownTransports(credential.transports)],
+      ...[fields.name, new Date(services.clock.now())],
+    ],
+  );
+  if (!row) throw refused();
+  return row;
+}
+
+/**
+ * A certificate in an attestation may name addresses of revocation lists, and verifying it would fetch them. We asked for no
+ * attestation, and browsers send none then.
+ */
+async function refuseCertificates(response: RegistrationResponseJSON): Promise<void> {
+  try {
+    const { decodeAttestationObject } = await import('@simplewebauthn/server/helpers');
+    const bytes = new Uint8Array(Buffer.from(response.response.attestationObject, 'base64url'));
+    const statement = decodeAttestationObject(bytes);
+    const format = statement.get('fmt');
+    if (format === 'none') return;
+    if (format === 'packed' && statement.get('attStmt').get('x5c') === undefined) return;
+  } catch {
+    // falls through to the refusal
+  }
+  throw refused();
+}
+
+const transportNames = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'];
+const knownTransports = (given: readonly string[] = []): string[] =>
+  transportNames.filter((name) => given.includes(name));
+
+/** True when the account had it. */
+export async function removePasskey(tx: Queryable, account: number, id: string): Promise<boolean> {
+  const rows = await tx.query('DELETE FROM passkeys WHERE account = $1 AND id = $2 RETURNING 1', [
+    account,
+    id,
+  ]);
+  return rows.length > 0;
+}
+
+export async function removePasskeys(tx: Queryable, account: number): Promise<void> {
+  await tx.query('DELETE FROM passkeys WHERE account = $1', [account]);
+}
+
+/** For `navigator.credentials.get`: the browser offers the passkeys that it has of us. */
+export async function signInOptions(services: AccountServices, party: RelyingParty): Promise<object> {
+  const { generateAuthenticationOptions } = await webauthn();
+  return generateAuthenticationOptions({
+    rpID: party.id,
+    challenge: makeChallenge(services, signInPurpose),
+    timeout: challengeMs,
+    userVerification: 'required',
+    allowCredentials: [],
+  });
+}
+
+/** The account that the passkey signs in; its answer is used up. */
+export async function usePasskey(
+  tx: Tx,
+  services: AccountServices,
+  party: RelyingParty,
+  given: object,
+): Promise<number> {
+  const response = given as AuthenticationResponseJSON;
+  const [passkey] = await tx.query<Stored>(`SELECT ${columns} FROM passkeys WHERE credential = $1`, [
+    Buffer.from(typeof response.id === 'string' ? response.id : '', 'base64url'),
+  ]);
+  if (!passkey) throw new ApiError('invalid_credentials');
+  const { verifyAuthenticationResponse } = await webauthn();
+  let challenge = '';
+  const verified = await verifyAuthenticationResponse({
+    response,
+    expectedChallenge: (value) => isChallenge(services, signInPurpose, (challenge = value)),
+    expectedOrigin: party.origin,
+    expectedRPID: party.id,
+    requireUserVerification: true,
+    credential: {
+      id: passkey.credential.toString('base64url'),
+      publicKey: new Uint8Array(passkey.publicKey),
+      counter: passkey.signCount,
+    },
+  }).catch(() => null);
+  if (!verified?.verified) throw new ApiError('invalid_credentials');
+  await useChallenge(tx, services, challenge);
+  await tx.query('UPDATE passkeys SET sign_count = $2, used_at = $3 WHERE id = $1', [
+    passkey.id,
+    verified.authenticationInfo.newCounter,
+    new Date(services.clock.now()),
+  ]);
+  return passkey.account;
+}

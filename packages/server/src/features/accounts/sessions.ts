@@ -1,0 +1,154 @@
+import type { Clock, Ids } from '../../platform/clock.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { hashToken, makeToken, tokenForm } from './tokens.ts';
+
+/**
+ * DECISIONS, Control plane: sessions of the dashboard. A session ends 12 h after its last use, 30 days after it began, or
+ * when it is ended. The cookie holds its token, which is new after every sign-in and whenever the password is given again.
+ */
+
+const hour = 3_600_000;
+export const sessionTimes = {
+  idleMs: 12 * hour,
+  totalMs: 30 * 24 * hour,
+  /** How old `used_at` may become before it is written again. */
+  usedMs: 60_000,
+  /** How long after a sign-in the account may do what needs a recent one. */
+  recentMs: 15 * 60_000,
+};
+/** A sign-in beyond these ends the sessions that were not used for the longest. */
+const maxSessions = 50;
+const maxUserAgent = 300;
+
+export interface Tools {
+  clock: Clock;
+  ids: Ids;
+}
+
+/** Where a request came from, as far as we can tell. */
+export interface Origin {
+  address: string;
+  userAgent: string;
+}
+
+export interface Session {
+  id: string;
+  account: number;
+  createdAt: string;
+  signedInAt: string;
+  usedAt: string;
+}
+
+export interface SessionView {
+  id: string;
+  createdAt: string;
+  lastUsedAt: string;
+  address: string;
+  userAgent: string;
+}
+
+const columns = 'id, account, created_at AS "createdAt", signed_in_at AS "signedInAt", used_at AS "usedAt"';
+const isLive = (now: string) =>
+  `used_at > ${now} - interval '${sessionTimes.idleMs} milliseconds'
+   AND created_at > ${now} - interval '${sessionTimes.totalMs} milliseconds'`;
+
+export async function createSession(
+  db: Queryable,
+  { clock, ids }: Tools,
+  account: number,
+  { address, userAgent }: Origin,
+): Promise<{ token: string; session: Session }> {
+  const token = makeToken(ids.random);
+  const now = new Date(clock.now());
+  const [session] = await db.query<Session>(
+    `INSERT INTO account_sessions (id, account, token, created_at, signed_in_at, used_at, address, user_agent)
+     VALUES ($1, $2, $3, $4, $4, $4, $5, $6) RETURNING ${columns}`,
+    [ids.make('accountSession'), account, hashToken(token), now, address, userAgent.slice(0, maxUserAgent)],
+  );
+  await db.query(
+    `DELETE FROM account_sessions WHERE id IN (
+       SELECT id FROM account_sessions WHERE account = $1 ORDER BY used_at DESC, id DESC OFFSET ${maxSessions})`,
+    [account],
+  );
+  return { token, session: session! };
+}
+
+/** The session that a token opens, or null; it counts as used. */
+export async function useSession(db: Queryable, clock: Clock, token: string): Promise<Session | null> {
+  if (!tokenForm.test(token)) return null;
+  const now = clock.now();
+  const [session] = await db.query<Session>(
+    `SELECT ${columns} FROM account_sessions WHERE token = $1 AND ${isLive('$2::timestamptz')}`,
+    [hashToken(token), new Date(now)],
+  );
+  if (!session) return null;
+  if (now - Date.parse(session.usedAt) >= sessionTimes.usedMs)
+    await db.query('UPDATE account_sessions SET used_at = $2 WHERE id = $1 AND used_at < $2', [
+      session.id,
+      new Date(now),
+    ]);
+  return session;
+}
+
+/** The session goes on under a new token; the old one opens nothing any more. */
+export async function renewToken(
+  db: Queryable,
+  { clock, ids }: Tools,
+  id: string,
+  options: { signedIn: boolean },
+): Promise<{ token: string; session: Session } | null> {
+  const token = makeToken(ids.random);
+  const [session] = await db.query<Session>(
+    `UPDATE account_sessions SET token = $2, used_at = $3, signed_in_at = CASE WHEN $4 THEN $3 ELSE signed_in_at END
+     WHERE id = $1 RETURNING ${columns}`,
+    [id, hashToken(token), new Date(clock.now()), options.signedIn],
+  );
+  return session ? { token, session } : null;
+}
+
+export async function endByToken(db: Queryable, token: string): Promise<void> {
+  await db.query('DELETE FROM account_sessions WHERE token = $1', [hashToken(token)]);
+}
+
+/** True when the account had such a session. */
+export async function endSession(db: Queryable, account: number, id: string): Promise<boolean> {
+  const rows = await db.query('DELETE FROM account_sessions WHERE account = $1 AND id = $2 RETURNING 1', [
+    account,
+    id,
+  ]);
+  return rows.length > 0;
+}
+
+/** Ends all sessions of the account but one. Returns how many. */
+export async function endOtherSessions(
+  db: Queryable,
+  account: number,
+  except: string | null,
+): Promise<number> {
+  const rows = await db.query(
+    `DELETE FROM account_sessions WHERE account = $1 AND id IS DISTINCT FROM $2 RETURNING 1`,
+    [account, except],
+  );
+  return rows.length;
+}
+
+export const listSessions = (db: Queryable, clock: Clock, account: number): Promise<SessionView[]> =>
+  db.query<SessionView>(
+    `SELECT id, created_at AS "createdAt", used_at AS "lastUsedAt", address, user_agent AS "userAgent"
+     FROM account_sessions WHERE account = $1 AND ${isLive('$2::timestamptz')} ORDER BY used_at DESC, id DESC LIMIT ${maxSessions}`,
+    [account, new Date(clock.now())],
+  );
+
+/** SPEC 5.7: whether the sign-in is recent enough for what needs one. */
+export const isRecent = (session: { signedInAt: string }, clock: Clock): boolean =>
+  clock.now() - Date.parse(session.signedInAt) < sessionTimes.recentMs;
+
+/** What ended by itself goes for good; at most so many at a time. */
+export async function removeEndedSessions(db: Queryable, clock: Clock): Promise<void> {
+  await db.query(
+    `DELETE FROM account_sessions WHERE id IN (
+       SELECT id FROM account_sessions WHERE used_at <= $1::timestamptz - interval '${sessionTimes.idleMs} milliseconds'
+       ORDER BY used_at LIMIT 10000)`,
+    [new Date(clock.now())],
+  );
+}

@@ -1,0 +1,72 @@
+import { ApiError } from '@parley/protocol';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
+import { findByEmail, hasSecondFactor, lockUnchanged, normalEmail, setPassword } from './accounts.ts';
+import type { Account } from './accounts.ts';
+import { useCode } from './second-factor.ts';
+import type { AccountServices } from './services.ts';
+import type { Origin } from './sessions.ts';
+import { countWrong, signInCounts } from './throttle.ts';
+
+/**
+ * DECISIONS, Control plane: e-mail and password, and a code where the account has a second factor. An address without an
+ * account gets the same answer after the same work as a wrong password.
+ */
+
+export interface Given {
+  password: string;
+  code?: string;
+}
+
+const isWrong = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 'invalid_credentials';
+
+/** Checks what was given, and runs `then` in the transaction that uses up the code. */
+export function signIn<T>(
+  db: Db,
+  services: AccountServices,
+  given: Given & { email: string },
+  { address }: Origin,
+  then: (tx: Tx, account: Account) => Promise<T>,
+): Promise<T> {
+  const email = normalEmail(given.email);
+  // Addresses of people stay out of Redis.
+  const about = services.vault.mac(`sign-in ${email}`).toString('base64url');
+  return countWrong(services.limiter, signInCounts(about, address), isWrong, async () =>
+    check(db, services, await findByEmail(db, email), given, then),
+  );
+}
+
+/** The same for whoever is signed in already; counted by session, so that strangers cannot use the tries up. */
+export function confirmPassword<T>(
+  db: Db,
+  services: AccountServices,
+  account: Account,
+  session: string,
+  given: Given,
+  then: (tx: Tx, account: Account) => Promise<T>,
+): Promise<T> {
+  const counts = signInCounts(session, '').slice(1);
+  return countWrong(services.limiter, counts, isWrong, () => check(db, services, account, given, then));
+}
+
+async function check<T>(
+  db: Db,
+  services: AccountServices,
+  account: Account | undefined,
+  { password, code }: Given,
+  then: (tx: Tx, account: Account) => Promise<T>,
+): Promise<T> {
+  const stored = account?.passwordHash ?? null;
+  const { matches, outdated } = await services.passwords.verify(password, stored);
+  if (!account || !matches) throw new ApiError('invalid_credentials');
+  if (hasSecondFactor(account) && code === undefined) throw new ApiError('second_factor_required');
+  const fresh = outdated ? await services.passwords.hash(password) : null;
+  return db.tx(async (tx) => {
+    // The password may have been changed meanwhile, which ends all sessions: none is made with the old one after that.
+    if (!(await lockUnchanged(tx, account))) throw new ApiError('invalid_credentials');
+    if (hasSecondFactor(account) && !(await useCode(tx, services, account, code!)))
+      throw new ApiError('invalid_credentials');
+    if (fresh) await setPassword(tx, account.no, fresh, account.passwordHash);
+    return then(tx, account);
+  });
+}
