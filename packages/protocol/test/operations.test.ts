@@ -2,22 +2,25 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   acceptsIdempotencyKey,
+  accountRoles,
   clientFrames,
   errorRow,
   httpCallers,
   operation,
   operationList,
   operations,
+  permissions,
+  roleMay,
 } from '../src/index.ts';
-import type { Operation } from '../src/index.ts';
+import type { Operation, Permission } from '../src/index.ts';
 
-/** SPEC 4, row by row; callers as SPEC 4 and DECISIONS ("the server may do all that a member may") give them. */
+/** SPEC 4, row by row; callers as SPEC 4 and DECISIONS ("the server may do all that a member may", the explorer) give them. */
 const rows: Record<string, string[]> = {
   Tokens: ['POST /v1/tokens server'],
   Users: [
     'PUT /v1/users/{} server',
-    'GET /v1/users/{} server,client',
-    'GET /v1/users server',
+    'GET /v1/users/{} server,client,dashboard',
+    'GET /v1/users server,dashboard',
     'POST /v1/users/{}/deactivate server',
     'POST /v1/users/{}/reactivate server',
     'POST /v1/users/{}/revoke-tokens server',
@@ -25,27 +28,27 @@ const rows: Record<string, string[]> = {
   ],
   Conversations: [
     'POST /v1/conversations server,client',
-    'GET /v1/conversations server,client',
-    'GET /v1/conversations/{} server,client',
+    'GET /v1/conversations server,client,dashboard',
+    'GET /v1/conversations/{} server,client,dashboard',
     'PATCH /v1/conversations/{} server,client',
     'DELETE /v1/conversations/{} server',
     'PUT /v1/conversations/{}/mute client',
     'DELETE /v1/conversations/{}/mute client',
   ],
   Members: [
-    'GET /v1/conversations/{}/members server,client',
+    'GET /v1/conversations/{}/members server,client,dashboard',
     'POST /v1/conversations/{}/members server,client',
     'DELETE /v1/conversations/{}/members/{} server,client',
     'PATCH /v1/conversations/{}/members/{} server',
   ],
   Messages: [
     'POST /v1/conversations/{}/messages server,client',
-    'GET /v1/conversations/{}/messages server,client',
-    'GET /v1/messages/{} server,client',
+    'GET /v1/conversations/{}/messages server,client,dashboard',
+    'GET /v1/messages/{} server,client,dashboard',
     'PATCH /v1/messages/{} server,client',
     'DELETE /v1/messages/{} server,client',
   ],
-  'Sync and events': ['POST /v1/sync client', 'GET /v1/conversations/{}/events server,client'],
+  'Sync and events': ['POST /v1/sync client', 'GET /v1/conversations/{}/events server,client,dashboard'],
   'Read state': ['POST /v1/conversations/{}/read client'],
   Webhooks: [
     'POST /v1/webhooks server,dashboard',
@@ -63,6 +66,24 @@ const rows: Record<string, string[]> = {
     'POST /v1/uploads/{}/complete server,client',
     'GET /v1/attachments/{}/url server,client',
   ],
+  Session: [
+    'POST /v1/session anyone',
+    'GET /v1/session dashboard',
+    'POST /v1/session/reauth dashboard',
+    'DELETE /v1/session dashboard',
+    'POST /v1/session/passkey anyone',
+    'POST /v1/session/passkey/options anyone',
+    'POST /v1/password/forgot anyone',
+    'POST /v1/password/reset anyone',
+  ],
+  Environments: [
+    'POST /v1/environments dashboard',
+    'GET /v1/environments dashboard',
+    'GET /v1/environments/{} dashboard',
+    'PATCH /v1/environments/{} dashboard',
+  ],
+  Keys: ['GET /v1/keys dashboard', 'POST /v1/keys dashboard', 'DELETE /v1/keys/{} dashboard'],
+  Audit: ['GET /v1/audit dashboard'],
   'Push devices': ['POST /v1/push/devices client', 'DELETE /v1/push/devices/{} client'],
 };
 
@@ -189,5 +210,37 @@ test('what the operator alone may call has no endpoint, and a path belongs to on
   for (const { path, plane, name } of Object.values<Operation>(operations)) {
     assert.equal(planes.get(path) ?? plane, plane, name);
     planes.set(path, plane);
+  }
+});
+
+test('DECISIONS, Control plane: what the dashboard may call names a permission, or is about the caller alone', () => {
+  for (const op of operationList) {
+    const own = op.scope === 'account' || op.scope === 'organizations';
+    assert.equal(op.permission !== null, op.callers.includes('dashboard') && !own, op.name);
+    if (op.recent) assert.deepEqual(op.callers, ['dashboard'], op.name);
+    // Answers to those who are not signed in are never kept for an Idempotency-Key.
+    if (op.callers.includes('anyone'))
+      assert.deepEqual([op.callers, op.scope], [['anyone'], 'account'], op.name);
+    if (op.scope === 'organization') {
+      const fields = [op.params, op.body].flatMap((part) => Object.keys(part?.properties ?? {}));
+      assert.ok(fields.includes('organizationId') || fields.includes('environmentId'), op.name);
+    }
+  }
+});
+
+test('DECISIONS, Control plane: a viewer reads, and never what people wrote', () => {
+  const viewer = operationList.filter((op) => op.permission !== null && roleMay('viewer', op.permission));
+  for (const op of viewer) {
+    assert.ok(op.method === 'GET' || op.name === 'organizations.leave', op.name);
+    assert.ok(!['Messages', 'Sync and events'].includes(op.tag), op.name);
+  }
+  for (const permission of Object.keys(permissions) as Permission[]) {
+    assert.ok(
+      operationList.some((op) => op.permission === permission),
+      `${permission} has a use`,
+    );
+    const may = accountRoles.filter((role) => roleMay(role, permission));
+    assert.deepEqual(may, accountRoles.slice(0, may.length), 'each role may do all that those after it may');
+    assert.ok(may.includes('owner'));
   }
 });

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ApiError, operations } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
-import { readConfig } from './config.ts';
+import { listenOrigin, readConfig } from './config.ts';
 import type { ControlContext, EnvironmentContext } from './features/context.ts';
 import { commands } from './features/handlers.ts';
 import type { CommandName } from './features/handlers.ts';
@@ -37,6 +37,9 @@ const usage = `npm run parley -- <command>
   push set <env id> fcm|apns|expo|webpush <file with the provider's credentials as JSON>
   push remove <env id> fcm|apns|expo|webpush
   token <env id> <user id> [--expires-in <seconds>]
+  account reset <email>            a link for a new password
+  account sign-out <email>         ends all sessions
+  account drop-second-factor <email>
   audit list [<env id>] [--action <operation>] [--actor <who>]
 
 It works on the same store as npm start (DATABASE_URL, CHAT_DATA_DIR, CHAT_MASTER_KEY), while the service runs or not.
@@ -157,6 +160,16 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
       userId: line.args[1],
       expiresIn: line.options['expires-in'],
     }),
+  'account reset': ({ ctx, args }) =>
+    run('accounts.reset', ctx, { email: need(args[0], 'The e-mail address') }),
+  'account sign-out': async ({ ctx, args }) => {
+    await run('accounts.endSessions', ctx, { email: need(args[0], 'The e-mail address') });
+    return { signedOut: args[0] };
+  },
+  'account drop-second-factor': async ({ ctx, args }) => {
+    await run('accounts.removeSecondFactor', ctx, { email: need(args[0], 'The e-mail address') });
+    return { dropped: args[0] };
+  },
   'audit list': ({ ctx, args, options: { action, actor } }) =>
     all((cursor) =>
       run('audit.list', ctx, { limit: '200', cursor, environmentId: args[0], ...{ action, actor } }),
@@ -211,7 +224,7 @@ async function main(): Promise<void> {
     const ids = createIds(systemClock, pooledRandom());
     const ctx: ControlContext = {
       caller: { kind: 'operator', name: operatorName() },
-      services: { clock: systemClock, ids, vault },
+      services: { clock: systemClock, ids, vault, linkOrigin: () => config.origin ?? listenOrigin(config) },
       ...{ db, requestId: ids.make('request') },
     };
     const result = await command({ ctx, args: words.slice(length), options });

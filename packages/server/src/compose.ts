@@ -2,11 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 import { playgroundPages } from '@parley/playground';
 import { ApiError, operationList, plans as defaultPlans, realtime } from '@parley/protocol';
+import { listenOrigin } from './config.ts';
 import type { Config, RoleName } from './config.ts';
 import type { Services, Signals } from './features/context.ts';
+import { createSessions } from './features/accounts/authenticate.ts';
+import { createAccounts } from './features/accounts/create.ts';
 import { resumeErasures } from './features/erasure/operations.ts';
 import { handlers } from './features/handlers.ts';
 import { removeExpired } from './features/retention/retention.ts';
+import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
 import { developmentEnvironment } from './features/tenancy/environments.ts';
 import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
@@ -133,6 +137,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const webhooks = createWebhookService({ ...outgoing, db, ids });
   const outbox = createOutbox({ consumers: [webhooks.consumer, push.consumer], work, logger });
   const media = createMediaService({ config, db, clock, ids, vault, logger });
+  const accounts = createAccounts({
+    ...{ config, db, clock, ids, vault, limiter, logger },
+    listening: () => listenOrigin({ host: config.host, port: address().port }),
+  });
   const services: Services = {
     clock,
     ids,
@@ -143,6 +151,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     syncer: createSyncer(db),
     signals,
     sockets,
+    accounts: accounts.services,
+    linkOrigin: accounts.services.linkOrigin,
     plans,
     eventRetentionMs: config.eventRetentionMs,
   };
@@ -166,7 +176,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     }
   };
 
-  const authenticator = createAuthenticator({ db, vault, clock });
+  const keyUsage = createKeyUsage({ db, clock, logger });
+  const authenticator = createAuthenticator({ db, vault, clock, keyUsed: keyUsage.used });
   const turns = createTurns(config.pool);
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
   const gateway = new Gateway({
@@ -196,6 +207,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     services,
     handlers,
     authenticator,
+    sessions: createSessions({ db, clock }),
     limiter,
     turns,
     logger,
@@ -251,7 +263,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         first = await prepare();
       },
     },
+    { name: 'last use of keys', start: () => keyUsage.start(), stop: () => keyUsage.stop() },
     [
+      { name: 'accounts', roles: worker, start: () => accounts.start(), stop: () => accounts.stop() },
       { name: 'sweep', roles: worker, start: () => sweeper.start(), stop: () => sweeper.stop() },
       { name: 'media clean-up', roles: worker, start: () => media.start(), stop: () => media.stop() },
       { name: 'webhooks', roles: worker, start: () => webhooks.start(), stop: () => webhooks.stop() },
@@ -262,6 +276,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       { name: 'work signal', roles: worker, start: () => work.start(), stop: () => work.stop() },
     ],
     { name: 'log', stop: () => log.idle() },
+    { name: 'what was left for later', stop: () => accounts.idle() },
     { name: 'requests', stop: close, stopMs: requestsStopMs },
     {
       // Without sockets of its own it still relays the receipts of requests.

@@ -75,11 +75,7 @@ export const settings: readonly Setting[] = [
     '7d',
     'How long events stay readable for catching up: `24h`, `72h`, `7d` or `30d`',
   ),
-  setting(
-    'CHAT_DATABASE_POOL',
-    '10',
-    'Connections to PostgreSQL per process, besides those of the log: two, and up to four more while conversations are held by somebody',
-  ),
+  setting('CHAT_DATABASE_POOL', '10', 'Connections to PostgreSQL per process, besides the two of the log'),
   setting(
     'CHAT_LOG_LEVEL',
     'info',
@@ -92,6 +88,16 @@ export const settings: readonly Setting[] = [
   ),
   setting('CHAT_MAIL_FROM', 'Parley <parley@localhost>', 'Sender of e-mail'),
   setting('CHAT_METRICS_PORT', '', 'Prometheus metrics at `/metrics` on this port; off when unset'),
+  setting(
+    'CHAT_ORIGIN',
+    '',
+    'Where people reach the dashboard, e.g. `https://chat.example.com`: for links in e-mail and for passkeys; unset: `http://HOST:PORT`',
+  ),
+  setting(
+    'CHAT_SIGN_UP',
+    'closed',
+    '`open`: strangers may make accounts, each with an organization of its own; needs `CHAT_SMTP_URL`',
+  ),
   setting('CHAT_TRUST_PROXY', '', '`true`: take the client’s address from `X-Forwarded-For`'),
 ];
 
@@ -118,6 +124,8 @@ export interface Config {
   smtpUrl: string | undefined;
   mailFrom: string;
   metricsPort: number | undefined;
+  origin: string | undefined;
+  signUpOpen: boolean;
   trustProxy: boolean;
 }
 
@@ -190,12 +198,16 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     smtpUrl: get('CHAT_SMTP_URL'),
     mailFrom: get('CHAT_MAIL_FROM')!,
     metricsPort: get('CHAT_METRICS_PORT') === undefined ? undefined : integer('CHAT_METRICS_PORT', 1, 65_535),
+    origin: origin('CHAT_ORIGIN', get('CHAT_ORIGIN')),
+    signUpOpen: choice('CHAT_SIGN_UP', ['closed', 'open']) === 'open',
     trustProxy: flag('CHAT_TRUST_PROXY') ?? false,
   };
   if (config.processes > 1 && !config.redisUrl)
     throw new ConfigError(
       'CHAT_PROCESSES above 1 needs REDIS_URL: the processes speak to each other through Redis.',
     );
+  if (config.signUpOpen && config.smtpUrl === undefined)
+    throw new ConfigError('CHAT_SIGN_UP=open needs CHAT_SMTP_URL: strangers prove their address by e-mail.');
   const names = new Set(settings.map((s) => s.name));
   const unknown = Object.keys(env).filter((name) => name.startsWith('CHAT_') && !names.has(name));
   return { config, unknown };
@@ -229,6 +241,12 @@ function origin(name: string, text: string | undefined): string | undefined {
       `${name} must be an http(s) origin such as https://files.example.com; it is "${text}".`,
     );
   return url.origin;
+}
+
+/** Where we listen, as a browser on this machine reaches it. */
+export function listenOrigin({ host, port }: Pick<Config, 'host' | 'port'>): string {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
 export const help = (): string =>

@@ -1,6 +1,6 @@
 import { startService } from './compose.ts';
 import type { Service } from './compose.ts';
-import { ConfigError, help, readConfig } from './config.ts';
+import { ConfigError, help, listenOrigin, readConfig } from './config.ts';
 import type { Config } from './config.ts';
 import { pooledRandom, systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logging.ts';
@@ -74,8 +74,7 @@ async function runService(
 }
 
 function announce(config: Config, { port, first }: Started): void {
-  const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const url = listenOrigin({ host: config.host, port });
   const lines = [`Parley is ready at ${url} (API reference: ${url}/docs)`];
   if (first) {
     lines.push('', 'First start. These are shown once, so keep them:');

@@ -18,7 +18,7 @@ const ref = (kind: string, name: string): JsonObject => ({ $ref: `#/components/$
 const header = (description: string, schema: JsonObject): JsonObject => ({ description, schema });
 const integer = { type: 'integer', minimum: 0 };
 
-const schemeOf: Record<Exclude<Caller, 'operator'>, string> = {
+const schemeOf: Record<Exclude<Caller, 'operator' | 'anyone'>, string> = {
   server: 'secretKey',
   client: 'userToken',
   dashboard: 'session',
@@ -39,7 +39,7 @@ const securitySchemes: JsonObject = {
   session: {
     type: 'apiKey',
     in: 'cookie',
-    name: 'session',
+    name: 'parley_session',
     description: 'The dashboard’s session cookie, with the environment in `Chat-Env`.',
   },
 };
@@ -162,14 +162,17 @@ function pathItem(op: Operation, use: Use, shared: JsonObject): JsonObject {
     ...(op.deprecated
       ? { deprecated: true, 'x-deprecated-since': op.deprecated.since, 'x-sunset': op.deprecated.sunset }
       : {}),
-    security: httpCallers(op).map((caller) => ({ [schemeOf[caller]]: [] })),
+    security: httpCallers(op).flatMap((caller) => (caller === 'anyone' ? [] : [{ [schemeOf[caller]]: [] }])),
     'x-callers': httpCallers(op),
+    ...(op.permission === null ? {} : { 'x-permission': op.permission }),
     'x-rate-class': op.rate,
     parameters: [
       ...fieldParameters(op, 'path', use),
       ...fieldParameters(op, 'query', use),
       ...(acceptsIdempotencyKey(op) ? [ref('parameters', 'IdempotencyKey')] : []),
-      ...(client || op.callers.includes('dashboard') ? [ref('parameters', 'ChatEnv')] : []),
+      ...(client || (op.callers.includes('dashboard') && op.scope === 'environment')
+        ? [ref('parameters', 'ChatEnv')]
+        : []),
       ...(client ? [ref('parameters', 'env')] : []),
     ],
     ...(op.body

@@ -20,6 +20,9 @@ export function operationErrors(op: Operation): ErrorCode[] {
   if (op.callers.includes('client')) {
     codes.add('token_expired').add('user_deactivated').add('dev_tokens_disabled');
   }
+  // The environment or the organization that the request names.
+  if (op.callers.includes('dashboard') && op.scope !== 'account') codes.add('not_found');
+  if (op.recent) codes.add('reauth_required');
   if (op.body) codes.add('body_too_large');
   if (acceptsIdempotencyKey(op)) codes.add('idempotency_mismatch');
   return errorCodes.filter((code) => codes.has(code));

@@ -40,6 +40,9 @@ const known: Record<string, Json> = {
   editedAt: null,
   deletedAt: null,
   deactivatedAt: null,
+  email: 'ada@example.com',
+  password: '<PASSWORD>',
+  newPassword: '<NEW_PASSWORD>',
 };
 
 const fits = (schema: { [key: string]: Json }, value: Json): boolean => {
@@ -86,7 +89,9 @@ export function sample(schema: Json, name = ''): Json {
       return false;
     case 'string': {
       if (schema.format === 'date-time') return '2026-01-15T09:30:00.000Z';
-      const prefix = /^\^([a-z_]+_)$/.exec(typeof schema.pattern === 'string' ? schema.pattern : '')?.[1];
+      const prefix = /^\^([a-z_]+_)(\[a-z0-9\]\{1,40\}\$)?$/.exec(
+        typeof schema.pattern === 'string' ? schema.pattern : '',
+      )?.[1];
       return prefix ? `${prefix}01hzy3v7k8m2q4r6t8w0x2z4c8` : 'string';
     }
     default:

@@ -38,7 +38,8 @@ export const conversationsCreate = operation('conversations.create', 'POST /v1/c
 export const conversationsList = operation('conversations.list', 'GET /v1/conversations', {
   summary: "A user's conversations, by last activity, newest first",
   tag,
-  callers: both,
+  callers: ['server', 'client', 'dashboard'],
+  permission: 'explorer.read',
   query: { userId: optional(UserId), ...pageQuery },
   response: page(ConversationListItem),
   errors: ['not_found'],
@@ -47,7 +48,8 @@ export const conversationsList = operation('conversations.list', 'GET /v1/conver
 export const conversationsGet = operation('conversations.get', 'GET /v1/conversations/{conversationId}', {
   summary: 'Read a conversation',
   tag,
-  callers: both,
+  callers: ['server', 'client', 'dashboard'],
+  permission: 'explorer.read',
   params,
   response: Conversation,
   errors: ['not_found', 'not_member'],
@@ -126,7 +128,8 @@ const memberTag = 'Members';
 export const membersList = operation('members.list', 'GET /v1/conversations/{conversationId}/members', {
   summary: 'Members with their read and delivery marks',
   tag: memberTag,
-  callers: both,
+  callers: ['server', 'client', 'dashboard'],
+  permission: 'explorer.read',
   params,
   query: pageQuery,
   response: page(Member),

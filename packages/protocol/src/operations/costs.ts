@@ -6,7 +6,7 @@ import type { Input, OperationName } from './index.ts';
  * messages stands for several of 10. Requests still count as one against rate limits.
  *
  * 0: it takes no turn. Sends, reads and syncs are gathered into batches that have bounds of their own; what waits for a server
- * that is not ours holds nothing of the store meanwhile.
+ * that is not ours, or for a password's hash, holds nothing of the store meanwhile.
  */
 const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'messages.list': page(50),
@@ -26,6 +26,11 @@ const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   sync: () => 0,
   'uploads.complete': () => 0,
   'webhooks.test': () => 0,
+  'session.create': () => 0,
+  'session.reauth': () => 0,
+  'account.changePassword': () => 0,
+  'password.reset': () => 0,
+  'invitations.accept': () => 0,
 };
 
 /** So many items of a page cost as much as the reading of one thing. */

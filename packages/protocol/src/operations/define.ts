@@ -1,17 +1,21 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { closed } from '../schemas/common.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { Permission } from '../roles.ts';
 
-/** The operator has the command line, and comes in by no other way. */
-export type Caller = 'server' | 'client' | 'dashboard' | 'operator';
+/** Anyone needs no credential (signing in). The operator has the command line, and comes in by no other way. */
+export type Caller = 'server' | 'client' | 'dashboard' | 'anyone' | 'operator';
 /**
  * Tenants work inside an environment, with a key or a token that says which. The control plane is for those who manage
  * environments: people who are signed in to the dashboard, and the operator. Each plane has its own way to
  * authenticate, its own limits, and its own rules for requests that come from web pages.
  */
 export type Plane = 'tenant' | 'control';
-/** What a call concerns: one environment, which the credential or `Chat-Env` names, or all that the caller may manage. */
-export type Scope = 'environment' | 'organizations';
+/**
+ * What a call concerns: one environment, which the credential or `Chat-Env` names; one organization, which the field
+ * `organizationId` or `environmentId` of the request names; all that the caller may manage; or the caller's own account.
+ */
+export type Scope = 'environment' | 'organization' | 'organizations' | 'account';
 /** Which limit a call counts against, besides its caller's own (SPEC 8). */
 export type RateClass = 'request' | 'send' | 'upload';
 export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
@@ -23,6 +27,10 @@ export interface Operation {
   callers: readonly Caller[];
   plane: Plane;
   scope: Scope;
+  /** What an account's role must allow, for the dashboard to call it; null: nothing. */
+  permission: Permission | null;
+  /** SPEC 5.7: the dashboard may call it only within 15 minutes after a sign-in. */
+  recent: boolean;
   method: Method;
   path: string;
   params: TObject;
@@ -65,6 +73,8 @@ interface Spec<
   callers: C;
   /** `environment` unless given. */
   scope?: S;
+  permission?: Permission;
+  recent?: boolean;
   params?: P;
   query?: Q;
   body?: B;
@@ -113,6 +123,8 @@ export function operation<
     callers: spec.callers,
     plane: (spec.callers.some((c) => c === 'server' || c === 'client') ? 'tenant' : 'control') as PlaneOf<C>,
     scope: spec.scope ?? ('environment' as S),
+    permission: spec.permission ?? null,
+    recent: spec.recent ?? false,
     params: closed(spec.params ?? {}),
     query: closed(spec.query ?? {}),
     body: spec.body ? closed(spec.body) : null,

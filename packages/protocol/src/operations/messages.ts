@@ -51,7 +51,8 @@ export const messagesSend = operation('messages.send', 'POST /v1/conversations/{
 export const messagesList = operation('messages.list', 'GET /v1/conversations/{conversationId}/messages', {
   summary: 'A page of history, in descending seq',
   tag,
-  callers: both,
+  callers: ['server', 'client', 'dashboard'],
+  permission: 'content.read',
   params: inConversation,
   query: { before: optional(Seq), after: optional(Seq), limit: optional(Limit) },
   response: seqPage(MessageOrTombstone),
@@ -61,7 +62,8 @@ export const messagesList = operation('messages.list', 'GET /v1/conversations/{c
 export const messagesGet = operation('messages.get', 'GET /v1/messages/{messageId}', {
   summary: 'Read one message',
   tag,
-  callers: both,
+  callers: ['server', 'client', 'dashboard'],
+  permission: 'content.read',
   params: oneMessage,
   response: MessageOrTombstone,
   errors: ['not_found', 'not_member', 'history_unavailable'],
@@ -100,7 +102,8 @@ export const sync = operation('sync', 'POST /v1/sync', {
 export const eventsList = operation('events.list', 'GET /v1/conversations/{conversationId}/events', {
   summary: 'Events after a seq, in ascending order',
   tag: 'Sync and events',
-  callers: both,
+  callers: ['server', 'client', 'dashboard'],
+  permission: 'content.read',
   params: inConversation,
   query: { after: optional(Seq), limit: optional(Limit) },
   response: seqPage(EventRecord),

@@ -32,17 +32,19 @@ export const pushUnregister = operation('push.unregister', 'DELETE /v1/push/devi
 
 const credentials = {
   tag: 'Push credentials',
-  callers: ['operator'],
+  callers: ['dashboard', 'operator'],
 } as const;
 
 export const pushListCredentials = operation('push.listCredentials', 'GET /v1/push/credentials', {
   ...credentials,
+  permission: 'environments.read',
   summary: 'For which providers the environment has credentials',
   response: open({ data: Type.Array(PushCredentialsView) }),
 });
 
 export const pushSetCredentials = operation('push.setCredentials', 'PUT /v1/push/credentials/{provider}', {
   ...credentials,
+  permission: 'push.manage',
   summary: 'Set the credentials for a provider; nothing shows them again',
   params: { provider: PushProviderName },
   body: {
@@ -59,6 +61,7 @@ export const pushRemoveCredentials = operation(
   'DELETE /v1/push/credentials/{provider}',
   {
     ...credentials,
+    permission: 'push.manage',
     summary: 'Forget the credentials for a provider',
     params: { provider: PushProviderName },
     errors: ['not_found'],

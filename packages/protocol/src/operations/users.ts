@@ -47,7 +47,8 @@ export const usersUpsert = operation('users.upsert', 'PUT /v1/users/{userId}', {
 export const usersGet = operation('users.get', 'GET /v1/users/{userId}', {
   summary: 'Read a user; a client may read itself and users it shares a conversation with',
   tag,
-  callers: ['server', 'client'],
+  callers: ['server', 'client', 'dashboard'],
+  permission: 'explorer.read',
   params,
   response: User,
   errors: ['not_found'],
@@ -56,7 +57,8 @@ export const usersGet = operation('users.get', 'GET /v1/users/{userId}', {
 export const usersList = operation('users.list', 'GET /v1/users', {
   summary: 'List users by id',
   tag,
-  callers,
+  callers: ['server', 'dashboard'],
+  permission: 'explorer.read',
   query: pageQuery,
   response: page(User),
 });

@@ -75,6 +75,7 @@ const key = {
   id: Type.String({ description: 'The part of the key that is no secret; the `kid` of tokens it signs' }),
   name: Type.String(),
   createdAt: Timestamp,
+  lastUsedAt: nullable(Timestamp),
   revokedAt: nullable(Timestamp),
 };
 export const SecretKey = open(key, 'SecretKey');

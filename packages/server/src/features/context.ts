@@ -1,4 +1,5 @@
 import type {
+  AccountRole,
   EphemeralFrame,
   Environment as EnvironmentRecord,
   PlanName,
@@ -8,6 +9,8 @@ import type {
 import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
+import type { Organization } from './accounts/organizations.ts';
+import type { AccountServices } from './accounts/services.ts';
 import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
 import type { Webhooks } from './webhooks/service.ts';
@@ -22,9 +25,15 @@ export type TenantCaller =
   | { kind: 'server'; env: Environment; keyId: string }
   | { kind: 'client'; env: Environment; user: { no: number; id: string } };
 
-/** Those who manage environments: somebody signed in to the dashboard, and whoever runs the command line. */
-export type ControlCaller =
-  { kind: 'dashboard'; account: { no: number; email: string } } | { kind: 'operator'; name: string };
+/** Somebody signed in to the dashboard. */
+export interface DashboardCaller {
+  kind: 'dashboard';
+  account: { no: number; id: string; email: string };
+  session: { id: string; signedInAt: string };
+}
+
+/** Those who manage environments: people, whoever runs the command line, and whoever is not signed in yet. */
+export type ControlCaller = DashboardCaller | { kind: 'anyone' } | { kind: 'operator'; name: string };
 
 /** Who is calling, after authentication. */
 export type Caller = TenantCaller | ControlCaller;
@@ -50,11 +59,41 @@ export interface EnvironmentContext extends ControlContext {
   env: Environment;
 }
 
-/** Of any operation that is called over HTTP; whether it has an environment the operation's scope says. */
-export interface HttpContext extends ControlContext {
-  caller: HttpCaller;
+/** What the dashboard says about itself, for sessions and passkeys. */
+export interface HttpRequest {
+  address: string;
+  userAgent: string;
+  /** Under which name and over what the browser reached us. */
+  host: string;
+  secure: boolean;
+  /** The session's token, whether it opens one or not. */
+  cookie: string | null;
+}
+
+/** What a call of the control plane concerns: an environment or an organization, and the role that the caller has there. */
+export interface Place {
   env?: Environment;
+  organization?: Organization;
+  role?: AccountRole;
+}
+
+/** Of any operation that is called over HTTP; what of the place it has the operation's scope says. */
+export interface HttpContext extends ControlContext, Place {
+  caller: HttpCaller;
   services: Services;
+  /** Of the control plane's operations. */
+  http?: HttpRequest;
+}
+
+/** Of an operation on the caller's own account, or on none. */
+export interface AccountContext extends HttpContext {
+  http: HttpRequest;
+}
+
+/** Of an operation on one organization, by somebody who belongs to it. */
+export interface OrganizationContext extends AccountContext {
+  organization: Organization;
+  role: AccountRole;
 }
 
 /** Of an operation of the tenant plane, which a whole service runs. */
@@ -100,6 +139,8 @@ export interface ControlServices {
   clock: Clock;
   ids: Ids;
   vault: Vault;
+  /** Where links in mails and on the command line lead to. */
+  linkOrigin(): string;
 }
 
 export interface Services extends ControlServices {
@@ -110,18 +151,21 @@ export interface Services extends ControlServices {
   syncer: (env: number, user: number, cursor: string | null) => Promise<SyncResult>;
   signals: Signals;
   sockets: Sockets;
+  accounts: AccountServices;
   plans: Record<PlanName, Plan>;
   /** How long events stay readable. */
   eventRetentionMs: number;
 }
 
-/** An answer with another status than the operation's first; 204 has no body, whatever is given. */
+/** An answer with another status than the operation's first, or with headers; 204 has no body, whatever is given. */
 export class Reply<T> {
   readonly status: number;
   readonly body: T;
-  constructor(status: number, body: T) {
+  readonly headers: Record<string, string>;
+  constructor(status: number, body: T, headers: Record<string, string> = {}) {
     this.status = status;
     this.body = body;
+    this.headers = headers;
   }
 }
 

@@ -1,6 +1,20 @@
+import type { Readable } from 'node:stream';
 import type { Input, OperationName, Operations, Output } from '@parley/protocol';
+import * as account from './accounts/operations/account.ts';
+import * as invitations from './accounts/operations/invitations.ts';
+import * as operator from './accounts/operations/operator.ts';
+import * as organizations from './accounts/operations/organizations.ts';
+import * as password from './accounts/operations/password.ts';
+import * as session from './accounts/operations/session.ts';
 import * as audit from './audit/operations.ts';
-import type { Context, ControlContext, EnvironmentContext, Reply } from './context.ts';
+import type {
+  AccountContext,
+  Context,
+  ControlContext,
+  EnvironmentContext,
+  OrganizationContext,
+  Reply,
+} from './context.ts';
 import * as conversations from './conversations/operations.ts';
 import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
@@ -22,14 +36,21 @@ export type CommandName = {
 type CommandContext<N extends OperationName> = Operations[N]['scope'] extends 'environment'
   ? EnvironmentContext
   : ControlContext;
+type DashboardContext<N extends OperationName> = Operations[N]['scope'] extends 'account'
+  ? AccountContext
+  : Operations[N]['scope'] extends 'organization'
+    ? OrganizationContext
+    : CommandContext<N>;
 type ContextOf<N extends OperationName> = Operations[N]['plane'] extends 'tenant'
   ? Context
-  : CommandContext<N>;
+  : N extends CommandName
+    ? CommandContext<N>
+    : DashboardContext<N>;
 
 type Handler<C, N extends OperationName> = (
   ctx: C,
   input: Input<N>,
-) => Promise<Output<N> | Reply<Output<N>> | void>;
+) => Promise<Output<N> | Reply<Output<N>> | Reply<null> | Reply<Readable> | void>;
 
 export type Handlers = { [N in OperationName]: Handler<ContextOf<N>, N> };
 
@@ -45,11 +66,49 @@ export const commands = {
   'keys.create': tenancy.createKey,
   'keys.revoke': tenancy.revokeKey,
   'audit.list': audit.list,
+  'accounts.reset': operator.reset,
+  'accounts.endSessions': operator.endSessions,
+  'accounts.removeSecondFactor': operator.removeSecondFactor,
 } satisfies { [N in CommandName]: Handler<CommandContext<N>, N> };
 
 /** Which function runs each operation of the protocol table. */
 export const handlers = {
   ...commands,
+  'session.create': session.create,
+  'session.passkeyOptions': session.passkeyOptions,
+  'session.createWithPasskey': session.createWithPasskey,
+  'session.get': session.get,
+  'session.reauth': session.reauth,
+  'session.delete': session.remove,
+  'password.forgot': password.forgot,
+  'password.reset': password.reset,
+  'account.get': account.get,
+  'account.update': account.update,
+  'account.changePassword': account.changePassword,
+  'account.beginTotp': account.beginTotp,
+  'account.confirmTotp': account.confirmTotp,
+  'account.removeTotp': account.removeTotp,
+  'account.renewRecoveryCodes': account.renewRecoveryCodes,
+  'account.listPasskeys': account.listPasskeys,
+  'account.passkeyOptions': account.passkeyOptions,
+  'account.addPasskey': account.addPasskey,
+  'account.removePasskey': account.removePasskey,
+  'account.listSessions': account.listOwnSessions,
+  'account.endSession': account.endOwnSession,
+  'account.endOtherSessions': account.endOthers,
+  'organizations.get': organizations.get,
+  'organizations.update': organizations.update,
+  'organizations.listMembers': organizations.listMembers,
+  'organizations.updateMember': organizations.updateMember,
+  'organizations.removeMember': organizations.removeMember,
+  'organizations.leave': organizations.leave,
+  'invitations.list': invitations.list,
+  'invitations.create': invitations.create,
+  'invitations.delete': invitations.remove,
+  'invitations.preview': invitations.preview,
+  'invitations.accept': invitations.accept,
+  'accounts.signUp': invitations.signUp,
+  'environments.get': tenancy.getEnvironment,
   'users.upsert': users.upsert,
   'users.get': users.get,
   'users.list': users.list,

@@ -13,7 +13,11 @@ export interface Check {
  * SPEC 8: which limits a request counts against. A server's calls count against its environment's key rate alone, those of the
  * dashboard against the account's.
  */
-export function limitsOf(caller: HttpCaller, rate: RateClass, plans: Services['plans']): Check[] {
+export function limitsOf(
+  caller: Exclude<HttpCaller, { kind: 'anyone' }>,
+  rate: RateClass,
+  plans: Services['plans'],
+): Check[] {
   if (caller.kind === 'dashboard') return [{ key: `d${caller.account.no}`, limit: rateLimits.account }];
   const env = caller.env.no;
   if (caller.kind === 'server') return [{ key: `k${env}`, limit: plans[caller.env.plan].secretKey }];
@@ -66,6 +70,8 @@ export function answerLimits(
   caller: HttpCaller,
   plans: Services['plans'],
 ): { key: string; limit: BucketLimit }[] {
+  // Nothing is kept for those who are not signed in.
+  if (caller.kind === 'anyone') return [];
   if (caller.kind === 'dashboard') return [{ key: `id${caller.account.no}`, limit: rateLimits.userAnswers }];
   const { no, plan } = caller.env;
   const { perSecond } = plans[plan].secretKey;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
+import { randomBytes, scryptSync } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import type { Conversation, Message } from '@parley/protocol';
-import { insertKey } from '../../src/features/tenancy/keys.ts';
-import { createIds, pooledRandom } from '../../src/platform/clock.ts';
+import type { AccountSession, Conversation, Message } from '@parley/protocol';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import type { ConnectionSettings, Queryable } from '../../src/platform/postgres/db.ts';
 import { migrate, migrationCheck, readSchema } from '../../src/platform/postgres/migrate.ts';
@@ -184,11 +183,27 @@ async function fill(db: PgDb, masterKey: Buffer): Promise<void> {
     `INSERT INTO environments (id, org, name, kind, plan)
      SELECT 'env_old', no, 'old', 'development', 'enterprise' FROM organizations`,
   );
-  const ids = createIds({ now: () => 1_700_000_000_000 }, pooledRandom());
-  await insertKey(db, { ids, vault: createVault(masterKey) }, 1, {
-    name: '',
-    secretKey: environments.dev.secretKey,
-  });
+  const { secretKey } = environments.dev;
+  const keyId = secretKey.split('_')[2]!;
+  await db.query('INSERT INTO secret_keys (id, env, secret) VALUES ($1, 1, $2)', [
+    keyId,
+    createVault(masterKey).seal(secretKey, `secret key ${keyId}`),
+  ]);
+  for (const [email, role] of [
+    ['owner@example.com', 'owner'],
+    ['member@example.com', 'member'],
+  ]) {
+    const salt = randomBytes(16);
+    const hash = scryptSync('correct horse', salt, 32, { N: 16_384, r: 8, p: 1 });
+    await db.query('INSERT INTO accounts (email, password_hash) VALUES ($1, $2)', [
+      email,
+      `scrypt$${salt.toString('base64')}$${hash.toString('base64')}`,
+    ]);
+    await db.query(
+      `INSERT INTO organization_accounts (org, account, role) SELECT 1, no, $2 FROM accounts WHERE email = $1`,
+      [email, role],
+    );
+  }
   await db.query(`INSERT INTO users (env, id, name) VALUES (1, 'ann', 'Ann'), (1, 'bob', 'Bob')`);
   await db.query(
     `INSERT INTO conversations (env, id, type, name, last_seq, message_count, last_message_seq, last_activity_at, act, created_at)
@@ -255,6 +270,20 @@ for (const oldest of [1, 5])
         assert.equal((await allEvents(server, 'conv_old')).at(-1)!.seq, 34);
         const conversation = (await server('GET', '/v1/conversations/conv_old')).body as Conversation;
         assert.equal(conversation.lastSeq, 34);
+        for (const [email, role] of [
+          ['owner@example.com', 'owner'],
+          ['member@example.com', 'developer'],
+        ]) {
+          const signIn = () =>
+            createApi(service.url, null)('POST', '/v1/session', { email, password: 'correct horse' });
+          for (let i = 0; i < 2; i++) {
+            const { status, body } = await signIn();
+            assert.equal(status, 200);
+            assert.equal((body as AccountSession).organizations[0]!.role, role);
+          }
+        }
+        const hashes = await db.query<{ hash: string }>('SELECT password_hash AS hash FROM accounts');
+        for (const { hash } of hashes) assert.match(hash, /^\$argon2id\$/);
       } finally {
         await service.dispose();
       }

@@ -307,6 +307,8 @@ describe('SPEC 5.4: revocation, deactivation, suspension', () => {
 describe('SPEC 4: callers of every operation', () => {
   for (const { name, method, path, callers } of operationList) {
     const url = path.replaceAll('{userId}', 'u').replaceAll(/\{\w+\}/g, 'conv_x');
+    // Those that sign in, or come by a link, have no credential yet: accounts/ has their tests.
+    if (callers.includes('anyone')) continue;
     it(`${name} needs a credential`, async () => {
       assertError(await createApi(service.url, null)(method, url), 401, 'token_invalid');
     });
@@ -327,7 +329,6 @@ describe('SPEC 4: callers of every operation', () => {
     const servers = [
       'POST /v1/tokens',
       'PUT /v1/users/{userId}',
-      'GET /v1/users',
       'POST /v1/users/{userId}/deactivate',
       'POST /v1/users/{userId}/reactivate',
       'POST /v1/users/{userId}/revoke-tokens',

@@ -3,8 +3,8 @@ import { after, describe, it } from 'node:test';
 import { ApiError, operation, plans } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
 import Type from 'typebox';
-import type { HttpContext, Environment } from '../../src/features/context.ts';
-import type { Sessions } from '../../src/features/tenancy/sessions.ts';
+import type { DashboardCaller, Environment, HttpContext } from '../../src/features/context.ts';
+import type { Sessions } from '../../src/features/accounts/authenticate.ts';
 import { createIds, pooledRandom, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
@@ -35,13 +35,18 @@ const operations: readonly Operation[] = [
 ];
 
 const env = { no: 7, id: 'env_ours', plan: 'free' } as Environment;
+const ann: DashboardCaller = {
+  kind: 'dashboard',
+  account: { no: 3, id: 'acc_ann', email: 'ann@example.com' },
+  session: { id: 'sess_1', signedInAt: new Date().toISOString() },
+};
+const missing = () => Promise.reject(new ApiError('not_found'));
 const sessions: Sessions = {
   authenticate: (cookie) =>
-    cookie === 'good'
-      ? Promise.resolve({ kind: 'dashboard', account: { no: 3, email: 'ann@example.com' } })
-      : Promise.reject(new ApiError('token_invalid')),
+    cookie === 'good' ? Promise.resolve(ann) : Promise.reject(new ApiError('token_invalid')),
   environment: (_caller, id) =>
-    id === env.id ? Promise.resolve(env) : Promise.reject(new ApiError('not_found')),
+    id === env.id ? Promise.resolve({ env, role: 'viewer' as const }) : missing(),
+  organization: missing,
 };
 
 const ran: HttpContext[] = [];
@@ -57,7 +62,7 @@ const app = createRest({
         ? Promise.resolve({ caller: { kind: 'server', env, keyId: 'k' } })
         : Promise.reject(new ApiError('token_invalid')),
   },
-  services: { clock: systemClock, ids: createIds(systemClock, pooledRandom()), plans },
+  services: { ids: createIds(systemClock, pooledRandom()), plans },
   limiter: memoryRateLimiter(systemClock),
   turns: createTurns(10),
   logger: createLogger('silent'),
@@ -89,7 +94,7 @@ describe('the caller', () => {
   it('is whoever the session says; an operation of the organizations has no environment', async () => {
     const { status, ctx } = await ask('GET', '/v1/samples', { cookie });
     assert.equal(status, 200);
-    assert.deepEqual(ctx!.caller, { kind: 'dashboard', account: { no: 3, email: 'ann@example.com' } });
+    assert.deepEqual(ctx!.caller, ann);
     assert.equal('env' in ctx!, false);
     assert.equal(ctx!.ip, '127.0.0.1');
   });

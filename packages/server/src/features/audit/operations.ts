@@ -1,9 +1,11 @@
-import { ApiError } from '@parley/protocol';
+import { Readable } from 'node:stream';
 import type { AuditEntry, Input, OperationName, Output } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { Reply } from '../context.ts';
 import type { Caller, ControlContext } from '../context.ts';
 import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
-import { requireEnvironment } from '../tenancy/access.ts';
+import { accountOf, manageableEnvironment } from '../tenancy/access.ts';
+import type { ManageContext } from '../tenancy/access.ts';
 
 /** DECISIONS, Control plane: every change by those who manage environments, in the transaction of the change. */
 
@@ -14,6 +16,8 @@ interface Change {
   /** The id of what was changed. A user of a tenant is named by `user` instead, by number: an erasure renames it. */
   target?: string;
   user?: number;
+  /** Who did it, where the caller does not say: somebody who is just signing in. */
+  actor?: string;
   /** The fields that changed, as they were and as they are; null where there was, or is, nothing. Never a secret. */
   before: object | null;
   after: object | null;
@@ -21,7 +25,7 @@ interface Change {
 
 /** What servers and clients do is their own business; the rest is recorded. */
 export async function record(ctx: ControlContext, tx: Queryable, change: Change): Promise<void> {
-  const actor = actorOf(ctx.caller);
+  const actor = change.actor ?? actorOf(ctx.caller);
   if (actor === null) return;
   const { where, action, target = null, user = null, before, after } = change;
   await tx.query(
@@ -53,32 +57,98 @@ export function difference<T extends object>(
   return changed.length === 0 ? null : { before: pick(before), after: pick(after) };
 }
 
-export async function list(ctx: ControlContext, input: Input<'audit.list'>): Promise<Output<'audit.list'>> {
-  if (ctx.caller.kind !== 'operator') throw new ApiError('forbidden');
-  const limit = pageLimit(input.limit);
-  const values: unknown[] = [limit + 1];
-  const conditions: string[] = [];
-  const where = (condition: string, value: unknown) => {
-    values.push(value);
-    conditions.push(`${condition} $${values.length}`);
-  };
-  if (input.cursor !== undefined) where('a.no <', decodeCursor(input.cursor, isInteger));
+type Row = AuditEntry & { no: number };
+type Reader = (before: number | null, limit: number) => Promise<Row[]>;
+
+/** Reads the entries that the caller may see and the input asks for, newest first, from those before the given one on. */
+async function reader(ctx: ManageContext, input: Input<'audit.list'>): Promise<Reader> {
+  const account = accountOf(ctx);
+  const fixed: [string, unknown][] = [];
+  if (account !== null)
+    fixed.push(['a.org IN (SELECT org FROM organization_accounts WHERE account = $)', account]);
+  if (ctx.env) fixed.push(['a.env = $', ctx.env.no]);
   if (input.environmentId !== undefined)
-    where('a.env =', (await requireEnvironment(ctx, ctx.db, input.environmentId)).no);
-  if (input.action !== undefined) where('a.action =', input.action);
-  if (input.actor !== undefined) where('a.actor =', input.actor);
-  const rows = await ctx.db.query<AuditEntry & { no: number }>(
-    `SELECT a.no, a.id, a.created_at AS at, o.id AS "organizationId", e.id AS "environmentId", a.actor, a.action,
-       coalesce(u.id, a.target) AS target, a.ip, a.request_id AS "requestId", a.changes
-     FROM audit a JOIN organizations o ON o.no = a.org LEFT JOIN environments e ON e.no = a.env
-     LEFT JOIN users u ON u.env = a.env AND u.no = a.usr
-     ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''} ORDER BY a.no DESC LIMIT $1`,
-    values,
-  );
-  return keyPage(
-    rows,
-    limit,
-    (row) => row.no,
-    ({ no: _no, ...entry }): AuditEntry => entry,
-  );
+    fixed.push(['a.env = $', await manageableEnvironment(ctx, input.environmentId)]);
+  if (input.action !== undefined) fixed.push(['a.action = $', input.action]);
+  if (input.actor !== undefined) fixed.push(['a.actor = $', input.actor]);
+  return (before, limit) => {
+    const conditions = before === null ? fixed : [...fixed, ['a.no < $', before] as [string, unknown]];
+    const text = conditions.map(([condition], i) => condition.replace('$', `$${i + 2}`)).join(' AND ');
+    return ctx.db.query<Row>(
+      `SELECT a.no, a.id, a.created_at AS at, o.id AS "organizationId", e.id AS "environmentId", a.actor, a.action,
+         coalesce(u.id, a.target) AS target, a.ip, a.request_id AS "requestId", a.changes
+       FROM audit a JOIN organizations o ON o.no = a.org LEFT JOIN environments e ON e.no = a.env
+       LEFT JOIN users u ON u.env = a.env AND u.no = a.usr
+       ${text && `WHERE ${text}`} ORDER BY a.no DESC LIMIT $1`,
+      [limit, ...conditions.map(([, value]) => value)],
+    );
+  };
+}
+
+const entry = ({ no: _no, ...rest }: Row): AuditEntry => rest;
+
+export async function list(
+  ctx: ManageContext,
+  input: Input<'audit.list'>,
+): Promise<Output<'audit.list'> | Reply<Readable>> {
+  const read = await reader(ctx, input);
+  const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isInteger);
+  if (input.format === 'csv' || input.format === 'jsonl') return exported(read, before, input.format);
+  const limit = pageLimit(input.limit);
+  return keyPage(await read(before, limit + 1), limit, (row) => row.no, entry);
+}
+
+const exportPage = 1_000;
+/** Far above a year of what people do; an export ends here. */
+const maxExported = 1_000_000;
+
+const formats = {
+  csv: {
+    type: 'text/csv; charset=utf-8',
+    head: 'at,actor,action,target,organizationId,environmentId,ip,requestId,changes\r\n',
+    line: (e: AuditEntry) =>
+      `${[
+        e.at,
+        e.actor,
+        e.action,
+        e.target,
+        e.organizationId,
+        e.environmentId,
+        e.ip,
+        e.requestId,
+        JSON.stringify(e.changes),
+      ]
+        .map(csvCell)
+        .join(',')}\r\n`,
+  },
+  jsonl: {
+    type: 'application/jsonl; charset=utf-8',
+    head: '',
+    line: (e: AuditEntry) => `${JSON.stringify(e)}\n`,
+  },
+};
+
+/** RFC 4180. A spreadsheet would run a cell that begins like a formula: such a cell gets a quote before it. */
+export function csvCell(value: string | null): string {
+  const text = value === null ? '' : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** All of it, page by page as the caller reads it. */
+function exported(read: Reader, from: number | null, format: keyof typeof formats): Reply<Readable> {
+  const { type, head, line } = formats[format];
+  async function* lines(): AsyncGenerator<string> {
+    if (head) yield head;
+    let before = from;
+    for (let count = 0; count < maxExported; count += exportPage) {
+      const rows = await read(before, exportPage);
+      if (rows.length > 0) yield rows.map((row) => line(entry(row))).join('');
+      if (rows.length < exportPage) return;
+      before = rows.at(-1)!.no;
+    }
+  }
+  return new Reply(200, Readable.from(lines()), {
+    'Content-Type': type,
+    'Content-Disposition': `attachment; filename="audit.${format}"`,
+  });
 }

@@ -3,6 +3,7 @@ import type { EventName, EventRecord, Input, Output } from '@parley/protocol';
 import { catalogue } from '../../log/catalogue.ts';
 import type { Told } from '../../log/catalogue.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { noteReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
 import type { ConversationRow } from '../conversations/sql.ts';
@@ -13,6 +14,7 @@ import type { KeptEvent } from './references.ts';
 
 export async function list(ctx: Context, input: Input<'events.list'>): Promise<Output<'events.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
+  await noteReading(ctx, conv);
   const after = input.after ?? 0;
   const limit = pageLimit(input.limit);
   if (after >= conv.lastSeq) return { data: [], hasMore: false };

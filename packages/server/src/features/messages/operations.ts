@@ -10,6 +10,7 @@ import type {
 } from '@parley/protocol';
 import { liveEvent, record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
+import { noteReading } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable, roleOf } from '../conversations/access.ts';
@@ -134,6 +135,7 @@ async function serverSends(ctx: Context, input: SendInput): Promise<Sender | nul
 
 export async function list(ctx: Context, input: Input<'messages.list'>): Promise<Output<'messages.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
+  await noteReading(ctx, conv);
   const limit = pageLimit(input.limit);
   const env = ctx.env.no;
   // With `after` alone the page is the next above it; with `before` the next below, down to `after` if given.
@@ -152,6 +154,7 @@ export async function get(ctx: Context, input: Input<'messages.get'>): Promise<M
   const row = await reader.findMessage(ctx.db, ctx.env.no, input.messageId);
   if (!row) throw missing();
   await readableMessage(ctx, row);
+  await noteReading(ctx, { no: row.conv, id: row.cid });
   return reader.viewMessage(row);
 }
 

@@ -1,28 +1,52 @@
 import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { ControlContext, Environment } from '../context.ts';
+import type { ControlContext, Environment, Place } from '../context.ts';
 import { findEnvironment } from './environments.ts';
 
-/** What a caller of the control plane may manage. The operator, who holds the store, may manage everything in it. */
+/**
+ * What a caller of the control plane may manage. The operator, who holds the store, may manage everything in it. For people the
+ * binding has looked up the organization that the request names, and their role there: nothing outside of it exists for them.
+ */
 
-export async function requireOrganization(ctx: ControlContext, db: Queryable, id: string): Promise<number> {
+/** The operator's has no place: everything is in reach. */
+export type ManageContext = ControlContext & Place;
+
+export async function requireOrganization(ctx: ManageContext, db: Queryable, id: string): Promise<number> {
   const [row] = await db.query<{ no: number }>('SELECT no FROM organizations WHERE id = $1', [id]);
-  if (!row || ctx.caller.kind !== 'operator')
+  if (!row || (ctx.caller.kind !== 'operator' && ctx.organization?.no !== row.no))
     throw new ApiError('not_found', { message: `There is no organization ${id}.` });
   return row.no;
 }
 
 /** @param lock until the end of the transaction, for a change. */
 export async function requireEnvironment(
-  ctx: ControlContext,
+  ctx: ManageContext,
   db: Queryable,
   id: string,
   lock = false,
 ): Promise<Environment> {
   const env = await findEnvironment(db, id, lock);
-  if (!env || ctx.caller.kind !== 'operator')
+  if (!env || (ctx.caller.kind !== 'operator' && ctx.env?.no !== env.no))
     throw new ApiError('not_found', { message: `There is no environment ${id}.` });
   return env;
+}
+
+/** By whose memberships lists are narrowed down; null: the operator's are not. */
+export function accountOf({ caller }: ManageContext): number | null {
+  if (caller.kind === 'operator') return null;
+  if (caller.kind !== 'dashboard') throw new ApiError('forbidden');
+  return caller.account.no;
+}
+
+/** The number of an environment that a list is narrowed down to. */
+export async function manageableEnvironment(ctx: ManageContext, id: string): Promise<number> {
+  const [row] = await ctx.db.query<{ no: number }>(
+    `SELECT no FROM environments e WHERE id = $1 AND ($2::int IS NULL
+       OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $2))`,
+    [id, accountOf(ctx)],
+  );
+  if (!row) throw new ApiError('not_found', { message: `There is no environment ${id}.` });
+  return row.no;
 }
 
 /** Where there is just one organization, it need not be named. */

@@ -62,8 +62,14 @@ const lookupSql = `
   CROSS JOIN LATERAL (SELECT * FROM environments WHERE no = coalesce(k.env, d.no) LIMIT 1) e
   LEFT JOIN LATERAL (SELECT * FROM users WHERE env = e.no AND id = w.usr LIMIT 1) u ON true`;
 
-export function createAuthenticator(options: { db: Queryable; vault: Vault; clock: Clock }): Authenticator {
-  const { db, vault, clock } = options;
+export function createAuthenticator(options: {
+  db: Queryable;
+  vault: Vault;
+  clock: Clock;
+  /** A secret key, or a token that it signed, was accepted. */
+  keyUsed?: (keyId: string) => void;
+}): Authenticator {
+  const { db, vault, clock, keyUsed = () => undefined } = options;
 
   const lookup = createBatcher<Lookup, Found | null>({
     maxBatch: 500,
@@ -114,6 +120,7 @@ export function createAuthenticator(options: { db: Queryable; vault: Vault; cloc
     if (!found?.secret || !sameString(secretOf(keyId, found.secret), secretKey))
       throw new ApiError('token_invalid');
     const env = check(found);
+    keyUsed(keyId);
     return {
       caller: { kind: 'server', env, keyId },
       expiresAt: null,
@@ -159,6 +166,7 @@ export function createAuthenticator(options: { db: Queryable; vault: Vault; cloc
     const env = check(found);
     const row = found.user_no === null ? await firstUse(env, claims) : found;
     checkUser(row, claims);
+    if (question.keyId !== null) keyUsed(question.keyId);
     return {
       caller: { kind: 'client', env, user: { no: row.user_no!, id: claims.sub } },
       expiresAt: claims.exp * 1000,

@@ -85,12 +85,34 @@ export async function developmentEnvironment(db: Queryable): Promise<string | nu
   return row?.id ?? null;
 }
 
-export async function listEnvironments(db: Queryable, after: number, limit: number): Promise<Environment[]> {
+/** @param account only those of its organizations; null: all. */
+export async function listEnvironments(
+  db: Queryable,
+  account: number | null,
+  after: number,
+  limit: number,
+): Promise<Environment[]> {
   const rows = await db.query<EnvironmentRow>(
-    `SELECT ${environmentColumns('e')} FROM environments e WHERE no > $1 ORDER BY no LIMIT $2`,
-    [after, limit],
+    `SELECT ${environmentColumns('e')} FROM environments e WHERE no > $2 AND ($1::int IS NULL
+       OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $1)) ORDER BY no LIMIT $3`,
+    [account, after, limit],
   );
   return rows.map(viewEnvironment);
+}
+
+const maxShown = 1_000;
+
+/** Those of the account's organizations, each with the number of its organization. */
+export async function environmentsOfAccount(
+  db: Queryable,
+  account: number,
+): Promise<{ org: number; env: Environment }[]> {
+  const rows = await db.query<EnvironmentRow & { org: number }>(
+    `SELECT ${environmentColumns('e')}, e.org FROM organization_accounts m JOIN environments e ON e.org = m.org
+     WHERE m.account = $1 ORDER BY e.no LIMIT ${maxShown}`,
+    [account],
+  );
+  return rows.map((row) => ({ org: row.org, env: viewEnvironment(row) }));
 }
 
 export interface EnvironmentChange {

@@ -9,7 +9,8 @@ const form = new RegExp(secretKeyPattern);
 export const keyIdOf = (secretKey: string): string | undefined => form.exec(secretKey)?.[1];
 const sealContext = (keyId: string): string => `secret key ${keyId}`;
 
-const columns = 'id, name, created_at AS "createdAt", revoked_at AS "revokedAt"';
+const columns =
+  'id, name, created_at AS "createdAt", last_used_at AS "lastUsedAt", revoked_at AS "revokedAt"';
 
 /** Keeps a key (a new one unless given) and returns it: the only time it is shown. */
 export async function insertKey(

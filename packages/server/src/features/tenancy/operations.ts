@@ -6,7 +6,7 @@ import type { ControlContext, Environment, EnvironmentContext } from '../context
 import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
-import { requireEnvironment, requireOrganization } from './access.ts';
+import { accountOf, requireEnvironment, requireOrganization } from './access.ts';
 import { environmentRecord, insertEnvironment } from './environments.ts';
 import * as environments from './environments.ts';
 import type { NewEnvironment } from './environments.ts';
@@ -60,12 +60,18 @@ export async function listEnvironments(
   ctx: ControlContext,
   input: Input<'environments.list'>,
 ): Promise<Output<'environments.list'>> {
-  if (ctx.caller.kind !== 'operator') throw new ApiError('forbidden');
   const limit = pageLimit(input.limit);
   const after = input.cursor === undefined ? 0 : decodeCursor(input.cursor, isInteger);
-  const rows = await environments.listEnvironments(ctx.db, after, limit + 1);
+  const account = accountOf(ctx);
+  const rows = await environments.listEnvironments(ctx.db, account, after, limit + 1);
   return keyPage(rows, limit, (env) => env.no, environmentRecord);
 }
+
+export const getEnvironment = async (
+  ctx: ControlContext,
+  { environmentId }: Input<'environments.get'>,
+): Promise<Output<'environments.get'>> =>
+  environmentRecord(await requireEnvironment(ctx, ctx.db, environmentId));
 
 export async function createEnvironment(
   ctx: ControlContext,
@@ -112,13 +118,14 @@ export async function updateEnvironment(
   ctx: ControlContext,
   input: Input<'environments.update'>,
 ): Promise<Output<'environments.update'>> {
-  const { environmentId, ...change } = input;
+  const { environmentId, confirm, ...change } = input;
   const { settings = {}, ...fields } = change;
   if (change.plan !== undefined) operatorOnly(ctx, 'plan');
   if (Object.keys({ ...fields, ...settings }).length === 0)
     throw new ApiError('invalid_request', { message: 'Give a name, a status, a plan or settings.' });
   return ctx.db.tx(async (tx) => {
     const before = await requireEnvironment(ctx, tx, environmentId, true);
+    if (change.status === 'suspended') requireConfirmation(ctx, before, confirm);
     const after = await environments.updateEnvironment(tx, before.no, change);
     const changes = difference(flat(before), flat(after));
     if (changes)
@@ -130,6 +137,15 @@ export async function updateEnvironment(
       });
     return environmentRecord(after);
   });
+}
+
+/** What stops a production environment for its users needs its name, typed; the operator has typed its id. */
+function requireConfirmation(ctx: ControlContext, env: Environment, confirm: string | undefined): void {
+  if (env.kind === 'production' && ctx.caller.kind !== 'operator' && confirm !== env.name)
+    throw new ApiError('invalid_request', {
+      param: 'confirm',
+      message: 'confirm must be the name of the environment: it is a production environment.',
+    });
 }
 
 /** Settings side by side with the other fields, so that a change names just those that changed. */

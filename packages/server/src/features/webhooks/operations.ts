@@ -1,6 +1,7 @@
 import { ApiError, limits } from '@parley/protocol';
 import type {
   Input,
+  OperationName,
   Output,
   WebhookDelivery,
   WebhookEndpoint,
@@ -9,6 +10,7 @@ import type {
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { cut, decodeCursor, encodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { loadDue, unavailable, webhookQueue } from './deliver.ts';
@@ -36,6 +38,21 @@ async function existing(ctx: Context, db: Queryable, id: string): Promise<Endpoi
   return row;
 }
 
+type Change = Extract<OperationName, `webhooks.${string}`>;
+
+/** In the audit log: what the dashboard does. */
+const note = (
+  ctx: Context,
+  tx: Queryable,
+  action: Change,
+  target: string,
+  changes: { before: object | null; after: object | null } = { before: null, after: null },
+): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, target, ...changes });
+
+const settingsOf = ({ url, events, description, status }: EndpointRow): object => ({
+  ...{ url, events, description, status },
+});
+
 const secretBytes = 32;
 
 /** Makes the endpoint's current secret; only its caller ever sees it. */
@@ -60,6 +77,7 @@ export function create(ctx: Context, input: Input<'webhooks.create'>): Promise<W
       description: input.description ?? null,
     });
     await sql.setListeners(tx, ctx.env.no);
+    await note(ctx, tx, 'webhooks.create', row.id, { before: null, after: settingsOf(row) });
     return newSecret(ctx, tx, row);
   });
 }
@@ -89,6 +107,8 @@ export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<W
       status: input.status ?? row.status,
     });
     await sql.setListeners(tx, ctx.env.no);
+    const changes = difference(settingsOf(row), settingsOf(updated));
+    if (changes) await note(ctx, tx, 'webhooks.update', row.id, changes);
     return sql.viewEndpoint(updated);
   });
 }
@@ -97,8 +117,10 @@ export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<W
 export async function remove(ctx: Context, input: Input<'webhooks.delete'>): Promise<void> {
   await ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
-    if (!(await sql.deleteEndpoint(tx, ctx.env.no, input.webhookId))) throw missing();
+    const row = await existing(ctx, tx, input.webhookId);
+    await sql.deleteEndpoint(tx, ctx.env.no, row.id);
     await sql.setListeners(tx, ctx.env.no);
+    await note(ctx, tx, 'webhooks.delete', row.id, { before: settingsOf(row), after: null });
   });
 }
 
@@ -108,7 +130,9 @@ export const rotateSecret = (
 ): Promise<WebhookEndpointWithSecret> =>
   ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
-    return newSecret(ctx, tx, await existing(ctx, tx, input.webhookId));
+    const row = await existing(ctx, tx, input.webhookId);
+    await note(ctx, tx, 'webhooks.rotateSecret', row.id);
+    return newSecret(ctx, tx, row);
   });
 
 /** One attempt, made before the answer; under an Idempotency-Key, whose transaction must not wait for it, made right after. */
@@ -122,6 +146,7 @@ export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise
       eventId: ids.make('event'),
       type: testEvent,
     });
+    await note(ctx, tx, 'webhooks.test', row.id);
     if (ctx.idempotencyKey !== undefined) {
       await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
       tx.afterCommit(webhooks.queued);
@@ -172,6 +197,7 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
       throw new ApiError('not_found', { message: `This event cannot be replayed: ${unavailable}.` });
     if (row.status === 'disabled')
       throw new ApiError('invalid_request', { message: 'The endpoint is disabled: enable it first.' });
+    await note(ctx, tx, 'webhooks.replay', delivery.id);
     const made = await sql.copyDelivery(tx, delivery.no);
     await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
     tx.afterCommit(ctx.services.webhooks.queued);

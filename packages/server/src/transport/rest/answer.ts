@@ -6,11 +6,16 @@ import { Reply } from '../../features/context.ts';
 export interface Answer {
   status: number;
   body: unknown;
+  headers?: Record<string, string>;
 }
 
 export const success = (result: unknown, status: number): Answer =>
   result instanceof Reply
-    ? { status: result.status, body: result.status === 204 ? null : (result.body as unknown) }
+    ? {
+        status: result.status,
+        body: result.status === 204 ? null : (result.body as unknown),
+        headers: result.headers,
+      }
     : { status: result === undefined ? 204 : status, body: result ?? null };
 
 export const failure = (error: ApiError, requestId: string): Answer => ({

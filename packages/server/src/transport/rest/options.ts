@@ -3,7 +3,7 @@ import type { Operation, Plane } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
 import type { Handlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
-import type { Sessions } from '../../features/tenancy/sessions.ts';
+import type { Sessions } from '../../features/accounts/authenticate.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';

@@ -1,9 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '@parley/protocol';
-import type { Operation, Plane } from '@parley/protocol';
+import type { AccountRole, Operation, Plane } from '@parley/protocol';
 import type { Environment, HttpCaller } from '../../features/context.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
-import type { Sessions } from '../../features/tenancy/sessions.ts';
+import type { Sessions } from '../../features/accounts/authenticate.ts';
+import type { Organization } from '../../features/accounts/organizations.ts';
+import { sessionCookie } from '../../features/accounts/context.ts';
 
 /**
  * What differs between the planes over HTTP (SPEC 5, DECISIONS, Control plane). Keys and tokens come in the Authorization
@@ -11,8 +13,6 @@ import type { Sessions } from '../../features/tenancy/sessions.ts';
  * request to us, whichever page made it: requests that change something must be our own pages' (see `guard`), and answers of
  * the control plane are for our own pages alone.
  */
-
-export const sessionCookie = 'parley_session';
 
 export interface RestPlane {
   /** Headers of every answer of its operations: which web pages may read it. */
@@ -40,8 +40,11 @@ export const planes: Record<Plane, RestPlane> = {
 
 export interface Arrival {
   caller: HttpCaller;
-  /** null: the operation concerns no single environment. */
-  env: Environment | null;
+  /** What the call concerns, as far as it is one environment or one organization of the dashboard's caller. */
+  env?: Environment;
+  organization?: Organization;
+  /** Of the dashboard's caller there. */
+  role?: AccountRole;
 }
 
 export interface Gatekeeper {
@@ -56,7 +59,8 @@ export function createGatekeeper(
   operation: Operation,
   options: { authenticator: Authenticator; sessions?: Sessions | undefined },
 ): Gatekeeper {
-  const sessions = operation.callers.includes('dashboard') ? options.sessions : undefined;
+  const forAnyone = operation.callers.includes('anyone');
+  const sessions = forAnyone || operation.callers.includes('dashboard') ? options.sessions : undefined;
   /** A request with an Authorization header ignores the cookie. */
   const cookieOf = (request: FastifyRequest): string | undefined =>
     sessions && request.headers.authorization === undefined
@@ -64,7 +68,9 @@ export function createGatekeeper(
       : undefined;
 
   function guard(request: FastifyRequest): ApiError | undefined {
-    if (request.method === 'GET' || cookieOf(request) === undefined) return undefined;
+    if (request.method === 'GET') return undefined;
+    // Nobody is signed in by another site either: whoever signs in without saying where it comes from is no browser.
+    if (forAnyone ? !says(request) : cookieOf(request) === undefined) return undefined;
     if (!isOurPage(request))
       return new ApiError('forbidden', { message: 'The request does not come from the dashboard.' });
     if (!isJsonOrEmpty(request))
@@ -72,29 +78,63 @@ export function createGatekeeper(
     return undefined;
   }
 
-  return {
-    guard: sessions ? guard : null,
-    async authenticate(request, named) {
-      const cookie = cookieOf(request);
-      if (sessions === undefined || cookie === undefined) {
-        const { caller } = await options.authenticator.authenticate(
-          bearer(request.headers.authorization),
-          named,
-        );
-        return { caller, env: caller.env };
-      }
-      const caller = await sessions.authenticate(cookie);
-      if (operation.scope === 'organizations') return { caller, env: null };
-      const [id, ...others] = new Set(named);
-      if (id === undefined || others.length > 0)
-        throw new ApiError('invalid_request', {
-          param: 'Chat-Env',
-          message: 'The header Chat-Env names the environment.',
-        });
-      return { caller, env: await sessions.environment(caller, id) };
-    },
-  };
+  async function authenticate(request: FastifyRequest, named: string[]): Promise<Arrival> {
+    const cookie = cookieOf(request);
+    if (sessions === undefined || (cookie === undefined && !forAnyone)) {
+      const { caller } = await options.authenticator.authenticate(
+        bearer(request.headers.authorization),
+        named,
+      );
+      return { caller, env: caller.env };
+    }
+    if (forAnyone) return { caller: await whoever(sessions, cookie) };
+    const caller = await sessions.authenticate(cookie!);
+    switch (operation.scope) {
+      case 'environment':
+        return { caller, ...(await sessions.environment(caller, theOne(named))) };
+      case 'organization':
+        return { caller, ...(await sessions.organization(caller, namedOrganization(request))) };
+      case 'organizations':
+        return named.length === 0
+          ? { caller }
+          : { caller, ...(await sessions.environment(caller, theOne(named))) };
+      case 'account':
+        return { caller };
+    }
+  }
+
+  return { guard: sessions ? guard : null, authenticate };
 }
+
+/** A cookie that opens nothing is none. */
+async function whoever(sessions: Sessions, cookie: string | undefined): Promise<HttpCaller> {
+  if (cookie === undefined) return { kind: 'anyone' };
+  return sessions.authenticate(cookie).catch((error: unknown) => {
+    if (error instanceof ApiError && error.code === 'token_invalid') return { kind: 'anyone' };
+    throw error;
+  });
+}
+
+function theOne(named: string[]): string {
+  const [id, ...others] = new Set(named);
+  if (id === undefined || others.length > 0)
+    throw new ApiError('invalid_request', {
+      param: 'Chat-Env',
+      message: 'The header Chat-Env names the environment.',
+    });
+  return id;
+}
+
+/** By its own id, or by that of one of its environments. The operation's schema is checked later, and is not needed for this. */
+function namedOrganization({ params, body }: FastifyRequest): {
+  organizationId?: unknown;
+  environmentId?: unknown;
+} {
+  return { ...(typeof body === 'object' ? body : {}), ...(params as object) };
+}
+
+const says = ({ headers }: FastifyRequest): boolean =>
+  headers['sec-fetch-site'] !== undefined || headers.origin !== undefined;
 
 const bearer = (header: string | undefined): string | undefined => /^Bearer +(\S+)$/i.exec(header ?? '')?.[1];
 

@@ -1,14 +1,17 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import { acceptsIdempotencyKey, ApiError, rateLimits } from '@parley/protocol';
-import type { Operation, OperationName } from '@parley/protocol';
-import type { HttpContext, HttpCaller } from '../../features/context.ts';
+import { acceptsIdempotencyKey, ApiError, rateLimits, roleMay } from '@parley/protocol';
+import type { AccountRole, Operation, OperationName } from '@parley/protocol';
+import { sessionCookie } from '../../features/accounts/context.ts';
+import { isRecent } from '../../features/accounts/sessions.ts';
+import type { DashboardCaller, HttpCaller, HttpContext, HttpRequest } from '../../features/context.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { requestReader } from '../input.ts';
 import { addressKey, limitsOf, rateHeaders, take } from '../limits.ts';
 import { success } from './answer.ts';
 import { idempotencyKey } from './idempotency.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { RestOptions } from './options.ts';
-import { createGatekeeper } from './planes.ts';
+import { createGatekeeper, readCookie } from './planes.ts';
 import type { Arrival } from './planes.ts';
 import { send } from './reply.ts';
 import type { Unsent } from './unsent.ts';
@@ -27,10 +30,14 @@ export function createRoute(
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const query = { ...(request.query as Record<string, unknown>) };
     const named = namedEnvironments(request, query);
-    const { caller, env } = await authenticated(request, reply, named);
+    const { caller, ...place } = await authenticated(request, reply, named);
+    const { env } = place;
     if (env) request.envId = env.id;
 
-    const checks = limitsOf(caller, operation.rate, options.services.plans);
+    const checks =
+      caller.kind === 'anyone'
+        ? [ofAddress(request)]
+        : limitsOf(caller, operation.rate, options.services.plans);
     const who = (request.who = checks[0]!.key);
     const { verdict, refused } = await take(options.limiter, checks);
     reply.headers(rateHeaders(verdict));
@@ -38,17 +45,19 @@ export function createRoute(
     unsent.refuseFull(who);
     if (operation.deprecated)
       reply.headers({ Deprecation: operation.deprecated.since, Sunset: operation.deprecated.sunset });
-    if (!operation.callers.includes(caller.kind))
+    if (!operation.callers.includes(caller.kind) && !operation.callers.includes('anyone'))
       throw new ApiError('forbidden', { message: notFor[caller.kind] });
+    if (caller.kind === 'dashboard') checkRole(operation, place.role, caller, options.services.clock);
 
     const input = readInput(request.params as Record<string, unknown>, query, request.body);
     const ctx: HttpContext = {
       caller,
-      ...(env ? { env } : {}),
+      ...place,
       db: options.db,
       services: options.services,
       requestId: request.id,
-      ...(caller.kind === 'dashboard' ? { ip: request.ip } : {}),
+      ...(operation.plane === 'control' ? { http: httpOf(request) } : {}),
+      ...(caller.kind === 'dashboard' || caller.kind === 'anyone' ? { ip: request.ip } : {}),
     };
     const execute = async (inner: HttpContext) => {
       const result = await run(inner, input);
@@ -60,7 +69,8 @@ export function createRoute(
     const given = acceptsIdempotencyKey(operation)
       ? idempotencyKey(request.headers['idempotency-key'])
       : undefined;
-    const key = operation.changesNothing ? undefined : given;
+    // Answers about one's own account hold cookies, codes and secrets: none of them is kept to be given out again.
+    const key = operation.changesNothing || operation.scope === 'account' ? undefined : given;
     const asked = key && { key, route: `${request.method} ${request.url}`, body: request.body };
     const { turn, briefly } = options.turns.of(env?.no ?? who, name, input);
     const answer = asked
@@ -81,8 +91,7 @@ export function createRoute(
       return await authenticate(request, named);
     } catch (error) {
       if (error instanceof ApiError && error.row.type === 'authentication') {
-        const check = { key: addressKey(request.ip), limit: rateLimits.anonymous };
-        const { verdict, refused } = await take(options.limiter, [check]);
+        const { verdict, refused } = await take(options.limiter, [ofAddress(request)]);
         reply.headers(rateHeaders(verdict));
         if (refused) throw refused;
       }
@@ -91,11 +100,34 @@ export function createRoute(
   }
 }
 
+const ofAddress = ({ ip }: FastifyRequest) => ({ key: addressKey(ip), limit: rateLimits.anonymous });
+
 const notFor: Record<HttpCaller['kind'], string> = {
   client: 'This is for servers only.',
   server: 'This is for clients only: use a user token.',
   dashboard: 'This is not for the dashboard.',
+  anyone: 'Sign in first.',
 };
+
+/** DECISIONS, Control plane: what the account's role allows, and what needs a recent sign-in (SPEC 5.7). */
+function checkRole(
+  operation: Operation,
+  role: AccountRole | undefined,
+  caller: DashboardCaller,
+  clock: Clock,
+): void {
+  if (operation.permission !== null && (role === undefined || !roleMay(role, operation.permission)))
+    throw new ApiError('forbidden', { message: 'Your role does not allow this.' });
+  if (operation.recent && !isRecent(caller.session, clock)) throw new ApiError('reauth_required');
+}
+
+const httpOf = (request: FastifyRequest): HttpRequest => ({
+  address: request.ip,
+  userAgent: request.headers['user-agent'] ?? '',
+  host: request.host,
+  secure: request.protocol === 'https',
+  cookie: readCookie(request.headers.cookie, sessionCookie) ?? null,
+});
 
 /** SPEC 5, rule 2: the `Chat-Env` header or the query's `env`, which is then no field of the operation. */
 function namedEnvironments(request: FastifyRequest, query: Record<string, unknown>): string[] {

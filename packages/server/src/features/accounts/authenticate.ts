@@ -1,0 +1,79 @@
+import { ApiError } from '@parley/protocol';
+import type { AccountRole } from '@parley/protocol';
+import type { Clock } from '../../platform/clock.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { DashboardCaller, Environment } from '../context.ts';
+import { environmentColumns, viewEnvironment } from '../tenancy/environments.ts';
+import type { EnvironmentRow } from '../tenancy/environments.ts';
+import { findMembership } from './organizations.ts';
+import type { Organization } from './organizations.ts';
+import { useSession } from './sessions.ts';
+
+/** SPEC 5: the dashboard's caller, by its cookie. Everything is looked up each time: what ended counts from the next request on. */
+
+/** A place in one of the caller's organizations, and the role that the caller has there. */
+interface Place {
+  env?: Environment;
+  organization?: Organization;
+  role: AccountRole;
+}
+
+export interface Sessions {
+  /** Throws `token_invalid` where the cookie is nobody's session, or one that has ended. */
+  authenticate(cookie: string): Promise<DashboardCaller>;
+  /** Throws `not_found` for an environment of none of the caller's organizations, as for one that does not exist. */
+  environment(caller: DashboardCaller, id: string): Promise<Place & { env: Environment }>;
+  /**
+   * The organization of that id, or the environment of that id. Throws `not_found` for what is none of the caller's, as for
+   * what does not exist.
+   */
+  organization(
+    caller: DashboardCaller,
+    named: { organizationId?: unknown; environmentId?: unknown },
+  ): Promise<Place>;
+}
+
+/** Other text cannot be the id of anything, and some of it cannot even be looked up. */
+const isId = (value: unknown): value is string => typeof value === 'string' && /^\w{1,100}$/.test(value);
+const missing = (what: string) => new ApiError('not_found', { message: `There is no such ${what}.` });
+
+export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): Sessions {
+  async function environment(
+    { account }: DashboardCaller,
+    id: unknown,
+  ): Promise<Place & { env: Environment }> {
+    const [row] = isId(id)
+      ? await db.query<EnvironmentRow & { role: AccountRole }>(
+          `SELECT ${environmentColumns('e')}, m.role FROM environments e
+           JOIN organization_accounts m ON m.org = e.org AND m.account = $1 WHERE e.id = $2`,
+          [account.no, id],
+        )
+      : [];
+    if (!row) throw missing('environment');
+    return { env: viewEnvironment(row), role: row.role };
+  }
+
+  return {
+    async authenticate(cookie) {
+      const session = await useSession(db, clock, cookie);
+      const [account] = session
+        ? await db.query<{ no: number; id: string; email: string }>(
+            'SELECT no, id, email FROM accounts WHERE no = $1',
+            [session.account],
+          )
+        : [];
+      if (!session || !account)
+        throw new ApiError('token_invalid', { message: 'The session has ended: sign in again.' });
+      return { kind: 'dashboard', account, session: { id: session.id, signedInAt: session.signedInAt } };
+    },
+    environment,
+    async organization(caller, { organizationId, environmentId }) {
+      if (organizationId === undefined) return environment(caller, environmentId);
+      const found = isId(organizationId)
+        ? await findMembership(db, caller.account.no, organizationId)
+        : undefined;
+      if (!found) throw missing('organization');
+      return found;
+    },
+  };
+}

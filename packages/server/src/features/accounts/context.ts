@@ -1,0 +1,44 @@
+import { ApiError } from '@parley/protocol';
+import type { OperationName } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { record } from '../audit/operations.ts';
+import { Reply } from '../context.ts';
+import type { AccountContext, DashboardCaller } from '../context.ts';
+import { listMemberships } from './organizations.ts';
+import { sessionTimes } from './sessions.ts';
+
+/** Helpers of the operations on accounts. */
+
+export function signedIn(ctx: { caller: AccountContext['caller'] }): DashboardCaller {
+  if (ctx.caller.kind !== 'dashboard') throw new ApiError('token_invalid');
+  return ctx.caller;
+}
+
+export const sessionCookie = 'parley_session';
+
+/** DECISIONS, Control plane: HttpOnly, SameSite=Lax, Path=/, Secure where the request came over https. */
+export function withCookie<T>(ctx: AccountContext, token: string | null, body: T, status = 200): Reply<T> {
+  const age = token === null ? 0 : Math.floor(sessionTimes.totalMs / 1000);
+  const cookie = `${sessionCookie}=${token ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Lax`;
+  return new Reply(status, body, { 'Set-Cookie': ctx.http.secure ? `${cookie}; Secure` : cookie });
+}
+
+/** What a person does with the own account concerns every organization that it opens: each has it in its audit log. */
+export async function recordOwn(
+  ctx: AccountContext,
+  tx: Queryable,
+  account: { no: number; id: string; email: string },
+  action: OperationName,
+  change: { before?: object; after?: object } = {},
+): Promise<void> {
+  const { before = null, after = null } = change;
+  for (const { no } of await listMemberships(tx, account.no))
+    await record(ctx, tx, {
+      where: { org: no },
+      actor: account.email,
+      action,
+      target: account.id,
+      before,
+      after,
+    });
+}

@@ -1,0 +1,77 @@
+import { ApiError } from '@parley/protocol';
+import type { Clock, Ids } from '../../platform/clock.ts';
+import { createGate } from '../../platform/gate.ts';
+import type { Logger } from '../../platform/logging.ts';
+import { createMailer } from '../../platform/mail/mailer.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import { removeOldNotes } from '../audit/content.ts';
+import { removeOldInvitations } from './invitations.ts';
+import { createMails, createMailWorker } from './mail.ts';
+import { createPasswords } from './passwords.ts';
+import type { AccountServices } from './services.ts';
+import { removeEndedSessions } from './sessions.ts';
+
+const sweepMs = 10 * 60_000;
+/** Of work for after the answer: so many may wait, in this process. */
+const maxLater = 500;
+
+export function createAccounts(options: {
+  config: {
+    origin: string | undefined;
+    signUpOpen: boolean;
+    smtpUrl: string | undefined;
+    mailFrom: string;
+  };
+  db: Db;
+  clock: Clock;
+  ids: Ids;
+  vault: Vault;
+  limiter: RateLimiter;
+  logger: Logger;
+  /** Where we listen, for links where no origin is set. */
+  listening: () => string;
+}) {
+  const { config, db, clock, ids, vault, limiter, logger } = options;
+  const mailer = createMailer({ url: config.smtpUrl, from: config.mailFrom }, logger);
+  const worker = createMailWorker({ db, mailer, vault, clock, logger });
+  const gate = createGate(1, maxLater);
+  let waiting: Promise<void> = Promise.resolve();
+
+  const services: AccountServices = {
+    ...{ clock, ids, vault, limiter },
+    passwords: createPasswords(ids.random),
+    mails: createMails(vault, config.smtpUrl !== undefined),
+    origin: config.origin ?? null,
+    linkOrigin: () => config.origin ?? options.listening(),
+    signUpOpen: config.signUpOpen,
+    later: (work) => {
+      const done = gate(work).catch((error: unknown) => {
+        const reason = error instanceof ApiError ? error.code : (error as Error).message;
+        logger.warn({ reason }, 'something that was left for later was not done');
+      });
+      waiting = waiting.then(() => done);
+    },
+  };
+  const sweeper = createPeriodic(sweepMs, logger, 'account sweep', async () => {
+    await removeEndedSessions(db, clock);
+    await removeOldInvitations(db, services);
+    await removeOldNotes(db, clock);
+  });
+
+  return {
+    services,
+    /** Resolves when nothing is left for later. */
+    idle: (): Promise<void> => waiting,
+    start: () => {
+      if (services.mails.enabled) worker.start();
+      sweeper.start();
+    },
+    stop: async () => {
+      await Promise.all([worker.stop(), sweeper.stop()]);
+      mailer.close();
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import type { Mail } from '../../platform/mail/mailer.ts';
+
+/** What we write to people. Links hold their token after the #, which browsers send to nobody. */
+
+const lines = (...text: string[]): string => text.join('\n');
+
+export const invitationLink = (origin: string, token: string): string =>
+  `${origin}/dashboard/invitation#${token}`;
+export const resetLink = (origin: string, token: string): string => `${origin}/dashboard/reset#${token}`;
+
+export const invitationMail = (email: string, organization: string, by: string, link: string): Mail => ({
+  to: [email],
+  subject: `You are invited to ${organization} on Parley`,
+  text: lines(
+    `${by} invites you to the organization ${organization} on Parley.`,
+    '',
+    link,
+    '',
+    'The link works once, for 7 days. If you do not know what this is about, do nothing.',
+  ),
+});
+
+export const signUpMail = (email: string, link: string): Mail => ({
+  to: [email],
+  subject: 'Your account on Parley',
+  text: lines(
+    'Follow this link to make your account on Parley:',
+    '',
+    link,
+    '',
+    'It works once, for 7 days. If you did not ask for it, do nothing.',
+  ),
+});
+
+export const resetMail = (email: string, link: string): Mail => ({
+  to: [email],
+  subject: 'Your new password for Parley',
+  text: lines(
+    'Follow this link to set a new password for Parley:',
+    '',
+    link,
+    '',
+    'It works once, for an hour. If you did not ask for it, do nothing: your password stays as it is.',
+  ),
+});
+
+export const passwordMail = (email: string): Mail => ({
+  to: [email],
+  subject: 'Your password for Parley was changed',
+  text: lines(
+    'The password of your account was changed, and all other sessions were ended.',
+    '',
+    'If it was not you, set a new one at once with “Forgot password?”, and tell the owner of your organization.',
+  ),
+});

@@ -1,0 +1,174 @@
+import { ApiError } from '@parley/protocol';
+import type { Account as AccountRecord, AccountSession, Input, Output } from '@parley/protocol';
+import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import type { AccountContext, Reply } from '../../context.ts';
+import { getAccount, hasSecondFactor, renameAccount, setPassword } from '../accounts.ts';
+import type { Account } from '../accounts.ts';
+import { recordOwn, signedIn, withCookie } from '../context.ts';
+import { passwordMail } from '../mails.ts';
+import * as passkeys from '../passkeys.ts';
+import { checkNewPassword, ownWords } from '../password-rules.ts';
+import { relyingParty } from '../relying-party.ts';
+import * as factors from '../second-factor.ts';
+import { endOtherSessions, endSession, listSessions, renewToken } from '../sessions.ts';
+import { confirmPassword } from '../sign-in.ts';
+import { viewSession } from './session.ts';
+
+/** What people do with their own account. */
+
+const load = (ctx: AccountContext): Promise<Account> => getAccount(ctx.db, signedIn(ctx).account.no);
+
+async function view(db: Queryable, no: number): Promise<AccountRecord> {
+  const account = await getAccount(db, no);
+  const { id, email, name, createdAt } = account;
+  return {
+    ...{ id, email, name, createdAt },
+    twoFactor: hasSecondFactor(account),
+    totp: account.totpSince !== null,
+    passkeys: account.passkeys,
+    recoveryCodes: await factors.countRecoveryCodes(db, no),
+  };
+}
+
+export const get = (ctx: AccountContext): Promise<AccountRecord> => view(ctx.db, signedIn(ctx).account.no);
+
+export async function update(ctx: AccountContext, { name }: Input<'account.update'>): Promise<AccountRecord> {
+  const account = await load(ctx);
+  return ctx.db.tx(async (tx) => {
+    if (name !== account.name) {
+      await renameAccount(tx, account.no, name);
+      await recordOwn(ctx, tx, account, 'account.update', {
+        before: { name: account.name },
+        after: { name },
+      });
+    }
+    return view(tx, account.no);
+  });
+}
+
+export async function changePassword(
+  ctx: AccountContext,
+  input: Input<'account.changePassword'>,
+): Promise<Reply<AccountSession>> {
+  const { session } = signedIn(ctx);
+  const { accounts } = ctx.services;
+  const account = await load(ctx);
+  checkNewPassword(input.newPassword, ownWords(account.email, account.name), 'newPassword');
+  const hash = await accounts.passwords.hash(input.newPassword);
+  return confirmPassword(ctx.db, accounts, account, session.id, input, async (tx) => {
+    await setPassword(tx, account.no, hash);
+    await endOtherSessions(tx, account.no, session.id);
+    const renewed = await renewToken(tx, accounts, session.id, { signedIn: true });
+    if (!renewed) throw new ApiError('token_invalid');
+    await recordOwn(ctx, tx, account, 'account.changePassword');
+    await accounts.mails.send(tx, account.no, passwordMail(account.email));
+    return withCookie(ctx, renewed.token, await viewSession(tx, account, renewed.session.signedInAt));
+  });
+}
+
+export const beginTotp = async (ctx: AccountContext): Promise<Output<'account.beginTotp'>> =>
+  factors.beginTotp(ctx.db, ctx.services.accounts, await load(ctx));
+
+export async function confirmTotp(
+  ctx: AccountContext,
+  { code }: Input<'account.confirmTotp'>,
+): Promise<Output<'account.confirmTotp'>> {
+  const account = await load(ctx);
+  return ctx.db.tx(async (tx) => {
+    await factors.confirmTotp(tx, ctx.services.accounts, account, code);
+    await recordOwn(ctx, tx, account, 'account.confirmTotp');
+    return { recoveryCodes: await firstCodes(ctx, tx, account) };
+  });
+}
+
+/** The first second factor brings recovery codes; with the second one, those of the first go on. */
+const firstCodes = (ctx: AccountContext, tx: Tx, before: Account): Promise<string[] | null> =>
+  hasSecondFactor(before)
+    ? Promise.resolve(null)
+    : factors.renewRecoveryCodes(tx, ctx.services.accounts, before.no);
+
+/** Without a second factor there is nothing to recover. */
+async function dropUselessCodes(tx: Tx, account: number): Promise<void> {
+  if (!hasSecondFactor(await getAccount(tx, account))) await factors.removeRecoveryCodes(tx, account);
+}
+
+export async function removeTotp(ctx: AccountContext): Promise<void> {
+  const account = await load(ctx);
+  await ctx.db.tx(async (tx) => {
+    if (!(await factors.removeTotp(tx, account.no)))
+      throw new ApiError('not_found', { message: 'One-time codes are not on.' });
+    await dropUselessCodes(tx, account.no);
+    await recordOwn(ctx, tx, account, 'account.removeTotp');
+  });
+}
+
+export async function renewRecoveryCodes(ctx: AccountContext): Promise<Output<'account.renewRecoveryCodes'>> {
+  const account = await load(ctx);
+  if (!hasSecondFactor(account))
+    throw new ApiError('invalid_request', { message: 'There is no second factor to recover.' });
+  return ctx.db.tx(async (tx) => {
+    await recordOwn(ctx, tx, account, 'account.renewRecoveryCodes');
+    return { recoveryCodes: await factors.renewRecoveryCodes(tx, ctx.services.accounts, account.no) };
+  });
+}
+
+export const listPasskeys = async (ctx: AccountContext): Promise<Output<'account.listPasskeys'>> => ({
+  data: await passkeys.listPasskeys(ctx.db, signedIn(ctx).account.no),
+});
+
+export const passkeyOptions = async (ctx: AccountContext): Promise<object> =>
+  passkeys.registrationOptions(ctx.db, ctx.services.accounts, await load(ctx), relyingParty(ctx));
+
+export async function addPasskey(
+  ctx: AccountContext,
+  input: Input<'account.addPasskey'>,
+): Promise<Output<'account.addPasskey'>> {
+  const account = await load(ctx);
+  return ctx.db.tx(async (tx) => {
+    const passkey = await passkeys.addPasskey(tx, ctx.services.accounts, account, relyingParty(ctx), input);
+    await recordOwn(ctx, tx, account, 'account.addPasskey', {
+      after: { id: passkey.id, name: passkey.name },
+    });
+    return { passkey, recoveryCodes: await firstCodes(ctx, tx, account) };
+  });
+}
+
+export async function removePasskey(
+  ctx: AccountContext,
+  { passkeyId }: Input<'account.removePasskey'>,
+): Promise<void> {
+  const account = await load(ctx);
+  await ctx.db.tx(async (tx) => {
+    if (!(await passkeys.removePasskey(tx, account.no, passkeyId)))
+      throw new ApiError('not_found', { message: 'There is no such passkey.' });
+    await dropUselessCodes(tx, account.no);
+    await recordOwn(ctx, tx, account, 'account.removePasskey', { before: { id: passkeyId } });
+  });
+}
+
+export async function listOwnSessions(ctx: AccountContext): Promise<Output<'account.listSessions'>> {
+  const { account, session } = signedIn(ctx);
+  const rows = await listSessions(ctx.db, ctx.services.clock, account.no);
+  return { data: rows.map((row) => ({ ...row, current: row.id === session.id })) };
+}
+
+export async function endOwnSession(
+  ctx: AccountContext,
+  { sessionId }: Input<'account.endSession'>,
+): Promise<void> {
+  const { account } = signedIn(ctx);
+  await ctx.db.tx(async (tx) => {
+    if (!(await endSession(tx, account.no, sessionId)))
+      throw new ApiError('not_found', { message: 'There is no such session.' });
+    await recordOwn(ctx, tx, account, 'account.endSession', { before: { id: sessionId } });
+  });
+}
+
+export async function endOthers(ctx: AccountContext): Promise<void> {
+  const { account, session } = signedIn(ctx);
+  await ctx.db.tx(async (tx) => {
+    const ended = await endOtherSessions(tx, account.no, session.id);
+    if (ended > 0)
+      await recordOwn(ctx, tx, account, 'account.endOtherSessions', { before: { sessions: ended } });
+  });
+}

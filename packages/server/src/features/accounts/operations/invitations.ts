@@ -1,0 +1,167 @@
+import { ApiError, rateLimits } from '@parley/protocol';
+import type { AccountSession, Input, Invitation as InvitationRecord, Output } from '@parley/protocol';
+import type { Tx } from '../../../platform/postgres/db.ts';
+import { record } from '../../audit/operations.ts';
+import type { AccountContext, OrganizationContext, Reply } from '../../context.ts';
+import { createAccount, findByEmail, getAccount, normalEmail } from '../accounts.ts';
+import type { Account } from '../accounts.ts';
+import { recordOwn, signedIn } from '../context.ts';
+import * as invitations from '../invitations.ts';
+import type { Invitation } from '../invitations.ts';
+import { invitationLink, invitationMail, signUpMail } from '../mails.ts';
+import { addPerson, createOrganization, listPeople, requireReach } from '../organizations.ts';
+import { checkNewPassword, ownWords } from '../password-rules.ts';
+import { countUse } from '../throttle.ts';
+import { beginSession } from './session.ts';
+
+/** How people come in: by invitation, and where the operator allows it by themselves. */
+
+const view = ({ org: _org, ...invitation }: Invitation): InvitationRecord => invitation;
+
+export const list = async (ctx: OrganizationContext): Promise<Output<'invitations.list'>> => ({
+  data: (await invitations.listInvitations(ctx.db, ctx.services.accounts, ctx.organization.no)).map(view),
+});
+
+export async function create(
+  ctx: OrganizationContext,
+  { email, role }: Input<'invitations.create'>,
+): Promise<Output<'invitations.create'>> {
+  const { account } = signedIn(ctx);
+  const { accounts } = ctx.services;
+  const { no: org, name } = ctx.organization;
+  requireReach(ctx.role, role);
+  return ctx.db.tx(async (tx) => {
+    const people = await listPeople(tx, org);
+    if (people.some((person) => person.email === normalEmail(email)))
+      throw new ApiError('already_member', { message: 'They belong to the organization already.' });
+    const { invitation, token } = await invitations.invite(tx, accounts, {
+      ...{ org, email, role },
+      by: account.no,
+    });
+    await record(ctx, tx, {
+      where: { org },
+      action: 'invitations.create',
+      target: invitation.id,
+      before: null,
+      after: { email: invitation.email, role },
+    });
+    const link = invitationLink(accounts.linkOrigin(), token);
+    await accounts.mails.send(tx, account.no, invitationMail(invitation.email, name, account.email, link));
+    return { ...view(invitation), ...(accounts.mails.enabled ? {} : { link }) };
+  });
+}
+
+export async function remove(
+  ctx: OrganizationContext,
+  { invitationId }: Input<'invitations.delete'>,
+): Promise<void> {
+  const org = ctx.organization.no;
+  await ctx.db.tx(async (tx) => {
+    const { email, role } = await invitations.findInvitation(tx, org, invitationId);
+    requireReach(ctx.role, role);
+    await invitations.withdrawInvitation(tx, org, invitationId);
+    await record(ctx, tx, {
+      where: { org },
+      action: 'invitations.delete',
+      target: invitationId,
+      before: { email, role },
+      after: null,
+    });
+  });
+}
+
+export async function preview(
+  ctx: AccountContext,
+  { token }: Input<'invitations.preview'>,
+): Promise<Output<'invitations.preview'>> {
+  const invitation = await invitations.openInvitation(ctx.db, ctx.services.accounts, token);
+  const { email, role, org } = invitation;
+  return {
+    ...{ email, role },
+    organization: org === null ? null : await organizationName(ctx, org),
+    hasAccount: (await findByEmail(ctx.db, email)) !== undefined,
+  };
+}
+
+async function organizationName(ctx: AccountContext, org: number): Promise<string> {
+  const [row] = await ctx.db.query<{ name: string }>('SELECT name FROM organizations WHERE no = $1', [org]);
+  return row!.name;
+}
+
+export async function accept(
+  ctx: AccountContext,
+  input: Input<'invitations.accept'>,
+): Promise<Reply<AccountSession>> {
+  const { accounts } = ctx.services;
+  await countUse(accounts.limiter, [{ key: `w${ctx.http.address}`, limit: rateLimits.signInAddress }]);
+  const invitation = await invitations.openInvitation(ctx.db, accounts, input.token);
+  const existing = await findByEmail(ctx.db, invitation.email);
+  // The link alone opens no account that exists: whoever follows it must be signed in to that one.
+  if (existing && (ctx.caller.kind !== 'dashboard' || ctx.caller.account.no !== existing.no))
+    throw new ApiError('invalid_credentials', {
+      message: `Sign in as ${invitation.email}, then follow the link again.`,
+    });
+  const hash = existing ? null : await newPassword(ctx, invitation.email, input);
+  return ctx.db.tx(async (tx) => {
+    await invitations.useInvitation(tx, invitation);
+    const account = existing ?? (await newAccount(ctx, tx, invitation.email, input.name ?? '', hash!));
+    const org = invitation.org ?? (await newOrganization(ctx, tx, input.organizationName));
+    if (!(await addPerson(tx, org, account.no, invitation.role))) throw new ApiError('already_member');
+    await recordOwn(ctx, tx, account, 'invitations.accept', { after: { role: invitation.role } });
+    return beginSession(ctx, tx, account);
+  });
+}
+
+function newPassword(
+  ctx: AccountContext,
+  email: string,
+  { password, name = '' }: Input<'invitations.accept'>,
+): Promise<string> {
+  if (password === undefined)
+    throw new ApiError('invalid_request', { param: 'password', message: 'A new account needs a password.' });
+  checkNewPassword(password, ownWords(email, name));
+  return ctx.services.accounts.passwords.hash(password);
+}
+
+async function newAccount(
+  ctx: AccountContext,
+  tx: Tx,
+  email: string,
+  name: string,
+  passwordHash: string,
+): Promise<Account> {
+  const no = await createAccount(tx, ctx.services.ids, { email, name, passwordHash });
+  // Somebody else made it a moment ago.
+  if (no === undefined) throw new ApiError('invalid_credentials');
+  return getAccount(tx, no);
+}
+
+const newOrganization = async (ctx: AccountContext, tx: Tx, name = 'My organization'): Promise<number> =>
+  (await createOrganization(tx, ctx.services.ids, name)).no;
+
+/** Answers alike whether the address has an account or not; one that has gets no mail. */
+export async function signUp(
+  ctx: AccountContext,
+  { email }: Input<'accounts.signUp'>,
+): Promise<Output<'accounts.signUp'>> {
+  const { accounts } = ctx.services;
+  if (!accounts.signUpOpen)
+    throw new ApiError('forbidden', { message: 'Sign-up is not open: ask for an invitation.' });
+  await countUse(accounts.limiter, [
+    { key: `w${ctx.http.address}`, limit: rateLimits.signInAddress },
+    {
+      key: `p${accounts.vault.mac(`sign-up ${normalEmail(email)}`).toString('base64url')}`,
+      limit: rateLimits.mailsToAddress,
+    },
+  ]);
+  accounts.later(async () => {
+    if (await findByEmail(ctx.db, email)) return;
+    await ctx.db.tx(async (tx) => {
+      const wanted = { org: null, email, role: 'owner' as const, by: null };
+      const { token } = await invitations.invite(tx, accounts, wanted);
+      const link = invitationLink(accounts.linkOrigin(), token);
+      await accounts.mails.send(tx, 0, signUpMail(normalEmail(email), link));
+    });
+  });
+  return {};
+}

@@ -1,0 +1,57 @@
+import { ApiError } from '@parley/protocol';
+import type { Input, Output } from '@parley/protocol';
+import type { Tx } from '../../../platform/postgres/db.ts';
+import { record } from '../../audit/operations.ts';
+import type { ControlContext } from '../../context.ts';
+import { findByEmail } from '../accounts.ts';
+import type { Account } from '../accounts.ts';
+import { resetLink } from '../mails.ts';
+import { listMemberships } from '../organizations.ts';
+import { removePasskeys } from '../passkeys.ts';
+import { beginReset } from '../resets.ts';
+import { removeRecoveryCodes, removeTotp } from '../second-factor.ts';
+import { endOtherSessions } from '../sessions.ts';
+
+/** What the operator does for people who cannot help themselves. */
+
+type OperatorAction = 'accounts.reset' | 'accounts.endSessions' | 'accounts.removeSecondFactor';
+
+function change<T>(
+  ctx: ControlContext,
+  email: string,
+  action: OperatorAction,
+  run: (tx: Tx, account: Account) => Promise<T>,
+): Promise<T> {
+  return ctx.db.tx(async (tx) => {
+    const account = await findByEmail(tx, email);
+    if (!account) throw new ApiError('not_found', { message: `There is no account ${email}.` });
+    for (const { no } of await listMemberships(tx, account.no))
+      await record(ctx, tx, { where: { org: no }, action, target: account.id, before: null, after: null });
+    return run(tx, account);
+  });
+}
+
+export const reset = (
+  ctx: ControlContext,
+  { email }: Input<'accounts.reset'>,
+): Promise<Output<'accounts.reset'>> =>
+  change(ctx, email, 'accounts.reset', async (tx, account) => {
+    const { token, expiresAt } = await beginReset(tx, ctx.services, account.no);
+    return { link: resetLink(ctx.services.linkOrigin(), token), expiresAt };
+  });
+
+export const endSessions = (ctx: ControlContext, { email }: Input<'accounts.endSessions'>): Promise<void> =>
+  change(ctx, email, 'accounts.endSessions', async (tx, account) => {
+    await endOtherSessions(tx, account.no, null);
+  });
+
+export const removeSecondFactor = (
+  ctx: ControlContext,
+  { email }: Input<'accounts.removeSecondFactor'>,
+): Promise<void> =>
+  change(ctx, email, 'accounts.removeSecondFactor', async (tx, account) => {
+    await removeTotp(tx, account.no);
+    await removePasskeys(tx, account.no);
+    await removeRecoveryCodes(tx, account.no);
+    await endOtherSessions(tx, account.no, null);
+  });

@@ -1,0 +1,91 @@
+import type { Input, OrganizationMember, Output } from '@parley/protocol';
+import { difference, record } from '../../audit/operations.ts';
+import type { OrganizationContext } from '../../context.ts';
+import { signedIn } from '../context.ts';
+import * as organizations from '../organizations.ts';
+import type { Person } from '../organizations.ts';
+
+/** Organizations and their people. Which role may call what, the table says; who may touch whom, this file. */
+
+const view = ({ no: _no, id, ...person }: Person): OrganizationMember => ({ accountId: id, ...person });
+
+export const get = (ctx: OrganizationContext): Promise<Output<'organizations.get'>> => {
+  const { id, name, createdAt } = ctx.organization;
+  return Promise.resolve({ id, name, createdAt, role: ctx.role });
+};
+
+export async function update(
+  ctx: OrganizationContext,
+  { name }: Input<'organizations.update'>,
+): Promise<Output<'organizations.update'>> {
+  const { no, id, createdAt } = ctx.organization;
+  await ctx.db.tx(async (tx) => {
+    await organizations.renameOrganization(tx, no, name);
+    const changes = difference({ name: ctx.organization.name }, { name });
+    if (changes)
+      await record(ctx, tx, { where: { org: no }, action: 'organizations.update', target: id, ...changes });
+  });
+  return { id, name, createdAt, role: ctx.role };
+}
+
+export const listMembers = async (
+  ctx: OrganizationContext,
+): Promise<Output<'organizations.listMembers'>> => ({
+  data: (await organizations.listPeople(ctx.db, ctx.organization.no)).map(view),
+});
+
+export async function updateMember(
+  ctx: OrganizationContext,
+  { accountId, role }: Input<'organizations.updateMember'>,
+): Promise<OrganizationMember> {
+  const org = ctx.organization.no;
+  return ctx.db.tx(async (tx) => {
+    const person = await organizations.findPerson(tx, org, accountId);
+    organizations.requireReach(ctx.role, person.role, role);
+    await organizations.changeRole(tx, org, person, role);
+    const changes = difference({ role: person.role }, { role });
+    if (changes)
+      await record(ctx, tx, {
+        where: { org },
+        action: 'organizations.updateMember',
+        target: accountId,
+        ...changes,
+      });
+    return view({ ...person, role });
+  });
+}
+
+export async function removeMember(
+  ctx: OrganizationContext,
+  { accountId }: Input<'organizations.removeMember'>,
+): Promise<void> {
+  const org = ctx.organization.no;
+  await ctx.db.tx(async (tx) => {
+    const person = await organizations.findPerson(tx, org, accountId);
+    organizations.requireReach(ctx.role, person.role);
+    await organizations.removePerson(tx, org, person);
+    await record(ctx, tx, {
+      where: { org },
+      action: 'organizations.removeMember',
+      target: accountId,
+      before: { email: person.email, role: person.role },
+      after: null,
+    });
+  });
+}
+
+export async function leave(ctx: OrganizationContext): Promise<void> {
+  const { account } = signedIn(ctx);
+  const org = ctx.organization.no;
+  await ctx.db.tx(async (tx) => {
+    const person = await organizations.findPerson(tx, org, account.id);
+    await organizations.removePerson(tx, org, person);
+    await record(ctx, tx, {
+      where: { org },
+      action: 'organizations.leave',
+      target: account.id,
+      before: { email: person.email, role: person.role },
+      after: null,
+    });
+  });
+}

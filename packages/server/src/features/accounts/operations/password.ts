@@ -1,0 +1,65 @@
+import type { Input, Output } from '@parley/protocol';
+import { rateLimits } from '@parley/protocol';
+import type { AccountContext, Reply } from '../../context.ts';
+import { findByEmail, getAccount, normalEmail, setPassword } from '../accounts.ts';
+import { recordOwn, withCookie } from '../context.ts';
+import { passwordMail, resetLink, resetMail } from '../mails.ts';
+import { checkNewPassword, ownWords } from '../password-rules.ts';
+import { beginReset, openReset, useReset } from '../resets.ts';
+import { endOtherSessions } from '../sessions.ts';
+import { countUse } from '../throttle.ts';
+
+/** A forgotten password. */
+
+/** The answer comes before anything is looked up, so it tells nobody whether the address has an account. */
+export async function forgot(
+  ctx: AccountContext,
+  { email }: Input<'password.forgot'>,
+): Promise<Output<'password.forgot'>> {
+  const { accounts } = ctx.services;
+  const { limiter, mails, vault } = accounts;
+  await countUse(limiter, [
+    { key: `w${ctx.http.address}`, limit: rateLimits.signInAddress },
+    {
+      key: `p${vault.mac(`reset ${normalEmail(email)}`).toString('base64url')}`,
+      limit: rateLimits.mailsToAddress,
+    },
+  ]);
+  if (mails.enabled) accounts.later(() => sendReset(ctx, email));
+  return { mail: mails.enabled };
+}
+
+async function sendReset(ctx: AccountContext, email: string): Promise<void> {
+  const { accounts } = ctx.services;
+  const account = await findByEmail(ctx.db, email);
+  if (!account) return;
+  await ctx.db.tx(async (tx) => {
+    const { token } = await beginReset(tx, accounts, account.no);
+    await recordOwn(ctx, tx, account, 'password.forgot');
+    await accounts.mails.send(
+      tx,
+      account.no,
+      resetMail(account.email, resetLink(accounts.linkOrigin(), token)),
+    );
+  });
+}
+
+/** The second factor stays: whoever can read the mail still needs it. */
+export async function reset(
+  ctx: AccountContext,
+  { token, password }: Input<'password.reset'>,
+): Promise<Reply<null>> {
+  const { accounts } = ctx.services;
+  await countUse(accounts.limiter, [{ key: `w${ctx.http.address}`, limit: rateLimits.signInAddress }]);
+  const account = await getAccount(ctx.db, await openReset(ctx.db, accounts, token));
+  checkNewPassword(password, ownWords(account.email, account.name));
+  const hash = await accounts.passwords.hash(password);
+  await ctx.db.tx(async (tx) => {
+    await useReset(tx, token);
+    await setPassword(tx, account.no, hash);
+    await endOtherSessions(tx, account.no, null);
+    await recordOwn(ctx, tx, account, 'password.reset');
+    await accounts.mails.send(tx, account.no, passwordMail(account.email));
+  });
+  return withCookie(ctx, null, null, 204);
+}

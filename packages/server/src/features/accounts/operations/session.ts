@@ -1,0 +1,99 @@
+import { ApiError } from '@parley/protocol';
+import type { AccountSession, Input } from '@parley/protocol';
+import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import type { AccountContext, Reply } from '../../context.ts';
+import { environmentRecord, environmentsOfAccount } from '../../tenancy/environments.ts';
+import { getAccount, hasSecondFactor } from '../accounts.ts';
+import type { Account } from '../accounts.ts';
+import { recordOwn, signedIn, withCookie } from '../context.ts';
+import { listMemberships } from '../organizations.ts';
+import { signInOptions, usePasskey } from '../passkeys.ts';
+import { relyingParty } from '../relying-party.ts';
+import { createSession, endByToken, endSession, renewToken } from '../sessions.ts';
+import { confirmPassword, signIn } from '../sign-in.ts';
+import { countWrong, signInCounts } from '../throttle.ts';
+
+/** POST, GET and DELETE /v1/session (DECISIONS, Control plane). */
+
+export async function viewSession(
+  db: Queryable,
+  account: Account,
+  signedInAt: string,
+): Promise<AccountSession> {
+  const organizations = await listMemberships(db, account.no);
+  const environments = await environmentsOfAccount(db, account.no);
+  const { id, email, name } = account;
+  return {
+    account: { id, email, name, twoFactor: hasSecondFactor(account) },
+    signedInAt,
+    organizations: organizations.map((org) => ({
+      ...{ id: org.id, name: org.name, role: org.role },
+      environments: environments.filter((env) => env.org === org.no).map(({ env }) => environmentRecord(env)),
+    })),
+  };
+}
+
+/** A session that the browser had before ends: nobody goes on in what somebody else may have planted there. */
+export async function beginSession(
+  ctx: AccountContext,
+  tx: Tx,
+  account: Account,
+): Promise<Reply<AccountSession>> {
+  if (ctx.http.cookie !== null) await endByToken(tx, ctx.http.cookie);
+  const { token, session } = await createSession(tx, ctx.services, account.no, ctx.http);
+  return withCookie(ctx, token, await viewSession(tx, account, session.signedInAt));
+}
+
+export const create = (ctx: AccountContext, input: Input<'session.create'>): Promise<Reply<AccountSession>> =>
+  signIn(ctx.db, ctx.services.accounts, input, ctx.http, async (tx, account) => {
+    await recordOwn(ctx, tx, account, 'session.create');
+    return beginSession(ctx, tx, account);
+  });
+
+export const passkeyOptions = (ctx: AccountContext): Promise<object> =>
+  signInOptions(ctx.services.accounts, relyingParty(ctx));
+
+export const createWithPasskey = (
+  ctx: AccountContext,
+  { response }: Input<'session.createWithPasskey'>,
+): Promise<Reply<AccountSession>> =>
+  countWrong(ctx.services.accounts.limiter, signInCounts('', ctx.http.address).slice(0, 1), isWrong, () =>
+    ctx.db.tx(async (tx) => {
+      const no = await usePasskey(tx, ctx.services.accounts, relyingParty(ctx), response);
+      const account = await getAccount(tx, no);
+      await recordOwn(ctx, tx, account, 'session.createWithPasskey');
+      return beginSession(ctx, tx, account);
+    }),
+  );
+
+const isWrong = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 'invalid_credentials';
+
+export async function get(ctx: AccountContext): Promise<AccountSession> {
+  const { account, session } = signedIn(ctx);
+  return viewSession(ctx.db, await getAccount(ctx.db, account.no), session.signedInAt);
+}
+
+export async function reauth(
+  ctx: AccountContext,
+  input: Input<'session.reauth'>,
+): Promise<Reply<AccountSession>> {
+  const caller = signedIn(ctx);
+  const { accounts } = ctx.services;
+  const account = await getAccount(ctx.db, caller.account.no);
+  return confirmPassword(ctx.db, accounts, account, caller.session.id, input, async (tx) => {
+    const renewed = await renewToken(tx, accounts, caller.session.id, { signedIn: true });
+    if (!renewed) throw new ApiError('token_invalid');
+    await recordOwn(ctx, tx, account, 'session.reauth');
+    return withCookie(ctx, renewed.token, await viewSession(tx, account, renewed.session.signedInAt));
+  });
+}
+
+export async function remove(ctx: AccountContext): Promise<Reply<null>> {
+  const { account, session } = signedIn(ctx);
+  await ctx.db.tx(async (tx) => {
+    await endSession(tx, account.no, session.id);
+    await recordOwn(ctx, tx, account, 'session.delete');
+  });
+  return withCookie(ctx, null, null, 204);
+}

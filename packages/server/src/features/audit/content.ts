@@ -1,0 +1,37 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Context } from '../context.ts';
+import { record } from './operations.ts';
+
+/**
+ * DECISIONS, Control plane: who reads in the dashboard what people wrote is noted, once per person, conversation and hour, and
+ * before anything is shown.
+ */
+
+const hourMs = 3_600_000;
+
+export async function noteReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
+  const { caller, env } = ctx;
+  if (caller.kind !== 'dashboard') return;
+  const hour = new Date(Math.floor(ctx.services.clock.now() / hourMs) * hourMs);
+  await ctx.db.tx(async (tx) => {
+    const rows = await tx.query(
+      `INSERT INTO content_reads (env, conv, account, hour) VALUES ($1, $2, $3, $4)
+       ON CONFLICT DO NOTHING RETURNING 1`,
+      [env.no, conversation.no, caller.account.no, hour],
+    );
+    if (rows.length === 0) return;
+    await record(ctx, tx, {
+      where: { env: env.no },
+      action: 'messages.list',
+      target: conversation.id,
+      before: null,
+      after: null,
+    });
+  });
+}
+
+/** After the hour they are of no use: the audit log has what happened. */
+export async function removeOldNotes(db: Queryable, clock: Clock): Promise<void> {
+  await db.query('DELETE FROM content_reads WHERE hour < $1', [new Date(clock.now() - 2 * hourMs)]);
+}

@@ -1,0 +1,48 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logging.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import type { Periodic } from '../../platform/periodic.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+/** When a secret key, or a token that it signed, was last used: gathered here and written once a minute. */
+
+const flushMs = 60_000;
+/** Keys of one process in a minute; those beyond are noted when they are used again. */
+const maxKeys = 50_000;
+
+export interface KeyUsage extends Periodic {
+  used(keyId: string): void;
+}
+
+export function createKeyUsage(options: { db: Queryable; clock: Clock; logger: Logger }): KeyUsage {
+  const { db, clock, logger } = options;
+  let usedAt = new Map<string, number>();
+
+  async function flush(): Promise<void> {
+    if (usedAt.size === 0) return;
+    const batch = usedAt;
+    usedAt = new Map();
+    try {
+      await db.query(
+        `UPDATE secret_keys k SET last_used_at = w.at FROM unnest($1::text[], $2::timestamptz[]) AS w(id, at)
+         WHERE k.id = w.id AND coalesce(k.last_used_at, '-infinity') < w.at`,
+        [[...batch.keys()], [...batch.values()].map((ms) => new Date(ms))],
+      );
+    } catch (error) {
+      for (const [id, ms] of batch) if (!usedAt.has(id)) usedAt.set(id, ms);
+      throw error;
+    }
+  }
+
+  const periodic = createPeriodic(flushMs, logger, 'last use of keys', flush);
+  return {
+    ...periodic,
+    used: (keyId) => {
+      if (usedAt.size < maxKeys || usedAt.has(keyId)) usedAt.set(keyId, clock.now());
+    },
+    stop: async () => {
+      await periodic.stop();
+      await flush();
+    },
+  };
+}
