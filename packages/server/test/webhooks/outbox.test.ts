@@ -5,7 +5,7 @@ import type { Consumer, OutboxRow } from '../../src/platform/jobs/outbox.ts';
 import { createWorkSignal, gathered } from '../../src/platform/jobs/wake.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
-import { migrate } from '../../src/platform/postgres/migrate.ts';
+import { migrate, readSchema } from '../../src/platform/postgres/migrate.ts';
 import { outsidePostgres } from '../core/tools.ts';
 import type { OutsidePostgres } from '../core/tools.ts';
 
@@ -187,4 +187,42 @@ test('Calls are gathered, and the last one is always followed by a run', async (
   await second;
   assert.equal(runs, 2);
   clearInterval(keep);
+});
+
+test('What waited in a store with one queue for all is told to each that listens', async () => {
+  const old = await outsidePostgres();
+  const oldDb = new PgDb(old.connection, { max: 1, onError: () => undefined });
+  try {
+    const schema = await readSchema();
+    const before = schema.migrations.filter((m) => !m.name.includes('/0012_') && !m.name.includes('/0013_'));
+    await migrate(old.connection, { migrations: before, functions: [] });
+    await oldDb.query(`INSERT INTO organizations (id, name) VALUES ('org_a', 'a')`);
+    await oldDb.query(
+      `INSERT INTO environments (id, org, name, kind, listeners, settings)
+       SELECT 'env_' || l, o.no, 'a', 'development', l, CASE l WHEN 5 THEN '{"pushMode": "webhook"}' ELSE '{}' END::jsonb
+       FROM organizations o, unnest(ARRAY[1, 2, 3, 5]) l`,
+    );
+    await oldDb.query(
+      `INSERT INTO webhook_endpoints (env, id, url, events)
+       SELECT no, 'wh_1', 'https://example.com', '{notification.needed}' FROM environments WHERE listeners = 5`,
+    );
+    await oldDb.query(
+      `INSERT INTO outbox (id, env, type, created_at, due_at) SELECT 'evt_' || t, no, t, now(), now()
+       FROM environments, unnest('{message.created,message.updated}'::text[]) t`,
+    );
+    await migrate(old.connection, schema);
+    const rows = await oldDb.query<{ env: string; told: string }>(
+      `SELECT e.id AS env, string_agg(consumer || ' ' || type, ', ' ORDER BY consumer, type) AS told
+       FROM outbox o JOIN environments e ON e.no = o.env GROUP BY 1 ORDER BY 1`,
+    );
+    assert.deepEqual(rows, [
+      { env: 'env_1', told: '1 message.created, 1 message.updated' },
+      { env: 'env_2', told: '2 message.created' },
+      { env: 'env_3', told: '1 message.created, 1 message.updated, 2 message.created' },
+      { env: 'env_5', told: '1 message.created, 1 message.updated, 2 message.created' },
+    ]);
+  } finally {
+    await oldDb.close();
+    await old.dispose();
+  }
 });
