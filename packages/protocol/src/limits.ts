@@ -7,6 +7,9 @@ export const limits = {
   attachmentsPerMessage: 10,
   groupMembers: 500,
   conversationNameCharacters: 200,
+  /** What a user's clients may create: in an hour, and in all while it is not deleted (docs/decisions.md). */
+  clientConversationsPerHour: 100,
+  clientConversations: 10_000,
   userNameCharacters: 200,
   imageUrlCharacters: 2_048,
   pageDefault: 50,

@@ -66,11 +66,28 @@ export async function create(
       type: input.type,
       name: input.name ?? null,
       metadata: input.metadata ? JSON.stringify(input.metadata) : null,
+      creator: ctx.caller.kind === 'client' ? ctx.caller.user.no : null,
     });
     if (!created) return existingDirect(ctx, tx, id);
+    if (ctx.caller.kind === 'client') await requireRoom(ctx, tx, ctx.caller.user.no);
     await sql.insertMembers(tx, ctx.env.no, created.no, numbers, owner, 0);
     return appendCreated(ctx, tx, id);
   });
+}
+
+/** A client makes only so many: each costs its members' logins and syncs, for ever. Servers are bounded by their key's rate alone. */
+async function requireRoom(ctx: Context, tx: Tx, user: number): Promise<void> {
+  const { clientConversationsPerHour: perHour, clientConversations: inAll } = limits;
+  const { waitMs, full } = await sql.roomToCreate(tx, ctx.env.no, user, { perHour, inAll });
+  if (waitMs > 0)
+    throw new ApiError('rate_limited', {
+      message: `A user's clients create at most ${perHour} conversations in an hour.`,
+      retryAfterMs: waitMs,
+    });
+  if (full)
+    throw new ApiError('invalid_request', {
+      message: `A user's clients create at most ${inAll} conversations.`,
+    });
 }
 
 /** The pair has a conversation already: it is returned as it is, or brought back to life. */

@@ -72,16 +72,45 @@ export const listMemberViews = async (db: Queryable, env: number, conv: number):
 export async function insertConversation(
   db: Queryable,
   env: number,
-  row: { id: string; type: string; name: string | null; metadata: string | null },
+  row: {
+    id: string;
+    type: string;
+    name: string | null;
+    metadata: string | null;
+    /** The user whose client creates it; null: a server does. */
+    creator: number | null;
+  },
 ): Promise<ConversationRow | undefined> {
   const [created] = await db.query<ConversationRow>(
-    `INSERT INTO conversations (env, id, type, name, metadata, last_activity_at, act, created_at)
-     SELECT $1, $2, $3, $4, $5, t, activity_step(t), t FROM (SELECT clock_timestamp() AS t) x
+    `INSERT INTO conversations (env, id, type, name, metadata, creator, last_activity_at, act, created_at)
+     SELECT $1, $2, $3, $4, $5, $6, t, activity_step(t), t FROM (SELECT clock_timestamp() AS t) x
      ON CONFLICT (env, id) DO NOTHING
      RETURNING no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
-    [env, row.id, row.type, row.name, row.metadata],
+    [env, row.id, row.type, row.name, row.metadata, row.creator],
   );
   return created;
+}
+
+/**
+ * What the user's clients have created before the conversation just made. One creation at a time is counted: the lock on the user is
+ * held until the end of the transaction.
+ * @returns `waitMs` until the hour has room for one more (0: it has), and whether there is room in all.
+ */
+export async function roomToCreate(
+  db: Queryable,
+  env: number,
+  user: number,
+  most: { perHour: number; inAll: number },
+): Promise<{ waitMs: number; full: boolean }> {
+  await db.query('SELECT 1 FROM users WHERE no = $2 AND env = $1 FOR NO KEY UPDATE', [env, user]);
+  const created =
+    'SELECT created_at FROM conversations WHERE creator = $2 AND env = $1 AND deleted_at IS NULL ORDER BY created_at DESC';
+  const [row] = await db.query<{ waitMs: number | null; full: boolean }>(
+    `SELECT extract(epoch FROM (${created} OFFSET $3 LIMIT 1) + interval '1 hour' - clock_timestamp()) * 1000 AS "waitMs",
+       EXISTS (${created} OFFSET $4 LIMIT 1) AS full`,
+    [env, user, most.perHour, most.inAll],
+  );
+  return { waitMs: Math.max(0, Math.ceil(Number(row!.waitMs))), full: row!.full };
 }
 
 /** Initial members start unread from 0; later ones with everything up to `joinedSeq` read. */
