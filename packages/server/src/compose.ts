@@ -17,6 +17,7 @@ import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { createPushService } from './features/push/service.ts';
 import { createSyncer } from './features/sync/operations.ts';
+import { createSharing } from './features/users/sharing.ts';
 import { createMediaService } from './features/uploads/media.ts';
 import { createWebhookService } from './features/webhooks/service.ts';
 import { logConnections, logSettings } from './log/append.ts';
@@ -102,7 +103,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   });
   const { bus, registry, limiter } = peers;
   const hub = new Hub({ bus, logger, ...routeSources(db, config.eventRetentionMs, clock) });
-  const presence = new Presence({ registry, bus, db, clock, logger });
+  const presence = new Presence({ registry, bus, db, sharing: createSharing(db), clock, logger });
 
   const sockets = new LiveSockets(hub, presence, logger);
   const signals: Signals = {

@@ -3,14 +3,11 @@ import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import type { WebSocket } from 'ws';
 import { realtime } from '@parley/protocol';
-import { MemoryBroker } from '../../src/platform/bus/memory.ts';
 import { createLogger } from '../../src/platform/logging.ts';
-import type { Db, Queryable } from '../../src/platform/postgres/db.ts';
-import { memoryPresence } from '../../src/platform/presence/memory.ts';
+import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { Delivery } from '../../src/transport/gateway/delivery.ts';
 import { parseFrame, requestIdOf } from '../../src/transport/gateway/frames.ts';
 import type { LocalUser } from '../../src/transport/gateway/session.ts';
-import { Presence } from '../../src/transport/gateway/presence.ts';
 import { ReceiptRelay } from '../../src/transport/gateway/receipts.ts';
 import { Session } from '../../src/transport/gateway/session.ts';
 import { Writer } from '../../src/transport/gateway/writer.ts';
@@ -243,8 +240,8 @@ test('SPEC 4.5: delivered marks are written once per second, the greatest of eac
   await ticked();
   for (let i = 0; i < 5_000; i++) delivery.add(one!, [{ cid: `c${i}`, seq: 1 }]);
   await delivery.flush();
-  assert.equal(written.length, 3);
-  assert.equal(written[2]![0]!.toString().split(',').length, 1_000, 'what waits for one session is bounded');
+  const waited = written.slice(2).flatMap(([envs]) => envs as number[]);
+  assert.equal(waited.length, 1_000, 'what waits for one session is bounded');
 });
 
 test('SPEC 4.5: delivery marks go on after the store was away', async () => {
@@ -266,103 +263,4 @@ test('SPEC 4.5: delivery marks go on after the store was away', async () => {
   delivery.tick();
   await ticked();
   assert.equal(written, 1);
-});
-
-function presenceWith(query: (text: string, values: any[]) => Promise<unknown[]>) {
-  const time = clock();
-  const bus = new MemoryBroker().bus();
-  const registry = memoryPresence({ clock: time, node: 'n', graceMs: realtime.presenceGraceMs });
-  const presence = new Presence({ registry, bus, db: { query } as unknown as Db, clock: time, logger });
-  const watcher = () => {
-    const got: any[] = [];
-    const send = (frame: Buffer) => got.push(JSON.parse(frame.subarray(2).toString()).d);
-    return { session: { user: user(1), state: 'live', send } as unknown as Session, got };
-  };
-  return { presence, registry, time, watcher };
-}
-const ref = { env: 1, user: 2 };
-const found = (id = 'u2') => [{ no: 2, userId: id, lastSeenAt: null }];
-
-test('SPEC 4.2: offline is settled once, at the end of the grace period, with the time of the closing', async () => {
-  const kept: unknown[] = [];
-  const { presence, time, watcher } = presenceWith((text, values) => {
-    if (!text.startsWith('UPDATE')) return Promise.resolve(found());
-    kept.push(values[2]);
-    return Promise.resolve([{ id: 'u2' }]);
-  });
-  const { session, got } = watcher();
-  await presence.watch(session, ['u2']);
-  await presence.opened(ref, 'u2', 's1');
-  await presence.closed(ref, 's1');
-  const lastSeenAt = new Date(time.now()).toISOString();
-  time.advance(realtime.presenceGraceMs - 1);
-  presence.tick();
-  await ticked();
-  assert.equal(got.length, 1);
-  time.advance(1);
-  presence.tick();
-  presence.tick();
-  await ticked();
-  assert.deepEqual(got, [
-    { userId: 'u2', online: true, lastSeenAt: null },
-    { userId: 'u2', online: false, lastSeenAt },
-  ]);
-  assert.deepEqual(kept, [lastSeenAt]);
-});
-
-test('SPEC 4.8: at shutdown the last-seen times of those in their grace period are kept', async () => {
-  const kept: unknown[] = [];
-  const { presence } = presenceWith((_text, values) => Promise.resolve([kept.push(values[1])]));
-  await presence.opened(ref, 'u2', 's1');
-  await presence.closed(ref, 's1');
-  await presence.drained();
-  assert.deepEqual(kept, [2]);
-});
-
-test('SPEC 4.3: a socket that closes while its watch set is being read watches nobody', async () => {
-  const reading = Promise.withResolvers<unknown[]>();
-  const { presence, watcher } = presenceWith(() => reading.promise);
-  const { session, got } = watcher();
-  const watching = presence.watch(session, ['u2']);
-  session.state = 'closed';
-  presence.unwatch(session);
-  reading.resolve(found());
-  await watching;
-  await presence.opened(ref, 'u2', 's1');
-  assert.deepEqual(got, []);
-});
-
-test('SPEC 4.3: of two watch requests the later one counts, whichever is answered first', async () => {
-  const answers: ((rows: unknown[]) => void)[] = [];
-  const { presence, watcher } = presenceWith(() => new Promise((resolve) => answers.push(resolve)));
-  const { session } = watcher();
-  const requests = [presence.watch(session, ['u2']), presence.watch(session, ['u3'])];
-  answers[1]!([{ no: 3, userId: 'u3', lastSeenAt: null }]);
-  answers[0]!(found());
-  const [first] = await Promise.all(requests);
-  assert.deepEqual(
-    first!.map((p) => p.userId),
-    ['u2'],
-    'each gets the snapshot it asked for',
-  );
-  assert.deepEqual([...session.watching!], [3]);
-});
-
-test('SPEC 4.3: while a watch set is looked at again nothing leaves; then only what may still be seen', async () => {
-  const answers: ((rows: unknown[]) => void)[] = [];
-  const { presence, watcher } = presenceWith(() => new Promise((resolve) => answers.push(resolve)));
-  const { session, got } = watcher();
-  const watching = presence.watch(session, ['u2', 'u3']);
-  answers[0]!([...found(), { no: 3, userId: 'u3', lastSeenAt: null }]);
-  await watching;
-  presence.recheck([session], 9);
-  presence.announced(2, '{"d":"two"}');
-  presence.announced(3, '{"d":"three, before"}');
-  presence.announced(3, '{"d":"three"}');
-  assert.deepEqual(got, []);
-  answers[1]!([{ no: 2 }]);
-  await ticked();
-  assert.deepEqual(got, ['three']);
-  presence.announced(3, '{"d":"three again"}');
-  assert.deepEqual(got, ['three', 'three again']);
 });

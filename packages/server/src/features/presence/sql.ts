@@ -21,47 +21,24 @@ export interface Watchable {
   lastSeenAt: string | null;
 }
 
-/** SPEC 4, socket rule 3: oneself, and users sharing a live conversation; others are dropped silently. */
-export const watchable = (db: Queryable, env: number, user: number, ids: string[]): Promise<Watchable[]> =>
+export const usersById = (db: Queryable, env: number, ids: readonly string[]): Promise<Watchable[]> =>
   db.query<Watchable>(
-    `SELECT u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt" FROM users u
-     WHERE u.env = $1 AND u.id = ANY($3) AND u.erased_at IS NULL AND (u.no = $2 OR EXISTS (
-       SELECT 1 FROM members x JOIN members y ON y.env = x.env AND y.conv = x.conv AND y.usr = u.no
-       JOIN conversations c ON c.env = x.env AND c.no = x.conv AND c.deleted_at IS NULL
-       WHERE x.env = $1 AND x.usr = $2))`,
-    [env, user, ids],
+    `SELECT u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt" FROM unnest($2::text[]) AS w(id)
+     CROSS JOIN LATERAL (SELECT * FROM users WHERE env = $1 AND id = w.id AND erased_at IS NULL LIMIT 1) u`,
+    [env, ids],
   );
 
-/** Of the users watched so far, those that may no longer be. */
-export const unwatchable = async (
+/** Remembers when users were last there; returns those that were not erased. */
+export const setLastSeen = (
   db: Queryable,
-  env: number,
-  user: number,
-  watched: number[],
-): Promise<number[]> =>
-  (
-    await db.query<{ no: number }>(
-      `SELECT w.no FROM unnest($3::bigint[]) w(no) WHERE w.no <> $2 AND NOT EXISTS (
-         SELECT 1 FROM members x JOIN members y ON y.env = x.env AND y.conv = x.conv AND y.usr = w.no
-         JOIN conversations c ON c.env = x.env AND c.no = x.conv AND c.deleted_at IS NULL
-         WHERE x.env = $1 AND x.usr = $2)`,
-      [env, user, watched],
-    )
-  ).map((r) => r.no);
-
-/** Remembers when a user was last there; returns its id, or undefined for an erased one. */
-export async function setLastSeen(
-  db: Queryable,
-  env: number,
-  user: number,
-  at: string,
-): Promise<string | undefined> {
-  const [row] = await db.query<{ id: string }>(
-    'UPDATE users SET last_seen_at = $3 WHERE env = $1 AND no = $2 AND erased_at IS NULL RETURNING id',
-    [env, user, at],
+  seen: readonly { env: number; user: number; at: string }[],
+): Promise<{ no: number; userId: string; lastSeenAt: string }[]> =>
+  db.query(
+    `UPDATE users u SET last_seen_at = w.at FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) AS w(env, no, at)
+     WHERE u.no = w.no AND u.env = w.env AND u.erased_at IS NULL
+     RETURNING u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt"`,
+    [seen.map((s) => s.env), seen.map((s) => s.user), seen.map((s) => s.at)],
   );
-  return row?.id;
-}
 
 /** The ids of users that were not erased. */
 export const idsOf = (

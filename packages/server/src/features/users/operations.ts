@@ -4,6 +4,7 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
 
 /** How an erased id is remembered: by keyed hash, never by name. */
@@ -32,7 +33,7 @@ export async function get(ctx: Context, input: Input<'users.get'>): Promise<Outp
   if (ctx.caller.kind === 'client') {
     const me = ctx.caller.user;
     // Known or not, a stranger is forbidden: no oracle (DECISIONS, Tenancy).
-    if (!row || (row.no !== me.no && !(await sql.sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
+    if (!row || (row.no !== me.no && !(await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
       throw new ApiError('forbidden');
   }
   if (!row) throw unknownUser();

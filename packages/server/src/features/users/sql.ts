@@ -96,16 +96,6 @@ export async function createMissingUsers(
   );
 }
 
-export async function sharesConversation(db: Queryable, env: number, a: number, b: number): Promise<boolean> {
-  const rows = await db.query(
-    `SELECT 1 FROM members x JOIN members y ON y.env = x.env AND y.conv = x.conv
-     JOIN conversations c ON c.env = x.env AND c.no = x.conv AND c.deleted_at IS NULL
-     WHERE x.env = $1 AND x.usr = $2 AND y.usr = $3 LIMIT 1`,
-    [env, a, b],
-  );
-  return rows.length > 0;
-}
-
 export async function setDeactivated(
   db: Queryable,
   env: number,

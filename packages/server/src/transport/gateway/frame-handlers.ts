@@ -63,7 +63,7 @@ export function createFrameHandlers(
   const socketFrames: SocketFrames = {
     'presence.watch': async (session, { userIds }) => {
       await count(session, 'request');
-      return { presence: await presence.watch(session, userIds) };
+      return { presence: await presence.watching.watch(session, userIds) };
     },
     'token.refresh': async (session, { token }) => {
       await count(session, 'request');

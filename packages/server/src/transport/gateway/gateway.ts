@@ -110,7 +110,7 @@ export class Gateway {
         closed: (session) => this.#closed(session),
       },
     });
-    hub.onLeave = (user) => presence.recheck(hub.users.get(user)?.sessions ?? [], user);
+    hub.onLeave = (user) => presence.watching.left(user, hub.users.get(user)?.sessions ?? []);
     bus.listen({
       message: (channel, payload) => this.#fromBus(channel, payload),
       restored: () => this.#restored(),
@@ -176,7 +176,7 @@ export class Gateway {
     if (session.state === 'closed') return;
     session.state = 'closed';
     const { presence, hub, sockets, logger } = this.#options;
-    presence.unwatch(session);
+    presence.watching.end(session);
     hub.detach(session);
     if (session.registered) {
       const { env, no } = session.user!;
@@ -203,7 +203,7 @@ export class Gateway {
       case 'O':
         return this.#closeUser(Number(channel.slice(2)), Number(payload.slice(1)) as CloseCode);
       case 'P':
-        return this.#options.presence.announced(Number(channel.slice(2)), payload.slice(1));
+        return this.#options.presence.watching.announced(Number(channel.slice(2)), payload.slice(1));
       case 'V':
         return this.#sessions.loggedIn.get(payload.slice(1))?.close(4009);
       default:

@@ -77,8 +77,6 @@ export class Session {
   refusedSinceTick = 0;
   /** Users whose presence it watches. */
   watching: Set<number> | undefined;
-  /** Counts its presence.watch requests: the last one wins. */
-  watchTurn: number | undefined;
   /** What its operations are given, and what they count against; made when first needed. */
   context: Context | undefined;
   checks: { [rate in RateClass]?: readonly Check[] } | undefined;

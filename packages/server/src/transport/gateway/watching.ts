@@ -1,0 +1,181 @@
+import type { PresenceItem } from '@parley/protocol';
+import { usersById } from '../../features/presence/sql.ts';
+import type { Sharing } from '../../features/users/sharing.ts';
+import type { Bus } from '../../platform/bus/port.ts';
+import { LatestOnly } from '../../platform/latest-only.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { PresenceRegistry } from '../../platform/presence/port.ts';
+import type { Session } from './session.ts';
+import { textFrame } from './wire.ts';
+
+/** What is being looked up for a session. */
+interface Watch {
+  requests: LatestOnly<readonly string[], PresenceItem[]>;
+  /** Counts the look-ups of whole sets that have begun: a later one knows better than an earlier look at some of its users. */
+  begun: number;
+}
+
+/** Users of a watch set that are to be looked at again, and the last frame of each user until it is known who may be seen. */
+interface Recheck {
+  users: Set<number>;
+  held: Map<number, Buffer>;
+}
+
+export interface WatchingOptions {
+  db: Db;
+  sharing: Sharing;
+  registry: PresenceRegistry;
+  bus: Bus;
+}
+
+/**
+ * SPEC 4, socket rule 3: who watches whom. A session looks up one set at a time, and has at most one look at users that it may no
+ * longer see under way and one waiting, however many memberships end at once.
+ */
+export class Watching {
+  readonly #options: WatchingOptions;
+  readonly #watchers = new Map<number, Set<Session>>();
+  readonly #watches = new Map<Session, Watch>();
+  readonly #rechecks = new Map<Session, Recheck>();
+  /** For each set that is being looked up: who lost a membership meanwhile. */
+  readonly #leavers = new Set<Set<number>>();
+
+  constructor(options: WatchingOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Replaces the session's watch set; the answer is the snapshot. Of requests that come while one is looked up the newest counts;
+   * those that it replaced are answered with it, as far as they asked for the same users.
+   */
+  async watch(session: Session, userIds: readonly string[]): Promise<PresenceItem[]> {
+    let watch = this.#watches.get(session);
+    if (!watch) {
+      const requests = new LatestOnly((ids: readonly string[]) => this.#lookUp(session, ids));
+      this.#watches.set(session, (watch = { requests, begun: 0 }));
+    }
+    const wanted = new Set(userIds);
+    const items = await watch.requests.run([...wanted]);
+    return items.filter((item) => wanted.has(item.userId));
+  }
+
+  async #lookUp(session: Session, ids: readonly string[]): Promise<PresenceItem[]> {
+    const { db, sharing, registry, bus } = this.#options;
+    const { env, no } = session.user!;
+    const watch = this.#watches.get(session);
+    // It closed before its turn came.
+    if (!watch) return [];
+    const leavers = new Set<number>();
+    this.#leavers.add(leavers);
+    watch.begun++;
+    try {
+      const users = await usersById(db, env, ids);
+      const others = users.map((u) => u.no).filter((other) => other !== no);
+      const shared = await sharing(env, no, others);
+      const found = users.filter((u) => u.no === no || shared.has(u.no));
+      if (session.state === 'live')
+        await bus.subscribe(
+          this.#replace(
+            session,
+            found.map((f) => f.no),
+          ),
+        );
+      const online = await registry.online(found.map((f) => ({ env, user: f.no })));
+      return found.map((f, i) => ({ userId: f.userId, online: online[i]!, lastSeenAt: f.lastSeenAt }));
+    } finally {
+      this.#leavers.delete(leavers);
+      if (leavers.size > 0) this.#lookAgain(session, leavers);
+    }
+  }
+
+  /** Returns the channels that nobody here listened to. */
+  #replace(session: Session, users: number[]): string[] {
+    this.#forget(session);
+    session.watching = new Set(users);
+    const fresh: string[] = [];
+    for (const user of users) {
+      const watchers = this.#watchers.get(user);
+      if (watchers) watchers.add(session);
+      else {
+        this.#watchers.set(user, new Set([session]));
+        fresh.push(`w:${user}`);
+      }
+    }
+    return fresh;
+  }
+
+  /** The socket closed. */
+  end(session: Session): void {
+    this.#watches.delete(session);
+    this.#rechecks.delete(session);
+    this.#forget(session);
+  }
+
+  #forget(session: Session, users: Iterable<number> = session.watching ?? []): void {
+    for (const user of [...users]) {
+      session.watching?.delete(user);
+      const watchers = this.#watchers.get(user);
+      watchers?.delete(session);
+      if (watchers?.size === 0) {
+        this.#watchers.delete(user);
+        this.#options.bus.unsubscribe([`w:${user}`]);
+      }
+    }
+  }
+
+  /** A presence frame of this node or another: to the sockets here that watch the user. */
+  announced(user: number, text: string): void {
+    const watchers = this.#watchers.get(user);
+    if (!watchers) return;
+    const frame = textFrame(text);
+    for (const session of watchers) {
+      const recheck = this.#rechecks.get(session);
+      if (recheck) recheck.held.set(user, frame);
+      else session.send(frame);
+    }
+  }
+
+  /** A membership ended: sessions of that user, and sessions that watch it, drop what they may no longer see. */
+  left(leaver: number, sessions: readonly Session[]): void {
+    for (const leavers of this.#leavers) leavers.add(leaver);
+    for (const session of sessions) if (session.watching?.size) this.#lookAgain(session, [leaver]);
+    for (const session of this.#watchers.get(leaver) ?? []) this.#lookAgain(session, [leaver]);
+  }
+
+  #lookAgain(session: Session, users: Iterable<number>): void {
+    const recheck = this.#rechecks.get(session);
+    if (recheck) {
+      for (const user of users) recheck.users.add(user);
+      return;
+    }
+    if (session.state !== 'live') return;
+    const begun = { users: new Set(users), held: new Map<number, Buffer>() };
+    this.#rechecks.set(session, begun);
+    // In a moment: the end of a conversation is the end of many memberships at once.
+    setImmediate(() => void this.#recheck(session, begun));
+  }
+
+  async #recheck(session: Session, recheck: Recheck): Promise<void> {
+    const { env, no } = session.user!;
+    while (recheck.users.size > 0) {
+      // The session's own memberships are in question with it: then all whom it watches are.
+      const all = recheck.users.has(no);
+      const users = [...(session.watching ?? [])].filter(
+        (user) => user !== no && (all || recheck.users.has(user)),
+      );
+      recheck.users = new Set();
+      const begun = this.#watches.get(session)?.begun;
+      const shared = await this.#options.sharing(env, no, users).catch(() => new Set<number>());
+      // A set that was asked for since then was looked up later than these.
+      if (begun === this.#watches.get(session)?.begun)
+        this.#forget(
+          session,
+          users.filter((user) => !shared.has(user)),
+        );
+    }
+    // Otherwise the socket closed meanwhile.
+    if (this.#rechecks.get(session) !== recheck) return;
+    this.#rechecks.delete(session);
+    for (const [user, frame] of recheck.held) if (session.watching?.has(user)) session.send(frame);
+  }
+}

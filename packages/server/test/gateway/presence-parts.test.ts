@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { realtime } from '@parley/protocol';
+import { MemoryBroker } from '../../src/platform/bus/memory.ts';
+import { LatestOnly } from '../../src/platform/latest-only.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import type { Db } from '../../src/platform/postgres/db.ts';
+import { memoryPresence } from '../../src/platform/presence/memory.ts';
+import { Presence } from '../../src/transport/gateway/presence.ts';
+import type { LocalUser, Session } from '../../src/transport/gateway/session.ts';
+
+/** Presence and who watches whom by themselves, with clock, store and look-ups in the test's hand (SPEC 4, socket rules 2 and 3). */
+
+const logger = createLogger('silent');
+const ticked = () => new Promise((resolve) => setImmediate(resolve));
+const user = (no: number): LocalUser => ({
+  ...{ env: 1, no, id: `u${no}` },
+  ...{ sessions: [], routes: [], loading: null },
+});
+const ref = { env: 1, user: 2 };
+
+interface Asked {
+  user: number;
+  others: readonly number[];
+  answer: (shared: number[]) => void;
+}
+
+/** `manual`: the test answers who shares a conversation with whom; otherwise all do. */
+function setup(options: { manual?: boolean } = {}) {
+  let at = 1_000_000;
+  const clock = { now: () => at, monotonic: () => at, advance: (ms: number) => void (at += ms) };
+  const asked: Asked[] = [];
+  const written: { no: number; at: string }[][] = [];
+  const query = (text: string, values: any[]): Promise<unknown[]> => {
+    if (text.startsWith('UPDATE')) {
+      written.push(values[1].map((no: number, i: number) => ({ no, at: values[2][i] })));
+      return Promise.resolve(
+        values[1].map((no: number, i: number) => ({ no, userId: `u${no}`, lastSeenAt: values[2][i] })),
+      );
+    }
+    const ids = values[1] as string[];
+    return Promise.resolve(ids.map((id) => ({ no: Number(id.slice(1)), userId: id, lastSeenAt: null })));
+  };
+  const registry = memoryPresence({ clock, node: 'n', graceMs: realtime.presenceGraceMs });
+  const presence = new Presence({
+    ...{ registry, bus: new MemoryBroker().bus(), clock, logger },
+    db: { query } as unknown as Db,
+    sharing: (_env, no, others) =>
+      options.manual
+        ? new Promise((resolve) =>
+            asked.push({ user: no, others, answer: (shared) => resolve(new Set(shared)) }),
+          )
+        : Promise.resolve(new Set(others)),
+  });
+  const watcher = (no = 1) => {
+    const got: any[] = [];
+    const send = (frame: Buffer) => got.push(JSON.parse(frame.subarray(2).toString()).d);
+    const session = { user: user(no), state: 'live', send } as unknown as Session;
+    return { session, got };
+  };
+  return { presence, watching: presence.watching, registry, clock, watcher, asked, written };
+}
+const idsOf = (items: { userId: string }[]) => items.map((item) => item.userId);
+
+test('SPEC 4.2: offline is settled once, at the end of the grace period, with the time of the closing', async () => {
+  const { presence, watching, clock, watcher, written } = setup();
+  const { session, got } = watcher();
+  await watching.watch(session, ['u2']);
+  await presence.opened(ref, 'u2', 's1');
+  await presence.closed(ref, 's1');
+  const lastSeenAt = new Date(clock.now()).toISOString();
+  clock.advance(realtime.presenceGraceMs - 1);
+  presence.tick();
+  await ticked();
+  assert.equal(got.length, 1);
+  clock.advance(1);
+  presence.tick();
+  presence.tick();
+  await ticked();
+  assert.deepEqual(got, [
+    { userId: 'u2', online: true, lastSeenAt: null },
+    { userId: 'u2', online: false, lastSeenAt },
+  ]);
+  assert.deepEqual(written, [[{ no: 2, at: lastSeenAt }]]);
+});
+
+test('SPEC 4.2: users whose grace periods end together, and those left at shutdown, are few statements', async () => {
+  const { presence, clock, written } = setup();
+  for (let no = 1; no <= 1_200; no++) {
+    await presence.opened({ env: 1, user: no }, `u${no}`, `s${no}`);
+    await presence.closed({ env: 1, user: no }, `s${no}`);
+    if (no === 600) clock.advance(10_000);
+  }
+  clock.advance(realtime.presenceGraceMs - 10_000);
+  presence.tick();
+  await ticked();
+  assert.deepEqual(
+    written.map((rows) => rows.length),
+    [500, 100],
+  );
+  await presence.drained();
+  assert.deepEqual(
+    written.slice(2).map((rows) => rows.length),
+    [500, 100],
+  );
+  assert.equal(new Set(written.flat().map(({ no }) => no)).size, 1_200);
+});
+
+test('SPEC 4.3: a socket that closes while its watch set is being read watches nobody', async () => {
+  const { presence, watching, watcher, asked } = setup({ manual: true });
+  const { session, got } = watcher();
+  const answer = watching.watch(session, ['u2']);
+  const waiting = watching.watch(session, ['u3']);
+  await ticked();
+  session.state = 'closed';
+  watching.end(session);
+  asked[0]!.answer([2]);
+  await answer;
+  assert.deepEqual(await waiting, []);
+  await presence.opened(ref, 'u2', 's1');
+  assert.deepEqual(got, []);
+  assert.equal(asked.length, 1, 'nothing more was looked up');
+});
+
+test('SPEC 4.3: one watch of a session at a time; the newest that waits takes the place of the others, which are answered with it', async () => {
+  const { watching, watcher, asked } = setup({ manual: true });
+  const { session } = watcher();
+  const requests = [['u2'], ['u3'], ['u4', 'u5'], ['u5', 'u6']].map((ids) => watching.watch(session, ids));
+  await ticked();
+  assert.deepEqual(
+    asked.map((a) => a.others),
+    [[2]],
+  );
+  asked[0]!.answer([2]);
+  assert.deepEqual(idsOf(await requests[0]!), ['u2']);
+  assert.deepEqual([...session.watching!], [2]);
+  await ticked();
+  assert.deepEqual(
+    asked.map((a) => a.others),
+    [[2], [5, 6]],
+  );
+  asked[1]!.answer([5, 6]);
+  assert.deepEqual(
+    (await Promise.all(requests)).map(idsOf),
+    [['u2'], [], ['u5'], ['u5', 'u6']],
+    'of the users that they asked for, those that are watched now',
+  );
+  assert.deepEqual([...session.watching!], [5, 6]);
+});
+
+test('SPEC 4.3: while a watch set is looked at again nothing leaves; then only what may still be seen', async () => {
+  const { watching, watcher, asked } = setup({ manual: true });
+  const { session, got } = watcher();
+  const answer = watching.watch(session, ['u2', 'u3']);
+  await ticked();
+  asked[0]!.answer([2, 3]);
+  await answer;
+  watching.left(1, [session]);
+  watching.announced(2, '{"d":"two"}');
+  watching.announced(3, '{"d":"three, before"}');
+  watching.announced(3, '{"d":"three"}');
+  assert.deepEqual(got, []);
+  await ticked();
+  asked[1]!.answer([3]);
+  await ticked();
+  assert.deepEqual(got, ['three']);
+  watching.announced(3, '{"d":"three again"}');
+  watching.announced(2, '{"d":"two again"}');
+  assert.deepEqual(got, ['three', 'three again']);
+});
+
+test('many memberships that end at once are one look at each session’s set, and what ends meanwhile one more', async () => {
+  const { watching, watcher, asked } = setup({ manual: true });
+  const members = Array.from({ length: 50 }, (_, i) => watcher(i + 1));
+  const ids = members.map(({ session }) => session.user!.id);
+  const answers = members.map(({ session }) => watching.watch(session, ids));
+  await ticked();
+  for (const { answer, others } of asked.splice(0)) answer([...others]);
+  await Promise.all(answers);
+  // Their conversation is deleted: everybody leaves, in one go.
+  const everybodyLeaves = () => {
+    for (const { session } of members) watching.left(session.user!.no, [session]);
+  };
+  everybodyLeaves();
+  await ticked();
+  assert.equal(asked.length, 50, 'one for each session');
+  assert.ok(asked.every(({ others }) => others.length === 49));
+  for (let i = 0; i < 10; i++) everybodyLeaves();
+  await ticked();
+  assert.equal(asked.length, 50, 'nothing more while it is under way');
+  for (const { answer, others } of asked.splice(0)) answer([...others]);
+  await ticked();
+  assert.equal(asked.length, 50, 'and one more afterwards');
+  for (const { answer } of asked.splice(0)) answer([]);
+  await ticked();
+  for (const { session } of members) assert.deepEqual([...session.watching!], [session.user!.no]);
+});
+
+test('SPEC 4.3: who leaves while a watch set is being looked up is looked at again', async () => {
+  const { watching, watcher, asked } = setup({ manual: true });
+  const { session } = watcher();
+  const answer = watching.watch(session, ['u2', 'u3']);
+  await ticked();
+  watching.left(3, []);
+  asked[0]!.answer([2, 3]);
+  await answer;
+  await ticked();
+  assert.deepEqual(asked[1]!.others, [3]);
+  asked[1]!.answer([]);
+  await ticked();
+  assert.deepEqual([...session.watching!], [2]);
+});
+
+test('LatestOnly: one at a time, the newest next, and a failure holds nobody up', async () => {
+  const begun: number[] = [];
+  const ends: { resolve: (value: string) => void; reject: (error: Error) => void }[] = [];
+  const latest = new LatestOnly<number, string>((input) => {
+    begun.push(input);
+    return new Promise((resolve, reject) => ends.push({ resolve, reject }));
+  });
+  const [one, two, three] = [latest.run(1), latest.run(2), latest.run(3)];
+  assert.deepEqual(begun, [1]);
+  ends[0]!.reject(new Error('no'));
+  await assert.rejects(one, /no/);
+  await ticked();
+  assert.deepEqual(begun, [1, 3]);
+  ends[1]!.resolve('three');
+  assert.deepEqual(await Promise.all([two, three]), ['three', 'three']);
+  await ticked();
+  const four = latest.run(4);
+  assert.deepEqual(begun, [1, 3, 4]);
+  ends[2]!.resolve('four');
+  assert.equal(await four, 'four');
+});
