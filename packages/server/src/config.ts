@@ -75,7 +75,11 @@ export const settings: readonly Setting[] = [
     '7d',
     'How long events stay readable for catching up: `24h`, `72h`, `7d` or `30d`',
   ),
-  setting('CHAT_DATABASE_POOL', '10', 'Connections to PostgreSQL per process, besides the two of the log'),
+  setting(
+    'CHAT_DATABASE_POOL',
+    '10',
+    'Connections to PostgreSQL per process, besides those of the log: two, and up to four more while conversations are held by somebody',
+  ),
   setting(
     'CHAT_LOG_LEVEL',
     'info',

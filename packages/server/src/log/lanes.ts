@@ -136,10 +136,16 @@ class Lanes<I extends ForConversation, O> {
   }
 
   add(item: I): Promise<O> {
+    const answer = this.#enter(item);
+    // Whoever asked may look at it only later, when the rest of its batch is answered too.
+    answer.catch(() => undefined);
+    return answer;
+  }
+
+  async #enter(item: I): Promise<O> {
     const key = keyOf(item);
     let lane = this.#lanes.get(key);
-    if ((lane && lane.queue.length >= maxOfConversation) || !this.#room.enter(item.env))
-      return Promise.reject(busy());
+    if ((lane && lane.queue.length >= maxOfConversation) || !this.#room.enter(item.env)) throw busy();
     const isNew = !lane;
     if (!lane) this.#lanes.set(key, (lane = { key, queue: [], tries: 0 }));
     const { queue } = lane;

@@ -1,6 +1,6 @@
 /**
- * Things done together cost less than one by one, and somebody waits for them meanwhile. A pace finds the balance: when little
- * happens nothing waits; the more there is, the longer is the time between two goes, up to a limit.
+ * When the next batch may begin. A batch costs less than its items one by one, but its items wait for it. A pace finds the balance: when
+ * few items arrive nothing waits; the more arrive, the further apart batches begin, up to a limit.
  */
 export class Pace {
   readonly #msPerRate: number;
@@ -10,7 +10,7 @@ export class Pace {
   #rate = 0;
   #at = -Infinity;
 
-  /** @param msPerRate the wait for each item per millisecond. */
+  /** @param msPerRate how far apart batches begin, in milliseconds, for each item that arrives per millisecond. */
   constructor(
     msPerRate: number,
     maxMs: number | (() => number),
@@ -21,7 +21,7 @@ export class Pace {
     this.#now = now;
   }
 
-  /** One go begins, with so many items. */
+  /** A batch begins, with so many items. */
   begin(items: number): void {
     const now = this.#now();
     const passed = Math.max(1, now - this.#at);
@@ -30,13 +30,13 @@ export class Pace {
     this.#at = now;
   }
 
-  /** Milliseconds between two goes. */
+  /** How far apart batches begin at present, in milliseconds. */
   get spacing(): number {
     const spacing = Math.min(this.#maxMs(), this.#rate * this.#msPerRate);
     return spacing < leastMs ? 0 : spacing;
   }
 
-  /** Milliseconds until the next go may begin; 0: now. */
+  /** Milliseconds until the next batch may begin; 0: now. */
   wait(): number {
     const { spacing } = this;
     return spacing === 0 ? 0 : Math.max(0, this.#at + spacing - this.#now());

@@ -19,20 +19,18 @@ function scene() {
   const held = new Set<string>();
   const calls: { n: number[]; waitMs: number | null }[] = [];
   const committed: number[] = [];
-  let fail: ((items: Item[]) => Error | null) | undefined;
+  let fail: ((items: Item[]) => Error | null | Promise<Error | null>) | undefined;
   const add = createLanedBatcher<Item, number>({
     ...{ maxBatch: 1_000, maxWaiting: 20_000, timing },
-    commit: (items, waitMs) => {
+    commit: async (items, waitMs) => {
       calls.push({ n: items.map((i) => i.n), waitMs });
-      const error = fail?.(items);
-      if (error) return Promise.reject(error);
-      return Promise.resolve(
-        items.map((item): number | Blocked => {
-          if (held.has(item.conversationId)) return blocked;
-          committed.push(item.n);
-          return item.n;
-        }),
-      );
+      const error = fail && (await fail(items));
+      if (error) throw error;
+      return items.map((item): number | Blocked => {
+        if (held.has(item.conversationId)) return blocked;
+        committed.push(item.n);
+        return item.n;
+      });
     },
   });
   let n = 0;
@@ -195,4 +193,21 @@ describe('issue 10, 1: what an error says is decided by its class', () => {
       await timing.pass(200);
       assert.deepEqual(outcomes.slice(4), [4, code, 6]);
     });
+
+  test('a refusal in one half of a batch is heard, also while the other half is still under way', async () => {
+    const { timing, held, send, outcomes, failing } = scene();
+    held.add('a');
+    for (let i = 0; i < 500; i++) send('a');
+    await timing.pass(0);
+    const [first, full, bad, last] = [send('b'), send('a'), send('c'), send('d')];
+    failing(async (items) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return items.some((i) => i.n === bad) ? sqlError('22021') : null;
+    });
+    for (let i = 0; i < 10; i++) await timing.pass(0);
+    assert.deepEqual(
+      [first, full, bad, last].map((n) => outcomes[n]),
+      [first, 'service_unavailable', '22021', last],
+    );
+  });
 });

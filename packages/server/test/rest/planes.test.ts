@@ -62,7 +62,7 @@ const app = createRest({
         ? Promise.resolve({ caller: { kind: 'server', env, keyId: 'k' } })
         : Promise.reject(new ApiError('token_invalid')),
   },
-  services: { ids: createIds(systemClock, pooledRandom()), plans },
+  services: { clock: systemClock, ids: createIds(systemClock, pooledRandom()), plans },
   limiter: memoryRateLimiter(systemClock),
   turns: createTurns(10),
   logger: createLogger('silent'),

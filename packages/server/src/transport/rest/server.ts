@@ -8,12 +8,14 @@ import { ApiError, limits, rateLimits } from '@parley/protocol';
 import type { OperationName } from '@parley/protocol';
 import { addressKey, rateHeaders, take } from '../limits.ts';
 import { failure } from './answer.ts';
+import { Brake, brakeBounds } from './brake.ts';
 import { Idempotency } from './idempotency.ts';
 import type { RestOptions } from './options.ts';
 import { planes } from './planes.ts';
 import { answerHeaders, rawFailure, retryAfter } from './raw-answer.ts';
 import { send, toApiError } from './reply.ts';
 import { createRoute } from './route.ts';
+import { createPage } from './pages.ts';
 import { Unsent, unsentBounds } from './unsent.ts';
 
 /** A file may take this long to arrive, headers and the body of an API request only `requestMs`. */
@@ -38,6 +40,9 @@ function cutOff(socket: Duplex): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
+/** Readiness is looked at so often at most. */
+const readyMs = 250;
+
 /** The REST binding: generic over the operation table, with the pages and health beside it. */
 export function createRest(options: RestOptions): FastifyInstance {
   const { services, limiter, logger, metrics } = options;
@@ -56,9 +61,9 @@ export function createRest(options: RestOptions): FastifyInstance {
     genReqId: () => services.ids.make('request'),
     frameworkErrors: (error, request, reply) => {
       reply.headers({ 'Request-Id': request.id, ...answerHeaders, ...planes.tenant.cors });
-      void anonymousHeaders(request, reply)
+      void unhurried(request, reply)
         .catch(() => undefined)
-        .then(() => send(reply, failure(toApiError(error), request.id)));
+        .then(() => reply.sent || send(reply, failure(toApiError(error), request.id)));
     },
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET' || !socket.writable) return;
@@ -100,8 +105,8 @@ export function createRest(options: RestOptions): FastifyInstance {
     const plane = planes[request.routeOptions.config.plane ?? 'tenant'];
     reply.headers(answerHeaders).headers(plane.cors);
     if (request.method !== 'OPTIONS') return undefined;
-    await anonymousHeaders(request, reply);
-    return reply.headers(plane.preflight).code(204).send();
+    await unhurried(request, reply);
+    return reply.sent ? reply : reply.headers(plane.preflight).code(204).send();
   });
 
   // Once closing, a connection ends with its answer: kept alive, it would hold up the end of the process.
@@ -137,8 +142,11 @@ export function createRest(options: RestOptions): FastifyInstance {
       status: reply.statusCode,
       ms: Math.round(ms),
     };
+    // What a stranger is refused is no news: there may be thousands in a second.
+    const quiet =
+      request.routeOptions.config.quiet ?? (request.who === undefined && reply.statusCode === 429);
     if (reply.statusCode >= 500) logger.error(line, 'request');
-    else if (request.routeOptions.config.quiet) logger.debug(line, 'request');
+    else if (quiet) logger.debug(line, 'request');
     else logger.info(line, 'request');
     done();
   });
@@ -149,15 +157,39 @@ export function createRest(options: RestOptions): FastifyInstance {
     if (!reply.hasHeader('RateLimit-Limit')) await anonymousHeaders(request, reply);
     if (api.retryAfterMs !== null && api.row.http === 429)
       reply.header('Retry-After', retryAfter(api.retryAfterMs));
-    return send(reply, failure(api, request.id));
+    if (api.row.http === 429 || api.row.http === 503) await braked(request, reply);
+    return reply.sent ? reply : send(reply, failure(api, request.id));
   });
-  app.setNotFoundHandler(() => {
+  app.setNotFoundHandler(async (request, reply) => {
+    await anonymous(request, reply);
     throw new ApiError('not_found', { message: 'There is no such path.' });
   });
 
-  /** Requests nobody answers for count by address; only those with a wrong credential are refused. */
-  async function anonymousHeaders(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    reply.headers(await anonymousRate(request.ip));
+  /** Those who are refused and ask again at once are told later, or nothing. */
+  const brake = new Brake(brakeBounds, () => services.clock.now());
+  async function braked(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (await brake.hold(request.who ?? addressKey(request.ip))) return;
+    reply.hijack();
+    request.raw.destroy();
+  }
+
+  /** Requests that are nobody's count by address. */
+  async function anonymousHeaders(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | null> {
+    const { verdict, refused } = await take(limiter, [
+      { key: addressKey(request.ip), limit: rateLimits.anonymous },
+    ]);
+    reply.headers(rateHeaders(verdict));
+    return refused;
+  }
+
+  async function anonymous(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const refused = await anonymousHeaders(request, reply);
+    if (refused) throw refused;
+  }
+
+  /** Health and preflights are never refused, but those who ask too often wait. */
+  async function unhurried(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (await anonymousHeaders(request, reply)) await braked(request, reply);
   }
 
   async function anonymousRate(ip: string): Promise<Record<string, string>> {
@@ -187,22 +219,32 @@ export function createRest(options: RestOptions): FastifyInstance {
   }
 
   app.get('/healthz', { config: { operation: 'healthz', quiet: true } }, async (request, reply) => {
-    await anonymousHeaders(request, reply);
-    return { status: 'ok' };
+    await unhurried(request, reply);
+    return reply.sent ? reply : { status: 'ok' };
   });
+  const notReady = remembered(options.notReady, readyMs, () => services.clock.now());
   app.get('/readyz', { config: { operation: 'readyz', quiet: true } }, async (request, reply) => {
-    await anonymousHeaders(request, reply);
-    const reason = await options.notReady();
+    await unhurried(request, reply);
+    if (reply.sent) return reply;
+    const reason = await notReady();
     if (reason === null) return { status: 'ready' };
     return reply.code(503).send({ status: 'not ready', reason });
   });
-  for (const page of options.pages)
+  for (const page of options.pages) {
+    const answer = createPage(page, () => services.clock.now());
     app.get(page.path, { config: { operation: 'page', quiet: true } }, async (request, reply) => {
-      await anonymousHeaders(request, reply);
-      return reply
-        .headers(page.headers ?? {})
-        .type(page.contentType)
-        .send(await page.body());
+      await anonymous(request, reply);
+      return answer(request, reply);
     });
+  }
   return app;
+}
+
+/** Those who ask at the same time, or soon after, share one answer. */
+function remembered<T>(ask: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
+  let asked: { at: number; answer: Promise<T> } | undefined;
+  return () => {
+    if (!asked || now() - asked.at >= ms) asked = { at: now(), answer: ask() };
+    return asked.answer;
+  };
 }

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Page } from './options.ts';
+
+/**
+ * Pages that anybody may ask for. Each is rendered and compressed once, and looked at again after 10 s at the earliest, so that a
+ * request costs no more than handing over bytes; a browser that has them already gets 304.
+ */
+
+const renewMs = 10_000;
+const encodings = ['br', 'gzip'] as const;
+
+interface Rendered {
+  etag: string;
+  body: Buffer;
+  br: Buffer;
+  gzip: Buffer;
+}
+
+const toBrotli = promisify(brotliCompress);
+const toGzip = promisify(gzip);
+
+async function render(body: Buffer): Promise<Rendered> {
+  const [br, gz] = await Promise.all([
+    toBrotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+    toGzip(body, { level: 9 }),
+  ]);
+  const etag = createHash('sha256').update(body).digest('base64url').slice(0, 22);
+  return { etag, body, br, gzip: gz };
+}
+
+/** The page as it was at most `renewMs` ago; those who ask meanwhile share one look. */
+function kept(page: Page, now: () => number): () => Promise<Rendered> {
+  let known: Rendered | undefined;
+  let looking: Promise<Rendered> | undefined;
+  let lookedAt = -Infinity;
+  const look = async (): Promise<Rendered> => {
+    const body = Buffer.from(await page.body());
+    if (!known?.body.equals(body)) known = await render(body);
+    lookedAt = now();
+    return known;
+  };
+  return () => {
+    if (known && now() - lookedAt < renewMs) return Promise.resolve(known);
+    return (looking ??= look().finally(() => (looking = undefined)));
+  };
+}
+
+export function createPage(page: Page, now: () => number) {
+  const current = kept(page, now);
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { etag, ...forms } = await current();
+    const accepted = String(request.headers['accept-encoding'] ?? '');
+    const encoding = encodings.find((name) => accepts(accepted, name));
+    // Each form is another representation, and has a tag of its own.
+    const tag = `"${etag}${encoding ? `-${encoding}` : ''}"`;
+    reply.headers({ ...page.headers, ETag: tag, Vary: 'Accept-Encoding' }).type(page.contentType);
+    const seen = String(request.headers['if-none-match'] ?? '').split(/\s*,\s*/);
+    if (seen.includes(tag) || seen.includes(`W/${tag}`)) return reply.code(304).send();
+    if (encoding) reply.header('Content-Encoding', encoding);
+    return reply.send(encoding ? forms[encoding] : forms.body);
+  };
+}
+
+/** RFC 9110 12.5.3, as far as it is used: named, and not with a weight of 0. */
+const accepts = (header: string, name: string): boolean =>
+  header
+    .toLowerCase()
+    .split(',')
+    .some((part) => {
+      const [coding, weight] = part.split(';').map((s) => s.trim());
+      return coding === name && !/^q=0(\.0*)?$/.test(weight ?? '');
+    });
