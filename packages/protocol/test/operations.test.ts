@@ -4,6 +4,7 @@ import {
   acceptsIdempotencyKey,
   accountRoles,
   clientFrames,
+  costOf,
   errorRow,
   httpCallers,
   operation,
@@ -242,5 +243,16 @@ test('DECISIONS, Control plane: a viewer reads, and never what people wrote', ()
     const may = accountRoles.filter((role) => roleMay(role, permission));
     assert.deepEqual(may, accountRoles.slice(0, may.length), 'each role may do all that those after it may');
     assert.ok(may.includes('owner'));
+  }
+});
+
+/** Under an Idempotency-Key an operation that is not repeatable runs inside a transaction, whose connection it must wait for in its turn. */
+test('what takes no turn holds no connection while it waits', () => {
+  for (const op of operationList) {
+    // The one that is queued instead of run under an Idempotency-Key.
+    if (op.name === 'webhooks.test') continue;
+    const input = { type: 'direct', members: [], userIds: [] };
+    if (costOf(op.name as keyof typeof operations, input) === 0)
+      assert.ok(op.repeatable || op.changesNothing, op.name);
   }
 });

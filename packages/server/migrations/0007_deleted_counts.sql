@@ -6,6 +6,9 @@
 --
 -- message_count: messages ever; read_count: those with seq <= last_read_seq; own_unread: the member's own live ones above it.
 
+-- What is counted here must not change meanwhile.
+LOCK TABLE conversations, members, messages IN SHARE ROW EXCLUSIVE MODE;
+
 -- Deleted messages: at level 0 each by its seq, at level k how many there are in each block of 256^k seqs. So those above any seq
 -- are the sum of at most 255 rows a level (`deleted_above`), and a deletion writes one row a level.
 CREATE TABLE deleted_counts (

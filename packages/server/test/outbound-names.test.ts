@@ -128,3 +128,14 @@ test('guard: what a name resolves to is checked, and one private address refuses
     await assert.rejects(out.request({ url: `https://${host}/` }), OutboundUnresolved);
   assert.deepEqual(await out.resolve('outside.example', 1), [v4('93.184.216.34')]);
 });
+
+test('a name that two tenants ask for is looked up in the turn of each: nobody waits for the other', async () => {
+  const outbound = createOutbound({
+    allowPrivate: true,
+    resolve: (_host, tenant) =>
+      tenant === 1 ? new Promise(() => undefined) : Promise.resolve([v4('192.0.2.7')]),
+  });
+  void outbound.resolve('shared.example', 1);
+  assert.deepEqual(await outbound.resolve('shared.example', 2), [v4('192.0.2.7')]);
+  outbound.close();
+});

@@ -120,6 +120,8 @@ export const conversationsRead = operation(
     body: { seq: Seq },
     response: open({ conversationId: Type.String(), lastReadSeq: Seq, unreadCount: Type.Integer() }),
     errors: ['not_found', 'not_member'],
+    // A mark that has moved stays where it is.
+    repeatable: true,
   },
 );
 

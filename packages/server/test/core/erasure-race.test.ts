@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Conversation } from '@parley/protocol';
+import type { Services } from '../../src/features/context.ts';
+import { resumeErasures } from '../../src/features/erasure/operations.ts';
+import type { Db } from '../../src/platform/postgres/db.ts';
 import { clientApi } from '../support/api.ts';
 import { use, useService } from '../support/use.ts';
 import { holdConversation, messageTo, openLog } from './log-tools.ts';
@@ -27,4 +30,42 @@ test('DECISIONS: a send that is under way when its user is erased leaves nothing
   await release();
   await refused;
   assert.equal((await dump(db)).includes('late words'), false);
+});
+
+/** An append that had begun before the erasure is committed after the search for the user's messages, and before it leaves. */
+test('DECISIONS: a message that is committed behind the search for what must be deleted is deleted too', async () => {
+  const writer = await clientApi(service.url, 'writer');
+  await server('PUT', '/v1/users/reader', {});
+  const created = await writer('POST', '/v1/conversations', { type: 'direct', members: ['reader'] });
+  const { id } = created.body as Conversation;
+  const { env, sender } = await messageTo(db, id, 'writer');
+  assert.equal((await server('DELETE', '/v1/users/writer')).status, 204);
+  await db.query(
+    `UPDATE users SET erasing = 'delete', erased_at = now() - interval '2 minutes' WHERE env = $1 AND no = $2`,
+    [env, sender],
+  );
+  let searches = 0;
+  const searching: Db = {
+    tx: (run) => db.tx(run),
+    query: async <R extends object>(sql: string, values?: unknown[]) => {
+      const rows = await db.query<R>(sql, values);
+      if (sql.includes('m.sender = $3') && ++searches === 1)
+        await db.query(
+          `WITH c AS (
+             UPDATE conversations SET last_seq = last_seq + 1, message_count = message_count + 1, last_message_seq = last_seq + 1
+             WHERE id = $1 RETURNING env, no, last_seq
+           ) INSERT INTO messages (env, conv, seq, id, sender, text, created_at)
+             SELECT env, no, last_seq, 'msg_behind', $2, 'words behind', now() FROM c`,
+          [id, sender],
+        );
+      return rows;
+    },
+  };
+  const services = {
+    log: { publish: () => undefined, committed: () => undefined },
+    media: { wake: () => undefined },
+  } as unknown as Services;
+  await resumeErasures({ db: searching, services });
+  assert.equal(searches, 1);
+  assert.equal((await dump(db)).includes('words behind'), false);
 });

@@ -205,3 +205,44 @@ test('what is kept goes when no attempt can ask for it any more; that of a suspe
   );
   await db.query(`UPDATE environments SET status = 'active' WHERE id = 'env_other'`);
 });
+
+test('an event from before payloads were kept is told as things are now', async () => {
+  const id = await beforeDispatch(async () => {
+    const { id } = await group();
+    const sent = await scene.send(owner, id, { text: 'one' });
+    await owner.api('PATCH', `/v1/messages/${sent.id}`, { text: 'two', expectedVersion: 1 });
+    await server('PATCH', `/v1/conversations/${id}`, { name: 'Second' });
+    await db.query(
+      'DELETE FROM webhook_payloads p USING conversations c WHERE c.id = $1 AND p.conv = c.no AND p.env = c.env',
+      [id],
+    );
+    return id;
+  });
+  const [created] = await receiver.wait(1, of('conversation.created', id));
+  assert.equal(created!.data.conversation.name, 'Second');
+  const [updated] = await receiver.wait(1, of('message.updated', id));
+  assert.equal(updated!.data.message.text, 'two');
+  const [message] = await receiver.wait(1, of('message.created', id));
+  assert.equal(message!.data.message.text, 'two');
+});
+
+test('DECISIONS: a payload that is available no more is no failure of its endpoint', async () => {
+  const { id } = await group();
+  receiver.answer = (r, res) => status(r.type === 'message.created' ? 500 : 204)(r, res);
+  const sent = await scene.send(owner, id, { text: 'gone soon' });
+  const first = await delivery(
+    server,
+    endpoint.id,
+    (d) => d.eventType === 'message.created' && d.attempts.length === 1,
+  );
+  await server('DELETE', `/v1/messages/${sent.id}?hard=true`);
+  // A success after the failure: the endpoint works.
+  await record(await receiver.next('message.deleted', of('message.deleted', id)));
+  await pass(db, '1 minute');
+  await delivery(server, endpoint.id, (d) => d.eventId === first.eventId && d.status === 'failed');
+  const [row] = await db.query<{ since: string | null }>(
+    'SELECT failing_since AS since FROM webhook_endpoints WHERE id = $1',
+    [endpoint.id],
+  );
+  assert.equal(row!.since, null);
+});

@@ -2,6 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
 import { lockConversationByNo } from '../../log/lock.ts';
+import type { LockedConversation } from '../../log/lock.ts';
 import { record, tell } from '../../log/record.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
@@ -71,13 +72,14 @@ type ErasureContext = Pick<Context, 'db' | 'services'>;
 async function finish(ctx: ErasureContext, env: number, user: Person, mode: Mode): Promise<void> {
   if (mode === 'delete')
     for (const conv of await conversationsOf(ctx.db, env, user.no)) {
-      let after: number | null = 0;
-      while (after !== null) {
+      let looked = 0;
+      for (let after: number | null = 0; after !== null;) {
+        looked = after;
         const { seqs, next } = await messagesBy(ctx.db, env, conv, user.no, after, batchSize);
-        await eraseMessages(ctx, env, conv, seqs);
+        if (seqs.length > 0) await locked(ctx, env, conv, (tx, held) => eraseMessages(ctx, tx, held, seqs));
         after = next;
       }
-      await leaveGroup(ctx, env, conv, user);
+      await locked(ctx, env, conv, (tx, held) => leave(ctx, tx, held, user, looked));
     }
   await ctx.db.query('UPDATE users SET erasing = NULL WHERE env = $1 AND no = $2', [env, user.no]);
 }
@@ -91,62 +93,72 @@ const conversationsOf = async (db: Queryable, env: number, user: number): Promis
     )
   ).map((r) => r.conv);
 
-/** Hard-deletes messages of one conversation. They were found without the lock, so some may be gone by now. */
-async function eraseMessages(
+/** In one transaction, with the conversation locked; nothing where it is gone. */
+const locked = (
   ctx: ErasureContext,
   env: number,
   convNo: number,
-  seqs: number[],
-): Promise<void> {
-  if (seqs.length === 0) return;
-  await ctx.db.tx(async (tx) => {
-    const conv = await lockConversationByNo(tx, env, convNo);
-    if (!conv) return;
-    const found = await messagesAt(
-      tx,
-      seqs.map((seq) => ({ env, conv: conv.no, seq })),
-    );
-    const rows = found.filter((m) => !m.hard);
-    await emptyMessages(
-      tx,
-      env,
-      conv.no,
-      rows.map((m) => m.seq),
-      true,
-      conv.lockedAt,
-    );
-    await forgetAnswers(
-      tx,
-      env,
-      rows.map((m) => m.id),
-    );
-    await forgetMessages(
-      tx,
-      env,
-      conv.no,
-      rows.map((m) => m.seq),
-    );
-    await record(
-      ctx.services.log,
-      tx,
-      conv,
-      rows.map((m) => ({
-        type: 'message.deleted',
-        actor: null,
-        message: viewTombstone({ ...m, deletedAt: m.deletedAt ?? conv.lockedAt }),
-        data: { hard: true },
-      })),
-    );
-    tx.afterCommit(() => ctx.services.media.wake());
-  });
-}
-
-const leaveGroup = (ctx: ErasureContext, env: number, convNo: number, user: Person): Promise<void> =>
+  run: (tx: Tx, conv: LockedConversation) => Promise<void>,
+): Promise<void> =>
   ctx.db.tx(async (tx) => {
     const conv = await lockConversationByNo(tx, env, convNo);
-    if (conv?.type === 'group' && (await isMember(tx, env, conv.no, user.no)))
-      await removeFromGroup(ctx, tx, conv, { user, actor: null, reason: 'removed' });
+    if (conv) await run(tx, conv);
   });
+
+/** Hard-deletes messages of a locked conversation. They may have been found without the lock, so some may be gone by now. */
+async function eraseMessages(
+  ctx: ErasureContext,
+  tx: Tx,
+  conv: LockedConversation,
+  found: number[],
+): Promise<void> {
+  const { env } = conv;
+  const messages = await messagesAt(
+    tx,
+    found.map((seq) => ({ env, conv: conv.no, seq })),
+  );
+  const rows = messages.filter((m) => !m.hard);
+  const seqs = rows.map((m) => m.seq);
+  await emptyMessages(tx, env, conv.no, seqs, true, conv.lockedAt);
+  await forgetAnswers(
+    tx,
+    env,
+    rows.map((m) => m.id),
+  );
+  await forgetMessages(tx, env, conv.no, seqs);
+  await record(
+    ctx.services.log,
+    tx,
+    conv,
+    rows.map((m) => ({
+      type: 'message.deleted',
+      actor: null,
+      message: viewTombstone({ ...m, deletedAt: m.deletedAt ?? conv.lockedAt }),
+      data: { hard: true },
+    })),
+  );
+  tx.afterCommit(() => ctx.services.media.wake());
+}
+
+/**
+ * The user leaves a group. A send that was under way when the user was erased may have been committed behind the search (`looked` is
+ * where that ended); from here on none can be.
+ */
+async function leave(
+  ctx: ErasureContext,
+  tx: Tx,
+  conv: LockedConversation,
+  user: Person,
+  looked: number,
+): Promise<void> {
+  for (let after: number | null = looked; after !== null;) {
+    const { seqs, next } = await messagesBy(tx, conv.env, conv.no, user.no, after, batchSize);
+    if (seqs.length > 0) await eraseMessages(ctx, tx, conv, seqs);
+    after = next;
+  }
+  if (conv.type === 'group' && (await isMember(tx, conv.env, conv.no, user.no)))
+    await removeFromGroup(ctx, tx, conv, { user, actor: null, reason: 'removed' });
+}
 
 const isMember = async (tx: Tx, env: number, conv: number, user: number): Promise<boolean> =>
   (await tx.query('SELECT 1 FROM members WHERE env = $1 AND conv = $2 AND usr = $3', [env, conv, user]))

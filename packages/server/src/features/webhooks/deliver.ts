@@ -32,6 +32,8 @@ export interface Outcome {
   width?: number;
   gone?: boolean;
   test?: boolean;
+  /** The endpoint was not asked: it has not failed. */
+  unasked?: boolean;
 }
 
 export interface DeliverOptions {
@@ -103,6 +105,7 @@ export function createDeliverer(options: DeliverOptions) {
         status: 'failed',
         attempt: record(null, unavailable),
         runAt: null,
+        unasked: true,
       };
 
     let answer: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
@@ -182,7 +185,7 @@ async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
   );
   const endpoints = (wanted: (o: Outcome) => boolean) =>
     [...new Set(tried.filter((o) => o.attempt && wanted(o)).map((o) => o.endpoint))].sort((a, b) => a - b);
-  const failing = endpoints((o) => o.status !== 'succeeded' && !o.test);
+  const failing = endpoints((o) => o.status !== 'succeeded' && !o.test && !o.unasked);
   const well = endpoints((o) => o.status === 'succeeded');
   if (failing.length > 0)
     await tx.query(

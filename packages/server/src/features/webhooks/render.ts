@@ -10,8 +10,8 @@ import { erasedContext } from './signature.ts';
 
 /**
  * The body of a delivery: what was committed with its event, the same bytes on every attempt and replay. It is what was kept of it
- * (payloads.ts), or is rendered from what cannot have changed. Where neither is there, content was taken out for good or a user
- * was erased, and nothing can be sent.
+ * (payloads.ts), or is rendered from what cannot have changed. Where content was taken out for good, or a user was erased, nothing
+ * can be sent.
  */
 
 export interface Renderable extends KeptEvent {
@@ -40,9 +40,13 @@ export async function render(
     db,
     rows.map((r) => r.eventId),
   );
+  // Events from before payloads were kept (migrations/0013) are told as things are now.
+  const older = rows.filter((r) => shapes.get(r.type)?.kept && !payloads.has(r.eventId));
+  const asNow = older.length === 0 ? references : await loadReferences(db, older);
   const found = rows.flatMap((row) => {
     const kept = payloads.get(row.eventId);
-    const data = kept === undefined ? rendered(row, references, vault) : kept;
+    const data =
+      kept === undefined ? rendered(row, shapes.get(row.type)?.kept ? asNow : references, vault) : kept;
     return data === null ? [] : [{ row, data }];
   });
   const named = found.filter(({ data }) => data.includes(aliasStart));
@@ -84,16 +88,15 @@ function rendered(row: Renderable, references: References, vault: Vault): string
   const shape = shapes.get(row.type)!;
   const cid = references.conversationId(row);
   const message = references.message(row);
-  if (shape.kept || (row.conv !== null && cid === undefined) || (row.message !== null && !message))
-    return null;
-  // One that was changed had been kept before.
-  if (row.type === 'message.created' && !(message && 'version' in message && message.version === 1))
-    return null;
+  if ((row.conv !== null && cid === undefined) || (row.message !== null && !message)) return null;
+  // The content of a message that was deleted without being kept is gone.
+  if (row.type === 'message.created' && message?.deletedAt) return null;
   const event = {
     cid,
     seq: row.seq,
     actorId: references.actorId(row),
     message,
+    conversation: references.conversation(row),
     users: references.users(row),
     data: row.data === null ? {} : (JSON.parse(row.data) as unknown),
     secret: row.sealed && vault.open(row.sealed, erasedContext(row.env)).toString(),

@@ -114,11 +114,20 @@ function consumerLoop({ name, bit, db, take, taken }: Consumer, logger: Logger, 
 
   async function handOut(limit: number): Promise<number> {
     let numbers: number[] = [];
+    // A row with a key takes up later changes until it is due. It lets go of the key in a moment of its own: whoever notes the
+    // next change must not wait until this one is handed out.
+    await db.query(
+      `UPDATE outbox SET key = NULL WHERE no = ANY(ARRAY(
+         SELECT no FROM outbox WHERE consumer = $2 AND due_at <= clock_timestamp() AND key IS NOT NULL
+         ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED))`,
+      [limit, bit],
+    );
     try {
       await db.tx(async (tx) => {
         const rows = await tx.query<OutboxRow>(
           `SELECT no, id, env, type, conv, seq, message, users, actor, data, created_at AS "createdAt" FROM outbox
-           WHERE consumer = $2 AND due_at <= clock_timestamp() ORDER BY due_at, no LIMIT $1 FOR UPDATE SKIP LOCKED`,
+           WHERE consumer = $2 AND due_at <= clock_timestamp() AND key IS NULL ORDER BY due_at, no LIMIT $1
+           FOR UPDATE SKIP LOCKED`,
           [limit, bit],
         );
         numbers = rows.map((r) => r.no);

@@ -133,15 +133,16 @@ export function createOutbound(options: OutboundOptions): Outbound {
     return addresses;
   }
 
-  // Lookups of one name under way are shared: whoever asked first pays.
+  // Look-ups of one name under way are shared by those of one tenant: nobody waits for another tenant's turn.
   function resolve(host: string, tenant = nobody): Promise<Address[]> {
-    const running = resolving.get(host);
+    const key = `${tenant} ${host}`;
+    const running = resolving.get(key);
     if (running) return running;
     const started = (async () => {
       checkHost(host);
       return resolveChecked(host, tenant);
-    })().finally(() => resolving.delete(host));
-    resolving.set(host, started);
+    })().finally(() => resolving.delete(key));
+    resolving.set(key, started);
     return started;
   }
 

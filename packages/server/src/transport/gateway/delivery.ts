@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { limits, realtime } from '@parley/protocol';
 import type { Signals } from '../../features/context.ts';
 import type { Logger } from '../../platform/logging.ts';
@@ -12,6 +13,9 @@ const maxWaiting = limits.deliveredItems * 5;
 const marksPerStatement = 500;
 
 const markSql = 'SELECT ord, delivered_seq AS seq FROM mark_delivered($1, $2, $3, $4)';
+
+const flushTries = 5;
+const flushPauseMs = 100;
 
 interface Mark {
   session: Session;
@@ -60,9 +64,14 @@ export class Delivery {
     });
   }
 
+  /** At shutdown. A conversation that somebody holds is tried a few times. */
   async flush(): Promise<void> {
     await this.#writing;
-    await this.#write();
+    for (let tries = 1; tries <= flushTries; tries++) {
+      await this.#write();
+      if (this.#waiting.size === 0) return;
+      await delay(flushPauseMs);
+    }
   }
 
   async #write(): Promise<void> {
