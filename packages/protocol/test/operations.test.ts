@@ -249,8 +249,8 @@ test('DECISIONS, Control plane: a viewer reads, and never what people wrote', ()
 /** Under an Idempotency-Key an operation that is not repeatable runs inside a transaction, whose connection it must wait for in its turn. */
 test('what takes no turn holds no connection while it waits', () => {
   for (const op of operationList) {
-    // The one that is queued instead of run under an Idempotency-Key.
-    if (op.name === 'webhooks.test') continue;
+    // A test of a webhook is queued instead of run under an Idempotency-Key; sign-ins are few and counted by account.
+    if (op.name === 'webhooks.test' || op.plane === 'control') continue;
     const input = { type: 'direct', members: [], userIds: [] };
     if (costOf(op.name as keyof typeof operations, input) === 0)
       assert.ok(op.repeatable || op.changesNothing, op.name);
