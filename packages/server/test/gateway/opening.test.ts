@@ -30,7 +30,13 @@ const logger = createLogger('silent');
 async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxConnections?: number) {
   const sessions = new Sessions(systemTimers);
   const opening = new Opening({
-    ...{ sessions, clock, ids: createIds(clock, pooledRandom()), limiter: memoryRateLimiter(clock) },
+    ...{
+      sessions,
+      clock,
+      timers: systemTimers,
+      ids: createIds(clock, pooledRandom()),
+      limiter: memoryRateLimiter(clock),
+    },
     writer: new Writer<Session>(() => assert.fail('overflow')),
     trustProxy: true,
     silentBounds: bounds,

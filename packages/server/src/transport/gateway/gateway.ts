@@ -100,7 +100,7 @@ export class Gateway {
       run: createFrameHandlers({ ...options, typing: new TypingThrottle(now), delivery: this.#delivery }),
     });
     this.#opening = new Opening({
-      ...{ clock, ids: services.ids, limiter: options.limiter, trustProxy: options.trustProxy },
+      ...{ clock, timers, ids: services.ids, limiter: options.limiter, trustProxy: options.trustProxy },
       ...{ sessions: this.#sessions, writer: this.#writer },
       silentBounds: options.silentBounds ?? silentBounds,
       events: {

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { ServerOptions, WebSocket } from 'ws';
 import { ApiError, limits, rateLimits, realtime } from '@parley/protocol';
-import type { Clock, Ids } from '../../platform/clock.ts';
+import type { Clock, Ids, Timers } from '../../platform/clock.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { addressKey, rateHeaders, take } from '../limits.ts';
 import { rawFailure } from '../rest/raw-answer.ts';
@@ -24,6 +24,7 @@ export interface OpeningOptions {
   sessions: Sessions;
   writer: Writer<Session>;
   clock: Clock;
+  timers: Timers;
   ids: Ids;
   limiter: RateLimiter;
   trustProxy: boolean;
@@ -148,8 +149,10 @@ export class Opening {
     headers: Record<string, string> = {},
   ): Promise<void> {
     // The other side may neither read nor end its half.
-    const timer = setTimeout(() => socket.destroy(), closeMs).unref();
-    socket.once('close', () => clearTimeout(timer));
+    socket.once(
+      'close',
+      this.#options.timers.after(closeMs, () => socket.destroy()),
+    );
     socket.once('finish', () => socket.destroy());
     const { limiter, ids } = this.#options;
     const rate = await Promise.resolve(take(limiter, [{ key: address, limit: rateLimits.anonymous }]))
