@@ -33,7 +33,7 @@ export const pingFlood: Attack = async (target) => {
       await deadline.pause(100);
     }
     const rate = Math.round((sent * 1_000) / (performance.now() - begin));
-    return { count: Math.round(sent), text: `${rate} pings/s on ${sockets} sockets, one at a time` };
+    return { count: Math.round(sent), text: `${rate} pings/s written, on ${sockets} sockets one after the other` };
   };
 };
 
