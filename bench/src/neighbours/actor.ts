@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { track } from '../children.ts';
@@ -31,7 +32,7 @@ export class Actor<H extends Handlers> {
       serialization: 'advanced',
     });
     this.#child = track(child);
-    if (nice > 0) setPriority(child.pid!, nice);
+    if (nice > 0) stepBack(child.pid!, nice);
     child.on('message', (reply: Reply) => {
       const waiting = this.#waiting.get(reply.no);
       this.#waiting.delete(reply.no);
@@ -56,6 +57,16 @@ export class Actor<H extends Handlers> {
 
   stop(): Promise<void> {
     return this.#child.stop('SIGKILL');
+  }
+}
+
+/** Where Linux shares the processor between sessions, it is the session's weight that counts. */
+function stepBack(pid: number, nice: number): void {
+  setPriority(pid, nice);
+  try {
+    writeFileSync(`/proc/${pid}/autogroup`, String(nice));
+  } catch {
+    // it does not
   }
 }
 

@@ -33,7 +33,10 @@ export const pingFlood: Attack = async (target) => {
       await deadline.pause(100);
     }
     const rate = Math.round((sent * 1_000) / (performance.now() - begin));
-    return { count: Math.round(sent), text: `${rate} pings/s written, on ${sockets} sockets one after the other` };
+    return {
+      count: Math.round(sent),
+      text: `${rate} pings/s written, on ${sockets} sockets one after the other`,
+    };
   };
 };
 
