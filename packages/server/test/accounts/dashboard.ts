@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { createPasswords } from '../../src/features/accounts/passwords.ts';
 import { createApi } from '../support/api.ts';
 import type { Answer, Api } from '../support/api.ts';
 
@@ -76,4 +78,28 @@ export async function join(
   });
   assert.equal(status, 200, JSON.stringify(body));
   return Object.assign(dashboard, { email, password, id: body.account.id as string });
+}
+
+/** An organization that nobody else belongs to, with its owner signed in: made in the store, because sign-up is closed. */
+export async function foreignOwner(
+  url: string,
+  sql: (text: string, values?: unknown[]) => Promise<unknown>,
+): Promise<Dashboard & { email: string; organizationId: string }> {
+  const email = `foreign-${++people}-${process.pid}@example.com`;
+  const organizationId = `org_foreign${people}x${process.pid}`;
+  const hash = await createPasswords(randomBytes).hash('fremde Kühe im Regen');
+  await sql('INSERT INTO organizations (id, name) VALUES ($1, $1)', [organizationId]);
+  await sql('INSERT INTO accounts (id, email, password_hash) VALUES ($1, $2, $3)', [
+    `acc_foreign${people}x${process.pid}`,
+    email,
+    hash,
+  ]);
+  await sql(
+    `INSERT INTO organization_accounts (org, account, role)
+     SELECT o.no, a.no, 'owner' FROM organizations o, accounts a WHERE o.id = $1 AND a.email = $2`,
+    [organizationId, email],
+  );
+  const dashboard = createDashboard(url);
+  await dashboard.signIn(email, 'fremde Kühe im Regen');
+  return Object.assign(dashboard, { email, organizationId });
 }

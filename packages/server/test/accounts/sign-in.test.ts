@@ -7,7 +7,7 @@ import type { Account } from '../../src/features/accounts/accounts.ts';
 import { createPasswords } from '../../src/features/accounts/passwords.ts';
 import * as factors from '../../src/features/accounts/second-factor.ts';
 import { confirmPassword, signIn } from '../../src/features/accounts/sign-in.ts';
-import { codeAt } from '../../src/features/accounts/totp.ts';
+import { totpApp } from './totp-app.ts';
 import { createWorld, goodPassword, origin } from './world.ts';
 import type { World } from './world.ts';
 
@@ -37,17 +37,8 @@ const attempt = async (
 /** Turns one-time codes on; returns what makes them. */
 async function withCodes(account: Account): Promise<{ code(step?: number): string; recovery: string[] }> {
   const { uri } = await factors.beginTotp(world.db, world.services, account);
-  const text = new URL(uri).searchParams.get('secret')!;
-  const bits = [...text].map((c) =>
-    'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0'),
-  );
-  const secret = Buffer.from(
-    bits
-      .join('')
-      .match(/.{8}/g)!
-      .map((b) => parseInt(b, 2)),
-  );
-  const code = (step = 0) => codeAt(secret, Math.floor(world.time.at / 30_000) + step);
+  const app = totpApp(uri);
+  const code = (step = 0) => app(world.time.at + step * 30_000);
   await factors.confirmTotp(world.db, world.services, await getAccount(world.db, account.no), code());
   const recovery = await factors.renewRecoveryCodes(world.db, world.services, account.no);
   world.time.at += 60_000;
