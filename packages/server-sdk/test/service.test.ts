@@ -111,8 +111,8 @@ test('server SDK: every method, against the real service, with a webhook that ve
     const [delivery] = (await webhooks.deliveries(hook.id, { limit: 1 })).data;
     assert.ok(delivery);
     for await (const each of webhooks.deliveries(hook.id, { limit: 2 }))
-      if (each.eventId === event.id) await webhooks.replay(hook.id, each.id);
-    await receiver.wait(2, (r) => r.id === event.id);
+      if (each.eventId === rotated.id) await webhooks.replay(hook.id, each.id);
+    await receiver.wait(2, (r) => r.id === rotated.id);
     await webhooks.update(hook.id, { status: 'disabled' });
     assert.equal((await webhooks.list()).data.length, 1);
     assert.equal(await webhooks.delete(hook.id), undefined);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as soon } from 'node:timers/promises';
 import fc from 'fast-check';
+import { seed } from '../../../../scripts/seed.ts';
 import { Turns } from '../../src/platform/turns.ts';
 import type { TurnsOptions } from '../../src/platform/turns.ts';
 
@@ -165,6 +166,6 @@ test('whatever comes, nothing is lost, bounds hold, and everything ends', async 
         assert.equal(turns.waiting, 0);
       },
     ),
-    { numRuns: 100 },
+    { numRuns: 100, seed: seed('turns') },
   );
 });

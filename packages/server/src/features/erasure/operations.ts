@@ -93,17 +93,28 @@ const conversationsOf = async (db: Queryable, env: number, user: number): Promis
     )
   ).map((r) => r.conv);
 
+/** A conversation that somebody holds is tried this often, a second each; after that `resumeErasures` finishes what is left. */
+const lockTries = 10;
+
 /** In one transaction, with the conversation locked; nothing where it is gone. */
-const locked = (
+async function locked(
   ctx: ErasureContext,
   env: number,
   convNo: number,
   run: (tx: Tx, conv: LockedConversation) => Promise<void>,
-): Promise<void> =>
-  ctx.db.tx(async (tx) => {
-    const conv = await lockConversationByNo(tx, env, convNo);
-    if (conv) await run(tx, conv);
-  });
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await ctx.db.tx(async (tx) => {
+        const conv = await lockConversationByNo(tx, env, convNo);
+        if (conv) await run(tx, conv);
+      });
+    } catch (error) {
+      const busy = error instanceof ApiError && error.code === 'service_unavailable';
+      if (!busy || tries === lockTries) throw error;
+    }
+  }
+}
 
 /** Hard-deletes messages of a locked conversation. They may have been found without the lock, so some may be gone by now. */
 async function eraseMessages(
