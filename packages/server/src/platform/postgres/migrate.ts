@@ -175,8 +175,8 @@ async function transaction(client: pg.Client, run: () => Promise<void>): Promise
 }
 
 /**
- * For /readyz: true when every migration of this program is applied, and its functions are there. A newer store is fine:
- * migrations only add, and functions keep their contract. The files are read once.
+ * For /readyz: true when every migration of this program is applied, and its functions are there. A newer store is fine, unless
+ * CHANGELOG.md says that its version cannot run beside this one. The files are read once.
  */
 export function migrationCheck(db: Queryable): () => Promise<boolean> {
   let expected: Promise<[string, number[]]> | undefined;
