@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { ApiError, limits } from '@parley/protocol';
 
 export const pageLimit = (limit: number | undefined): number => limit ?? limits.pageDefault;
@@ -26,12 +27,19 @@ export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {
   return { page: rows.slice(0, limit), more: rows.length > limit };
 }
 
+/** After so many bytes others get their turn. */
+const sliceBytes = 64 * 1024;
+
 /** How many of the first items fit into the JSON of one page: at least one. */
-export function fitting(items: readonly unknown[]): number {
+export async function fitting(items: readonly unknown[]): Promise<number> {
   let bytes = 0;
+  let slices = 1;
   for (let i = 0; i < items.length; i++) {
     bytes += Buffer.byteLength(JSON.stringify(items[i])) + 1;
     if (bytes > limits.pageBytes && i > 0) return i;
+    if (bytes < slices * sliceBytes) continue;
+    slices += 1;
+    await setImmediate();
   }
   return items.length;
 }
@@ -40,26 +48,29 @@ export function fitting(items: readonly unknown[]): number {
 const most = (row: object): number =>
   Object.values(row).reduce<number>((sum, v) => sum + (typeof v === 'string' ? 6 * v.length : 0), 1_000);
 
-/** The page of rows that were read one past it, as callers see them. Nearly all are small, which is cheaper to see from the rows. */
-export function shown<R extends object, T>(
+/**
+ * The page of rows that were read one past it, as callers see them; it ends early where it would be too large. Nearly all are
+ * small, which is cheaper to see from the rows.
+ */
+export async function shown<R extends object, T>(
   rows: R[],
   limit: number,
   view: (row: R) => T,
-): { data: T[]; more: boolean } {
+): Promise<{ data: T[]; more: boolean }> {
   const { page, more } = cut(rows, limit);
   const data = page.map(view);
   if (page.reduce((sum, row) => sum + most(row), 0) <= limits.pageBytes) return { data, more };
-  const fit = fitting(data);
+  const fit = await fitting(data);
   return { data: data.slice(0, fit), more: more || fit < data.length };
 }
 
 /** A page by a key that never changes. */
-export function keyPage<R extends object, T>(
+export async function keyPage<R extends object, T>(
   rows: R[],
   limit: number,
   key: (row: R) => unknown,
   view: (row: R) => T,
-): { data: T[]; nextCursor: string | null } {
-  const { data, more } = shown(rows, limit, view);
+): Promise<{ data: T[]; nextCursor: string | null }> {
+  const { data, more } = await shown(rows, limit, view);
   return { data, nextCursor: more ? encodeCursor(key(rows[data.length - 1]!)) : null };
 }

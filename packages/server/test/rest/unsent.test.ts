@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
-import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiError } from '@parley/protocol';
+import { Pieces } from '../../src/transport/rest/pieces.ts';
 import { Unsent } from '../../src/transport/rest/unsent.ts';
 import type { UnsentBounds } from '../../src/transport/rest/unsent.ts';
 
@@ -22,7 +22,7 @@ async function start(t: TestContext, bounds: Partial<UnsentBounds> = {}) {
   const server = createServer((req, res) => {
     res.setHeader('content-length', large.length);
     const body = unsent.watch(req.url!.slice(1), large, res);
-    assert.ok(body instanceof Readable, 'handed over piece by piece');
+    assert.ok(body instanceof Pieces, 'handed over piece by piece');
     res.on('close', () => body.destroy());
     body.on('error', () => undefined).pipe(res);
   });

@@ -128,7 +128,7 @@ export async function listConversations(
   );
   // Null: left or deleted between the two looks.
   const views = wanted.map((r) => items.get(r.no) ?? null);
-  const page = wanted.slice(0, fitting(views));
+  const page = wanted.slice(0, await fitting(views));
   const data = views.slice(0, page.length).filter((item) => item !== null);
   if (page.length === rows.length) return { data, nextCursor: null };
   const end = page.at(-1)!;

@@ -28,7 +28,7 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
     Math.min(after + limit, conv.lastSeq),
     floor,
   );
-  const data = found.slice(0, fitting(found));
+  const data = found.slice(0, await fitting(found));
   return { data, hasMore: after + data.length < conv.lastSeq };
 }
 

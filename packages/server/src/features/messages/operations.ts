@@ -141,12 +141,12 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   // With `after` alone the page is the next above it; with `before` the next below, down to `after` if given.
   if (input.after !== undefined && input.before === undefined) {
     const rows = await reader.messagesAfter(ctx.db, env, conv.no, input.after, limit + 1);
-    const { data, more } = shown(rows, limit, reader.viewHeld);
+    const { data, more } = await shown(rows, limit, reader.viewHeld);
     return { data: data.reverse(), hasMore: more };
   }
   const before = input.before ?? Number.MAX_SAFE_INTEGER;
   const rows = await reader.messagesBefore(ctx.db, env, conv.no, before, input.after ?? 0, limit + 1);
-  const { data, more } = shown(rows, limit, reader.viewHeld);
+  const { data, more } = await shown(rows, limit, reader.viewHeld);
   return { data, hasMore: more };
 }
 

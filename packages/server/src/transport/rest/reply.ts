@@ -3,12 +3,13 @@ import type { FastifyReply } from 'fastify';
 import { ApiError } from '@parley/protocol';
 import { isUnavailable } from '../../platform/postgres/db.ts';
 import type { Answer } from './answer.ts';
+import { jsonOf } from './pieces.ts';
 
 export function send(reply: FastifyReply, answer: Answer): FastifyReply {
   reply.code(answer.status).headers(answer.headers ?? {});
   if (answer.body === null) return reply.send();
   if (answer.body instanceof Readable) return reply.send(answer.body);
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(answer.body));
+  return reply.type('application/json; charset=utf-8').send(jsonOf(answer.body as object));
 }
 
 /** Fastify's own errors, and ours, as one of the specification's. */

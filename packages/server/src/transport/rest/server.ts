@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
-import { Readable } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -16,6 +15,7 @@ import { answerHeaders, rawFailure, retryAfter } from './raw-answer.ts';
 import { send, toApiError } from './reply.ts';
 import { createRoute } from './route.ts';
 import { createPage } from './pages.ts';
+import { Pieces } from './pieces.ts';
 import { Unsent, unsentBounds } from './unsent.ts';
 
 /** A file may take this long to arrive, headers and the body of an API request only `requestMs`. */
@@ -125,9 +125,12 @@ export function createRest(options: RestOptions): FastifyInstance {
 
   app.addHook('onSend', (request, reply, payload, done) => {
     if (closing) reply.header('Connection', 'close');
-    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return done();
+    if (typeof payload !== 'string' && !Buffer.isBuffer(payload) && !(payload instanceof Pieces))
+      return done();
     const watched = unsent.watch(request.who ?? addressKey(request.ip), payload, reply.raw);
-    if (watched instanceof Readable) reply.header('Content-Length', String(Buffer.byteLength(payload)));
+    // The length of what is written as it leaves is not known.
+    if (watched instanceof Pieces && watched !== payload)
+      reply.header('Content-Length', String(watched.bytes));
     done(null, watched);
   });
 

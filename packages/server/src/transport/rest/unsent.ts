@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import { ApiError } from '@parley/protocol';
+import { cutBody, pieceBytes, Pieces } from './pieces.ts';
 
 /**
  * Answers that wait to be read. Who asks and does not read would fill our memory, so what waits is bounded for each caller
@@ -28,8 +28,6 @@ export const unsentBounds: UnsentBounds = {
 
 /** Smaller answers fit into the kernel's buffers and need no watching. */
 const watchedBytes = 8 * 1024;
-/** Larger ones are handed over piece by piece, so that one sees them move. */
-const pieceBytes = 64 * 1024;
 const retryAfterMs = 1_000;
 
 interface Waiting {
@@ -67,18 +65,22 @@ export class Unsent {
   }
 
   /** What to send instead of the payload, watched until it is taken. */
-  watch(who: string, payload: string | Buffer, response: ServerResponse): string | Buffer | Readable {
-    if (payload.length < watchedBytes) return payload;
+  watch(who: string, payload: string | Buffer | Pieces, response: ServerResponse): string | Buffer | Pieces {
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
-    const waiting: Waiting = { who, bytes: body.length, movedAt: this.#now(), response };
+    const bytes = body instanceof Pieces ? body.bytes : body.length;
+    if (bytes < watchedBytes) return payload;
+    const waiting: Waiting = { who, bytes, movedAt: this.#now(), response };
     this.#waiting.add(waiting);
-    this.#count(who, body.length);
+    this.#count(who, bytes);
     response.once('close', () => this.#forget(waiting));
     for (const oldest of this.#waiting) {
       if (this.#bytes <= this.#bounds.all) break;
       this.#giveUp(oldest);
     }
-    return body.length <= pieceBytes ? body : Readable.from(this.#pieces(body, waiting));
+    if (bytes <= pieceBytes) return body;
+    const pieces = body instanceof Pieces ? body : cutBody(body);
+    pieces.onTaken = () => this.#moved(waiting);
+    return pieces;
   }
 
   /** To be called now and then: gives up what has not moved for too long. */
@@ -90,14 +92,11 @@ export class Unsent {
     }
   }
 
-  /** The next piece is asked for when the one before was taken. The whole body is kept, and counts, until the last one. */
-  *#pieces(body: Buffer, waiting: Waiting): Generator<Buffer> {
-    for (let at = 0; at < body.length; at += pieceBytes) {
-      yield body.subarray(at, at + pieceBytes);
-      if (!this.#waiting.delete(waiting)) return;
-      waiting.movedAt = this.#now();
-      this.#waiting.add(waiting);
-    }
+  /** The whole body is kept, and counts, until its last piece was taken. */
+  #moved(waiting: Waiting): void {
+    if (!this.#waiting.delete(waiting)) return;
+    waiting.movedAt = this.#now();
+    this.#waiting.add(waiting);
   }
 
   #giveUp(waiting: Waiting): void {
