@@ -92,6 +92,9 @@ export const rateLimits = {
   /** Wrong sign-ins of one account, and from one address (DECISIONS, Control plane). */
   signInAccount: { max: 10, windowMs: 15 * 60_000 },
   signInAddress: { max: 100, windowMs: 15 * 60_000 },
+  /** Users that development tokens bring, which anybody can make. */
+  unsignedUsersAddress: { perMinute: 60 },
+  unsignedUsersEnvironment: { max: 600, windowMs: 3_600_000 },
   /** Answers kept for a client's Idempotency-Keys, in KB (docs/rest.md). */
   userAnswers: { perSecond: 10, burst: 10_000 },
   /** Mails with a link to one address. */

@@ -178,7 +178,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 
   const keyUsage = createKeyUsage({ db, clock, logger });
-  const authenticator = createAuthenticator({ db, vault, clock, keyUsed: keyUsage.used });
+  const authenticator = createAuthenticator({ db, vault, clock, limiter, keyUsed: keyUsage.used });
   const turns = createTurns(config.pool);
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
   const gateway = new Gateway({

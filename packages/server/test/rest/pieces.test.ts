@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buffer } from 'node:stream/consumers';
 import fc from 'fast-check';
+import { seed } from '../../../../scripts/seed.ts';
 import { cutBody, jsonOf, pieceBytes, Pieces } from '../../src/transport/rest/pieces.ts';
 
 const whole = async (body: string | Pieces): Promise<string> =>
@@ -54,7 +55,7 @@ test('whatever a page holds, its pieces are its JSON', async () => {
     fc.asyncProperty(page, async (body) => {
       assert.equal(await whole(jsonOf(body)), JSON.stringify(body));
     }),
-    { numRuns: 30 },
+    { numRuns: 30, seed: seed('pieces of a page') },
   );
 });
 

@@ -12,7 +12,7 @@ import { messagesAt, messagesBy, viewTombstone } from '../messages/reader.ts';
 import { emptyMessages } from '../messages/sql.ts';
 import { dropDevicesOf } from '../push/sql.ts';
 import { dropUnusedOf } from '../uploads/sql.ts';
-import { subjectOf, tokenCutoff } from '../users/operations.ts';
+import { subjectOf } from '../users/operations.ts';
 import { forgetMessages, forgetUser } from '../webhooks/payloads.ts';
 import { erasedContext } from '../webhooks/signature.ts';
 
@@ -30,19 +30,18 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
   const env = ctx.env.no;
   const mode = input.messages ?? 'anonymize';
   const alias = `deleted:${ctx.services.ids.secret(20)}`;
-  const cutoff = tokenCutoff(ctx.services.clock.now());
   const user = await ctx.db.tx(async (tx) => {
-    const [row] = await tx.query<{ no: number }>(
+    const [row] = await tx.query<{ no: number; tokens_from: string }>(
       `UPDATE users SET id = $3, name = NULL, image_url = NULL, metadata = NULL, erased_at = now(), erasing = $4,
-         deactivated_at = coalesce(deactivated_at, now()), tokens_from = greatest(tokens_from, $5::timestamptz), last_seen_at = NULL
-       WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING no`,
-      [env, input.userId, alias, mode, cutoff],
+         deactivated_at = coalesce(deactivated_at, now()), tokens_from = token_cutoff(env, tokens_from), last_seen_at = NULL
+       WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING no, tokens_from`,
+      [env, input.userId, alias, mode],
     );
     if (!row) throw new ApiError('not_found', { message: 'There is no such user.' });
     await tx.query(
       `INSERT INTO erased_ids (env, subject, tokens_from) VALUES ($1, $2, $3)
        ON CONFLICT (env, subject) DO UPDATE SET tokens_from = greatest(erased_ids.tokens_from, excluded.tokens_from)`,
-      [env, subjectOf(ctx.services.vault, env, input.userId), cutoff],
+      [env, subjectOf(ctx.services.vault, env, input.userId), row.tokens_from],
     );
     await forgetAnswers(tx, env, [input.userId]);
     await forgetUser(tx, env, await conversationsOf(tx, env, row.no), input.userId);

@@ -59,19 +59,19 @@ export interface Standing {
 }
 export const standings = (
   db: Queryable,
-  sessions: { env: number; user: number | null; keyId: string | null; since: number }[],
+  sessions: { env: number; user: number | null; keyId: string | null; issuedAt: number }[],
 ): Promise<Standing[]> =>
   db.query<Standing>(
     `SELECT w.ord, e.status = 'suspended' AS suspended, coalesce(u.deactivated_at IS NOT NULL, false) AS deactivated
-     FROM unnest($1::int[], $2::bigint[], $3::text[], $4::float8[]) WITH ORDINALITY AS w(env, usr, key, since, ord)
+     FROM unnest($1::int[], $2::bigint[], $3::text[], $4::float8[]) WITH ORDINALITY AS w(env, usr, key, iat, ord)
      JOIN environments e ON e.no = w.env LEFT JOIN secret_keys k ON k.id = w.key
      LEFT JOIN users u ON u.env = w.env AND u.no = w.usr
      WHERE e.status = 'suspended' OR k.revoked_at IS NOT NULL OR u.deactivated_at IS NOT NULL
-       OR u.tokens_from > to_timestamp(w.since / 1000) + interval '1 second'`,
+       OR u.tokens_from > to_timestamp(w.iat)`,
     [
       sessions.map((s) => s.env),
       sessions.map((s) => s.user),
       sessions.map((s) => s.keyId),
-      sessions.map((s) => s.since),
+      sessions.map((s) => s.issuedAt),
     ],
   );

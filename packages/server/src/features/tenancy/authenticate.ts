@@ -1,7 +1,8 @@
-import { ApiError, environmentIdPattern } from '@parley/protocol';
+import { ApiError, environmentIdPattern, limits, rateLimits } from '@parley/protocol';
 import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { sameString } from '../../platform/secrets.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Environment, TenantCaller } from '../context.ts';
@@ -31,6 +32,8 @@ interface Lookup {
 interface Found extends EnvironmentRow {
   ord: number;
   secret: Buffer | null;
+  /** Seconds by which its signer's clock was seen to run ahead of ours. */
+  ahead: number | null;
   revoked_at: string | null;
   user_no: number | null;
   deactivated_at: string | null;
@@ -42,20 +45,26 @@ export interface Authenticated {
   /** Milliseconds; only user tokens expire. */
   expiresAt: number | null;
   keyId: string | null;
+  /** Seconds; of a user token. */
+  issuedAt: number | null;
   /** Looks again whether it still holds. */
   again(): Promise<void>;
 }
 
 export interface Authenticator {
-  /** @param named the environments that the request names (header, query). */
-  authenticate(credential: string | undefined, named: string[]): Promise<Authenticated>;
+  /**
+   * @param named the environments that the request names (header, query).
+   * @param from what the address it came from is counted by.
+   */
+  authenticate(credential: string | undefined, named: string[], from: string): Promise<Authenticated>;
 }
 
 const maxOpened = 1_000;
 
 /** LIMIT: each is one look into one index, also before the planner knows anything of the tables. */
 const lookupSql = `
-  SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at, u.no AS user_no, u.deactivated_at, u.tokens_from
+  SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at,
+    CASE WHEN k.ahead_at > now() - interval '1 day' THEN k.ahead ELSE 0 END AS ahead, u.no AS user_no, u.deactivated_at, u.tokens_from
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(key, env, usr, ord)
   LEFT JOIN LATERAL (SELECT * FROM secret_keys WHERE id = w.key LIMIT 1) k ON true
   LEFT JOIN LATERAL (SELECT no FROM environments WHERE w.key IS NULL AND id = w.env LIMIT 1) d ON true
@@ -66,10 +75,11 @@ export function createAuthenticator(options: {
   db: Queryable;
   vault: Vault;
   clock: Clock;
+  limiter: RateLimiter;
   /** A secret key, or a token that it signed, was accepted. */
   keyUsed?: (keyId: string) => void;
 }): Authenticator {
-  const { db, vault, clock, keyUsed = () => undefined } = options;
+  const { db, vault, clock, limiter, keyUsed = () => undefined } = options;
 
   const lookup = createBatcher<Lookup, Found | null>({
     maxBatch: 500,
@@ -125,11 +135,12 @@ export function createAuthenticator(options: {
       caller: { kind: 'server', env, keyId },
       expiresAt: null,
       keyId,
+      issuedAt: null,
       again: async () => void check(present(await find())),
     };
   }
 
-  async function client(token: string, named: string[]): Promise<Authenticated> {
+  async function client(token: string, named: string[], from: string): Promise<Authenticated> {
     const nowSeconds = clock.now() / 1000;
     const parsed = parseToken(token, nowSeconds);
     if (parsed.kind === 'development') {
@@ -142,7 +153,7 @@ export function createAuthenticator(options: {
         if (!env.settings.devTokens) throw new ApiError('dev_tokens_disabled');
         return env;
       };
-      return user(question, present(await lookup(question)), check, parsed.claims);
+      return user(question, present(await lookup(question)), check, parsed.claims, (env) => admit(env, from));
     }
     const question = { keyId: parsed.keyId, envId: null, userId: claimedSubject(parsed) };
     const found = await lookup(question);
@@ -154,7 +165,7 @@ export function createAuthenticator(options: {
     };
     // Revoked keys are told before anything that their tokens claim.
     if (found.revoked_at) throw new ApiError('key_revoked');
-    return user(question, found, check, signedClaims(parsed, nowSeconds));
+    return user(question, found, check, signedClaims(parsed, nowSeconds, cutoffOf(found)));
   }
 
   async function user(
@@ -162,15 +173,21 @@ export function createAuthenticator(options: {
     found: Found,
     check: (found: Found) => Environment,
     claims: Claims,
+    admitNew: (env: Environment) => Promise<void> = () => Promise.resolve(),
   ): Promise<Authenticated> {
     const env = check(found);
+    if (found.user_no === null) await admitNew(env);
     const row = found.user_no === null ? await firstUse(env, claims) : found;
     checkUser(row, claims);
-    if (question.keyId !== null) keyUsed(question.keyId);
+    if (question.keyId !== null) {
+      await checkAhead(question.keyId, found, row, claims);
+      keyUsed(question.keyId);
+    }
     return {
       caller: { kind: 'client', env, user: { no: row.user_no!, id: claims.sub } },
       expiresAt: claims.exp * 1000,
       keyId: question.keyId,
+      issuedAt: claims.iat,
       again: async () => {
         const now = present(await lookup(question));
         check(now);
@@ -180,6 +197,42 @@ export function createAuthenticator(options: {
     };
   }
 
+  /**
+   * A token that is dated ahead, by a signer whose clock is. How far it is seen to run ahead is remembered, because a
+   * revocation must reach all that was signed before it. One that is dated further ahead than that, in the minute after a
+   * revocation, may be from before: it is refused, and a new one works a minute later at the latest. A token that is dated with the
+   * cut-off itself is our own.
+   */
+  async function checkAhead(keyId: string, key: Found, row: Found, { iat }: Claims): Promise<void> {
+    const nowSeconds = clock.now() / 1000;
+    const ahead = Math.ceil(iat - nowSeconds);
+    if (ahead <= key.ahead! || iat <= cutoffOf(row)) return;
+    if (cutoffOf(row) > nowSeconds - limits.tokenLeewaySeconds)
+      throw new ApiError('token_invalid', {
+        message: 'The token is dated ahead, and may have been revoked.',
+      });
+    await db.query(
+      `UPDATE secret_keys SET ahead = $3, ahead_at = now()
+       WHERE env = $1 AND id = $2 AND (ahead < $3 OR ahead_at IS NULL OR ahead_at <= now() - interval '1 day')`,
+      [key.no, keyId, ahead],
+    );
+  }
+
+  /** Anybody can make development tokens: how many users they bring is bounded, by address and by environment. */
+  async function admit(env: Environment, from: string): Promise<void> {
+    for (const check of [
+      { key: `d${from}`, limit: rateLimits.unsignedUsersAddress },
+      { key: `d${env.no}`, limit: rateLimits.unsignedUsersEnvironment },
+    ]) {
+      const [verdict] = await limiter.take([check]);
+      if (verdict!.allowed) continue;
+      throw new ApiError('rate_limited', {
+        message: 'Too many new users come with development tokens: sign tokens, or wait.',
+        retryAfterMs: verdict!.retryAfterMs,
+      });
+    }
+  }
+
   /** A valid token's first use creates the user, unless it is a token from before that id was erased. */
   async function firstUse(env: Environment, claims: Claims): Promise<Found> {
     const subject = subjectOf(vault, env.no, claims.sub);
@@ -187,7 +240,7 @@ export function createAuthenticator(options: {
       'SELECT tokens_from FROM erased_ids WHERE env = $1 AND subject = $2',
       [env.no, subject],
     );
-    if (erased && claims.iat * 1000 < Date.parse(erased.tokens_from)) throw new ApiError('token_invalid');
+    if (erased && claims.iat < Date.parse(erased.tokens_from) / 1000) throw new ApiError('token_invalid');
     await createMissingUsers(db, env.no, [claims.sub], () => subject);
     const found = await lookup({ keyId: null, envId: env.id, userId: claims.sub });
     if (!found || found.user_no === null) throw new ApiError('token_invalid');
@@ -195,13 +248,13 @@ export function createAuthenticator(options: {
   }
 
   return {
-    authenticate(credential, named) {
+    authenticate(credential, named, from) {
       if (!credential)
         return Promise.reject(
           new ApiError('token_invalid', { message: 'No credential: send Authorization: Bearer ….' }),
         );
       const keyId = keyIdOf(credential);
-      return keyId === undefined ? client(credential, named) : server(credential, keyId, named);
+      return keyId === undefined ? client(credential, named, from) : server(credential, keyId, named);
     },
   };
 }
@@ -211,8 +264,11 @@ function present(found: Found | null): Found {
   return found;
 }
 
+/** Seconds; 0: nothing was revoked. */
+const cutoffOf = (row: Found): number => (row.tokens_from === null ? 0 : Date.parse(row.tokens_from) / 1000);
+
 function checkUser(row: Found, claims: Claims): void {
-  if (row.tokens_from !== null && claims.iat * 1000 < Date.parse(row.tokens_from)) {
+  if (claims.iat < cutoffOf(row)) {
     // A deactivation cuts tokens off too; the reason it gives is the deactivation.
     if (row.deactivated_at) throw new ApiError('user_deactivated');
     throw new ApiError('token_invalid', { message: 'The token was revoked.' });

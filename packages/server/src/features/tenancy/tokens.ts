@@ -80,8 +80,12 @@ export function signatureMatches(
   return token.signature.length === expected.length && timingSafeEqual(token.signature, expected);
 }
 
-export const signedClaims = (token: Extract<ParsedToken, { kind: 'signed' }>, nowSeconds: number): Claims =>
-  checkClaims(part(token.payload), nowSeconds);
+/** @param cutoff seconds: a token minted right after a revocation is dated with its cut-off, which may lie ahead. */
+export const signedClaims = (
+  token: Extract<ParsedToken, { kind: 'signed' }>,
+  nowSeconds: number,
+  cutoff: number,
+): Claims => checkClaims(part(token.payload), nowSeconds, cutoff);
 
 /** Who a signed token speaks for, before its signature was checked: only to look the user up. Empty: nobody. */
 export function claimedSubject(token: ParsedToken): string {
@@ -90,13 +94,14 @@ export function claimedSubject(token: ParsedToken): string {
   return typeof sub === 'string' && userId.test(sub) ? sub : '';
 }
 
-function checkClaims(claims: Record<string, unknown>, nowSeconds: number): Claims {
+function checkClaims(claims: Record<string, unknown>, nowSeconds: number, cutoff = 0): Claims {
   const { sub, iat, exp } = claims;
   if (typeof sub !== 'string' || !userId.test(sub)) throw invalid('The token names no valid user (sub).');
   if (typeof iat !== 'number' || !Number.isFinite(iat)) throw invalid('The token has no iat.');
   if (typeof exp !== 'number' || !Number.isFinite(exp)) throw invalid('The token has no exp.');
   if (exp > lastSecond) throw invalid('The exp of the token is beyond any date; it is in seconds.');
-  if (iat > nowSeconds + limits.tokenLeewaySeconds) throw invalid('The token was issued in the future.');
+  if (iat > Math.max(nowSeconds + limits.tokenLeewaySeconds, cutoff))
+    throw invalid('The token was issued in the future.');
   if (exp <= nowSeconds) throw new ApiError('token_expired');
   return { sub, iat, exp };
 }

@@ -47,13 +47,9 @@ export async function list(ctx: Context, input: Input<'users.list'>): Promise<Ou
   return keyPage(rows, limit, (row) => row.id, sql.viewUser);
 }
 
-/** Tokens issued before now are refused: now, rounded up to the next second, because `iat` has no fractions. */
-export const tokenCutoff = (nowMs: number): string => new Date(Math.ceil(nowMs / 1000) * 1000).toISOString();
-
 export async function deactivate(ctx: Context, input: Input<'users.deactivate'>) {
-  const cutoff = tokenCutoff(ctx.services.clock.now());
   return ctx.db.tx(async (tx) => {
-    const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true, cutoff);
+    const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true);
     if (!row) throw unknownUser();
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4003));
     return sql.viewUser(row);
@@ -61,15 +57,14 @@ export async function deactivate(ctx: Context, input: Input<'users.deactivate'>)
 }
 
 export async function reactivate(ctx: Context, input: Input<'users.reactivate'>) {
-  const row = await sql.setDeactivated(ctx.db, ctx.env.no, input.userId, false, tokenCutoff(0));
+  const row = await sql.setDeactivated(ctx.db, ctx.env.no, input.userId, false);
   if (!row) throw unknownUser();
   return sql.viewUser(row);
 }
 
 export async function revokeTokens(ctx: Context, input: Input<'users.revokeTokens'>) {
-  const cutoff = tokenCutoff(ctx.services.clock.now());
   return ctx.db.tx(async (tx) => {
-    const row = await sql.setTokensFrom(tx, ctx.env.no, input.userId, cutoff);
+    const row = await sql.revokeTokens(tx, ctx.env.no, input.userId);
     if (!row) throw unknownUser();
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4001));
     return sql.viewUser(row);

@@ -101,28 +101,22 @@ export async function setDeactivated(
   env: number,
   id: string,
   deactivated: boolean,
-  cutoff: string,
 ): Promise<UserRow | undefined> {
   const [row] = await db.query<UserRow>(
     `UPDATE users SET
        deactivated_at = CASE WHEN $3 THEN coalesce(deactivated_at, now()) END,
-       tokens_from = CASE WHEN $3 AND deactivated_at IS NULL THEN greatest(tokens_from, $4::timestamptz) ELSE tokens_from END
+       tokens_from = CASE WHEN $3 AND deactivated_at IS NULL THEN token_cutoff(env, tokens_from) ELSE tokens_from END
      WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING ${columns}`,
-    [env, id, deactivated, cutoff],
+    [env, id, deactivated],
   );
   return row;
 }
 
-export async function setTokensFrom(
-  db: Queryable,
-  env: number,
-  id: string,
-  cutoff: string,
-): Promise<UserRow | undefined> {
+export async function revokeTokens(db: Queryable, env: number, id: string): Promise<UserRow | undefined> {
   const [row] = await db.query<UserRow>(
-    `UPDATE users SET tokens_from = greatest(tokens_from, $3::timestamptz)
+    `UPDATE users SET tokens_from = token_cutoff(env, tokens_from)
      WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING ${columns}`,
-    [env, id, cutoff],
+    [env, id],
   );
   return row;
 }

@@ -67,13 +67,18 @@ export function createFrameHandlers(
     },
     'token.refresh': async (session, { token }) => {
       await count(session, 'request');
-      const { caller, expiresAt, keyId } = await authenticator.authenticate(token, session.named);
+      const { caller, expiresAt, keyId, issuedAt } = await authenticator.authenticate(
+        token,
+        session.named,
+        session.address,
+      );
       if (
         caller.kind !== 'client' ||
         caller.user.no !== session.user!.no ||
         caller.env.no !== session.env!.no
       )
         throw new ApiError('forbidden', { message: 'The token is of another user or environment.' });
+      session.tokenIssuedAt = issuedAt!;
       session.tokenExpiresAt = expiresAt!;
       session.keyId = keyId;
       session.expiryAnnounced = expiresAt! - services.clock.now() < realtime.tokenExpiringMs;

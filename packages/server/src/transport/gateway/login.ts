@@ -60,7 +60,11 @@ export class Login {
 
   async #admit(session: Session, token: string): Promise<void> {
     const { services, authenticator, presence, hub, limiter, sessions } = this.#options;
-    const { caller, expiresAt, keyId, again } = await authenticator.authenticate(token, session.named);
+    const { caller, expiresAt, keyId, issuedAt, again } = await authenticator.authenticate(
+      token,
+      session.named,
+      session.address,
+    );
     if (caller.kind !== 'client') throw new ApiError('token_invalid');
     const { refused } = await take(limiter, limitsOf(caller, 'request', services.plans));
     if (refused) throw refused;
@@ -70,6 +74,7 @@ export class Login {
     session.id = services.ids.make('session');
     session.env = caller.env;
     session.keyId = keyId;
+    session.tokenIssuedAt = issuedAt!;
     session.tokenExpiresAt = expiresAt!;
     if (!session.isOpen) return;
     await hub.attach(session, caller.env.no, caller.user.no, caller.user.id);

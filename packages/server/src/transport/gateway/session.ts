@@ -60,8 +60,9 @@ export class Session {
   readonly address: string;
   /** It no longer counts among those that have said nothing. */
   heard = false;
-  /** Wall time, as the token's expiry: what happened to the user's tokens since then concerns the session. */
-  readonly openedAt: number;
+  /** Seconds, as the token says: a later cut-off of the user's tokens ends the session. */
+  tokenIssuedAt = 0;
+  /** Milliseconds of wall time. */
   tokenExpiresAt = 0;
   /** On the monotonic clock, as whatever is called a tick. */
   readonly openedTick: number;
@@ -96,7 +97,6 @@ export class Session {
     this.#writer = writer;
     this.named = from.named;
     this.address = from.address;
-    this.openedAt = clock.now();
     this.openedTick = this.lastFrameTick = clock.monotonic();
   }
 

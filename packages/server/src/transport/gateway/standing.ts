@@ -31,7 +31,7 @@ export class StandingCheck {
       const groups = new Map<string, Session[]>();
       for (const session of this.#sessions.values()) {
         const { env, no } = session.user!;
-        const key = `${env} ${session.keyId} ${everyUser ? no : ''}`;
+        const key = `${env} ${session.keyId} ${everyUser ? `${no} ${session.tokenIssuedAt}` : ''}`;
         const group = groups.get(key);
         if (group) group.push(session);
         else groups.set(key, [session]);
@@ -43,7 +43,7 @@ export class StandingCheck {
           env: s!.user!.env,
           user: everyUser ? s!.user!.no : null,
           keyId: s!.keyId,
-          since: s!.openedAt,
+          issuedAt: s!.tokenIssuedAt,
         })),
       );
       for (const row of rows)

@@ -6,6 +6,7 @@ import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Sessions } from '../../features/accounts/authenticate.ts';
 import type { Organization } from '../../features/accounts/organizations.ts';
 import { sessionCookie } from '../../features/accounts/context.ts';
+import { addressKey } from '../limits.ts';
 
 /**
  * What differs between the planes over HTTP (SPEC 5, DECISIONS, Control plane). Keys and tokens come in the Authorization
@@ -84,6 +85,7 @@ export function createGatekeeper(
       const { caller } = await options.authenticator.authenticate(
         bearer(request.headers.authorization),
         named,
+        addressKey(request.ip),
       );
       return { caller, env: caller.env };
     }
