@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiError } from '@parley/protocol';
@@ -15,14 +16,18 @@ const megabyte = 1024 * 1024;
 const large = Buffer.alloc(30 * megabyte, 'x');
 
 /** A server whose answers are watched; the path names the caller. The clock moves when the test says so. */
-async function start(t: TestContext, bounds: Partial<UnsentBounds> = {}) {
+async function start(
+  t: TestContext,
+  bounds: Partial<UnsentBounds> = {},
+  payload: () => Buffer | Readable = () => large,
+) {
   const time = { at: 1_000_000, now: () => time.at };
   const unsent = new Unsent({ server: 1e9, other: 1e9, all: 1e9, stallMs: 20_000, ...bounds }, time.now);
   const sockets: Socket[] = [];
   const server = createServer((req, res) => {
-    res.setHeader('content-length', large.length);
-    const body = unsent.watch(req.url!.slice(1), large, res);
-    assert.ok(body instanceof Pieces, 'handed over piece by piece');
+    const body = unsent.watch(req.url!.slice(1), payload(), res);
+    assert.ok(body instanceof Readable, 'handed over piece by piece');
+    if (body instanceof Pieces) res.setHeader('content-length', large.length);
     res.on('close', () => body.destroy());
     body.on('error', () => undefined).pipe(res);
   });
@@ -82,6 +87,29 @@ test('an answer that is read slowly arrives whole', async (t) => {
   assert.ok(read > large.length);
   assert.ok(time.at > 1_000_000 + 2 * 20_000);
   assert.equal(unsent.bytes, 0);
+});
+
+test('a stream without an end that nobody reads is given up, and ends', async (t) => {
+  let ended = false;
+  function* endless() {
+    try {
+      for (;;) yield large.subarray(0, 10_000);
+    } finally {
+      ended = true;
+    }
+  }
+  const { time, unsent, ask } = await start(t, {}, () => Readable.from(endless()));
+  const { theirs } = await ask('u1');
+  assert.ok(unsent.bytes > 0);
+  const gone = closed(theirs);
+  const timer = setInterval(() => {
+    time.at += 10_000;
+    unsent.tick();
+  }, 50);
+  await gone;
+  clearInterval(timer);
+  assert.equal(unsent.bytes, 0);
+  while (!ended) await new Promise((resolve) => setImmediate(resolve));
 });
 
 test('what waits for one caller is bounded, whatever others read', async (t) => {

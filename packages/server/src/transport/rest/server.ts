@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server } from 'node:http';
+import { Readable } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -125,7 +126,7 @@ export function createRest(options: RestOptions): FastifyInstance {
 
   app.addHook('onSend', (request, reply, payload, done) => {
     if (closing) reply.header('Connection', 'close');
-    if (typeof payload !== 'string' && !Buffer.isBuffer(payload) && !(payload instanceof Pieces))
+    if (typeof payload !== 'string' && !Buffer.isBuffer(payload) && !(payload instanceof Readable))
       return done();
     const watched = unsent.watch(request.who ?? addressKey(request.ip), payload, reply.raw);
     // The length of what is written as it leaves is not known.

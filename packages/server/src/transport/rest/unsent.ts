@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import { pipeline, Transform } from 'node:stream';
 import { ApiError } from '@parley/protocol';
 import { cutBody, pieceBytes, Pieces } from './pieces.ts';
 
@@ -29,6 +31,23 @@ export const unsentBounds: UnsentBounds = {
 /** Smaller answers fit into the kernel's buffers and need no watching. */
 const watchedBytes = 8 * 1024;
 const retryAfterMs = 1_000;
+
+/** What a stream of unknown length keeps in its buffers. */
+const streamBytes = 2 * pieceBytes;
+
+const bytesOf = (body: Buffer | Readable): number =>
+  Buffer.isBuffer(body) ? body.length : body instanceof Pieces ? body.bytes : streamBytes;
+
+function watchedStream(body: Readable, onTaken: () => void): Readable {
+  const through = new Transform({
+    transform: (chunk, _encoding, done) => {
+      onTaken();
+      done(null, chunk);
+    },
+  });
+  // Whichever of the two ends first takes the other along.
+  return pipeline(body, through, () => undefined);
+}
 
 interface Waiting {
   who: string;
@@ -65,9 +84,13 @@ export class Unsent {
   }
 
   /** What to send instead of the payload, watched until it is taken. */
-  watch(who: string, payload: string | Buffer | Pieces, response: ServerResponse): string | Buffer | Pieces {
+  watch(
+    who: string,
+    payload: string | Buffer | Readable,
+    response: ServerResponse,
+  ): Buffer | Readable | string {
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
-    const bytes = body instanceof Pieces ? body.bytes : body.length;
+    const bytes = bytesOf(body);
     if (bytes < watchedBytes) return payload;
     const waiting: Waiting = { who, bytes, movedAt: this.#now(), response };
     this.#waiting.add(waiting);
@@ -77,8 +100,9 @@ export class Unsent {
       if (this.#bytes <= this.#bounds.all) break;
       this.#giveUp(oldest);
     }
-    if (bytes <= pieceBytes) return body;
-    const pieces = body instanceof Pieces ? body : cutBody(body);
+    if (Buffer.isBuffer(body) && bytes <= pieceBytes) return body;
+    const pieces = Buffer.isBuffer(body) ? cutBody(body) : body;
+    if (!(pieces instanceof Pieces)) return watchedStream(pieces, () => this.#moved(waiting));
     pieces.onTaken = () => this.#moved(waiting);
     return pieces;
   }
