@@ -20,7 +20,6 @@ const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'conversations.delete': () => 4,
   'messages.update': () => 2,
   'messages.delete': () => 2,
-  'users.erase': () => 20,
   'messages.send': () => 0,
   'conversations.read': () => 0,
   sync: () => 0,
