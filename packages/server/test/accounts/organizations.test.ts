@@ -162,10 +162,12 @@ describe('invitations', () => {
     assertError(await accept(owner, token), 401, 'invalid_credentials');
     assert.equal((await thief.api('POST', '/v1/invitations/preview', { token })).body.hasAccount, true);
     const before = stranger.cookie;
+    await sql(`UPDATE account_sessions SET signed_in_at = now() - interval '1 hour'`);
     const { status, body } = await accept(stranger, token, {});
     assert.equal(status, 200);
     assert.equal(body.organizations.length, 2);
-    assert.notEqual(stranger.cookie, before);
+    assert.equal(stranger.cookie, before);
+    assertError(await stranger.api('POST', '/v1/account/totp'), 403, 'reauth_required');
     assertError(await invite(owner, stranger.email.toUpperCase()), 409, 'already_member');
   });
 

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { rateLimits } from '@parley/protocol';
+import { createDashboard, owner } from '../accounts/dashboard.ts';
 import { text } from '../gateway/live-scene.ts';
+import { assertError } from '../support/api.ts';
 import { parley } from '../support/cli.ts';
 import { environments } from '../support/service.ts';
 import type { Service } from '../support/service.ts';
@@ -155,4 +157,18 @@ test('SPEC 7: a key revoked and an environment suspended by the command line clo
     await assert.rejects(cluster.online(node, tenant, 'other'), /"code":4003/, 'no node lets it in');
   await parley(a, 'env', 'set', environments.other.id, '--status', 'active');
   for (const socket of others) await socket.barrier();
+});
+
+test('DECISIONS, Control plane: a session holds on every node, and wrong sign-ins are counted together', async () => {
+  const [here, there] = [createDashboard(a.url), createDashboard(b.url)];
+  const { body } = await here.signIn(owner.email, owner.password);
+  there.cookie = here.cookie;
+  assert.deepEqual((await there.api('GET', '/v1/session')).body, body);
+  assert.equal((await there.api('DELETE', '/v1/session')).status, 204);
+  assertError(await here.api('GET', '/v1/session'), 401, 'token_invalid');
+  const wrong = { email: 'nobody@example.com', password: 'wrong' };
+  for (let i = 0; i < 10; i++)
+    assertError(await [here, there][i % 2]!.api('POST', '/v1/session', wrong), 401, 'invalid_credentials');
+  for (const node of [here, there])
+    assertError(await node.api('POST', '/v1/session', wrong), 429, 'rate_limited');
 });

@@ -55,16 +55,10 @@ export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): 
 
   return {
     async authenticate(cookie) {
-      const session = await useSession(db, clock, cookie);
-      const [account] = session
-        ? await db.query<{ no: number; id: string; email: string }>(
-            'SELECT no, id, email FROM accounts WHERE no = $1',
-            [session.account],
-          )
-        : [];
-      if (!session || !account)
-        throw new ApiError('token_invalid', { message: 'The session has ended: sign in again.' });
-      return { kind: 'dashboard', account, session: { id: session.id, signedInAt: session.signedInAt } };
+      const found = await useSession(db, clock, cookie);
+      if (!found) throw new ApiError('token_invalid', { message: 'The session has ended: sign in again.' });
+      const { id, signedInAt, account: no, accountId, email } = found;
+      return { kind: 'dashboard', account: { no, id: accountId, email }, session: { id, signedInAt } };
     },
     environment,
     async organization(caller, { organizationId, environmentId }) {

@@ -73,12 +73,19 @@ export async function createSession(
   return { token, session: session! };
 }
 
+export interface SignedIn extends Session {
+  accountId: string;
+  email: string;
+}
+
 /** The session that a token opens, or null; it counts as used. */
-export async function useSession(db: Queryable, clock: Clock, token: string): Promise<Session | null> {
+export async function useSession(db: Queryable, clock: Clock, token: string): Promise<SignedIn | null> {
   if (!tokenForm.test(token)) return null;
   const now = clock.now();
-  const [session] = await db.query<Session>(
-    `SELECT ${columns} FROM account_sessions WHERE token = $1 AND ${isLive('$2::timestamptz')}`,
+  const [session] = await db.query<SignedIn>(
+    `SELECT s.*, a.id AS "accountId", a.email
+     FROM (SELECT ${columns} FROM account_sessions WHERE token = $1 AND ${isLive('$2::timestamptz')}) s
+     JOIN accounts a ON a.no = s.account`,
     [hashToken(token), new Date(now)],
   );
   if (!session) return null;

@@ -12,7 +12,7 @@ import { invitationLink, invitationMail, signUpMail } from '../mails.ts';
 import { addPerson, createOrganization, listPeople, requireReach } from '../organizations.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { countUse } from '../throttle.ts';
-import { beginSession } from './session.ts';
+import { beginSession, viewSession } from './session.ts';
 
 /** How people come in: by invitation, and where the operator allows it by themselves. */
 
@@ -88,28 +88,57 @@ async function organizationName(ctx: AccountContext, org: number): Promise<strin
   return row!.name;
 }
 
+/** Whoever has an account accepts as it; whoever has none gets one, and is signed in. */
 export async function accept(
   ctx: AccountContext,
   input: Input<'invitations.accept'>,
-): Promise<Reply<AccountSession>> {
+): Promise<AccountSession | Reply<AccountSession>> {
   const { accounts } = ctx.services;
   await countUse(accounts.limiter, [{ key: `w${ctx.http.address}`, limit: rateLimits.signInAddress }]);
   const invitation = await invitations.openInvitation(ctx.db, accounts, input.token);
   const existing = await findByEmail(ctx.db, invitation.email);
-  // The link alone opens no account that exists: whoever follows it must be signed in to that one.
-  if (existing && (ctx.caller.kind !== 'dashboard' || ctx.caller.account.no !== existing.no))
+  if (existing) return acceptAs(ctx, existing, invitation, input);
+  const hash = await newPassword(ctx, invitation.email, input);
+  return ctx.db.tx(async (tx) => {
+    await invitations.useInvitation(tx, invitation);
+    const account = await newAccount(ctx, tx, invitation.email, input.name ?? '', hash);
+    await enter(ctx, tx, account, invitation, input);
+    return beginSession(ctx, tx, account);
+  });
+}
+
+/**
+ * The link alone opens no account that exists: whoever follows it must be signed in to that one. The session stays as it is,
+ * because an invitation is no sign-in: anybody can invite an address, and would else renew the sign-in of a stolen session.
+ */
+async function acceptAs(
+  ctx: AccountContext,
+  account: Account,
+  invitation: Invitation,
+  input: Input<'invitations.accept'>,
+): Promise<AccountSession> {
+  const { caller } = ctx;
+  if (caller.kind !== 'dashboard' || caller.account.no !== account.no)
     throw new ApiError('invalid_credentials', {
       message: `Sign in as ${invitation.email}, then follow the link again.`,
     });
-  const hash = existing ? null : await newPassword(ctx, invitation.email, input);
   return ctx.db.tx(async (tx) => {
     await invitations.useInvitation(tx, invitation);
-    const account = existing ?? (await newAccount(ctx, tx, invitation.email, input.name ?? '', hash!));
-    const org = invitation.org ?? (await newOrganization(ctx, tx, input.organizationName));
-    if (!(await addPerson(tx, org, account.no, invitation.role))) throw new ApiError('already_member');
-    await recordOwn(ctx, tx, account, 'invitations.accept', { after: { role: invitation.role } });
-    return beginSession(ctx, tx, account);
+    await enter(ctx, tx, account, invitation, input);
+    return viewSession(tx, account, caller.session.signedInAt);
   });
+}
+
+async function enter(
+  ctx: AccountContext,
+  tx: Tx,
+  account: Account,
+  invitation: Invitation,
+  { organizationName }: Input<'invitations.accept'>,
+): Promise<void> {
+  const org = invitation.org ?? (await newOrganization(ctx, tx, organizationName));
+  if (!(await addPerson(tx, org, account.no, invitation.role))) throw new ApiError('already_member');
+  await recordOwn(ctx, tx, account, 'invitations.accept', { after: { role: invitation.role } });
 }
 
 function newPassword(
