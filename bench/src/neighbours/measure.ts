@@ -29,7 +29,7 @@ const hookedSendsPerSecond = 20;
 const warmMs = 3_000;
 const sampleMs = 200;
 /** What the attacker computes is no doing of the service: on a small machine it must not take the victim's time. */
-const attackerNice = 10;
+const attackerNice = 5;
 /** Few enough for a handful of clients to exhaust. */
 const descriptors = 4_096;
 const strikeGraceMs = 60_000;
