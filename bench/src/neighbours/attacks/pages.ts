@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { Caller, dial, group, looped, messages, names, prepared, Tally, tokenOf, unique } from '../kit.ts';
 import type { Attack, Target } from '../kit.ts';
 
@@ -13,6 +14,8 @@ async function history(target: Target, users: string[], fields: object): Promise
   });
 }
 
+const unreadConnections = 150;
+
 /** History pages of 4.85 MB asked for on 150 connections, of which not a byte is read. */
 export const unreadPages: Attack = async (target) => {
   const users = names(unique('reader'), 10);
@@ -23,19 +26,25 @@ export const unreadPages: Attack = async (target) => {
       `GET ${page(cid)} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${tokenOf(target, user)}\r\n\r\n`,
   );
   return async (deadline) => {
-    let closed = 0;
+    const open = new Set<Socket>();
     let asked = 0;
-    const open = Array.from({ length: 150 }, (_, i) => {
-      const socket = dial(target, () => closed++);
-      socket.pause();
-      asked += 2;
-      socket.write(asks[i % asks.length]!.repeat(2));
-      return socket;
-    });
-    await deadline.pause(deadline.left);
-    const cut = closed;
+    let cut = 0;
+    while (!deadline.over) {
+      for (let i = 0; open.size < unreadConnections && i < unreadConnections; i++) {
+        const socket = dial(target, () => {
+          open.delete(socket);
+          if (!deadline.over) cut++;
+        });
+        open.add(socket);
+        socket.pause();
+        socket.write(asks[asked++ % asks.length]!.repeat(2));
+      }
+      await deadline.pause(1_000);
+      // Between requests this means nothing; to a connection that was cut it shows that it was.
+      for (const socket of open) socket.write('\r\n');
+    }
     for (const socket of open) socket.destroy();
-    return { count: asked, text: `${asked} pages asked for, ${cut} of 150 connections cut by the service` };
+    return { count: asked * 2, text: `${asked * 2} pages asked for, ${cut} connections cut by the service` };
   };
 };
 
