@@ -41,7 +41,6 @@ type Answer = Appended | Error | Blocked;
  * they were planned. The time-out is for locks that nobody thought of: those of conversations are never waited for.
  */
 export const logSettings = {
-  enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   lock_timeout: '1000',

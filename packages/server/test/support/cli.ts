@@ -8,7 +8,7 @@ const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 const run = promisify(execFile);
 
 /** `npm run parley -- …` on the service's store, while it runs. */
-export async function parley(service: Service, ...args: string[]): Promise<Answer['body']> {
+export async function parley(service: Pick<Service, 'env'>, ...args: string[]): Promise<Answer['body']> {
   const { stdout } = await run(process.execPath, [cli, ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...service.env },
   });

@@ -1,6 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { ConversationListItem } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { conversationOf } from '../lookups.ts';
 import { decodeCursor, encodeCursor, fitting } from '../pages.ts';
 import { listItems } from './sql.ts';
 
@@ -52,20 +53,20 @@ interface Row {
   at: string;
 }
 
+const conversation = conversationOf('m.env', 'm.conv');
+
 /** Rows are found by the coarse activity step and sorted by the exact time; a step may lag the time by one. */
 const settledSql = `
   WITH mine AS (
-    SELECT m.act, c.no, c.last_activity_at AS at
-    FROM members m JOIN conversations c ON c.env = m.env AND c.no = m.conv
-    WHERE m.env = $1 AND m.usr = $2 AND m.act <= activity_step($4::timestamptz) + 1 AND c.deleted_at IS NULL
+    SELECT m.act, c.no, c.last_activity_at AS at FROM members m, ${conversation} c
+    WHERE m.env + 0 = $1 AND m.usr = $2 AND m.act <= activity_step($4::timestamptz) + 1 AND c.deleted_at IS NULL
       AND c.last_activity_at <= $3::timestamptz AND (c.last_activity_at, c.no) < ($4::timestamptz, $5::bigint)
   ), edge AS (
     SELECT coalesce(min(act), 0) - 1 AS act FROM (SELECT act FROM mine ORDER BY act DESC LIMIT $6) x
   )
   SELECT no, at FROM (
-    SELECT c.no, c.last_activity_at AS at
-    FROM members m JOIN conversations c ON c.env = m.env AND c.no = m.conv
-    WHERE m.env = $1 AND m.usr = $2 AND m.act <= activity_step($4::timestamptz) + 1 AND m.act >= (SELECT act FROM edge)
+    SELECT c.no, c.last_activity_at AS at FROM members m, ${conversation} c
+    WHERE m.env + 0 = $1 AND m.usr = $2 AND m.act <= activity_step($4::timestamptz) + 1 AND m.act >= (SELECT act FROM edge)
       AND c.deleted_at IS NULL
       AND c.last_activity_at <= $3::timestamptz AND (c.last_activity_at, c.no) < ($4::timestamptz, $5::bigint)
   ) y ORDER BY at DESC, no DESC LIMIT $6`;
@@ -80,8 +81,8 @@ const recentSql = `
       WHEN c.created_at <= $3::timestamptz THEN coalesce(activity_as_of($1, c.no, $3::timestamptz), c.created_at)
     END AS at,
     coalesce(activity_as_of($1, c.no, $4::timestamptz), least(c.created_at, $4::timestamptz)) AS before
-  FROM members m JOIN conversations c ON c.env = m.env AND c.no = m.conv
-  WHERE m.env = $1 AND m.usr = $2 AND m.act >= activity_step($4::timestamptz) - 1 AND c.deleted_at IS NULL
+  FROM members m, ${conversation} c
+  WHERE m.env + 0 = $1 AND m.usr = $2 AND m.act >= activity_step($4::timestamptz) - 1 AND c.deleted_at IS NULL
     AND c.last_activity_at > $4::timestamptz`;
 
 const moved = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();

@@ -1,5 +1,6 @@
 import type { Conversation, ConversationListItem, Role } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { conversationOf, memberOf } from '../lookups.ts';
 import { latestLive } from '../messages/reader.ts';
 import { parseMetadata } from '../metadata.ts';
 
@@ -217,8 +218,8 @@ export async function listItems(
        ) END AS members,
        x.id AS "messageId", x.seq AS "messageSeq", xu.id AS "senderId", x.text, x.created_at AS "messageAt"
      FROM unnest($3::bigint[]) w(no)
-     JOIN conversations c ON c.env = $1 AND c.no = w.no
-     JOIN members m ON m.env = $1 AND m.conv = c.no AND m.usr = $2
+     CROSS JOIN ${conversationOf('$1', 'w.no')} c
+     CROSS JOIN ${memberOf('$1', 'c.no', '$2')} m
      ${latestLive}`,
     [env, user, convs],
   );

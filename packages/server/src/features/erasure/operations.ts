@@ -87,7 +87,8 @@ async function finish(ctx: ErasureContext, env: number, user: Person, mode: Mode
 const conversationsOf = async (db: Queryable, env: number, user: number): Promise<number[]> =>
   (
     await db.query<{ conv: number }>(
-      `SELECT conv FROM members WHERE env = $1 AND usr = $2 UNION SELECT conv FROM departures WHERE env = $1 AND usr = $2 ORDER BY conv`,
+      `SELECT conv FROM members WHERE env + 0 = $1 AND usr = $2
+       UNION SELECT conv FROM departures WHERE env + 0 = $1 AND usr = $2 ORDER BY conv`,
       [env, user],
     )
   ).map((r) => r.conv);

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { conversationOf, membershipsOf as members, userOf } from '../lookups.ts';
 
 /** Conversations of many users at once: [position in the question, id, last seq]. */
 export const membershipsOf = (
@@ -8,10 +9,7 @@ export const membershipsOf = (
 ): Promise<{ ord: number; cid: string; lastSeq: number }[]> =>
   db.query(
     `SELECT w.ord, c.id AS cid, c.last_seq AS "lastSeq" FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS w(env, usr, ord)
-     JOIN members m ON m.env = w.env AND m.usr = w.usr
-     CROSS JOIN LATERAL (
-       SELECT id, last_seq FROM conversations WHERE no = m.conv AND env = m.env AND deleted_at IS NULL LIMIT 1
-     ) c`,
+     CROSS JOIN ${members('w.env', 'w.usr')} m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c WHERE c.deleted_at IS NULL`,
     [envs, users],
   );
 
@@ -47,7 +45,7 @@ export const idsOf = (
 ): Promise<{ no: number; userId: string }[]> =>
   db.query(
     `SELECT u.no, u.id AS "userId" FROM unnest($1::int[], $2::bigint[]) AS w(env, usr)
-     JOIN users u ON u.env = w.env AND u.no = w.usr WHERE u.erased_at IS NULL`,
+     CROSS JOIN ${userOf('w.env', 'w.usr')} u WHERE u.erased_at IS NULL`,
     [users.map((u) => u.env), users.map((u) => u.user)],
   );
 

@@ -6,6 +6,7 @@ import { listeners } from '../../platform/jobs/outbox.ts';
 import type { OutboxRow } from '../../platform/jobs/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
+import { conversationOf, userOf } from '../lookups.ts';
 import { messagesAt } from '../messages/reader.ts';
 import type { MessageRow } from '../messages/reader.ts';
 import { notify, pushMode } from './notify.ts';
@@ -49,9 +50,9 @@ export async function dispatchToPush(tx: Tx, rows: readonly OutboxRow[]): Promis
        WHEN 'providers' THEN e.listeners & ${listeners.push} <> 0 AND EXISTS (
          SELECT 1 FROM members m JOIN push_devices d ON d.env = m.env AND d.usr = m.usr
          WHERE m.env = o.env AND m.conv = o.conv AND NOT m.muted AND m.usr IS DISTINCT FROM o.actor)
-       WHEN 'webhook' THEN EXISTS (
-         SELECT 1 FROM webhook_endpoints w
-         WHERE w.env = o.env AND w.status = 'enabled' AND 'notification.needed' = ANY(w.events))
+       WHEN 'webhook' THEN (
+         SELECT true FROM webhook_endpoints w
+         WHERE w.env = o.env AND w.status = 'enabled' AND 'notification.needed' = ANY(w.events) LIMIT 1)
        ELSE false END
      ORDER BY o.no`,
     [messages.map((r) => r.no)],
@@ -103,9 +104,9 @@ export async function plan(
       `SELECT u.ord::int - 1 AS job, u.env, ${pushMode('e')} AS mode, m.usr
        FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, conv, seq, ord)
        JOIN environments e ON e.no = u.env AND e.status = 'active'
-       JOIN conversations c ON c.env = u.env AND c.no = u.conv
-       JOIN members m ON m.env = u.env AND m.conv = u.conv
-       JOIN users r ON r.env = m.env AND r.no = m.usr
+       CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
+       CROSS JOIN LATERAL (SELECT * FROM members WHERE conv = u.conv AND env = u.env OFFSET 0) m
+       CROSS JOIN ${userOf('m.env', 'm.usr')} r
        WHERE ${memberWaits('u.seq')} AND CASE ${pushMode('e')} WHEN 'webhook' THEN true WHEN 'providers' THEN EXISTS (
          SELECT 1 FROM push_devices d JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
          WHERE d.env = m.env AND d.usr = m.usr) ELSE false END

@@ -3,6 +3,7 @@ import type { Job } from '../../platform/jobs/jobs.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { PushNotification, PushProviderName } from '../../platform/push/port.ts';
 import { unreadCount } from '../conversations/sql.ts';
+import { conversationOf, memberOf, membershipsOf, userOf } from '../lookups.ts';
 import { usersByNumber } from '../users/sql.ts';
 import { notificationOf } from './notification.ts';
 import { envOfLane, pushMode } from './notify.ts';
@@ -207,9 +208,9 @@ async function showMessages(
     db.query<{ i: number; type: 'direct' | 'group'; name: string | null }>(
       `SELECT u.ord::int - 1 AS i, c.type, c.name
        FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY u(env, usr, conv, seq, ord)
-       JOIN conversations c ON c.env = u.env AND c.no = u.conv
-       JOIN members m ON m.env = u.env AND m.conv = u.conv AND m.usr = u.usr
-       JOIN users r ON r.env = u.env AND r.no = u.usr
+       CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
+       CROSS JOIN ${memberOf('u.env', 'u.conv', 'u.usr')} m
+       CROSS JOIN ${userOf('u.env', 'u.usr')} r
        WHERE ${memberWaits('u.seq')}`,
       [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.conv), asked.map((a) => a.seq)],
     ),
@@ -250,9 +251,8 @@ async function loadBadges(db: Queryable, rows: readonly Due[]): Promise<Map<stri
   const found = await db.query<{ env: number; usr: number; unread: number }>(
     `SELECT m.env, m.usr, sum(${unreadCount('c', 'm')})::bigint AS unread
      FROM unnest($1::int[], $2::bigint[]) u(env, usr)
-     JOIN members m ON m.env = u.env AND m.usr = u.usr
-     JOIN conversations c ON c.env = m.env AND c.no = m.conv AND c.deleted_at IS NULL
-     GROUP BY 1, 2`,
+     CROSS JOIN ${membershipsOf('u.env', 'u.usr')} m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
+     WHERE c.deleted_at IS NULL GROUP BY 1, 2`,
     [users.map((r) => r.env), users.map((r) => r.usr)],
   );
   return new Map(found.map((r) => [`${r.env} ${r.usr}`, r.unread]));

@@ -4,6 +4,7 @@ import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context, Services } from '../context.ts';
 import { unreadCount } from '../conversations/sql.ts';
+import { conversationOf, memberOf, membershipsOf } from '../lookups.ts';
 
 const dayMs = 86_400_000;
 const cursorForm = /^s1\.([0-9a-z]{1,11})$/;
@@ -100,13 +101,11 @@ const select = (columns: string, from: string, order: string): string =>
 const item = `c.id, c.last_seq AS "lastSeq", ${unreadCount('c', 'm')} AS "unreadCount", c.last_activity_at AS at`;
 const columns = 'x.id, x."lastSeq", x."unreadCount"';
 
-/** LIMIT: one look into one index, also before the planner knows anything of the tables. */
-const conversation =
-  'LATERAL (SELECT * FROM conversations WHERE no = m.conv AND env = m.env AND deleted_at IS NULL LIMIT 1) c';
+const conversation = conversationOf('m.env', 'm.conv');
 
 const everythingSql = select(
   columns,
-  `SELECT ${item} FROM members m, ${conversation} WHERE m.env = w.env AND m.usr = w.usr`,
+  `SELECT ${item} FROM ${membershipsOf('w.env', 'w.usr')} m, ${conversation} c WHERE c.deleted_at IS NULL`,
   ', x.at DESC',
 );
 
@@ -114,16 +113,17 @@ const everythingSql = select(
 const changedSql = select(
   columns,
   `SELECT ${item} FROM (
-     SELECT conv FROM members WHERE env = w.env AND usr = w.usr AND act >= activity_step(w.since) - 1
-     UNION SELECT conv FROM members WHERE env = w.env AND usr = w.usr AND self_act >= activity_step(w.since) - 1
-   ) f, LATERAL (SELECT * FROM members WHERE env = w.env AND conv = f.conv AND usr = w.usr LIMIT 1) m, ${conversation}
-   WHERE c.last_activity_at > w.since OR m.self_at > w.since`,
+     SELECT conv FROM ${membershipsOf('w.env', 'w.usr', 'act >= activity_step(w.since) - 1')} x
+     UNION SELECT conv FROM ${membershipsOf('w.env', 'w.usr', 'self_act >= activity_step(w.since) - 1')} y
+   ) f, ${memberOf('w.env', 'f.conv', 'w.usr')} m, ${conversation} c
+   WHERE c.deleted_at IS NULL AND (c.last_activity_at > w.since OR m.self_at > w.since)`,
   ', x.at DESC',
 );
 
 const removedSql = select(
   'x.id',
-  `SELECT c.id FROM departures d JOIN conversations c ON c.env = d.env AND c.no = d.conv
-   WHERE d.env = w.env AND d.usr = w.usr AND d.at > w.since`,
+  `SELECT c.id FROM LATERAL (
+     SELECT * FROM departures WHERE usr = w.usr AND env + 0 = w.env AND at > w.since OFFSET 0
+   ) d, ${conversationOf('d.env', 'd.conv')} c`,
   '',
 );

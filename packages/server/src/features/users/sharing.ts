@@ -12,13 +12,13 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 /** As many conversations of a user are tried one by one. */
 const few = 64;
 
-/** LIMIT: each is one look into one index, also before the planner knows anything of the tables. */
+/** LIMIT: each is one look into one index, whatever the planner believes; `env + 0`: see lookups.ts. */
 const sharesOneOfNewest = (user: string, other: string): string => `EXISTS (
-  SELECT 1 FROM (SELECT conv FROM members WHERE usr = ${user} AND env = w.env ORDER BY act DESC LIMIT ${few}) m
+  SELECT 1 FROM (SELECT conv FROM members WHERE usr = ${user} AND env + 0 = w.env ORDER BY act DESC LIMIT ${few}) m
   CROSS JOIN LATERAL (SELECT 1 FROM members WHERE conv = m.conv AND usr = ${other} AND env = w.env LIMIT 1) o
   CROSS JOIN LATERAL (SELECT 1 FROM conversations WHERE no = m.conv AND env = w.env AND deleted_at IS NULL LIMIT 1) c)`;
 const hasMore = (user: string): string =>
-  `EXISTS (SELECT 1 FROM members WHERE usr = ${user} AND env = w.env ORDER BY act DESC OFFSET ${few} LIMIT 1)`;
+  `EXISTS (SELECT 1 FROM members WHERE usr = ${user} AND env + 0 = w.env ORDER BY act DESC OFFSET ${few} LIMIT 1)`;
 
 /** null: both have many conversations, and none of the newest is shared. */
 const newestSql = `
@@ -32,9 +32,9 @@ const newestSql = `
 
 /** INTERSECT compares two lists by hashing or sorting them: the cost is the sum of their lengths, never the product. */
 const allSql = `
-  WITH mine AS MATERIALIZED (SELECT conv FROM members WHERE usr = $2 AND env = $1)
+  WITH mine AS MATERIALIZED (SELECT conv FROM members WHERE usr = $2 AND env + 0 = $1)
   SELECT w.other FROM unnest($3::bigint[]) AS w(other) WHERE EXISTS (
-    SELECT 1 FROM (SELECT conv FROM mine INTERSECT SELECT conv FROM members WHERE usr = w.other AND env = $1) m
+    SELECT 1 FROM (SELECT conv FROM mine INTERSECT SELECT conv FROM members WHERE usr = w.other AND env + 0 = $1) m
     CROSS JOIN LATERAL (SELECT 1 FROM conversations WHERE no = m.conv AND env = $1 AND deleted_at IS NULL LIMIT 1) c)`;
 
 interface Question {

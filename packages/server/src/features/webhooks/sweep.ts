@@ -15,7 +15,7 @@ export async function removeOldDeliveries(db: Queryable): Promise<number> {
          DELETE FROM webhook_deliveries WHERE no = ANY(ARRAY(
            SELECT no FROM webhook_deliveries WHERE created_at < now() - interval '${limits.webhookReplayHours} hours'
              AND (status <> 'pending' OR created_at < now() - interval '${mostDays} days'
-               OR NOT EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.no = endpoint)) LIMIT ${batch}))
+               OR (SELECT w.no FROM webhook_endpoints w WHERE w.no = endpoint) IS NULL) LIMIT ${batch}))
          RETURNING 1
        ) SELECT count(*) AS n FROM gone`,
     );

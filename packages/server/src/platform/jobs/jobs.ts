@@ -81,9 +81,8 @@ export async function depth(db: Queryable, queue: string, bound = 100_000): Prom
 /** Lanes without jobs are kept a while (their width is worth keeping) and then go. */
 export async function removeEmptyLanes(db: Queryable): Promise<void> {
   await db.query(
-    `DELETE FROM job_lanes WHERE (queue, key) IN (
-       SELECT queue, key FROM job_lanes WHERE next_at = 'infinity' AND served_at < now() - interval '1 hour'
-       ORDER BY queue, key LIMIT 10000 FOR UPDATE SKIP LOCKED)
-     AND next_at = 'infinity'`,
+    `DELETE FROM job_lanes WHERE ctid = ANY(ARRAY(
+       SELECT ctid FROM job_lanes WHERE next_at = 'infinity' AND served_at < now() - interval '1 hour'
+       LIMIT 10000 FOR UPDATE SKIP LOCKED))`,
   );
 }

@@ -62,6 +62,10 @@ const sessionSettings = {
   idle_in_transaction_session_timeout: '60000',
   // Statements are few and look things up by key: planning one anew costs more than running it.
   plan_cache_mode: 'force_generic_plan',
+  // A plan made while a table was small must not read it whole when it has grown, nor when statistics mislead.
+  enable_seqscan: 'off',
+  // Up to version 17 that is done by giving such a scan an enormous cost, at which PostgreSQL would compile the statement.
+  jit: 'off',
 };
 
 export interface PgOptions {

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { saveCredentials } from '../../src/features/push/credentials.ts';
+import { resumeErasures } from '../../src/features/erasure/operations.ts';
+import { idsOf } from '../../src/features/presence/sql.ts';
+import { removeExpired } from '../../src/features/retention/retention.ts';
+import { findEnvironment } from '../../src/features/tenancy/environments.ts';
+import type { PgDb } from '../../src/platform/postgres/db.ts';
+import type { InProcess } from '../cluster/in-process.ts';
+import { startWebpush } from '../push/vendors/webpush.ts';
+import { parley } from '../support/cli.ts';
+import { createScene } from '../support/scene.ts';
+import type { Actor } from '../support/scene.ts';
+import { complete, picture, program, ready, transfer } from '../uploads/files.ts';
+import { startReceiver, status } from '../webhooks/receiver.ts';
+import { addEndpoint, delivery } from '../webhooks/tools.ts';
+
+/** Makes the service run what it has: every operation, sockets, webhooks, pushes and what it does by itself. */
+export async function exercise(node: InProcess, db: PgDb, settings: Record<string, string>): Promise<void> {
+  const scene = createScene(node.url);
+  const { server } = scene;
+  const [receiver, failing] = await Promise.all([startReceiver(), startReceiver()]);
+  const vendor = await startWebpush(Date.now);
+  const ok = async (answer: Promise<{ status: number; body: any }>): Promise<any> => {
+    const { status: code, body } = await answer;
+    assert.ok(code < 300, `${code} ${JSON.stringify(body)}`);
+    return body;
+  };
+  try {
+    const env = (await findEnvironment(db, 'env_dev'))!;
+    await db.tx((tx) => saveCredentials(tx, node.services.vault, env.no, 'webpush', vendor.credentials));
+    failing.answer = status(500);
+    const events = ['message.created', 'message.read', 'message.updated', 'message.deleted', 'user.deleted'];
+    const endpoint = await addEndpoint(server, receiver.url, events);
+    const broken = await addEndpoint(server, failing.url, ['message.created']);
+
+    const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((name) => scene.actor(name)))) as [
+      Actor,
+      Actor,
+      Actor,
+    ];
+    const { id } = await scene.group(a, [b, c], { name: 'group' });
+    const path = `/v1/conversations/${id}`;
+
+    // Sockets.
+    const [sa, sb] = [await scene.online(a), await scene.online(b)];
+    await sa.request('presence.watch', { userIds: [b.id, c.id] });
+    const { seq } = await sa.request('message.send', { cid: id, clientMsgId: 'one', text: 'one' });
+    sb.send('delivered', { items: [{ cid: id, seq }] });
+    await sa.ephemeral('receipt', (d) => d.lastDeliveredSeq === seq);
+    await sb.request('read', { cid: id, seq });
+    await ok(server('POST', '/v1/conversations', { type: 'group', members: [a.id, c.id] }));
+
+    // Messages: alone, together, again, with files, changed, deleted.
+    const device = { provider: 'webpush', token: vendor.tokenOf(c.id) };
+    await ok(c.api('POST', '/v1/push/devices', device));
+    const first = await scene.send(a, id, { text: 'first' });
+    await Promise.all(
+      Array.from({ length: 60 }, (_, i) =>
+        server('POST', `${path}/messages`, { text: `${i}`, senderId: b.id, clientMsgId: `many ${i % 50}` }),
+      ),
+    );
+    const reply = await scene.send(b, id, { text: 'reply', replyTo: first.id });
+    const file = await ready(a.api, id, picture);
+    await scene.send(a, id, { attachments: [file] });
+    await ok(a.api('GET', `/v1/attachments/${file}/url`));
+    const bad = await transfer(a.api, id, { ...picture, body: program });
+    assert.equal((await complete(a.api, bad)).status, 400);
+    await ok(b.api('PATCH', `/v1/messages/${reply.id}`, { text: 'edited', expectedVersion: 1 }));
+    await ok(b.api('DELETE', `/v1/messages/${reply.id}`));
+    await ok(b.api('DELETE', `/v1/messages/${reply.id}`));
+    await ok(server('DELETE', `/v1/messages/${first.id}?hard=true`));
+    for (const query of ['limit=5', 'before=20&limit=5', 'after=3&limit=5'])
+      await ok(b.api('GET', `${path}/messages?${query}`));
+    await ok(b.api('GET', `${path}/events?after=0`));
+    const { cursor } = await ok(b.api('POST', '/v1/sync', { cursor: null }));
+    await ok(b.api('POST', '/v1/sync', { cursor }));
+    await ok(b.api('POST', `${path}/read`, { seq: 10 }));
+
+    // Conversations and members.
+    const d = await scene.actor('d');
+    await ok(a.api('POST', `${path}/members`, { userIds: [d.id] }));
+    await ok(server('PATCH', `${path}/members/${d.id}`, { role: 'owner' }));
+    const page = await ok(a.api('GET', `${path}/members?limit=1`));
+    await ok(a.api('GET', `${path}/members?limit=1&cursor=${page.nextCursor}`));
+    await ok(a.api('DELETE', `${path}/members/${d.id}`));
+    await ok(a.api('PATCH', path, { name: 'renamed' }));
+    await ok(a.api('GET', path));
+    await ok(a.api('PUT', `${path}/mute`));
+    await ok(a.api('DELETE', `${path}/mute`));
+    const list = await ok(a.api('GET', '/v1/conversations?limit=1'));
+    await ok(a.api('GET', `/v1/conversations?limit=1&cursor=${list.nextCursor}`));
+    await ok(a.api('POST', '/v1/conversations', { type: 'group', members: [b.id] }));
+    const direct = await scene.direct(a, b);
+    await ok(server('DELETE', `/v1/conversations/${direct.id}`));
+    await ok(a.api('POST', '/v1/conversations', { type: 'direct', members: [b.id] }));
+
+    // Users.
+    const users = await ok(server('GET', '/v1/users?limit=1'));
+    await ok(server('GET', `/v1/users?limit=1&cursor=${users.nextCursor}`));
+    await ok(a.api('GET', `/v1/users/${b.id}`));
+    const keyed = { 'idempotency-key': randomUUID() };
+    for (let i = 0; i < 2; i++) await ok(server('POST', '/v1/tokens', { userId: 'made' }, keyed));
+    for (const action of ['deactivate', 'reactivate', 'revoke-tokens'])
+      await ok(server('POST', `/v1/users/${d.id}/${action}`));
+    await ok(c.api('DELETE', `/v1/push/devices/${encodeURIComponent(device.token)}`));
+
+    // Webhooks and pushes have left; then everything else that endpoints can be asked.
+    await delivery(server, broken.id, (one) => one.attempts.length > 0);
+    await receiver.wait(10);
+    await ok(server('GET', '/v1/webhooks'));
+    await ok(server('PATCH', `/v1/webhooks/${endpoint.id}`, { description: 'mine' }));
+    await ok(server('POST', `/v1/webhooks/${endpoint.id}/rotate-secret`));
+    await ok(server('POST', `/v1/webhooks/${endpoint.id}/test`));
+    const log = await ok(server('GET', `/v1/webhooks/${endpoint.id}/deliveries?limit=1`));
+    await ok(server('GET', `/v1/webhooks/${endpoint.id}/deliveries?limit=1&cursor=${log.nextCursor}`));
+    const replay = `/v1/webhooks/${endpoint.id}/deliveries/${log.data[0].id}/replay`;
+    await ok(server('POST', replay));
+    failing.answer = status(410);
+    await scene.send(null, id, { text: 'to the one that is gone' });
+    await delivery(server, broken.id, (one) => one.status === 'failed');
+    await ok(server('DELETE', `/v1/webhooks/${broken.id}`));
+
+    // What ends.
+    await ok(server('DELETE', `/v1/users/${b.id}?messages=delete`));
+    await ok(server('DELETE', `/v1/users/${d.id}`));
+    for (const socket of [sa, sb]) if (socket.ws.readyState === 1) await socket.close();
+    await removeExpired(db, 3_600_000);
+    await db.query(
+      `UPDATE users SET erasing = 'anonymize', erased_at = now() - interval '1 hour' WHERE env = $1 AND id = $2`,
+      [env.no, c.id],
+    );
+    await resumeErasures({ db, services: node.services });
+    await idsOf(db, [{ env: env.no, user: 1 }]);
+
+    // The command line.
+    const line = (...args: string[]) => parley({ env: settings }, ...args);
+    await line('env', 'create', '--name', 'new', '--kind', 'development', '--organization', 'org_plans');
+    const { secretKey } = await line('key', 'create', 'env_dev');
+    await Promise.all([
+      line('env', 'list'),
+      line('env', 'set', 'env_dev', '--name', 'renamed'),
+      line('key', 'list', 'env_dev'),
+      line('key', 'revoke', 'env_dev', secretKey.split('_')[2]),
+      line('push', 'list', 'env_dev'),
+      line('audit', 'list', 'env_dev', '--action', 'keys.create'),
+    ]);
+  } finally {
+    await Promise.all([receiver.close(), failing.close()]);
+    await vendor.close();
+  }
+}

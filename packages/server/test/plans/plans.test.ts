@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { PgDb } from '../../src/platform/postgres/db.ts';
+import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded/index.ts';
+import { startInProcess } from '../cluster/in-process.ts';
+import { setUp, use } from '../support/use.ts';
+import { exercise } from './exercise.ts';
+import { fill } from './fill.ts';
+import { createJudge, explain, plansIn, sourceStatements } from './walk.ts';
+
+/**
+ * No statement reads a large table whole, whatever the statistics say: a plan that flips is felt by every tenant. Plans are
+ * generic (`force_generic_plan`), so one run of a statement shows the plan of all.
+ */
+
+const filled = 'plans';
+const masterKey = randomBytes(32).toString('base64');
+
+const postgres = use(
+  async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'parley-plans-'));
+    const server = await startEmbeddedPostgres({
+      dataDir,
+      log: () => undefined,
+      settings: {
+        autovacuum: 'off',
+        fsync: 'off',
+        log_line_prefix: '',
+        logging_collector: 'on',
+        log_filename: 'plans.log',
+        session_preload_libraries: 'auto_explain',
+        'auto_explain.log_format': 'json',
+        'auto_explain.log_nested_statements': 'on',
+      },
+    });
+    const open = (database: string) =>
+      new PgDb(
+        { ...server.connection, database },
+        { max: 4, onError: () => undefined, settings: { statement_timeout: '0' } },
+      );
+    const run = async (database: string, sql: string): Promise<void> => {
+      const db = open(database);
+      await db.query(sql).finally(() => db.close());
+    };
+    return { ...server, dataDir, open, run };
+  },
+  async ({ dataDir, stop }) => {
+    await stop();
+    await rm(dataDir, { recursive: true, force: true });
+  },
+);
+const settings = (database: string) => ({
+  DATABASE_URL: `postgresql://${postgres.connection.user}@localhost/${database}?host=${encodeURIComponent(postgres.connection.host)}`,
+  CHAT_DATA_DIR: postgres.dataDir,
+  CHAT_MASTER_KEY: masterKey,
+  CHAT_ALLOW_PRIVATE_TARGETS: 'true',
+});
+
+const readLog = () => readFile(join(postgres.dataDir, 'postgres/log/plans.log'), 'utf8');
+
+setUp(async () => {
+  await postgres.run('postgres', `CREATE DATABASE ${filled}`);
+  // The first start makes the tables and the environments.
+  await (await startInProcess(settings(filled), 1))[0]!.stop();
+  const db = postgres.open(filled);
+  await fill(db);
+  await db.close();
+});
+
+/** Statements that may read a large table whole. */
+const allowed: [text: RegExp, why: string][] = [
+  [
+    /^DELETE FROM job_lanes/,
+    'Once a minute: lanes without a job go after an hour, so there are few of them beside the jobs.',
+  ],
+  [/FROM audit a JOIN organizations/, 'Newest first until the page is full, of what administrators did.'],
+];
+
+/** Put together from parts, and not run by exercise.ts. */
+const notRun: [text: RegExp, why: string][] = [
+  [/^WITH later AS \( UPDATE outbox/, 'One row by its number, when a consumer fails.'],
+];
+
+const why = (text: string): string | undefined => allowed.find(([form]) => form.test(text))?.[1];
+
+for (const [name, prepare] of [
+  ['misleading statistics', ['ANALYZE']],
+  ['no statistics', []],
+] as const)
+  test(`with ${name} no statement reads a large table whole`, async () => {
+    const database = `plans_${name.split(' ')[0]}`;
+    await postgres.run('postgres', `CREATE DATABASE ${database} TEMPLATE ${filled}`);
+    for (const sql of prepare) await postgres.run(database, sql);
+    await postgres.run(database, `ALTER DATABASE ${database} SET auto_explain.log_min_duration = 0`);
+    const env = settings(database);
+    const before = (await readLog()).length;
+    const db = postgres.open(database);
+    const [node] = await startInProcess(env, 1);
+    try {
+      await exercise(node!, db, env);
+    } finally {
+      await node!.stop();
+    }
+    const end = `SELECT 'the end of ${database}'`;
+    await db.query(end);
+    let log = '';
+    while (!log.includes(end)) log = (await readLog()).slice(before);
+    const ran = plansIn(log);
+    const judge = await createJudge(db);
+    const statements = await sourceStatements();
+    const unknown: string[] = [];
+    const client = await db.pool.connect();
+    for (const { file, text, isIn } of statements) {
+      if (ran.some((one) => isIn(one.text))) continue;
+      const plan = await explain(client, text);
+      if (plan) ran.push({ text, plan });
+      else if (!notRun.some(([form]) => form.test(text))) unknown.push(`${file}: ${text}`);
+    }
+    client.release();
+    await db.close();
+    assert.ok(ran.length > statements.length, `${ran.length} plans of ${statements.length} statements`);
+    const wrong = new Map<string, string[]>();
+    for (const { text, plan } of ran) {
+      const found = judge(plan);
+      if (found.length > 0 && !why(text)) wrong.set(text.replaceAll(/\s+/g, ' '), found);
+    }
+    assert.deepEqual([...wrong], []);
+    assert.deepEqual(
+      unknown,
+      [],
+      'these ran nowhere here, and are no whole statements: let exercise.ts run them',
+    );
+  });

@@ -1,0 +1,135 @@
+import { glob, readFile } from 'node:fs/promises';
+import type pg from 'pg';
+import type { Queryable } from '../../src/platform/postgres/db.ts';
+
+/** What auto_explain and EXPLAIN (FORMAT JSON) say of one step of a plan. */
+interface Step {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Index Cond'?: string;
+  Plans?: Step[];
+}
+export interface Explained {
+  text: string;
+  plan: Step;
+}
+
+/** The plans that auto_explain wrote into a server's log, with the statements of functions. */
+export function plansIn(log: string): Explained[] {
+  const plans: Explained[] = [];
+  // Each begins at the margin; its further lines are indented.
+  for (const [, json] of log.matchAll(/^\w+: +duration: .* plan:\n((?:\t.*\n)+)/gm)) {
+    const found = JSON.parse(json!) as { 'Query Text': string; Plan: Step };
+    plans.push({ text: found['Query Text'], plan: found.Plan });
+  }
+  return plans;
+}
+
+interface Index {
+  table: string;
+  first: string;
+  columns: number;
+  partial: boolean;
+}
+
+export interface Judge {
+  /** What is wrong with a plan: tables that it reads whole, by themselves or through an index. */
+  (plan: Step): string[];
+}
+
+/** Tables that stay small beside the others: a few rows a tenant, or rows of a few minutes. They may be read whole. */
+const small = [
+  'account_sessions',
+  'accounts',
+  'content_reads',
+  'environments',
+  'invitations',
+  'master_key_check',
+  'media_usage',
+  'organization_accounts',
+  'organizations',
+  'passkey_challenges',
+  'passkeys',
+  'password_resets',
+  'push_credentials',
+  'recovery_codes',
+  'schema_functions',
+  'schema_migrations',
+];
+
+export async function createJudge(db: Queryable): Promise<Judge> {
+  const rows = await db.query<Index & { name: string }>(
+    `SELECT i.indexrelid::regclass::text AS name, i.indrelid::regclass::text AS "table", i.indpred IS NOT NULL AS partial,
+       pg_get_indexdef(i.indexrelid, 1, true) AS first, i.indnkeyatts AS columns
+     FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'public'::regnamespace`,
+  );
+  const indexes = new Map(rows.map((row) => [row.name, row]));
+  const mentions = (condition: string, column: string): boolean =>
+    new RegExp(`(?<![.\\w])${column.replaceAll(/[()]/g, '\\$&')}(?!\\w)`).test(condition);
+
+  return (plan) => {
+    const found: string[] = [];
+    const visit = (step: Step): void => {
+      const table = step['Relation Name'];
+      if (step['Node Type'] === 'Seq Scan' && !small.includes(table!)) found.push(`reads all of ${table}`);
+      const index = indexes.get(step['Index Name'] ?? '');
+      const condition = step['Index Cond'] ?? '';
+      if (index && !small.includes(index.table) && !index.partial && !mentions(condition, index.first))
+        found.push(
+          `reads all of ${index.table} through ${step['Index Name']} (${condition || 'no condition'})`,
+        );
+      step.Plans?.forEach(visit);
+    };
+    visit(plan);
+    return found;
+  };
+}
+
+export interface SourceStatement {
+  file: string;
+  text: string;
+  /** Whether a statement that ran holds it. */
+  isIn(ran: string): boolean;
+}
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ').trim();
+const placeholder = /\$\{(?:[^{}]|\{[^{}]*\})*\}/;
+
+/** Every SQL text of the program but those of small tables; where it is put together, the fixed parts of it. */
+export async function sourceStatements(): Promise<SourceStatement[]> {
+  const root = new URL('../../src/', import.meta.url);
+  const found: SourceStatement[] = [];
+  for await (const file of glob('**/*.ts', { cwd: root })) {
+    const source = await readFile(new URL(file, root), 'utf8');
+    for (const [literal] of source.matchAll(/`(?:[^`\\]|\\.)*`|'(?:[^'\\\n]|\\.)*'/g)) {
+      const text = oneLine(literal.slice(1, -1));
+      if (!/^(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH) /.test(text)) continue;
+      // A template inside a template ends the part that is looked at.
+      const fixed = text.split(placeholder).map((part) => RegExp.escape(oneLine(part.split('${')[0]!)));
+      const pattern = new RegExp(fixed.join('.*?'));
+      const tables = [...text.matchAll(/(?:FROM|JOIN|INTO|UPDATE) ([a-z_]+)\b(?!\()/g)].map(
+        (match) => match[1]!,
+      );
+      const isSmall = tables.length > 0 && tables.every((table) => small.includes(table));
+      if (!isSmall) found.push({ file, text, isIn: (ran) => pattern.test(oneLine(ran)) });
+    }
+  }
+  return found;
+}
+
+/** The generic plan of a statement that did not run; null for a part of one. */
+export async function explain(client: pg.PoolClient, text: string): Promise<Step | null> {
+  const parameters = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map((match) => Number(match[1])));
+  const call = parameters === 0 ? '' : `(${new Array(parameters).fill('NULL').join(', ')})`;
+  try {
+    await client.query(`PREPARE walked AS ${text}`);
+  } catch {
+    return null;
+  }
+  const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Step }[] }>(
+    `EXPLAIN (FORMAT JSON) EXECUTE walked${call}`,
+  );
+  await client.query('DEALLOCATE walked');
+  return rows[0]!['QUERY PLAN'][0]!.Plan;
+}
