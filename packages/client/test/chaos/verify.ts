@@ -52,22 +52,27 @@ export async function verify(
 
   for (const actor of actors) {
     for (const conversation of actor.conversations) {
-      while (conversation.messages.get().hasOlder) await conversation.loadOlder();
-      const kept = histories
-        .get(conversation.id)!
-        .map((m) => [m.id, m.seq, m.text, m.version ?? 0, m.deletedAt !== null].join(' '));
+      const history = histories.get(conversation.id)!;
+      /** A client shows a part of the history, to its end where it knows of no more. */
       const difference = (): string[] => {
-        const shown = conversation.messages
-          .get()
-          .items.map((i) => [i.id, i.seq, i.text, i.version, i.deletedAt !== null].join(' '));
+        const { items, hasOlder, hasNewer } = conversation.messages.get();
+        const [first, last] = [items[0]?.seq ?? 0, items.at(-1)?.seq ?? 0];
+        const kept = history
+          .filter((m) => (!hasOlder || m.seq >= first) && (!hasNewer || m.seq <= last))
+          .map((m) => [m.id, m.seq, m.text, m.version ?? 0, m.deletedAt !== null].join(' '));
+        const shown = items.map((i) => [i.id, i.seq, i.text, i.version, i.deletedAt !== null].join(' '));
         return [
-          ...kept.filter((line) => !shown.includes(line)).map((line) => `not shown: ${line}`),
-          ...shown.filter((line) => !kept.includes(line)).map((line) => `not kept: ${line}`),
+          ...without(kept, shown).map((line) => `not shown: ${line}`),
+          ...without(shown, kept).map((line) => `not kept: ${line}`),
           ...(shown.length === kept.length && shown.join() !== kept.join() ? ['another order'] : []),
         ];
       };
-      await eventually(() => difference().length === 0);
-      assert.deepEqual(difference(), [], `${actor.userId} sees what the server has in ${conversation.id}`);
+      for (let more = true; more;) {
+        await eventually(() => difference().length === 0);
+        assert.deepEqual(difference(), [], `${actor.userId} sees what the server has in ${conversation.id}`);
+        more = conversation.messages.get().hasOlder;
+        await conversation.loadOlder();
+      }
     }
     await checkUnread(actor, histories, get);
   }
@@ -127,4 +132,9 @@ async function checkUnread(
     await eventually(() => shown().get(id) === unreadCount);
     assert.equal(shown().get(id), unreadCount, `${actor.userId}: the client shows the same for ${id}`);
   }
+}
+
+function without(lines: string[], others: string[]): string[] {
+  const known = new Set(others);
+  return lines.filter((line) => !known.has(line));
 }

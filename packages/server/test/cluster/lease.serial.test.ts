@@ -7,7 +7,7 @@ import type { Service } from '../support/service.ts';
 import type { TestSocket } from '../support/socket.ts';
 import { useNodes, until } from './nodes.ts';
 
-/** What takes 30 s: grace periods and leases. All at once, each with a node of its own. */
+/** Grace periods, which take 30 s, and leases that end. All at once, each with a node of its own. */
 
 const { cluster, scene, nodes } = useNodes([{}, {}, {}, {}]);
 const [a, b, killed, frozen] = nodes as [Service, Service, Service, Service];
@@ -22,7 +22,7 @@ async function watched(users: Actor[]): Promise<{ watching: TestSocket; cid: str
 const told = (socket: TestSocket, user: Actor): boolean[] =>
   socket.frames.filter((f) => f.t === 'presence' && f.d.userId === user.id).map((f) => f.d.online);
 
-describe('presence across nodes, in real time', { concurrency: true }, () => {
+describe('presence across nodes', { concurrency: true }, () => {
   it('SPEC 4.2: offline for the watcher on the other node 30 s after the last socket closed, with last seen, once', async () => {
     const [user, moving] = await Promise.all([scene.actor(), scene.actor()]);
     const { watching } = await watched([user, moving]);
@@ -60,6 +60,7 @@ describe('presence across nodes, in real time', { concurrency: true }, () => {
     const stays = await cluster.online(b, also);
     await watching.ephemeral('presence', (d) => d.userId === also.id && d.online);
     await killed.kill();
+    await cluster.endLeaseOf(lost);
     for (const socket of [watching, second])
       await socket.ephemeral('presence', (p) => p.userId === lost.id && !p.online);
     // The ten ghosts are gone: a new socket closes nobody of those that live.
@@ -79,6 +80,7 @@ describe('presence across nodes, in real time', { concurrency: true }, () => {
     const socket = await cluster.online(frozen, user);
     await watching.ephemeral('presence', (d) => d.online);
     frozen.process.kill('SIGSTOP');
+    await cluster.endLeaseOf(user);
     await watching.ephemeral('presence', (d) => !d.online);
     frozen.process.kill('SIGCONT');
     await watching.ephemeral('presence', (d) => d.online);

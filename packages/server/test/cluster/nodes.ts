@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
 import pg from 'pg';
+import { leaseKeys, listKey } from '../../src/platform/presence/redis-scripts.ts';
 import { createApi } from '../support/api.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { startRedis } from '../support/redis.ts';
@@ -25,6 +27,8 @@ export interface Nodes {
   at(node: Service, actor: Actor, environment?: EnvironmentName): Actor;
   online(node: Service, actor: Actor, environment?: EnvironmentName): Promise<TestSocket>;
   sql(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  /** Ends the lease of the node that has the user's socket, as if it had not renewed it for 30 s. */
+  endLeaseOf(user: Actor): Promise<void>;
   dispose(): Promise<void>;
 }
 
@@ -77,6 +81,16 @@ export async function startNodes(settings: Settings[]): Promise<Nodes> {
       api: createApi(node.url, token(actor, environment)),
     }),
     online: (node, actor, environment) => connect(node, token(actor, environment)),
+    async endLeaseOf(user) {
+      const { rows } = await pool.query<{ key: string }>(
+        `SELECT env || ':' || no AS key FROM users WHERE id = $1`,
+        [user.id],
+      );
+      const client = new Redis(redis.port, '127.0.0.1');
+      for (const lease of await client.zrange(leaseKeys[0], 0, '-1'))
+        if (await client.sismember(listKey(lease), rows[0]!.key)) await client.zadd(leaseKeys[0], 0, lease);
+      client.disconnect();
+    },
     sql: async (text, values) => (await pool.query(text, values)).rows as Record<string, unknown>[],
     dispose,
   };

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { chmod, chown, mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { after, afterEach, describe, test } from 'node:test';
-import pg from 'pg';
 import type { Conversation } from '@parley/protocol';
-import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
 import { createApi } from '../support/api.ts';
 import { alive, checkout, npmStart, postmasterPid, until } from './npm-start.ts';
 import type { Command, Started } from './npm-start.ts';
@@ -148,26 +150,23 @@ describe('SIGTERM while a request is under way: it is answered, then all ends wi
       const id = await createConversation(url, key);
       const postgres = await postmasterPid(dataDir);
 
-      const holder = new pg.Client(await runningPostgres(dataDir));
-      // PostgreSQL stops as soon as the request is answered, which may be before this connection has ended.
-      holder.on('error', () => undefined);
-      await holder.connect();
-      try {
-        await holder.query('BEGIN');
-        await holder.query('SELECT 1 FROM conversations WHERE id = $1 FOR UPDATE', [id]);
-        const answer = createApi(url, key)('PATCH', `/v1/conversations/${id}`, { name: 'in flight' });
-        await until(async () => {
-          const { rows } = await holder.query('SELECT 1 FROM pg_locks WHERE NOT granted');
-          return rows.length > 0;
-        });
-        signal(one);
-        await until(() => one.output().includes('"stopping"'));
-        await holder.query('COMMIT');
-        const { status, body } = await answer;
-        assert.deepEqual([status, (body as Conversation).name], [200, 'in flight']);
-      } finally {
-        await holder.end();
-      }
+      // Its head has arrived, and its body comes when the service is already stopping.
+      const patch = request(`${url}/v1/conversations/${id}`, {
+        method: 'PATCH',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          expect: '100-continue',
+        },
+      });
+      const answered = once(patch, 'response') as Promise<[IncomingMessage]>;
+      patch.flushHeaders();
+      await once(patch, 'continue');
+      signal(one);
+      await until(() => one.output().includes('"stopping"'));
+      patch.end(JSON.stringify({ name: 'in flight' }));
+      const [answer] = await answered;
+      assert.deepEqual([answer.statusCode, ((await json(answer)) as Conversation).name], [200, 'in flight']);
       assert.equal(await one.exited, 0, one.output());
       assert.equal(alive(postgres), false, 'PostgreSQL is gone');
       assert.throws(() => killGroup(one), { code: 'ESRCH' }, 'nothing of the group is left');

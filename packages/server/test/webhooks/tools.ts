@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { WebhookDelivery } from '@parley/protocol';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
 import type { Api } from '../support/api.ts';
@@ -37,5 +38,6 @@ export async function delivery(
   for (;;) {
     const found = (await deliveries(server, webhookId)).find(fits);
     if (found) return found;
+    await delay(10);
   }
 }
