@@ -1,8 +1,18 @@
 // npm test [-- part-of-a-path …]: runs the test files, each in its own process, and ends with "N passed, N failed".
 // --explore gives random tests new seeds (seed.ts).
 // `*.serial.test.ts` run after all others, one at a time: they measure or kill several processes.
-import { globSync } from 'node:fs';
-import { resolve } from 'node:path';
+import {
+  chmodSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { run } from 'node:test';
 import { parallel } from './parallel.ts';
 import { provideParts } from './test-parts.ts';
@@ -10,8 +20,9 @@ import { collect, render, summary } from './test-reporter.ts';
 import type { FileResult } from './test-reporter.ts';
 
 const CONCURRENCY = 2;
-const TEST_TIMEOUT_MS = 3 * 60_000; // a test that needs longer says so itself
+const TEST_TIMEOUT_MS = 5 * 60_000; // a test that needs longer says so itself
 const FILE_TIMEOUT_MS = 15 * 60_000;
+const DURATIONS = 'node_modules/.cache/test-durations.json';
 
 const explores = process.argv.includes('--explore');
 if (explores) process.env['TEST_SEED'] ??= 'random';
@@ -25,7 +36,17 @@ const files = globSync([
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
 
-process.exit(await main());
+/** What the files of this run share (packages/server/test/support/shared.ts). Not only root goes through it. */
+const shared = mkdtempSync(join(tmpdir(), 'parley-tests-'));
+chmodSync(shared, 0o711);
+process.env['TEST_SHARED'] = shared;
+let code = 1;
+try {
+  code = await main();
+} finally {
+  rmSync(shared, { recursive: true, force: true });
+}
+process.exit(code);
 
 async function main(): Promise<number> {
   if (files.length === 0) return end(`No test file matches ${filters.join(' ')}`, []);
@@ -33,18 +54,34 @@ async function main(): Promise<number> {
   if (problem) return end(problem, []);
 
   const isSerial = (file: string) => file.endsWith('.serial.test.ts');
+  // The longest first, so that all lanes end at about the same time; where it is not known yet, the largest.
+  const took = readDurations();
+  const expected = (file: string): number => took[file] ?? statSync(file).size;
+  const rest = files.filter((file) => !isSerial(file)).sort((a, b) => expected(b) - expected(a));
   const results = [
-    ...(await parallel(
-      files.filter((file) => !isSerial(file)),
-      CONCURRENCY,
-      runFile,
-    )),
+    ...(await parallel(rest, CONCURRENCY, runFile)),
     ...(await parallel(files.filter(isSerial), 1, runFile)),
   ];
+  for (const { file, ms } of results) took[file] = Math.round(ms);
+  writeDurations(took);
   const failed = results.filter((result) => result.failures.length > 0);
   if (failed.length === 0) return end(null, results);
   const names = failed.map((result) => `  ${result.file}`).join('\n');
   return end(`\nFailed in ${failed.length} of ${results.length} files:\n${names}`, results);
+}
+
+/** How long the files took when they last ran here. */
+function readDurations(): Record<string, number> {
+  try {
+    return JSON.parse(readFileSync(DURATIONS, 'utf8')) as Record<string, number>;
+  } catch {
+    return {};
+  }
+}
+
+function writeDurations(took: Record<string, number>): void {
+  mkdirSync(dirname(DURATIONS), { recursive: true });
+  writeFileSync(DURATIONS, JSON.stringify(took));
 }
 
 async function runFile(file: string): Promise<FileResult> {

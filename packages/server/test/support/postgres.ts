@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { globSync } from 'node:fs';
+import { existsSync, globSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { startService } from './service.ts';
 import type { Service } from './service.ts';
+import { copyShared } from './shared.ts';
 
 /** A throw-away PostgreSQL of the system (15 or newer), on a Unix socket, as an unprivileged user. */
 export interface OutsidePostgres {
@@ -27,13 +28,17 @@ export async function startPostgres(): Promise<OutsidePostgres> {
   if (identity.uid !== undefined) await chown(directory, identity.uid, identity.gid);
   const data = join(directory, 'data');
   const options = { ...identity, cwd: directory, env: { LC_ALL: 'C.UTF-8', PATH: '/usr/bin:/bin' } };
-  const init = spawn(
-    join(bin, 'initdb'),
-    ['-D', data, '-U', 'parley', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
-    { ...options, stdio: 'ignore' },
-  );
-  const [code] = (await once(init, 'exit')) as [number | null];
-  if (code !== 0) throw new Error(`initdb ended with ${code}`);
+  const init = async (at: string): Promise<void> => {
+    if (identity.uid !== undefined && existsSync(at)) await chown(at, identity.uid, identity.gid);
+    const initdb = spawn(
+      join(bin, 'initdb'),
+      ['-D', at, '-U', 'parley', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
+      { ...options, stdio: 'ignore' },
+    );
+    const [code] = (await once(initdb, 'exit')) as [number | null];
+    if (code !== 0) throw new Error(`initdb ended with ${code}`);
+  };
+  if (!(await copyShared('postgres', data, init))) await init(data);
 
   const settings = ['listen_addresses=', `unix_socket_directories=${directory}`, 'fsync=off'];
   const server = spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((s) => ['-c', s])], {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { copyShared } from './shared.ts';
 
 /** Boots the real service, as `npm start` does, on a free port with throw-away data. */
 
@@ -43,10 +44,21 @@ export interface Service {
   dispose(): Promise<void>;
 }
 
+/** With these a store is made in another way, or is elsewhere. */
+const ofStore = /^(DATABASE_URL|CHAT_MASTER_KEY|CHAT_DATA_DIR|CHAT_BOOTSTRAP_\w+)$/;
+
+/** A store as the first start leaves it: making one takes seconds. */
+async function makeStore(dataDir: string): Promise<void> {
+  const first = await startService({ dataDir });
+  if ((await first.stop()) !== 0) throw new Error(`no store could be made:\n${first.output()}`);
+}
+
 export async function startService(
   options: { env?: Record<string, string>; dataDir?: string } = {},
 ): Promise<Service> {
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'parley-test-')));
+  if (!options.dataDir && !Object.keys(options.env ?? {}).some((name) => ofStore.test(name)))
+    await copyShared('store', dataDir, makeStore);
   const env: Record<string, string> = {
     PORT: '0',
     CHAT_DATA_DIR: dataDir,
