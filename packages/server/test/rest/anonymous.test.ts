@@ -14,7 +14,7 @@ import { createTurns } from '../../src/transport/turns.ts';
 
 /** The binding with one page, at a time that stands still. */
 function start(t: TestContext) {
-  const clock = { at: 1_700_000_000_000, now: () => clock.at };
+  const clock = { at: 1_700_000_000_000, now: () => clock.at, monotonic: () => clock.at };
   const page = { text: 'words '.repeat(20_000), asked: 0 };
   const app = createRest({
     operations: [],

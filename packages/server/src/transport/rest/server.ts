@@ -10,6 +10,7 @@ import { addressKey, rateHeaders, take } from '../limits.ts';
 import { failure } from './answer.ts';
 import { Brake, brakeBounds } from './brake.ts';
 import { Idempotency } from './idempotency.ts';
+import { IdleConnections } from './idle.ts';
 import type { RestOptions } from './options.ts';
 import { planes } from './planes.ts';
 import { answerHeaders, rawFailure, retryAfter } from './raw-answer.ts';
@@ -47,6 +48,8 @@ const readyMs = 250;
 /** The REST binding: generic over the operation table, with the pages and health beside it. */
 export function createRest(options: RestOptions): FastifyInstance {
   const { services, limiter, logger, metrics } = options;
+  const now = (): number => services.clock.monotonic();
+  const idle = new IdleConnections(now);
   const app = Fastify({
     logger: false,
     bodyLimit: limits.bodyBytes,
@@ -82,6 +85,9 @@ export function createRest(options: RestOptions): FastifyInstance {
             req.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
         },
         (req, res) => {
+          const { socket } = req;
+          idle.begin(socket);
+          res.once('close', () => idle.end(socket));
           if (options.intercept?.(req, res)) return;
           if (hasBody(req)) boundBody(req);
           handler(req as IncomingMessage, res);
@@ -116,8 +122,11 @@ export function createRest(options: RestOptions): FastifyInstance {
     closing = true;
     done();
   });
-  const unsent = new Unsent(unsentBounds, () => services.clock.now());
-  const stalls = setInterval(() => unsent.tick(), 1_000).unref();
+  const unsent = new Unsent(unsentBounds, now);
+  const stalls = setInterval(() => {
+    unsent.tick();
+    idle.tick();
+  }, 1_000).unref();
   app.addHook('onClose', (_app, done) => {
     clearInterval(stalls);
     done();
@@ -170,7 +179,7 @@ export function createRest(options: RestOptions): FastifyInstance {
   });
 
   /** Those who are refused and ask again at once are told later, or nothing. */
-  const brake = new Brake(brakeBounds, () => services.clock.now());
+  const brake = new Brake(brakeBounds, now);
   async function braked(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (await brake.hold(request.who ?? addressKey(request.ip))) return;
     reply.hijack();
@@ -226,7 +235,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     await unhurried(request, reply);
     return reply.sent ? reply : { status: 'ok' };
   });
-  const notReady = remembered(options.notReady, readyMs, () => services.clock.now());
+  const notReady = remembered(options.notReady, readyMs, now);
   app.get('/readyz', { config: { operation: 'readyz', quiet: true } }, async (request, reply) => {
     await unhurried(request, reply);
     if (reply.sent) return reply;

@@ -125,7 +125,10 @@ export class Unsent {
 
   #giveUp(waiting: Waiting): void {
     this.#forget(waiting);
-    waiting.response.destroy();
+    const { response } = waiting;
+    // A reset: otherwise the kernel would keep what it holds, and go on offering it.
+    response.socket?.resetAndDestroy();
+    response.destroy();
   }
 
   #forget(waiting: Waiting): void {

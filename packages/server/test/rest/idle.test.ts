@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { idleMs } from '../../src/transport/rest/idle.ts';
+import { useStandingHere } from '../gateway/here.ts';
+
+/** Connections on which nothing is asked, in a time that stands still. */
+
+const { here, time } = useStandingHere();
+
+const ask = 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n';
+
+async function open() {
+  const socket = connect(Number(new URL(here.url).port), '127.0.0.1');
+  let answers = 0;
+  socket.on('data', (chunk: Buffer) => (answers += chunk.toString().split('HTTP/1.1 200').length - 1));
+  const ended = new Promise<string | undefined>((resolve) =>
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code)),
+  );
+  return {
+    socket,
+    ended,
+    answered: async (count: number) => {
+      while (answers < count) await once(socket, 'data');
+    },
+  };
+}
+
+test('a connection without a request is reset after 70 s, though empty lines keep coming', async () => {
+  const one = await open();
+  one.socket.write(ask.repeat(2));
+  await one.answered(2);
+  const lines = setInterval(() => one.socket.write('\r\n'), 50);
+  time.advance(idleMs);
+  assert.equal(await one.ended, 'ECONNRESET');
+  clearInterval(lines);
+});
+
+test('a connection on which something is asked now and then stays', async () => {
+  const [busy, idle] = [await open(), await open()];
+  for (const { socket } of [busy, idle]) socket.write(ask);
+  await Promise.all([busy.answered(1), idle.answered(1)]);
+  for (let asked = 2; asked < 5; asked++) {
+    time.advance(idleMs - 1);
+    busy.socket.write(ask);
+    await busy.answered(asked);
+  }
+  assert.equal(await idle.ended, 'ECONNRESET', 'so the look at idle connections has come by');
+  busy.socket.write(ask);
+  await busy.answered(5);
+  busy.socket.destroy();
+});
