@@ -43,6 +43,8 @@ import { Hub } from './transport/gateway/hub.ts';
 import { LiveSockets } from './transport/gateway/live-sockets.ts';
 import { Presence } from './transport/gateway/presence.ts';
 import { routeSources } from './transport/gateway/route-sources.ts';
+import type { Session } from './transport/gateway/session.ts';
+import { Writer } from './transport/gateway/writer.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
 import { createTurns } from './transport/turns.ts';
 import { createRest } from './transport/rest/server.ts';
@@ -52,7 +54,7 @@ export interface ServiceOptions {
   store: Store;
   logger: Logger;
   clock: Clock;
-  /** What the sockets are timed by. */
+  /** What sockets are timed by. Batches, commits and writes keep the pace of the machine. */
   timers?: Timers;
   /** From 0 up to but not including 1: for jitter. */
   random: () => number;
@@ -102,9 +104,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     graceMs: realtime.presenceGraceMs,
   });
   const { bus, registry, limiter } = peers;
-  const hub = new Hub({ bus, logger, ...routeSources(db, config.eventRetentionMs, clock) });
+  const hub = new Hub({ bus, timers, logger, ...routeSources(db, config.eventRetentionMs, clock) });
   const presence = new Presence({ registry, bus, db, sharing: createSharing(db), clock, logger });
 
+  const writer = new Writer<Session>(systemTimers, (session) => {
+    logger.info({ session: session.id }, 'a socket could not keep up and was cut off');
+    session.ws.terminate();
+  });
   const sockets = new LiveSockets(hub, presence, logger);
   const signals: Signals = {
     userOut: (_env, user, code) => gateway.userOut(user, code),
@@ -118,7 +124,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       metrics.commitSeconds.observe(ms / 1000);
     },
     onCommit: () => outbox.wake(),
-    writeSpacing: () => gateway.writeSpacing,
+    writeSpacing: () => writer.spacing,
   });
   const work = createWorkSignal({ db, connection: store.connection, logger });
   const names = createResolver({ now: () => clock.now(), servers: config.dnsServers });
@@ -193,6 +199,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       hub,
       presence,
       sockets,
+      writer,
       node,
       logger,
       random,

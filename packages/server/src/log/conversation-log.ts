@@ -1,8 +1,8 @@
 import type { Batcher } from '../platform/batch.ts';
+import { systemTimers } from '../platform/clock.ts';
+import type { Timers } from '../platform/clock.ts';
 import { Pace } from '../platform/pace.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
-import { systemTiming } from '../platform/timing.ts';
-import type { Timing } from '../platform/timing.ts';
 import { appendBatch } from './append.ts';
 import type { Appended, NewMessage } from './append.ts';
 import type { LogEvent } from './events.ts';
@@ -63,24 +63,28 @@ export class ConversationLog {
      * sooner would only wait for the next write.
      */
     writeSpacing?: () => number;
-    timing?: Timing;
+    timers?: Timers;
   }) {
-    const { db, onBatch, writeSpacing = () => 0, timing = systemTiming } = options;
+    const { db, onBatch, writeSpacing = () => 0, timers = systemTimers } = options;
     this.#publish = options.publish;
     this.#onCommit = options.onCommit ?? (() => undefined);
     this.#append = createLanedBatcher<NewMessage, Appended>({
-      ...{ ...limits, turns, timing },
-      pace: new Pace(commitMsPerRate, () => Math.max(commitMaxMs, writeSpacing()), timing.now),
+      ...{ ...limits, turns, timers },
+      pace: new Pace(
+        commitMsPerRate,
+        () => Math.max(commitMaxMs, writeSpacing()),
+        () => timers.monotonic(),
+      ),
       commit: async (items, waitMs) => {
-        const start = timing.now();
+        const start = timers.monotonic();
         const answers = await appendBatch(db, items, waitMs);
-        onBatch?.(items.length, timing.now() - start);
+        onBatch?.(items.length, timers.monotonic() - start);
         this.#onCommit();
         return answers;
       },
     });
     this.#read = createLanedBatcher<ReadMark, ReadMarked>({
-      ...{ ...limits, turns, timing },
+      ...{ ...limits, turns, timers },
       commit: (items, waitMs) => readBatch(db, items, waitMs),
     });
   }

@@ -1,9 +1,10 @@
 import { ApiError } from '@parley/protocol';
 import { createBatcher, runApart } from '../platform/batch.ts';
 import type { Batcher, BatcherOptions } from '../platform/batch.ts';
+import { sleep } from '../platform/clock.ts';
+import type { Timers } from '../platform/clock.ts';
 import { isBadRow, isLockedOut } from '../platform/postgres/errors.ts';
 import { Room } from '../platform/room.ts';
-import type { Timing } from '../platform/timing.ts';
 
 /**
  * The group commit waits for no conversation that another transaction holds: such a one is `blocked`, and what is meant for it waits
@@ -46,7 +47,7 @@ const keyOf = (item: ForConversation): string => `${item.env} ${item.conversatio
 
 /** A batcher whose `commit` may answer `blocked`. */
 export function createLanedBatcher<I extends ForConversation, O>(
-  options: Omit<BatcherOptions<I, O>, 'run' | 'badItem'> & { commit: Commit<I, O>; timing: Timing },
+  options: Omit<BatcherOptions<I, O>, 'run' | 'badItem'> & { commit: Commit<I, O>; timers: Timers },
 ): Batcher<I, O> {
   const commit: Commit<I, O> = async (items, waitMs) => {
     try {
@@ -57,7 +58,7 @@ export function createLanedBatcher<I extends ForConversation, O>(
       throw error;
     }
   };
-  const lanes = new Lanes(commit, options.timing);
+  const lanes = new Lanes(commit, options.timers);
   const batcher = createBatcher<I, O>({
     ...options,
     badItem: isBadRow,
@@ -98,7 +99,7 @@ interface Lane<I, O> {
 
 class Lanes<I extends ForConversation, O> {
   readonly #commit: Commit<I, O>;
-  readonly #timing: Timing;
+  readonly #timers: Timers;
   readonly #lanes = new Map<string, Lane<I, O>>();
   readonly #room = new Room({ inAll: maxInAll, ofOne: maxOfEnvironment });
   readonly #together: Batcher<I[], (O | Error | Blocked)[]>;
@@ -107,9 +108,9 @@ class Lanes<I extends ForConversation, O> {
   #waitsForLock = false;
   #onIdle: (() => void)[] = [];
 
-  constructor(commit: Commit<I, O>, timing: Timing) {
+  constructor(commit: Commit<I, O>, timers: Timers) {
     this.#commit = commit;
-    this.#timing = timing;
+    this.#timers = timers;
     this.#together = createBatcher({
       maxBatch: lanesPerTry,
       maxWaiting: maxInAll,
@@ -150,7 +151,7 @@ class Lanes<I extends ForConversation, O> {
     if (!lane) this.#lanes.set(key, (lane = { key, queue: [], tries: 0 }));
     const { queue } = lane;
     const answer = new Promise<O>((resolve, reject) => {
-      queue.push({ item, since: this.#timing.now(), resolve, reject });
+      queue.push({ item, since: this.#timers.monotonic(), resolve, reject });
     });
     if (isNew) void this.#drive(lane);
     return answer;
@@ -159,8 +160,8 @@ class Lanes<I extends ForConversation, O> {
   /** Tries the lane until nothing waits in it. */
   async #drive(lane: Lane<I, O>): Promise<void> {
     while (lane.queue.length > 0) {
-      await this.#timing.sleep(Math.min(firstPauseMs * 2 ** lane.tries, longestPauseMs));
-      const oldest = this.#timing.now() - maxAgeMs;
+      await sleep(this.#timers, Math.min(firstPauseMs * 2 ** lane.tries, longestPauseMs));
+      const oldest = this.#timers.monotonic() - maxAgeMs;
       while (lane.queue.length > 0 && lane.queue[0]!.since <= oldest) this.#leave(lane).reject(busy());
       if (lane.queue.length === 0) break;
       const tried = lane.queue.slice(0, itemsPerTry).map((w) => w.item);
@@ -195,7 +196,7 @@ class Lanes<I extends ForConversation, O> {
   #wait(items: I[], tries: number, until: number): Promise<(O | Error | Blocked)[]> {
     return new Promise((resolve) => {
       const run = async (): Promise<void> => {
-        const late = this.#timing.now() >= until;
+        const late = this.#timers.monotonic() >= until;
         resolve(late ? items.map(() => blocked) : await this.#try(items, lockWaitMs));
       };
       this.#patient.push({ tries, run });

@@ -1,8 +1,8 @@
 import { ApiError } from '@parley/protocol';
+import { sleep, systemTimers } from './clock.ts';
+import type { Timers } from './clock.ts';
 import { Pace } from './pace.ts';
 import { Room } from './room.ts';
-import { systemTiming } from './timing.ts';
-import type { Timing } from './timing.ts';
 
 export interface Batcher<I, O> {
   (item: I): Promise<O>;
@@ -31,7 +31,7 @@ export interface BatcherOptions<I, O> {
   badItem?: (error: unknown) => boolean;
   /** When the next batch may begin; without one, as soon as the batch before is done. */
   pace?: Pace;
-  timing?: Timing;
+  timers?: Timers;
 }
 
 interface Waiting<I, O> {
@@ -42,7 +42,7 @@ interface Waiting<I, O> {
 
 /** Everything that arrives while the batch before is under way goes out as one batch. */
 export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O> {
-  const { run, maxBatch, maxWaiting, turns, badItem = () => false, pace, timing = systemTiming } = options;
+  const { run, maxBatch, maxWaiting, turns, badItem = () => false, pace, timers = systemTimers } = options;
   const groupOf = turns?.groupOf ?? (() => 0);
   const room = new Room({ inAll: maxWaiting, ofOne: turns?.maxWaiting ?? maxWaiting });
   /** By group; whichever was served last stands last. */
@@ -81,7 +81,7 @@ export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O
         else w.resolve(result);
       });
       const wait = pace?.wait() ?? 0;
-      if (wait > 0) await timing.sleep(wait);
+      if (wait > 0) await sleep(timers, wait);
     }
     active = false;
     const waiting = onIdle;

@@ -10,12 +10,16 @@ export interface Clock {
 }
 export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
-/** Timers that do not keep the process alive. Each returns the function that ends it. */
-export interface Timers {
+/**
+ * For whoever waits as well as looks at the time: timers that go by the monotonic clock. They do not keep the process alive. Each
+ * returns the function that ends it.
+ */
+export interface Timers extends Pick<Clock, 'monotonic'> {
   every(ms: number, run: () => void): () => void;
   after(ms: number, run: () => void): () => void;
 }
 export const systemTimers: Timers = {
+  monotonic: () => performance.now(),
   every: (ms, run) => {
     const timer = setInterval(run, ms).unref();
     return () => clearInterval(timer);
@@ -25,6 +29,9 @@ export const systemTimers: Timers = {
     return () => clearTimeout(timer);
   },
 };
+
+export const sleep = (timers: Timers, ms: number): Promise<void> =>
+  new Promise((resolve) => timers.after(ms, resolve));
 
 export type RandomBytes = (size: number) => Uint8Array;
 

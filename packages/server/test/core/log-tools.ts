@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { logConnections, logSettings } from '../../src/log/append.ts';
 import type { NewMessage } from '../../src/log/append.ts';
 import { ConversationLog } from '../../src/log/conversation-log.ts';
+import { systemTimers } from '../../src/platform/clock.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import type { ConnectionSettings, Queryable, Tx } from '../../src/platform/postgres/db.ts';
 import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';
@@ -23,9 +23,9 @@ export async function openLog(service: Service, settings: Record<string, string>
     onError: () => undefined,
     settings: { ...logSettings, ...settings },
   });
-  const timing = { now: () => 0, sleep: (ms: number) => delay(ms) };
+  const timers = { ...systemTimers, monotonic: () => 0 };
   return {
-    log: new ConversationLog({ db, publish: () => undefined, timing }),
+    log: new ConversationLog({ db, publish: () => undefined, timers }),
     close: () => db.close(),
   };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBatcher } from '../../src/platform/batch.ts';
 import { Pace } from '../../src/platform/pace.ts';
-import { heldTiming } from './held-timing.ts';
+import { StandingTime } from '../support/time.ts';
 
 function paced(msPerRate = 5, maxMs = 25) {
   let now = 1_000;
@@ -52,12 +52,12 @@ test('after a quiet time the next goes at once, and so does the one after it', (
 
 test('a batcher with a pace gathers until the next batch may begin', async () => {
   const sizes: number[] = [];
-  const timing = heldTiming();
+  const time = new StandingTime();
   const add = createBatcher<number, number>({
     maxBatch: 100,
     maxWaiting: 100,
-    timing,
-    pace: new Pace(1_000_000, 30, timing.now),
+    timers: time.timers,
+    pace: new Pace(1_000_000, 30, time.monotonic),
     run: (items) => {
       sizes.push(items.length);
       return Promise.resolve(items);
@@ -68,11 +68,11 @@ test('a batcher with a pace gathers until the next batch may begin', async () =>
   const all = [];
   for (let i = 0; i < 5; i++) {
     all.push(add(i));
-    await timing.pass(5);
+    await time.pass(5);
   }
   assert.deepEqual(sizes, [1, 1]);
-  assert.deepEqual(timing.sleeping(), [5]);
-  await timing.pass(5);
+  assert.deepEqual(time.waiting, [5]);
+  await time.pass(5);
   assert.deepEqual(sizes, [1, 1, 5]);
   await Promise.all(all);
 });

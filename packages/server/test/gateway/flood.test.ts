@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { systemTimers } from '../../src/platform/clock.ts';
 import { useService } from '../support/use.ts';
 import { Session } from '../../src/transport/gateway/session.ts';
 import { Writer } from '../../src/transport/gateway/writer.ts';
 
 const session = () =>
-  new Session({} as never, {} as never, new Writer<Session>(() => undefined), still, {
+  new Session({} as never, {} as never, new Writer<Session>(systemTimers, () => undefined), still, {
     address: '',
     named: [],
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mock, test } from 'node:test';
+import { test } from 'node:test';
 import type { EventName } from '@parley/protocol';
 import type { LogEvent } from '../../src/log/events.ts';
 import { eventFrame } from '../../src/log/events.ts';
@@ -10,6 +10,7 @@ import { encodeEvent } from '../../src/transport/gateway/bus-messages.ts';
 import { Hub } from '../../src/transport/gateway/hub.ts';
 import type { Membership } from '../../src/transport/gateway/hub.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
+import { StandingTime } from '../support/time.ts';
 import { seed } from '../../../../scripts/seed.ts';
 
 /** Order and routes on one node (SPEC 4, gap handling; issue: a later seq never overtakes an earlier one). */
@@ -42,7 +43,9 @@ function setup(
     bus?: Bus;
   } = {},
 ) {
+  const time = new StandingTime();
   const hub = new Hub({
+    timers: time.timers,
     bus: options.bus ?? new MemoryBroker().bus(),
     logger,
     memberships: (_env, user) => options.memberships?.(user) ?? Promise.resolve([{ cid, lastSeq: 0 }]),
@@ -50,6 +53,7 @@ function setup(
   });
   return {
     hub,
+    time,
     async join(user = 1): Promise<Probe> {
       const session = probe();
       await hub.attach(session, 1, user, `user-${user}`);
@@ -87,41 +91,31 @@ test('random orders with duplicates from two sources: each event once, in order'
 });
 
 test('an event that does not come is waited for 250 ms, then the later ones go out; it is dropped when it comes late', async () => {
-  mock.timers.enable({ apis: ['setTimeout'] });
-  try {
-    const { hub, join } = setup();
-    const session = await join();
-    hub.publish(event(1));
-    hub.publish(event(4));
-    hub.publish(event(3));
-    mock.timers.tick(249);
-    assert.deepEqual(seqs(session), [1]);
-    mock.timers.tick(1);
-    assert.deepEqual(seqs(session), [1, 3, 4]);
-    hub.publish(event(2));
-    hub.publish(event(5));
-    assert.deepEqual(seqs(session), [1, 3, 4, 5]);
-  } finally {
-    mock.timers.reset();
-  }
+  const { hub, join, time } = setup();
+  const session = await join();
+  hub.publish(event(1));
+  hub.publish(event(4));
+  hub.publish(event(3));
+  time.advance(249);
+  assert.deepEqual(seqs(session), [1]);
+  time.advance(1);
+  assert.deepEqual(seqs(session), [1, 3, 4]);
+  hub.publish(event(2));
+  hub.publish(event(5));
+  assert.deepEqual(seqs(session), [1, 3, 4, 5]);
 });
 
 test('each gap has its own 250 ms', async () => {
-  mock.timers.enable({ apis: ['setTimeout'] });
-  try {
-    const { hub, join } = setup();
-    const session = await join();
-    hub.publish(event(2));
-    mock.timers.tick(200);
-    hub.publish(event(1));
-    hub.publish(event(4));
-    mock.timers.tick(200);
-    assert.deepEqual(seqs(session), [1, 2], 'the timer of the gap that was filled does not count');
-    hub.publish(event(3));
-    assert.deepEqual(seqs(session), [1, 2, 3, 4]);
-  } finally {
-    mock.timers.reset();
-  }
+  const { hub, join, time } = setup();
+  const session = await join();
+  hub.publish(event(2));
+  time.advance(200);
+  hub.publish(event(1));
+  hub.publish(event(4));
+  time.advance(200);
+  assert.deepEqual(seqs(session), [1, 2], 'the timer of the gap that was filled does not count');
+  hub.publish(event(3));
+  assert.deepEqual(seqs(session), [1, 2, 3, 4]);
 });
 
 test('what is held is bounded: past 200 it goes out at once', async () => {

@@ -37,7 +37,7 @@ async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxCon
       ids: createIds(clock, pooledRandom()),
       limiter: memoryRateLimiter(clock),
     },
-    writer: new Writer<Session>(() => assert.fail('overflow')),
+    writer: new Writer<Session>(systemTimers, () => assert.fail('overflow')),
     trustProxy: true,
     silentBounds: bounds,
     events: {

@@ -3,6 +3,7 @@ import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import type { WebSocket } from 'ws';
 import { realtime } from '@parley/protocol';
+import { systemTimers } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { Delivery } from '../../src/transport/gateway/delivery.ts';
@@ -12,6 +13,7 @@ import { ReceiptRelay } from '../../src/transport/gateway/receipts.ts';
 import { Session } from '../../src/transport/gateway/session.ts';
 import { Writer } from '../../src/transport/gateway/writer.ts';
 import { TypingThrottle } from '../../src/transport/gateway/typing.ts';
+import { StandingTime } from '../support/time.ts';
 import { ackFrame, errorFrame, textFrame } from '../../src/transport/gateway/wire.ts';
 
 /** The gateway's parts by themselves, with the clock in the test's hand. */
@@ -98,16 +100,43 @@ function liveSession(socket: Duplex, writer: Writer<Session>): Session {
 
 test('ARCHITECTURE: the frames of one tick leave as one write', async () => {
   const { socket, writes } = stalled();
-  const session = liveSession(socket, new Writer<Session>(() => assert.fail('overflow')));
+  const session = liveSession(socket, new Writer<Session>(systemTimers, () => assert.fail('overflow')));
   for (const text of ['1', '2', '3']) session.send(textFrame(text));
   assert.equal(writes.length, 0);
   await ticked();
   assert.deepEqual(writes, [Buffer.concat(['1', '2', '3'].map(textFrame))]);
 });
 
+test('the more frames there are, the longer a write waits for others: at most 45 ms', async () => {
+  const time = new StandingTime();
+  const flushes: number[] = [];
+  let waits = false;
+  const session = {
+    flush: () => {
+      waits = false;
+      flushes.push(time.monotonic());
+    },
+  };
+  const writer = new Writer<typeof session>(time.timers, () => assert.fail('overflow'));
+  /** For a second; the milliseconds between its last two writes. */
+  const frames = async (everyMillisecond: number): Promise<number> => {
+    for (let ms = 0; ms < 1_000; ms++) {
+      for (let i = 0; i < everyMillisecond; i++) {
+        writer.add(waits ? null : session, 10);
+        waits = true;
+      }
+      await time.pass(1);
+    }
+    return Math.round(flushes.at(-1)! - flushes.at(-2)!);
+  };
+  assert.equal(await frames(1), 1);
+  assert.equal(await frames(10), 10);
+  assert.equal(await frames(100), 45);
+});
+
 test('SPEC 4: nothing is sent before hello', async () => {
   const { socket, writes } = stalled();
-  const session = liveSession(socket, new Writer<Session>(() => assert.fail('overflow')));
+  const session = liveSession(socket, new Writer<Session>(systemTimers, () => assert.fail('overflow')));
   session.state = 'authenticating';
   session.send(textFrame('early'));
   session.state = 'live';
@@ -121,7 +150,7 @@ test('PITFALLS 21: a socket that does not take its frames is cut off at 1 MB, an
   let cut = 0;
   const session = liveSession(
     socket,
-    new Writer<Session>((s) => {
+    new Writer<Session>(systemTimers, (s) => {
       cut++;
       (s.ws as { readyState: number }).readyState = 3;
     }),

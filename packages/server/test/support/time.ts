@@ -19,6 +19,7 @@ export class StandingTime implements Clock {
   readonly monotonic = (): number => this.#now;
 
   readonly timers: Timers = {
+    monotonic: () => this.#now,
     every: (ms, run) => this.#add({ at: this.#now + ms, every: ms, run }),
     after: (ms, run) => this.#add({ at: this.#now + ms, run }),
   };
@@ -26,6 +27,11 @@ export class StandingTime implements Clock {
   #add(timer: Timer): () => void {
     this.#timers.add(timer);
     return () => void this.#timers.delete(timer);
+  }
+
+  /** How long each timer still has. */
+  get waiting(): number[] {
+    return [...this.#timers].map((timer) => timer.at - this.#now);
   }
 
   /** Sets the wall clock ahead, or back; no time passes. */
@@ -48,4 +54,19 @@ export class StandingTime implements Clock {
     }
     this.#now = end;
   }
+
+  /** As `advance`; whoever wakes up on the way first does all that needs no time. */
+  async pass(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    for (;;) {
+      await rest();
+      const next = Math.min(...this.waiting);
+      if (this.#now + next > end) break;
+      this.advance(next);
+    }
+    this.advance(end - this.#now);
+    await rest();
+  }
 }
+
+const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

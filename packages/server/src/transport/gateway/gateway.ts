@@ -28,7 +28,7 @@ import type { SilentBounds } from './sessions.ts';
 import { StandingCheck } from './standing.ts';
 import { TypingThrottle } from './typing.ts';
 import { pushFrame } from './wire.ts';
-import { Writer } from './writer.ts';
+import type { Writer } from './writer.ts';
 
 export interface GatewayOptions {
   db: Db;
@@ -41,6 +41,7 @@ export interface GatewayOptions {
   hub: Hub;
   presence: Presence;
   sockets: LiveSockets;
+  writer: Writer<Session>;
   node: string;
   logger: Logger;
   timers: Timers;
@@ -63,7 +64,6 @@ export class Gateway {
   readonly #sessions: Sessions;
   readonly #opening: Opening;
   readonly #keepAlive: KeepAlive;
-  readonly #writer: Writer<Session>;
   readonly #receipts: ReceiptRelay;
   readonly #delivery: Delivery;
   readonly #standing: StandingCheck;
@@ -77,10 +77,6 @@ export class Gateway {
     const { clock } = services;
     const now = () => clock.monotonic();
     this.#sessions = new Sessions(timers);
-    this.#writer = new Writer<Session>((session) => {
-      logger.info({ session: session.id }, 'a socket could not keep up and was cut off');
-      session.ws.terminate();
-    });
     this.#receipts = new ReceiptRelay((cid, frame) => hub.relay(cid, frame, null), now);
     this.#delivery = new Delivery({
       db: options.db,
@@ -101,7 +97,7 @@ export class Gateway {
     });
     this.#opening = new Opening({
       ...{ clock, timers, ids: services.ids, limiter: options.limiter, trustProxy: options.trustProxy },
-      ...{ sessions: this.#sessions, writer: this.#writer },
+      ...{ sessions: this.#sessions, writer: options.writer },
       silentBounds: options.silentBounds ?? silentBounds,
       events: {
         message: (session, data, isBinary) => dispatch.message(session, data, isBinary),
@@ -124,10 +120,6 @@ export class Gateway {
 
   get connections(): number {
     return this.#sessions.loggedIn.size;
-  }
-
-  get writeSpacing(): number {
-    return this.#writer.spacing;
   }
 
   async start(server: Server): Promise<void> {

@@ -1,5 +1,6 @@
 import type { LogEvent } from '../../log/events.ts';
 import type { Bus } from '../../platform/bus/port.ts';
+import type { Timers } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import {
   decodeEvent,
@@ -33,6 +34,7 @@ export class Hub {
   readonly #users = new Map<number, LocalUser>();
   readonly #routes = new Map<string, Route>();
   readonly #bus: Bus;
+  readonly #timers: Timers;
   readonly #logger: Logger;
   readonly #memberships: (env: number, user: number) => Promise<Membership[]>;
   readonly #missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
@@ -41,12 +43,14 @@ export class Hub {
 
   constructor(options: {
     bus: Bus;
+    timers: Timers;
     logger: Logger;
     memberships: (env: number, user: number) => Promise<Membership[]>;
     /** Events after a seq, for a user who joined while its node was not listening yet; null: too many. */
     missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
   }) {
     this.#bus = options.bus;
+    this.#timers = options.timers;
     this.#logger = options.logger;
     this.#memberships = options.memberships;
     this.#missed = options.missed;
@@ -181,9 +185,9 @@ export class Hub {
 
   #newHeld(route: Route): Map<number, LogEvent> {
     const held = new Map<number, LogEvent>();
-    setTimeout(() => {
+    this.#timers.after(holdMs, () => {
       if (route.held === held) this.#release(route);
-    }, holdMs).unref();
+    });
     return held;
   }
 

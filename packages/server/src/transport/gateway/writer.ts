@@ -1,3 +1,4 @@
+import type { Timers } from '../../platform/clock.ts';
 import { Pace } from '../../platform/pace.ts';
 
 /** A write costs as much as a dozen frames in it, so it is worth waiting the longer, the more frames a socket gets meanwhile. */
@@ -21,11 +22,14 @@ export class Writer<S extends { flush(): void }> {
   /** What was joined last: the members of a conversation mostly get the same. */
   #last: { frames: Buffer[]; bytes: Buffer } | null = null;
   readonly #pace: Pace;
+  readonly #timers: Timers;
   readonly #onOverflow: (session: S) => void;
 
-  constructor(onOverflow: (session: S) => void, now?: () => number) {
+  constructor(timers: Timers, onOverflow: (session: S) => void) {
+    this.#timers = timers;
     this.#onOverflow = onOverflow;
-    this.#pace = new Pace(writeMsPerRate, () => Math.min(writeMaxMs, this.#perSocket * writeMsPerFrame), now);
+    const most = (): number => Math.min(writeMaxMs, this.#perSocket * writeMsPerFrame);
+    this.#pace = new Pace(writeMsPerRate, most, () => timers.monotonic());
   }
 
   /** Milliseconds between two times; 0 when nothing waits. */
@@ -51,7 +55,7 @@ export class Writer<S extends { flush(): void }> {
     if (this.#scheduled) return;
     this.#scheduled = true;
     const wait = this.#pace.wait();
-    if (wait > 0) setTimeout(this.#due, wait);
+    if (wait > 0) this.#timers.after(wait, this.#due);
     else setImmediate(this.#due);
   }
 
