@@ -121,6 +121,7 @@ export const errors = {
     'The message was changed since: read it again.',
   ),
   already_member: row('conflict', 409, null, 'no', 'The user is a member already.'),
+  call_ended: row('conflict', 409, 'error', 'no', 'The call has already ended.'),
   resync_required: row(
     'conflict',
     410,
@@ -163,6 +164,7 @@ export const errors = {
     'The media storage cannot be reached or is not configured.',
     5_000,
   ),
+  calls_unavailable: row('unavailable', 503, 'error', 'yes', 'No media server is available.', 5_000),
   service_unavailable: row(
     'unavailable',
     503,

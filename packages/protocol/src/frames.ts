@@ -2,6 +2,7 @@ import Type from 'typebox';
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { limits, realtime } from './limits.ts';
 import { closed, nullable, open, optional, Seq, Timestamp, IdParam, UserId } from './schemas/common.ts';
+import { Call, EndedHere } from './schemas/calls.ts';
 import { SyncResult } from './schemas/resources.ts';
 import { ClientMsgId, editFields, messageFields } from './operations/messages.ts';
 import type { Input, OperationName } from './operations/index.ts';
@@ -161,6 +162,9 @@ export const ephemeralFrames = {
   resync_required: open({ cid: Type.String() }),
   resync_hint: open({}),
   token_expiring: open({ expiresAt: Timestamp }),
+  'call.incoming': open({ call: Call }),
+  'call.updated': open({ call: Call }),
+  'call.ended': open({ call: Call, endedHere: optional(EndedHere) }),
 } as const;
 export type EphemeralFrames = { [K in keyof typeof ephemeralFrames]: Static<(typeof ephemeralFrames)[K]> };
 export type EphemeralType = keyof EphemeralFrames;

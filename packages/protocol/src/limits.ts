@@ -43,6 +43,8 @@ export const limits = {
   pushTokenCharacters: 4_096,
   pushDevicesPerUser: 50,
   ringTimeoutMs: 45_000,
+  /** A participant whose socket is gone for so long has left (DECISIONS, Calls). */
+  callGoneMs: 30_000,
   tokenSeconds: { min: 1, max: 2_592_000, default: 86_400 },
   tokenLeewaySeconds: 60,
 } as const;

@@ -17,6 +17,8 @@ export const permissions = {
   'keys.manage': 'developer',
   'webhooks.manage': 'developer',
   'push.manage': 'developer',
+  /** End calls, mute and remove their participants. */
+  'calls.manage': 'developer',
   /** Users, conversations and their members. */
   'explorer.read': 'viewer',
   /** What people wrote. */

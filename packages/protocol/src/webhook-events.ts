@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
 import { Changes } from './events.ts';
+import { Call } from './schemas/calls.ts';
 import { nullable, open, Seq, Timestamp } from './schemas/common.ts';
 import { Conversation, Message } from './schemas/resources.ts';
 
@@ -9,7 +10,6 @@ const messageId = Type.String({ pattern: '^msg_' });
 const userId = Type.String({ minLength: 1 });
 const actorId = nullable(userId);
 const lagSeconds = Type.Number({ minimum: 0 });
-const Call = Type.Unsafe<Record<string, unknown>>({ type: 'object' });
 
 /**
  * SPEC 6, webhook event catalogue: `data` by event type. It is what was committed with the event, and the same on every attempt and

@@ -67,6 +67,17 @@ const rows: Record<string, string[]> = {
     'POST /v1/uploads/{}/complete server,client',
     'GET /v1/attachments/{}/url server,client',
   ],
+  Calls: [
+    'POST /v1/calls server,client',
+    'GET /v1/calls server,client,dashboard',
+    'GET /v1/calls/{} server,client,dashboard',
+    'POST /v1/calls/{}/join client',
+    'POST /v1/calls/{}/decline client',
+    'POST /v1/calls/{}/leave client',
+    'POST /v1/calls/{}/end server,dashboard',
+    'POST /v1/calls/{}/participants/{}/remove server,dashboard',
+    'POST /v1/calls/{}/participants/{}/mute server,dashboard',
+  ],
   Session: [
     'POST /v1/session anyone',
     'GET /v1/session dashboard',

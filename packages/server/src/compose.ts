@@ -7,6 +7,7 @@ import type { Config, RoleName } from './config.ts';
 import type { Services, Signals } from './features/context.ts';
 import { createSessions } from './features/accounts/authenticate.ts';
 import { createAccounts } from './features/accounts/create.ts';
+import { createCallService } from './features/calls/service.ts';
 import { resumeErasures } from './features/erasure/operations.ts';
 import { handlers } from './features/handlers.ts';
 import { removeExpired } from './features/retention/retention.ts';
@@ -144,6 +145,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const webhooks = createWebhookService({ ...outgoing, db, ids });
   const outbox = createOutbox({ consumers: [webhooks.consumer, push.consumer], work, logger });
   const media = createMediaService({ config, db, clock, ids, vault, logger });
+  const calls = createCallService({ config, db, clock, logger, presence: registry, work });
   const accounts = createAccounts({
     ...{ config, db, clock, ids, vault, limiter, logger },
     listening: () => listenOrigin({ host: config.host, port: address().port }),
@@ -158,6 +160,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     syncer: createSyncer(db),
     signals,
     sockets,
+    calls: calls.services,
     accounts: accounts.services,
     linkOrigin: accounts.services.linkOrigin,
     plans,
@@ -278,6 +281,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       { name: 'media clean-up', roles: worker, start: () => media.start(), stop: () => media.stop() },
       { name: 'webhooks', roles: worker, start: () => webhooks.start(), stop: () => webhooks.stop() },
       { name: 'push', roles: worker, start: () => push.start(), stop: () => push.stop() },
+      {
+        name: 'calls',
+        roles: worker,
+        start: () => calls.later.start(services),
+        stop: () => calls.later.stop(),
+      },
+      {
+        name: 'sockets of calls',
+        start: () => calls.sockets.start(services),
+        stop: () => calls.sockets.stop(),
+      },
     ],
     [
       { name: 'outbox', roles: worker, start: () => outbox.start(), stop: () => outbox.stop() },

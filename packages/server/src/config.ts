@@ -102,6 +102,12 @@ export const settings: readonly Setting[] = [
     'closed',
     '`open`: strangers may make accounts, each with an organization of its own; needs `CHAT_SMTP_URL`',
   ),
+  setting(
+    'CHAT_TURN_URLS',
+    '',
+    'STUN and TURN servers for calls, e.g. `turn:turn.example.com:3478?transport=udp,turns:turn.example.com:5349`; see docs/calls.md',
+  ),
+  setting('CHAT_TURN_SECRET', '', 'The secret that the TURN server shares (coturn: `static-auth-secret`)'),
   setting('CHAT_TRUST_PROXY', '', '`true`: take the client’s address from `X-Forwarded-For`'),
 ];
 
@@ -131,6 +137,7 @@ export interface Config {
   origin: string | undefined;
   signUpOpen: boolean;
   trustProxy: boolean;
+  turn: { urls: readonly string[]; secret: string | undefined };
 }
 
 const hour = 3_600_000;
@@ -205,6 +212,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     origin: origin('CHAT_ORIGIN', get('CHAT_ORIGIN')),
     signUpOpen: choice('CHAT_SIGN_UP', ['closed', 'open']) === 'open',
     trustProxy: flag('CHAT_TRUST_PROXY') ?? false,
+    turn: { urls: turnUrls(get('CHAT_TURN_URLS')), secret: get('CHAT_TURN_SECRET') },
   };
   if (config.processes > 1 && !config.redisUrl)
     throw new ConfigError(
@@ -212,9 +220,21 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     );
   if (config.signUpOpen && config.smtpUrl === undefined)
     throw new ConfigError('CHAT_SIGN_UP=open needs CHAT_SMTP_URL: strangers prove their address by e-mail.');
+  if (config.turn.urls.some((url) => url.startsWith('turn')) && config.turn.secret === undefined)
+    throw new ConfigError('CHAT_TURN_URLS with a turn: server needs CHAT_TURN_SECRET.');
   const names = new Set(settings.map((s) => s.name));
   const unknown = Object.keys(env).filter((name) => name.startsWith('CHAT_') && !names.has(name));
   return { config, unknown };
+}
+
+function turnUrls(text: string | undefined): string[] {
+  const urls = (text ?? '').split(',').flatMap((part) => part.trim() || []);
+  for (const url of urls)
+    if (!/^(stuns?|turns?):[\w.[\]:-]+(\?transport=(udp|tcp))?$/.test(url))
+      throw new ConfigError(
+        `CHAT_TURN_URLS must be stun:, turn: or turns: addresses separated by commas; it has "${url}".`,
+      );
+  return urls;
 }
 
 function dnsServers(text: string | undefined): string[] {

@@ -15,6 +15,8 @@ const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'users.list': page(100),
   'members.list': page(100),
   'webhooks.deliveries': page(100),
+  'calls.list': page(10),
+  'calls.start': () => 4,
   'conversations.create': ({ type, members }) => (type === 'direct' ? 2 : 2 + members.length / 25),
   'members.add': ({ userIds }) => 2 + userIds.length / 25,
   'conversations.delete': () => 4,

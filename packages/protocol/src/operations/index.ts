@@ -1,4 +1,5 @@
 import * as accounts from './accounts.ts';
+import * as calls from './calls.ts';
 import * as conversations from './conversations.ts';
 import * as environments from './environments.ts';
 import * as messages from './messages.ts';
@@ -56,6 +57,15 @@ export const operations = {
   'push.listCredentials': push.pushListCredentials,
   'push.setCredentials': push.pushSetCredentials,
   'push.removeCredentials': push.pushRemoveCredentials,
+  'calls.start': calls.callsStart,
+  'calls.list': calls.callsList,
+  'calls.get': calls.callsGet,
+  'calls.join': calls.callsJoin,
+  'calls.decline': calls.callsDecline,
+  'calls.leave': calls.callsLeave,
+  'calls.end': calls.callsEnd,
+  'calls.remove': calls.callsRemove,
+  'calls.mute': calls.callsMute,
   'session.create': accounts.sessionCreate,
   'session.passkeyOptions': accounts.sessionPasskeyOptions,
   'session.createWithPasskey': accounts.sessionCreateWithPasskey,

@@ -35,4 +35,10 @@ export const routes = {
   "uploads.create": {"method":"POST","path":"/v1/uploads","params":[],"query":[],"body":true,"statuses":[201],"page":null},
   "uploads.complete": {"method":"POST","path":"/v1/uploads/{attachmentId}/complete","params":["attachmentId"],"query":[],"body":false,"statuses":[200],"page":null},
   "attachments.url": {"method":"GET","path":"/v1/attachments/{attachmentId}/url","params":["attachmentId"],"query":["expiresIn"],"body":false,"statuses":[200],"page":null},
+  "calls.start": {"method":"POST","path":"/v1/calls","params":[],"query":[],"body":true,"statuses":[201,200],"page":null},
+  "calls.list": {"method":"GET","path":"/v1/calls","params":[],"query":["conversationId","userId","live","limit","cursor"],"body":false,"statuses":[200],"page":"cursor"},
+  "calls.get": {"method":"GET","path":"/v1/calls/{callId}","params":["callId"],"query":[],"body":false,"statuses":[200],"page":null},
+  "calls.end": {"method":"POST","path":"/v1/calls/{callId}/end","params":["callId"],"query":[],"body":false,"statuses":[200],"page":null},
+  "calls.remove": {"method":"POST","path":"/v1/calls/{callId}/participants/{userId}/remove","params":["callId","userId"],"query":[],"body":false,"statuses":[200],"page":null},
+  "calls.mute": {"method":"POST","path":"/v1/calls/{callId}/participants/{userId}/mute","params":["callId","userId"],"query":[],"body":true,"statuses":[200],"page":null},
 } as const;

@@ -11,6 +11,7 @@ import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
 import type { Organization } from './accounts/organizations.ts';
 import type { AccountServices } from './accounts/services.ts';
+import type { CallServices } from './calls/services.ts';
 import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
 import type { Webhooks } from './webhooks/service.ts';
@@ -122,10 +123,21 @@ export interface ClosedSession {
   session: string;
 }
 
+/** Which of a user's sockets. */
+export interface SocketChoice {
+  only?: string;
+  except?: string;
+}
+
 /** The live sockets of users, on whichever node of the service they are. */
 export interface Sockets {
-  /** Sends a frame outside the seq stream to every live socket of these users; who has none misses it. */
-  toUsers(env: number, users: readonly number[], frame: EphemeralFrame): void;
+  /**
+   * Sends a frame outside the seq stream to every live socket of these users; who has none misses it. With `only` to that one
+   * session, with `except` to all the others.
+   */
+  toUsers(env: number, users: readonly number[], frame: EphemeralFrame, where?: SocketChoice): void;
+  /** To every live socket of the members of a conversation. */
+  toConversation(cid: string, frame: EphemeralFrame): void;
   /**
    * Tells of sessions that ended: on the node where the socket was, or, when that node died, on one of the others as soon as its
    * lease has ended (30 s). A session may be told twice, and one whose node was only frozen goes on although it was told; where
@@ -151,6 +163,7 @@ export interface Services extends ControlServices {
   syncer: (env: number, user: number, cursor: string | null) => Promise<SyncResult>;
   signals: Signals;
   sockets: Sockets;
+  calls: CallServices;
   accounts: AccountServices;
   plans: Record<PlanName, Plan>;
   /** How long events stay readable. */

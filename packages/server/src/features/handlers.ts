@@ -6,6 +6,7 @@ import * as operator from './accounts/operations/operator.ts';
 import * as organizations from './accounts/operations/organizations.ts';
 import * as password from './accounts/operations/password.ts';
 import * as session from './accounts/operations/session.ts';
+import * as calls from './calls/operations.ts';
 import * as audit from './audit/operations.ts';
 import type {
   AccountContext,
@@ -147,6 +148,15 @@ export const handlers = {
   'uploads.create': uploads.create,
   'uploads.complete': uploads.complete,
   'attachments.url': uploads.url,
+  'calls.start': calls.start,
+  'calls.list': calls.list,
+  'calls.get': calls.get,
+  'calls.join': calls.join,
+  'calls.decline': calls.decline,
+  'calls.leave': calls.leave,
+  'calls.end': calls.end,
+  'calls.remove': calls.remove,
+  'calls.mute': calls.mute,
   'push.register': push.register,
   'push.unregister': push.unregister,
 } satisfies Handlers;

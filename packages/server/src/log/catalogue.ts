@@ -1,4 +1,5 @@
 import type {
+  Call,
   Conversation,
   EventName,
   Message,
@@ -48,6 +49,9 @@ export interface ToldToWebhooks {
   'notification.needed': { message: MessageOrTombstone; users: Person[] };
   /** `secret` is the id that was erased; it is kept sealed. */
   'user.deleted': { secret: string; data: { messages: 'anonymize' | 'delete' } };
+  /** As it was then: kept with the event. */
+  'call.started': { call: Call };
+  'call.ended': { call: Call };
 }
 
 interface Place {
@@ -145,11 +149,11 @@ export const catalogue: { readonly [K in EventName]: Description<K> } = describe
 
 type OfConversations = NonNullable<(typeof described)[EventName]['webhook']>['name'];
 /** Declared by the protocol, and made by areas that do not exist yet: an endpoint may subscribe, and gets none. */
-type NotMadeYet = Extract<WebhookEventName, `sink.${string}` | `call.${string}`>;
+type NotMadeYet = Extract<WebhookEventName, `sink.${string}`>;
 export type WebhookOnlyName = Exclude<WebhookEventName, OfConversations | NotMadeYet>;
 
 export const webhookOnly: {
-  readonly [N in WebhookOnlyName]: { data(event: Place & ToldToWebhooks[N]): WebhookEvents[N] };
+  readonly [N in WebhookOnlyName]: { data(event: Place & ToldToWebhooks[N]): WebhookEvents[N]; kept?: true };
 } = {
   'message.read': {
     data: (e) => ({ conversationId: e.cid, userId: idOf(e), lastReadSeq: e.seq }),
@@ -160,4 +164,6 @@ export const webhookOnly: {
   'user.deleted': {
     data: ({ secret, data }) => ({ userId: secret, messages: data.messages }),
   },
+  'call.started': { data: ({ call }) => ({ call }), kept: true },
+  'call.ended': { data: ({ call }) => ({ call }), kept: true },
 };

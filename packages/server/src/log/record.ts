@@ -1,7 +1,7 @@
-import type { EventName } from '@parley/protocol';
+import type { Call, EventName } from '@parley/protocol';
 import { emit, listeners } from '../platform/jobs/outbox.ts';
 import type { Tx } from '../platform/postgres/db.ts';
-import { catalogue } from './catalogue.ts';
+import { catalogue, webhookOnly } from './catalogue.ts';
 import type { Person, Told, ToldToWebhooks } from './catalogue.ts';
 import { logEvent } from './events.ts';
 import type { LogEvent } from './events.ts';
@@ -108,7 +108,9 @@ type References<T> = (T extends { message: unknown } ? { conv: number; message: 
   (T extends { secret: unknown } ? { sealed: Buffer } : object);
 
 /** Notes what only webhooks are told of. `message.read` is noted by the statement that moves the read mark. */
-export async function tell<N extends Exclude<keyof ToldToWebhooks, 'message.read'>>(
+export async function tell<
+  N extends Exclude<keyof ToldToWebhooks, 'message.read' | 'call.started' | 'call.ended'>,
+>(
   log: Pick<Recorder, 'committed'>,
   tx: Tx,
   env: number,
@@ -116,5 +118,30 @@ export async function tell<N extends Exclude<keyof ToldToWebhooks, 'message.read
   what: References<ToldToWebhooks[N]>,
 ): Promise<void> {
   await emit(tx, { env, type, ...what });
+  tx.afterCommit(() => log.committed());
+}
+
+/** Notes a call for webhooks, where they listen, as it is now. Locked. */
+export async function tellOfCall(
+  log: Pick<Recorder, 'committed'>,
+  tx: Tx,
+  { env, conv }: { env: number; conv: number },
+  type: 'call.started' | 'call.ended',
+  call: Call,
+): Promise<void> {
+  await tx.query(
+    `WITH noted AS (
+       INSERT INTO outbox (consumer, id, env, type, conv, created_at, due_at)
+       SELECT ${listeners.webhooks}, make_id('evt_', t), $1, $2, $3, t, t
+       FROM environments, (SELECT clock_timestamp() AS t) x WHERE no = $1 AND listeners & ${listeners.webhooks} <> 0
+       RETURNING id, created_at
+     ) INSERT INTO webhook_payloads (event_id, env, conv, data, event_at) SELECT id, $1, $3, $4, created_at FROM noted`,
+    [
+      env,
+      type,
+      conv,
+      JSON.stringify(webhookOnly[type].data({ cid: call.conversationId, seq: 0, actorId: null, call })),
+    ],
+  );
   tx.afterCommit(() => log.committed());
 }

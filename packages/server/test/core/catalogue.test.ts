@@ -133,6 +133,8 @@ const elsewhere: Record<WebhookOnlyName, string> = {
   'message.read': 'webhooks/events.test.ts',
   'user.deleted': 'webhooks/events.test.ts',
   'notification.needed': 'push-feature/recipients.test.ts',
+  'call.started': 'calls/operations.test.ts',
+  'call.ended': 'calls/operations.test.ts',
 };
 
 test('SPEC 6: every webhook event is made by somebody, but for those whose areas do not exist yet', () => {
@@ -142,7 +144,7 @@ test('SPEC 6: every webhook event is made by somebody, but for those whose areas
   ]);
   const missing = webhookEventNames.filter((name) => !made.has(name));
   assert.deepEqual(
-    missing.filter((name) => !/^(sink|call)\./.test(name)),
+    missing.filter((name) => !/^sink\./.test(name)),
     [],
   );
   assert.deepEqual(Object.keys(elsewhere).sort(), Object.keys(webhookOnly).sort());

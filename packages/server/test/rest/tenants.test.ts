@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { operationList } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
+import { pretendNode } from '../calls/tools.ts';
 import { assertError, createApi } from '../support/api.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
@@ -12,11 +13,12 @@ import { setUp, useService } from '../support/use.ts';
 
 /** SPEC 7: ids of another tenant answer as unknown ids do, and nothing of that tenant changes. */
 
-const { service } = useService();
+const { service, db } = useService();
 let own: Scene;
 let foreign: Scene;
 let webhookId: string;
 setUp(async () => {
+  await pretendNode(db);
   own = createScene(service.url, 'dev');
   foreign = createScene(service.url, 'other');
   const endpoint = { url: 'https://hooks.example.com/x', events: ['sink.failing'] };
@@ -30,6 +32,7 @@ interface Ids {
   attachmentId: string;
   webhookId: string;
   deliveryId: string;
+  callId: string;
   /** Of a push device. */
   token: string;
 }
@@ -69,6 +72,7 @@ async function createVictim(): Promise<Victim> {
     attachmentId: ticket.attachmentId,
     webhookId,
     deliveryId: 'whd_00000000000000000000000000',
+    callId: (await create('/v1/calls', { conversationId: id, kind: 'audio', callerId: user.id })).id,
     token: `device-${randomUUID()}`,
   };
   assert.equal(
@@ -83,6 +87,7 @@ async function createVictim(): Promise<Victim> {
     `/v1/conversations/${id}/messages`,
     `/v1/conversations/${id}/events`,
     `/v1/webhooks/${webhookId}`,
+    `/v1/calls?conversationId=${id}`,
   ];
   return {
     ids,
@@ -108,6 +113,7 @@ const nobody = (): Ids => {
     attachmentId: `att_${ulid()}`,
     webhookId: `wh_${ulid()}`,
     deliveryId: `whd_${ulid()}`,
+    callId: `call_${ulid()}`,
     token: `device-${randomUUID()}`,
   };
 };
@@ -127,6 +133,9 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'messages.update': () => ({ body: { text: 'mine', expectedVersion: 1 } }),
   sync: () => ({ body: { cursor: null } }),
   'webhooks.update': () => ({ body: { description: 'mine' } }),
+  'calls.start': ({ conversationId }) => ({ body: { conversationId, kind: 'audio' } }),
+  'calls.list': ({ conversationId }) => ({ query: `?conversationId=${conversationId}` }),
+  'calls.mute': () => ({ body: { source: 'mic' } }),
   'push.register': ({ token }) => ({ body: { provider: 'fcm', token } }),
   'uploads.create': ({ conversationId }) => ({ body: upload(conversationId) }),
 };
@@ -154,7 +163,7 @@ function call(by: Api, operation: Operation, ids: Ids): Promise<Answer> {
 }
 
 let shared: Promise<Victim> | undefined;
-const ours = /\{(conversationId|messageId|attachmentId|webhookId)\}/;
+const ours = /\{(conversationId|messageId|attachmentId|webhookId|callId)\}/;
 
 describe('SPEC 7: every operation with ids of another tenant', () => {
   for (const operation of operationList)

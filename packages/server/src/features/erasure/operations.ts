@@ -6,6 +6,7 @@ import type { LockedConversation } from '../../log/lock.ts';
 import { record, tell } from '../../log/record.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
+import { leaveCalls } from '../calls/moves.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
 import { removeFromGroup } from '../members/operations.ts';
 import { messagesAt, messagesBy, viewTombstone } from '../messages/reader.ts';
@@ -47,6 +48,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     await forgetUser(tx, env, await conversationsOf(tx, env, row.no), input.userId);
     await dropUnusedOf(tx, env, row.no);
     await dropDevicesOf(tx, env, row.no);
+    await leaveCalls(ctx, tx, env, row.no);
     // The one event that must name the erased id: sealed, and gone with the delivery log.
     await tell(ctx.services.log, tx, env, 'user.deleted', {
       data: { messages: mode },

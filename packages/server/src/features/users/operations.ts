@@ -3,6 +3,7 @@ import type { Input, Output } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
+import { leaveCalls } from '../calls/moves.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
@@ -51,6 +52,7 @@ export async function deactivate(ctx: Context, input: Input<'users.deactivate'>)
   return ctx.db.tx(async (tx) => {
     const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true);
     if (!row) throw unknownUser();
+    await leaveCalls(ctx, tx, ctx.env.no, row.no);
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4003));
     return sql.viewUser(row);
   });

@@ -79,7 +79,10 @@ const shapes = new Map<string, Shape>([
   ...Object.values(catalogue).flatMap(({ webhook }): [WebhookEventName, Shape][] =>
     webhook ? [[webhook.name, { data: webhook.data, kept: webhook.kept ?? false }]] : [],
   ),
-  ...Object.entries(webhookOnly).map(([name, { data }]): [string, Shape] => [name, { data, kept: false }]),
+  ...Object.entries(webhookOnly).map(([name, { data, kept }]): [string, Shape] => [
+    name,
+    { data, kept: kept ?? false },
+  ]),
 ]);
 
 /** The JSON of `data`; null: what the event showed is not there any more. */

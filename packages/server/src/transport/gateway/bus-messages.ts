@@ -1,4 +1,5 @@
 import type { EventName } from '@parley/protocol';
+import type { SocketChoice } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
 
 /** What nodes say to each other: a letter for the kind, a JSON head, and the socket frame as it is. */
@@ -21,12 +22,15 @@ export function decodeRelay(payload: string): { frame: string; except: number | 
 }
 
 /** A frame for the sockets of the user whose channel it is. */
-export const encodeToUser = (env: number, frame: string): string => `U${env}\n${frame}`;
+export const encodeToUser = (env: number, frame: string, { only, except }: SocketChoice = {}): string =>
+  `U${env}${only ? ` +${only}` : except ? ` -${except}` : ''}\n${frame}`;
 
-export function decodeToUser(payload: string): { env: number; frame: string } | null {
+export function decodeToUser(payload: string): { env: number; frame: string; where: SocketChoice } | null {
   const split = payload.indexOf('\n');
   if (payload[0] !== 'U' || split < 0) return null;
-  return { env: Number(payload.slice(1, split)), frame: payload.slice(split + 1) };
+  const [env, session] = payload.slice(1, split).split(' ');
+  const where = session ? { [session[0] === '+' ? 'only' : 'except']: session.slice(1) } : {};
+  return { env: Number(env), frame: payload.slice(split + 1), where };
 }
 
 /** The user's sockets close with this code. */

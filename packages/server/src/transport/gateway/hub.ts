@@ -1,3 +1,4 @@
+import type { SocketChoice } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
 import type { Bus } from '../../platform/bus/port.ts';
 import type { Timers } from '../../platform/clock.ts';
@@ -234,23 +235,26 @@ export class Hub {
   }
 
   /** A frame outside the seq stream, to the live sockets of these users, on all nodes. */
-  toUsers(env: number, users: readonly number[], text: string): void {
+  toUsers(env: number, users: readonly number[], text: string, where: SocketChoice = {}): void {
     const frame = textFrame(text);
-    const payload = this.#bus.alone ? null : encodeToUser(env, text);
+    const payload = this.#bus.alone ? null : encodeToUser(env, text, where);
     for (const no of new Set(users)) {
-      this.#toUserHere(env, no, frame);
+      this.#toUserHere(env, no, frame, where);
       if (payload !== null) this.#bus.publish(`u:${no}`, payload);
     }
   }
 
   receivedToUser(channel: string, payload: string): void {
     const message = decodeToUser(payload);
-    if (message) this.#toUserHere(message.env, Number(channel.slice(2)), textFrame(message.frame));
+    if (!message) return;
+    this.#toUserHere(message.env, Number(channel.slice(2)), textFrame(message.frame), message.where);
   }
 
-  #toUserHere(env: number, no: number, frame: Buffer): void {
+  #toUserHere(env: number, no: number, frame: Buffer, { only, except }: SocketChoice): void {
     const user = this.#users.get(no);
-    if (user?.env === env) for (const session of user.sessions) session.send(frame);
+    if (user?.env !== env) return;
+    for (const session of user.sessions)
+      if (session.id !== except && (only === undefined || session.id === only)) session.send(frame);
   }
 
   /** True when the user is a member, as far as this node's routes know. */

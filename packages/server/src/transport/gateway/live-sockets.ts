@@ -1,5 +1,5 @@
 import type { EphemeralFrame } from '@parley/protocol';
-import type { ClosedSession, Sockets } from '../../features/context.ts';
+import type { ClosedSession, SocketChoice, Sockets } from '../../features/context.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Hub } from './hub.ts';
 import type { Presence } from './presence.ts';
@@ -16,8 +16,12 @@ export class LiveSockets implements Sockets {
     presence.onLost = (session) => this.closed(session);
   }
 
-  toUsers(env: number, users: readonly number[], frame: EphemeralFrame): void {
-    this.#hub.toUsers(env, users, JSON.stringify(frame));
+  toUsers(env: number, users: readonly number[], frame: EphemeralFrame, where?: SocketChoice): void {
+    this.#hub.toUsers(env, users, JSON.stringify(frame), where);
+  }
+
+  toConversation(cid: string, frame: EphemeralFrame): void {
+    this.#hub.relay(cid, JSON.stringify(frame), null);
   }
 
   onSessionClosed(listener: (closed: ClosedSession) => void): () => void {

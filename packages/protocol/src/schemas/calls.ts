@@ -1,0 +1,90 @@
+import Type from 'typebox';
+import type { Static } from 'typebox';
+import { nullable, open, optional, Timestamp } from './common.ts';
+
+/** SPEC 2, Call. */
+
+const one = <const V extends readonly string[]>(values: V) =>
+  Type.Unsafe<V[number]>({ type: 'string', enum: [...values] });
+
+export const CallKind = one(['audio', 'video']);
+export type CallKind = Static<typeof CallKind>;
+export const CallStatus = one(['ringing', 'active', 'ended']);
+export type CallStatus = Static<typeof CallStatus>;
+export const CallEndReason = one([
+  'completed',
+  'missed',
+  'declined',
+  'cancelled',
+  'busy',
+  'failed',
+  'ended_by_server',
+]);
+export type CallEndReason = Static<typeof CallEndReason>;
+export const CallParticipantState = one([
+  'ringing',
+  'joining',
+  'joined',
+  'left',
+  'declined',
+  'missed',
+  'busy',
+]);
+export type CallParticipantState = Static<typeof CallParticipantState>;
+/** Where a participant's media comes from. */
+export const CallSource = one(['mic', 'camera', 'screen']);
+export type CallSource = Static<typeof CallSource>;
+
+export const CallParticipant = open({
+  userId: Type.String({ minLength: 1 }),
+  state: CallParticipantState,
+  invitedAt: Timestamp,
+  joinedAt: nullable(Timestamp),
+  leftAt: nullable(Timestamp),
+});
+export type CallParticipant = Static<typeof CallParticipant>;
+
+export const Call = open(
+  {
+    id: Type.String({ pattern: '^call_' }),
+    conversationId: Type.String({ pattern: '^conv_' }),
+    kind: CallKind,
+    status: CallStatus,
+    createdBy: Type.String({ minLength: 1 }),
+    createdAt: Timestamp,
+    answeredAt: nullable(Timestamp),
+    endedAt: nullable(Timestamp),
+    endReason: nullable(CallEndReason),
+    durationSeconds: Type.Integer({
+      minimum: 0,
+      description: 'From answeredAt to endedAt; 0 when never answered',
+    }),
+    metadata: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
+    participants: Type.Array(CallParticipant),
+  },
+  'Call',
+);
+export type Call = Static<typeof Call>;
+
+/** Why the call is over for one device or one user, although it may go on for others. */
+export const EndedHere = one(['answered_elsewhere', 'declined_elsewhere', 'moved', 'removed', 'missed']);
+export type EndedHere = Static<typeof EndedHere>;
+
+/** A STUN or TURN server, as a browser's RTCPeerConnection takes it. */
+const IceServer = open({
+  urls: Type.Array(Type.String()),
+  username: optional(Type.String()),
+  credential: optional(Type.String()),
+});
+
+/** What the first `call.*` frame of a device needs (DECISIONS, Calls). */
+export const CallMedia = open({
+  transport: Type.Literal('sfu'),
+  iceServers: Type.Array(IceServer),
+  device: Type.String({ description: 'Names this device in `call.open`; a later join makes another one' }),
+  rtpCapabilities: Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    description: 'What the media server can receive and send, for the client’s Device',
+  }),
+});
+export type CallMedia = Static<typeof CallMedia>;

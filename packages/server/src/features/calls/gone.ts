@@ -1,0 +1,70 @@
+import { limits } from '@parley/protocol';
+import { createBatcher } from '../../platform/batch.ts';
+import { enqueue } from '../../platform/jobs/jobs.ts';
+import type { Logger } from '../../platform/logging.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import type { Periodic } from '../../platform/periodic.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { ClosedSession, Services } from '../context.ts';
+import { callQueue } from './jobs.ts';
+import type { CallJob } from './jobs.ts';
+
+/**
+ * Sockets of participants that are gone. Each is noted with its time, and a job looks 30 s later whether the participant came back
+ * (DECISIONS, Calls). A closed socket that nobody told of is found by looking every half minute.
+ */
+
+const lookMs = 30_000;
+const lookMost = 1_000;
+
+export interface GoneSockets extends Periodic {
+  closed(session: ClosedSession): void;
+}
+
+export function createGoneSockets(options: { db: Db; services: Services; logger: Logger }): GoneSockets {
+  const { db, services, logger } = options;
+
+  async function note(closed: readonly ClosedSession[]): Promise<void> {
+    await db.tx(async (tx) => {
+      const gone = await tx.query<{ env: number; call: number; usr: number; session: string; at: string }>(
+        `UPDATE call_participants p SET gone_at = clock_timestamp()
+         FROM unnest($1::int[], $2::bigint[], $3::text[]) s(env, usr, session)
+         WHERE p.env = s.env AND p.usr = s.usr AND p.session = s.session AND p.state IN ('joining', 'joined') AND p.gone_at IS NULL
+         RETURNING p.env, p.call, p.usr, p.session, p.gone_at AS at`,
+        [closed.map((c) => c.env), closed.map((c) => c.user), closed.map((c) => c.session)],
+      );
+      for (const { env, call, usr, session, at } of gone)
+        await enqueue(
+          tx,
+          callQueue,
+          [{ key: env, ref: call, data: { kind: 'gone', user: usr, session } satisfies CallJob }],
+          new Date(Date.parse(at) + limits.callGoneMs),
+        );
+    });
+  }
+
+  const batch = createBatcher<ClosedSession, void>({
+    maxBatch: 500,
+    maxWaiting: 50_000,
+    run: async (items) => {
+      await note(items);
+      return items.map(() => undefined);
+    },
+  });
+
+  const look = createPeriodic(lookMs, logger, 'looking for gone participants', async () => {
+    const here = await db.query<ClosedSession>(
+      `SELECT env, usr AS user, session FROM call_participants
+       WHERE state IN ('joining', 'joined') AND gone_at IS NULL AND session IS NOT NULL LIMIT ${lookMost}`,
+    );
+    const connected = await services.calls.connected(here);
+    const gone = here.filter((_, i) => !connected[i]);
+    if (gone.length > 0) await note(gone);
+  });
+
+  return {
+    ...look,
+    // What cannot be noted now is found by looking.
+    closed: (session) => void batch(session).catch(() => undefined),
+  };
+}

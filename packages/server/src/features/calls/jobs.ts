@@ -1,0 +1,56 @@
+import { createWorker } from '../../platform/jobs/worker.ts';
+import type { Worker } from '../../platform/jobs/worker.ts';
+import type { Job } from '../../platform/jobs/jobs.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { Services } from '../context.ts';
+import { rungOut, withMove } from './call-state.ts';
+import { change } from './moves.ts';
+import { isIn } from './participant-state.ts';
+import * as sql from './sql.ts';
+
+/** What happens to a call later, as durable jobs: they survive a restart of everything. */
+
+export const callQueue = { name: 'calls', width: 20 };
+
+export type CallJob =
+  /** It has rung for 45 s. */
+  | { kind: 'ring' }
+  /** The socket of a participant has been gone for 30 s. */
+  | { kind: 'gone'; user: number; session: string };
+
+const leaseMs = 15_000;
+
+export function createCallWorker(options: { db: Db; services: Services; logger: Logger }): Worker {
+  const { db, services, logger } = options;
+
+  async function run(job: Job): Promise<void> {
+    const what = job.data as CallJob;
+    await db.tx(async (tx) => {
+      const locked = await sql.lockCall(tx, job.key, job.ref!);
+      if (!locked || locked.call.status === 'ended') return;
+      const { call, at } = locked;
+      if (what.kind === 'ring') {
+        const missed = call.participants.filter((p) => p.state === 'ringing');
+        const here = missed.map(({ usr }) => ({ user: usr, endedHere: 'missed' as const }));
+        // Where it ends for everybody, that is what they hear.
+        await change({ services }, tx, call, rungOut(call, at), call.status === 'active' ? here : []);
+        return;
+      }
+      const one = call.participants.find((p) => p.usr === what.user);
+      if (one && isIn(one) && one.session === what.session && one.goneAt !== null)
+        await change({ services }, tx, call, withMove(call, what.user, 'leave', at));
+    });
+  }
+
+  return createWorker({
+    ...{ db, logger, queue: callQueue.name, slots: 20, leaseMs },
+    run: (jobs) =>
+      Promise.resolve(
+        jobs.map(async (job) => {
+          await run(job);
+          return { runAt: null };
+        }),
+      ),
+  });
+}

@@ -1,0 +1,106 @@
+import { limits } from '@parley/protocol';
+import type { CallEndReason, EndedHere } from '@parley/protocol';
+import { tellOfCall } from '../../log/record.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
+import type { Services } from '../context.ts';
+import { given, notify } from '../push/notify.ts';
+import type { GivenNotification } from '../push/notify.ts';
+import { ended, withMove } from './call-state.ts';
+import { isIn } from './participant-state.ts';
+import * as sql from './sql.ts';
+import type { CallRow } from './sql.ts';
+
+/**
+ * Every move of a call goes through `change`: what differs is written, webhooks and pushes are queued in the same transaction,
+ * and sockets and the media node hear of it after the commit.
+ */
+
+type CallContext = { services: Services };
+
+export interface HereEnded {
+  user: number;
+  endedHere: EndedHere;
+  /** Only this socket of the user, or all but this one; neither: all. */
+  only?: string;
+  except?: string;
+}
+
+export const notification = (call: CallRow, type: 'call.incoming' | 'call.missed'): GivenNotification => ({
+  title: '',
+  body: '',
+  collapseKey: call.id,
+  data: {
+    type,
+    callId: call.id,
+    conversationId: call.cid,
+    kind: call.kind,
+    callerId: call.createdById,
+  },
+  priority: 'high',
+  // A call that was missed is worth knowing for longer than it rang.
+  ttlSeconds: type === 'call.incoming' ? limits.ringTimeoutMs / 1_000 : 86_400,
+});
+
+export async function change(
+  ctx: CallContext,
+  tx: Tx,
+  before: CallRow,
+  after: CallRow,
+  here: readonly HereEnded[] = [],
+): Promise<CallRow> {
+  if (after === before) return after;
+  const { calls, sockets, log, clock } = ctx.services;
+  await sql.saveCall(tx, before, after);
+  const was = new Map(before.participants.map((p) => [p.usr, p]));
+  const missed = after.participants.filter(
+    (p) => p.pushed && p.state === 'missed' && was.get(p.usr)?.state === 'ringing',
+  );
+  const pushed = given(notification(after, 'call.missed'), clock.now());
+  if ((await notify(tx, [{ env: after.env, users: missed.map((p) => p.usr), pushed }])) > 0)
+    tx.afterCommit(() => calls.pushQueued());
+  const over = after.status === 'ended';
+  const view = sql.viewCall(after);
+  if (over) await tellOfCall(log, tx, after, 'call.ended', view);
+  tx.afterCommit(() => {
+    for (const { user, endedHere, ...where } of here)
+      sockets.toUsers(after.env, [user], { t: 'call.ended', d: { call: view, endedHere } }, where);
+    const t = over ? 'call.ended' : 'call.updated';
+    sockets.toConversation(after.cid, { t, d: { call: view } });
+    if (after.node === null) return;
+    if (over) return calls.media.close(after.node, after.no);
+    for (const p of after.participants) {
+      const old = was.get(p.usr);
+      if (old && isIn(old) && p.device !== old.device)
+        calls.media.drop(after.node, { env: after.env, call: after.no, user: p.usr });
+    }
+  });
+  return after;
+}
+
+/** Ends the live call of a conversation, where there is one. The conversation is locked. */
+export async function endCallOf(
+  ctx: CallContext,
+  tx: Tx,
+  conv: { env: number; no: number },
+  reason: CallEndReason,
+): Promise<void> {
+  const no = await sql.liveCallOf(tx, conv.env, conv.no);
+  const locked = no === null ? undefined : await sql.lockCall(tx, conv.env, no);
+  if (locked) await change(ctx, tx, locked.call, ended(locked.call, reason, locked.at));
+}
+
+/** A user is put out of the calls that it rings or takes part in: of one conversation, or of all. */
+export async function leaveCalls(
+  ctx: CallContext,
+  tx: Tx,
+  env: number,
+  user: number,
+  conv?: number,
+): Promise<void> {
+  for (const no of await sql.liveCallsWith(tx, env, user, conv ?? null)) {
+    const locked = await sql.lockCall(tx, env, no);
+    if (!locked) continue;
+    const { call, at } = locked;
+    await change(ctx, tx, call, withMove(call, user, 'leave', at), [{ user, endedHere: 'removed' }]);
+  }
+}

@@ -1,0 +1,338 @@
+import { ApiError, limits } from '@parley/protocol';
+import type { Call, Input, Output } from '@parley/protocol';
+import { tellOfCall } from '../../log/record.ts';
+import { enqueue } from '../../platform/jobs/jobs.ts';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
+import { record } from '../audit/operations.ts';
+import { Reply } from '../context.ts';
+import type { Context } from '../context.ts';
+import { lockForChange, readable, roleOf } from '../conversations/access.ts';
+import { listMembers } from '../conversations/sql.ts';
+import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
+import { given, notify } from '../push/notify.ts';
+import { findUser } from '../users/sql.ts';
+import { ended, settled, withMove, withNewcomer } from './call-state.ts';
+import { callQueue } from './jobs.ts';
+import type { CallJob } from './jobs.ts';
+import { change, notification } from './moves.ts';
+import type { HereEnded } from './moves.ts';
+import { callsUnavailable, chooseNode, findNode } from './nodes.ts';
+import { invited, isIn } from './participant-state.ts';
+import type { Participant } from './participant-state.ts';
+import * as sql from './sql.ts';
+import type { CallRow, LockedCall } from './sql.ts';
+
+/** SPEC 4, Calls; DECISIONS, Calls. Each change is one transaction that holds the call. */
+
+const missing = () => new ApiError('not_found', { message: 'There is no such call.' });
+const notInCall = () => new ApiError('not_found', { message: 'The user is not in the call.' });
+
+const self = (ctx: Context): { no: number; id: string } => {
+  if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
+  return ctx.caller.user;
+};
+
+async function connectedUsers(ctx: Context, users: readonly number[]): Promise<Set<number>> {
+  try {
+    const refs = users.map((user) => ({ env: ctx.env.no, user }));
+    const connected = await ctx.services.calls.connected(refs);
+    return new Set(users.filter((_, i) => connected[i]));
+  } catch {
+    // Rather a push too many than a call that nobody hears.
+    return new Set();
+  }
+}
+
+export async function start(ctx: Context, input: Input<'calls.start'>): Promise<Call | Reply<Call>> {
+  const env = ctx.env.no;
+  const caller = await callerOf(ctx, input.callerId);
+  const conv = await readable(ctx, ctx.db, input.conversationId);
+  // Asked before the transaction, which must not wait for Redis; who becomes a member meanwhile gets a push.
+  const online = await connectedUsers(
+    ctx,
+    (await listMembers(ctx.db, env, conv.no)).map((m) => m.no),
+  );
+  return ctx.db.tx(async (tx) => {
+    const { conv: held } = await lockForChange(ctx, tx, { no: conv.no });
+    const members = await listMembers(tx, env, held.no);
+    if (!members.some((m) => m.no === caller.no)) throw new ApiError('not_member');
+    const live = await sql.liveCallOf(tx, env, held.no);
+    if (live !== null) return new Reply(200, sql.viewCall((await sql.lockCall(tx, env, live))!.call));
+    const node = await chooseNode(tx);
+    if (!node) throw await callsUnavailable(tx);
+
+    const at = held.lockedAt;
+    const others = members.filter((m) => m.no !== caller.no);
+    const busy = await sql.usersInCalls(
+      tx,
+      env,
+      others.map((m) => m.no),
+    );
+    const participants = [
+      invited({ usr: caller.no, userId: caller.id }, 'joining', at),
+      ...others.map((m) => ({
+        ...invited({ usr: m.no, userId: m.userId }, busy.has(m.no) ? 'busy' : 'ringing', at),
+        pushed: !busy.has(m.no) && !online.has(m.no),
+      })),
+    ];
+    const call = await sql.insertCall(tx, {
+      ...settled({ ...newCall(ctx, input, held, at), createdBy: caller.no, participants }, at),
+      createdById: caller.id,
+      node: node.id,
+    });
+    await begin(ctx, tx, call);
+    return sql.viewCall(call);
+  });
+}
+
+async function callerOf(ctx: Context, callerId: string | undefined): Promise<{ no: number; id: string }> {
+  const bad = (message: string) => new ApiError('invalid_request', { param: 'callerId', message });
+  if (ctx.caller.kind === 'client') {
+    if (callerId !== undefined) throw bad('callerId is for servers only.');
+    return ctx.caller.user;
+  }
+  if (callerId === undefined) throw bad('A server must say who calls: callerId.');
+  const user = await findUser(ctx.db, ctx.env.no, callerId);
+  if (!user) throw new ApiError('not_member');
+  if (user.deactivated_at) throw new ApiError('user_deactivated');
+  return { no: user.no, id: user.id };
+}
+
+const newCall = (
+  ctx: Context,
+  { kind, metadata }: Input<'calls.start'>,
+  conv: { no: number; id: string; type: string },
+  at: string,
+) => ({
+  env: ctx.env.no,
+  id: ctx.services.ids.make('call'),
+  conv: conv.no,
+  cid: conv.id,
+  direct: conv.type === 'direct',
+  kind,
+  status: 'ringing' as const,
+  metadata: metadata === undefined ? null : JSON.stringify(metadata),
+  createdAt: at,
+  answeredAt: null,
+  endedAt: null,
+  endReason: null,
+  epoch: 1,
+});
+
+/** It rings: webhook, pushes to those without a socket, frames to the others, and the end of the ringing. */
+async function begin(ctx: Context, tx: Tx, call: CallRow): Promise<void> {
+  const { services } = ctx;
+  const view = sql.viewCall(call);
+  await tellOfCall(services.log, tx, call, 'call.started', view);
+  if (call.status === 'ended') {
+    await tellOfCall(services.log, tx, call, 'call.ended', view);
+    tx.afterCommit(() => services.sockets.toConversation(call.cid, { t: 'call.ended', d: { call: view } }));
+    return;
+  }
+  const ringing = call.participants.filter((p) => p.state === 'ringing');
+  const pushed = given(notification(call, 'call.incoming'), services.clock.now());
+  const users = ringing.filter((p) => p.pushed).map((p) => p.usr);
+  if ((await notify(tx, [{ env: call.env, users, pushed }])) > 0)
+    tx.afterCommit(() => services.calls.pushQueued());
+  await enqueue(
+    tx,
+    callQueue,
+    [{ key: call.env, ref: call.no, data: { kind: 'ring' } satisfies CallJob }],
+    new Date(Date.parse(call.createdAt) + limits.ringTimeoutMs),
+  );
+  tx.afterCommit(() => {
+    services.sockets.toUsers(
+      call.env,
+      ringing.map((p) => p.usr),
+      { t: 'call.incoming', d: { call: view } },
+    );
+    services.sockets.toUsers(call.env, [call.createdBy], { t: 'call.updated', d: { call: view } });
+  });
+}
+
+export async function list(ctx: Context, input: Input<'calls.list'>): Promise<Output<'calls.list'>> {
+  const limit = pageLimit(input.limit);
+  const before = input.cursor === undefined ? Number.MAX_SAFE_INTEGER : decodeCursor(input.cursor, isInteger);
+  const conv =
+    input.conversationId === undefined ? null : (await readable(ctx, ctx.db, input.conversationId)).no;
+  const user = input.userId === undefined ? null : await findUser(ctx.db, ctx.env.no, input.userId);
+  if (user === undefined) return { data: [], hasMore: false, nextCursor: null };
+  const rows = await sql.listCalls(ctx.db, {
+    ...{ env: ctx.env.no, conv, user: user?.no ?? null, live: input.live, before },
+    member: ctx.caller.kind === 'client' && conv === null ? ctx.caller.user.no : null,
+    limit: limit + 1,
+  });
+  const { data, more } = await shown(rows, limit, sql.viewCall);
+  return { data, hasMore: more, nextCursor: more ? encodeCursor(rows[data.length - 1]!.no) : null };
+}
+
+export async function get(ctx: Context, input: Input<'calls.get'>): Promise<Call> {
+  const call = await sql.findCall(ctx.db, ctx.env.no, input.callId);
+  if (!call) throw missing();
+  if (ctx.caller.kind === 'client') await readable(ctx, ctx.db, call.cid);
+  return sql.viewCall(call);
+}
+
+/** A live call that the caller may see, held until the transaction ends. */
+async function lockLive(ctx: Context, tx: Tx, id: string): Promise<LockedCall> {
+  const locked = await sql.lockCall(tx, ctx.env.no, id);
+  if (!locked) throw missing();
+  const { call } = locked;
+  if (ctx.caller.kind === 'client' && (await roleOf(tx, call.env, call.conv, ctx.caller.user.no)) === null)
+    throw new ApiError('not_member');
+  if (call.status === 'ended') throw new ApiError('call_ended');
+  return locked;
+}
+
+export async function join(ctx: Context, input: Input<'calls.join'>): Promise<Output<'calls.join'>> {
+  const me = self(ctx);
+  return ctx.db.tx(async (tx) => {
+    const { call, at } = await lockLive(ctx, tx, input.callId);
+    const mine = call.participants.find((p) => p.usr === me.no);
+    if (input.answer && mine && isIn(mine))
+      throw new ApiError('call_ended', { message: 'The call was answered on another device.' });
+    const most = ctx.services.plans[ctx.env.plan].callParticipants;
+    if (!(mine && isIn(mine)) && call.participants.filter(isIn).length >= most)
+      throw new ApiError('plan_limit_reached', {
+        message: `The plan allows ${most} participants in a call.`,
+      });
+    const host = await hostOf(tx, call);
+    const device = ctx.services.ids.secret(24);
+    const joined = mine
+      ? withMove(host.call, me.no, 'join', at)
+      : withNewcomer(host.call, invited({ usr: me.no, userId: me.id }, 'joining', at), at);
+    const session = input.sessionId ?? null;
+    const after = withParticipant(joined, me.no, (p) => ({ ...p, device }));
+    const done = await change(ctx, tx, call, after, elsewhere(mine, me.no, session));
+    return {
+      call: sql.viewCall(done),
+      media: {
+        transport: 'sfu' as const,
+        iceServers: ctx.services.calls.iceServers(me.no, call.id),
+        device,
+        rtpCapabilities: host.rtpCapabilities,
+      },
+    };
+  });
+}
+
+/** What the user's other devices hear when one joins: they stop ringing, or give their place away. */
+function elsewhere(mine: Participant | undefined, user: number, session: string | null): HereEnded[] {
+  if (mine?.state === 'ringing' && session !== null)
+    return [{ user, endedHere: 'answered_elsewhere', except: session }];
+  if (mine?.session && mine.session !== session) return [{ user, endedHere: 'moved', only: mine.session }];
+  return [];
+}
+
+export const withParticipant = (
+  call: CallRow,
+  user: number,
+  map: (one: Participant) => Participant,
+): CallRow => ({ ...call, participants: call.participants.map((p) => (p.usr === user ? map(p) : p)) });
+
+/** The node that hosts the call; one whose node is gone goes to another, under another epoch. */
+export async function hostOf(
+  tx: Tx,
+  call: CallRow,
+): Promise<{ call: CallRow; rtpCapabilities: Record<string, unknown> }> {
+  const current = await findNode(tx, call.node);
+  if (current) return { call, rtpCapabilities: current.rtpCapabilities };
+  const node = await chooseNode(tx);
+  if (!node) throw await callsUnavailable(tx);
+  return { call: await place(tx, call, node.id), rtpCapabilities: node.rtpCapabilities };
+}
+
+export async function place(tx: Tx, call: CallRow, node: string): Promise<CallRow> {
+  await tx.query(
+    'UPDATE calls SET node = $3, epoch = epoch + 1, unhosted_since = NULL WHERE env = $1 AND no = $2',
+    [call.env, call.no, node],
+  );
+  return { ...call, node, epoch: call.epoch + 1 };
+}
+
+export async function decline(ctx: Context, input: Input<'calls.decline'>): Promise<{ call: Call }> {
+  const me = self(ctx);
+  return changed(ctx, input.callId, ({ call, at }) => [
+    withMove(call, me.no, 'decline', at),
+    [{ user: me.no, endedHere: 'declined_elsewhere' }],
+  ]);
+}
+
+export async function leave(ctx: Context, input: Input<'calls.leave'>): Promise<{ call: Call }> {
+  const me = self(ctx);
+  return changed(ctx, input.callId, ({ call, at }) => [withMove(call, me.no, 'leave', at), []]);
+}
+
+export async function end(ctx: Context, input: Input<'calls.end'>): Promise<{ call: Call }> {
+  return changed(
+    ctx,
+    input.callId,
+    ({ call, at }) => [ended(call, 'ended_by_server', at), []],
+    (tx, call) =>
+      record(ctx, tx, {
+        where: { env: call.env },
+        action: 'calls.end',
+        target: call.id,
+        before: { status: call.status },
+        after: { status: 'ended' },
+      }),
+  );
+}
+
+export async function remove(ctx: Context, input: Input<'calls.remove'>): Promise<{ call: Call }> {
+  return changed(
+    ctx,
+    input.callId,
+    ({ call, at }) => {
+      const one = participantOf(call, input.userId);
+      return [withMove(call, one.usr, 'leave', at), [{ user: one.usr, endedHere: 'removed' }]];
+    },
+    (tx, call) =>
+      record(ctx, tx, {
+        where: { env: call.env },
+        action: 'calls.remove',
+        user: participantOf(call, input.userId).usr,
+        before: { call: call.id },
+        after: null,
+      }),
+  );
+}
+
+const participantOf = (call: CallRow, userId: string): Participant => {
+  const one = call.participants.find((p) => p.userId === userId);
+  if (!one) throw notInCall();
+  return one;
+};
+
+export async function mute(ctx: Context, input: Input<'calls.mute'>): Promise<{ call: Call }> {
+  const call = await ctx.db.tx(async (tx) => {
+    const { call: held } = await lockLive(ctx, tx, input.callId);
+    await record(ctx, tx, {
+      where: { env: held.env },
+      action: 'calls.mute',
+      user: participantOf(held, input.userId).usr,
+      before: null,
+      after: { call: held.id, source: input.source },
+    });
+    return held;
+  });
+  const { usr } = participantOf(call, input.userId);
+  const seat = { env: call.env, call: call.no, user: usr };
+  if (call.node === null || !(await ctx.services.calls.media.mute(call.node, seat, input.source)))
+    throw new ApiError('invalid_request', { message: 'The user is not connected to media.' });
+  return { call: sql.viewCall(call) };
+}
+
+async function changed(
+  ctx: Context & { db: Db },
+  callId: string,
+  move: (locked: LockedCall) => [CallRow, HereEnded[]],
+  alongside?: (tx: Tx, call: CallRow) => Promise<void>,
+): Promise<{ call: Call }> {
+  return ctx.db.tx(async (tx) => {
+    const locked = await lockLive(ctx, tx, callId);
+    const [after, here] = move(locked);
+    await alongside?.(tx, locked.call);
+    return { call: sql.viewCall(await change(ctx, tx, locked.call, after, here)) };
+  });
+}

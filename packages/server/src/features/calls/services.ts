@@ -1,0 +1,28 @@
+import type { CallMedia, CallSource, EndedHere } from '@parley/protocol';
+import type { PresenceRegistry } from '../../platform/presence/port.ts';
+
+/** A participant's place at the media node that hosts its call. */
+export interface MediaSeat {
+  env: number;
+  call: number;
+  user: number;
+}
+
+/** What the operations of calls need of the running service. */
+export interface CallServices {
+  /** Who has a socket. */
+  connected: PresenceRegistry['connected'];
+  /** Pushes were queued. */
+  pushQueued(): void;
+  iceServers(user: number, callId: string): CallMedia['iceServers'];
+  media: {
+    /** The call is over: its node forgets it. */
+    close(node: string, call: number): void;
+    /** Its media ends, also where it has not noticed yet that it left. */
+    drop(node: string, seat: MediaSeat): void;
+    /** False where it is not connected to media. */
+    mute(node: string, seat: MediaSeat, source: CallSource): Promise<boolean>;
+  };
+}
+
+export type { EndedHere };
