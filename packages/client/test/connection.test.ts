@@ -166,6 +166,51 @@ test('SPEC 4: goaway reconnects after reconnectAfterMs; also when 1012 comes fir
   }
 });
 
+test('SPEC 7: after a goaway the close code still decides', async () => {
+  const away = async (options: Parameters<ReturnType<typeof world>['client']>[1] = {}) => {
+    const { clock, server, client } = world();
+    const ann = await connected(client('ann', options), clock);
+    const old = only(server.sockets);
+    old.push({ t: 'goaway', d: { reconnectAfterMs: 8_000 } });
+    await clock.advance(1_000);
+    return { clock, server, ann, old };
+  };
+  for (const code of [4003, 4009]) {
+    const { clock, server, ann, old } = await away();
+    old.end(code, '');
+    await clock.advance(600_000);
+    assert.equal(ann.state, 'failed');
+    assert.equal(server.urls.length, 1, `${code} is final`);
+    assert.equal(clock.pending, 0);
+  }
+  {
+    const { clock, server, ann, old } = await away();
+    old.end(4008, '{"retryAfterMs":60000}');
+    await clock.advance(59_999);
+    assert.equal(server.urls.length, 1);
+    await clock.advance(1);
+    assert.equal(ann.state, 'connected');
+  }
+  {
+    let asked = 0;
+    const { clock, server, ann, old } = await away({ token: () => `ann#${++asked}` });
+    server.accept = (token) => (token === 'ann#1' ? 4001 : null);
+    old.end(4001, '');
+    await clock.advance(60_000);
+    assert.equal(ann.state, 'connected');
+    assert.equal(asked, 2);
+    assert.equal(server.urls.length, 2, 'the refused token is not tried again');
+  }
+  for (const code of [1000, 1001, 1006, 1012]) {
+    const { clock, server, ann, old } = await away();
+    old.end(code, '');
+    await clock.advance(6_999);
+    assert.equal(server.urls.length, 1);
+    await clock.advance(1);
+    assert.equal(ann.state, 'connected');
+  }
+});
+
 test('SPEC 7, 1012: reconnects within 5 s', async () => {
   const { clock, server, client } = world();
   const ann = await connected(client('ann', { random: () => 0.9 }), clock);

@@ -41,6 +41,8 @@ export interface ConnectionOptions {
 const helloTimeoutMs = 15_000;
 const requestTimeoutMs = 20_000;
 const probeTimeoutMs = 5_000;
+/** After a `goaway` these say no more than it did; any other code has an action of its own. */
+const goawayCloses = new Set([1000, 1001, 1006, 1012]);
 
 /**
  * SPEC 4, Realtime socket: the life of the connection.
@@ -48,7 +50,8 @@ const probeTimeoutMs = 5_000;
  *   idle --start--> connecting --open, auth, hello--> syncing --onHello done--> connected
  *   connecting | syncing | connected --closed, dead, sync failed--> waiting --delay or wake--> connecting
  *   any --4003, 4009, second 4001 in a row--> failed --start--> connecting;  any --stop--> idle
- *   connected --goaway--> connected until reconnectAfterMs, then connecting
+ *   connected --goaway--> connected until reconnectAfterMs, then connecting; a close that means more than
+ *   "going away" is handled as without the goaway
  *
  * Outside, connecting, syncing and waiting are all `reconnecting`.
  */
@@ -208,7 +211,7 @@ export class Connection {
   }
 
   #closed(code: number, reason: string): void {
-    const afterGoaway = this.#goaway.pending;
+    const afterGoaway = this.#goaway.pending && goawayCloses.has(code);
     if (code === 4001) this.#authFailures++;
     const error = new ParleyError('disconnected', reason || `closed with ${code}`);
     this.#release(null, error, afterGoaway);
