@@ -136,7 +136,7 @@ test('SPEC 4: request fields are those named', () => {
   assert.deepEqual(fields('messages.update'), { query: '', body: 'expectedVersion metadata text' });
   assert.deepEqual(fields('messages.delete'), { query: 'hard', body: '' });
   assert.deepEqual(fields('sync'), { query: '', body: 'cursor' });
-  assert.deepEqual(fields('events.list'), { query: 'after limit', body: '' });
+  assert.deepEqual(fields('events.list'), { query: 'after before limit', body: '' });
   assert.deepEqual(fields('uploads.create'), {
     query: '',
     body: 'contentType conversationId filename height size width',

@@ -1,7 +1,7 @@
 import type { Input, OperationName, Output } from '@parley/protocol';
 import { routes } from './generated/routes.ts';
 import { pages } from './pages.ts';
-import type { Pages } from './pages.ts';
+import type { PageKind, Pages } from './pages.ts';
 import { request } from './transport.ts';
 import type { RequestOptions, TransportOptions } from './transport.ts';
 
@@ -46,7 +46,7 @@ interface Route {
   params: readonly string[];
   query: readonly string[];
   body: boolean;
-  page: 'cursor' | 'seq' | null;
+  page: PageKind | null;
 }
 
 export function methods(options: TransportOptions): Methods {
@@ -81,7 +81,7 @@ function method(name: string, route: Route, options: TransportOptions) {
     };
     const given = fields as Record<string, unknown>;
     if (route.page === null) return call(given);
-    return pages(route.page, route.query.includes('before'), given, call as Parameters<typeof pages>[3]);
+    return pages(route.page, given, call as Parameters<typeof pages>[2]);
   };
 }
 

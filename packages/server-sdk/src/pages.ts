@@ -11,16 +11,13 @@ interface AnyPage {
 
 type Fetch = (fields: Fields) => Promise<AnyPage>;
 
-export function pages(
-  kind: 'cursor' | 'seq',
-  acceptsBefore: boolean,
-  fields: Fields,
-  fetch: Fetch,
-): Pages<unknown, unknown> {
+/** By cursor, or by seq: which way the service goes when neither `before` nor `after` says. */
+export type PageKind = 'cursor' | 'ascending' | 'descending';
+
+export function pages(kind: PageKind, fields: Fields, fetch: Fetch): Pages<unknown, unknown> {
   return {
     then: (resolve, reject) => fetch(fields).then(resolve, reject),
-    [Symbol.asyncIterator]: () =>
-      kind === 'cursor' ? byCursor(fields, fetch) : bySeq(fields, acceptsBefore, fetch),
+    [Symbol.asyncIterator]: () => (kind === 'cursor' ? byCursor(fields, fetch) : bySeq(fields, kind, fetch)),
   };
 }
 
@@ -36,9 +33,15 @@ async function* byCursor(fields: Fields, fetch: Fetch): AsyncGenerator<unknown, 
   }
 }
 
-/** Upwards (ascending) from `after`, else downwards (descending) from `before` or the newest. */
-async function* bySeq(fields: Fields, acceptsBefore: boolean, fetch: Fetch): AsyncGenerator<unknown, void> {
-  const upwards = fields.after !== undefined || !acceptsBefore;
+/** Upwards from `after` alone, downwards from `before` alone, otherwise the list's own way. */
+async function* bySeq(
+  fields: Fields,
+  kind: Exclude<PageKind, 'cursor'>,
+  fetch: Fetch,
+): AsyncGenerator<unknown, void> {
+  const up = fields['after'] !== undefined;
+  const down = fields['before'] !== undefined;
+  const upwards = up === down ? kind === 'ascending' : up;
   let bound: number | undefined;
   for (;;) {
     const page = await fetch(

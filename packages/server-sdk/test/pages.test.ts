@@ -22,17 +22,24 @@ const bySeq = (count: number) => (one: Seen) => {
   const limit = Number(params.get('limit') ?? 50);
   const every = Array.from({ length: count }, (_, i) => ({ seq: i + 1 }));
   const after = params.get('after');
+  const before = params.get('before');
   const ascending = one.url.includes('/events');
-  if (after !== null || ascending) {
-    const above = every.filter(({ seq }) => seq > Number(after ?? 0));
+  if (ascending ? before === null || after !== null : before === null && after !== null) {
+    const above = every.filter(({ seq }) => seq > Number(after ?? 0) && seq < Number(before ?? Infinity));
     const page = above.slice(0, limit);
     return {
       status: 200,
       body: { data: ascending ? page : page.toReversed(), hasMore: above.length > limit },
     };
   }
-  const below = every.filter(({ seq }) => seq < Number(params.get('before') ?? Infinity)).toReversed();
-  return { status: 200, body: { data: below.slice(0, limit), hasMore: below.length > limit } };
+  const below = every
+    .filter(({ seq }) => seq < Number(before ?? Infinity) && seq > Number(after ?? 0))
+    .toReversed();
+  const page = below.slice(0, limit);
+  return {
+    status: 200,
+    body: { data: ascending ? page.toReversed() : page, hasMore: below.length > limit },
+  };
 };
 
 test('SPEC 1, Pagination: iteration goes over every cursor page and ends', async (t) => {
@@ -77,11 +84,12 @@ test('history: newest first by default, from `before`, and upwards from `after`'
   assert.deepEqual(await seqs({ before: 4 }), [3, 2, 1]);
   assert.deepEqual(await seqs({ after: 2 }), [3, 4, 5, 6, 7]);
   assert.deepEqual(await seqs({ after: 7 }), []);
+  assert.deepEqual(await seqs({ after: 1, before: 7 }), [6, 5, 4, 3, 2]);
 });
 
-test('events: upwards, from the start or from `after`', async (t) => {
+test('events: upwards, from the start or from `after`; down from `before`', async (t) => {
   const { parley, seen } = await setUp(t, bySeq(5));
-  const seqs = async (fields: { after?: number }) =>
+  const seqs = async (fields: { after?: number; before?: number }) =>
     (await all(parley.events.list('conv_1', { limit: 2, ...fields }))).map(({ seq }) => seq);
   assert.deepEqual(await seqs({}), [1, 2, 3, 4, 5]);
   assert.deepEqual(
@@ -89,6 +97,8 @@ test('events: upwards, from the start or from `after`', async (t) => {
     [null, '2', '4'],
   );
   assert.deepEqual(await seqs({ after: 3 }), [4, 5]);
+  assert.deepEqual(await seqs({ before: 5 }), [4, 3, 2, 1]);
+  assert.deepEqual(await seqs({ after: 1, before: 5 }), [2, 3, 4]);
 });
 
 test('a seq page that says hasMore but brings nothing new ends the iteration', async (t) => {

@@ -1,11 +1,13 @@
 import { operationList } from '../index.ts';
 import type { Operation } from '../index.ts';
 
-const pageKind = (op: Operation): 'cursor' | 'seq' | null => {
-  const properties = (op.response as { properties?: Record<string, unknown> } | null)?.properties ?? {};
+type Properties = Record<string, { 'x-order'?: 'ascending' | 'descending' }>;
+
+const pageKind = (op: Operation): 'cursor' | 'ascending' | 'descending' | null => {
+  const properties = (op.response as { properties?: Properties } | null)?.properties ?? {};
   if (!('data' in properties)) return null;
   if ('nextCursor' in properties) return 'cursor';
-  return 'hasMore' in properties ? 'seq' : null;
+  return properties['data']!['x-order'] ?? null;
 };
 
 /** What the server SDK needs of the table at run time, so that it depends on no package of ours. */

@@ -17,6 +17,12 @@ import { operation } from './define.ts';
 const tag = 'Conversations';
 const both = ['server', 'client'] as const;
 const params = { conversationId: IdParam };
+/** How many different ones there may be is counted where repeats are known; the size of a body bounds the list. */
+const someUsers = (options: object = {}) =>
+  Type.Array(UserId, {
+    description: `Users; repeats count once, ${limits.groupMembers} at most`,
+    ...options,
+  });
 const Name = Type.String({ minLength: 1, maxLength: limits.conversationNameCharacters });
 
 export const conversationsCreate = operation('conversations.create', 'POST /v1/conversations', {
@@ -25,7 +31,7 @@ export const conversationsCreate = operation('conversations.create', 'POST /v1/c
   callers: both,
   body: {
     type: ConversationType,
-    members: Type.Array(UserId, { maxItems: limits.groupMembers, uniqueItems: false }),
+    members: someUsers(),
     name: optional(nullable(Name)),
     metadata: optional(Metadata),
     ownerId: optional(UserId),
@@ -143,7 +149,7 @@ export const membersAdd = operation('members.add', 'POST /v1/conversations/{conv
   tag: memberTag,
   callers: both,
   params,
-  body: { userIds: Type.Array(UserId, { minItems: 1, maxItems: limits.groupMembers }) },
+  body: { userIds: someUsers({ minItems: 1 }) },
   response: open({ data: Type.Array(Member) }),
   errors: ['not_found', 'not_member', 'already_member'],
 });

@@ -55,7 +55,7 @@ export const messagesList = operation('messages.list', 'GET /v1/conversations/{c
   permission: 'content.read',
   params: inConversation,
   query: { before: optional(Seq), after: optional(Seq), limit: optional(Limit) },
-  response: seqPage(MessageOrTombstone),
+  response: seqPage(MessageOrTombstone, 'descending'),
   errors: ['not_found', 'not_member', 'history_unavailable'],
 });
 
@@ -100,12 +100,12 @@ export const sync = operation('sync', 'POST /v1/sync', {
 });
 
 export const eventsList = operation('events.list', 'GET /v1/conversations/{conversationId}/events', {
-  summary: 'Events after a seq, in ascending order',
+  summary: 'A page of events, in ascending order',
   tag: 'Sync and events',
   callers: ['server', 'client', 'dashboard'],
   permission: 'content.read',
   params: inConversation,
-  query: { after: optional(Seq), limit: optional(Limit) },
-  response: seqPage(EventRecord),
+  query: { before: optional(Seq), after: optional(Seq), limit: optional(Limit) },
+  response: seqPage(EventRecord, 'ascending'),
   errors: ['not_found', 'not_member', 'resync_required'],
 });

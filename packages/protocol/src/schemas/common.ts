@@ -44,6 +44,9 @@ export const pageQuery = { limit: optional(Limit), cursor: optional(Cursor) };
 
 export const page = <T extends TSchema>(item: T) =>
   open({ data: Type.Array(item), nextCursor: nullable(Type.String()) });
-/** Pages by seq (messages and events) say `hasMore` instead. */
-export const seqPage = <T extends TSchema>(item: T) =>
-  open({ data: Type.Array(item), hasMore: Type.Boolean() });
+/** Pages by seq (messages and events) say `hasMore` instead; descending ones begin at the newest unless told otherwise. */
+export const seqPage = <T extends TSchema>(item: T, order: 'ascending' | 'descending') =>
+  open({
+    data: Type.Array(item, { description: `In ${order} seq`, 'x-order': order }),
+    hasMore: Type.Boolean(),
+  });

@@ -142,6 +142,18 @@ for (const store of stores)
         assert.equal((await create(a.api, { type: 'group', members: [] })).body.members.length, 1);
       });
 
+      it('SPEC 8: members are counted without repeats', async () => {
+        const listed = [...names(500, 'rep'), 'rep0', 'rep1'];
+        const full = await create(server, { type: 'group', members: listed });
+        assert.equal(full.status, 201);
+        assert.equal(full.body.members.length, 500);
+        const empty = await create(server, { type: 'group', members: ['rep0'] });
+        const add = (userIds: string[]) =>
+          server('POST', `/v1/conversations/${empty.body.id}/members`, { userIds });
+        assertError(await add(names(501, 'new')), 400, 'invalid_request', 'userIds');
+        assert.equal((await add([...names(499, 'new'), 'new0', 'new0'])).body.data.length, 499);
+      });
+
       it('SPEC 8: the name has at most 200 characters', async () => {
         const named = (name: unknown) => create(server, { type: 'group', members: [a.id], name });
         assert.equal((await named('😀'.repeat(200))).status, 201);

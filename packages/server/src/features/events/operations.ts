@@ -15,21 +15,38 @@ import type { KeptEvent } from './references.ts';
 export async function list(ctx: Context, input: Input<'events.list'>): Promise<Output<'events.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
   await noteReading(ctx, conv);
-  const after = input.after ?? 0;
   const limit = pageLimit(input.limit);
-  if (after >= conv.lastSeq) return { data: [], hasMore: false };
-  if (conv.lastSeq - after > limits.eventsGap) throw new ApiError('resync_required');
   const floor = new Date(ctx.services.clock.now() - ctx.services.eventRetentionMs).toISOString();
-  const found = await readEvents(
-    ctx.db,
-    ctx.env.no,
-    conv,
-    after,
-    Math.min(after + limit, conv.lastSeq),
-    floor,
-  );
+  const end = Math.min((input.before ?? Infinity) - 1, conv.lastSeq);
+  // As with messages: with `before` alone the page is the next below it, otherwise the next above `after`, up to `before` if given.
+  if (input.before !== undefined && input.after === undefined) {
+    if (end < 1) return { data: [], hasMore: false };
+    const found = reachable(
+      await eventsBetween(ctx.db, ctx.env.no, conv, Math.max(0, end - limit), end),
+      end,
+      floor,
+    );
+    const data = found.slice(0, await fitting(found)).reverse();
+    return { data, hasMore: data[0]!.seq > 1 };
+  }
+  const after = input.after ?? 0;
+  if (after >= end) return { data: [], hasMore: false };
+  if (end - after > limits.eventsGap) throw new ApiError('resync_required');
+  const found = await readEvents(ctx.db, ctx.env.no, conv, after, Math.min(after + limit, end), floor);
   const data = found.slice(0, await fitting(found));
-  return { data, hasMore: after + data.length < conv.lastSeq };
+  return { data, hasMore: after + data.length < end };
+}
+
+/** Going back, the page ends where the buffer does: the newest first, and at least one. */
+function reachable(records: EventRecord[], end: number, floor: string): EventRecord[] {
+  const found: EventRecord[] = [];
+  for (let i = records.length - 1, seq = end; i >= 0; i--, seq--) {
+    const record = records[i];
+    if (record?.seq !== seq || record.createdAt < floor) break;
+    found.push(record);
+  }
+  if (found.length === 0) throw new ApiError('resync_required');
+  return found;
 }
 
 interface EventRow extends KeptEvent {
@@ -38,17 +55,34 @@ interface EventRow extends KeptEvent {
   at: string;
 }
 
-/**
- * Events of a conversation with after < seq <= upTo; `resync_required` when the first is older than `floor`, or one or what it tells of is gone. Message rows
- * are their own message.new events, all others are in `events`. What they refer to is shown as it is now, so erased users stay erased.
- */
+type Place = Pick<ConversationRow, 'no' | 'id'>;
+
+/** Events of a conversation with after < seq <= upTo; `resync_required` when the first is older than `floor`, or one is gone. */
 export async function readEvents(
   db: Queryable,
   env: number,
-  conv: Pick<ConversationRow, 'no' | 'id'>,
+  conv: Place,
   after: number,
   upTo: number,
   floor: string,
+): Promise<EventRecord[]> {
+  const records = await eventsBetween(db, env, conv, after, upTo);
+  const [first] = records;
+  if (first?.seq !== after + 1 || first.createdAt < floor || records.length !== upTo - after)
+    throw new ApiError('resync_required');
+  return records;
+}
+
+/**
+ * Those that are there, with what they tell of. Message rows are their own message.new events, all others are in `events`. What they
+ * refer to is shown as it is now, so erased users stay erased.
+ */
+async function eventsBetween(
+  db: Queryable,
+  env: number,
+  conv: Place,
+  after: number,
+  upTo: number,
 ): Promise<EventRecord[]> {
   const [messages, events] = await Promise.all([
     messagesBetween(db, env, conv.no, after, upTo),
@@ -65,7 +99,7 @@ export async function readEvents(
     const references = await loadReferences(db, events);
     for (const event of events) {
       const message = references.message(event);
-      if (event.message !== null && !message) throw new ApiError('resync_required');
+      if (event.message !== null && !message) continue;
       const told = {
         message,
         users: references.users(event),
@@ -79,9 +113,6 @@ export async function readEvents(
     }
     records.sort((a, b) => a.seq - b.seq);
   }
-  const [first] = records;
-  if (first?.seq !== after + 1 || first.createdAt < floor || records.length !== upTo - after)
-    throw new ApiError('resync_required');
   return records;
 }
 

@@ -21,6 +21,14 @@ function requireGroup(conv: LockedConversation): void {
     throw new ApiError('invalid_request', { message: 'Members of a direct conversation cannot be changed.' });
 }
 
+function requireRoom(members: number): void {
+  if (members > limits.groupMembers)
+    throw new ApiError('invalid_request', {
+      param: 'userIds',
+      message: `A group has at most ${limits.groupMembers} members.`,
+    });
+}
+
 export async function list(ctx: Context, input: Input<'members.list'>): Promise<Output<'members.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
   const limit = pageLimit(input.limit);
@@ -36,6 +44,7 @@ export async function list(ctx: Context, input: Input<'members.list'>): Promise<
 
 export async function add(ctx: Context, input: Input<'members.add'>): Promise<Output<'members.add'>> {
   const ids = [...new Set(input.userIds)];
+  requireRoom(ids.length);
   return ctx.db.tx(async (tx) => {
     const env = ctx.env.no;
     const access = await lockForChange(ctx, tx, input.conversationId);
@@ -46,11 +55,7 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     const numbers = ids.map((id) => users.get(id)!);
     const [already] = await sql.findMembers(tx, env, conv.no, numbers);
     if (already) throw new ApiError('already_member', { message: `${already.userId} is a member already.` });
-    if ((await sql.countMembers(tx, env, conv.no)) + ids.length > limits.groupMembers)
-      throw new ApiError('invalid_request', {
-        param: 'userIds',
-        message: `A group has at most ${limits.groupMembers} members.`,
-      });
+    requireRoom((await sql.countMembers(tx, env, conv.no)) + ids.length);
     const added = ids.map((id) => ({ no: users.get(id)!, id }));
     const [seq] = await record(ctx.services.log, tx, conv, [{ type: 'member.added', actor, users: added }]);
     await insertMembers(tx, env, conv.no, numbers, null, seq!);
