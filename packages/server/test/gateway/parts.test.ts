@@ -10,6 +10,7 @@ import { Delivery } from '../../src/transport/gateway/delivery.ts';
 import { parseFrame, requestIdOf } from '../../src/transport/gateway/frames.ts';
 import type { LocalUser } from '../../src/transport/gateway/session.ts';
 import { ReceiptRelay } from '../../src/transport/gateway/receipts.ts';
+import type { ReceiptRelayOptions } from '../../src/transport/gateway/receipts.ts';
 import { Session } from '../../src/transport/gateway/session.ts';
 import { Writer } from '../../src/transport/gateway/writer.ts';
 import { TypingThrottle } from '../../src/transport/gateway/typing.ts';
@@ -164,10 +165,54 @@ test('PITFALLS 21: a socket that does not take its frames is cut off at 1 MB, an
   assert.ok(socket.writableLength <= 1024 * 1024 + frame.length, `${socket.writableLength} bytes`);
 });
 
+const receiptRelay = (
+  time: { now: () => number },
+  deliver: (cid: string, d: any) => void,
+  publish: ReceiptRelayOptions['publish'] = () => undefined,
+) => new ReceiptRelay({ deliver: (cid, frame) => deliver(cid, JSON.parse(frame).d), publish, now: time.now });
+
+test('SPEC 4.5: marks of one user that move on two nodes are still one receipt per second for every socket', () => {
+  const time = clock();
+  const start = time.now();
+  const got: [number, any][][] = [[], []];
+  const published: number[] = [0, 0];
+  const relays: ReceiptRelay[] = [0, 1].map((node) =>
+    receiptRelay(
+      time,
+      (_cid, d) => got[node]!.push([time.now() - start, d]),
+      (receipt) => {
+        published[node]!++;
+        relays[1 - node]!.heard(receipt);
+      },
+    ),
+  );
+  for (let i = 1; i <= 40; i++) {
+    const mark = i % 4 === 3 ? { lastDeliveredSeq: i } : { lastReadSeq: i };
+    relays[i % 2]!.add({ env: 1, cid: 'c', user: 1, userId: 'u', ...mark });
+    time.advance(100);
+    for (const relay of relays) relay.tick();
+  }
+  for (let i = 0; i < 30; i++) {
+    time.advance(100);
+    for (const relay of relays) relay.tick();
+  }
+  for (const node of [0, 1]) {
+    const times = got[node]!.map(([at]) => at);
+    for (let i = 1; i < times.length; i++) assert.ok(times[i]! - times[i - 1]! >= 1_000, `${times}`);
+    const last = Object.assign({}, ...got[node]!.map(([, d]) => d));
+    assert.deepEqual(
+      [last.lastReadSeq, last.lastDeliveredSeq],
+      [40, 39],
+      'the last values arrive everywhere',
+    );
+    assert.ok(published[node]! <= 6, 'nodes tell each other no more often');
+  }
+});
+
 test('SPEC 4.5: receipts leave at once, then at most once per second, and the last value always', () => {
   const time = clock();
   const sent: any[] = [];
-  const relay = new ReceiptRelay((cid, frame) => sent.push([time.now(), cid, JSON.parse(frame).d]), time.now);
+  const relay = receiptRelay(time, (cid, d) => sent.push([time.now(), cid, d]));
   const mark = (more: object) => relay.add({ env: 1, cid: 'c', user: 1, userId: 'u', ...more });
   const start = time.now();
   for (let seq = 1; seq <= 50; seq++) {
@@ -196,7 +241,7 @@ test('SPEC 4.5: receipts leave at once, then at most once per second, and the la
 test('SPEC 4.5: the second is per conversation and user', () => {
   const time = clock();
   const sent: string[] = [];
-  const relay = new ReceiptRelay((cid, frame) => sent.push(`${cid} ${JSON.parse(frame).d.userId}`), time.now);
+  const relay = receiptRelay(time, (cid, d) => sent.push(`${cid} ${d.userId}`));
   for (const cid of ['c1', 'c2'])
     for (const user of [1, 2]) relay.add({ env: 1, cid, user, userId: `u${user}`, lastReadSeq: 1 });
   assert.deepEqual(sent, ['c1 u1', 'c1 u2', 'c2 u1', 'c2 u2']);

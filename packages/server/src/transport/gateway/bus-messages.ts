@@ -1,4 +1,4 @@
-import type { EventName } from '@parley/protocol';
+import type { EphemeralFrames, EventName } from '@parley/protocol';
 import type { SocketChoice } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
 
@@ -20,6 +20,11 @@ export function decodeRelay(payload: string): { frame: string; except: number | 
   if (payload[0] !== 'X' || split < 0) return null;
   return { frame: payload.slice(split + 1), except: split === 1 ? null : Number(payload.slice(1, split)) };
 }
+
+/** A mark that moved: each node holds it back for its own sockets as long as it must. */
+export const encodeReceipt = (receipt: EphemeralFrames['receipt']): string => `R${JSON.stringify(receipt)}`;
+export const decodeReceipt = (payload: string): EphemeralFrames['receipt'] =>
+  JSON.parse(payload.slice(1)) as EphemeralFrames['receipt'];
 
 /** A frame for the sockets of the user whose channel it is. */
 export const encodeToUser = (env: number, frame: string, { only, except }: SocketChoice = {}): string =>

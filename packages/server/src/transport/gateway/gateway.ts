@@ -9,7 +9,7 @@ import type { Timers } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { encodeOut } from './bus-messages.ts';
+import { decodeReceipt, encodeOut, encodeReceipt } from './bus-messages.ts';
 import { Delivery } from './delivery.ts';
 import { Dispatch } from './dispatch.ts';
 import { drain, sendGoaway } from './drain.ts';
@@ -77,7 +77,13 @@ export class Gateway {
     const { clock } = services;
     const now = () => clock.monotonic();
     this.#sessions = new Sessions(timers);
-    this.#receipts = new ReceiptRelay((cid, frame) => hub.relay(cid, frame, null), now);
+    this.#receipts = new ReceiptRelay({
+      deliver: (cid, frame) => hub.relayHere(cid, frame, null),
+      publish: (receipt) => {
+        if (!bus.alone) bus.publish(`c:${receipt.cid}`, encodeReceipt(receipt));
+      },
+      now,
+    });
     this.#delivery = new Delivery({
       db: options.db,
       receipt: (mark) => this.#receipts.add(mark),
@@ -190,6 +196,8 @@ export class Gateway {
         return this.#options.hub.received(payload);
       case 'X':
         return this.#options.hub.receivedRelay(channel, payload);
+      case 'R':
+        return this.#receipts.heard(decodeReceipt(payload));
       case 'U':
         return this.#options.hub.receivedToUser(channel, payload);
       case 'O':

@@ -265,16 +265,17 @@ export class Hub {
 
   /** A frame outside the seq stream, to the live sockets of all members, on all nodes. */
   relay(cid: string, frame: string, except: number | null): void {
-    this.#relayHere(cid, frame, except);
+    this.relayHere(cid, frame, except);
     if (!this.#bus.alone) this.#bus.publish(`c:${cid}`, encodeRelay(frame, except));
   }
 
   receivedRelay(channel: string, payload: string): void {
     const relay = decodeRelay(payload);
-    if (relay) this.#relayHere(channel.slice(2), relay.frame, relay.except);
+    if (relay) this.relayHere(channel.slice(2), relay.frame, relay.except);
   }
 
-  #relayHere(cid: string, text: string, except: number | null): void {
+  /** The same, on this node alone. */
+  relayHere(cid: string, text: string, except: number | null): void {
     const route = this.#routes.get(cid);
     if (!route) return;
     const frame = textFrame(text);
