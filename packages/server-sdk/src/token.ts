@@ -22,7 +22,9 @@ const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toS
 export function signToken(options: TokenOptions & { secretKey: string }): string {
   const { secretKey, userId, expiresIn = 86_400, now = Date.now } = options;
   const kid = keyIdOf(secretKey);
-  if (!/^[A-Za-z0-9_\-@.:]{1,128}$/.test(userId)) throw new TypeError('userId must be a user id');
+  if (typeof userId !== 'string' || !/^[A-Za-z0-9_\-@.:]{1,128}$/.test(userId)) {
+    throw new TypeError('userId must be a string of 1 to 128 characters of A-Z a-z 0-9 _ - @ . :');
+  }
   if (!Number.isInteger(expiresIn) || expiresIn < 1 || expiresIn > longestSeconds) {
     throw new RangeError(`expiresIn must be 1 to ${longestSeconds} seconds`);
   }

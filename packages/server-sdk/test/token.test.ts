@@ -31,8 +31,18 @@ test('what the service would refuse is refused here', () => {
   for (const expiresIn of [0, -1, 1.5, 2_592_001, NaN]) {
     assert.throws(() => signToken({ secretKey, userId: 'alice', expiresIn, now }), RangeError);
   }
-  for (const userId of ['', 'a b', 'x'.repeat(129)]) {
-    assert.throws(() => signToken({ secretKey, userId, now }), TypeError);
+  const wrong: unknown[] = [
+    '',
+    'a b',
+    'x'.repeat(129),
+    undefined,
+    null,
+    7,
+    ['alice'],
+    { toString: () => 'alice' },
+  ];
+  for (const userId of wrong) {
+    assert.throws(() => signToken({ secretKey, userId: userId as string, now }), TypeError);
   }
   assert.throws(() => signToken({ secretKey: 'sk_live_x', userId: 'alice', now }), TypeError);
   signToken({ secretKey, userId: 'alice', expiresIn: 2_592_000, now });

@@ -166,6 +166,38 @@ describe('SPEC 5.3: user tokens', () => {
       assertError(await as(token, { 'chat-env': 'env_dev' }), 401, 'token_invalid');
     });
 
+  it('messages tell the mistakes of signers apart, and not which keys there are', async () => {
+    const messageOf = async (token: string) => (await as(token)).body.error.message as string;
+    const said = {
+      HS512: /alg/,
+      RS256: /alg/,
+      'HS256 without a kid': /kid/,
+      'a changed signature': /signature/,
+      'two parts': /three parts/,
+      'a crit header': /crit/,
+      'a payload that is a list': /payload/,
+    };
+    for (const [name, pattern] of Object.entries(said))
+      assert.match(await messageOf(forged[name]!), pattern, name);
+    assert.equal(await messageOf(forged['an unknown kid']!), await messageOf(forged['a changed signature']!));
+    assert.notEqual(await messageOf(forged['HS512']!), await messageOf(forged['HS256 without a kid']!));
+  });
+
+  it('nbf is honoured, with the leeway that iat has', async () => {
+    const now = nowSeconds();
+    assert.equal((await as(signToken({ sub: 'u', nbf: now + 55 }))).status, 200);
+    for (const nbf of [now + 120, 'soon', null]) {
+      const answer = await as(signToken({ sub: 'u', nbf }));
+      assertError(answer, 401, 'token_invalid');
+      assert.match(answer.body.error.message, /nbf/);
+    }
+    assertError(
+      await as(devToken({ sub: 'u', nbf: now + 120 }), { 'chat-env': 'env_dev' }),
+      401,
+      'token_invalid',
+    );
+  });
+
   it('the HMAC key is the whole secret key string, not a part of it', async () => {
     const signed = `${head}.${payload}`;
     const sign = (key: string) => createHmac('sha256', key).update(signed).digest('base64url');

@@ -38,13 +38,13 @@ export const setLastSeen = (
     [seen.map((s) => s.env), seen.map((s) => s.user), seen.map((s) => s.at)],
   );
 
-/** The ids of users that were not erased. */
-export const idsOf = (
+/** Users by their numbers, as far as they were not erased. */
+export const usersByNumber = (
   db: Queryable,
   users: readonly { env: number; user: number }[],
-): Promise<{ no: number; userId: string }[]> =>
-  db.query(
-    `SELECT u.no, u.id AS "userId" FROM unnest($1::int[], $2::bigint[]) AS w(env, usr)
+): Promise<Watchable[]> =>
+  db.query<Watchable>(
+    `SELECT u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt" FROM unnest($1::int[], $2::bigint[]) AS w(env, usr)
      CROSS JOIN ${userOf('w.env', 'w.usr')} u WHERE u.erased_at IS NULL`,
     [users.map((u) => u.env), users.map((u) => u.user)],
   );

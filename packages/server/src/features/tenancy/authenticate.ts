@@ -11,7 +11,7 @@ import { createMissingUsers } from '../users/sql.ts';
 import { environmentColumns, environmentViews, requireActive } from './environments.ts';
 import type { EnvironmentRow } from './environments.ts';
 import { keyIdOf, openKey } from './keys.ts';
-import { claimedSubject, parseToken, signatureMatches, signedClaims } from './tokens.ts';
+import { badSignature, claimedSubject, parseToken, signatureMatches, signedClaims } from './tokens.ts';
 import type { Claims } from './tokens.ts';
 
 /**
@@ -38,6 +38,7 @@ interface Found extends EnvironmentRow {
   user_no: number | null;
   deactivated_at: string | null;
   tokens_from: string | null;
+  last_seen_at: string | null;
 }
 
 export interface Authenticated {
@@ -47,8 +48,8 @@ export interface Authenticated {
   keyId: string | null;
   /** Seconds; of a user token. */
   issuedAt: number | null;
-  /** Looks again whether it still holds. */
-  again(): Promise<void>;
+  /** Looks again whether it still holds; and when the user was last seen. */
+  again(): Promise<{ lastSeenAt: string | null }>;
 }
 
 export interface Authenticator {
@@ -64,7 +65,8 @@ const maxOpened = 1_000;
 /** LIMIT: each is one look into one index, also before the planner knows anything of the tables. */
 const lookupSql = `
   SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at,
-    CASE WHEN k.ahead_at > now() - interval '1 day' THEN k.ahead ELSE 0 END AS ahead, u.no AS user_no, u.deactivated_at, u.tokens_from
+    CASE WHEN k.ahead_at > now() - interval '1 day' THEN k.ahead ELSE 0 END AS ahead, u.no AS user_no, u.deactivated_at, u.tokens_from,
+    u.last_seen_at
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(key, env, usr, ord)
   LEFT JOIN LATERAL (SELECT * FROM secret_keys WHERE id = w.key LIMIT 1) k ON true
   LEFT JOIN LATERAL (SELECT no FROM environments WHERE w.key IS NULL AND id = w.env LIMIT 1) d ON true
@@ -136,7 +138,10 @@ export function createAuthenticator(options: {
       expiresAt: null,
       keyId,
       issuedAt: null,
-      again: async () => void check(present(await find())),
+      again: async () => {
+        check(present(await find()));
+        return { lastSeenAt: null };
+      },
     };
   }
 
@@ -158,7 +163,7 @@ export function createAuthenticator(options: {
     const question = { keyId: parsed.keyId, envId: null, userId: claimedSubject(parsed) };
     const found = await lookup(question);
     if (!found?.secret || !signatureMatches(parsed, secretOf(parsed.keyId, found.secret)))
-      throw new ApiError('token_invalid');
+      throw badSignature();
     const check = (row: Found): Environment => {
       if (row.revoked_at) throw new ApiError('key_revoked');
       return checkedEnvironment(row, named);
@@ -193,6 +198,7 @@ export function createAuthenticator(options: {
         check(now);
         if (now.user_no !== row.user_no) throw new ApiError('token_invalid');
         checkUser(now, claims);
+        return { lastSeenAt: now.last_seen_at };
       },
     };
   }

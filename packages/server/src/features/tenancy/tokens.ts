@@ -3,7 +3,7 @@ import { ApiError, limits, userIdPattern } from '@parley/protocol';
 
 /**
  * User tokens (DECISIONS, Tenancy): JWT, HS256 pinned, header `kid` = key id, HMAC key = the UTF-8 bytes of the whole secret
- * key string, claims `sub`, `iat`, `exp`. Development tokens: `alg: none`, no `kid`, empty signature.
+ * key string, claims `sub`, `iat`, `exp`, and `nbf` where given. Development tokens: `alg: none`, no `kid`, empty signature.
  */
 
 export interface Claims {
@@ -17,14 +17,14 @@ export type ParsedToken =
   | { kind: 'signed'; keyId: string; signed: string; signature: Buffer; payload: string }
   | { kind: 'development'; claims: Claims };
 
-const invalid = (message?: string) => new ApiError('token_invalid', message ? { message } : {});
+const invalid = (message: string) => new ApiError('token_invalid', { message });
 const userId = new RegExp(userIdPattern);
 const keyId = /^[A-Za-z0-9]{16}$/;
 const base64url = /^[A-Za-z0-9_-]*$/;
 /** What a Date can hold, in seconds: an `exp` beyond it could not be told to anybody. */
 const lastSecond = 8.64e12;
 
-function part(text: string): Record<string, unknown> {
+function part(text: string, name: 'header' | 'payload'): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
@@ -32,8 +32,12 @@ function part(text: string): Record<string, unknown> {
   } catch {
     // falls through to the refusal
   }
-  throw invalid();
+  throw invalid(`The ${name} of the token is no JSON object.`);
 }
+
+/** An unknown key and a wrong signature read the same: which keys exist is nobody's business. */
+export const badSignature = (): ApiError =>
+  invalid('The signature is wrong: sign with the whole secret key string, and put its key id into kid.');
 
 export function parseToken(token: string, nowSeconds: number): ParsedToken {
   const parts = token.split('.');
@@ -45,10 +49,14 @@ export function parseToken(token: string, nowSeconds: number): ParsedToken {
     signature === undefined ||
     !parts.every((p) => base64url.test(p))
   )
-    throw invalid();
-  const header = part(head);
-  if ('crit' in header) throw invalid();
-  if (header['alg'] === 'HS256' && typeof header['kid'] === 'string' && keyId.test(header['kid'])) {
+    throw invalid('The token is no JWT: three parts in base64url with dots between them.');
+  const header = part(head, 'header');
+  if ('crit' in header) throw invalid('The token has a crit header, which is not supported.');
+  if (header['alg'] === 'HS256') {
+    if (typeof header['kid'] !== 'string' || !keyId.test(header['kid']))
+      throw invalid(
+        'The header of the token needs a kid: the 16 characters after sk_live_ in the secret key.',
+      );
     return {
       kind: 'signed',
       keyId: header['kid'],
@@ -57,15 +65,15 @@ export function parseToken(token: string, nowSeconds: number): ParsedToken {
       payload,
     };
   }
-  if (header['alg'] === 'none' && !('kid' in header) && signature === '') {
-    const claims = part(payload);
-    const exp = claims['exp'] ?? nowSeconds + limits.tokenSeconds.default;
-    return {
-      kind: 'development',
-      claims: checkClaims({ sub: claims['sub'], iat: claims['iat'] ?? 0, exp }, nowSeconds),
-    };
-  }
-  throw invalid();
+  if (header['alg'] !== 'none') throw invalid('The alg of the token must be HS256.');
+  if ('kid' in header || signature !== '')
+    throw invalid('A development token (alg none) has neither kid nor signature.');
+  const claims = part(payload, 'payload');
+  const exp = claims['exp'] ?? nowSeconds + limits.tokenSeconds.default;
+  return {
+    kind: 'development',
+    claims: checkClaims({ ...claims, iat: claims['iat'] ?? 0, exp }, nowSeconds),
+  };
 }
 
 const sign = (signed: string, secretKey: string): Buffer =>
@@ -85,23 +93,25 @@ export const signedClaims = (
   token: Extract<ParsedToken, { kind: 'signed' }>,
   nowSeconds: number,
   cutoff: number,
-): Claims => checkClaims(part(token.payload), nowSeconds, cutoff);
+): Claims => checkClaims(part(token.payload, 'payload'), nowSeconds, cutoff);
 
 /** Who a signed token speaks for, before its signature was checked: only to look the user up. Empty: nobody. */
 export function claimedSubject(token: ParsedToken): string {
   if (token.kind === 'development') return token.claims.sub;
-  const sub = part(token.payload)['sub'];
+  const sub = part(token.payload, 'payload')['sub'];
   return typeof sub === 'string' && userId.test(sub) ? sub : '';
 }
 
 function checkClaims(claims: Record<string, unknown>, nowSeconds: number, cutoff = 0): Claims {
-  const { sub, iat, exp } = claims;
+  const { sub, iat, exp, nbf } = claims;
   if (typeof sub !== 'string' || !userId.test(sub)) throw invalid('The token names no valid user (sub).');
   if (typeof iat !== 'number' || !Number.isFinite(iat)) throw invalid('The token has no iat.');
   if (typeof exp !== 'number' || !Number.isFinite(exp)) throw invalid('The token has no exp.');
   if (exp > lastSecond) throw invalid('The exp of the token is beyond any date; it is in seconds.');
   if (iat > Math.max(nowSeconds + limits.tokenLeewaySeconds, cutoff))
     throw invalid('The token was issued in the future.');
+  if (nbf !== undefined && (typeof nbf !== 'number' || !(nbf <= nowSeconds + limits.tokenLeewaySeconds)))
+    throw invalid('The token is not valid yet (nbf).');
   if (exp <= nowSeconds) throw new ApiError('token_expired');
   return { sub, iat, exp };
 }

@@ -4,10 +4,15 @@ import type { Session } from './session.ts';
 /** How long a client that sends too much is sent away, at least. */
 const pauseMs = 10_000;
 
-/** A close reason holds at most 123 bytes; that of 4008 is JSON (SPEC 7). */
+const reasonBytes = 123;
+
+/** A close reason holds at most 123 bytes; that of 4008 is JSON (SPEC 7), the others say the code and why. */
 const reasonOf = (error: ApiError): string =>
   error.retryAfterMs === null
-    ? error.code
+    ? Buffer.from(`${error.code}: ${error.message}`)
+        .subarray(0, reasonBytes)
+        .toString()
+        .replace(/\uFFFD+$/, '')
     : JSON.stringify({ code: error.code, retryAfterMs: error.retryAfterMs });
 
 /** Closes with the error's own code; false when it has none, because it is one of those that keep the connection. */

@@ -79,12 +79,13 @@ export class Login {
     if (!session.isOpen) return;
     await hub.attach(session, caller.env.no, caller.user.no, caller.user.id);
     // From here on a revocation reaches the session; one that came before is found by looking again.
-    await again();
+    const { lastSeenAt } = await again();
     if (!session.isOpen) return;
     session.registered = true;
     sessions.admit(session);
     const ref = { env: caller.env.no, user: caller.user.no };
-    for (const { node, id } of await presence.opened(ref, caller.user.id, session.id)) this.#evict(node, id);
+    const user = { userId: caller.user.id, lastSeenAt };
+    for (const { node, id } of await presence.opened(ref, user, session.id)) this.#evict(node, id);
     if (!session.isOpen) return;
     session.state = 'live';
     this.#hello(session);

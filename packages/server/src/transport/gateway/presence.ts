@@ -57,11 +57,11 @@ export class Presence {
     this.#registry.onBack((users) => void this.#back(users));
   }
 
-  /** Registers a socket; returns those that must make room (the 10-socket rule). */
-  async opened(ref: UserRef, userId: string, session: string): Promise<SessionRef[]> {
+  /** Registers a socket; returns those that must make room (the 10-socket rule). Watchers are told what a snapshot would say. */
+  async opened(ref: UserRef, user: Omit<PresenceItem, 'online'>, session: string): Promise<SessionRef[]> {
     const { evict, cameOnline } = await this.#registry.add(ref, session, limits.socketsPerUser);
     this.#leaving.delete(ref.user);
-    if (cameOnline) this.#announce(ref.user, { userId, online: true, lastSeenAt: null });
+    if (cameOnline) this.#announce(ref.user, { ...user, online: true });
     return evict;
   }
 
@@ -120,8 +120,8 @@ export class Presence {
 
   async #back(users: UserRef[]): Promise<void> {
     try {
-      const found = await sql.idsOf(this.#db, users);
-      for (const { no, userId } of found) this.#announce(no, { userId, online: true, lastSeenAt: null });
+      const found = await sql.usersByNumber(this.#db, users);
+      for (const { no, ...item } of found) this.#announce(no, { ...item, online: true });
     } catch (error) {
       this.#logger.warn({ err: error }, 'watchers were not told who is online again');
     }
