@@ -1,12 +1,26 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { WebhookEvents } from '@parley/protocol';
 
-export interface WebhookEvent<Data = Record<string, unknown>> {
-  id: string;
-  type: string;
-  createdAt: string;
-  env: string;
-  data: Data;
+/** `data` by event type: that of the catalogue, and of `POST /v1/webhooks/{id}/test`. */
+interface DataOf extends WebhookEvents {
+  'webhook.test': { webhookId: string };
 }
+
+/**
+ * What a delivery brings: `event.type` tells which `event.data` it is. Later versions of the service may send types that are not
+ * among these: ignore what you do not know.
+ */
+export type WebhookEvent = {
+  [Type in keyof DataOf]: {
+    /** The same on every attempt and replay: deduplicate by it. */
+    id: string;
+    type: Type;
+    createdAt: string;
+    /** The environment's id. */
+    env: string;
+    data: DataOf[Type];
+  };
+}[keyof DataOf];
 
 export type WebhookHeaders = Headers | Record<string, string | string[] | undefined>;
 

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { operationList } from '@parley/protocol';
-import { Parley } from '../src/index.ts';
-import type { ConversationListItem, EventRecord, MessageOrTombstone, Tombstone, User } from '../src/index.ts';
+import { Parley, verifyWebhook } from '../src/index.ts';
+import type {
+  ConversationListItem,
+  EventRecord,
+  MessageOrTombstone,
+  Tombstone,
+  User,
+  WebhookEvent,
+} from '../src/index.ts';
 
 const parley = new Parley({
   secretKey: `sk_live_${'k'.repeat(16)}_${'s'.repeat(32)}`,
@@ -35,6 +42,28 @@ export async function typed(): Promise<void> {
   // @ts-expect-error no such group
   parley.sync;
   void [page, message, deleted, nothing];
+}
+
+/** Checked by the compiler; never run. */
+export function received(raw: string, headers: Record<string, string>): string | number | null {
+  const event = verifyWebhook(raw, headers, 'whsec_x');
+  switch (event.type) {
+    case 'message.created':
+      return event.data.message.text;
+    case 'message.read':
+      return event.data.lastReadSeq;
+    case 'member.removed':
+      event.data.reason satisfies 'removed' | 'left';
+      // @ts-expect-error it brings no message
+      return event.data.message;
+    case 'webhook.test':
+      return event.data.webhookId;
+    // @ts-expect-error no such event
+    case 'message.sent':
+      return '';
+    default:
+      return event.type satisfies WebhookEvent['type'];
+  }
 }
 
 test('every operation of the table that a server may call has its method', () => {
