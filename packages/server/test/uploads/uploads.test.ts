@@ -45,6 +45,31 @@ describe('SPEC 4, Uploads and attachments', () => {
   };
   const objectOf = (id: string) => join(service.dataDir, 'media', 'objects', 'env_dev', id);
 
+  test('SPEC 1.2, 7 and 8: transfers carry Request-Id and rate headers, and their errors have the shape of all others', async () => {
+    const { body } = await announce(alice.api, conv, picture);
+    const stored = await upload(body.upload, picture.body);
+    assert.equal(stored.status, 201);
+    const again = await upload(body.upload, picture.body);
+    assert.equal(again.status, 409);
+    const forged = await fetch(`${body.upload.url}x`, { method: 'PUT', body: new Uint8Array(picture.body) });
+    const preflight = await fetch(body.upload.url, { method: 'OPTIONS' });
+    for (const answer of [stored, again, forged, preflight]) {
+      assert.match(answer.headers.get('request-id') ?? '', /^req_/);
+      for (const name of ['limit', 'remaining', 'reset'])
+        assert.match(answer.headers.get(`ratelimit-${name}`) ?? '', /^\d+$/, name);
+    }
+    assert.deepEqual((await forged.json()) as object, {
+      error: {
+        type: 'permission',
+        code: 'forbidden',
+        message: 'The signature does not match.',
+        requestId: forged.headers.get('request-id'),
+      },
+    });
+    const { error } = (await again.json()) as { error: { code: string; requestId: string } };
+    assert.deepEqual([error.code, error.requestId], ['invalid_request', again.headers.get('request-id')]);
+  });
+
   test('POST /v1/uploads: a ticket for 10 minutes, bound to type and size', async () => {
     const from = Date.now();
     const { status, body } = await announce(alice.api, conv, picture);

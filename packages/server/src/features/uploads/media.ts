@@ -30,7 +30,7 @@ export interface Media {
 
 export interface MediaService extends Media {
   /** Transfers of managed files, in front of the API and its body parser: true when it took the request. */
-  intercept(req: IncomingMessage, res: ServerResponse): boolean;
+  intercept(req: IncomingMessage, res: ServerResponse, stamp: () => Promise<void>): boolean;
   /** To be called when the port is known, for the default of CHAT_MEDIA_ORIGIN. */
   open(port: number): Promise<void>;
   /** Clean-up runs from here on. */
@@ -98,7 +98,7 @@ export function createMediaService(options: MediaOptions): MediaService {
       sweeper.wake();
     },
     wake: () => sweeper.wake(),
-    intercept: (req, res) => managed?.handle(req, res) ?? false,
+    intercept: (req, res, stamp) => managed?.handle(req, res, stamp) ?? false,
     async open(port) {
       if (bucket) return;
       const storage = createManaged({

@@ -3,6 +3,8 @@ import type { FileHandle } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { ApiError } from '@parley/protocol';
+import type { ErrorBody, ErrorCode } from '@parley/protocol';
 import { readGrant } from './managed-url.ts';
 import type { Grant } from './managed-url.ts';
 import { lockUpload, pacemaker, slowest, TooSlow, Transfers } from './managed-transfers.ts';
@@ -27,24 +29,34 @@ const MAX_TRANSFER_MS = 15 * 60_000;
 /** Once refused, the rest of a body is taken for this long, so that the client can read the answer; then the connection goes. */
 const LINGER_MS = 1_000;
 
-/** The object endpoint of the managed storage: OPTIONS, PUT, GET and HEAD of signed URLs. */
+/** The object endpoint of the managed storage: OPTIONS, PUT, GET and HEAD of signed URLs. `stamp` sets headers before anything is answered. */
 export function createManagedHandler(options: HandlerConfig) {
   const config: Handler = { slowest, ...options, transfers: new Transfers() };
   const prefix = `${new URL(config.baseUrl).pathname.replace(/\/+$/, '')}/`;
 
-  return (req: IncomingMessage, res: ServerResponse): boolean => {
+  return (
+    req: IncomingMessage,
+    res: ServerResponse,
+    stamp: () => Promise<void> = () => Promise.resolve(),
+  ): boolean => {
     const [path = '', query = ''] = (req.url ?? '').split('?', 2);
     if (!path.startsWith(prefix)) return false;
     common(config, req, res);
-    answer(config, req, res, path.slice(prefix.length), query).catch((error: unknown) => {
-      // A broken disk, or a client that went away or dawdles; what was half written is gone already.
-      if (res.headersSent) res.destroy();
-      else if (error instanceof TooSlow) refuse(req, res, 408, 'the transfer is too slow');
-      else refuse(req, res, 500, 'the object could not be transferred');
-    });
+    stamp()
+      .catch(() => undefined)
+      .then(() => answer(config, req, res, path.slice(prefix.length), query))
+      .catch((error: unknown) => {
+        // A broken disk, or a client that went away or dawdles; what was half written is gone already.
+        if (res.headersSent) res.destroy();
+        else if (error instanceof TooSlow) refuse(req, res, 408, 'The transfer is too slow.');
+        else refuse(req, res, 500, 'The object could not be transferred.');
+      });
     return true;
   };
 }
+
+const exposed =
+  'ETag, Content-Length, Content-Range, Content-Disposition, Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After';
 
 function common(config: Handler, req: IncomingMessage, res: ServerResponse): void {
   // Whatever is stored here came from a stranger: it is never sniffed, never run, never framed with rights.
@@ -57,7 +69,7 @@ function common(config: Handler, req: IncomingMessage, res: ServerResponse): voi
   if (origins !== '*') res.setHeader('Vary', 'Origin');
   if (origins === '*') res.setHeader('Access-Control-Allow-Origin', '*');
   else if (origin && origins.includes(origin)) res.setHeader('Access-Control-Allow-Origin', origin);
-  res.setHeader('Access-Control-Expose-Headers', 'ETag, Content-Length, Content-Range, Content-Disposition');
+  res.setHeader('Access-Control-Expose-Headers', exposed);
 }
 
 async function answer(
@@ -75,14 +87,14 @@ async function answer(
     return;
   }
   const grant = readGrant(config.secret, key, query, config.now());
-  if (grant === 'invalid') return refuse(req, res, 403, 'the signature does not match');
-  if (grant === 'expired') return refuse(req, res, 403, 'the URL has expired');
+  if (grant === 'invalid') return refuse(req, res, 403, 'The signature does not match.');
+  if (grant === 'expired') return refuse(req, res, 403, 'The URL has expired.');
   if (grant.op === 'put' ? req.method !== 'PUT' : req.method !== 'GET' && req.method !== 'HEAD')
-    return refuse(req, res, 405, 'the URL was not signed for this method');
+    return refuse(req, res, 405, 'The URL was not signed for this method.');
   const end = config.transfers.begin(grant.op, key);
   if (!end) {
     res.setHeader('Retry-After', '5');
-    return refuse(req, res, 503, 'too many transfers are under way');
+    return refuse(req, res, 503, 'Too many transfers are under way.');
   }
   try {
     await (grant.op === 'put' ? store(config, req, res, grant) : serve(config, req, res, grant));
@@ -98,14 +110,15 @@ async function store(
   grant: Grant & { op: 'put' },
 ) {
   const length = req.headers['content-length'];
-  if (length === undefined) return refuse(req, res, 411, 'a Content-Length is required');
-  if (Number(length) > grant.size) return refuse(req, res, 413, `the URL was signed for ${grant.size} bytes`);
+  if (length === undefined) return refuse(req, res, 411, 'A Content-Length is required.');
+  if (Number(length) > grant.size)
+    return refuse(req, res, 413, `The URL was signed for ${grant.size} bytes.`);
   if (Number(length) !== grant.size)
-    return refuse(req, res, 400, `the URL was signed for ${grant.size} bytes`);
+    return refuse(req, res, 400, `The URL was signed for ${grant.size} bytes.`);
   if (req.headers['content-type'] !== grant.type)
-    return refuse(req, res, 400, `the URL was signed for ${grant.type}`);
+    return refuse(req, res, 400, `The URL was signed for ${grant.type}.`);
   const path = config.pathOf(grant.key);
-  if (await exists(path)) return refuse(req, res, 409, 'the object is there already');
+  if (await exists(path)) return refuse(req, res, 409, 'The object is there already.');
 
   const temporary = join(config.incoming, config.uniqueName());
   const file = await open(temporary, 'wx', 0o600);
@@ -114,7 +127,7 @@ async function store(
     unlock = await lockUpload(config.incoming, grant.key, temporary, config.slowest, config.now);
     if (!unlock) {
       res.setHeader('Retry-After', String(Math.ceil((2 * config.slowest.ms) / 1000)));
-      return refuse(req, res, 409, 'another upload of the object is under way');
+      return refuse(req, res, 409, 'Another upload of the object is under way.');
     }
     await receive(config, req, grant.size, file);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -123,7 +136,7 @@ async function store(
     await syncDirectory(dirname(path));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    return refuse(req, res, 409, 'the object is there already');
+    return refuse(req, res, 409, 'The object is there already.');
   } finally {
     await file.close().catch(() => undefined);
     await unlink(temporary).catch(() => undefined);
@@ -166,7 +179,7 @@ async function serve(
   const file = await open(config.pathOf(grant.key)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });
-  if (!file) return refuse(req, res, 404, 'no such object');
+  if (!file) return refuse(req, res, 404, 'There is no such object.');
   try {
     const { size, mtime, mtimeMs } = await file.stat();
     const etag = `"${Math.trunc(mtimeMs).toString(36)}-${size.toString(36)}"`;
@@ -184,7 +197,7 @@ async function serve(
     const range = current ? parseRange(req.headers.range, size) : null;
     if (range === 'unsatisfiable') {
       res.setHeader('Content-Range', `bytes */${size}`);
-      return refuse(req, res, 416, 'no such range');
+      return refuse(req, res, 416, 'There is no such range.');
     }
     const { start, end } = range ?? { start: 0, end: size - 1 };
     if (range) res.setHeader('Content-Range', `bytes ${start}-${end}/${size}`);
@@ -220,15 +233,30 @@ function parseRange(
   return start >= size || (!first && Number(last) === 0) ? 'unsatisfiable' : { start, end };
 }
 
-function refuse(req: IncomingMessage, res: ServerResponse, status: number, why: string): void {
+const codes: Partial<Record<number, ErrorCode>> = {
+  403: 'forbidden',
+  404: 'not_found',
+  413: 'file_too_large',
+  500: 'internal',
+  503: 'storage_unavailable',
+};
+
+/** The body is the specification's (SPEC 7); the status may say more than its code. */
+function refuse(req: IncomingMessage, res: ServerResponse, status: number, message: string): void {
+  const { code, row, retryAfterMs } = new ApiError(codes[status] ?? 'invalid_request');
+  const requestId = String(res.getHeader('Request-Id') ?? '');
+  const wait = retryAfterMs === null ? {} : { retryAfterMs };
+  const body = JSON.stringify({
+    error: { type: row.type, code, message, requestId, ...wait },
+  } satisfies ErrorBody);
   // The unread body is drained so that the client can read this answer, but not for long.
   const timer = setTimeout(() => !req.complete && req.destroy(), LINGER_MS);
   res.once('close', () => req.complete && clearTimeout(timer));
   res.writeHead(status, {
-    'Content-Type': 'text/plain; charset=utf-8',
-    'Content-Length': Buffer.byteLength(why),
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
   });
-  res.end(req.method === 'HEAD' ? undefined : why);
+  res.end(req.method === 'HEAD' ? undefined : body);
 }
 
 const exists = (path: string) =>

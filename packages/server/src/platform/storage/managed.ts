@@ -28,7 +28,7 @@ export interface ManagedStorage extends MediaStorage {
   /** Makes the directories and drops what a crash left half uploaded. */
   open(): Promise<void>;
   /** Mounted in front of the API and its body parser. False: the path is not this storage's, nothing was done. */
-  handle(req: IncomingMessage, res: ServerResponse): boolean;
+  handle(req: IncomingMessage, res: ServerResponse, stamp?: () => Promise<void>): boolean;
 }
 
 const STALE_MS = 3_600_000;

@@ -28,8 +28,8 @@ export interface RestOptions {
   notReady: () => Promise<string | null>;
   /** Static pages: path, type and body. */
   pages: Page[];
-  /** Requests that never reach the API (file bodies): true when it took the request. */
-  intercept?: (...args: Parameters<RequestListener>) => boolean;
+  /** Requests that never reach the API (file bodies): true when it took the request. It answers after `stamp`, which sets what every answer has. */
+  intercept?: (...args: [...Parameters<RequestListener>, stamp: () => Promise<void>]) => boolean;
 }
 
 export interface Page {

@@ -1,11 +1,12 @@
 import { createServer } from 'node:http';
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, limits, rateLimits } from '@parley/protocol';
 import type { OperationName } from '@parley/protocol';
+import { clientAddress } from '../gateway/upgrade.ts';
 import { addressKey, rateHeaders, take } from '../limits.ts';
 import { failure } from './answer.ts';
 import { Brake, brakeBounds } from './brake.ts';
@@ -88,7 +89,7 @@ export function createRest(options: RestOptions): FastifyInstance {
           const { socket } = req;
           idle.begin(socket);
           res.once('close', () => idle.end(socket));
-          if (options.intercept?.(req, res)) return;
+          if (options.intercept?.(req, res, () => stamp(req, res))) return;
           if (hasBody(req)) boundBody(req);
           handler(req as IncomingMessage, res);
         },
@@ -208,6 +209,15 @@ export function createRest(options: RestOptions): FastifyInstance {
   async function anonymousRate(ip: string): Promise<Record<string, string>> {
     const { verdict } = await take(limiter, [{ key: addressKey(ip), limit: rateLimits.anonymous }]);
     return rateHeaders(verdict);
+  }
+
+  /** Transfers of files are bounded where they are served; what they count here only informs. */
+  async function stamp(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    res.setHeader('Request-Id', services.ids.make('request'));
+    const ip = clientAddress(req, options.trustProxy);
+    const check = { key: `f${addressKey(ip)}`, limit: rateLimits.anonymous };
+    const { verdict } = await take(limiter, [check]);
+    for (const [name, value] of Object.entries(rateHeaders(verdict))) res.setHeader(name, value);
   }
 
   /** What is not HTTP, or has headers too large, never becomes a request: the whole answer is written here. */
