@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { saveCredentials } from '../../src/features/push/credentials.ts';
 import { resumeErasures } from '../../src/features/erasure/operations.ts';
-import { idsOf } from '../../src/features/presence/sql.ts';
+import { usersByNumber as presentUsers } from '../../src/features/presence/sql.ts';
 import { removeExpired } from '../../src/features/retention/retention.ts';
 import { findEnvironment } from '../../src/features/tenancy/environments.ts';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
@@ -131,7 +131,7 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
       [env.no, c.id],
     );
     await resumeErasures({ db, services: node.services });
-    await idsOf(db, [{ env: env.no, user: 1 }]);
+    await presentUsers(db, [{ env: env.no, user: 1 }]);
 
     // The command line.
     const line = (...args: string[]) => parley({ env: settings }, ...args);
