@@ -11,6 +11,7 @@ export * from './operations/index.ts';
 export * from './schemas/accounts.ts';
 export * from './schemas/calls.ts';
 export * from './schemas/environments.ts';
+export * from './schemas/logs.ts';
 export * from './schemas/push.ts';
 export * from './schemas/resources.ts';
 export * from './schemas/webhooks.ts';

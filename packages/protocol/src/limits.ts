@@ -24,6 +24,7 @@ export const limits = {
   idempotencyHours: 24,
   dedupHours: 48,
   auditDays: 365,
+  requestLogDays: 7,
   clientMsgIdCharacters: 128,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,

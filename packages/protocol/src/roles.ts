@@ -21,6 +21,8 @@ export const permissions = {
   'calls.manage': 'developer',
   /** Users, conversations and their members. */
   'explorer.read': 'viewer',
+  /** Requests, sockets and deliveries, without what was in them. */
+  'logs.read': 'viewer',
   /** What people wrote. */
   'content.read': 'developer',
 } as const satisfies Record<string, AccountRole>;

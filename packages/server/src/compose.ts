@@ -10,6 +10,7 @@ import { createAccounts } from './features/accounts/create.ts';
 import { createCallService } from './features/calls/service.ts';
 import { resumeErasures } from './features/erasure/operations.ts';
 import { handlers } from './features/handlers.ts';
+import { createRecorder } from './features/logs/recorder.ts';
 import { removeExpired } from './features/retention/retention.ts';
 import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
@@ -110,6 +111,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   const writer = new Writer<Session>(systemTimers, (session) => {
     logger.info({ session: session.id }, 'a socket could not keep up and was cut off');
+    session.closeCode ||= 1013;
     session.ws.terminate();
   });
   const sockets = new LiveSockets(hub, presence, logger);
@@ -117,9 +119,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     userOut: (_env, user, code) => gateway.userOut(user, code),
     receipt: (mark) => gateway.receipt(mark),
   };
+  const recorder = createRecorder({ db, clock, logger, metrics });
   const log = new ConversationLog({
     db: logDb,
-    publish: (event) => hub.publish(event),
+    publish: (event) => {
+      if (event.e === 'message.new') recorder.message(event.env);
+      hub.publish(event);
+    },
     onBatch: (size, ms) => {
       metrics.commitSize.observe(size);
       metrics.commitSeconds.observe(ms / 1000);
@@ -140,6 +146,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     metrics,
     random,
     work,
+    recorder,
   };
   const push = createPushService({ ...outgoing, presence: registry, wakeOutbox: () => outbox.wake() });
   const webhooks = createWebhookService({ ...outgoing, db, ids });
@@ -206,6 +213,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       node,
       logger,
       random,
+      recorder,
     },
     timers,
     trustProxy: config.trustProxy,
@@ -223,6 +231,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     turns,
     logger,
     metrics,
+    recorder,
     trustProxy: config.trustProxy,
     operations: config.roles.has('api') ? operationList : [],
     notReady,
@@ -274,6 +283,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         first = await prepare();
       },
     },
+    { name: 'request log', start: () => recorder.start(), stop: () => recorder.stop() },
     { name: 'last use of keys', start: () => keyUsage.start(), stop: () => keyUsage.stop() },
     [
       { name: 'accounts', roles: worker, start: () => accounts.start(), stop: () => accounts.stop() },

@@ -17,6 +17,8 @@ const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'webhooks.deliveries': page(100),
   'calls.list': page(10),
   'calls.start': () => 4,
+  'logs.list': ({ limit = limits.pageDefault }) => 2 + limit / 100,
+  'overview.get': () => 2,
   'conversations.create': ({ type, members }) => (type === 'direct' ? 2 : 2 + members.length / 25),
   'members.add': ({ userIds }) => 2 + userIds.length / 25,
   'conversations.delete': () => 4,

@@ -2,6 +2,7 @@ import * as accounts from './accounts.ts';
 import * as calls from './calls.ts';
 import * as conversations from './conversations.ts';
 import * as environments from './environments.ts';
+import * as logs from './logs.ts';
 import * as messages from './messages.ts';
 import * as organizations from './organizations.ts';
 import * as push from './push.ts';
@@ -111,6 +112,8 @@ export const operations = {
   'keys.create': environments.keysCreate,
   'keys.revoke': environments.keysRevoke,
   'audit.list': environments.auditList,
+  'logs.list': logs.logsList,
+  'overview.get': logs.overviewGet,
 } as const;
 
 export type Operations = typeof operations;

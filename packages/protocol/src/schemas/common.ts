@@ -19,6 +19,11 @@ export const UserId = Type.String({
 /** An id of ours as a caller sends it: its form is not checked, an unknown one is simply not found. */
 export const IdParam = Type.String({ minLength: 1, maxLength: 200 });
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
+/** A moment as a caller sends it; a date is its first one. */
+export const Moment = Type.String({
+  pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$',
+  description: 'ISO 8601, a date or a time with its zone',
+});
 export const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** Checked by the `x-metadata` keyword: 4 KB serialized, depth 5 (the object itself is level 1). */

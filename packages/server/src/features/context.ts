@@ -131,6 +131,8 @@ export interface SocketChoice {
 
 /** The live sockets of users, on whichever node of the service they are. */
 export interface Sockets {
+  /** Open ones of an environment. */
+  connections(env: number): Promise<number>;
   /**
    * Sends a frame outside the seq stream to every live socket of these users; who has none misses it. With `only` to that one
    * session, with `except` to all the others.

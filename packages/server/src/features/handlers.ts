@@ -19,6 +19,7 @@ import type {
 import * as conversations from './conversations/operations.ts';
 import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
+import * as logs from './logs/operations.ts';
 import * as members from './members/operations.ts';
 import * as messages from './messages/operations.ts';
 import * as push from './push/operations.ts';
@@ -37,11 +38,12 @@ export type CommandName = {
 type CommandContext<N extends OperationName> = Operations[N]['scope'] extends 'environment'
   ? EnvironmentContext
   : ControlContext;
-type DashboardContext<N extends OperationName> = Operations[N]['scope'] extends 'account'
-  ? AccountContext
-  : Operations[N]['scope'] extends 'organization'
-    ? OrganizationContext
-    : CommandContext<N>;
+type DashboardContext<N extends OperationName> = {
+  account: AccountContext;
+  organization: OrganizationContext;
+  organizations: ControlContext;
+  environment: Context;
+}[Operations[N]['scope']];
 type ContextOf<N extends OperationName> = Operations[N]['plane'] extends 'tenant'
   ? Context
   : N extends CommandName
@@ -159,6 +161,8 @@ export const handlers = {
   'calls.mute': calls.mute,
   'push.register': push.register,
   'push.unregister': push.unregister,
+  'logs.list': logs.list,
+  'overview.get': logs.overview,
 } satisfies Handlers;
 
 /** With what each of them answers exactly: the socket makes its acks of it. */

@@ -107,7 +107,7 @@ describe('the sweep', () => {
         [{ n: left }],
         table,
       );
-    assert.deepEqual(await removeExpired(db, weekMs), { dedup: 0, idempotency: 0, events: 0, audit: 0 });
+    assert.deepEqual(new Set(Object.values(await removeExpired(db, weekMs))), new Set([0]));
   });
 });
 

@@ -183,6 +183,7 @@ test('SPEC 8: wrong tokens count by address, and beyond the limit the close is 4
     authenticator: { authenticate: () => Promise.reject(new ApiError('token_invalid')) },
     limiter: memoryRateLimiter(clock),
     sessions: new Sessions(systemTimers),
+    notes: { refused: () => undefined },
     logger,
   } as unknown as LoginOptions);
   for (let i = 0; i < rateLimits.anonymous.burst; i++) await login.run(session('10.0.0.1'), 'guess');

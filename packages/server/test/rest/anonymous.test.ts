@@ -24,6 +24,7 @@ function start(t: TestContext) {
     turns: createTurns(10),
     logger: createLogger('silent'),
     metrics: createMetrics(),
+    recorder: { add: () => undefined },
     trustProxy: false,
     notReady: () => Promise.resolve(null),
     pages: [

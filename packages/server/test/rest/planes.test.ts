@@ -67,6 +67,7 @@ const app = createRest({
   turns: createTurns(10),
   logger: createLogger('silent'),
   metrics: createMetrics(),
+  recorder: { add: () => undefined },
   trustProxy: false,
   notReady: () => Promise.resolve(null),
   pages: [],

@@ -6,26 +6,27 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 const batch = 2_000;
 const maxBatches = 500;
 
-const expired = [
+const expired: { table: string; column?: string; hours: (eventHours: number) => number }[] = [
   { table: 'dedup', hours: () => limits.dedupHours },
   { table: 'idempotency', hours: () => limits.idempotencyHours },
   { table: 'events', hours: (eventHours: number) => eventHours },
   { table: 'audit', hours: () => limits.auditDays * 24 },
-] as const;
+  { table: 'activity', column: 'at', hours: () => 24 },
+];
 
 export async function removeExpired(
   db: Queryable,
   eventRetentionMs: number,
 ): Promise<Record<string, number>> {
   const removed: Record<string, number> = {};
-  for (const { table, hours } of expired) {
+  for (const { table, column = 'created_at', hours } of expired) {
     removed[table] = 0;
     const cutoff = hours(eventRetentionMs / 3_600_000);
     for (let i = 0; i < maxBatches; i++) {
       const [row] = await db.query<{ n: number }>(
         `WITH gone AS (
            DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-             SELECT ctid FROM ${table} WHERE created_at < now() - $1 * interval '1 hour' LIMIT ${batch}))
+             SELECT ctid FROM ${table} WHERE ${column} < now() - $1 * interval '1 hour' LIMIT ${batch}))
            RETURNING 1
          ) SELECT count(*) AS n FROM gone`,
         [cutoff],

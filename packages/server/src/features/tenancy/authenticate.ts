@@ -52,6 +52,17 @@ export interface Authenticated {
   again(): Promise<{ lastSeenAt: string | null }>;
 }
 
+/** Whose a refused credential is, where it is genuine: expired, revoked, of a user who was deactivated. */
+export interface Proven {
+  kind: TenantCaller['kind'];
+  env: { no: number; id: string };
+  keyId: string;
+  user: number | null;
+}
+const proven = new WeakMap<object, Proven>();
+export const provenBy = (error: unknown): Proven | undefined =>
+  typeof error === 'object' && error !== null ? proven.get(error) : undefined;
+
 export interface Authenticator {
   /**
    * @param named the environments that the request names (header, query).
@@ -131,7 +142,12 @@ export function createAuthenticator(options: {
     const found = await find();
     if (!found?.secret || !sameString(secretOf(keyId, found.secret), secretKey))
       throw new ApiError('token_invalid');
-    const env = check(found);
+    let env: Environment;
+    try {
+      env = check(found);
+    } catch (error) {
+      throw attributed(error, 'server', found, keyId);
+    }
     keyUsed(keyId);
     return {
       caller: { kind: 'server', env, keyId },
@@ -168,9 +184,13 @@ export function createAuthenticator(options: {
       if (row.revoked_at) throw new ApiError('key_revoked');
       return checkedEnvironment(row, named);
     };
-    // Revoked keys are told before anything that their tokens claim.
-    if (found.revoked_at) throw new ApiError('key_revoked');
-    return user(question, found, check, signedClaims(parsed, nowSeconds, cutoffOf(found)));
+    try {
+      // Revoked keys are told before anything that their tokens claim.
+      if (found.revoked_at) throw new ApiError('key_revoked');
+      return await user(question, found, check, signedClaims(parsed, nowSeconds, cutoffOf(found)));
+    } catch (error) {
+      throw attributed(error, 'client', found, parsed.keyId);
+    }
   }
 
   async function user(
@@ -263,6 +283,13 @@ export function createAuthenticator(options: {
       return keyId === undefined ? client(credential, named, from) : server(credential, keyId, named);
     },
   };
+}
+
+/** The error, with whose it is: `provenBy` tells. */
+function attributed(error: unknown, kind: TenantCaller['kind'], found: Found, keyId: string): unknown {
+  if (error instanceof ApiError)
+    proven.set(error, { kind, env: { no: found.no, id: found.id }, keyId, user: found.user_no });
+  return error;
 }
 
 function present(found: Found | null): Found {

@@ -5,6 +5,7 @@ import { OutboundRefused, OutboundTimeout, OutboundUnresolved } from '../../plat
 import type { Outbound, OutboundResponse } from '../../platform/outbound/outbound.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import type { Recorder } from '../logs/recorder.ts';
 import { disableEndpoint } from './disable.ts';
 import { render, testEvent } from './render.ts';
 import type { Renderable } from './render.ts';
@@ -44,9 +45,12 @@ export interface DeliverOptions {
   clock: Clock;
   random: () => number;
   onAttempt: (result: 'succeeded' | 'failed', durationMs: number, lagMs: number) => void;
+  recorder: Pick<Recorder, 'add'>;
 }
 
 interface Due extends Renderable {
+  /** Of the delivery. */
+  id: string;
   endpoint: number;
   url: string;
   endpointStatus: 'enabled' | 'disabled';
@@ -75,6 +79,24 @@ export function createDeliverer(options: DeliverOptions) {
     return numbers.map((no) => {
       const row = due.get(no);
       return row && attempt(row, bodies.get(no), secrets.get(row.endpoint) ?? [], signal);
+    });
+  }
+
+  /** In the log of the environment. */
+  function note(row: Due, made: WebhookAttempt, code: string | null): void {
+    options.recorder.add({
+      env: row.env,
+      at: Date.parse(made.at),
+      kind: 'webhook',
+      failed: code !== null,
+      ms: made.durationMs,
+      requestId: made.requestId,
+      method: 'POST',
+      operation: row.type,
+      status: made.status,
+      code,
+      webhook: row.endpointId,
+      delivery: row.id,
     });
   }
 
@@ -141,10 +163,12 @@ export function createDeliverer(options: DeliverOptions) {
     if (status !== null && status >= 200 && status < 300) {
       const made = record(status);
       options.onAttempt('succeeded', made.durationMs, clock.now() - Date.parse(row.eventAt));
+      note(row, made, null);
       return { ...outcome, status: 'succeeded', attempt: made, runAt: null, width: webhookQueue.width };
     }
     const made = record(status, error ?? `the answer was ${status}`);
     options.onAttempt('failed', made.durationMs, 0);
+    note(row, made, status === null ? 'no_answer' : 'not_accepted');
     const gone = status === 410;
     const delay =
       gone || test
@@ -201,7 +225,7 @@ async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
 
 export async function loadDue(db: Queryable, numbers: readonly number[]): Promise<Map<number, Due>> {
   const rows = await db.query<Due>(
-    `SELECT d.no, d.env, e.id AS "envId", e.status AS "envStatus", d.endpoint, w.id AS "endpointId", w.url,
+    `SELECT d.no, d.id, d.env, e.id AS "envId", e.status AS "envStatus", d.endpoint, w.id AS "endpointId", w.url,
        w.status AS "endpointStatus", d.event_id AS "eventId", d.type, d.conv, d.seq, d.message, d.users, d.actor, d.data,
        d.sealed, d.event_at AS "eventAt", jsonb_array_length(d.attempts) AS attempts
      FROM webhook_deliveries d JOIN webhook_endpoints w ON w.no = d.endpoint JOIN environments e ON e.no = d.env

@@ -16,6 +16,7 @@ import { createPeriodic } from '../../platform/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, Db, PgOptions } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import type { Recorder } from '../logs/recorder.ts';
 import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
 import { disableFailing, mailQueue, sendNotice } from './disable.ts';
@@ -64,6 +65,7 @@ export function createWebhookService(options: {
   metrics: Metrics;
   work: WorkSignal;
   random: () => number;
+  recorder: Pick<Recorder, 'add'>;
 }): WebhookService {
   const { config, db, clock, logger, metrics } = options;
   // Connections of its own, so that deliveries and requests never wait for each other.

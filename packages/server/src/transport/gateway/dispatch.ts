@@ -5,6 +5,7 @@ import { toApiError } from '../rest/reply.ts';
 import { closeFor, sendAway } from './close.ts';
 import { parseFrame, requestIdOf } from './frames.ts';
 import type { Frame } from './frames.ts';
+import type { Notes } from './notes.ts';
 import type { Session } from './session.ts';
 import { ackFrame, errorFrame } from './wire.ts';
 
@@ -16,6 +17,7 @@ export interface DispatchOptions {
   login: (session: Session, token: string) => Promise<void>;
   /** Runs a frame of a live session: undefined where nothing is answered, otherwise the ack's `d`. */
   run: (session: Session, frame: Frame) => Promise<unknown> | void;
+  notes: Notes;
   clock: Clock;
   logger: Logger;
 }
@@ -43,7 +45,7 @@ export class Dispatch {
       frame = parseFrame(value, text.includes('\\u'));
     } catch (error) {
       if (session.state !== 'live') return this.#early(session);
-      return this.#failed(session, requestIdOf(value), error);
+      return this.#failed(session, requestIdOf(value), error, undefined, session.lastFrameTick);
     }
     if (session.state === 'live') {
       if (frame.t === 'auth') return session.close(4400, 'auth comes once');
@@ -82,25 +84,39 @@ export class Dispatch {
   #malformed(session: Session): void {
     if (session.state !== 'live') return this.#early(session);
     if (++session.invalidInARow >= realtime.invalidFramesInARow) return session.close(4400, 'not JSON text');
-    session.send(errorFrame(undefined, new ApiError('invalid_frame', { message: 'Frames are JSON text.' })));
+    this.#failed(
+      session,
+      undefined,
+      new ApiError('invalid_frame', { message: 'Frames are JSON text.' }),
+      undefined,
+      session.lastFrameTick,
+    );
   }
 
   #run(session: Session, frame: Frame): void {
+    const since = session.lastFrameTick;
     let result: Promise<unknown> | void;
     try {
       result = this.#options.run(session, frame);
     } catch (error) {
-      return this.#failed(session, frame.id, error);
+      return this.#failed(session, frame.id, error, frame.t, since);
     }
     if (result === undefined) return;
     result.then(
       (d) => session.send(ackFrame(frame.id!, d)),
-      (error: unknown) => this.#failed(session, frame.id, error),
+      (error: unknown) => this.#failed(session, frame.id, error, frame.t, since),
     );
   }
 
-  #failed(session: Session, re: string | number | undefined, error: unknown): void {
+  #failed(
+    session: Session,
+    re: string | number | undefined,
+    error: unknown,
+    type: string | undefined,
+    since: number,
+  ): void {
     const api = toApiError(error);
+    this.#options.notes.failed(session, type, api, since);
     if (api.code === 'internal')
       this.#options.logger.error({ session: session.id, err: error }, 'a frame failed');
     if (api.code === 'rate_limited' && this.#isOutOfPatience(session))

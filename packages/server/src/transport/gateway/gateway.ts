@@ -3,6 +3,7 @@ import { realtime } from '@parley/protocol';
 import type { CloseCode } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
+import type { Recorder } from '../../features/logs/recorder.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Bus } from '../../platform/bus/port.ts';
 import type { Timers } from '../../platform/clock.ts';
@@ -20,6 +21,7 @@ import { KeepAlive } from './keep-alive.ts';
 import type { LiveSockets } from './live-sockets.ts';
 import { Login } from './login.ts';
 import { Opening } from './opening.ts';
+import { Notes } from './notes.ts';
 import type { Presence } from './presence.ts';
 import { ReceiptRelay } from './receipts.ts';
 import type { Session } from './session.ts';
@@ -49,6 +51,7 @@ export interface GatewayOptions {
   trustProxy: boolean;
   silentBounds?: SilentBounds;
   random: () => number;
+  recorder: Pick<Recorder, 'add'>;
 }
 
 const resyncHint = pushFrame('resync_hint', {});
@@ -67,6 +70,7 @@ export class Gateway {
   readonly #receipts: ReceiptRelay;
   readonly #delivery: Delivery;
   readonly #standing: StandingCheck;
+  readonly #notes: Notes;
   readonly #stopTimers: (() => void)[] = [];
   /** Closed sockets that the presence registry has not noted yet. */
   readonly #leaving = new Set<Promise<void>>();
@@ -77,6 +81,7 @@ export class Gateway {
     const { clock } = services;
     const now = () => clock.monotonic();
     this.#sessions = new Sessions(timers);
+    this.#notes = new Notes(options.recorder, clock);
     this.#receipts = new ReceiptRelay({
       deliver: (cid, frame) => hub.relayHere(cid, frame, null),
       publish: (receipt) => {
@@ -92,12 +97,17 @@ export class Gateway {
     });
     this.#standing = new StandingCheck(options.db, this.#sessions.loggedIn);
     this.#keepAlive = new KeepAlive(this.#sessions, clock);
-    const login = new Login({ ...options, sessions: this.#sessions, keepAlive: this.#keepAlive });
+    const login = new Login({
+      ...options,
+      sessions: this.#sessions,
+      keepAlive: this.#keepAlive,
+      notes: this.#notes,
+    });
     login.onHello = (session) => {
       if (this.#opening.closed) sendGoaway(session, random);
     };
     const dispatch = new Dispatch({
-      ...{ clock, logger },
+      ...{ clock, logger, notes: this.#notes },
       login: (session, token) => login.run(session, token),
       run: createFrameHandlers({ ...options, typing: new TypingThrottle(now), delivery: this.#delivery }),
     });
@@ -109,7 +119,10 @@ export class Gateway {
         message: (session, data, isBinary) => dispatch.message(session, data, isBinary),
         ping: (session, data) => dispatch.ping(session, data),
         pong: (session, data) => dispatch.pong(session, data),
-        closed: (session) => this.#closed(session),
+        closed: (session, code) => {
+          session.closeCode ||= code;
+          this.#closed(session);
+        },
       },
     });
     hub.onLeave = (user) => presence.watching.left(user, hub.users.get(user)?.sessions ?? []);
@@ -177,6 +190,7 @@ export class Gateway {
     presence.watching.end(session);
     hub.detach(session);
     if (session.registered) {
+      this.#notes.closed(session);
       const { env, no } = session.user!;
       sockets.closed({ env, user: no, session: session.id });
       const noted = presence

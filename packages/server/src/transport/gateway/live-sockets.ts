@@ -7,13 +7,19 @@ import type { Presence } from './presence.ts';
 /** What features get to reach users' sockets, and to hear that one is gone. */
 export class LiveSockets implements Sockets {
   readonly #hub: Hub;
+  readonly #presence: Presence;
   readonly #logger: Logger;
   readonly #listeners = new Set<(closed: ClosedSession) => void>();
 
   constructor(hub: Hub, presence: Presence, logger: Logger) {
     this.#hub = hub;
+    this.#presence = presence;
     this.#logger = logger;
     presence.onLost = (session) => this.closed(session);
+  }
+
+  connections(env: number): Promise<number> {
+    return this.#presence.connections(env);
   }
 
   toUsers(env: number, users: readonly number[], frame: EphemeralFrame, where?: SocketChoice): void {

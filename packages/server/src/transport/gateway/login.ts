@@ -10,6 +10,7 @@ import { encodeEvict } from './bus-messages.ts';
 import { closeForLogin } from './close.ts';
 import type { Hub } from './hub.ts';
 import type { KeepAlive } from './keep-alive.ts';
+import type { Notes } from './notes.ts';
 import type { Presence } from './presence.ts';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
@@ -25,6 +26,7 @@ export interface LoginOptions {
   node: string;
   sessions: Sessions;
   keepAlive: KeepAlive;
+  notes: Notes;
   logger: Logger;
 }
 
@@ -46,6 +48,7 @@ export class Login {
     } catch (error) {
       const api = toApiError(error);
       if (api.code === 'internal') this.#options.logger.error({ err: error }, 'a login failed');
+      this.#options.notes.refused(session, api);
       closeForLogin(session, (await this.#guessing(session, api)) ?? api);
     }
   }

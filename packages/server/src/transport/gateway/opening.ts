@@ -17,7 +17,7 @@ export interface SocketEvents {
   message(session: Session, data: Buffer, isBinary: boolean): void;
   ping(session: Session, data: Buffer): void;
   pong(session: Session, data: Buffer): void;
-  closed(session: Session): void;
+  closed(session: Session, code: number): void;
 }
 
 export interface OpeningOptions {
@@ -60,7 +60,7 @@ export class Opening {
   readonly #onMessage: (this: WebSocket, data: Buffer, isBinary: boolean) => void;
   readonly #onPing: (this: WebSocket, data: Buffer) => void;
   readonly #onPong: (this: WebSocket, data: Buffer) => void;
-  readonly #onClose: (this: WebSocket) => void;
+  readonly #onClose: (this: WebSocket, code: number) => void;
   #maxSockets = Infinity;
   /** At shutdown: no socket is opened any more. */
   closed = false;
@@ -78,8 +78,8 @@ export class Opening {
     this.#onPong = function (data) {
       events.pong((this as Tagged).session, data);
     };
-    this.#onClose = function () {
-      events.closed((this as Tagged).session);
+    this.#onClose = function (code) {
+      events.closed((this as Tagged).session, code);
     };
     this.#wss = new WebSocketServer(serverOptions);
     this.#wss.on('wsClientError', (error: Error, socket: Duplex, request: IncomingMessage) => {

@@ -71,6 +71,10 @@ export class Session {
   expiryAnnounced = false;
   /** The presence registry knows it. */
   registered = false;
+  /** With which it was closed, by either side; 0: it is open. */
+  closeCode = 0;
+  /** The log says already why it is closed. */
+  noted = false;
   invalidInARow = 0;
   /** When the budget of frames is whole again (see `spend`). */
   #budgetWholeTick = 0;
@@ -139,6 +143,7 @@ export class Session {
   /** Frames sent before still leave. */
   close(code: number, reason = ''): void {
     this.flush();
+    this.closeCode ||= code;
     this.ws.close(code, reason);
   }
 

@@ -1,9 +1,10 @@
 import type { RequestListener } from 'node:http';
-import type { Operation, Plane } from '@parley/protocol';
-import type { Services } from '../../features/context.ts';
+import type { ErrorCode, Operation, Plane } from '@parley/protocol';
+import type { HttpCaller, Services } from '../../features/context.ts';
 import type { Handlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Sessions } from '../../features/accounts/authenticate.ts';
+import type { Recorder } from '../../features/logs/recorder.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -21,6 +22,8 @@ export interface RestOptions {
   turns: OperationTurns;
   logger: Logger;
   metrics: Metrics;
+  /** What environments' requests are noted in. */
+  recorder: Recorder;
   trustProxy: boolean;
   /** Those that this process serves; health and the pages it always serves. */
   operations: readonly Operation[];
@@ -39,6 +42,14 @@ export interface Page {
   body: () => Promise<Buffer | string>;
 }
 
+/** Whose request it is: also of one that was refused, where its credential proves it. */
+export interface Concern {
+  env: { no: number; id: string };
+  caller: HttpCaller['kind'];
+  callerId?: string;
+  user?: number;
+}
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     operation?: string;
@@ -48,7 +59,10 @@ declare module 'fastify' {
     quiet?: boolean;
   }
   interface FastifyRequest {
-    envId?: string;
+    /** The environment that it concerns, once the credential said so. */
+    concerns?: Concern;
+    /** The error that it was answered with. */
+    failure?: ErrorCode;
     /** The key that the caller's requests are counted by, once it is known. */
     who?: string;
   }

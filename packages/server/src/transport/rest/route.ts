@@ -3,14 +3,21 @@ import { acceptsIdempotencyKey, ApiError, rateLimits, roleMay } from '@parley/pr
 import type { AccountRole, Operation, OperationName } from '@parley/protocol';
 import { sessionCookie } from '../../features/accounts/context.ts';
 import { isRecent } from '../../features/accounts/sessions.ts';
-import type { DashboardCaller, HttpCaller, HttpContext, HttpRequest } from '../../features/context.ts';
+import type {
+  DashboardCaller,
+  Environment,
+  HttpCaller,
+  HttpContext,
+  HttpRequest,
+} from '../../features/context.ts';
+import { provenBy } from '../../features/tenancy/authenticate.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { requestReader } from '../input.ts';
 import { addressKey, limitsOf, rateHeaders, take } from '../limits.ts';
 import { success } from './answer.ts';
 import { idempotencyKey } from './idempotency.ts';
 import type { Idempotency } from './idempotency.ts';
-import type { RestOptions } from './options.ts';
+import type { Concern, RestOptions } from './options.ts';
 import { createGatekeeper, readCookie } from './planes.ts';
 import type { Arrival } from './planes.ts';
 import { send } from './reply.ts';
@@ -32,7 +39,7 @@ export function createRoute(
     const named = namedEnvironments(request, query);
     const { caller, ...place } = await authenticated(request, reply, named);
     const { env } = place;
-    if (env) request.envId = env.id;
+    if (env) request.concerns = concernOf(caller, env);
 
     const checks =
       caller.kind === 'anyone'
@@ -90,6 +97,14 @@ export function createRoute(
     try {
       return await authenticate(request, named);
     } catch (error) {
+      const proven = provenBy(error);
+      if (proven)
+        request.concerns = {
+          env: proven.env,
+          caller: proven.kind,
+          callerId: proven.keyId,
+          ...(proven.user === null ? {} : { user: proven.user }),
+        };
       if (error instanceof ApiError && error.row.type === 'authentication') {
         const { verdict, refused } = await take(options.limiter, [ofAddress(request)]);
         reply.headers(rateHeaders(verdict));
@@ -97,6 +112,20 @@ export function createRoute(
       }
       throw error;
     }
+  }
+}
+
+function concernOf(caller: HttpCaller, { no, id }: Environment): Concern {
+  const env = { no, id };
+  switch (caller.kind) {
+    case 'server':
+      return { env, caller: 'server', callerId: caller.keyId };
+    case 'client':
+      return { env, caller: 'client', user: caller.user.no };
+    case 'dashboard':
+      return { env, caller: 'dashboard', callerId: caller.account.email };
+    case 'anyone':
+      return { env, caller: 'anyone' };
   }
 }
 

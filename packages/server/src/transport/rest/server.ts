@@ -151,11 +151,12 @@ export function createRest(options: RestOptions): FastifyInstance {
     metrics.requestSeconds.observe({ operation, status: String(reply.statusCode) }, ms / 1000);
     const line = {
       requestId: request.id,
-      env: request.envId,
+      env: request.concerns?.env.id,
       operation,
       status: reply.statusCode,
       ms: Math.round(ms),
     };
+    note(request, reply.statusCode, operation, ms);
     // What a stranger is refused is no news: there may be thousands in a second.
     const quiet =
       request.routeOptions.config.quiet ?? (request.who === undefined && reply.statusCode === 429);
@@ -165,8 +166,32 @@ export function createRest(options: RestOptions): FastifyInstance {
     done();
   });
 
+  /** In the log of the environment that it concerns, if it concerns one. */
+  function note(request: FastifyRequest, status: number, operation: string, ms: number): void {
+    const { concerns } = request;
+    if (!concerns) return;
+    const { caller, callerId, user } = concerns;
+    options.recorder.add({
+      env: concerns.env.no,
+      at: services.clock.now(),
+      kind: 'request',
+      failed: status >= 400,
+      ms,
+      requestId: request.id,
+      method: request.method,
+      operation,
+      status,
+      code: request.failure ?? null,
+      ...(caller === 'anyone' ? {} : { caller }),
+      ...(callerId === undefined ? {} : { callerId }),
+      ...(user === undefined ? {} : { user }),
+      address: request.ip,
+    });
+  }
+
   app.setErrorHandler(async (error: FastifyError | ApiError, request, reply) => {
     const api = toApiError(error);
+    request.failure = api.code;
     if (api.code === 'internal') logger.error({ requestId: request.id, err: error }, 'request failed');
     if (!reply.hasHeader('RateLimit-Limit')) await anonymousHeaders(request, reply);
     if (api.retryAfterMs !== null && api.row.http === 429)

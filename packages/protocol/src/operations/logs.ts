@@ -1,0 +1,43 @@
+import Type from 'typebox';
+import { IdParam, Moment, optional, page, pageQuery, UserId } from '../schemas/common.ts';
+import { LogEntry, LogKind, Overview } from '../schemas/logs.ts';
+import { operation } from './define.ts';
+
+/** DECISIONS, Control plane: what happens in an environment, for those who run it. */
+
+const tag = 'Logs';
+const callers = ['dashboard'] as const;
+const permission = 'logs.read';
+
+export const logsList = operation('logs.list', 'GET /v1/logs', {
+  summary:
+    'Requests, errors of sockets and attempts of webhooks of the last 7 days, newest first. A call looks through a bounded number of rows: a page may be short, even empty, and still have a nextCursor',
+  tag,
+  callers,
+  permission,
+  query: {
+    ...pageQuery,
+    status: optional(
+      Type.String({
+        pattern: '^([1-5]xx|[1-5][0-9]{2}|[1-9][0-9]{3}|error)$',
+        description: 'A status or close code; 4xx and so on; or error: all that failed',
+      }),
+    ),
+    requestId: optional(IdParam),
+    userId: optional(UserId),
+    operation: optional(Type.String({ minLength: 1, maxLength: 100 })),
+    code: optional(Type.String({ minLength: 1, maxLength: 100, description: 'Of the error' })),
+    kind: optional(LogKind),
+    from: optional(Moment),
+    to: optional(Moment),
+  },
+  response: page(LogEntry),
+});
+
+export const overviewGet = operation('overview.get', 'GET /v1/overview', {
+  summary: 'How the environment is doing: connections, rates of the last minute, the last hour, webhooks',
+  tag,
+  callers,
+  permission,
+  response: Overview,
+});

@@ -1,0 +1,93 @@
+import Type from 'typebox';
+import type { Static } from 'typebox';
+import { nullable, open, Timestamp } from './common.ts';
+
+/** DECISIONS, Control plane: what is kept of requests, sockets and deliveries. Never a body, a text or a secret. */
+
+const oneOf = <const V extends readonly string[]>(values: V, description?: string) =>
+  Type.Unsafe<V[number]>({
+    type: 'string',
+    enum: [...values],
+    ...(description === undefined ? {} : { description }),
+  });
+
+export const logKinds = ['request', 'socket', 'webhook'] as const;
+export const LogKind = oneOf(logKinds);
+export type LogKind = Static<typeof LogKind>;
+
+const SessionId = Type.String({ pattern: '^ses_' });
+
+export const LogEntry = open(
+  {
+    id: Type.String(),
+    at: Timestamp,
+    kind: oneOf(
+      logKinds,
+      'A request over REST; an error or a refused login on a socket; an attempt to deliver a webhook',
+    ),
+    requestId: nullable(Type.String({ pattern: '^req_' })),
+    method: nullable(Type.String()),
+    operation: nullable(
+      Type.String({ description: 'Of a socket without one, the frame; of a webhook, the type of its event' }),
+    ),
+    status: nullable(
+      Type.Integer({
+        description: 'Of the answer over HTTP; of a socket, its close code. null: there was none',
+      }),
+    ),
+    code: nullable(Type.String({ description: 'Of the error' })),
+    durationMs: Type.Integer({ minimum: 0 }),
+    caller: nullable(oneOf(['server', 'client', 'dashboard'])),
+    callerId: nullable(Type.String({ description: 'The id of the key, or the e-mail of the account' })),
+    userId: nullable(Type.String()),
+    address: nullable(Type.String()),
+    sessionId: nullable(SessionId),
+    webhookId: nullable(Type.String({ pattern: '^wh_' })),
+    deliveryId: nullable(Type.String({ pattern: '^whd_' })),
+  },
+  'LogEntry',
+);
+export type LogEntry = Static<typeof LogEntry>;
+
+const count = Type.Integer({ minimum: 0 });
+const rate = Type.Number({ minimum: 0 });
+
+/** What happened in one minute. */
+export const ActivityStep = open({
+  t: Timestamp,
+  messages: count,
+  requests: count,
+  errors: Type.Integer({ minimum: 0, description: 'Answers from 400 on; those from 500 on are among them' }),
+  serverErrors: count,
+  socketErrors: count,
+  webhooksSucceeded: count,
+  webhooksFailed: count,
+});
+export type ActivityStep = Static<typeof ActivityStep>;
+
+export const Overview = open(
+  {
+    at: Timestamp,
+    connections: Type.Integer({ minimum: 0, description: 'Open sockets, on all nodes' }),
+    messagesPerSecond: rate,
+    requestsPerSecond: rate,
+    errorsPerSecond: rate,
+    series: Type.Array(ActivityStep, { description: 'The last hour, a row for every minute, oldest first' }),
+    webhooks: open({
+      endpoints: count,
+      disabled: count,
+      failing: Type.Integer({ minimum: 0, description: 'Endpoints whose last delivery failed' }),
+      pending: Type.Integer({ minimum: 0, description: 'Deliveries that wait, at most 10,000' }),
+      succeeded: Type.Integer({ minimum: 0, description: 'Attempts of the last hour' }),
+      failed: count,
+    }),
+    has: open({
+      users: Type.Boolean(),
+      conversations: Type.Boolean(),
+      messages: Type.Boolean(),
+      webhooks: Type.Boolean(),
+    }),
+  },
+  'Overview',
+);
+export type Overview = Static<typeof Overview>;

@@ -1,0 +1,199 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { activityNames } from './rows.ts';
+import type { Counts, LogRow } from './rows.ts';
+import { addActivity, insertRows, keepPartitions } from './sql.ts';
+
+/**
+ * What happens in environments, gathered here and written once a second, so that no request waits for it. What is gathered is
+ * bounded: of one environment and second the first so many successes and the first so many failures are kept, the others only
+ * counted. While the store is away, what fits into the buffer waits for it.
+ */
+
+export interface LogBounds {
+  /** Rows of one environment in a second, in this process. */
+  successesPerSecond: number;
+  failuresPerSecond: number;
+  /** Rows that may wait, of all environments; and of one, so that none can fill it alone. */
+  waiting: number;
+  waitingOfOne: number;
+}
+export const logBounds: LogBounds = {
+  successesPerSecond: 200,
+  failuresPerSecond: 500,
+  waiting: 20_000,
+  waitingOfOne: 5_000,
+};
+
+export interface Recorder {
+  /** Counts what happened, and keeps it where the bounds allow. */
+  add(row: LogRow): void;
+  /** A message was committed. */
+  message(env: number): void;
+  /** Writes what waits. */
+  flush(): Promise<void>;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+const flushMs = 1_000;
+/** Counts are written less often: a row that is updated every second is mostly dead versions of itself. */
+const countsMs = 5_000;
+const partitionsMs = 3_600_000;
+const batch = 2_000;
+export const stepMs = 10_000;
+/** Steps and environments whose counts may wait for the store; beyond that they are lost. */
+const maxCounts = 50_000;
+
+export function createRecorder(options: {
+  db: Queryable;
+  clock: Clock;
+  logger: Logger;
+  metrics?: Metrics;
+  bounds?: LogBounds;
+}): Recorder {
+  const { db, clock, logger, bounds = logBounds } = options;
+  const dropped = options.metrics?.counter(
+    'parley_log_left_out_total',
+    'Rows that the log left out, by reason',
+    ['reason'],
+  );
+  let waiting: LogRow[] = [];
+  /** Rows of each environment that wait. */
+  let waitingOf = new Map<number, number>();
+  let second = 0;
+  /** Of each environment in this second. */
+  const kept = new Map<number, { successes: number; failures: number }>();
+  /** By step and environment. */
+  let counts = new Map<string, { env: number; step: number; counts: Counts }>();
+
+  function count(env: number, at: number): Counts {
+    const step = Math.floor(at / stepMs) * stepMs;
+    const key = `${env} ${step}`;
+    let found = counts.get(key);
+    if (!found) {
+      found = { env, step, counts: zero() };
+      if (counts.size < maxCounts) counts.set(key, found);
+    }
+    return found.counts;
+  }
+
+  function tally(row: LogRow): void {
+    const of = count(row.env, row.at);
+    if (row.kind === 'socket') of.socket_errors++;
+    else if (row.kind === 'webhook') of[row.failed ? 'webhooks_failed' : 'webhooks_ok']++;
+    else {
+      of.requests++;
+      if (row.failed) of.errors++;
+      if ((row.status ?? 0) >= 500) of.server_errors++;
+    }
+  }
+
+  function isKept(row: LogRow): boolean {
+    const now = Math.floor(row.at / 1_000);
+    if (now !== second) {
+      second = now;
+      kept.clear();
+    }
+    let of = kept.get(row.env);
+    if (!of) kept.set(row.env, (of = { successes: 0, failures: 0 }));
+    return row.failed
+      ? ++of.failures <= bounds.failuresPerSecond
+      : ++of.successes <= bounds.successesPerSecond;
+  }
+
+  function hasRoom(env: number): boolean {
+    const own = waitingOf.get(env) ?? 0;
+    if (waiting.length >= bounds.waiting || own >= bounds.waitingOfOne) return false;
+    waitingOf.set(env, own + 1);
+    return true;
+  }
+
+  function add(row: LogRow): void {
+    tally(row);
+    if (!isKept(row)) dropped?.inc({ reason: 'rate' });
+    else if (!hasRoom(row.env)) dropped?.inc({ reason: 'room' });
+    else waiting.push(row);
+  }
+
+  /** What could not be written waits on, as far as there is room. */
+  function putBack(rows: LogRow[]): void {
+    const later = waiting;
+    waiting = [];
+    waitingOf = new Map();
+    for (const row of [...rows, ...later])
+      if (hasRoom(row.env)) waiting.push(row);
+      else dropped?.inc({ reason: 'room' });
+  }
+
+  async function writeRows(): Promise<void> {
+    while (waiting.length > 0) {
+      const rows = waiting.splice(0, batch);
+      for (const { env } of rows) waitingOf.set(env, waitingOf.get(env)! - 1);
+      try {
+        await insertRows(db, rows).catch(async (error: unknown) => {
+          // A day that has no partition yet: the clock was set, or the process slept.
+          if ((error as { code?: string }).code !== '23514') throw error;
+          await keepPartitions(db, clock.now());
+          await insertRows(db, rows);
+        });
+      } catch (error) {
+        putBack(rows);
+        throw error;
+      }
+    }
+    waitingOf.clear();
+  }
+
+  async function writeCounts(): Promise<void> {
+    if (counts.size === 0) return;
+    const written = counts;
+    counts = new Map();
+    try {
+      await addActivity(db, [...written.values()]);
+    } catch (error) {
+      for (const { env, step, counts: lost } of written.values()) {
+        const now = count(env, step);
+        for (const name of activityNames) now[name] += lost[name];
+      }
+      throw error;
+    }
+  }
+
+  const rows = createPeriodic(flushMs, logger, 'request log', writeRows);
+  const sums = createPeriodic(countsMs, logger, 'activity', writeCounts);
+  const partitions = createPeriodic(partitionsMs, logger, 'partitions of the request log', async () => {
+    await keepPartitions(db, clock.now());
+  });
+  return {
+    add,
+    message: (env) => {
+      count(env, clock.now()).messages++;
+    },
+    flush: async () => {
+      await writeRows();
+      await writeCounts();
+    },
+    start: () => {
+      for (const part of [partitions, rows, sums]) part.start();
+    },
+    stop: async () => {
+      for (const part of [partitions, rows, sums]) await part.stop();
+      await writeRows();
+      await writeCounts();
+    },
+  };
+}
+
+const zero = (): Counts => ({
+  messages: 0,
+  requests: 0,
+  errors: 0,
+  server_errors: 0,
+  socket_errors: 0,
+  webhooks_ok: 0,
+  webhooks_failed: 0,
+});

@@ -1,0 +1,190 @@
+import { limits } from '@parley/protocol';
+import type { ActivityStep, LogEntry } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { activityNames } from './rows.ts';
+import type { Counts, LogRow } from './rows.ts';
+
+const columns: [name: string, type: string, of: (row: LogRow) => unknown][] = [
+  ['env', 'int', (r) => r.env],
+  ['at', 'timestamptz', (r) => new Date(r.at).toISOString()],
+  ['kind', 'text', (r) => r.kind],
+  ['failed', 'bool', (r) => r.failed],
+  ['request_id', 'text', (r) => r.requestId ?? null],
+  ['method', 'text', (r) => r.method ?? null],
+  ['operation', 'text', (r) => r.operation ?? null],
+  ['status', 'int', (r) => r.status ?? null],
+  ['code', 'text', (r) => r.code ?? null],
+  ['ms', 'int', (r) => Math.max(0, Math.round(r.ms))],
+  ['caller', 'text', (r) => r.caller ?? null],
+  ['caller_id', 'text', (r) => r.callerId ?? null],
+  ['usr', 'bigint', (r) => r.user ?? null],
+  ['address', 'text', (r) => r.address?.slice(0, 64) ?? null],
+  ['session', 'text', (r) => r.session ?? null],
+  ['webhook', 'text', (r) => r.webhook ?? null],
+  ['delivery', 'text', (r) => r.delivery ?? null],
+];
+const insertSql = `INSERT INTO request_log (${columns.map(([name]) => name).join(', ')})
+  SELECT * FROM unnest(${columns.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ')})`;
+
+export async function insertRows(db: Queryable, rows: readonly LogRow[]): Promise<void> {
+  await db.query(
+    insertSql,
+    columns.map(([, , of]) => rows.map(of)),
+  );
+}
+
+/** Partitions of the days around, made; those past their time, dropped. */
+export async function keepPartitions(db: Queryable, now: number): Promise<void> {
+  await db.query('SELECT keep_request_log($1, $2)', [new Date(now), limits.requestLogDays]);
+}
+
+const sums = activityNames.map((name) => `${name} = a.${name} + excluded.${name}`).join(', ');
+const arrays = activityNames.map((_, i) => `$${i + 3}::bigint[]`).join(', ');
+
+/** In the order of their keys: two processes that add to the same ones do not wait for each other in a ring. */
+export async function addActivity(
+  db: Queryable,
+  rows: readonly { env: number; step: number; counts: Counts }[],
+): Promise<void> {
+  const sorted = [...rows].sort((a, b) => a.env - b.env || a.step - b.step);
+  await db.query(
+    `INSERT INTO activity AS a (env, at, ${activityNames.join(', ')})
+     SELECT * FROM unnest($1::int[], $2::timestamptz[], ${arrays})
+     ON CONFLICT (env, at) DO UPDATE SET ${sums}`,
+    [
+      sorted.map((r) => r.env),
+      sorted.map((r) => new Date(r.step)),
+      ...activityNames.map((name) => sorted.map((r) => r.counts[name])),
+    ],
+  );
+}
+
+export interface Place {
+  at: string;
+  no: number;
+}
+
+export interface Asked {
+  env: number;
+  /** Rows before this one, and in this range of time. */
+  before: Place | null;
+  from: string | null;
+  to: string | null;
+  /** By index. */
+  failed: boolean;
+  user: number | null;
+  requestId: string | null;
+  /** By looking at each. */
+  where: [condition: string, value: unknown][];
+}
+
+/** Rows that one call looks through at most. */
+const looked = 20_000;
+
+export type Row = Omit<LogEntry, 'id'> & { no: number };
+
+/** The rows that an index finds: of the environment, and of those the failed ones or a user's. */
+function base(asked: Asked): { text: string; values: unknown[] } {
+  const values: unknown[] = [asked.env];
+  const add = (value: unknown): string => `$${values.push(value)}`;
+  let text = 'l.env = $1';
+  if (asked.before) {
+    const at = add(asked.before.at);
+    text += ` AND l.at <= ${at} AND (l.at, l.no) < (${at}, ${add(asked.before.no)})`;
+  }
+  if (asked.from !== null) text += ` AND l.at >= ${add(asked.from)}`;
+  if (asked.to !== null) text += ` AND l.at < ${add(asked.to)}`;
+  if (asked.failed) text += ' AND l.failed';
+  if (asked.user !== null) text += ` AND l.usr = ${add(asked.user)}`;
+  if (asked.requestId !== null) text += ` AND l.request_id = ${add(asked.requestId)}`;
+  return { text, values };
+}
+
+const shown = `l.no, l.at, l.kind, l.request_id AS "requestId", l.method, l.operation, l.status, l.code, l.ms AS "durationMs",
+       l.caller, l.caller_id AS "callerId", u.id AS "userId", l.address, l.session AS "sessionId", l.webhook AS "webhookId",
+       l.delivery AS "deliveryId"`;
+const newestFirst = 'ORDER BY l.at DESC, l.no DESC';
+
+export async function listRows(db: Queryable, asked: Asked, limit: number): Promise<Row[]> {
+  const { text, values } = base(asked);
+  const conditions = asked.where.map(([condition, value]) =>
+    condition.replace('$', `$${values.push(value)}`),
+  );
+  const size = `$${values.push(limit)}`;
+  return db.query<Row>(
+    `SELECT ${shown}
+     FROM (SELECT * FROM (SELECT * FROM request_log l WHERE ${text} ${newestFirst} LIMIT ${looked}) l
+       ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} ${newestFirst} LIMIT ${size}) l
+     LEFT JOIN users u ON u.env = l.env AND u.no = l.usr ${newestFirst}`,
+    values,
+  );
+}
+
+/** The last row that the call above looked at, where it did not look at all of them. */
+export async function lastLooked(db: Queryable, asked: Asked): Promise<Place | undefined> {
+  const { text, values } = base(asked);
+  const [row] = await db.query<Place>(
+    `SELECT l.at, l.no FROM request_log l WHERE ${text} ${newestFirst} OFFSET ${looked - 1} LIMIT 1`,
+    values,
+  );
+  return row;
+}
+
+/** By minute, from the given one on; minutes in which nothing happened are missing. */
+export const activityByMinute = (db: Queryable, env: number, from: Date): Promise<ActivityStep[]> =>
+  db.query<ActivityStep>(
+    `SELECT date_trunc('minute', at) AS t, sum(messages)::bigint AS messages, sum(requests)::bigint AS requests,
+       sum(errors)::bigint AS errors, sum(server_errors)::bigint AS "serverErrors", sum(socket_errors)::bigint AS "socketErrors",
+       sum(webhooks_ok)::bigint AS "webhooksSucceeded", sum(webhooks_failed)::bigint AS "webhooksFailed"
+     FROM activity WHERE env = $1 AND at >= $2 GROUP BY 1 ORDER BY 1`,
+    [env, from],
+  );
+
+export async function activityBetween(
+  db: Queryable,
+  env: number,
+  from: Date,
+  to: Date,
+): Promise<{ messages: number; requests: number; errors: number }> {
+  const [row] = await db.query<{ messages: number; requests: number; errors: number }>(
+    `SELECT coalesce(sum(messages), 0)::bigint AS messages, coalesce(sum(requests), 0)::bigint AS requests,
+       coalesce(sum(errors + socket_errors), 0)::bigint AS errors
+     FROM activity WHERE env = $1 AND at >= $2 AND at < $3`,
+    [env, from, to],
+  );
+  return row!;
+}
+
+/** Deliveries that wait are counted up to this many. */
+const mostPending = 10_000;
+
+export async function webhookHealth(
+  db: Queryable,
+  env: number,
+): Promise<{ endpoints: number; disabled: number; failing: number; pending: number }> {
+  const [row] = await db.query<{ endpoints: number; disabled: number; failing: number; pending: number }>(
+    `SELECT count(*) AS endpoints, count(*) FILTER (WHERE w.status = 'disabled') AS disabled,
+       count(*) FILTER (WHERE w.status = 'enabled' AND w.failing_since IS NOT NULL) AS failing,
+       least(coalesce(sum(j.n), 0), ${mostPending})::bigint AS pending
+     FROM webhook_endpoints w CROSS JOIN LATERAL (
+       SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE queue = 'webhook' AND key = w.no LIMIT ${mostPending}) x) j
+     WHERE w.env = $1`,
+    [env],
+  );
+  return row!;
+}
+
+/** What there is already, for those who are only beginning: looked for around the first users, which is cheap however many follow. */
+export async function beginnings(
+  db: Queryable,
+  env: number,
+): Promise<{ users: boolean; conversations: boolean; messages: boolean }> {
+  const [row] = await db.query<{ users: boolean; conversations: boolean; messages: boolean }>(
+    `SELECT count(*) > 0 AS users, count(c.no) > 0 AS conversations, count(*) FILTER (WHERE c.message_count > 0) > 0 AS messages
+     FROM (SELECT no FROM users WHERE env = $1 ORDER BY id LIMIT 50) u
+     LEFT JOIN LATERAL (SELECT conv FROM members WHERE env = $1 AND usr = u.no LIMIT 5) m ON true
+     LEFT JOIN conversations c ON c.env = $1 AND c.no = m.conv`,
+    [env],
+  );
+  return row!;
+}

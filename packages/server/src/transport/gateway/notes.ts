@@ -1,0 +1,101 @@
+import { clientFrames } from '@parley/protocol';
+import type { ApiError, CloseCode } from '@parley/protocol';
+import type { Recorder } from '../../features/logs/recorder.ts';
+import { provenBy } from '../../features/tenancy/authenticate.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Session } from './session.ts';
+
+/** What the log of an environment says about its sockets: frames that failed, logins that were refused, sockets that were put out. */
+export class Notes {
+  readonly #recorder: Pick<Recorder, 'add'>;
+  readonly #clock: Clock;
+
+  constructor(recorder: Pick<Recorder, 'add'>, clock: Clock) {
+    this.#recorder = recorder;
+    this.#clock = clock;
+  }
+
+  /**
+   * A frame was answered with an error.
+   * @param type of the frame, where it has one that is known.
+   * @param since tick at which it came.
+   */
+  failed(session: Session, type: string | undefined, error: ApiError, since: number): void {
+    const { socket } = error.row;
+    const closes = typeof socket === 'object' && socket !== null;
+    if (closes) session.noted = true;
+    this.#add(session, {
+      operation: operationOf(type),
+      code: error.code,
+      status: closes ? socket.close : null,
+      ms: this.#clock.monotonic() - since,
+    });
+  }
+
+  /** A login was refused. It is in a log where the credential, although refused, proves whose it is. */
+  refused(session: Session, error: ApiError): void {
+    session.noted = true;
+    const proven = provenBy(error);
+    const env = session.env?.no ?? proven?.env.no;
+    if (env === undefined) return;
+    const { socket } = error.row;
+    const user = session.user?.no ?? proven?.user ?? undefined;
+    this.#recorder.add({
+      env,
+      at: this.#clock.now(),
+      kind: 'socket',
+      failed: true,
+      ms: this.#clock.monotonic() - session.openedTick,
+      operation: 'auth',
+      status: typeof socket === 'object' && socket !== null ? socket.close : null,
+      code: error.code,
+      caller: 'client',
+      ...(proven ? { callerId: proven.keyId } : {}),
+      ...(user === undefined ? {} : { user }),
+      address: addressOf(session),
+    });
+  }
+
+  /** A socket that was live is closed. What we closed for a reason is an error; what clients close themselves is not. */
+  closed(session: Session): void {
+    const code = putOut[session.closeCode as CloseCode];
+    if (code === undefined || session.noted) return;
+    this.#add(session, { operation: 'close', code, status: session.closeCode, ms: 0 });
+  }
+
+  #add(session: Session, what: { operation: string; code: string; status: number | null; ms: number }): void {
+    const { user } = session;
+    if (!user) return;
+    this.#recorder.add({
+      env: user.env,
+      at: this.#clock.now(),
+      kind: 'socket',
+      failed: true,
+      ...what,
+      caller: 'client',
+      ...(session.keyId === null ? {} : { callerId: session.keyId }),
+      user: user.no,
+      address: addressOf(session),
+      session: session.id,
+    });
+  }
+}
+
+/** What stands for a close code among the codes of errors. */
+const putOut: { readonly [C in CloseCode]?: string } = {
+  1009: 'body_too_large',
+  1013: 'service_unavailable',
+  4001: 'token_invalid',
+  4003: 'forbidden',
+  4008: 'rate_limited',
+  4009: 'too_many_connections',
+  4400: 'invalid_frame',
+};
+
+/** Sessions keep it as a key of the limiter (see `addressKey`). */
+export const addressOf = ({ address }: Session): string => address.slice(1);
+
+function operationOf(type: string | undefined): string {
+  const frame = (clientFrames as Record<string, { runs?: { operation: string } } | undefined>)[type ?? ''];
+  return frame?.runs?.operation ?? type ?? 'frame';
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createRecorder } from '../../src/features/logs/recorder.ts';
+import type { LogBounds } from '../../src/features/logs/recorder.ts';
+import type { LogRow } from '../../src/features/logs/rows.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import type { Queryable } from '../../src/platform/postgres/db.ts';
+
+/** The request log is bounded: what it leaves out it still counts, and it survives a store that is away. */
+
+const bounds: LogBounds = {
+  successesPerSecond: 200,
+  failuresPerSecond: 500,
+  waiting: 2_000,
+  waitingOfOne: 1_200,
+};
+
+function start() {
+  const clock = { at: 1_700_000_000_000, now: () => clock.at, monotonic: () => clock.at };
+  const store = {
+    away: false,
+    rows: [] as { env: number; failed: boolean }[],
+    requests: new Map<number, number>(),
+  };
+  const db = {
+    query: (text: string, values: unknown[][]) => {
+      if (store.away) return Promise.reject(new Error('away'));
+      if (text.includes('INTO request_log'))
+        values[0]!.forEach((env, i) =>
+          store.rows.push({ env: env as number, failed: values[3]![i] as boolean }),
+        );
+      if (text.includes('INTO activity'))
+        values[0]!.forEach((env, i) => {
+          const sum = (store.requests.get(env as number) ?? 0) + (values[3]![i] as number);
+          store.requests.set(env as number, sum);
+        });
+      return Promise.resolve([]);
+    },
+  } as unknown as Queryable;
+  const recorder = createRecorder({ db, clock, logger: createLogger('silent'), bounds });
+  const add = (env: number, failed: boolean, times: number): void => {
+    const row: LogRow = { env, at: clock.at, kind: 'request', failed, ms: 1, status: failed ? 400 : 200 };
+    for (let i = 0; i < times; i++) recorder.add(row);
+  };
+  const kept = (env: number, failed: boolean): number =>
+    store.rows.filter((r) => r.env === env && r.failed === failed).length;
+  return { clock, store, recorder, add, kept };
+}
+
+describe('the bounds of the request log', () => {
+  it('keeps 200 successes and 500 failures of an environment and second, and counts all', async () => {
+    const { clock, store, recorder, add, kept } = start();
+    add(1, false, 1_000);
+    add(1, true, 1_000);
+    add(2, false, 3);
+    await recorder.flush();
+    assert.deepEqual([kept(1, false), kept(1, true), kept(2, false)], [200, 500, 3]);
+    clock.at += 1_000;
+    add(1, false, 250);
+    await recorder.flush();
+    assert.equal(kept(1, false), 400);
+    assert.equal(store.requests.get(1), 2_250);
+  });
+
+  it('while the store is away rows wait up to a bound, of one environment and of all, and counts are not lost', async () => {
+    const { clock, store, recorder, add, kept } = start();
+    store.away = true;
+    for (let i = 0; i < 10; i++) {
+      add(1, true, 400);
+      add(2, true, 150);
+      clock.at += 1_000;
+      await assert.rejects(recorder.flush());
+    }
+    store.away = false;
+    await recorder.flush();
+    assert.equal(kept(1, true), 1_200);
+    assert.equal(kept(2, true), 800, 'the others have what is left');
+    assert.deepEqual(
+      [...store.requests],
+      [
+        [1, 4_000],
+        [2, 1_500],
+      ],
+    );
+  });
+});
