@@ -21,6 +21,12 @@ const parts: Part[] = [
     packages: ['postgresql'],
     named: /\/usr\/lib\/postgresql\b/,
   },
+  {
+    name: 'MariaDB',
+    programs: ['mariadbd', 'mariadb-install-db'],
+    packages: ['mariadb-server'],
+    named: /\bmariadb-install-db\b/,
+  },
   { name: 'Chromium', programs: ['chromium'], packages: ['chromium'], named: /\bchromium\b/ },
   {
     name: 'OpenStack Swift, the S3 server of the storage tests',

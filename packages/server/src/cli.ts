@@ -11,7 +11,10 @@ import type { CommandName } from './features/handlers.ts';
 import { onlyOrganization, requireEnvironment } from './features/tenancy/access.ts';
 import { checkMasterKey } from './features/tenancy/bootstrap.ts';
 import { createIds, pooledRandom, systemClock } from './platform/clock.ts';
+import { checks } from './platform/history/conformance.ts';
+import { openHistory } from './platform/history/open.ts';
 import { createLogger } from './platform/logging.ts';
+import { createOutbound, systemLookup } from './platform/outbound/outbound.ts';
 import { PgDb } from './platform/postgres/db.ts';
 import { migrate } from './platform/postgres/migrate.ts';
 import { attachStore } from './platform/postgres/store.ts';
@@ -41,6 +44,8 @@ const usage = `npm run parley -- <command>
   account sign-out <email>         ends all sessions
   account drop-second-factor <email>
   audit list [<env id>] [--action <operation>] [--actor <who>]
+  history check <url>              does a history database or endpoint do what it must? The signing secret of an http
+                                   endpoint is read from HISTORY_SECRET. It writes under an environment id of its own.
 
 It works on the same store as npm start (DATABASE_URL, CHAT_DATA_DIR, CHAT_MASTER_KEY), while the service runs or not.
 `;
@@ -194,6 +199,32 @@ function parsed() {
   }
 }
 
+/** Needs neither the store nor its settings: whoever runs an endpoint can run this. */
+async function checkHistory(url: string): Promise<void> {
+  const secret = process.env['HISTORY_SECRET'];
+  const outbound = createOutbound({ allowPrivate: true, resolve: systemLookup });
+  const random = pooledRandom();
+  const env = `env_check${random(6).toString('hex')}`;
+  const deps = { outbound, tenant: 0, env, random, seconds: () => Math.floor(systemClock.now() / 1000) };
+  const history = await openHistory({ url, ...(secret ? { secrets: [secret] } : {}) }, deps);
+  let failed = 0;
+  let count = 0;
+  for (const check of checks)
+    try {
+      await check.run(history, (what) => `${what}_${++count}`);
+      process.stdout.write(`ok      ${check.name}\n`);
+    } catch (error) {
+      failed++;
+      process.stdout.write(
+        `FAILED  ${check.name}\n        ${(error as Error).message.replaceAll('\n', '\n        ')}\n`,
+      );
+    }
+  await history.close();
+  outbound.close();
+  process.stdout.write(`${checks.length - failed} passed, ${failed} failed. It wrote as ${env}.\n`);
+  if (failed > 0) process.exitCode = 1;
+}
+
 /** Whom the audit names: the user of this machine that runs the command. */
 function operatorName(): string {
   try {
@@ -210,6 +241,7 @@ async function main(): Promise<void> {
     return;
   }
   const { options, words } = parsed();
+  if (words[0] === 'history' && words[1] === 'check') return checkHistory(need(words[2], 'The URL'));
   const length = [2, 1].find((n) => Object.hasOwn(lines, words.slice(0, n).join(' ')));
   if (length === undefined) throw new UsageError(usage);
   const command = lines[words.slice(0, length).join(' ')]!;

@@ -1,0 +1,170 @@
+import { createHmac } from 'node:crypto';
+import { commonError, HistoryError, historySchemaVersion } from './port.ts';
+import type { History, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
+import { emptyReport, sentences } from './shared.ts';
+import type { HistoryDeps } from './shared.ts';
+import type { HistoryTarget } from './target.ts';
+
+/** DECISIONS, Storage, http engine: one URL, signed like webhooks. docs/storage.md has the contract. */
+
+const timeoutMs = 10_000;
+/** 200 of the largest messages. */
+const maxBytes = 16 * 1024 * 1024;
+
+const classOf = (status: number): HistoryErrorClass => {
+  if (status === 401 || status === 403) return 'authentication';
+  if (status === 400 || status === 413 || status === 422) return 'refused';
+  if (status === 404) return 'schema';
+  return status === 429 || status >= 500 ? 'overloaded' : 'failed';
+};
+
+/** JSON fields are JSON on the way, not JSON in a string. */
+const outgoing = (record: HistoryRecord): object =>
+  record.kind === 'member'
+    ? record
+    : record.kind === 'conversation'
+      ? { ...record, metadata: parsed(record.metadata, {}) }
+      : { ...record, metadata: parsed(record.metadata, {}), attachments: parsed(record.attachments, []) };
+const parsed = (text: string | null, none: unknown): unknown => (text === null ? none : JSON.parse(text));
+const texted = (value: unknown): string | null => {
+  if (value === null || value === undefined) return null;
+  const empty = Array.isArray(value) ? value.length === 0 : Object.keys(value as object).length === 0;
+  return empty ? null : JSON.stringify(value);
+};
+
+/** What a stranger's server says is looked at before it is believed. */
+function incoming(value: unknown): MessageRecord {
+  const m = value as Record<string, unknown>;
+  const text = (field: string): string | null => {
+    const found = m[field];
+    if (found === null || found === undefined) return null;
+    if (typeof found !== 'string') throw new HistoryError('failed', undefined, `${field} is no string`);
+    return found;
+  };
+  const number = (field: string): number => {
+    if (!Number.isSafeInteger(m[field]))
+      throw new HistoryError('failed', undefined, `${field} is no integer`);
+    return m[field] as number;
+  };
+  const time = (field: string): string | null => {
+    const found = text(field);
+    if (found === null) return null;
+    if (Number.isNaN(Date.parse(found))) throw new HistoryError('failed', undefined, `${field} is no time`);
+    return new Date(found).toISOString();
+  };
+  if (
+    typeof m !== 'object' ||
+    m === null ||
+    typeof m['id'] !== 'string' ||
+    typeof m['conversationId'] !== 'string'
+  )
+    throw new HistoryError('failed', undefined, 'an answer holds something that is no message');
+  return {
+    kind: 'message',
+    id: m['id'],
+    conversationId: m['conversationId'],
+    seq: number('seq'),
+    senderId: text('senderId'),
+    text: text('text'),
+    replyTo: text('replyTo'),
+    attachments: texted(m['attachments']),
+    metadata: texted(m['metadata']),
+    version: number('version'),
+    createdAt: time('createdAt') ?? new Date(0).toISOString(),
+    editedAt: time('editedAt'),
+    deletedAt: time('deletedAt'),
+    hard: m['hard'] === true,
+    revision: Number.isSafeInteger(m['revision']) ? (m['revision'] as number) : number('version') * 4,
+  };
+}
+
+/** `secrets`: whsec_…, more than one while an old one still counts. */
+export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: readonly string[]): History {
+  const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
+  const { env } = deps;
+
+  async function call(op: string, fields: object): Promise<Record<string, unknown>> {
+    const body = JSON.stringify({ op, env, ...fields });
+    const id = `his_${deps.random(12).toString('hex')}`;
+    const timestamp = String(deps.seconds());
+    const signed = `${id}.${timestamp}.${body}`;
+    const signatures = keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`);
+    const answer = await deps.outbound
+      .request({
+        url: target.url,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'webhook-id': id,
+          'webhook-timestamp': timestamp,
+          'webhook-signature': signatures.join(' '),
+        },
+        body,
+        timeoutMs,
+        maxBytes,
+        tenant: deps.tenant,
+      })
+      .catch((error: unknown) => {
+        throw commonError(error) ?? new HistoryError('unreachable', (error as { code?: string }).code);
+      });
+    if (answer.status < 200 || answer.status > 299)
+      throw new HistoryError(classOf(answer.status), answer.status);
+    if (answer.body.length === 0) return {};
+    try {
+      return JSON.parse(answer.body.toString()) as Record<string, unknown>;
+    } catch {
+      if (op === 'write' || op === 'erase') return {};
+      throw new HistoryError('failed', undefined, 'the answer is no JSON');
+    }
+  }
+
+  return {
+    engine: 'http',
+    async test() {
+      const report = emptyReport('http');
+      try {
+        const started = performance.now();
+        const { ok, schemaVersion } = await call('ping', {});
+        report.rttMs = Math.round((performance.now() - started) * 10) / 10;
+        report.tls = { enabled: target.tls !== 'off', verified: target.tls !== 'off' };
+        report.schemaVersion = typeof schemaVersion === 'number' ? schemaVersion : historySchemaVersion;
+        report.grants = ['write', 'read', 'get', 'erase'];
+        if (ok !== true) report.errors.push('The endpoint did not answer { "ok": true } to a ping.');
+        if (target.tls === 'off') report.warnings.push(sentences.plain);
+      } catch (error) {
+        report.errors.push((error as HistoryError).message);
+      }
+      report.ok = report.errors.length === 0;
+      return report;
+    },
+    async write(records, { rewrite = false } = {}) {
+      await call('write', {
+        batch: deps.random(12).toString('hex'),
+        ...(rewrite ? { rewrite } : {}),
+        records: records.map(outgoing),
+      });
+    },
+    async read({ conversationId, before, after, limit }): Promise<HistoryPage> {
+      const range = {
+        ...(before === undefined ? {} : { before }),
+        ...(after === undefined ? {} : { after }),
+        limit,
+      };
+      const { data, hasMore } = await call('read', { conversationId, ...range });
+      if (!Array.isArray(data)) throw new HistoryError('failed', undefined, 'the answer has no data');
+      const messages = data.map(incoming).filter((m) => !m.hard);
+      return { data: messages.sort((a, b) => b.seq - a.seq), hasMore: hasMore === true };
+    },
+    async get(messageId) {
+      const { message } = await call('get', { messageId });
+      if (message === null || message === undefined) return null;
+      const found = incoming(message);
+      return found.hard ? null : found;
+    },
+    async erase(erasure) {
+      await call('erase', { ...erasure });
+    },
+    count: () => Promise.resolve(null),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,377 @@
+import { connect } from 'node:net';
+import mysql from 'mysql2/promise';
+import type { ConnectionOptions, Pool, RowDataPacket } from 'mysql2/promise';
+import { commonError, HistoryError, historySchemaVersion } from './port.ts';
+import type { History, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
+import { readMeta } from './postgres.ts';
+import {
+  bounds,
+  byKind,
+  emptyReport,
+  maxConnections,
+  passwordFor,
+  sentences,
+  timeouts,
+  writerName,
+} from './shared.ts';
+import type { HistoryDeps } from './shared.ts';
+import { urlFor } from './target.ts';
+import type { HistoryTarget } from './target.ts';
+
+const classes: [numbers: number[], HistoryErrorClass][] = [
+  [[1044, 1045, 1049, 1698, 1251], 'authentication'],
+  [[1142, 1143, 1227, 1370, 1410], 'permission'],
+  [[1146, 1054], 'schema'],
+  [[1048, 1118, 1153, 1264, 1265, 1292, 1366, 1406, 1138, 3140, 3988, 4025], 'refused'],
+  [[1205, 1213, 1040, 1053, 1203, 1226, 1290, 1317, 1836], 'overloaded'],
+  [[3024, 1969, 1028], 'timeout'],
+];
+
+function translate(error: unknown): HistoryError {
+  const common = commonError(error);
+  if (common) return common;
+  const { errno, code, message = '' } = error as { errno?: number; code?: string; message?: string };
+  if (errno !== undefined && errno >= 1000)
+    return new HistoryError(classes.find(([numbers]) => numbers.includes(errno))?.[1] ?? 'failed', errno);
+  if (code === 'HANDSHAKE_NO_SSL_SUPPORT') return new HistoryError('tls', code);
+  if (code === 'PROTOCOL_SEQUENCE_TIMEOUT' || /timeout/i.test(message))
+    return new HistoryError('timeout', undefined);
+  if (/closed|Queue limit/i.test(message)) return new HistoryError('unreachable', undefined);
+  return new HistoryError('failed', code);
+}
+
+/** The checked address is the one connected to; the name stays for the certificate. */
+async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<ConnectionOptions> {
+  const { host, port } = target.hosts[0]!;
+  const [address] = await deps.outbound.resolve(host, deps.tenant);
+  return {
+    host,
+    port,
+    user: target.user,
+    password: target.password,
+    database: target.database,
+    stream: () => connect({ host: address!.address, port }).setNoDelay(true),
+    ...(target.tls === 'off'
+      ? {}
+      : {
+          ssl: {
+            rejectUnauthorized: target.tls === 'verified',
+            verifyIdentity: target.tls === 'verified',
+            ...(target.ca ? { ca: target.ca } : {}),
+          },
+        }),
+    connectTimeout: timeouts.connectMs,
+    charset: 'utf8mb4',
+    timezone: 'Z',
+    dateStrings: true,
+    supportBigNumbers: true,
+    multipleStatements: false,
+    flags: ['-LOCAL_FILES'],
+  };
+}
+
+const time = (column: string) => `DATE_FORMAT(${column}, '%Y-%m-%dT%H:%i:%s.%f')`;
+const columns = `id, conversation_id AS conversationId, seq, sender_id AS senderId, text, reply_to AS replyTo, attachments, metadata, version,
+  ${time('created_at')} AS createdAt, ${time('edited_at')} AS editedAt, ${time('deleted_at')} AS deletedAt, hard, revision`;
+
+const shapes = {
+  message: {
+    table: 'parley_messages',
+    key: ['id'],
+    fields: [
+      'id',
+      'conversation_id',
+      'seq',
+      'sender_id',
+      'text',
+      'reply_to',
+      'attachments',
+      'metadata',
+      'version',
+      'created_at',
+      'edited_at',
+      'deleted_at',
+      'hard',
+      'revision',
+    ],
+  },
+  conversation: {
+    table: 'parley_conversations',
+    key: ['id'],
+    fields: ['id', 'type', 'name', 'metadata', 'created_at', 'deleted_at', 'revision'],
+  },
+  member: {
+    table: 'parley_members',
+    key: ['conversation_id', 'user_id'],
+    fields: ['conversation_id', 'user_id', 'role', 'removed', 'revision'],
+  },
+} as const;
+
+const camel = (column: string) => column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+const isTime = (column: string) => column.endsWith('_at');
+const stored = (column: string, value: unknown): unknown =>
+  isTime(column) && typeof value === 'string' ? value.replace('T', ' ').replace('Z', '') : value;
+
+/** MySQL assigns from left to right: the revision, which the others are compared by, comes last. */
+function upsert(table: string, key: readonly string[], fields: readonly string[], rewrite: boolean): string {
+  const newer = `VALUES(revision) ${rewrite ? '>=' : '>'} revision`;
+  const others = fields.filter((c) => !key.includes(c) && c !== 'revision');
+  return `INSERT INTO ${table} (env, ${fields.join(', ')}) VALUES ?
+    ON DUPLICATE KEY UPDATE ${others.map((c) => `${c} = IF(${newer}, VALUES(${c}), ${c})`).join(', ')}, revision = GREATEST(revision, VALUES(revision))`;
+}
+
+interface MessageRow extends RowDataPacket {
+  createdAt: string;
+  editedAt: string | null;
+  deletedAt: string | null;
+  hard: number;
+}
+
+const milliseconds = (text: string | null) => (text === null ? null : `${text.slice(0, 23)}Z`);
+const record = (row: MessageRow): MessageRecord => ({
+  ...(row as unknown as MessageRecord),
+  kind: 'message',
+  seq: Number(row['seq']),
+  revision: Number(row['revision']),
+  createdAt: milliseconds(row.createdAt)!,
+  editedAt: milliseconds(row.editedAt),
+  deletedAt: milliseconds(row.deletedAt),
+  hard: Boolean(row.hard),
+});
+
+/** Strict, and with backslashes as the driver writes them, whatever the server's default is. */
+const session = `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE', time_zone = '+00:00', innodb_lock_wait_timeout = 5`;
+
+export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
+  const settings = await connection(target, deps).catch((error: unknown) => {
+    throw translate(error);
+  });
+  const pool: Pool = mysql.createPool({
+    ...settings,
+    connectionLimit: maxConnections,
+    maxIdle: 0,
+    idleTimeout: timeouts.idleMs,
+    queueLimit: 1_000,
+  });
+  const { env } = deps;
+  const at = (table: string) => (target.schema === null ? table : `\`${target.schema}\`.${table}`);
+  const prepared = new WeakSet<object>();
+
+  async function using<T>(work: (run: Run) => Promise<T>): Promise<T> {
+    let connected: Awaited<ReturnType<Pool['getConnection']>> | undefined;
+    let broken = true;
+    try {
+      connected = await pool.getConnection();
+      const held = connected;
+      const run: Run = async (sql, values = []) =>
+        (await held.query({ sql, values, timeout: timeouts.statementMs }))[0] as never;
+      if (!prepared.has(held.connection)) {
+        await run(session);
+        prepared.add(held.connection);
+      }
+      const result = await work(run);
+      broken = false;
+      return result;
+    } catch (error) {
+      const translated = translate(error);
+      // After an answer the connection is as good as before; what a time-out leaves behind is not.
+      broken = ['unreachable', 'timeout', 'failed', 'overloaded'].includes(translated.errorClass);
+      throw translated;
+    } finally {
+      if (broken) connected?.destroy();
+      else connected?.release();
+    }
+  }
+
+  const together = (statements: [sql: string, values: unknown[]][]) =>
+    using(async (run) => {
+      if (statements.length === 1) return void (await run(...statements[0]!));
+      await run('START TRANSACTION');
+      try {
+        for (const [sql, values] of statements) await run(sql, values);
+        await run('COMMIT');
+      } catch (error) {
+        await run('ROLLBACK').catch(() => undefined);
+        throw error;
+      }
+    });
+
+  return {
+    engine: 'mysql',
+    test: () => test(using, target, at),
+    async write(records, { rewrite = false } = {}) {
+      await together(
+        byKind(records).map(([kind, rows]) => {
+          const { table, key, fields } = shapes[kind];
+          const values = rows.map((row) => [
+            env,
+            ...fields.map((c) => stored(c, (row as unknown as Record<string, unknown>)[camel(c)])),
+          ]);
+          return [upsert(at(table), key, fields, rewrite), [values]];
+        }),
+      );
+    },
+    async read(range) {
+      const { before, after, up, limit } = bounds(range);
+      const rows = await using((run) =>
+        run<MessageRow>(
+          `SELECT ${columns} FROM ${at('parley_messages')} WHERE env = ? AND conversation_id = ? AND seq < ? AND seq > ? AND hard = 0
+           ORDER BY seq ${up ? '' : 'DESC'} LIMIT ?`,
+          [env, range.conversationId, before, after, limit + 1],
+        ),
+      );
+      const page = rows.slice(0, limit).map(record);
+      return { data: up ? page.reverse() : page, hasMore: rows.length > limit };
+    },
+    async get(id) {
+      const [row] = await using((run) =>
+        run<MessageRow>(
+          `SELECT ${columns} FROM ${at('parley_messages')} WHERE env = ? AND id = ? AND hard = 0`,
+          [env, id],
+        ),
+      );
+      return row ? record(row) : null;
+    },
+    async erase({ userId, replacement, messages }) {
+      const values = [replacement, env, userId];
+      const gone = `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = 1,
+        deleted_at = coalesce(deleted_at, UTC_TIMESTAMP(3)), revision = version * 4 + 2`;
+      await together([
+        [
+          `UPDATE ${at('parley_messages')} SET sender_id = ?${messages === 'delete' ? gone : ''} WHERE env = ? AND sender_id = ?`,
+          values,
+        ],
+        [
+          `UPDATE ${at('parley_members')} SET user_id = ?${messages === 'delete' ? ', removed = 1' : ''} WHERE env = ? AND user_id = ?`,
+          values,
+        ],
+      ]);
+    },
+    async count() {
+      const [row] = await using((run) =>
+        run<RowDataPacket>(`SELECT count(*) AS n FROM ${at('parley_messages')} WHERE env = ?`, [env]),
+      );
+      return Number(row!['n']);
+    },
+    close: () => pool.end().catch(() => undefined),
+  };
+}
+
+type Run = <R extends RowDataPacket>(sql: string, values?: unknown[]) => Promise<R[]>;
+
+async function test(
+  using: <T>(work: (run: Run) => Promise<T>) => Promise<T>,
+  target: HistoryTarget,
+  at: (table: string) => string,
+): Promise<HistoryReport> {
+  const report = emptyReport('mysql');
+  try {
+    await using(async (run) => {
+      const started = performance.now();
+      const [row] = await run<RowDataPacket>('SELECT version() AS version, current_user() AS role');
+      report.rttMs = Math.round((performance.now() - started) * 10) / 10;
+      report.version = String(row!['version']);
+      report.role = String(row!['role']);
+      report.tls = { enabled: target.tls !== 'off', verified: target.tls === 'verified' };
+      // "GRANT SELECT, INSERT ON `db`.`table` TO …": what stands between GRANT and TO, without any password hash.
+      const shown = await run<RowDataPacket>('SHOW GRANTS');
+      report.grants = shown
+        .map((line) => String(Object.values(line)[0]).replace(/^GRANT (.*) TO .*$/s, '$1'))
+        .filter((g) => !g.startsWith('USAGE'));
+      if (report.grants.some((grant) => /\bDROP\b|ALL PRIVILEGES/.test(grant)))
+        report.warnings.push('The user can DROP the tables.');
+      const schema = target.schema ?? target.database;
+      const there = await run<RowDataPacket>(
+        `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = ? AND table_name LIKE 'parley\\_%'`,
+        [schema],
+      );
+      const names = new Set(there.map((t) => String(t['name'])));
+      if (['parley_meta', ...Object.values(shapes).map((s) => s.table)].some((name) => !names.has(name)))
+        report.errors.push(sentences.noTables);
+      else {
+        const meta = await run<RowDataPacket>(`SELECT name AS \`key\`, value FROM ${at('parley_meta')}`);
+        readMeta(report, meta as unknown as { key: string; value: string }[]);
+        // Whether it may write shows without writing: the statement concerns no row.
+        for (const [what, sql] of [
+          [
+            'INSERT',
+            `INSERT INTO ${at('parley_messages')} SELECT * FROM ${at('parley_messages')} WHERE 1 = 0`,
+          ],
+          ['UPDATE', `UPDATE ${at('parley_messages')} SET revision = 0 WHERE 1 = 0`],
+        ] as const)
+          await run(sql).catch((error: unknown) => {
+            if (translate(error).errorClass !== 'permission') throw error;
+            report.errors.push(`The user lacks ${what} on the tables.`);
+          });
+      }
+    });
+    if (target.tls === 'unverified') report.warnings.push(sentences.unverified);
+    if (target.tls === 'off') report.warnings.push(sentences.plain);
+  } catch (error) {
+    report.errors.push(translate(error).message);
+  }
+  report.ok = report.errors.length === 0;
+  return report;
+}
+
+const id = 'varchar(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin';
+const definitions = (at: (table: string) => string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${at('parley_meta')} (name ${id} PRIMARY KEY, value text NOT NULL) ENGINE = InnoDB`,
+  `CREATE TABLE IF NOT EXISTS ${at('parley_messages')} (env ${id} NOT NULL, id ${id} NOT NULL, conversation_id ${id} NOT NULL, seq bigint NOT NULL,
+     sender_id ${id}, text mediumtext, reply_to ${id}, attachments mediumtext, metadata mediumtext, version int NOT NULL,
+     created_at datetime(3) NOT NULL, edited_at datetime(3), deleted_at datetime(3), hard boolean NOT NULL DEFAULT 0, revision bigint NOT NULL,
+     PRIMARY KEY (env, id), KEY parley_messages_place (env, conversation_id, seq), KEY parley_messages_sender (env, sender_id))
+     ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin`,
+  `CREATE TABLE IF NOT EXISTS ${at('parley_conversations')} (env ${id} NOT NULL, id ${id} NOT NULL, type varchar(20) NOT NULL, name text, metadata mediumtext,
+     created_at datetime(3) NOT NULL, deleted_at datetime(3), revision bigint NOT NULL, PRIMARY KEY (env, id))
+     ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin`,
+  `CREATE TABLE IF NOT EXISTS ${at('parley_members')} (env ${id} NOT NULL, conversation_id ${id} NOT NULL, user_id ${id} NOT NULL, role varchar(20) NOT NULL,
+     removed boolean NOT NULL DEFAULT 0, revision bigint NOT NULL, PRIMARY KEY (env, conversation_id, user_id), KEY parley_members_user (env, user_id))
+     ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin`,
+];
+
+/** As the admin: tables, and a writer that can do no more than write and read them. */
+export async function migrateMysql(
+  target: HistoryTarget,
+  deps: HistoryDeps,
+  adminUrl: string,
+): Promise<Migrated> {
+  const at = (table: string) => (target.schema === null ? table : `\`${target.schema}\`.${table}`);
+  let admin: Awaited<ReturnType<typeof mysql.createConnection>> | undefined;
+  try {
+    admin = await mysql.createConnection(await connection(target, deps));
+    admin.on('error', () => undefined);
+    const run = async (sql: string, values: unknown[] = []) => {
+      await admin!.query({ sql, values, timeout: timeouts.statementMs });
+    };
+    await run(session);
+    if (target.schema !== null) await run(`CREATE DATABASE IF NOT EXISTS \`${target.schema}\``);
+    for (const sql of definitions(at)) await run(sql);
+    await run(
+      `INSERT IGNORE INTO ${at('parley_meta')} (name, value) VALUES ('schema_version', ?), ('database_id', ?)`,
+      [String(historySchemaVersion), deps.random(16).toString('hex')],
+    );
+    const name = writerName(deps);
+    const password = passwordFor(deps);
+    const grants = ['parley_meta', ...Object.values(shapes).map((s) => s.table)].map(
+      (table) =>
+        `GRANT SELECT, INSERT, UPDATE, DELETE ON \`${target.schema ?? target.database}\`.${table} TO '${name}'@'%'`,
+    );
+    try {
+      await run(`CREATE USER '${name}'@'%' IDENTIFIED BY '${password}'`);
+      for (const sql of grants) await run(sql);
+      return { runtimeUrl: urlFor(adminUrl, name, password), notes: [`The user ${name} was made.`] };
+    } catch (error) {
+      const why = translate(error);
+      if (!['permission', 'authentication'].includes(why.errorClass)) throw why;
+      return {
+        runtimeUrl: null,
+        notes: [sentences.noUser, ...grants.map((sql) => sql.replaceAll(name, 'parley_writer'))],
+      };
+    }
+  } catch (error) {
+    throw translate(error);
+  } finally {
+    admin?.destroy();
+  }
+}

@@ -1,0 +1,40 @@
+import { openHttp } from './http.ts';
+import { migrateMongodb, openMongodb } from './mongodb.ts';
+import { migrateMysql, openMysql } from './mysql.ts';
+import type { History, HistoryEngine, Migrated } from './port.ts';
+import { migratePostgres, openPostgres } from './postgres.ts';
+import type { HistoryDeps } from './shared.ts';
+import { parseTarget, TargetError } from './target.ts';
+
+export interface HistorySource {
+  url: string;
+  type?: HistoryEngine | undefined;
+  schema?: string | null | undefined;
+  /** Of an http endpoint: whsec_… */
+  secrets?: readonly string[] | undefined;
+}
+
+/** Throws TargetError where the URL cannot mean anything, HistoryError where the place cannot be reached. */
+export async function openHistory(source: HistorySource, deps: HistoryDeps): Promise<History> {
+  const target = parseTarget(source.url, source);
+  if (target.engine === 'http') {
+    if (!source.secrets?.length) throw new TargetError('An http endpoint needs its signing secret.');
+    return openHttp(target, deps, source.secrets);
+  }
+  if (target.engine === 'postgres') return openPostgres(target, deps);
+  return target.engine === 'mysql' ? openMysql(target, deps) : openMongodb(target, deps);
+}
+
+/** With an admin's URL, which is used here and kept nowhere. */
+export async function migrateHistory(
+  source: HistorySource,
+  deps: HistoryDeps,
+): Promise<Migrated & { engine: HistoryEngine }> {
+  const target = parseTarget(source.url, source);
+  const { engine } = target;
+  if (engine === 'http')
+    throw new TargetError('An http endpoint keeps its own tables: there is nothing to migrate.');
+  const migrate =
+    engine === 'postgres' ? migratePostgres : engine === 'mysql' ? migrateMysql : migrateMongodb;
+  return { ...(await migrate(target, deps, source.url)), engine };
+}

@@ -1,0 +1,177 @@
+/**
+ * A customer's own database for history. What goes there are messages as they now are, conversations and members, so that the
+ * history can be read without this service. Writing is idempotent: a record that is older than the one that is there changes nothing.
+ */
+
+export const historyEngines = ['postgres', 'mysql', 'mongodb', 'http'] as const;
+export type HistoryEngine = (typeof historyEngines)[number];
+
+/** Of the tables or collections. Changes are additive; a database that is behind is told to migrate. */
+export const historySchemaVersion = 1;
+
+export interface MessageRecord {
+  kind: 'message';
+  id: string;
+  conversationId: string;
+  seq: number;
+  senderId: string | null;
+  text: string | null;
+  replyTo: string | null;
+  /** JSON of the attachment objects. */
+  attachments: string | null;
+  /** JSON. */
+  metadata: string | null;
+  version: number;
+  createdAt: string;
+  editedAt: string | null;
+  deletedAt: string | null;
+  /** Deleted for good: an empty stub stays, so that a late repetition does not bring the message back. */
+  hard: boolean;
+  /** Grows with every change of the message. */
+  revision: number;
+}
+
+export interface ConversationRecord {
+  kind: 'conversation';
+  id: string;
+  type: string;
+  name: string | null;
+  /** JSON. */
+  metadata: string | null;
+  createdAt: string;
+  deletedAt: string | null;
+  revision: number;
+}
+
+export interface MemberRecord {
+  kind: 'member';
+  conversationId: string;
+  userId: string;
+  role: string;
+  /** The user is no member any more. */
+  removed: boolean;
+  revision: number;
+}
+
+export type HistoryRecord = MessageRecord | ConversationRecord | MemberRecord;
+
+/** What a message's revision is: edits count, and after them deletions. */
+export const messageRevision = (m: { version: number; deletedAt: string | null; hard: boolean }): number =>
+  m.version * 4 + (m.hard ? 2 : m.deletedAt === null ? 0 : 1);
+
+export interface ReadRange {
+  conversationId: string;
+  /** Only below this seq. */
+  before?: number;
+  /** Only above this seq; alone: the next above it. */
+  after?: number;
+  limit: number;
+}
+
+export interface HistoryPage {
+  /** Descending seq; without those that were deleted for good. */
+  data: MessageRecord[];
+  hasMore: boolean;
+}
+
+export interface Erasure {
+  userId: string;
+  replacement: string;
+  messages: 'anonymize' | 'delete';
+}
+
+export interface HistoryReport {
+  ok: boolean;
+  type: HistoryEngine;
+  version: string | null;
+  role: string | null;
+  tls: { enabled: boolean; verified: boolean } | null;
+  schemaVersion: number | null;
+  grants: string[];
+  errors: string[];
+  warnings: string[];
+  rttMs: number | null;
+  /** Which database it is, whatever the user name and the address: written when its tables are made. */
+  databaseId: string | null;
+}
+
+export interface Migrated {
+  /** Of the writer that was made; null where somebody must make one by hand. */
+  runtimeUrl: string | null;
+  notes: string[];
+}
+
+/** One environment's connections to its database: at most four, closed when idle. */
+export interface History {
+  readonly engine: HistoryEngine;
+  /** Never throws: what is wrong stands in the report. */
+  test(): Promise<HistoryReport>;
+  /** Writes all of them or none. With `rewrite` also what is already there at the same revision. */
+  write(records: readonly HistoryRecord[], options?: { rewrite?: boolean }): Promise<void>;
+  read(range: ReadRange): Promise<HistoryPage>;
+  get(messageId: string): Promise<MessageRecord | null>;
+  erase(erasure: Erasure): Promise<void>;
+  /** Messages that are there; null where the engine cannot tell. */
+  count(): Promise<number | null>;
+  close(): Promise<void>;
+}
+
+/** Why a database did not do what it was asked. The first three pass by themselves or by somebody's work on the database. */
+export type HistoryErrorClass =
+  | 'unreachable'
+  | 'timeout'
+  | 'overloaded'
+  | 'tls'
+  | 'authentication'
+  | 'permission'
+  | 'schema'
+  | 'refused'
+  | 'failed';
+
+const words: Record<HistoryErrorClass, string> = {
+  unreachable: 'The database cannot be reached',
+  timeout: 'The database did not answer in time',
+  overloaded: 'The database is too busy or shutting down',
+  tls: 'No trusted TLS connection could be made',
+  authentication: 'The database refused the user or the password',
+  permission: 'The user may not do what is needed',
+  schema: 'The tables are missing or of another form: migrate first',
+  refused: 'The database refused the data',
+  failed: 'The database answered with an error',
+};
+
+/** Its message names no value, no address and no credential: it may be logged, kept and shown. */
+export class HistoryError extends Error {
+  override name = 'HistoryError';
+  readonly errorClass: HistoryErrorClass;
+  constructor(errorClass: HistoryErrorClass, code: string | number | undefined, detail?: string) {
+    super(`${words[errorClass]}${code === undefined ? '' : ` (${code})`}${detail ? `: ${detail}` : ''}.`);
+    this.errorClass = errorClass;
+  }
+}
+
+const network = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EAI_AGAIN',
+  'PROTOCOL_CONNECTION_LOST',
+]);
+const certificate = /CERT|SELF_SIGNED|ALTNAME|ERR_TLS|ERR_SSL|UNABLE_TO_|HANDSHAKE_SSL/;
+
+/** What every engine has in common; null where the engine itself must tell. */
+export function commonError(error: unknown): HistoryError | null {
+  if (error instanceof HistoryError) return error;
+  const { code, name, message = '' } = error as { code?: unknown; name?: string; message?: string };
+  if (name === 'OutboundRefused') return new HistoryError('unreachable', undefined, message);
+  if (name === 'OutboundUnresolved') return new HistoryError('unreachable', undefined, message);
+  if (name === 'OutboundTimeout' || code === 'ETIMEDOUT') return new HistoryError('timeout', undefined);
+  if (typeof code === 'string') {
+    if (certificate.test(code)) return new HistoryError('tls', code);
+    if (network.has(code)) return new HistoryError('unreachable', code);
+  }
+  return null;
+}

@@ -1,0 +1,370 @@
+import pg from 'pg';
+import { commonError, HistoryError, historySchemaVersion } from './port.ts';
+import type { History, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
+import {
+  bounds,
+  byKind,
+  emptyReport,
+  maxConnections,
+  passwordFor,
+  sentences,
+  timeouts,
+  writerName,
+} from './shared.ts';
+import type { HistoryDeps } from './shared.ts';
+import { urlFor } from './target.ts';
+import type { HistoryTarget } from './target.ts';
+
+const classes: [RegExp, HistoryErrorClass][] = [
+  [/^(08|58)/, 'unreachable'],
+  [/^(53|57P|40|55P03)/, 'overloaded'],
+  [/^57014$/, 'timeout'],
+  [/^(28|3D)/, 'authentication'],
+  [/^42501$/, 'permission'],
+  [/^(42P01|42703|3F000|42P10)$/, 'schema'],
+  [/^(22|23|54)/, 'refused'],
+];
+
+function translate(error: unknown): HistoryError {
+  const common = commonError(error);
+  if (common) return common;
+  const { code, message = '' } = error as { code?: string; message?: string };
+  if (code !== undefined && /^[0-9A-Z]{5}$/.test(code))
+    return new HistoryError(classes.find(([pattern]) => pattern.test(code))?.[1] ?? 'failed', code);
+  if (/does not support SSL|SSL connection/.test(message)) return new HistoryError('tls', undefined);
+  if (/timeout/i.test(message)) return new HistoryError('timeout', undefined);
+  if (/terminated|connection error|not queryable|after calling end/i.test(message))
+    return new HistoryError('unreachable', undefined);
+  return new HistoryError('failed', code);
+}
+
+/** The checked address is the one connected to; the name stays for the certificate. */
+async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<pg.PoolConfig> {
+  const { host, port } = target.hosts[0]!;
+  const [address] = await deps.outbound.resolve(host, deps.tenant);
+  return {
+    host: address!.address,
+    port,
+    user: target.user,
+    password: target.password,
+    database: target.database,
+    ssl:
+      target.tls === 'off'
+        ? false
+        : {
+            servername: host,
+            rejectUnauthorized: target.tls === 'verified',
+            ...(target.ca ? { ca: target.ca } : {}),
+          },
+    connectionTimeoutMillis: timeouts.connectMs,
+    query_timeout: timeouts.statementMs,
+    statement_timeout: timeouts.statementMs,
+    application_name: 'parley',
+    keepAlive: true,
+  };
+}
+
+const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+const columns = `'message' AS kind, id, conversation_id AS "conversationId", seq::float8 AS seq, sender_id AS "senderId", text, reply_to AS "replyTo",
+  attachments, metadata, version, ${time('created_at')} AS "createdAt", ${time('edited_at')} AS "editedAt", ${time('deleted_at')} AS "deletedAt",
+  hard, revision::float8 AS revision`;
+
+/** An upsert that takes arrays, one for each column, and lets no older record over a newer one. */
+function upsert(
+  table: string,
+  key: string[],
+  fields: [column: string, type: string][],
+  operator: string,
+): string {
+  const others = fields.map(([c]) => c).filter((c) => !key.includes(c));
+  return `INSERT INTO ${table} AS t (env, ${fields.map(([c]) => c).join(', ')})
+    SELECT $1, ${fields.map(([c]) => `u.${c}`).join(', ')}
+    FROM unnest(${fields.map(([, type], i) => `$${i + 2}::${type}[]`).join(', ')}) AS u(${fields.map(([c]) => c).join(', ')})
+    ON CONFLICT (${['env', ...key].join(', ')}) DO UPDATE SET ${others.map((c) => `${c} = excluded.${c}`).join(', ')}
+    WHERE excluded.revision ${operator} t.revision`;
+}
+
+const shapes = {
+  message: {
+    table: 'parley_messages',
+    key: ['id'],
+    fields: [
+      ['id', 'text'],
+      ['conversation_id', 'text'],
+      ['seq', 'bigint'],
+      ['sender_id', 'text'],
+      ['text', 'text'],
+      ['reply_to', 'text'],
+      ['attachments', 'text'],
+      ['metadata', 'text'],
+      ['version', 'int'],
+      ['created_at', 'timestamptz'],
+      ['edited_at', 'timestamptz'],
+      ['deleted_at', 'timestamptz'],
+      ['hard', 'boolean'],
+      ['revision', 'bigint'],
+    ],
+  },
+  conversation: {
+    table: 'parley_conversations',
+    key: ['id'],
+    fields: [
+      ['id', 'text'],
+      ['type', 'text'],
+      ['name', 'text'],
+      ['metadata', 'text'],
+      ['created_at', 'timestamptz'],
+      ['deleted_at', 'timestamptz'],
+      ['revision', 'bigint'],
+    ],
+  },
+  member: {
+    table: 'parley_members',
+    key: ['conversation_id', 'user_id'],
+    fields: [
+      ['conversation_id', 'text'],
+      ['user_id', 'text'],
+      ['role', 'text'],
+      ['removed', 'boolean'],
+      ['revision', 'bigint'],
+    ],
+  },
+} as const;
+
+const camel = (column: string) => column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+
+export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
+  const settings = await connection(target, deps).catch((error: unknown) => {
+    throw translate(error);
+  });
+  const pool = new pg.Pool({ ...settings, max: maxConnections, idleTimeoutMillis: timeouts.idleMs });
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  const { env } = deps;
+  const at = (table: string) => (target.schema === null ? table : `"${target.schema}".${table}`);
+
+  async function run<R extends object>(sql: string, values: unknown[] = []): Promise<R[]> {
+    try {
+      return (await pool.query<R>(sql, values)).rows;
+    } catch (error) {
+      throw translate(error);
+    }
+  }
+
+  async function transaction(statements: [sql: string, values: unknown[]][]): Promise<void> {
+    if (statements.length === 1) return void (await run(...statements[0]!));
+    const client = await pool.connect().catch((error: unknown) => {
+      throw translate(error);
+    });
+    let broken = true;
+    try {
+      await client.query('BEGIN');
+      for (const [sql, values] of statements) await client.query(sql, values);
+      await client.query('COMMIT');
+      broken = false;
+    } catch (error) {
+      broken = await client.query('ROLLBACK').then(
+        () => false,
+        () => true,
+      );
+      throw translate(error);
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  return {
+    engine: 'postgres',
+    test: () => test(run, pool, target, at),
+    async write(records, { rewrite = false } = {}) {
+      await transaction(
+        byKind(records).map(([kind, rows]) => {
+          const { table, key, fields } = shapes[kind];
+          const sql = upsert(
+            at(table),
+            [...key],
+            fields as unknown as [string, string][],
+            rewrite ? '>=' : '>',
+          );
+          return [
+            sql,
+            [
+              env,
+              ...fields.map(([c]) =>
+                rows.map((row) => (row as unknown as Record<string, unknown>)[camel(c)]),
+              ),
+            ],
+          ];
+        }),
+      );
+    },
+    async read(range) {
+      const { before, after, up, limit } = bounds(range);
+      const data = await run<MessageRecord>(
+        `SELECT ${columns} FROM ${at('parley_messages')}
+         WHERE env = $1 AND conversation_id = $2 AND seq < $3 AND seq > $4 AND NOT hard ORDER BY seq ${up ? '' : 'DESC'} LIMIT $5`,
+        [env, range.conversationId, before, after, limit + 1],
+      );
+      const page = data.slice(0, limit);
+      return { data: up ? page.reverse() : page, hasMore: data.length > limit };
+    },
+    async get(id) {
+      const [row] = await run<MessageRecord>(
+        `SELECT ${columns} FROM ${at('parley_messages')} WHERE env = $1 AND id = $2 AND NOT hard`,
+        [env, id],
+      );
+      return row ?? null;
+    },
+    async erase({ userId, replacement, messages }) {
+      const values = [env, userId, replacement];
+      const gone = `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = true, deleted_at = coalesce(deleted_at, now()),
+        revision = version * 4 + 2`;
+      await transaction([
+        [
+          `UPDATE ${at('parley_messages')} SET sender_id = $3${messages === 'delete' ? gone : ''} WHERE env = $1 AND sender_id = $2`,
+          values,
+        ],
+        [
+          `UPDATE ${at('parley_members')} SET user_id = $3${messages === 'delete' ? ', removed = true' : ''} WHERE env = $1 AND user_id = $2`,
+          values,
+        ],
+      ]);
+    },
+    async count() {
+      const [row] = await run<{ n: string }>(
+        `SELECT count(*)::text AS n FROM ${at('parley_messages')} WHERE env = $1`,
+        [env],
+      );
+      return Number(row!.n);
+    },
+    close: () => pool.end().catch(() => undefined),
+  };
+}
+
+type Run = <R extends object>(sql: string, values?: unknown[]) => Promise<R[]>;
+
+async function test(
+  run: Run,
+  pool: pg.Pool,
+  target: HistoryTarget,
+  at: (table: string) => string,
+): Promise<HistoryReport> {
+  const report = emptyReport('postgres');
+  try {
+    const started = performance.now();
+    const [row] = await run<{ version: string; role: string; super: boolean }>(
+      `SELECT current_setting('server_version') AS version, current_user AS role,
+         (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS super`,
+    );
+    report.rttMs = Math.round((performance.now() - started) * 10) / 10;
+    report.version = row!.version;
+    report.role = row!.role;
+    report.tls = { enabled: target.tls !== 'off', verified: target.tls === 'verified' };
+    if (row!.super)
+      report.warnings.push(
+        'The user is a superuser: one that can only read and write these tables is enough.',
+      );
+    const tables = Object.values(shapes).map((s) => at(s.table));
+    const grants = await run<{ name: string; grants: string[]; owner: boolean; there: boolean }>(
+      `SELECT t.name, to_regclass(t.name) IS NOT NULL AS there, ARRAY(SELECT p FROM unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) p
+           WHERE to_regclass(t.name) IS NOT NULL AND has_table_privilege(to_regclass(t.name), p)) AS grants,
+         coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass(t.name)), false) AS owner
+       FROM unnest($1::text[]) AS t(name)`,
+      [tables],
+    );
+    if (grants.some((g) => !g.there)) report.errors.push(sentences.noTables);
+    else {
+      report.grants = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'].filter((p) =>
+        grants.every((g) => g.grants.includes(p)),
+      );
+      for (const needed of ['SELECT', 'INSERT', 'UPDATE'])
+        if (!report.grants.includes(needed)) report.errors.push(`The user lacks ${needed} on the tables.`);
+      if (grants.some((g) => g.owner)) report.warnings.push('The user can DROP the tables.');
+      const meta = await run<{ key: string; value: string }>(`SELECT key, value FROM ${at('parley_meta')}`);
+      readMeta(report, meta);
+    }
+    if (target.tls === 'unverified') report.warnings.push(sentences.unverified);
+    if (target.tls === 'off') report.warnings.push(sentences.plain);
+  } catch (error) {
+    report.errors.push(translate(error).message);
+  }
+  report.ok = report.errors.length === 0;
+  return report;
+}
+
+export function readMeta(report: HistoryReport, rows: readonly { key: string; value: string }[]): void {
+  const meta = new Map(rows.map((r) => [r.key, r.value]));
+  report.schemaVersion = Number(meta.get('schema_version') ?? 0);
+  report.databaseId = meta.get('database_id') ?? null;
+  if (report.schemaVersion < historySchemaVersion) report.errors.push(sentences.oldSchema);
+}
+
+const definitions = (at: (table: string) => string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${at('parley_meta')} (key text PRIMARY KEY, value text NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS ${at('parley_messages')} (env text NOT NULL, id text NOT NULL, conversation_id text NOT NULL, seq bigint NOT NULL,
+     sender_id text, text text, reply_to text, attachments text, metadata text, version int NOT NULL, created_at timestamptz(3) NOT NULL,
+     edited_at timestamptz(3), deleted_at timestamptz(3), hard boolean NOT NULL DEFAULT false, revision bigint NOT NULL, PRIMARY KEY (env, id))`,
+  `CREATE INDEX IF NOT EXISTS parley_messages_place ON ${at('parley_messages')} (env, conversation_id, seq)`,
+  `CREATE INDEX IF NOT EXISTS parley_messages_sender ON ${at('parley_messages')} (env, sender_id)`,
+  `CREATE TABLE IF NOT EXISTS ${at('parley_conversations')} (env text NOT NULL, id text NOT NULL, type text NOT NULL, name text, metadata text,
+     created_at timestamptz(3) NOT NULL, deleted_at timestamptz(3), revision bigint NOT NULL, PRIMARY KEY (env, id))`,
+  `CREATE TABLE IF NOT EXISTS ${at('parley_members')} (env text NOT NULL, conversation_id text NOT NULL, user_id text NOT NULL, role text NOT NULL,
+     removed boolean NOT NULL DEFAULT false, revision bigint NOT NULL, PRIMARY KEY (env, conversation_id, user_id))`,
+  `CREATE INDEX IF NOT EXISTS parley_members_user ON ${at('parley_members')} (env, user_id)`,
+];
+
+/** As the admin: tables, and a writer that can do no more than write and read them. */
+export async function migratePostgres(
+  target: HistoryTarget,
+  deps: HistoryDeps,
+  adminUrl: string,
+): Promise<Migrated> {
+  const client = new pg.Client(
+    await connection(target, deps).catch((error: unknown) => {
+      throw translate(error);
+    }),
+  );
+  client.on('error', () => undefined);
+  const at = (table: string) => (target.schema === null ? table : `"${target.schema}".${table}`);
+  try {
+    await client.connect();
+    if (target.schema !== null) await client.query(`CREATE SCHEMA IF NOT EXISTS "${target.schema}"`);
+    for (const sql of definitions(at)) await client.query(sql);
+    await client.query(
+      `INSERT INTO ${at('parley_meta')} (key, value) VALUES ('schema_version', $1), ('database_id', $2) ON CONFLICT (key) DO NOTHING`,
+      [String(historySchemaVersion), deps.random(16).toString('hex')],
+    );
+    const name = writerName(deps);
+    const password = passwordFor(deps);
+    const { rows } = await client.query<{ db: string; schema: string }>(
+      'SELECT current_database() AS db, current_schema() AS schema',
+    );
+    const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
+    const schema = quoted(target.schema ?? rows[0]!.schema);
+    const tables = ['parley_meta', ...Object.values(shapes).map((s) => s.table)].map(at).join(', ');
+    const grants = [
+      `GRANT CONNECT ON DATABASE ${quoted(rows[0]!.db)} TO ${name}`,
+      `GRANT USAGE ON SCHEMA ${schema} TO ${name}`,
+      `GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables} TO ${name}`,
+    ];
+    try {
+      await client.query('BEGIN');
+      // The password is of letters and digits alone.
+      await client.query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}'`);
+      for (const sql of grants) await client.query(sql);
+      await client.query('COMMIT');
+      return { runtimeUrl: urlFor(adminUrl, name, password), notes: [`The user ${name} was made.`] };
+    } catch (error) {
+      const why = translate(error);
+      if (why.errorClass !== 'permission') throw why;
+      return {
+        runtimeUrl: null,
+        notes: [sentences.noUser, ...grants.map((sql) => sql.replaceAll(name, 'parley_writer'))],
+      };
+    }
+  } catch (error) {
+    throw translate(error);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

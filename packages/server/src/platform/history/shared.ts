@@ -1,0 +1,59 @@
+import type { Outbound } from '../outbound/outbound.ts';
+import type { HistoryEngine, HistoryRecord, HistoryReport, ReadRange } from './port.ts';
+
+export interface HistoryDeps {
+  outbound: Outbound;
+  /** The environment's number, for its turn in looking names up. */
+  tenant: number;
+  /** The environment's id: several may share a database. */
+  env: string;
+  random(bytes: number): Buffer;
+  /** Unix seconds, for signatures. */
+  seconds(): number;
+}
+
+export const maxConnections = 4;
+export const timeouts = { connectMs: 5_000, statementMs: 10_000, idleMs: 30_000 } as const;
+
+export const sentences = {
+  noTables: 'The tables are not there: migrate first.',
+  oldSchema: 'The tables are of an older form: migrate first.',
+  unverified: 'The connection is encrypted, but the certificate is not verified.',
+  plain: 'The connection is not encrypted.',
+  noUser:
+    'The tables are there, but this user may not create another. Make a user by hand, and save its URL to a slot. It needs:',
+} as const;
+
+type Kind = HistoryRecord['kind'];
+
+export const byKind = (records: readonly HistoryRecord[]): [Kind, HistoryRecord[]][] =>
+  (['conversation', 'member', 'message'] as const)
+    .map((kind): [Kind, HistoryRecord[]] => [kind, records.filter((r) => r.kind === kind)])
+    .filter(([, rows]) => rows.length > 0);
+
+/** With `after` alone the page is the next above it; otherwise the next below `before`, down to `after` where given. */
+export const bounds = ({ before, after, limit }: ReadRange) => ({
+  before: before ?? Number.MAX_SAFE_INTEGER,
+  after: after ?? 0,
+  up: after !== undefined && before === undefined,
+  limit,
+});
+
+export const emptyReport = (type: HistoryEngine): HistoryReport => ({
+  ok: false,
+  type,
+  version: null,
+  role: null,
+  tls: null,
+  schemaVersion: null,
+  grants: [],
+  errors: [],
+  warnings: [],
+  rttMs: null,
+  databaseId: null,
+});
+
+export const writerName = (deps: HistoryDeps): string => `parley_writer_${deps.random(4).toString('hex')}`;
+
+/** Letters and digits alone, so that it needs no quoting anywhere; with both cases and a digit for those who ask for them. */
+export const passwordFor = (deps: HistoryDeps): string => `P${deps.random(24).toString('hex')}x7`;

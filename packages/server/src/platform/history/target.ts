@@ -1,0 +1,213 @@
+import { historyEngines } from './port.ts';
+import type { HistoryEngine } from './port.ts';
+
+/**
+ * A database URL that a customer typed. It is never handed to a driver: drivers read files, run code and dial hosts that a URL
+ * names. Only what is known here is taken from it.
+ */
+export interface HistoryTarget {
+  engine: HistoryEngine;
+  /** More than one: hosts of a MongoDB replica set. */
+  hosts: { host: string; port: number }[];
+  user: string;
+  password: string;
+  database: string;
+  schema: string | null;
+  tls: 'off' | 'unverified' | 'verified';
+  /** PEM of the authority that signed the server's certificate. */
+  ca: string | null;
+  /** MongoDB: where the user is defined. */
+  authSource: string | null;
+  /** The whole URL of an http endpoint. */
+  url: string;
+}
+
+/** The text may be shown to whoever typed the URL: it repeats nothing of it. */
+export class TargetError extends Error {
+  override name = 'TargetError';
+}
+
+const schemes: Record<string, HistoryEngine> = {
+  'postgres:': 'postgres',
+  'postgresql:': 'postgres',
+  'mysql:': 'mysql',
+  'mariadb:': 'mysql',
+  'mongodb:': 'mongodb',
+  'https:': 'http',
+  'http:': 'http',
+};
+const ports: Record<HistoryEngine, number> = { postgres: 5432, mysql: 3306, mongodb: 27017, http: 443 };
+const names: Record<HistoryEngine, string> = {
+  postgres: 'PostgreSQL',
+  mysql: 'MySQL',
+  mongodb: 'MongoDB',
+  http: 'an http endpoint',
+};
+
+/** Which of them a URL means; undefined where none. */
+export const engineOf = (url: string): HistoryEngine | undefined =>
+  schemes[/^[a-z0-9+]+:/i.exec(url)?.[0].toLowerCase() ?? ''];
+
+export function parseTarget(
+  text: string,
+  given: { type?: HistoryEngine | undefined; schema?: string | null | undefined } = {},
+): HistoryTarget {
+  if (/[\p{Cc}\u2028\u2029]/u.test(text)) throw new TargetError('The URL has a control character.');
+  const engine = engineOf(text);
+  if (/^mongodb\+srv:/i.test(text))
+    throw new TargetError(
+      'Give the hosts themselves (mongodb://…): names of the form mongodb+srv are not followed.',
+    );
+  if (!engine)
+    throw new TargetError(
+      `The URL must begin with one of ${Object.keys(schemes)
+        .map((s) => `${s}//`)
+        .join(', ')}.`,
+    );
+  if (given.type !== undefined && given.type !== engine)
+    throw new TargetError(`The URL is one of ${names[engine]}, the type says ${names[given.type]}.`);
+  if (given.schema != null && !/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(given.schema))
+    throw new TargetError('The schema must be a plain name: letters, digits and _.');
+  return engine === 'http' ? httpTarget(text) : serverTarget(engine, text, given.schema ?? null);
+}
+
+function httpTarget(text: string): HistoryTarget {
+  const url = URL.parse(text);
+  if (!url) throw new TargetError('The URL cannot be read.');
+  if (url.username || url.password)
+    throw new TargetError('The URL must not carry credentials: requests are signed.');
+  return {
+    ...{
+      engine: 'http',
+      hosts: [],
+      user: '',
+      password: '',
+      database: '',
+      schema: null,
+      ca: null,
+      authSource: null,
+    },
+    tls: url.protocol === 'https:' ? 'verified' : 'off',
+    url: url.href,
+  };
+}
+
+function serverTarget(engine: HistoryEngine, text: string, schema: string | null): HistoryTarget {
+  // URL knows no list of hosts: they are taken out, and the first put in.
+  const parts = /^([a-z]+:\/\/)(?:([^@/?#]*)@)?([^/?#]+)(.*)$/i.exec(text);
+  if (!parts) throw new TargetError('The URL names no host.');
+  const [, , credentials = '', list = '', rest = ''] = parts;
+  const hosts = list.split(',').map((one) => hostOf(one, ports[engine]));
+  if (hosts.length > 1 && engine !== 'mongodb') throw new TargetError('The URL names more than one host.');
+  if (hosts.length > 7) throw new TargetError('The URL names more than seven hosts.');
+  const url = URL.parse(`x://h${rest}`);
+  if (!url) throw new TargetError('The URL cannot be read.');
+  const colon = credentials.indexOf(':');
+  const user = decode(colon < 0 ? credentials : credentials.slice(0, colon));
+  const password = colon < 0 ? '' : decode(credentials.slice(colon + 1));
+  const database = decode(url.pathname.slice(1));
+  if (!/^[^\0/\\.$"`']{1,63}$/.test(database))
+    throw new TargetError('The URL must name a database: …@host/database.');
+  const options = Object.fromEntries(
+    [...url.searchParams].map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  const known = [
+    'sslmode',
+    'ssl-mode',
+    'tls',
+    'ssl',
+    'ca',
+    ...(engine === 'mongodb' ? ['authsource', 'tlsallowinvalidcertificates'] : []),
+  ];
+  const ignored = [
+    'retrywrites',
+    'w',
+    'appname',
+    'replicaset',
+    'charset',
+    'application_name',
+    'channel_binding',
+    'directconnection',
+  ];
+  const unknown = Object.keys(options).find((name) => !known.includes(name) && !ignored.includes(name));
+  if (unknown !== undefined)
+    throw new TargetError(`The URL has an option that is not known here. Known are ${known.join(', ')}.`);
+  return {
+    ...{ engine, hosts, user, password, database, schema, url: '' },
+    tls: tlsOf(options),
+    ca: options['ca'] === undefined ? null : pem(options['ca']),
+    authSource: options['authsource'] ?? null,
+  };
+}
+
+function hostOf(text: string, port: number): { host: string; port: number } {
+  const url = URL.parse(`http://${text}`);
+  const named = /:(\d+)$/.exec(text)?.[1];
+  if (!url?.hostname || url.username || url.pathname !== '/')
+    throw new TargetError('The URL names no valid host.');
+  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: named === undefined ? port : Number(named) };
+}
+
+/** Verified unless the URL says otherwise. */
+function tlsOf(options: Record<string, string>): HistoryTarget['tls'] {
+  const mode = (options['sslmode'] ?? options['ssl-mode'])?.toLowerCase().replaceAll('_', '-');
+  const flag = options['tls'] ?? options['ssl'];
+  if (mode === undefined && flag === undefined)
+    return options['tlsallowinvalidcertificates'] === 'true' ? 'unverified' : 'verified';
+  if (mode === undefined) {
+    if (flag === 'false') return 'off';
+    if (flag === 'true') return options['tlsallowinvalidcertificates'] === 'true' ? 'unverified' : 'verified';
+    throw new TargetError('The option tls must be true or false.');
+  }
+  if (mode === 'disable' || mode === 'disabled') return 'off';
+  if (mode === 'require' || mode === 'required') return 'unverified';
+  if (['verify-ca', 'verify-full', 'verify-identity'].includes(mode)) return 'verified';
+  throw new TargetError('The option sslmode must be disable, require or verify-full.');
+}
+
+function pem(base64: string): string {
+  const text = Buffer.from(base64, 'base64').toString();
+  if (!text.includes('-----BEGIN CERTIFICATE-----'))
+    throw new TargetError('The option ca must be a certificate in PEM form, in base64.');
+  return text;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new TargetError('The URL has a "%" that is not written %25.');
+  }
+}
+
+/** For showing: without the password and without what stands in options. */
+export function maskUrl(text: string): string {
+  const masked = text.replace(/^([a-z0-9+]+:\/\/)([^@/?#]*)@/i, (_, scheme: string, credentials: string) => {
+    const colon = credentials.indexOf(':');
+    return `${scheme}${colon < 0 ? credentials : `${credentials.slice(0, colon)}:***`}@`;
+  });
+  const engine = engineOf(text);
+  return masked.replace(/\?.*$/s, (query) => {
+    const harmless = /^(sslmode|ssl-mode|tls|ssl|authsource|replicaset|w|retrywrites|charset)$/i;
+    return query
+      .slice(1)
+      .split('&')
+      .map((pair) => pair.split('='))
+      .map(([name = '', value]) =>
+        value === undefined || (engine !== 'http' && harmless.test(name)) ? [name, value] : [name, '***'],
+      )
+      .map(([name, value]) => (value === undefined ? name : `${name}=${value}`))
+      .join('&')
+      .replace(/^/, '?');
+  });
+}
+
+/** The same database for another user. */
+export const urlFor = (text: string, user: string, password: string): string =>
+  text.replace(
+    /^([a-z0-9+]+:\/\/)(?:[^@/?#]*@)?/i,
+    (_, scheme: string) => `${scheme}${encodeURIComponent(user)}:${encodeURIComponent(password)}@`,
+  );
+
+export const isEngine = (text: string): text is HistoryEngine =>
+  (historyEngines as readonly string[]).includes(text);

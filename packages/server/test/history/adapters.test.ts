@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { checks } from '../../src/platform/history/conformance.ts';
+import { migrateHistory, openHistory } from '../../src/platform/history/open.ts';
+import type { HistorySource } from '../../src/platform/history/open.ts';
+import type { History, HistoryError } from '../../src/platform/history/port.ts';
+import type { HistoryDeps } from '../../src/platform/history/shared.ts';
+import { maskUrl } from '../../src/platform/history/target.ts';
+import { createOutbound } from '../../src/platform/outbound/outbound.ts';
+import { use } from '../support/use.ts';
+import {
+  startCustomerMariadb,
+  startCustomerMongodb,
+  startCustomerPostgres,
+  startHistoryReceiver,
+} from './servers.ts';
+import type { CustomerDatabase } from './servers.ts';
+
+/** The four engines on real servers: one suite, which is also what customers run on their own endpoints. */
+
+const outbound = createOutbound({ allowPrivate: true });
+const deps = (env: string): HistoryDeps => ({
+  outbound,
+  tenant: 1,
+  env,
+  random: (bytes) => randomBytes(bytes),
+  seconds: () => Math.floor(Date.now() / 1000),
+});
+let made = 0;
+const unique = (what: string): string => `${what}_${++made}`;
+
+function passes(history: History): void {
+  for (const check of checks) test(check.name, () => check.run(history, unique));
+}
+
+interface Opened {
+  admin: string;
+  source: HistorySource;
+  history: History;
+  server: CustomerDatabase;
+}
+
+/** Tables made by an admin, and everything else done by the writer that this made, where the engine can make one. */
+async function opened(start: () => Promise<CustomerDatabase | null>): Promise<Opened> {
+  const server = (await start())!;
+  const admin = await server.createDatabase();
+  const { runtimeUrl } = await migrateHistory({ url: admin }, deps('env_a'));
+  const source = { url: runtimeUrl ?? admin };
+  return { admin, source, history: await openHistory(source, deps('env_a')), server };
+}
+
+const engines: [name: string, start: () => Promise<CustomerDatabase | null>][] = [
+  ['PostgreSQL', startCustomerPostgres],
+  ['MariaDB', startCustomerMariadb],
+];
+const mongodb = await startCustomerMongodb();
+if (mongodb) engines.push([mongodb.name, () => Promise.resolve(mongodb)]);
+else
+  console.log(
+    '!!! NO SERVER OF MONGODB WAS THERE: its adapter was not tested. Set TEST_MONGODB_URL, or build FerretDB 1.24 into /var/cache/parley-tests.',
+  );
+
+for (const [name, start] of engines)
+  describe(name, () => {
+    const it = use(
+      () => opened(start),
+      async ({ history, server }) => {
+        await history.close();
+        await server.stop();
+      },
+    );
+    const history = new Proxy({} as History, {
+      get: (_, key) =>
+        ((found: unknown) => (typeof found === 'function' ? (found.bind(it.history) as unknown) : found))(
+          Reflect.get(it.history, key),
+        ),
+    });
+    passes(history);
+
+    test('a test reports version, user, grants and round trip, and that nothing was encrypted', async () => {
+      const report = await history.test();
+      assert.deepEqual([report.ok, report.errors], [true, []]);
+      assert.ok(report.version && report.rttMs! >= 0 && report.databaseId);
+      assert.deepEqual([report.schemaVersion, report.tls], [1, { enabled: false, verified: false }]);
+      assert.ok(report.warnings.some((w) => w.includes('not encrypted')));
+      assert.ok(!report.warnings.some((w) => w.includes('DROP')), 'the writer cannot drop');
+    });
+
+    test('migrating twice makes another writer of the same database, and environments do not meet', async () => {
+      const again = await migrateHistory({ url: it.admin }, deps('env_b'));
+      const other = await openHistory({ url: again.runtimeUrl ?? it.admin }, deps('env_b'));
+      try {
+        assert.equal((await other.test()).databaseId, (await history.test()).databaseId);
+        assert.equal(await other.count(), 0);
+        await checks[2]!.run(other, unique);
+        assert.equal(await other.count(), 2);
+      } finally {
+        await other.close();
+      }
+    });
+
+    test('what is wrong is said without a word of the URL', async () => {
+      const before = await openHistory({ url: await it.server.createDatabase() }, deps('env_a'));
+      const empty = await before.test();
+      await before.close();
+      assert.deepEqual([empty.ok, empty.errors], [false, ['The tables are not there: migrate first.']]);
+      const url = it.source.url
+        .replace(/127\.0\.0\.1:\d+/, '127.0.0.1:9')
+        .replace(/\/\/[^@]*@/, '//someone:s3cr3t@');
+      const gone = await openHistory({ url }, deps('env_a')).then(
+        async (h) => {
+          const report = await h.test();
+          await h.close();
+          return report.errors.join();
+        },
+        (error: HistoryError) => error.message,
+      );
+      assert.match(gone, /cannot be reached|did not answer/);
+      assert.ok(!/s3cr3t|someone|127\.0/.test(gone), gone);
+    });
+
+    test('TLS is asked for and its certificate verified unless the URL says otherwise', async () => {
+      const url = it.source.url.replace(/[?&](sslmode|ssl-mode|tls)=[^&]*/i, '');
+      const report = await openHistory({ url }, deps('env_a')).then(
+        async (h) => {
+          const found = await h.test();
+          await h.close();
+          return found.errors.join();
+        },
+        (error: HistoryError) => error.message,
+      );
+      assert.notEqual(report, '', 'a server without TLS is not spoken to');
+    });
+
+    test('a database that dies and comes back is used again', async () => {
+      const [first] = [unique('conv')];
+      await it.server.kill();
+      await assert.rejects(history.get('msg_x'), (error: HistoryError) =>
+        ['unreachable', 'timeout', 'failed', 'overloaded'].includes(error.errorClass),
+      );
+      await it.server.start();
+      for (let tries = 0; ; tries++)
+        try {
+          await checks[2]!.run(history, () => unique(first));
+          break;
+        } catch (error) {
+          if (tries === 50) throw error;
+        }
+    });
+  });
+
+describe('http', () => {
+  const it = use(
+    async () => {
+      const receiver = await startHistoryReceiver();
+      return {
+        receiver,
+        history: await openHistory({ url: receiver.url, secrets: [receiver.secret] }, deps('env_a')),
+      };
+    },
+    ({ receiver }) => receiver.close(),
+  );
+  const history = new Proxy({} as History, { get: (_, key) => Reflect.get(it.history, key) as unknown });
+  passes(history);
+
+  test('requests are signed: another secret is refused, one of two is enough', async () => {
+    const other = `whsec_${randomBytes(32).toString('base64')}`;
+    const wrong = await openHistory({ url: it.receiver.url, secrets: [other] }, deps('env_a'));
+    assert.deepEqual((await wrong.test()).errors, ['The database refused the user or the password (401).']);
+    const both = await openHistory(
+      { url: it.receiver.url, secrets: [other, it.receiver.secret] },
+      deps('env_a'),
+    );
+    assert.equal((await both.test()).ok, true);
+  });
+});
+
+test('customers can check their own endpoint from the command line', async () => {
+  const receiver = await startHistoryReceiver();
+  const cli = new URL('../../src/cli.ts', import.meta.url).pathname;
+  const check = (secret: string) =>
+    promisify(execFile)(process.execPath, [cli, 'history', 'check', receiver.url], {
+      env: { HISTORY_SECRET: secret },
+    });
+  try {
+    const { stdout } = await check(receiver.secret);
+    assert.match(stdout, new RegExp(`${checks.length} passed, 0 failed`));
+    await assert.rejects(check('whsec_eHh4'), { code: 1 });
+  } finally {
+    await receiver.close();
+  }
+});
+
+test('private addresses are refused before anything is sent', async () => {
+  const guarded = { ...deps('env_a'), outbound: createOutbound({ allowPrivate: false }) };
+  for (const url of [
+    'postgres://u:p@127.0.0.1/x',
+    'mysql://u:p@10.0.0.1/x',
+    'mongodb://u:p@169.254.169.254/x',
+    'postgres://u:p@[::1]/x',
+  ])
+    await assert.rejects(openHistory({ url }, guarded), { name: 'HistoryError', errorClass: 'unreachable' });
+  const http = await openHistory({ url: 'https://127.0.0.1/x', secrets: ['whsec_eA=='] }, guarded);
+  assert.equal((await http.test()).ok, false);
+});
+
+test('a URL is taken apart here, and nothing of it that is not known reaches a driver', async () => {
+  for (const url of [
+    'postgres://u:p@h/db?sslcert=/etc/passwd',
+    'postgres://u:p@h/db?host=/var/run',
+    'mysql://u:p@h/db?infileStreamFactory=x',
+    'mongodb://u:p@h/db?proxyHost=x',
+    'mongodb+srv://u:p@h/db',
+    'postgres://u:p@h',
+    'postgres://u:p@h1,h2/db',
+    'redis://h/0',
+    'postgres://u:p@h/db\n',
+  ])
+    await assert.rejects(openHistory({ url }, deps('env_a')), { name: 'TargetError' }, url);
+  await assert.rejects(openHistory({ url: 'postgres://u:p@h/db', type: 'mysql' }, deps('env_a')), {
+    name: 'TargetError',
+  });
+  await assert.rejects(openHistory({ url: 'postgres://u:p@h/db', schema: 'a"b' }, deps('env_a')), {
+    name: 'TargetError',
+  });
+});
+
+test('shown URLs hold no secret', () => {
+  assert.equal(
+    maskUrl('postgres://u:p%40ss@h:1/db?sslmode=require&ca=QQ'),
+    'postgres://u:***@h:1/db?sslmode=require&ca=***',
+  );
+  assert.equal(
+    maskUrl('mongodb://u:p@h1,h2:3/db?authSource=admin'),
+    'mongodb://u:***@h1,h2:3/db?authSource=admin',
+  );
+  assert.equal(maskUrl('https://h/x?token=abc&y'), 'https://h/x?token=***&y');
+  assert.equal(maskUrl('mysql://h/db'), 'mysql://h/db');
+});

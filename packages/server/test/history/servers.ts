@@ -1,0 +1,260 @@
+import { execFile, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, globSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+import { freePort, start as startProgram } from '../storage/process.ts';
+
+/** Customers' databases: real servers on loopback with throw-away data. */
+export interface CustomerDatabase {
+  name: string;
+  /** A new, empty database as its admin. */
+  createDatabase(): Promise<string>;
+  /** kill -9, and start again on the same data. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const run = promisify(execFile);
+/** Root may run neither: nobody does. */
+const identity = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+async function server(
+  command: string,
+  args: string[],
+  cwd: string,
+  ready: () => Promise<unknown>,
+): Promise<{ kill(): Promise<void>; start(): Promise<void> }> {
+  let child: ChildProcess | undefined;
+  const atExit = (): void => void child?.kill('SIGKILL');
+  process.once('exit', atExit);
+  const start = async (): Promise<void> => {
+    let output = '';
+    const started = spawn(command, args, {
+      ...identity,
+      cwd,
+      env: { LC_ALL: 'C.UTF-8', PATH: '/usr/sbin:/usr/bin:/bin' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [started.stdout, started.stderr])
+      stream.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-4_000)));
+    child = started;
+    for (const deadline = Date.now() + 120_000; ;) {
+      if (
+        await ready().then(
+          () => true,
+          () => false,
+        )
+      )
+        return;
+      if (started.exitCode !== null || Date.now() > deadline)
+        throw new Error(`${command} did not start:\n${output}`);
+      await delay(50);
+    }
+  };
+  await start();
+  return {
+    start,
+    kill: async () => {
+      if (!child || child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+async function directory(what: string): Promise<string> {
+  const made = await mkdtemp(join(tmpdir(), `parley-${what}-`));
+  if (identity.uid !== undefined) await chown(made, identity.uid, identity.gid);
+  return made;
+}
+
+export async function startCustomerPostgres(): Promise<CustomerDatabase> {
+  const [bin] = globSync('/usr/lib/postgresql/*/bin').sort();
+  if (bin === undefined) throw new Error('PostgreSQL 15 or newer is needed: the Debian package postgresql.');
+  const home = await directory('customer-pg');
+  const data = join(home, 'data');
+  await run(join(bin, 'initdb'), ['-D', data, '-U', 'admin', '-A', 'trust', '-E', 'UTF8', '--no-sync'], {
+    ...identity,
+    cwd: home,
+  });
+  const port = await freePort();
+  const urlOf = (database: string) => `postgresql://admin:x@127.0.0.1:${port}/${database}?sslmode=disable`;
+  const once = async (database: string, sql: string) => {
+    const client = new pg.Client({ host: '127.0.0.1', port, user: 'admin', database });
+    await client.connect();
+    await client.query(sql).finally(() => client.end());
+  };
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    `port=${port}`,
+    `unix_socket_directories=${home}`,
+    'fsync=off',
+  ];
+  const running = await server(
+    join(bin, 'postgres'),
+    ['-D', data, ...settings.flatMap((s) => ['-c', s])],
+    home,
+    () => once('postgres', 'SELECT 1'),
+  );
+  return {
+    name: 'PostgreSQL',
+    ...running,
+    async createDatabase() {
+      const name = `c_${randomBytes(6).toString('hex')}`;
+      await once('postgres', `CREATE DATABASE ${name}`);
+      return urlOf(name);
+    },
+    async stop() {
+      await running.kill();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function startCustomerMariadb(): Promise<CustomerDatabase> {
+  const home = await directory('customer-mariadb');
+  const data = join(home, 'data');
+  const port = await freePort();
+  await run(
+    'mariadb-install-db',
+    ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db'],
+    { ...identity, cwd: home },
+  );
+  const root = () => mysql.createConnection({ host: '127.0.0.1', port, user: 'root', password: '' });
+  const running = await server(
+    'mariadbd',
+    [
+      '--no-defaults',
+      `--datadir=${data}`,
+      `--socket=${home}/s`,
+      '--bind-address=127.0.0.1',
+      `--port=${port}`,
+      '--innodb-flush-log-at-trx-commit=0',
+      '--skip-name-resolve',
+      '--innodb-buffer-pool-size=32M',
+    ],
+    home,
+    async () => {
+      const client = await root();
+      await client.query('SELECT 1').finally(() => client.destroy());
+    },
+  );
+  return {
+    name: 'MariaDB',
+    ...running,
+    async createDatabase() {
+      const name = `c_${randomBytes(6).toString('hex')}`;
+      const client = await root();
+      await client.query(`CREATE DATABASE ${name}`).finally(() => client.destroy());
+      return `mysql://root@127.0.0.1:${port}/${name}?ssl-mode=DISABLED`;
+    },
+    async stop() {
+      await running.kill();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Built once, outside the checkout: `go install` needs minutes. */
+const ferretdb = ['/var/cache/parley-tests/ferretdb', join(homedir(), '.cache/parley-tests/ferretdb')].find(
+  existsSync,
+);
+
+/**
+ * A server that speaks MongoDB's protocol, where one is at hand: TEST_MONGODB_URL (an admin's, without a database), or FerretDB. Null
+ * where none is.
+ */
+export async function startCustomerMongodb(): Promise<CustomerDatabase | null> {
+  const given = process.env['TEST_MONGODB_URL'];
+  const databaseAt = (base: string) =>
+    `${base.replace(/\/$/, '')}/c_${randomBytes(6).toString('hex')}?tls=false`;
+  const nothing = () => Promise.resolve();
+  if (given)
+    return {
+      name: 'MongoDB',
+      createDatabase: () => Promise.resolve(databaseAt(given)),
+      kill: nothing,
+      start: nothing,
+      stop: nothing,
+    };
+  if (!ferretdb) return null;
+  const home = await mkdtemp(join(tmpdir(), 'parley-customer-mongodb-'));
+  await mkdir(join(home, 'state'));
+  const port = await freePort();
+  const launch = () =>
+    startProgram(
+      ferretdb,
+      [
+        '--handler=sqlite',
+        `--sqlite-url=file:${home}/`,
+        `--state-dir=${home}/state`,
+        `--listen-addr=127.0.0.1:${port}`,
+        '--debug-addr=-',
+        '--telemetry=disable',
+        '--log-level=error',
+      ],
+      port,
+      'FerretDB',
+    );
+  let running = await launch();
+  return {
+    name: 'FerretDB',
+    createDatabase: () => Promise.resolve(databaseAt(`mongodb://127.0.0.1:${port}`)),
+    kill: () => running.stop(),
+    start: async () => {
+      running = await launch();
+    },
+    async stop() {
+      await running.stop();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface Receiver {
+  url: string;
+  secret: string;
+  /** What it holds, by environment. */
+  store: {
+    environments: Map<
+      string,
+      Record<'message' | 'conversation' | 'member', Map<string, Record<string, unknown>>>
+    >;
+  };
+  close(): Promise<void>;
+}
+
+/** The reference receiver of examples/. */
+export async function startHistoryReceiver(
+  secret = `whsec_${randomBytes(32).toString('base64')}`,
+): Promise<Receiver> {
+  const path = new URL('../../../../examples/history-receiver/receiver.mjs', import.meta.url).href;
+  const example = (await import(path)) as {
+    createStore(): Receiver['store'];
+    createReceiver(secret: string, store: Receiver['store']): import('node:http').Server;
+  };
+  const store = example.createStore();
+  const listening = example.createReceiver(secret, store).listen(await freePort(), '127.0.0.1');
+  await once(listening, 'listening');
+  return {
+    url: `http://127.0.0.1:${(listening.address() as AddressInfo).port}/history`,
+    secret,
+    store,
+    close: async () => {
+      listening.closeAllConnections();
+      listening.close();
+      await once(listening, 'close');
+    },
+  };
+}
