@@ -204,7 +204,7 @@ async function checkHistory(url: string): Promise<void> {
   const secret = process.env['HISTORY_SECRET'];
   const outbound = createOutbound({ allowPrivate: true, resolve: systemLookup });
   const random = pooledRandom();
-  const env = `env_check${random(6).toString('hex')}`;
+  const env = `env_check${Buffer.from(random(6)).toString('hex')}`;
   const deps = { outbound, tenant: 0, env, random, seconds: () => Math.floor(systemClock.now() / 1000) };
   const history = await openHistory({ url, ...(secret ? { secrets: [secret] } : {}) }, deps);
   let failed = 0;

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { History, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
-import { emptyReport, sentences } from './shared.ts';
+import { emptyReport, hex, sentences } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
 
@@ -85,7 +85,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
 
   async function call(op: string, fields: object): Promise<Record<string, unknown>> {
     const body = JSON.stringify({ op, env, ...fields });
-    const id = `his_${deps.random(12).toString('hex')}`;
+    const id = `his_${hex(deps, 12)}`;
     const timestamp = String(deps.seconds());
     const signed = `${id}.${timestamp}.${body}`;
     const signatures = keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`);
@@ -139,7 +139,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
     },
     async write(records, { rewrite = false } = {}) {
       await call('write', {
-        batch: deps.random(12).toString('hex'),
+        batch: hex(deps, 12),
         ...(rewrite ? { rewrite } : {}),
         records: records.map(outgoing),
       });

@@ -15,6 +15,7 @@ import {
   bounds,
   byKind,
   emptyReport,
+  hex,
   maxConnections,
   passwordFor,
   sentences,
@@ -323,7 +324,7 @@ export async function migrateMongodb(
     const meta = db.collection<Document & { _id: string }>('parley_meta');
     for (const [_id, value] of [
       ['schema_version', String(historySchemaVersion)],
-      ['database_id', deps.random(16).toString('hex')],
+      ['database_id', hex(deps, 16)],
     ] as const)
       await meta.updateOne({ _id }, { $setOnInsert: { value } }, { upsert: true });
     const name = writerName(deps);

@@ -8,6 +8,7 @@ import {
   bounds,
   byKind,
   emptyReport,
+  hex,
   maxConnections,
   passwordFor,
   sentences,
@@ -349,7 +350,7 @@ export async function migrateMysql(
     for (const sql of definitions(at)) await run(sql);
     await run(
       `INSERT IGNORE INTO ${at('parley_meta')} (name, value) VALUES ('schema_version', ?), ('database_id', ?)`,
-      [String(historySchemaVersion), deps.random(16).toString('hex')],
+      [String(historySchemaVersion), hex(deps, 16)],
     );
     const name = writerName(deps);
     const password = passwordFor(deps);

@@ -5,6 +5,7 @@ import {
   bounds,
   byKind,
   emptyReport,
+  hex,
   maxConnections,
   passwordFor,
   sentences,
@@ -332,7 +333,7 @@ export async function migratePostgres(
     for (const sql of definitions(at)) await client.query(sql);
     await client.query(
       `INSERT INTO ${at('parley_meta')} (key, value) VALUES ('schema_version', $1), ('database_id', $2) ON CONFLICT (key) DO NOTHING`,
-      [String(historySchemaVersion), deps.random(16).toString('hex')],
+      [String(historySchemaVersion), hex(deps, 16)],
     );
     const name = writerName(deps);
     const password = passwordFor(deps);

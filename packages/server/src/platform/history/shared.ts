@@ -1,3 +1,4 @@
+import type { RandomBytes } from '../clock.ts';
 import type { Outbound } from '../outbound/outbound.ts';
 import type { HistoryEngine, HistoryRecord, HistoryReport, ReadRange } from './port.ts';
 
@@ -7,7 +8,7 @@ export interface HistoryDeps {
   tenant: number;
   /** The environment's id: several may share a database. */
   env: string;
-  random(bytes: number): Buffer;
+  random: RandomBytes;
   /** Unix seconds, for signatures. */
   seconds(): number;
 }
@@ -53,7 +54,10 @@ export const emptyReport = (type: HistoryEngine): HistoryReport => ({
   databaseId: null,
 });
 
-export const writerName = (deps: HistoryDeps): string => `parley_writer_${deps.random(4).toString('hex')}`;
+export const hex = (deps: HistoryDeps, bytes: number): string =>
+  Buffer.from(deps.random(bytes)).toString('hex');
+
+export const writerName = (deps: HistoryDeps): string => `parley_writer_${hex(deps, 4)}`;
 
 /** Letters and digits alone, so that it needs no quoting anywhere; with both cases and a digit for those who ask for them. */
-export const passwordFor = (deps: HistoryDeps): string => `P${deps.random(24).toString('hex')}x7`;
+export const passwordFor = (deps: HistoryDeps): string => `P${hex(deps, 24)}x7`;
