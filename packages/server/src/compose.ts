@@ -11,6 +11,7 @@ import { createCallService } from './features/calls/service.ts';
 import { resumeErasures } from './features/erasure/operations.ts';
 import { handlers } from './features/handlers.ts';
 import { createRecorder } from './features/logs/recorder.ts';
+import { committedMessages } from './features/messages/operations.ts';
 import { removeExpired } from './features/retention/retention.ts';
 import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
@@ -24,6 +25,7 @@ import { createMediaService } from './features/uploads/media.ts';
 import { createWebhookService } from './features/webhooks/service.ts';
 import { logConnections, logSettings } from './log/append.ts';
 import { ConversationLog } from './log/conversation-log.ts';
+import { createDoubts } from './log/doubts.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
 import { descriptorLimit, keepDescriptors } from './platform/descriptors.ts';
@@ -33,7 +35,8 @@ import type { Logger } from './platform/logging.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { createParts } from './platform/parts.ts';
 import type { PartList } from './platform/parts.ts';
-import { isUnavailable, PgDb } from './platform/postgres/db.ts';
+import { PgDb } from './platform/postgres/db.ts';
+import { isUnavailable } from './platform/postgres/errors.ts';
 import { migrate, migrationCheck } from './platform/postgres/migrate.ts';
 import type { Store } from './platform/postgres/store.ts';
 import { createResolver } from './platform/outbound/resolver.ts';
@@ -131,7 +134,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       metrics.commitSeconds.observe(ms / 1000);
     },
     onCommit: () => outbox.wake(),
+    onDoubt: (some) => doubts.add(some),
     writeSpacing: () => writer.spacing,
+  });
+  const doubts = createDoubts({
+    ...{ db, timers, logger },
+    messages: (some) => committedMessages(db, some),
+    publish: (event) => log.publish(event),
   });
   const work = createWorkSignal({ db, connection: store.connection, logger });
   const names = createResolver({ now: () => clock.now(), servers: config.dnsServers });
@@ -181,8 +190,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const notReady = async (): Promise<string | null> => {
     if (parts.state !== 'running') return parts.state === 'starting' ? 'starting' : 'shutting down';
     try {
+      // Through the log's own connections too: those are what sends need.
       const current = await Promise.race([
-        migrationsAreCurrent(),
+        Promise.all([migrationsAreCurrent(), logDb.query('SELECT 1')]).then(([known]) => known),
         delay(readyTimeoutMs, 'late' as const, { ref: false }),
       ]);
       if (current === 'late') return 'the store does not answer';

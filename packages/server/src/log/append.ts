@@ -44,6 +44,8 @@ export const logSettings = {
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   lock_timeout: '1000',
+  // A batch takes milliseconds. Whoever sent a message waits for it.
+  statement_timeout: '10000',
 };
 
 /** Messages and read marks: a batch, a try of blocked ones together, and one that waits for a lock, each. */

@@ -3,8 +3,10 @@ import { systemTimers } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
 import { Pace } from '../platform/pace.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
+import { isUnanswered } from '../platform/postgres/errors.ts';
 import { appendBatch } from './append.ts';
 import type { Appended, NewMessage } from './append.ts';
+import type { Doubt } from './doubts.ts';
 import type { LogEvent } from './events.ts';
 import { blocked, createLanedBatcher } from './lanes.ts';
 import type { Blocked } from './lanes.ts';
@@ -48,6 +50,7 @@ const turns = { groupOf: (item: { env: number }) => item.env, maxWaiting: 5_000 
 export class ConversationLog {
   readonly #publish: (event: LogEvent) => void;
   readonly #onCommit: () => void;
+  readonly #onDoubt: (doubts: readonly Doubt[]) => void;
   readonly #append: Batcher<NewMessage, Appended>;
   readonly #read: Batcher<ReadMark, ReadMarked>;
 
@@ -58,6 +61,8 @@ export class ConversationLog {
     onBatch?: (size: number, ms: number) => void;
     /** Something was committed that may have left rows in the outbox. */
     onCommit?: () => void;
+    /** Whether these were committed is not known. */
+    onDoubt?: (doubts: readonly Doubt[]) => void;
     /**
      * How far apart the gateway writes to its sockets at present, in milliseconds. Commits may be as far apart: what is committed
      * sooner would only wait for the next write.
@@ -68,6 +73,7 @@ export class ConversationLog {
     const { db, onBatch, writeSpacing = () => 0, timers = systemTimers } = options;
     this.#publish = options.publish;
     this.#onCommit = options.onCommit ?? (() => undefined);
+    this.#onDoubt = options.onDoubt ?? (() => undefined);
     this.#append = createLanedBatcher<NewMessage, Appended>({
       ...{ ...limits, turns, timers },
       pace: new Pace(
@@ -77,7 +83,10 @@ export class ConversationLog {
       ),
       commit: async (items, waitMs) => {
         const start = timers.monotonic();
-        const answers = await appendBatch(db, items, waitMs);
+        const answers = await appendBatch(db, items, waitMs).catch((error: unknown) => {
+          if (isUnanswered(error)) this.doubt(items);
+          throw error;
+        });
         onBatch?.(items.length, timers.monotonic() - start);
         this.#onCommit();
         return answers;
@@ -105,6 +114,10 @@ export class ConversationLog {
   /** Something was committed elsewhere that may have left rows in the outbox. */
   committed(): void {
     this.#onCommit();
+  }
+
+  doubt(doubts: readonly Doubt[]): void {
+    this.#onDoubt(doubts);
   }
 
   async idle(): Promise<void> {

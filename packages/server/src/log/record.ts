@@ -3,6 +3,7 @@ import { emit, listeners } from '../platform/jobs/outbox.ts';
 import type { Tx } from '../platform/postgres/db.ts';
 import { catalogue, webhookOnly } from './catalogue.ts';
 import type { Person, Told, ToldToWebhooks } from './catalogue.ts';
+import type { Doubt } from './doubts.ts';
 import { logEvent } from './events.ts';
 import type { LogEvent } from './events.ts';
 import type { LockedConversation } from './lock.ts';
@@ -17,6 +18,8 @@ export interface Recorder {
   publish(event: LogEvent): void;
   /** Something was committed that may have left rows in the outbox. */
   committed(): void;
+  /** Whether this was committed is not known. */
+  doubt(doubts: readonly Doubt[]): void;
 }
 
 type NewEvent<K extends EventName> = { type: K; actor: Person | null } & Told[K];
@@ -48,6 +51,7 @@ export async function record(
     for (const event of live) log.publish(event);
     log.committed();
   });
+  tx.inDoubt(() => log.doubt(live.map((event) => ({ event, at: conv.lockedAt }))));
   return live.map(({ seq }) => seq);
 }
 

@@ -21,7 +21,7 @@ export interface InProcess {
 export async function startInProcess(
   env: Record<string, string>,
   count: number,
-  changes: Pick<ServiceOptions, 'plans'> = {},
+  changes: Pick<ServiceOptions, 'plans' | 'peers'> = {},
 ): Promise<InProcess[]> {
   const logger = createLogger('error');
   const nodes: InProcess[] = [];

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ApiError } from '@parley/protocol';
-import { isUnavailable, PgDb } from '../../src/platform/postgres/db.ts';
+import { PgDb } from '../../src/platform/postgres/db.ts';
+import { isUnavailable } from '../../src/platform/postgres/errors.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded/index.ts';
 

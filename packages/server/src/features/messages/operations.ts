@@ -8,8 +8,9 @@ import type {
   Role,
   Tombstone,
 } from '@parley/protocol';
+import type { LogEvent } from '../../log/events.ts';
 import { liveEvent, record } from '../../log/record.ts';
-import type { Tx } from '../../platform/postgres/db.ts';
+import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { noteReading } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
@@ -63,6 +64,8 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
       { env: ctx.env.no, conv: appended.conv, seq: appended.seq },
     ]);
     if (!original) throw new ApiError('history_unavailable');
+    // A repeat means that the first answer may have been lost, and with it the telling: whoever has seen it drops it.
+    log.publish(createdEvent(original));
     return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
   const message: Message = {
@@ -83,6 +86,19 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
   log.publish(liveEvent(conv, appended.seq, { type: 'message.new', actor: sender, message }));
   return message;
 }
+
+const createdEvent = (row: MessageRow & { env: number }): LogEvent =>
+  liveEvent({ env: row.env, no: row.conv, id: row.cid }, row.seq, {
+    type: 'message.new',
+    actor: null,
+    message: reader.viewMessage(row),
+  });
+
+/** Those of the messages that were committed, as events: for what was committed without an answer. */
+export const committedMessages = async (
+  db: Queryable,
+  messages: readonly { env: number; id: string }[],
+): Promise<LogEvent[]> => (await reader.messagesById(db, messages)).map(createdEvent);
 
 const stillSees = async (ctx: Context, conv: number): Promise<boolean> =>
   ctx.caller.kind !== 'client' || (await roleOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== null;

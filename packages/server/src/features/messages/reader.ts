@@ -85,6 +85,17 @@ export async function findMessage(db: Queryable, env: number, id: string): Promi
   return row;
 }
 
+/** Those that there are; hard-deleted ones are left out. */
+export const messagesById = (
+  db: Queryable,
+  messages: readonly { env: number; id: string }[],
+): Promise<(MessageRow & { env: number })[]> =>
+  db.query<MessageRow & { env: number }>(
+    `SELECT m.env, ${columns} FROM unnest($1::int[], $2::text[]) w(env, id)
+     CROSS JOIN LATERAL (SELECT * FROM messages WHERE env = w.env AND id = w.id AND NOT hard LIMIT 1) m ${joined}`,
+    [messages.map((m) => m.env), messages.map((m) => m.id)],
+  );
+
 export interface MessagePlace {
   env: number;
   conv: number;

@@ -1,5 +1,7 @@
 import pg from 'pg';
 import { ApiError } from '@parley/protocol';
+import { isUnanswered, isUnavailable } from './errors.ts';
+import { ConnectionWatch } from './watch.ts';
 
 /** Numbers above 2^53 do not occur in our columns. */
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -25,6 +27,8 @@ export interface Tx extends Queryable {
   script(sql: string): Promise<void>;
   /** Runs after the commit, in order; never when the transaction fails. One that throws is reported and stops nothing. */
   afterCommit(fn: () => void): void;
+  /** Runs when the answer to the commit was lost, so that nobody knows whether it happened. */
+  inDoubt(fn: () => void): void;
 }
 
 /** What operations work with: plain queries, and transactions that join one already open. */
@@ -59,7 +63,8 @@ const sessionSettings = {
   statement_timeout: '60000',
   // Whoever waits for a lock keeps a connection of the pool: rather the caller tries again than everybody waits.
   lock_timeout: '5000',
-  idle_in_transaction_session_timeout: '60000',
+  // A process that was frozen inside a transaction lets go of what it holds.
+  idle_in_transaction_session_timeout: '5000',
   // Statements are few and look things up by key: planning one anew costs more than running it.
   plan_cache_mode: 'force_generic_plan',
   // A plan made while a table was small must not read it whole when it has grown, nor when statistics mislead.
@@ -67,6 +72,9 @@ const sessionSettings = {
   // Up to version 17 that is done by giving such a scan an enormous cost, at which PostgreSQL would compile the statement.
   jit: 'off',
 };
+
+/** What PostgreSQL does not end at its own time-out, for want of a connection, ends here. */
+const unansweredMs = 5_000;
 
 export interface PgOptions {
   /** Connections at most. */
@@ -79,29 +87,63 @@ export interface PgOptions {
 export class PgDb implements Db {
   readonly pool: pg.Pool;
   readonly #onError: PgOptions['onError'];
+  readonly #watch: ConnectionWatch;
   constructor(connection: ConnectionSettings, options: PgOptions) {
     this.#onError = options.onError;
-    const settings = Object.entries({ ...sessionSettings, ...options.settings });
+    const settings = { ...sessionSettings, ...options.settings };
+    this.#watch = new ConnectionWatch(connection, (count) =>
+      this.#onError(new Error(`${count} did not answer`), 'dead connections were replaced'),
+    );
     this.pool = new pg.Pool({
       ...connection,
       max: options.max,
       connectionTimeoutMillis: 10_000,
       idleTimeoutMillis: 0,
       keepAlive: true,
-      options: settings.map(([name, value]) => `-c ${name}=${value}`).join(' '),
+      keepAliveInitialDelayMillis: 5_000,
+      query_timeout: Number(settings.statement_timeout) + unansweredMs,
+      options: Object.entries(settings)
+        .map(([name, value]) => `-c ${name}=${value}`)
+        .join(' '),
       application_name: 'parley',
     });
     this.pool.on('error', (error) => this.#onError(error, 'an idle connection was lost'));
     // The pool listens to idle connections only: one lost between two queries of a transaction would end the process.
-    this.pool.on('connect', (client) => client.on('error', ignore));
+    this.pool.on('connect', (client) => {
+      client.on('error', ignore);
+      this.#watch.opened(client);
+    });
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await this.pool.connect();
+      if (!this.#watch.isSuspect(client)) return client;
+      client.release(true);
+    }
+  }
+
+  async #ask<R extends object>(client: pg.PoolClient, sql: string, values: unknown[]): Promise<R[]> {
+    const query = { name: statementName(sql), text: sql, values };
+    return (await this.#watch.run(client, () => client.query<R>(query))).rows;
+  }
+
+  /** Without parameters; several statements, where need be. */
+  #script(client: pg.PoolClient, sql: string): Promise<unknown> {
+    return this.#watch.run(client, () => client.query(sql));
   }
 
   async query<R extends object>(sql: string, values: unknown[] = []): Promise<R[]> {
+    let client: pg.PoolClient | undefined;
+    let broken: Error | undefined;
     try {
-      const result = await this.pool.query<R>({ name: statementName(sql), text: sql, values });
-      return result.rows;
+      client = await this.#connect();
+      return await this.#ask<R>(client, sql, values);
     } catch (error) {
+      if (isUnanswered(error)) broken = error as Error;
       throw translate(error);
+    } finally {
+      client?.release(broken);
     }
   }
 
@@ -118,26 +160,33 @@ export class PgDb implements Db {
   }
 
   async #once<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect();
+    const client = await this.#connect();
     const after: (() => void)[] = [];
+    const doubted: (() => void)[] = [];
+    let committing = false;
     let broken: Error | undefined;
     try {
-      await client.query('BEGIN');
+      await this.#script(client, 'BEGIN');
       const result = await run({
-        query: async <R extends object>(sql: string, values: unknown[] = []) =>
-          (await client.query<R>({ name: statementName(sql), text: sql, values })).rows,
+        query: <R extends object>(sql: string, values: unknown[] = []) => this.#ask<R>(client, sql, values),
         script: async (sql) => {
-          await client.query(sql);
+          await this.#script(client, sql);
         },
         afterCommit: (fn) => after.push(fn),
+        inDoubt: (fn) => doubted.push(fn),
       });
-      await client.query('COMMIT');
+      committing = true;
+      await this.#script(client, 'COMMIT');
+      committing = false;
       for (const fn of after) this.#follow(fn);
       return result;
     } catch (error) {
-      await client.query('ROLLBACK').catch((e: Error) => {
-        broken = e;
-      });
+      if (committing && isUnanswered(error)) for (const fn of doubted) this.#follow(fn);
+      if (isUnanswered(error)) broken = error as Error;
+      else
+        await this.#script(client, 'ROLLBACK').catch((e: Error) => {
+          broken = e;
+        });
       throw error;
     } finally {
       client.release(broken);
@@ -154,6 +203,7 @@ export class PgDb implements Db {
   }
 
   close(): Promise<void> {
+    this.#watch.stop();
     return this.pool.end();
   }
 }
@@ -164,37 +214,18 @@ export function joined(tx: Tx): Db {
     query: (sql, values) => tx.query(sql, values),
     tx: async (run) => {
       const after: (() => void)[] = [];
-      const result = await run({ ...tx, afterCommit: (fn) => after.push(fn) });
+      const doubted: (() => void)[] = [];
+      const result = await run({
+        ...tx,
+        afterCommit: (fn) => after.push(fn),
+        inDoubt: (fn) => doubted.push(fn),
+      });
       for (const fn of after) tx.afterCommit(fn);
+      for (const fn of doubted) tx.inDoubt(fn);
       return result;
     },
   };
 }
-
-/** The store cannot be reached, is shutting down, or gave up for lack of time or room: the caller may try again. */
-export function isUnavailable(error: unknown): boolean {
-  const { code, message } = error as { code?: unknown; message?: unknown };
-  if (typeof code === 'string' && (passingStates.test(code) || networkErrors.has(code))) return true;
-  return typeof message === 'string' && lostConnection.test(message);
-}
-
-/**
- * SQLSTATE classes 08 (connection), 40 (transaction rollback: deadlocks), 53 (insufficient resources) and 57 (operator
- * intervention: shutdowns, cancelled statements), and of the others lock and transaction time-outs.
- */
-const passingStates = /^(08...|40...|53...|57...|55P03|25P03|25P04)$/;
-const networkErrors = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOENT',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-]);
-/** Errors that pg makes itself have no code. */
-const lostConnection =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|not queryable/;
 
 function translate(error: unknown): unknown {
   if (!isUnavailable(error)) return error;

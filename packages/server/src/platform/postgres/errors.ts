@@ -10,3 +10,34 @@ export const isBadRow = (error: unknown): boolean => /^2[23]/.test(stateOf(error
 
 /** A lock was not to be had in time, or two transactions waited for each other. */
 export const isLockedOut = (error: unknown): boolean => ['55P03', '40P01'].includes(stateOf(error));
+
+const networkErrors = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+/** Errors that pg makes itself have no code. */
+const lostConnection =
+  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|not queryable/;
+
+/**
+ * SQLSTATE classes 08 (connection), 40 (transaction rollback: deadlocks), 53 (insufficient resources) and 57 (operator
+ * intervention: shutdowns, cancelled statements), and of the others lock and transaction time-outs.
+ */
+const passingStates = /^(08...|40...|53...|57...|55P03|25P03|25P04)$/;
+
+/** The store cannot be reached, is shutting down, or gave up for lack of time or room: the caller may try again. */
+export const isUnavailable = (error: unknown): boolean =>
+  isUnanswered(error) || passingStates.test(stateOf(error));
+
+/** The connection is lost or the server goes down: whether a commit under way has happened is not known. */
+export function isUnanswered(error: unknown): boolean {
+  const { code, message, cause } = error as { code?: unknown; message?: unknown; cause?: unknown };
+  if (cause !== undefined && cause !== null) return isUnanswered(cause);
+  if (typeof code === 'string') return networkErrors.has(code) || /^(08...|57P0.)$/.test(code);
+  return typeof message === 'string' && lostConnection.test(message);
+}

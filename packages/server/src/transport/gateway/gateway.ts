@@ -22,6 +22,7 @@ import type { LiveSockets } from './live-sockets.ts';
 import { Login } from './login.ts';
 import { Opening } from './opening.ts';
 import { Notes } from './notes.ts';
+import { nodesChannel, Others } from './others.ts';
 import type { Presence } from './presence.ts';
 import { ReceiptRelay } from './receipts.ts';
 import type { Session } from './session.ts';
@@ -71,6 +72,7 @@ export class Gateway {
   readonly #delivery: Delivery;
   readonly #standing: StandingCheck;
   readonly #notes: Notes;
+  readonly #others: Others;
   readonly #stopTimers: (() => void)[] = [];
   /** Closed sockets that the presence registry has not noted yet. */
   readonly #leaving = new Set<Promise<void>>();
@@ -130,11 +132,14 @@ export class Gateway {
       message: (channel, payload) => this.#fromBus(channel, payload),
       restored: () => this.#restored(),
     });
+    this.#others = new Others({ bus, clock, node: options.node });
+    this.#others.onGone = () => void hub.catchUp();
     // Also without sockets of its own (CHAT_ROLES=api): reads over REST make receipts for other nodes' sockets.
     this.#every(tickMs, () => {
       this.#receipts.tick();
       this.#delivery.tick();
     });
+    this.#every(secondMs, () => this.#others.tick());
   }
 
   get connections(): number {
@@ -142,7 +147,8 @@ export class Gateway {
   }
 
   async start(server: Server): Promise<void> {
-    await this.#options.bus.subscribe([`n:${this.#options.node}`]);
+    await this.#options.bus.subscribe([`n:${this.#options.node}`, nodesChannel]);
+    this.#others.beat();
     this.#opening.listen(server);
     this.#every(secondMs, () => {
       this.#keepAlive.tick();
@@ -218,6 +224,8 @@ export class Gateway {
         return this.#closeUser(Number(channel.slice(2)), Number(payload.slice(1)) as CloseCode);
       case 'P':
         return this.#options.presence.watching.announced(Number(channel.slice(2)), payload.slice(1));
+      case 'B':
+        return this.#others.heard(payload.slice(1));
       case 'V':
         return this.#sessions.loggedIn.get(payload.slice(1))?.close(4009);
       default:

@@ -1,7 +1,9 @@
 import type { SocketChoice } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
 import type { Bus } from '../../platform/bus/port.ts';
+import { sleep } from '../../platform/clock.ts';
 import type { Timers } from '../../platform/clock.ts';
+import { LatestOnly } from '../../platform/latest-only.ts';
 import type { Logger } from '../../platform/logging.ts';
 import {
   decodeEvent,
@@ -30,6 +32,8 @@ export interface Membership {
 const holdMs = 250;
 /** Events held for one conversation; past it they go out at once. */
 const maxHeld = 200;
+/** Users whose conversations are read together. */
+const comparedAtOnce = 100;
 
 export class Hub {
   readonly #users = new Map<number, LocalUser>();
@@ -39,6 +43,7 @@ export class Hub {
   readonly #logger: Logger;
   readonly #memberships: (env: number, user: number) => Promise<Membership[]>;
   readonly #missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
+  readonly #catchingUp = new LatestOnly<void, void>(() => this.#catchUp());
   /** A user, here or not, lost a membership: what it may watch, and who may watch it, has changed. */
   onLeave: (user: number) => void = () => undefined;
 
@@ -74,7 +79,7 @@ export class Hub {
       user.loading = loading;
       const loaded = user;
       loading.done = this.#load(user, loading.left).then(
-        () => {
+        (): void => {
           loaded.loading = null;
         },
         (error: unknown) => {
@@ -91,14 +96,61 @@ export class Hub {
     return user;
   }
 
-  async #load(user: LocalUser, left: Set<string>): Promise<void> {
+  async #load(user: LocalUser, left: Set<string>): Promise<Membership[]> {
     await this.#bus.subscribe([`u:${user.no}`]);
     const memberships = await this.#memberships(user.env, user.no);
-    if (this.#users.get(user.no) !== user) return;
+    if (this.#users.get(user.no) !== user) return [];
     for (const { cid, lastSeq } of memberships)
       if (!left.has(cid)) join(this.#routes.get(cid) ?? this.#createRoute(cid, lastSeq), user);
     // Also those that another user's login is only about to subscribe.
     await this.#bus.subscribe(user.routes.map((route) => `c:${route.cid}`));
+    return memberships;
+  }
+
+  /**
+   * A node that is gone may have committed what it told nobody: what the users here have missed is read from the store. One round at a
+   * time; what is asked meanwhile is one more.
+   */
+  catchUp(): Promise<void> {
+    return this.#catchingUp.run(undefined);
+  }
+
+  async #catchUp(): Promise<void> {
+    try {
+      const behind = new Map<Route, number>();
+      const users = [...this.#users.values()].filter((user) => user.loading === null);
+      for (let i = 0; i < users.length; i += comparedAtOnce)
+        await Promise.all(users.slice(i, i + comparedAtOnce).map((user) => this.#compare(user, behind)));
+      // What is only on its way arrives meanwhile.
+      await sleep(this.#timers, holdMs);
+      for (const [route, lastSeq] of behind)
+        if (route.lastSeq < lastSeq && this.#routes.get(route.cid) === route) await this.#read(route);
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'catching up with another node failed');
+    }
+  }
+
+  /** Loads the user again, and finds its routes that are behind the store. */
+  async #compare(user: LocalUser, behind: Map<Route, number>): Promise<void> {
+    if (user.loading !== null || this.#users.get(user.no) !== user) return;
+    const known = [...user.routes];
+    const left = new Set<string>();
+    const loaded = this.#load(user, left);
+    const done = loaded.then(
+      () => undefined,
+      () => undefined,
+    );
+    user.loading = { left, done };
+    void done.then(() => (user.loading = null));
+    const lastSeqs = new Map((await loaded).map(({ cid, lastSeq }) => [cid, lastSeq]));
+    // It was added to a conversation, and nobody told it.
+    if (user.routes.some((route) => !known.includes(route) && lastSeqs.has(route.cid)))
+      this.sendTo([user], pushFrame('resync_hint', {}));
+    // Of one that it is no member of any more, the end is still to be told.
+    for (const route of known) {
+      const lastSeq = lastSeqs.get(route.cid) ?? Infinity;
+      if (route.lastSeq < lastSeq) behind.set(route, lastSeq);
+    }
   }
 
   detach(session: Session): void {
@@ -165,17 +217,20 @@ export class Hub {
   async #follow(route: Route, event: LogEvent): Promise<void> {
     try {
       await this.#bus.subscribe([`c:${route.cid}`]);
-      if (this.#bus.alone) return;
-      const missed = await this.#missed(event.env, route.cid, event.seq);
-      if (missed === null) {
-        this.sendTo(route.users, pushFrame('resync_required', { cid: route.cid }));
-        return;
-      }
-      for (const later of missed) this.#deliver(later);
+      if (!this.#bus.alone) await this.#read(route, event);
     } catch (error) {
       this.#logger.warn({ err: error, cid: route.cid }, 'catching up after a join failed');
       this.sendTo(route.users, pushFrame('resync_required', { cid: route.cid }));
     }
+  }
+
+  /** Reads what comes after the event, or after the last one that the route had. */
+  async #read(route: Route, event?: LogEvent): Promise<void> {
+    const env = event?.env ?? route.users[0]?.env;
+    if (env === undefined) return;
+    const missed = await this.#missed(env, route.cid, event?.seq ?? route.lastSeq);
+    if (missed === null) this.sendTo(route.users, pushFrame('resync_required', { cid: route.cid }));
+    else for (const later of missed) this.#deliver(later);
   }
 
   #hold(route: Route, event: LogEvent): void {

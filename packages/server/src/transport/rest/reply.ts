@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { ApiError } from '@parley/protocol';
-import { isUnavailable } from '../../platform/postgres/db.ts';
+import { isUnavailable } from '../../platform/postgres/errors.ts';
 import type { Answer } from './answer.ts';
 import { jsonOf } from './pieces.ts';
 
