@@ -9,7 +9,7 @@ import type { ControlContext, EnvironmentContext } from './features/context.ts';
 import { commands } from './features/handlers.ts';
 import type { CommandName } from './features/handlers.ts';
 import { onlyOrganization, requireEnvironment } from './features/tenancy/access.ts';
-import { checkMasterKey } from './features/tenancy/bootstrap.ts';
+import { openVault } from './features/tenancy/bootstrap.ts';
 import { createIds, pooledRandom, systemClock } from './platform/clock.ts';
 import { checks } from './platform/history/conformance.ts';
 import { openHistory } from './platform/history/open.ts';
@@ -18,7 +18,6 @@ import { createOutbound, systemLookup } from './platform/outbound/outbound.ts';
 import { PgDb } from './platform/postgres/db.ts';
 import { migrate } from './platform/postgres/migrate.ts';
 import { attachStore } from './platform/postgres/store.ts';
-import { createVault, loadMasterKey } from './platform/secrets.ts';
 import { readCommand } from './transport/input.ts';
 
 /**
@@ -251,8 +250,7 @@ async function main(): Promise<void> {
   const db = new PgDb(store.connection, { max: 2, onError: () => undefined });
   try {
     await migrate(store.connection);
-    const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));
-    await checkMasterKey(db, vault);
+    const { vault } = await openVault(db, config.masterKey, config.dataDir);
     const ids = createIds(systemClock, pooledRandom());
     const ctx: ControlContext = {
       caller: { kind: 'operator', name: operatorName() },

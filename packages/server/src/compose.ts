@@ -16,7 +16,7 @@ import { removeExpired } from './features/retention/retention.ts';
 import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
 import { developmentEnvironment } from './features/tenancy/environments.ts';
-import { bootstrap, checkMasterKey } from './features/tenancy/bootstrap.ts';
+import { bootstrap, openVault } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { createPushService } from './features/push/service.ts';
 import { createSyncer } from './features/sync/operations.ts';
@@ -41,7 +41,7 @@ import { migrate, migrationCheck } from './platform/postgres/migrate.ts';
 import type { Store } from './platform/postgres/store.ts';
 import { createResolver } from './platform/outbound/resolver.ts';
 import { createPeers } from './platform/peers.ts';
-import { createVault, loadMasterKey } from './platform/secrets.ts';
+import { createVault, parseMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
 import { Gateway } from './transport/gateway/gateway.ts';
 import { Hub } from './transport/gateway/hub.ts';
@@ -52,6 +52,7 @@ import type { Session } from './transport/gateway/session.ts';
 import { Writer } from './transport/gateway/writer.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
 import { createTurns } from './transport/turns.ts';
+import type { Readiness } from './transport/rest/options.ts';
 import { createRest } from './transport/rest/server.ts';
 
 export interface ServiceOptions {
@@ -101,7 +102,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     logger.warn({ part: 'postgres', reason: error.message, stack: error.stack }, what);
   const db = new PgDb(store.connection, { max: config.pool, onError });
   const logDb = new PgDb(store.connection, { max: logConnections, onError, settings: logSettings });
-  const vault = createVault(await loadMasterKey(config.masterKey, config.dataDir));
+  if (config.masterKey) parseMasterKey(config.masterKey);
+  let masterKey: Uint8Array | undefined;
+  const vault = createVault(() => {
+    if (!masterKey) throw new Error('the master key is read when the store is there');
+    return masterKey;
+  });
 
   const node = ids.secret(12);
   const peers = (options.peers ?? createPeers)(config.redisUrl, {
@@ -187,8 +193,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   metrics.gauge('parley_commit_waiting', 'Messages waiting for the next group commit', () => log.waiting);
 
   const migrationsAreCurrent = migrationCheck(db);
-  const notReady = async (): Promise<string | null> => {
-    if (parts.state !== 'running') return parts.state === 'starting' ? 'starting' : 'shutting down';
+  const storeProblem = async (): Promise<string | null> => {
     try {
       // Through the log's own connections too: those are what sends need.
       const current = await Promise.race([
@@ -196,11 +201,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         delay(readyTimeoutMs, 'late' as const, { ref: false }),
       ]);
       if (current === 'late') return 'the store does not answer';
-      if (!current) return 'migrations are not current';
-      return (await peers.reachable()) ? null : 'Redis cannot be reached';
+      return current ? null : 'migrations are not current';
     } catch {
       return 'the store cannot be reached';
     }
+  };
+  const readiness = async (): Promise<Readiness> => {
+    if (parts.state !== 'running')
+      return { status: 'not ready', reason: parts.state === 'starting' ? 'starting' : 'shutting down' };
+    const reason = await storeProblem();
+    if (reason !== null) return { status: 'not ready', reason };
+    // Without Redis each node goes on by itself: no reason to take all of them out.
+    if (!(await peers.reachable())) return { status: 'degraded', reason: 'Redis cannot be reached' };
+    return { status: 'ready' };
   };
 
   const keyUsage = createKeyUsage({ db, clock, logger });
@@ -244,7 +257,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     recorder,
     trustProxy: config.trustProxy,
     operations: config.roles.has('api') ? operationList : [],
-    notReady,
+    readiness,
+    started: () => parts.state !== 'starting',
     pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
     intercept: media.intercept,
   });
@@ -286,7 +300,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       start: () => app.listen({ port: config.port, host: config.host, backlog: 4_096 }),
       stop: close,
     },
-    { name: 'media', start: () => media.open(address().port), stop: () => media.close() },
     {
       name: 'store',
       start: async () => {
@@ -294,6 +307,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       },
     },
     { name: 'request log', start: () => recorder.start(), stop: () => recorder.stop() },
+    { name: 'media', start: () => media.open(address().port), stop: () => media.close() },
     { name: 'last use of keys', start: () => keyUsage.start(), stop: () => keyUsage.stop() },
     [
       { name: 'accounts', roles: worker, start: () => accounts.start(), stop: () => accounts.stop() },
@@ -338,7 +352,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       try {
         const applied = await migrate(store.connection);
         if (applied.length > 0) logger.info({ applied }, 'migrated the store');
-        await checkMasterKey(db, vault);
+        ({ masterKey } = await openVault(db, config.masterKey, config.dataDir));
         return await bootstrap(db, services, config.bootstrap);
       } catch (error) {
         const waitable =

@@ -35,12 +35,15 @@ export function createDoubts(options: {
   async function find(doubts: readonly Doubt[]): Promise<LogEvent[]> {
     const messages = doubts.filter((d) => 'id' in d);
     const events = doubts.filter((d) => 'event' in d);
-    const kept = events.length === 0 ? [] : await db.query<{ ord: number }>(keptSql, [
-      events.map(({ event }) => event.env),
-      events.map(({ event }) => event.conv),
-      events.map(({ event }) => event.seq),
-      events.map(({ at }) => at),
-    ]);
+    const kept =
+      events.length === 0
+        ? []
+        : await db.query<{ ord: number }>(keptSql, [
+            events.map(({ event }) => event.env),
+            events.map(({ event }) => event.conv),
+            events.map(({ event }) => event.seq),
+            events.map(({ at }) => at),
+          ]);
     return [
       ...(messages.length === 0 ? [] : await options.messages(messages)),
       ...kept.map(({ ord }) => events[ord - 1]!.event),

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { mkdir, open, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 
 const version = 1;
 
@@ -12,24 +12,32 @@ export interface Vault {
   mac(value: string): Buffer;
 }
 
-export function createVault(masterKey: Uint8Array): Vault {
-  const key = createHmac('sha256', masterKey).update('parley seal').digest();
-  const macKey = createHmac('sha256', masterKey).update('parley mac').digest();
+/** @param masterKey as a function where it is known only later, before the first use. */
+export function createVault(masterKey: Uint8Array | (() => Uint8Array)): Vault {
+  const derive = (purpose: string): (() => Buffer) => {
+    let key: Buffer | undefined;
+    return () =>
+      (key ??= createHmac('sha256', typeof masterKey === 'function' ? masterKey() : masterKey)
+        .update(purpose)
+        .digest());
+  };
+  const key = derive('parley seal');
+  const macKey = derive('parley mac');
   return {
     seal(plain, context) {
       const iv = randomBytes(12);
-      const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(context));
+      const cipher = createCipheriv('aes-256-gcm', key(), iv).setAAD(Buffer.from(context));
       const body = Buffer.concat([cipher.update(plain), cipher.final()]);
       return Buffer.concat([Buffer.of(version), iv, cipher.getAuthTag(), body]);
     },
     open(sealed, context) {
       if (sealed[0] !== version || sealed.length < 29) throw new Error('sealed value of an unknown form');
-      const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(1, 13))
+      const decipher = createDecipheriv('aes-256-gcm', key(), sealed.subarray(1, 13))
         .setAAD(Buffer.from(context))
         .setAuthTag(sealed.subarray(13, 29));
       return Buffer.concat([decipher.update(sealed.subarray(29)), decipher.final()]);
     },
-    mac: (value) => createHmac('sha256', macKey).update(value).digest(),
+    mac: (value) => createHmac('sha256', macKey()).update(value).digest(),
   };
 }
 
@@ -40,23 +48,45 @@ export function parseMasterKey(text: string): Buffer {
   return key;
 }
 
-/** The key given, or the one kept in the data directory (made on the first start, readable by its owner alone). */
-export async function loadMasterKey(given: string | undefined, dataDir: string): Promise<Buffer> {
+/**
+ * The key given, or the one kept in the data directory, readable by its owner alone. For a store that has no secrets yet one is made;
+ * where a store has some, a lost file is not replaced, because nothing could be read with a new key.
+ */
+export async function loadMasterKey(
+  given: string | undefined,
+  dataDir: string,
+  storeIsNew: boolean,
+): Promise<Buffer> {
   if (given) return parseMasterKey(given);
   const path = join(dataDir, 'master.key');
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  if (storeIsNew) await makeKeyFile(path);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    return '';
+  });
+  const key = Buffer.from(text.trim(), 'base64');
+  if (key.length === 32) return key;
+  throw new Error(
+    `${path} ${text === '' ? 'is missing or empty' : 'does not hold 32 bytes in base64'}. It is the key to every secret in this store, and nothing was changed. ` +
+      'Put the file back from your backup, or set CHAT_MASTER_KEY to what it held.',
+  );
+}
+
+/** Whole or not at all, and once: processes may start together. */
+async function makeKeyFile(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const whole = `${path}.${randomBytes(6).toString('hex')}`;
+  const file = await open(whole, 'wx', 0o600);
   try {
-    const file = await open(path, 'wx', 0o600);
-    try {
-      await file.writeFile(`${randomBytes(32).toString('base64')}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await file.writeFile(`${randomBytes(32).toString('base64')}\n`);
+    await file.sync();
+    await link(whole, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await file.close();
+    await unlink(whole);
   }
-  return parseMasterKey(await readFile(path, 'utf8'));
 }
 
 /** Constant-time comparison of two strings of any length. */

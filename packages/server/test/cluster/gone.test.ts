@@ -20,7 +20,7 @@ const world = use(
     const peers: typeof createPeers = (...given) => ({ ...createPeers(...given), bus: broker.bus() });
     const [dying, living] = await startInProcess(env, 2, { peers });
     const db = new PgDb(postgres.connection, { max: 2, onError: () => undefined });
-    return { postgres, db, dying: dying, living: living! };
+    return { postgres, db, dying: dying!, living: living! };
   },
   async ({ postgres, db, living }) => {
     await living.stop();

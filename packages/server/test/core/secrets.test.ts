@@ -51,7 +51,7 @@ describe('the master key', () => {
 
   test('is made once in the data directory, for its owner alone, under concurrent starts', async () => {
     const dataDir = join(scratch, 'new', 'data');
-    const keys = await Promise.all(times(8, () => loadMasterKey(undefined, dataDir)));
+    const keys = await Promise.all(times(8, () => loadMasterKey(undefined, dataDir, true)));
     for (const key of keys) assert.deepEqual(key, keys[0]);
     const path = join(dataDir, 'master.key');
     assert.equal((await stat(path)).mode & 0o777, 0o600);
@@ -62,10 +62,10 @@ describe('the master key', () => {
   test('given in the settings wins and leaves no file; a broken file is refused', async () => {
     const given = randomBytes(32);
     const dataDir = join(scratch, 'given');
-    assert.deepEqual(await loadMasterKey(given.toString('base64'), dataDir), given);
+    assert.deepEqual(await loadMasterKey(given.toString('base64'), dataDir, true), given);
     await assert.rejects(stat(dataDir), { code: 'ENOENT' });
     await writeFile(join(scratch, 'master.key'), 'nonsense');
-    await assert.rejects(loadMasterKey(undefined, scratch), /32 bytes in base64/);
+    await assert.rejects(loadMasterKey(undefined, scratch, true), /32 bytes in base64/);
   });
 
   test('another one on an existing store is refused with a clear message, and changes nothing', async () => {
@@ -78,6 +78,16 @@ describe('the master key', () => {
         startService({ env: wrong, dataDir: service.dataDir }),
         /ended with 1[^]*sealed with another master key[^]*CHAT_MASTER_KEY/,
       );
+      const path = join(service.dataDir, 'master.key');
+      const key = await readFile(path, 'utf8');
+      await writeFile(path, '');
+      const backup = /ended with 1[^]*master\.key is missing or empty[^]*backup/;
+      await assert.rejects(startService({ dataDir: service.dataDir }), backup);
+      assert.equal(await readFile(path, 'utf8'), '', 'nothing is written over what may be mended');
+      await rm(path);
+      await assert.rejects(startService({ dataDir: service.dataDir }), backup);
+      await assert.rejects(stat(path), { code: 'ENOENT' });
+      await writeFile(path, key);
       const again = await service.restart();
       await again.stop();
     } finally {

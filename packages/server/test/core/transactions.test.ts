@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { ApiError } from '@parley/protocol';
 import { PgDb } from '../../src/platform/postgres/db.ts';
-import { isUnavailable } from '../../src/platform/postgres/errors.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded/index.ts';
+import { isUnavailable } from '../../src/platform/postgres/errors.ts';
 
 const problems: { message: string; what: string }[] = [];
 let dataDir: string;
@@ -74,4 +74,26 @@ test('the class of an error decides whether the caller may try again', () => {
   for (const code of passing) assert.ok(isUnavailable({ code }), code);
   const final = ['22021', '23505', '23503', '42601', '42P01', '25P02', 'P0001', 'XX000', '55000'];
   for (const code of final) assert.ok(!isUnavailable({ code }), code);
+});
+
+test('a process that stands still inside a transaction loses what it holds within seconds', async () => {
+  const other = new PgDb(postgres.connection, { max: 1, onError: () => undefined });
+  const had = Promise.withResolvers<void>();
+  const frozen = db.tx(async (tx) => {
+    await tx.query('SELECT 1 FROM things WHERE no = 1 FOR UPDATE');
+    await had.promise;
+    await tx.query('SELECT 1');
+  });
+  const lost = assert.rejects(frozen, busy);
+  // Its lock time-out is 5 s, as is the time that a silent transaction has.
+  for (let tries = 1; ; tries++)
+    try {
+      await other.query('UPDATE things SET no = no WHERE no = 1');
+      break;
+    } catch (error) {
+      assert.ok(tries < 5, String(error));
+    }
+  had.resolve();
+  await lost;
+  await other.close();
 });

@@ -37,7 +37,7 @@ const now = (): number => at;
 const laterMs = (job: WaitingJob | undefined): number => job!.at - at;
 
 setUp(async () => {
-  vault = createVault(await loadMasterKey(undefined, service.dataDir));
+  vault = createVault(await loadMasterKey(undefined, service.dataDir, false));
   env = (await findEnvironment(db, 'env_dev'))!.no;
 });
 

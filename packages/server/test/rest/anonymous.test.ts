@@ -26,7 +26,8 @@ function start(t: TestContext) {
     metrics: createMetrics(),
     recorder: { add: () => undefined },
     trustProxy: false,
-    notReady: () => Promise.resolve(null),
+    readiness: () => Promise.resolve({ status: 'ready' }),
+    started: () => true,
     pages: [
       {
         path: '/page',

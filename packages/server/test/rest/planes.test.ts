@@ -69,7 +69,8 @@ const app = createRest({
   metrics: createMetrics(),
   recorder: { add: () => undefined },
   trustProxy: false,
-  notReady: () => Promise.resolve(null),
+  readiness: () => Promise.resolve({ status: 'ready' }),
+  started: () => true,
   pages: [],
 } as unknown as RestOptions);
 after(() => app.close());

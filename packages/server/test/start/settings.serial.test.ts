@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { get } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,6 +13,14 @@ import { outsidePostgres } from '../core/tools.ts';
 import { assertError, createApi, serverApi } from '../support/api.ts';
 import { environments, startService } from '../support/service.ts';
 import { freePort, run, start, until } from './npm-start.ts';
+
+const upgradeHeaders = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': randomBytes(16).toString('base64'),
+  'sec-websocket-protocol': 'chat.v1',
+};
 
 const scratch = await mkdtemp(join(tmpdir(), 'parley-settings-'));
 after(() => rm(scratch, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
@@ -91,7 +101,16 @@ describe('an outside PostgreSQL that comes and goes', () => {
     try {
       await until(async () => (await status('/readyz')) === 503);
       assert.equal(await status('/healthz'), 200, 'it lives');
-      assertError(await createApi(url, key)('GET', '/v1/users'), 503, 'service_unavailable');
+      const refused = await createApi(url, key)('GET', '/v1/users');
+      assertError(refused, 503, 'service_unavailable');
+      assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);
+      // A socket during the start: not "there is no such path", but "come again".
+      const upgrade = get(`${url}/v1`, { headers: upgradeHeaders });
+      const [answer] = (await once(upgrade, 'response')) as [IncomingMessage];
+      answer.resume();
+      assert.equal(answer.statusCode, 503);
+      assert.match(answer.headers['retry-after'] ?? '', /^\d+$/);
+      assert.doesNotMatch(one.output(), /"level":"error"/, 'a start that takes its time is no error');
       await postgres.start();
       assert.equal(await one.ready, url);
       await until(async () => (await status('/readyz')) === 200);

@@ -21,7 +21,7 @@ let ctx: ControlContext;
 let dev: EnvironmentContext;
 setUp(async () => {
   const ids = createIds(systemClock, pooledRandom());
-  const vault = createVault(await loadMasterKey(undefined, service.dataDir));
+  const vault = createVault(await loadMasterKey(undefined, service.dataDir, false));
   ctx = {
     caller: { kind: 'operator', name: 'tester' },
     services: { clock: systemClock, ids, vault, linkOrigin: () => 'http://localhost' },

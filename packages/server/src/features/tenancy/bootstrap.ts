@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import Type from 'typebox';
 import { Value } from 'typebox/value';
 import {
@@ -11,6 +12,7 @@ import {
 import { joined } from '../../platform/postgres/db.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import type { Ids } from '../../platform/clock.ts';
+import { createVault, loadMasterKey } from '../../platform/secrets.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { createPasswords } from '../accounts/passwords.ts';
 import type { ControlContext, ControlServices } from '../context.ts';
@@ -110,17 +112,27 @@ async function createOwner(tx: Tx, ids: Ids, email: string, passwordHash: string
   return org!.no;
 }
 
-/** Refuses a process whose master key did not seal this store: nothing it read could be opened. */
-export async function checkMasterKey(db: Db, vault: Vault): Promise<void> {
+/** Reads the master key, or makes that of a new store. One that did not seal this store is refused: nothing that is read could be opened. */
+export async function openVault(
+  db: Db,
+  given: string | undefined,
+  dataDir: string,
+): Promise<{ masterKey: Buffer; vault: Vault }> {
+  const kept = () => db.query<{ sealed: Buffer }>('SELECT sealed FROM master_key_check');
+  const masterKey = await loadMasterKey(given, dataDir, (await kept()).length === 0);
+  const vault = createVault(masterKey);
   await db.query('INSERT INTO master_key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING', [
     vault.seal('parley', 'master key check'),
   ]);
-  const [row] = await db.query<{ sealed: Buffer }>('SELECT sealed FROM master_key_check');
+  const [row] = await kept();
   try {
     vault.open(row!.sealed, 'master key check');
   } catch {
     throw new Error(
-      'This store was sealed with another master key. Set CHAT_MASTER_KEY to the key it was created with (or put its master.key file into CHAT_DATA_DIR).',
+      given
+        ? 'This store was sealed with another master key than CHAT_MASTER_KEY. Set it to the key that the store was created with.'
+        : `This store was sealed with another master key than that in ${join(dataDir, 'master.key')}. Put the store's own file there, from your backup, or set CHAT_MASTER_KEY.`,
     );
   }
+  return { masterKey, vault };
 }

@@ -65,7 +65,9 @@ export class ConnectionWatch {
     try {
       const working = await this.#working(late.map(([client]) => processOf(client)));
       // Answered meanwhile, it has no entry any more, or another one.
-      const idle = late.filter(([client, its]) => this.#pending.get(client) === its && !working.has(processOf(client)));
+      const idle = late.filter(
+        ([client, its]) => this.#pending.get(client) === its && !working.has(processOf(client)),
+      );
       const dead = idle.filter(([, its]) => its.suspect);
       for (const [, its] of idle) its.suspect = true;
       if (dead.length === 0) return;

@@ -27,12 +27,19 @@ export interface RestOptions {
   trustProxy: boolean;
   /** Those that this process serves; health and the pages it always serves. */
   operations: readonly Operation[];
-  /** null: ready; otherwise why not. */
-  notReady: () => Promise<string | null>;
+  /** Whether it can do its work; `reason` says why not, or what it has to do without. */
+  readiness: () => Promise<Readiness>;
+  /** Until then every request but those about health is to come again. */
+  started: () => boolean;
   /** Static pages: path, type and body. */
   pages: Page[];
   /** Requests that never reach the API (file bodies): true when it took the request. It answers after `stamp`, which sets what every answer has. */
   intercept?: (...args: [...Parameters<RequestListener>, stamp: () => Promise<void>]) => boolean;
+}
+
+export interface Readiness {
+  status: 'ready' | 'degraded' | 'not ready';
+  reason?: string;
 }
 
 export interface Page {

@@ -45,6 +45,7 @@ function cutOff(socket: Duplex): void {
 
 /** Readiness is looked at so often at most. */
 const readyMs = 250;
+const health = new Set(['/healthz', '/readyz']);
 
 /** The REST binding: generic over the operation table, with the pages and health beside it. */
 export function createRest(options: RestOptions): FastifyInstance {
@@ -112,6 +113,8 @@ export function createRest(options: RestOptions): FastifyInstance {
     reply.header('Request-Id', request.id);
     const plane = planes[request.routeOptions.config.plane ?? 'tenant'];
     reply.headers(answerHeaders).headers(plane.cors);
+    if (!options.started() && !health.has(request.routeOptions.url ?? ''))
+      throw new ApiError('service_unavailable');
     if (request.method !== 'OPTIONS') return undefined;
     await unhurried(request, reply);
     return reply.sent ? reply : reply.headers(plane.preflight).code(204).send();
@@ -160,8 +163,9 @@ export function createRest(options: RestOptions): FastifyInstance {
     // What a stranger is refused is no news: there may be thousands in a second.
     const quiet =
       request.routeOptions.config.quiet ?? (request.who === undefined && reply.statusCode === 429);
-    if (reply.statusCode >= 500) logger.error(line, 'request');
-    else if (quiet) logger.debug(line, 'request');
+    const passing = reply.statusCode === 503 && (quiet || !options.started());
+    if (reply.statusCode >= 500 && !passing) logger.error(line, 'request');
+    else if (quiet || passing) logger.debug(line, 'request');
     else logger.info(line, 'request');
     done();
   });
@@ -194,7 +198,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     request.failure = api.code;
     if (api.code === 'internal') logger.error({ requestId: request.id, err: error }, 'request failed');
     if (!reply.hasHeader('RateLimit-Limit')) await anonymousHeaders(request, reply);
-    if (api.retryAfterMs !== null && api.row.http === 429)
+    if (api.retryAfterMs !== null && (api.row.http === 429 || api.row.http === 503))
       reply.header('Retry-After', retryAfter(api.retryAfterMs));
     if (api.row.http === 429 || api.row.http === 503) await braked(request, reply);
     return reply.sent ? reply : send(reply, failure(api, request.id));
@@ -270,13 +274,12 @@ export function createRest(options: RestOptions): FastifyInstance {
     await unhurried(request, reply);
     return reply.sent ? reply : { status: 'ok' };
   });
-  const notReady = remembered(options.notReady, readyMs, now);
+  const readiness = remembered(options.readiness, readyMs, () => services.clock.monotonic());
   app.get('/readyz', { config: { operation: 'readyz', quiet: true } }, async (request, reply) => {
     await unhurried(request, reply);
     if (reply.sent) return reply;
-    const reason = await notReady();
-    if (reason === null) return { status: 'ready' };
-    return reply.code(503).send({ status: 'not ready', reason });
+    const found = await readiness();
+    return reply.code(found.status === 'not ready' ? 503 : 200).send(found);
   });
   for (const page of options.pages) {
     const answer = createPage(page, () => services.clock.now());
