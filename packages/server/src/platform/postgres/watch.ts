@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
-import type { ConnectionSettings } from './db.ts';
 
 /** A query without an answer for so long is looked into. */
 const patienceMs = 3_000;
@@ -20,7 +19,7 @@ interface Pending {
  * connection destroyed. Connections opened before that moment are suspects too and are not used any more.
  */
 export class ConnectionWatch {
-  readonly #connection: ConnectionSettings;
+  readonly #connection: pg.ClientConfig;
   readonly #pending = new Map<pg.PoolClient, Pending>();
   readonly #openedAt = new WeakMap<object, number>();
   readonly #timer: NodeJS.Timeout;
@@ -28,7 +27,7 @@ export class ConnectionWatch {
   #looking = false;
   #deadAt = -Infinity;
 
-  constructor(connection: ConnectionSettings, onDead: (count: number) => void) {
+  constructor(connection: pg.ClientConfig, onDead: (count: number) => void) {
     this.#connection = connection;
     this.#onDead = onDead;
     this.#timer = setInterval(() => void this.#look(), lookMs).unref();
