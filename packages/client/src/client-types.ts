@@ -8,7 +8,7 @@ import type { Storage } from './outbox/storage.ts';
 import type { MessageItem } from './state/message-item.ts';
 import type { PresenceApi } from './state/presence.ts';
 import type { Store } from './store.ts';
-import type { EphemeralFrames, EventFrame, MessageOrTombstone, PresenceItem, User } from './types.ts';
+import type { EphemeralFrames, MessageOrTombstone, PresenceItem, SocketEvents, User } from './types.ts';
 import type { Uploads } from './uploads.ts';
 
 export interface ClientOptions {
@@ -33,22 +33,29 @@ export interface ClientOptions {
   newId?: () => string;
 }
 
+/** `type` tells which `data` it is. */
+export type ConversationEvent = {
+  [Type in keyof SocketEvents]: { conversationId: string; seq: number; type: Type; data: SocketEvents[Type] };
+}[keyof SocketEvents];
+
+type Named<T extends { cid: string }> = Omit<T, 'cid'> & { conversationId: string };
+
 export interface ClientEvents {
   state: { state: ConnectionState; error: ParleyError | null };
   /** A new message, by anybody, in any conversation. */
   message: { conversationId: string; seq: number; message: MessageOrTombstone };
   /** Every event of every conversation, once. */
-  event: EventFrame;
+  event: ConversationEvent;
   conversation: { conversationId: string; change: 'added' | 'removed'; error?: ErrorInfo };
-  receipt: EphemeralFrames['receipt'];
-  typing: EphemeralFrames['typing'];
+  receipt: Named<EphemeralFrames['receipt']>;
+  typing: Named<EphemeralFrames['typing']>;
   presence: PresenceItem;
   /** A message of ours was sent, or failed for good. */
   sent: MessageItem;
   failed: MessageItem;
   /** Frames that this version does not know, calls among them. */
   frame: { t: string; d: unknown };
-  /** Nothing to do but log it. */
+  /** For the log: each failed attempt to connect with what is known of it, and whatever went wrong in the background. */
   error: ParleyError;
 }
 

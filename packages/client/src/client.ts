@@ -1,4 +1,4 @@
-import type { Client, ClientEvents, ClientOptions } from './client-types.ts';
+import type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 import { createApi } from './api.ts';
 import type { Api } from './api.ts';
 import { systemClock } from './clock.ts';
@@ -9,16 +9,16 @@ import { Tokens, tokenUser } from './connection/tokens.ts';
 import { browserWake } from './connection/wake.ts';
 import { Conversations } from './conversations.ts';
 import { Emitter } from './emitter.ts';
-import { ParleyError } from './errors.ts';
+import { asError, ParleyError } from './errors.ts';
 import type { ErrorInfo } from './errors.ts';
-import { Http } from './http.ts';
+import { Http, responseError } from './http.ts';
 import { memoryStorage } from './outbox/memory.ts';
 import { Outbox } from './outbox/outbox.ts';
 import type { SendResult } from './outbox/outbox.ts';
 import type { Draft, OutboxEntry } from './outbox/storage.ts';
 import { randomId, utf8Length } from './random-id.ts';
 import { ConversationList } from './state/conversation-list.ts';
-import { Conversation } from './state/conversation.ts';
+import { ConversationHandle } from './state/conversation.ts';
 import type { ConversationHost } from './state/conversation.ts';
 import { entryItem } from './state/message-item.ts';
 import type { MessageItem } from './state/message-item.ts';
@@ -31,6 +31,8 @@ import type { EventFrame, Hello, ServerFrame } from './types.ts';
 import { createUploads } from './uploads.ts';
 
 const catchUpMs = 10_000;
+/** The wire's short name is not for applications. */
+const named = <T extends { cid: string }>({ cid, ...rest }: T) => ({ conversationId: cid, ...rest });
 
 export function createClient(options: ClientOptions): Client {
   const clock = options.clock ?? systemClock;
@@ -41,7 +43,16 @@ export function createClient(options: ClientOptions): Client {
     ...(options.env === undefined ? [] : [`env=${encodeURIComponent(options.env)}`]),
     `sdk=${encodeURIComponent(options.sdk ?? 'parley-js/0.1.0')}`,
   ].join('&');
-  const socketUrl = `${(options.realtimeUrl ?? url).replace(/\/+$/, '').replace(/^http/, 'ws')}/v1?${query}`;
+  const realtimeUrl = `${(options.realtimeUrl ?? url).replace(/\/+$/, '').replace(/^ws/, 'http')}/v1`;
+  const address = realtimeUrl.replace(/^http/, 'ws');
+  const Socket = options.WebSocket ?? (globalThis.WebSocket as ClientOptions['WebSocket']);
+  if (!Socket)
+    throw new ParleyError(
+      'no_websocket',
+      'There is no WebSocket here: pass one as `WebSocket` (Node has one from 22 on).',
+    );
+  for (const at of [url, realtimeUrl])
+    if (!/^https?:\/\/[^/]/.test(at)) throw new ParleyError('invalid_url', `Not an http or https URL: ${at}`);
 
   const events = new Emitter<ClientEvents>();
   const stateStore = new Value<ConnectionState>('idle');
@@ -64,17 +75,19 @@ export function createClient(options: ClientOptions): Client {
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
-  const open = new Map<string, Conversation>();
+  const open = new Map<string, ConversationHandle>();
   const openOutbox = (user: string) => {
     list.me = me = user;
     return outbox.open(`${options.env ?? ''}/${user}/`);
   };
 
   const connection: Connection = new Connection({
-    openSocket: () => {
-      const Socket = options.WebSocket ?? (WebSocket as unknown as NonNullable<ClientOptions['WebSocket']>);
-      return new Socket(socketUrl, ['chat.v1']);
-    },
+    openSocket: () => new Socket(`${address}?${query}`, ['chat.v1']),
+    address,
+    diagnose: () =>
+      fetcher(realtimeUrl)
+        .then(async (r) => responseError(r.status, await r.text()), asError)
+        .then((e) => new ParleyError('network', `${address} opens no socket: ${e.message}`, e)),
     tokens,
     clock,
     random,
@@ -177,7 +190,7 @@ export function createClient(options: ClientOptions): Client {
     open: (cid) => {
       let conversation = open.get(cid);
       if (!conversation) {
-        open.set(cid, (conversation = new Conversation(cid, host)));
+        open.set(cid, (conversation = new ConversationHandle(cid, host)));
         if (connection.ready) void conversation.resume();
       }
       conversation.refs++;
@@ -227,11 +240,11 @@ export function createClient(options: ClientOptions): Client {
         const { cid, userId, lastReadSeq } = frame.d;
         if (userId === me && lastReadSeq !== undefined) list.read(cid, lastReadSeq);
         open.get(cid)?.receiveReceipt(frame.d);
-        return events.emit('receipt', frame.d);
+        return events.emit('receipt', named(frame.d));
       }
       case 'typing':
         open.get(frame.d.cid)?.receiveTyping(frame.d.userId, frame.d.state);
-        return events.emit('typing', frame.d);
+        return events.emit('typing', named(frame.d));
       case 'presence':
         presence.receive(frame.d);
         return events.emit('presence', frame.d);
@@ -280,9 +293,9 @@ export function createClient(options: ClientOptions): Client {
   }
 
   function emitEvent(event: EventFrame): void {
-    events.emit('event', event);
-    if (event.e !== 'message.new') return;
-    events.emit('message', { conversationId: event.cid, seq: event.seq, message: event.d.message });
+    const { cid: conversationId, seq, e: type, d: data } = event;
+    events.emit('event', { conversationId, seq, type, data } as ConversationEvent);
+    if (event.e === 'message.new') events.emit('message', { conversationId, seq, message: event.d.message });
   }
 
   function drop(cid: string, error?: ErrorInfo): void {

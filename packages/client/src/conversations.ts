@@ -1,15 +1,14 @@
 import type { Api, NewConversation } from './api.ts';
 import type { Draft } from './outbox/storage.ts';
 import type { ConversationList, ConversationListSnapshot } from './state/conversation-list.ts';
-import type { Conversation } from './state/conversation.ts';
+import type { ConversationHandle } from './state/conversation.ts';
 import type { MessageItem } from './state/message-item.ts';
 import type { Store } from './store.ts';
-import type { Conversation as ConversationRecord } from './types.ts';
 
 export interface ConversationsOptions {
   api: Api;
   list: ConversationList;
-  open(cid: string): Conversation;
+  open(cid: string): ConversationHandle;
   markRead(cid: string, seq?: number): void;
   send(cid: string, draft: string | Draft): MessageItem;
   soon(): void;
@@ -25,7 +24,7 @@ export class Conversations implements Store<ConversationListSnapshot> {
   send: (conversationId: string, draft: string | Draft) => MessageItem;
   markRead: (conversationId: string, seq?: number) => void;
   /** Opens once; the handle follows the conversation until its `close`. */
-  open: (conversationId: string) => Conversation;
+  open: (conversationId: string) => ConversationHandle;
   #o: ConversationsOptions;
   #loaded = false;
   #more: Promise<void> | null = null;
@@ -39,20 +38,21 @@ export class Conversations implements Store<ConversationListSnapshot> {
     this.open = options.open;
   }
 
-  create = async (body: NewConversation): Promise<ConversationRecord> => {
+  /** Opens what it made, or what there was: `close` the handle as if `open` had given it. */
+  create = async (body: NewConversation): Promise<ConversationHandle> => {
     const conversation = await this.#o.api.createConversation(body);
     if (!this.#o.list.item(conversation.id)) {
       this.#o.list.markStale(conversation.id);
       this.#o.soon();
     }
-    return conversation;
+    return this.open(conversation.id);
   };
-  createDirect = (userId: string): Promise<ConversationRecord> =>
+  createDirect = (userId: string): Promise<ConversationHandle> =>
     this.create({ type: 'direct', members: [userId] });
   createGroup = (
     members: string[],
     rest: { name?: string; metadata?: Record<string, unknown> } = {},
-  ): Promise<ConversationRecord> => this.create({ type: 'group', members, ...rest });
+  ): Promise<ConversationHandle> => this.create({ type: 'group', members, ...rest });
 
   loadMore = (): Promise<void> => {
     const cursor = this.#o.list.nextCursor;

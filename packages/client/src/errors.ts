@@ -10,7 +10,6 @@ export type ClientErrorCode =
   | 'blocked'
   | 'expired'
   | 'outbox_full'
-  | 'closed'
   | 'aborted'
   | 'upload_refused'
   | (string & {});
@@ -20,27 +19,43 @@ export interface ErrorInfo {
   message: string;
 }
 
+const texts: Record<string, string> = {
+  network: 'The service cannot be reached.',
+  timeout: 'The service did not answer in time.',
+  disconnected: 'There is no connection.',
+  aborted: 'The upload was aborted.',
+  outbox_full: 'Too many messages wait to be sent.',
+};
+
 export class ParleyError extends Error {
   readonly code: ClientErrorCode;
   readonly retryAfterMs: number | undefined;
   readonly requestId: string | undefined;
   readonly param: string | undefined;
+  /** Of an HTTP answer. */
+  readonly status: number | undefined;
   constructor(
     code: ClientErrorCode,
-    message: string = code,
-    details: { retryAfterMs?: number; requestId?: string; param?: string } = {},
+    message?: string,
+    details: { retryAfterMs?: number; requestId?: string; param?: string; status?: number } = {},
   ) {
-    super(message);
+    super(message || texts[code] || code);
     this.name = 'ParleyError';
     this.code = code;
     this.retryAfterMs = details.retryAfterMs;
     this.requestId = details.requestId;
     this.param = details.param;
+    this.status = details.status;
   }
 }
 
+/** Node says what went wrong in the cause of a "fetch failed". */
+export const messageOf = (e: unknown): string => {
+  const { message, cause } = e as Partial<Error>;
+  return (cause as Error | undefined)?.message || message || String(e);
+};
 export const asError = (e: unknown): ParleyError =>
-  e instanceof ParleyError ? e : new ParleyError('network', e instanceof Error ? e.message : String(e));
+  e instanceof ParleyError ? e : new ParleyError('network', messageOf(e));
 
 const transient = new Set<string>([
   'network',

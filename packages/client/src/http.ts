@@ -91,15 +91,15 @@ export class Http {
   }
 }
 
-function responseError(status: number, text: string): ParleyError {
+export function responseError(status: number, text: string): ParleyError {
   try {
     const { error } = JSON.parse(text) as {
       error: { code: string; message: string; retryAfterMs?: number; requestId?: string; param?: string };
     };
-    return new ParleyError(error.code, error.message, error);
+    return new ParleyError(error.code, error.message, { ...error, status });
   } catch {
     // Not ours: a proxy in between.
     const code = status === 429 ? 'rate_limited' : status >= 500 ? 'service_unavailable' : 'invalid_request';
-    return new ParleyError(code, `HTTP ${status}`);
+    return new ParleyError(code, `HTTP ${status}`, { status });
   }
 }

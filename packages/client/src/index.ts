@@ -1,7 +1,7 @@
 export { createClient } from './client.ts';
-export type { Client, ClientEvents, ClientOptions } from './client-types.ts';
+export type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 export type { Conversations } from './conversations.ts';
-export type { Conversation, MessagesSnapshot } from './state/conversation.ts';
+export type { ConversationHandle, MessagesSnapshot } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
 export type { MessageItem } from './state/message-item.ts';
 export type { PresenceApi } from './state/presence.ts';
@@ -19,4 +19,15 @@ export type { KeyValue } from './outbox/key-value.ts';
 export type { Draft, OutboxEntry, Storage } from './outbox/storage.ts';
 export type { Edit, NewConversation } from './api.ts';
 export type { NewUpload, UploadFile, UploadOptions, Uploads, UploadTicket } from './uploads.ts';
-export type * from './types.ts';
+export type {
+  Attachment,
+  Conversation,
+  ConversationListItem,
+  ErrorCode,
+  Member,
+  Message,
+  MessageOrTombstone,
+  PresenceItem,
+  Tombstone,
+  User,
+} from './types.ts';

@@ -15,6 +15,7 @@ export type {
   MessageOrTombstone,
   PresenceItem,
   ServerFrame,
+  SocketEvents,
   SyncResult,
   Tombstone,
   User,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Conversation } from '../src/index.ts';
+import type { ConversationHandle } from '../src/index.ts';
 import { seeded } from './fake-clock.ts';
 import { Refusal } from './fake-server.ts';
 import type { Json } from './fake-server.ts';
@@ -54,7 +54,7 @@ async function run(
   };
   const drops = new WeakSet<object>();
   const posted: Record<string, string[]> = {};
-  const handles = new Map<string, Conversation>();
+  const handles = new Map<string, ConversationHandle>();
   const background: Promise<unknown>[] = [];
   const later = (p: Promise<unknown>) => background.push(p.catch(() => {}));
   for (const { op, n } of steps) {

@@ -1,5 +1,5 @@
 import { createClient } from '../src/index.ts';
-import type { Client, ClientOptions, Conversation } from '../src/index.ts';
+import type { Client, ClientOptions, ConversationHandle } from '../src/index.ts';
 import { FakeClock, seeded } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
 
@@ -31,7 +31,7 @@ export async function connected(client: Client, clock: FakeClock): Promise<Clien
   return client;
 }
 
-export const texts = (conversation: Conversation): (string | null)[] =>
+export const texts = (conversation: ConversationHandle): (string | null)[] =>
   conversation.messages.get().items.map((item) => item.text);
-export const statuses = (conversation: Conversation): string[] =>
+export const statuses = (conversation: ConversationHandle): string[] =>
   conversation.messages.get().items.map((item) => `${item.text}:${item.status}`);

@@ -1,15 +1,15 @@
-import type { Conversation, MessageItem } from '@parley/client';
+import type { ConversationHandle, MessageItem } from '@parley/client';
 import { byId } from './dom.ts';
 
 /** The line at the bottom: sends, replies, edits, and says what went wrong. */
 export class Composer {
-  readonly #conversation: Conversation;
+  readonly #conversation: ConversationHandle;
   readonly #form = byId<HTMLFormElement>('composer');
   readonly #text = byId<HTMLTextAreaElement>('text');
   #reply: MessageItem | null = null;
   #editing: MessageItem | null = null;
 
-  constructor(conversation: Conversation) {
+  constructor(conversation: ConversationHandle) {
     this.#conversation = conversation;
     this.#text.value = '';
     this.#form.onsubmit = (event) => {

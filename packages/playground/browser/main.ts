@@ -105,6 +105,7 @@ async function create(
         : await client.conversations.createGroup(people, { name: [me, ...people].join(', ').slice(0, 200) });
     input.value = '';
     open(made.id);
+    made.close(); // The view has opened it for itself.
   } catch (error) {
     problem.textContent =
       (error as { code?: string }).code === 'not_found'

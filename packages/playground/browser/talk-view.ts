@@ -1,4 +1,4 @@
-import type { Client, Conversation, MessageItem } from '@parley/client';
+import type { Client, ConversationHandle, MessageItem } from '@parley/client';
 import { button, byId, make, onFrame, setChildren, time } from './dom.ts';
 import { Composer } from './composer.ts';
 import { peerOf, titleOf } from './list-view.ts';
@@ -206,7 +206,7 @@ function urlOf(client: Client, id: string): Promise<{ url: string }> {
   return answer;
 }
 
-async function addMember(conversation: Conversation, composer: Composer): Promise<void> {
+async function addMember(conversation: ConversationHandle, composer: Composer): Promise<void> {
   const name = prompt('Who joins?')?.trim();
   if (!name) return;
   await conversation.addMembers([name]).catch(() => composer.say(`Nobody called ${name} has been here yet.`));

@@ -10,7 +10,7 @@ export interface ParleyOptions {
   /** `sk_live_…`; stays on your server. */
   secretKey: string;
   /** The origin of the REST API, without `/v1`. */
-  baseUrl: string;
+  url: string;
   /** How often a call is tried in all; 3 unless given. */
   tries?: number;
   /** How long one try may take; 30 s unless given. */
@@ -27,14 +27,14 @@ class Client {
   readonly #now: () => number;
 
   constructor(options: ParleyOptions) {
-    const { secretKey, baseUrl, now = Date.now, tries = 3, timeoutMs = 30_000 } = options;
+    const { secretKey, url, now = Date.now, tries = 3, timeoutMs = 30_000 } = options;
     keyIdOf(secretKey);
-    if (!/^https?:$/.test(new URL(baseUrl).protocol)) throw new TypeError('baseUrl must be http or https');
+    if (!/^https?:$/.test(new URL(url).protocol)) throw new TypeError('url must be http or https');
     if (!Number.isInteger(tries) || tries < 1 || tries > 10) throw new RangeError('tries must be 1 to 10');
     this.#secretKey = secretKey;
     this.#now = now;
     const transport: TransportOptions = {
-      baseUrl,
+      url,
       authorization: `Bearer ${secretKey}`,
       fetch: options.fetch ?? globalThis.fetch,
       now,

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { errorFrom, ParleyError } from './errors.ts';
 
 export interface TransportOptions {
-  baseUrl: string;
+  url: string;
   authorization: string;
   fetch: typeof globalThis.fetch;
   now: () => number;
@@ -42,7 +42,7 @@ const retryable = (error: ParleyError): boolean =>
  * a lost answer never acts twice (SPEC 1, Idempotency). Waits are what the service asks for plus full jitter.
  */
 export async function request(options: TransportOptions, call: Call, own: RequestOptions): Promise<unknown> {
-  const url = urlOf(options.baseUrl, call);
+  const url = urlOf(options.url, call);
   const headers: Record<string, string> = {
     accept: 'application/json',
     authorization: options.authorization,
@@ -108,8 +108,8 @@ function parse(text: string): unknown {
   }
 }
 
-function urlOf(baseUrl: string, call: Call): URL {
-  const url = new URL(baseUrl.replace(/\/+$/, '') + call.path);
+function urlOf(origin: string, call: Call): URL {
+  const url = new URL(origin.replace(/\/+$/, '') + call.path);
   for (const [name, value] of Object.entries(call.query)) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }

@@ -188,7 +188,7 @@ test('the caller’s signal ends a call and its waiting, with its own reason', a
 
 test('a redirect is not followed: the key goes to one address only', async (t) => {
   const elsewhere = await setUp(t, () => ok);
-  const { parley } = await setUp(t, () => ({ status: 302, headers: { location: elsewhere.baseUrl } }));
+  const { parley } = await setUp(t, () => ({ status: 302, headers: { location: elsewhere.url } }));
   await assert.rejects(parley.users.get('alice'), { status: 302, code: 'unexpected_response' });
   assert.equal(elsewhere.seen.length, 0);
 });
@@ -199,16 +199,16 @@ test('an answer that is not JSON is an error, not a value', async (t) => {
 });
 
 test('the constructor refuses bad settings, and nothing prints the key', async () => {
-  const baseUrl = 'http://127.0.0.1:9';
+  const url = 'http://127.0.0.1:9';
   const bad = `${secretKey}x`;
   assert.throws(
-    () => new Parley({ secretKey: bad, baseUrl }),
+    () => new Parley({ secretKey: bad, url }),
     (error) => error instanceof TypeError && !error.message.includes(bad),
   );
-  assert.throws(() => new Parley({ secretKey, baseUrl: 'nowhere' }), TypeError);
-  assert.throws(() => new Parley({ secretKey, baseUrl: 'ftp://x' }), TypeError);
-  assert.throws(() => new Parley({ secretKey, baseUrl, tries: 0 }), RangeError);
-  const parley = new Parley({ secretKey, baseUrl, tries: 1 });
+  assert.throws(() => new Parley({ secretKey, url: 'nowhere' }), TypeError);
+  assert.throws(() => new Parley({ secretKey, url: 'ftp://x' }), TypeError);
+  assert.throws(() => new Parley({ secretKey, url, tries: 0 }), RangeError);
+  const parley = new Parley({ secretKey, url, tries: 1 });
   assert.ok(!inspect(parley, { depth: 9, showHidden: true }).includes(secretKey));
   assert.ok(!(JSON.stringify(parley) ?? '').includes(secretKey));
   const error = await parley.users.get('alice').catch((cause: unknown) => cause);

@@ -61,7 +61,7 @@ export async function setUp(
   const { port } = server.address() as AddressInfo;
   const parley = new Parley({
     secretKey,
-    baseUrl: `http://127.0.0.1:${port}/`,
+    url: `http://127.0.0.1:${port}/`,
     random: () => 0.5,
     sleep: (ms) => {
       waits.push(ms);
@@ -69,7 +69,7 @@ export async function setUp(
     },
     ...options,
   });
-  return { parley, seen, waits, baseUrl: `http://127.0.0.1:${port}` };
+  return { parley, seen, waits, url: `http://127.0.0.1:${port}` };
 }
 
 export const failure = (code: string, type: string, more: object = {}) => ({

@@ -20,7 +20,7 @@ test('DECISIONS, user token: HS256, kid, sub, iat, exp, keyed with the whole sec
 });
 
 test('parley.signToken uses its own key and clock; a day unless told', () => {
-  const parley = new Parley({ secretKey, baseUrl: 'http://127.0.0.1:9', now });
+  const parley = new Parley({ secretKey, url: 'http://127.0.0.1:9', now });
   assert.equal(
     parley.signToken({ userId: 'alice' }),
     signToken({ secretKey, userId: 'alice', expiresIn: 86_400, now }),

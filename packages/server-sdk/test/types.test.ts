@@ -13,7 +13,7 @@ import type {
 
 const parley = new Parley({
   secretKey: `sk_live_${'k'.repeat(16)}_${'s'.repeat(32)}`,
-  baseUrl: 'http://127.0.0.1:9',
+  url: 'http://127.0.0.1:9',
   tries: 1,
   fetch: () => Promise.reject(new TypeError('never called')),
 });

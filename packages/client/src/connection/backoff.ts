@@ -1,3 +1,5 @@
+import { ParleyError } from '../errors.ts';
+
 /** SPEC 4, reconnect backoff, and SPEC 7, close codes: what to do after a socket is gone. */
 
 /** Full jitter: random(0, min(30 s, 0.5 s x 2^attempt)). */
@@ -22,8 +24,8 @@ export function afterClose(
     case 4009:
       return { final: true };
     case 4008: {
-      const wait = retryAfter(reason);
-      return wait === null ? { final: false, delayMs } : { final: false, delayMs: wait, hard: true };
+      const wait = closeReason(reason).retryAfterMs;
+      return wait === undefined ? { final: false, delayMs } : { final: false, delayMs: wait, hard: true };
     }
     case 1012:
       return { final: false, delayMs: Math.floor(random() * 5_000) };
@@ -32,11 +34,36 @@ export function afterClose(
   }
 }
 
-function retryAfter(reason: string): number | null {
+interface CloseReason {
+  code?: string;
+  message?: string;
+  retryAfterMs?: number;
+}
+
+/** What the server says: JSON with a code and how long to wait, or the code and why. */
+export function closeReason(reason: string): CloseReason {
   try {
-    const { retryAfterMs } = JSON.parse(reason) as { retryAfterMs?: unknown };
-    return typeof retryAfterMs === 'number' && retryAfterMs >= 0 ? retryAfterMs : null;
+    const { code, retryAfterMs } = JSON.parse(reason) as CloseReason;
+    return { ...(code ? { code } : {}), ...(retryAfterMs! >= 0 ? { retryAfterMs } : {}) };
   } catch {
-    return null;
+    const [, code, message] = /^([a-z_]+): (.*)$/.exec(reason) ?? [];
+    return code ? { code, message } : {};
   }
+}
+
+const closeNames: Record<number, string> = {
+  4001: 'token_invalid',
+  4003: 'forbidden',
+  4008: 'rate_limited',
+  4009: 'too_many_connections',
+  4400: 'invalid_frame',
+};
+/** @param where the address, @param why what is known besides. */
+export function closeError(code: number, reason: string, where: string, why: string): ParleyError {
+  const told = closeReason(reason);
+  return new ParleyError(
+    told.code ?? closeNames[code] ?? 'network',
+    told.message ?? `${where}: ${why || `closed with ${code} ${reason}`}`,
+    told,
+  );
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { Timer } from '../clock.ts';
 import { asError, ParleyError } from '../errors.ts';
 import type { AckData, FrameData, Hello, ServerFrame } from '../types.ts';
-import { afterClose, backoff } from './backoff.ts';
+import { afterClose, backoff, closeError } from './backoff.ts';
 import type { Next } from './backoff.ts';
 import { Liveness } from './liveness.ts';
 import { Requests } from './requests.ts';
@@ -25,6 +25,10 @@ type Unacked = 'typing' | 'delivered' | 'hb';
 
 export interface ConnectionOptions {
   openSocket(): SocketLike;
+  /** For people: where the socket is. */
+  address: string;
+  /** Asks the address over HTTP why it opens no socket. */
+  diagnose(): Promise<ParleyError>;
   tokens: Tokens;
   clock: Clock;
   random(): number;
@@ -71,6 +75,8 @@ export class Connection {
   #generation = 0;
   #hardWait = false;
   #ready = false;
+  #opened = false;
+  #cause = '';
 
   constructor(options: ConnectionOptions) {
     this.#o = options;
@@ -138,13 +144,19 @@ export class Connection {
     if (generation !== this.#generation) return;
     this.token = token;
     this.#hello.set(helloTimeoutMs, () => this.#drop(4000, 'no hello'));
+    this.#opened = false;
+    this.#cause = '';
     try {
       const socket = (this.#socket = this.#o.openSocket());
-      socket.onopen = () => this.#write({ t: 'auth', d: { token } });
+      socket.onopen = () => {
+        this.#opened = true;
+        this.#write({ t: 'auth', d: { token } });
+      };
       socket.onmessage = (event: { data: unknown }) => this.#receive(event.data);
       socket.onclose = (event: { code: number; reason: string }) => this.#closed(event.code, event.reason);
-      socket.onerror = () => {};
-    } catch {
+      socket.onerror = (event: { message?: string }) => void (this.#cause = event?.message ?? '');
+    } catch (e) {
+      this.#cause = asError(e).message;
       this.#closed(1006, '');
     }
   }
@@ -212,17 +224,21 @@ export class Connection {
 
   #closed(code: number, reason: string): void {
     const afterGoaway = this.#goaway.pending && goawayCloses.has(code);
+    const greeted = this.#ready;
     if (code === 4001) this.#authFailures++;
-    const error = new ParleyError('disconnected', reason || `closed with ${code}`);
-    this.#release(null, error, afterGoaway);
+    const error = closeError(code, reason, this.#o.address, this.#cause);
+    this.#release(null, new ParleyError('disconnected', error.message), afterGoaway);
     this.#o.onLost(code);
+    // What never opened is asked why; a connection that was lost is nothing to tell, unless the server says more than that.
+    if (!this.#opened) void this.#o.diagnose().then((e) => this.#o.onError(e));
+    else if (!greeted || code > 4000) this.#o.onError(error);
     const next = afterClose(code, reason, {
       attempt: this.#attempt++,
       authFailures: this.#authFailures,
       random: this.#o.random,
     });
-    if (next.final) return this.#setState('failed', new ParleyError(closeError(code), error.message));
-    this.#setState('reconnecting', null);
+    if (next.final) return this.#setState('failed', error);
+    this.#setState('reconnecting', error);
     if (afterGoaway) return; // Its timer says when.
     this.#wait(next);
   }
@@ -279,6 +295,3 @@ export class Connection {
     this.#o.onState(state, error);
   }
 }
-
-const closeError = (code: number): string =>
-  code === 4001 ? 'token_invalid' : code === 4009 ? 'too_many_connections' : 'forbidden';

@@ -55,11 +55,11 @@ export interface ConversationHost {
 const pageSize = 50;
 const maxKeys = 1_000;
 
-const toFrame = (cid: string, record: EventRecord): EventFrame =>
-  ({ t: 'event', e: record.type, cid, seq: record.seq, d: record }) as unknown as EventFrame;
+const toFrame = (cid: string, { seq, type, createdAt: _, ...d }: EventRecord): EventFrame =>
+  ({ t: 'event', e: type, cid, seq, d }) as EventFrame;
 
 /** An open conversation: its window follows the stream until `close`. */
-export class Conversation {
+export class ConversationHandle {
   readonly id: string;
   readonly messages: Store<MessagesSnapshot>;
   readonly members: Store<readonly Member[]>;

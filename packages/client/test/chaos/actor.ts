@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { createClient } from '../../src/index.ts';
-import type { Client, Conversation } from '../../src/index.ts';
+import type { Client, ConversationHandle } from '../../src/index.ts';
 import type { FaultyProxy } from './proxy.ts';
 import type { Random } from './random.ts';
 
@@ -9,7 +9,7 @@ export interface Actor {
   userId: string;
   client: Client;
   proxy: FaultyProxy;
-  conversations: Conversation[];
+  conversations: ConversationHandle[];
   /** Texts that the server has acknowledged, by conversation. */
   acknowledged: Map<string, string[]>;
   failed: string[];

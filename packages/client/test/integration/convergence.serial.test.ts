@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { socketEvents } from '@parley/protocol';
-import type { Client, Conversation } from '../../src/index.ts';
+import type { Client, ConversationHandle } from '../../src/index.ts';
 import { useNodes } from '../../../server/test/cluster/nodes.ts';
 import { serverApi } from '../../../server/test/support/api.ts';
 import { lazy } from '../../../server/test/support/use.ts';
@@ -21,11 +21,11 @@ interface Person {
   id: string;
   client: Client;
   proxy: FaultyProxy;
-  handles: Map<string, Conversation>;
+  handles: Map<string, ConversationHandle>;
   events: Set<string>;
 }
 
-const opened = (person: Person, cid: string): Conversation => {
+const opened = (person: Person, cid: string): ConversationHandle => {
   let handle = person.handles.get(cid);
   if (!handle) {
     person.handles.set(cid, (handle = person.client.conversations.open(cid)));
@@ -44,7 +44,7 @@ async function people(names: string[], random: Random): Promise<Person[]> {
       const person: Person = { id, client, proxy, handles: new Map(), events: new Set() };
       // What was refused for good would hold up what comes after it.
       client.on('failed', (item) => opened(person, item.conversationId).discard(item.clientMsgId!));
-      client.on('event', ({ e }) => person.events.add(e));
+      client.on('event', ({ type }) => person.events.add(type));
       await client.connect();
       return person;
     }),

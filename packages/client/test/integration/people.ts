@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createClient } from '../../src/index.ts';
-import type { Client, Conversation } from '../../src/index.ts';
+import type { Client, ConversationHandle } from '../../src/index.ts';
 import { environments } from '../../../server/test/support/service.ts';
 import { tokenFor } from '../chaos/actor.ts';
 
@@ -20,7 +20,7 @@ export interface Shown {
 /**
  * Everything a user sees, but for `lastActivityAt`, whose exact time no event tells, and the order that goes by it. Delivery marks are left out: looking moves them. Read marks of others are ephemeral (SPEC 4.5).
  */
-export function shown(client: Client, handles: Iterable<Conversation>): Shown {
+export function shown(client: Client, handles: Iterable<ConversationHandle>): Shown {
   const { items, unreadTotal } = client.conversations.get();
   const conversations: Shown['conversations'] = {};
   for (const handle of handles) {
@@ -61,7 +61,7 @@ export async function fresh(url: string, userId: string, ids: string[]): Promise
   }
 }
 
-export const whenReady = (handle: Conversation): Promise<void> =>
+export const whenReady = (handle: ConversationHandle): Promise<void> =>
   new Promise((resolve) => {
     const look = (): void => {
       if (handle.messages.get().status === 'loading') return;
@@ -82,7 +82,7 @@ export async function eventually(isSo: () => boolean | Promise<boolean>): Promis
 
 /** Connected, and everything sent or refused, on all of them: whoever sends changes what the others see. */
 export async function settled(
-  clients: { client: Client; handles: Map<string, Conversation> }[],
+  clients: { client: Client; handles: Map<string, ConversationHandle> }[],
 ): Promise<void> {
   const busy = () =>
     clients.filter(
@@ -105,7 +105,7 @@ export async function settled(
 export async function assertConverged(
   url: string,
   client: Client,
-  handles: Map<string, Conversation>,
+  handles: Map<string, ConversationHandle>,
   what: string,
 ): Promise<void> {
   const userId = client.userId!;

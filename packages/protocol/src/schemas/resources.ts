@@ -109,7 +109,7 @@ export const Message = open(
 );
 export type Message = Static<typeof Message>;
 
-export const Tombstone = open(
+const tombstone = open(
   {
     id: id('msg_'),
     conversationId: id('conv_'),
@@ -122,7 +122,11 @@ export const Tombstone = open(
   },
   'Tombstone',
 );
-export type Tombstone = Static<typeof Tombstone>;
+/** The fields that only live messages have are named too, so that `message.replyTo` can be read without asking first which of both it is. */
+export type Tombstone = Static<typeof tombstone> & {
+  [Field in Exclude<keyof Message, keyof Static<typeof tombstone>>]?: undefined;
+};
+export const Tombstone = Type.Unsafe<Tombstone>(tombstone);
 
 export const MessageOrTombstone = Type.Union([Message, Tombstone]);
 export type MessageOrTombstone = Static<typeof MessageOrTombstone>;

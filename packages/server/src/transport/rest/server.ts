@@ -270,6 +270,14 @@ export function createRest(options: RestOptions): FastifyInstance {
       app.options(url, { config: { plane } }, (_request, reply) => reply.send());
   }
 
+  for (const path of ['/v1', '/v1/'])
+    app.get(path, { config: { operation: 'none', quiet: true } }, async (request, reply) => {
+      await anonymous(request, reply);
+      throw new ApiError('invalid_request', {
+        message:
+          'Here is the socket: open it as a WebSocket. If you did, a proxy in between drops the upgrade.',
+      });
+    });
   app.get('/healthz', { config: { operation: 'healthz', quiet: true } }, async (request, reply) => {
     await unhurried(request, reply);
     return reply.sent ? reply : { status: 'ok' };
