@@ -37,21 +37,33 @@ export default {
       name: 'never-the-server',
       comment: 'What runs elsewhere talks to the server over the network.',
       severity: 'error',
-      from: { path: '^packages/(client|react|server-sdk|playground|dashboard)/src/' },
+      from: { path: '^packages/(client|react|server-sdk|playground|dashboard)/(src|browser)/' },
       to: { path: '^packages/server/' },
+    },
+    {
+      name: 'dashboard-takes-types-only-from-protocol',
+      comment:
+        'What its pages need of the protocol at run time is generated: schemas would be most of the bundle.',
+      severity: 'error',
+      from: { path: '^packages/dashboard/browser/' },
+      to: { path: '^packages/protocol/', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'server-imports-protocol-only',
       severity: 'error',
-      from: { path: `${server}/`, pathNot: `${server}/compose.ts$` },
+      from: { path: `${server}/`, pathNot: `${server}/(compose|main).ts$` },
       to: { path: '^(packages|bench|scripts)/', pathNot: '^packages/(server|protocol)/' },
     },
     {
-      name: 'compose-serves-the-playground',
-      comment: 'The page is one more thing that compose puts together; nothing else of the server knows it.',
+      name: 'compose-serves-the-pages',
+      comment:
+        'The playground and the dashboard are two more things that compose puts together; nothing else of the server knows them.',
       severity: 'error',
-      from: { path: `${server}/compose.ts$` },
-      to: { path: '^(packages|bench|scripts)/', pathNot: '^packages/(server|protocol|playground)/' },
+      from: { path: `${server}/(compose|main).ts$` },
+      to: {
+        path: '^(packages|bench|scripts)/',
+        pathNot: '^packages/(server|protocol|playground|dashboard)/',
+      },
     },
     {
       name: 'client-takes-types-only-from-protocol',

@@ -34,6 +34,7 @@ const steps: Step[] = [
     name: 'client-size',
     commands: existsSync('packages/client/src/index.ts') ? [['node', 'scripts/client-size.ts']] : [],
   },
+  { name: 'dashboard-size', commands: [['node', 'scripts/dashboard-size.ts']] },
 ];
 
 const wanted = process.argv.slice(2);

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
+import { dashboardApp } from '@parley/dashboard';
 import { playgroundPages } from '@parley/playground';
 import { ApiError, operationList, plans as defaultPlans, realtime } from '@parley/protocol';
 import { listenOrigin } from './config.ts';
@@ -260,6 +261,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     readiness,
     started: () => parts.state !== 'starting',
     pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
+    apps: [dashboardApp],
     intercept: media.intercept,
   });
   keepDescriptors(app.server, descriptorLimit(), { logger, clock });

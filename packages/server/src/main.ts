@@ -1,3 +1,4 @@
+import { prepareDashboard } from '@parley/dashboard';
 import { startService } from './compose.ts';
 import type { Service } from './compose.ts';
 import { ConfigError, help, listenOrigin, readConfig } from './config.ts';
@@ -37,7 +38,7 @@ async function run(): Promise<void> {
   const inherited = inheritedStore();
   if (inherited && config.metricsPort !== undefined) config.metricsPort += workerIndex();
   if (config.processes > 1 && !inherited)
-    await runPrimary(config, logger, stop, (started) => announce(config, started));
+    await runPrimary(config, logger, stop, (started) => announce(config, logger, started));
   else await runService(config, logger, stop, inherited);
   logger.info('stopped');
   process.exit(0);
@@ -65,7 +66,7 @@ async function runService(
   }
   if (service) {
     if (inherited) reportStarted({ port: service.port, first: service.first });
-    else announce(config, service);
+    else announce(config, logger, service);
     await stop;
     logger.info('stopping');
     await service.stop();
@@ -73,9 +74,13 @@ async function runService(
   await store.stop();
 }
 
-function announce(config: Config, { port, first }: Started): void {
+function announce(config: Config, logger: Logger, { port, first }: Started): void {
   const url = listenOrigin({ host: config.host, port });
-  const lines = [`Parley is ready at ${url} (API reference: ${url}/docs)`];
+  const lines = [
+    `Parley is ready at ${url}`,
+    `  dashboard    ${config.origin ?? url}/dashboard`,
+    `  reference    ${url}/docs`,
+  ];
   if (first) {
     lines.push('', 'First start. These are shown once, so keep them:');
     for (const env of first.environments)
@@ -90,4 +95,8 @@ function announce(config: Config, { port, first }: Started): void {
     );
   }
   process.stdout.write(`${lines.join('\n')}\n`);
+  // While nobody waits for it yet. Workers find it in the cache.
+  prepareDashboard().catch((error: unknown) =>
+    logger.warn({ err: error }, 'the dashboard could not be built'),
+  );
 }

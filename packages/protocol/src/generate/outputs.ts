@@ -1,7 +1,7 @@
 import { asyncapi } from './asyncapi.ts';
 import { errorsPage } from './errors-page.ts';
 import { openapi } from './openapi.ts';
-import { sdkRoutes } from './sdk-routes.ts';
+import { dashboardRoutes, sdkRoutes } from './routes.ts';
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
@@ -11,4 +11,5 @@ export const outputs = (): Record<string, string> => ({
   'packages/protocol/generated/asyncapi.json': json(asyncapi()),
   'packages/protocol/generated/errors.md': errorsPage(),
   'packages/server-sdk/src/generated/routes.ts': sdkRoutes(),
+  'packages/dashboard/browser/api/generated/routes.ts': dashboardRoutes(),
 });

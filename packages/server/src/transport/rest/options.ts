@@ -33,6 +33,8 @@ export interface RestOptions {
   started: () => boolean;
   /** Static pages: path, type and body. */
   pages: Page[];
+  /** Web applications, each with a path and all that is below it. */
+  apps?: WebApp[];
   /** Requests that never reach the API (file bodies): true when it took the request. It answers after `stamp`, which sets what every answer has. */
   intercept?: (...args: [...Parameters<RequestListener>, stamp: () => Promise<void>]) => boolean;
 }
@@ -55,6 +57,14 @@ export interface Concern {
   caller: HttpCaller['kind'];
   callerId?: string;
   user?: number;
+}
+
+export interface WebApp {
+  path: string;
+  answer(
+    path: string,
+    acceptEncoding: string,
+  ): Promise<{ status: number; headers: Record<string, string>; body: Buffer | string }>;
 }
 
 declare module 'fastify' {

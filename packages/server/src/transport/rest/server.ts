@@ -296,6 +296,18 @@ export function createRest(options: RestOptions): FastifyInstance {
       return answer(request, reply);
     });
   }
+  for (const { path, answer } of options.apps ?? []) {
+    // Of the control plane: no other site's page may read it.
+    const config = { operation: 'page', plane: 'control', quiet: true } as const;
+    const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      await anonymous(request, reply);
+      const asked = request.url.split('?', 1)[0]!;
+      const { status, headers, body } = await answer(asked, String(request.headers['accept-encoding'] ?? ''));
+      return reply.code(status).headers(headers).send(body);
+    };
+    app.get(path, { config }, handler);
+    app.get(`${path}/*`, { config }, handler);
+  }
   return app;
 }
 

@@ -1,0 +1,115 @@
+import type { Input, OperationName, Output } from '@parley/protocol';
+import { routes } from './generated/routes.ts';
+
+/** One way to call the service: the operation table, with the session's cookie. */
+
+export type CallName = keyof typeof routes & OperationName;
+
+/** An answer of the service that says no. */
+export class ApiFailure extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly param: string | undefined;
+  readonly requestId: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(status: number, error: Partial<ErrorFields>) {
+    super(error.message ?? 'The service answered in a way that the dashboard does not understand.');
+    this.status = status;
+    this.code = error.code ?? 'unknown';
+    this.param = error.param;
+    this.requestId = error.requestId;
+    this.retryAfterMs = error.retryAfterMs;
+  }
+}
+
+interface ErrorFields {
+  code: string;
+  message: string;
+  param: string;
+  requestId: string;
+  retryAfterMs: number;
+}
+
+interface Route {
+  method: string;
+  path: string;
+  params: readonly string[];
+  query: readonly string[];
+  body: boolean;
+  /** A secret key may call it too. */
+  key: boolean;
+}
+
+interface Prepared {
+  method: string;
+  path: string;
+  body: string | undefined;
+}
+
+function prepare(name: CallName, input: Record<string, unknown>): Prepared {
+  const route: Route = routes[name];
+  const query = new URLSearchParams();
+  const body: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(input)) {
+    if (value === undefined || route.params.includes(key)) continue;
+    if (route.query.includes(key)) query.set(key, String(value));
+    else body[key] = value;
+  }
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, key: string) =>
+    encodeURIComponent(String(input[key])),
+  );
+  const search = query.toString();
+  return {
+    method: route.method,
+    path: search === '' ? path : `${path}?${search}`,
+    body: route.body ? JSON.stringify(body) : undefined,
+  };
+}
+
+/** @param env the environment that the call concerns; null: none. */
+export async function call<N extends CallName>(
+  name: N,
+  input: Input<N>,
+  env: string | null,
+  signal?: AbortSignal,
+): Promise<Output<N>> {
+  const { method, path, body } = prepare(name, input as Record<string, unknown>);
+  let response: Response;
+  try {
+    response = await fetch(path, {
+      method,
+      credentials: 'same-origin',
+      headers: {
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(env === null ? {} : { 'Chat-Env': env }),
+      },
+      ...(body === undefined ? {} : { body }),
+      ...(signal ? { signal } : {}),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiFailure(0, { code: 'offline', message: 'The service cannot be reached. Is it running?' });
+  }
+  if (response.status === 204) return undefined as Output<N>;
+  const answer = (await response.json().catch(() => ({}))) as { error?: Partial<ErrorFields> };
+  if (!response.ok) throw new ApiFailure(response.status, answer.error ?? {});
+  return answer as Output<N>;
+}
+
+/** The same call for a terminal: with a secret key where it may, else with the session. */
+export function asCurl(name: CallName, input: Record<string, unknown>, env: string | null): string {
+  const { method, path, body } = prepare(name, input);
+  const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  const credential = routes[name].key
+    ? [`-H "Authorization: Bearer $PARLEY_SECRET_KEY"`]
+    : [
+        `-H "Cookie: parley_session=$PARLEY_SESSION"`,
+        ...(env === null ? [] : [`-H ${quoted(`Chat-Env: ${env}`)}`]),
+      ];
+  return [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(location.origin + path)}`,
+    ...credential,
+    ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(body)}`]),
+  ].join(' \\\n  ');
+}

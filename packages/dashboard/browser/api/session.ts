@@ -1,0 +1,41 @@
+import { QueryCache, QueryClient, useQuery } from '@tanstack/react-query';
+import type { Output } from '@parley/protocol';
+import { ApiFailure, call } from './call.ts';
+
+export type Session = Output<'session.get'>;
+export const sessionKey = ['session'] as const;
+
+const signedOut = (error: unknown): boolean => error instanceof ApiFailure && error.status === 401;
+
+/** A session that ended on any call leads to the sign-in page, which leads back. */
+export function createQueryClient(): QueryClient {
+  const client: QueryClient = new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error) => {
+        if (signedOut(error)) client.setQueryData(sessionKey, null);
+      },
+    }),
+    defaultOptions: {
+      queries: {
+        staleTime: 5_000,
+        retry: (count, error) =>
+          count < 2 && error instanceof ApiFailure && (error.status === 0 || error.status >= 500),
+      },
+    },
+  });
+  return client;
+}
+
+/** The session, or null when nobody is signed in. */
+export const useSession = () =>
+  useQuery<Session | null, ApiFailure>({
+    queryKey: sessionKey,
+    queryFn: async ({ signal }) => {
+      try {
+        return await call('session.get', {}, null, signal);
+      } catch (error) {
+        if (signedOut(error)) return null;
+        throw error;
+      }
+    },
+  });

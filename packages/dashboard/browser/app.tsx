@@ -1,0 +1,94 @@
+import type { ReactNode } from 'react';
+import { Redirect, Route, Switch, useParams } from 'wouter';
+import { areas } from './areas.ts';
+import type { Session } from './api/session.ts';
+import { useSession } from './api/session.ts';
+import { ReauthDialog } from './api/reauth.tsx';
+import { Forgot, Invited, Reset } from './pages/links.tsx';
+import { NewEnvironment } from './pages/new-environment.tsx';
+import { SignIn } from './pages/sign-in.tsx';
+import { Shell } from './shell.tsx';
+import { Empty, Failed, Loading } from './ui/states.tsx';
+
+/** Which screen an address shows. Whoever is not signed in sees the sign-in page at that same address. */
+export const App = (): ReactNode => (
+  <Switch>
+    <Route path="/forgot">
+      <Forgot />
+    </Route>
+    <Route path="/reset">
+      <Reset />
+    </Route>
+    <Route path="/invitation">
+      <Invited />
+    </Route>
+    <Route>
+      <SignedIn />
+    </Route>
+  </Switch>
+);
+
+function SignedIn(): ReactNode {
+  const session = useSession();
+  if (session.isPending) return <Loading what="your session" />;
+  if (session.error) return <Failed error={session.error} retry={() => void session.refetch()} />;
+  if (!session.data) return <SignIn />;
+  return (
+    <>
+      <Screens session={session.data} />
+      <ReauthDialog />
+    </>
+  );
+}
+
+function Screens({ session }: { session: Session }): ReactNode {
+  const first = session.organizations.flatMap((org) => org.environments)[0];
+  return (
+    <Switch>
+      <Route path="/">
+        {first ? (
+          <Redirect to={`/${first.id}`} replace />
+        ) : (
+          <Shell session={session} env={null}>
+            <NewEnvironment session={session} />
+          </Shell>
+        )}
+      </Route>
+      <Route path="/new-environment">
+        <Shell session={session} env={null}>
+          <NewEnvironment session={session} />
+        </Shell>
+      </Route>
+      {areas.map((area) => (
+        <Route
+          key={area.path}
+          path={area.path === '' ? '/:env' : `${area.everywhere ? '' : '/:env'}${area.path}/*?`}
+        >
+          <Screen session={session} page={<area.page />} />
+        </Route>
+      ))}
+      <Route>
+        <Shell session={session} env={null}>
+          <Empty title="There is no such page" />
+        </Shell>
+      </Route>
+    </Switch>
+  );
+}
+
+function Screen({ session, page }: { session: Session; page: ReactNode }): ReactNode {
+  const env = useParams<{ env?: string }>().env ?? null;
+  const known =
+    env === null || session.organizations.some((org) => org.environments.some((e) => e.id === env));
+  return (
+    <Shell session={session} env={env}>
+      {known ? (
+        page
+      ) : (
+        <Empty title="There is no such environment">
+          Or it belongs to an organization that you are not in.
+        </Empty>
+      )}
+    </Shell>
+  );
+}

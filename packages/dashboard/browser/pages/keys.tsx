@@ -1,0 +1,120 @@
+import { Badge, Button, Code, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import { useChange, usePages } from '../api/hooks.ts';
+import { useMay, useProductionName } from '../api/roles.ts';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { Secret } from '../ui/copy.tsx';
+import { List } from '../ui/list.tsx';
+import { Page } from '../ui/page.tsx';
+import { Empty, Failed } from '../ui/states.tsx';
+import { Time } from '../ui/time.tsx';
+
+export default function Keys(): ReactNode {
+  const pages = usePages('keys.list', { limit: 100 });
+  const may = useMay('keys.create');
+  return (
+    <Page title="Secret keys" actions={may ? <CreateKey /> : null}>
+      <List
+        what="secret keys"
+        pages={pages}
+        rowKey={(key) => key.id}
+        columns={[
+          { title: 'Id', cell: (key) => <Code>{key.id}</Code> },
+          { title: 'Name', cell: (key) => key.name },
+          { title: 'Created', cell: (key) => <Time at={key.createdAt} />, wide: true },
+          { title: 'Last used', cell: (key) => <Time at={key.lastUsedAt} />, wide: true },
+          {
+            title: 'State',
+            cell: (key) =>
+              key.revokedAt ? (
+                <Badge color="gray.8" variant="filled" radius="sm">
+                  revoked
+                </Badge>
+              ) : may ? (
+                <Revoke keyId={key.id} name={key.name} />
+              ) : (
+                'live'
+              ),
+          },
+        ]}
+        empty={<Empty title="No keys">Your server needs one to call the API and to sign tokens.</Empty>}
+      />
+    </Page>
+  );
+}
+
+function CreateKey(): ReactNode {
+  const [opened, setOpened] = useState(false);
+  const [name, setName] = useState('');
+  const [secret, setSecret] = useState<string | null>(null);
+  const create = useChange('keys.create', { done: (made) => setSecret(made.secretKey) });
+  const close = (): void => {
+    setOpened(false);
+    setSecret(null);
+    setName('');
+    create.reset();
+  };
+  return (
+    <>
+      <Button onClick={() => setOpened(true)}>Create a key</Button>
+      <Modal
+        opened={opened}
+        onClose={close}
+        title={secret === null ? 'Create a secret key' : 'The secret key'}
+        closeOnClickOutside={secret === null}
+      >
+        {secret === null ? (
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              create.mutate(name === '' ? {} : { name });
+            }}
+          >
+            <Stack>
+              <TextInput
+                label="Name"
+                description="So that you know later which server has it"
+                value={name}
+                maxLength={200}
+                onChange={(event) => setName(event.currentTarget.value)}
+                data-autofocus
+              />
+              {create.error ? <Failed error={create.error} /> : null}
+              <Group justify="flex-end">
+                <Button variant="default" onClick={close}>
+                  Cancel
+                </Button>
+                <Button type="submit" loading={create.isPending}>
+                  Create
+                </Button>
+              </Group>
+            </Stack>
+          </form>
+        ) : (
+          <Stack>
+            <Secret value={secret} what="the key" />
+            <Button onClick={close}>Done</Button>
+          </Stack>
+        )}
+      </Modal>
+    </>
+  );
+}
+
+function Revoke({ keyId, name }: { keyId: string; name: string }): ReactNode {
+  const revoke = useChange('keys.revoke');
+  const typed = useProductionName();
+  return (
+    <ConfirmButton
+      label="Revoke"
+      title={`Revoke the key ${name === '' ? keyId : name}?`}
+      typed={typed}
+      pending={revoke.isPending}
+      error={revoke.error}
+      onConfirm={() => revoke.mutateAsync({ keyId })}
+    >
+      It is refused at once, and so is every user token that it signed. This cannot be undone.
+    </ConfirmButton>
+  );
+}

@@ -1,0 +1,114 @@
+import { Alert, Button, Group, Select, Stack, Textarea } from '@mantine/core';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import type { Output } from '@parley/protocol';
+import { useCall, useChange } from '../api/hooks.ts';
+import { useMay } from '../api/roles.ts';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { Page, Section } from '../ui/page.tsx';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { Time } from '../ui/time.tsx';
+
+type PushProviderName = Output<'push.listCredentials'>['data'][number]['provider'];
+
+const providers: Record<PushProviderName, string> = {
+  fcm: 'Firebase Cloud Messaging (Android)',
+  apns: 'Apple Push Notification service',
+  expo: 'Expo',
+  webpush: 'Web Push (browsers)',
+};
+
+export default function Push(): ReactNode {
+  const credentials = useCall('push.listCredentials', {});
+  const remove = useChange('push.removeCredentials');
+  const may = useMay('push.setCredentials');
+  if (credentials.error) return <Failed error={credentials.error} retry={() => void credentials.refetch()} />;
+  if (!credentials.data) return <Loading what="push credentials" />;
+  return (
+    <Page title="Push">
+      <Section title="Credentials">
+        {credentials.data.data.length === 0 ? (
+          <Empty title="No provider is set up">Members who are not connected then get no push.</Empty>
+        ) : null}
+        {credentials.data.data.map(({ provider, setAt }) => (
+          <Group key={provider} justify="space-between">
+            <span>
+              {providers[provider]}, set <Time at={setAt} />
+            </span>
+            {may ? (
+              <ConfirmButton
+                label="Remove"
+                title={`Remove the credentials for ${providers[provider]}?`}
+                pending={remove.isPending}
+                error={remove.error}
+                onConfirm={() => remove.mutateAsync({ provider })}
+              >
+                No push goes out through this provider any more.
+              </ConfirmButton>
+            ) : null}
+          </Group>
+        ))}
+      </Section>
+      {may ? <SetCredentials /> : null}
+    </Page>
+  );
+}
+
+function SetCredentials(): ReactNode {
+  const [provider, setProvider] = useState<PushProviderName>('fcm');
+  const [text, setText] = useState('');
+  const [malformed, setMalformed] = useState(false);
+  const set = useChange('push.setCredentials', { done: () => setText('') });
+  const submit = (): void => {
+    let credentials: unknown;
+    try {
+      credentials = JSON.parse(text);
+    } catch {
+      return setMalformed(true);
+    }
+    setMalformed(false);
+    set.mutate({ provider, credentials: credentials as Record<string, unknown> });
+  };
+  return (
+    <Section title="Set or replace">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <Stack maw={600}>
+          <Select
+            label="Provider"
+            data={Object.entries(providers).map(([value, label]) => ({ value, label }))}
+            value={provider}
+            allowDeselect={false}
+            onChange={(value) => setProvider(value as PushProviderName)}
+          />
+          <Textarea
+            label="Credentials as JSON"
+            description="As the provider issues them. They are sealed at once, and nothing shows them again."
+            autosize
+            minRows={4}
+            maxRows={12}
+            required
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+            error={malformed ? 'This is not JSON.' : null}
+          />
+          {set.error ? <Failed error={set.error} /> : null}
+          {set.isSuccess ? (
+            <Alert color="teal" variant="light" role="status">
+              The credentials are set.
+            </Alert>
+          ) : null}
+          <Group>
+            <Button type="submit" loading={set.isPending}>
+              Set
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Section>
+  );
+}

@@ -1,0 +1,189 @@
+import { Alert, Badge, Button, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import type { AccountRole, OrganizationMember } from '@parley/protocol';
+import { useCall, useChange, useRows } from '../api/hooks.ts';
+import { useMay, useOrganization } from '../api/roles.ts';
+import { useSession } from '../api/session.ts';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { Secret } from '../ui/copy.tsx';
+import { List } from '../ui/list.tsx';
+import { Page, Section } from '../ui/page.tsx';
+import { Empty, Failed } from '../ui/states.tsx';
+import { Time } from '../ui/time.tsx';
+
+const accountRoles: AccountRole[] = ['owner', 'admin', 'developer', 'viewer'];
+
+export default function Team(): ReactNode {
+  const organization = useOrganization();
+  if (!organization) return <Empty title="You belong to no organization" />;
+  return (
+    <Page title={`Team of ${organization.name}`}>
+      <People organizationId={organization.id} />
+      <Invitations organizationId={organization.id} />
+    </Page>
+  );
+}
+
+function People({ organizationId }: { organizationId: string }): ReactNode {
+  const session = useSession().data;
+  const may = useMay('organizations.updateMember');
+  const people = useRows('organizations.listMembers', { organizationId });
+  const update = useChange('organizations.updateMember');
+  const remove = useChange('organizations.removeMember');
+  const mayChange = (person: OrganizationMember): boolean => may && person.accountId !== session?.account.id;
+  return (
+    <Section title="People">
+      {update.error ? <Failed error={update.error} /> : null}
+      <List
+        what="people"
+        pages={people}
+        rowKey={(person) => person.accountId}
+        columns={[
+          { title: 'E-mail', cell: (person) => person.email },
+          { title: 'Name', cell: (person) => person.name, wide: true },
+          {
+            title: 'Role',
+            cell: (person) =>
+              mayChange(person) ? (
+                <Select
+                  aria-label={`Role of ${person.email}`}
+                  data={accountRoles}
+                  value={person.role}
+                  allowDeselect={false}
+                  size="xs"
+                  w={120}
+                  onChange={(role) =>
+                    update.mutate({ organizationId, accountId: person.accountId, role: role as AccountRole })
+                  }
+                />
+              ) : (
+                person.role
+              ),
+          },
+          {
+            title: 'Second factor',
+            cell: (person) =>
+              person.twoFactor ? (
+                'on'
+              ) : (
+                <Badge color="yellow.9" variant="filled" radius="sm">
+                  off
+                </Badge>
+              ),
+            wide: true,
+          },
+          { title: 'Since', cell: (person) => <Time at={person.joinedAt} />, wide: true },
+          {
+            title: '',
+            cell: (person) =>
+              mayChange(person) ? (
+                <ConfirmButton
+                  label="Remove"
+                  title={`Remove ${person.email}?`}
+                  pending={remove.isPending}
+                  error={remove.error}
+                  onConfirm={() => remove.mutateAsync({ organizationId, accountId: person.accountId })}
+                >
+                  The person loses access at once.
+                </ConfirmButton>
+              ) : null,
+          },
+        ]}
+        empty={<Empty title="Nobody" />}
+      />
+      <Text size="sm" c="dimmed">
+        Owners may do everything; admins all but change owners; developers have environments, keys, webhooks
+        and what people wrote; viewers read, but never content or secrets.
+      </Text>
+    </Section>
+  );
+}
+
+function Invitations({ organizationId }: { organizationId: string }): ReactNode {
+  const may = useMay('invitations.create');
+  const invitations = useCall('invitations.list', { organizationId }, { enabled: may });
+  const withdraw = useChange('invitations.delete');
+  if (!may) return null;
+  return (
+    <Section title="Open invitations" actions={<Invite organizationId={organizationId} />}>
+      {invitations.error ? <Failed error={invitations.error} /> : null}
+      {withdraw.error ? <Failed error={withdraw.error} /> : null}
+      {invitations.data?.data.length === 0 ? <Empty title="Nobody is invited right now" /> : null}
+      {invitations.data?.data.map((invitation) => (
+        <Group key={invitation.id} justify="space-between">
+          <span>
+            {invitation.email} as {invitation.role}, until <Time at={invitation.expiresAt} />
+          </span>
+          <Button
+            size="compact-xs"
+            variant="default"
+            onClick={() => withdraw.mutate({ organizationId, invitationId: invitation.id })}
+          >
+            Withdraw
+          </Button>
+        </Group>
+      ))}
+    </Section>
+  );
+}
+
+function Invite({ organizationId }: { organizationId: string }): ReactNode {
+  const [opened, setOpened] = useState(false);
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState<AccountRole>('developer');
+  const invite = useChange('invitations.create');
+  const close = (): void => {
+    setOpened(false);
+    setEmail('');
+    invite.reset();
+  };
+  return (
+    <>
+      <Button onClick={() => setOpened(true)}>Invite somebody</Button>
+      <Modal opened={opened} onClose={close} title="Invite somebody">
+        {invite.data ? (
+          <Stack>
+            {invite.data.link ? (
+              <Secret value={invite.data.link} what="this link for the person you invited" />
+            ) : (
+              <Alert color="teal" variant="light">
+                The invitation is on its way to {invite.data.email}.
+              </Alert>
+            )}
+            <Button onClick={close}>Done</Button>
+          </Stack>
+        ) : (
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              invite.mutate({ organizationId, email, role });
+            }}
+          >
+            <Stack>
+              <TextInput
+                label="E-mail"
+                type="email"
+                required
+                value={email}
+                onChange={(event) => setEmail(event.currentTarget.value)}
+                data-autofocus
+              />
+              <Select
+                label="Role"
+                data={accountRoles}
+                value={role}
+                allowDeselect={false}
+                onChange={(value) => setRole(value as AccountRole)}
+              />
+              {invite.error ? <Failed error={invite.error} /> : null}
+              <Button type="submit" loading={invite.isPending}>
+                Invite
+              </Button>
+            </Stack>
+          </form>
+        )}
+      </Modal>
+    </>
+  );
+}

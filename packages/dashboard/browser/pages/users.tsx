@@ -1,0 +1,66 @@
+import { Anchor, Badge, Code } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Link, Route, Switch } from 'wouter';
+import { useEnv, usePages } from '../api/hooks.ts';
+import { CurlButton } from '../ui/copy.tsx';
+import { List } from '../ui/list.tsx';
+import { Page } from '../ui/page.tsx';
+import { Empty } from '../ui/states.tsx';
+import { Time } from '../ui/time.tsx';
+import { UserPage } from './user.tsx';
+
+export default function Users(): ReactNode {
+  return (
+    <Switch>
+      <Route path="/:env/users/:userId">
+        {({ userId }) => <UserPage userId={decodeURIComponent(userId)} />}
+      </Route>
+      <Route>
+        <UserList />
+      </Route>
+    </Switch>
+  );
+}
+
+function UserList(): ReactNode {
+  const env = useEnv();
+  const input = { limit: 50 };
+  const pages = usePages('users.list', input);
+  return (
+    <Page title="Users" actions={<CurlButton name="users.list" input={input} />}>
+      <List
+        what="users"
+        pages={pages}
+        rowKey={(user) => user.id}
+        columns={[
+          {
+            title: 'Id',
+            cell: (user) => (
+              <Anchor component={Link} href={`/${env}/users/${encodeURIComponent(user.id)}`}>
+                <Code>{user.id}</Code>
+              </Anchor>
+            ),
+          },
+          { title: 'Name', cell: (user) => user.name ?? '' },
+          {
+            title: 'State',
+            cell: (user) =>
+              user.deactivatedAt ? (
+                <Badge color="gray.8" variant="filled" radius="sm">
+                  deactivated
+                </Badge>
+              ) : (
+                'active'
+              ),
+          },
+          { title: 'Created', cell: (user) => <Time at={user.createdAt} />, wide: true },
+        ]}
+        empty={
+          <Empty title="No users yet">
+            Users come into being when your server names them, or with the first use of a valid token.
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}

@@ -1,0 +1,205 @@
+import { Alert, Button, Code, Group, Modal, Stack, Table, Text } from '@mantine/core';
+import { useState } from 'react';
+import type { ReactNode } from 'react';
+import { useLocation } from 'wouter';
+import type { WebhookDelivery } from '@parley/protocol';
+import { useCall, useChange, useEnv, usePages } from '../api/hooks.ts';
+import { useMay, useProductionName } from '../api/roles.ts';
+import { ConfirmButton } from '../ui/confirm.tsx';
+import { CurlButton, Id, Secret } from '../ui/copy.tsx';
+import { Facts } from '../ui/facts.tsx';
+import { List } from '../ui/list.tsx';
+import { Page, Section } from '../ui/page.tsx';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { Time } from '../ui/time.tsx';
+import { StatusBadge } from '../ui/status-badge.tsx';
+
+export function WebhookPage({ webhookId }: { webhookId: string }): ReactNode {
+  const endpoint = useCall('webhooks.get', { webhookId });
+  if (endpoint.error) return <Failed error={endpoint.error} retry={() => void endpoint.refetch()} />;
+  if (!endpoint.data) return <Loading what="the endpoint" />;
+  const { url, status, events, description, createdAt, disabledAt, disabledReason } = endpoint.data;
+  return (
+    <Page title="Webhook endpoint" actions={<CurlButton name="webhooks.get" input={{ webhookId }} />}>
+      <Facts
+        label="Webhook endpoint"
+        of={[
+          ['Id', <Id id={webhookId} />],
+          ['URL', url],
+          ['Status', <StatusBadge status={status} />],
+          ...(disabledAt
+            ? [
+                [
+                  'Disabled',
+                  <>
+                    <Time at={disabledAt} /> {disabledReason ? `(${disabledReason})` : ''}
+                  </>,
+                ] as [string, ReactNode],
+              ]
+            : []),
+          ['Events', events.join(', ')],
+          ['Description', description ?? '—'],
+          ['Created', <Time at={createdAt} />],
+        ]}
+      />
+      <Actions webhookId={webhookId} enabled={status === 'enabled'} />
+      <Deliveries webhookId={webhookId} />
+    </Page>
+  );
+}
+
+function Actions({ webhookId, enabled }: { webhookId: string; enabled: boolean }): ReactNode {
+  const env = useEnv();
+  const [, navigate] = useLocation();
+  const [secret, setSecret] = useState<string | null>(null);
+  const update = useChange('webhooks.update');
+  const test = useChange('webhooks.test');
+  const rotate = useChange('webhooks.rotateSecret', { done: (made) => setSecret(made.secret) });
+  const remove = useChange('webhooks.delete', { done: () => navigate(`/${env}/webhooks`) });
+  const typed = useProductionName();
+  if (!useMay('webhooks.update')) return null;
+  return (
+    <Stack gap="xs">
+      <Group gap="xs">
+        <Button size="compact-sm" loading={test.isPending} onClick={() => test.mutate({ webhookId })}>
+          Send a test
+        </Button>
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={update.isPending}
+          onClick={() => update.mutate({ webhookId, status: enabled ? 'disabled' : 'enabled' })}
+        >
+          {enabled ? 'Disable' : 'Enable'}
+        </Button>
+        <ConfirmButton
+          label="Rotate the secret"
+          title="Rotate the signing secret?"
+          pending={rotate.isPending}
+          error={rotate.error}
+          onConfirm={() => rotate.mutateAsync({ webhookId })}
+        >
+          Deliveries carry both signatures for 24 hours, so that you can change over without losing one.
+        </ConfirmButton>
+        <ConfirmButton
+          label="Delete"
+          title="Delete the endpoint?"
+          typed={typed}
+          pending={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutateAsync({ webhookId })}
+        >
+          It is told of nothing any more, and its delivery log goes.
+        </ConfirmButton>
+      </Group>
+      {test.data ? <TestResult delivery={test.data} /> : null}
+      {(test.error ?? update.error) ? <Failed error={(test.error ?? update.error)!} /> : null}
+      <Modal
+        opened={secret !== null}
+        onClose={() => setSecret(null)}
+        title="The new signing secret"
+        closeOnClickOutside={false}
+      >
+        {secret === null ? null : <Secret value={secret} what="the secret" />}
+      </Modal>
+    </Stack>
+  );
+}
+
+const TestResult = ({ delivery }: { delivery: WebhookDelivery }): ReactNode => {
+  const attempt = delivery.attempts.at(-1);
+  return (
+    <Alert color={delivery.status === 'succeeded' ? 'teal' : 'red'} variant="light" role="status">
+      {attempt
+        ? attempt.error
+          ? `The test failed: ${attempt.error}.`
+          : `The endpoint answered ${attempt.status} within ${attempt.durationMs} ms.`
+        : 'The test is on its way.'}
+    </Alert>
+  );
+};
+
+function Deliveries({ webhookId }: { webhookId: string }): ReactNode {
+  const pages = usePages('webhooks.deliveries', { webhookId, limit: 50 }, { everyMs: 10_000 });
+  const replay = useChange('webhooks.replay');
+  const may = useMay('webhooks.update');
+  return (
+    <Section title="Deliveries">
+      {replay.error ? <Failed error={replay.error} /> : null}
+      <List
+        what="deliveries"
+        pages={pages}
+        rowKey={(delivery) => delivery.id}
+        columns={[
+          { title: 'Event', cell: (delivery) => <Code>{delivery.eventType}</Code> },
+          { title: 'Status', cell: (delivery) => <StatusBadge status={delivery.status} /> },
+          { title: 'Attempts', cell: (delivery) => <Attempts delivery={delivery} /> },
+          { title: 'Created', cell: (delivery) => <Time at={delivery.createdAt} />, wide: true },
+          {
+            title: 'Next attempt',
+            cell: (delivery) => <Time at={delivery.nextAttemptAt} never="none" />,
+            wide: true,
+          },
+          {
+            title: 'Replay',
+            cell: (delivery) =>
+              may && delivery.payloadAvailable ? (
+                <Button
+                  size="compact-xs"
+                  variant="default"
+                  onClick={() => replay.mutate({ webhookId, deliveryId: delivery.id })}
+                >
+                  Replay
+                </Button>
+              ) : null,
+          },
+        ]}
+        empty={
+          <Empty title="Nothing was delivered yet">Send a test to see whether the endpoint answers.</Empty>
+        }
+      />
+    </Section>
+  );
+}
+
+function Attempts({ delivery }: { delivery: WebhookDelivery }): ReactNode {
+  const [shown, setShown] = useState(false);
+  const last = delivery.attempts.at(-1);
+  if (!last) return 'none yet';
+  return (
+    <>
+      <Button size="compact-xs" variant="subtle" onClick={() => setShown(true)}>
+        {delivery.attempts.length} · {last.status ?? 'no answer'}
+      </Button>
+      <Modal opened={shown} onClose={() => setShown(false)} title={`Attempts at ${delivery.id}`} size="lg">
+        <Text size="sm">
+          Event <Code>{delivery.eventId}</Code>
+        </Text>
+        <Table aria-label="Attempts">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>At</Table.Th>
+              <Table.Th>Answer</Table.Th>
+              <Table.Th>Took</Table.Th>
+              <Table.Th>Request</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {delivery.attempts.map((attempt) => (
+              <Table.Tr key={attempt.requestId}>
+                <Table.Td>
+                  <Time at={attempt.at} />
+                </Table.Td>
+                <Table.Td>{attempt.error ?? attempt.status}</Table.Td>
+                <Table.Td>{attempt.durationMs} ms</Table.Td>
+                <Table.Td>
+                  <Code style={{ overflowWrap: 'anywhere' }}>{attempt.requestId}</Code>
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Modal>
+    </>
+  );
+}

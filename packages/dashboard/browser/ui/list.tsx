@@ -1,0 +1,67 @@
+import { Button, Center, ScrollArea, Table, VisuallyHidden } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { ApiFailure } from '../api/call.ts';
+import { Failed, Loading } from './states.tsx';
+
+export interface Column<T> {
+  title: string;
+  cell: (item: T) => ReactNode;
+  /** Left out where the screen is narrow. */
+  wide?: boolean;
+}
+
+/** A list by cursor as a table, with its loading, empty and error states. */
+export function List<T>(props: {
+  what: string;
+  pages: {
+    items: T[] | undefined;
+    error: ApiFailure | null;
+    more: (() => void) | null;
+    loadingMore: boolean;
+    refresh: () => void;
+  };
+  columns: Column<T>[];
+  rowKey: (item: T) => string;
+  empty: ReactNode;
+}): ReactNode {
+  const { pages, columns } = props;
+  if (pages.error && !pages.items) return <Failed error={pages.error} retry={pages.refresh} />;
+  if (!pages.items) return <Loading what={props.what} />;
+  if (pages.items.length === 0) return props.empty;
+  return (
+    <>
+      {pages.error ? <Failed error={pages.error} retry={pages.refresh} /> : null}
+      <ScrollArea type="auto" viewportProps={{ tabIndex: 0, 'aria-label': props.what, role: 'region' }}>
+        <Table verticalSpacing="xs" highlightOnHover>
+          <Table.Thead>
+            <Table.Tr>
+              {columns.map((column) => (
+                <Table.Th key={column.title} className={column.wide ? 'wide' : undefined}>
+                  {column.title === '' ? <VisuallyHidden>Actions</VisuallyHidden> : column.title}
+                </Table.Th>
+              ))}
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {pages.items.map((item) => (
+              <Table.Tr key={props.rowKey(item)}>
+                {columns.map((column) => (
+                  <Table.Td key={column.title} className={column.wide ? 'wide' : undefined}>
+                    {column.cell(item)}
+                  </Table.Td>
+                ))}
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </ScrollArea>
+      {pages.more ? (
+        <Center mt="md">
+          <Button variant="default" onClick={pages.more} loading={pages.loadingMore}>
+            Show more
+          </Button>
+        </Center>
+      ) : null}
+    </>
+  );
+}

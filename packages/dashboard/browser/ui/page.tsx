@@ -1,0 +1,33 @@
+import { Group, Stack, Title } from '@mantine/core';
+import { useEffect } from 'react';
+import type { ReactNode } from 'react';
+
+/** The head of a screen: its name (also the window's title) and what can be done with the whole of it. */
+export function Page(props: { title: string; actions?: ReactNode; children: ReactNode }): ReactNode {
+  useEffect(() => {
+    document.title = `${props.title} · Parley`;
+  }, [props.title]);
+  return (
+    <Stack gap="md">
+      <Group justify="space-between" align="center">
+        <Title order={1} size="h2">
+          {props.title}
+        </Title>
+        <Group gap="xs">{props.actions}</Group>
+      </Group>
+      {props.children}
+    </Stack>
+  );
+}
+
+export const Section = (props: { title: string; actions?: ReactNode; children: ReactNode }): ReactNode => (
+  <Stack gap="xs" component="section" aria-label={props.title}>
+    <Group justify="space-between">
+      <Title order={2} size="h4">
+        {props.title}
+      </Title>
+      <Group gap="xs">{props.actions}</Group>
+    </Group>
+    {props.children}
+  </Stack>
+);

@@ -1,0 +1,55 @@
+import { Alert, Button, Center, Code, Group, Loader, Stack, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { ApiFailure } from '../api/call.ts';
+
+/** What every screen shows while it waits, when there is nothing, and when something went wrong. */
+
+export const Loading = ({ what }: { what: string }): ReactNode => (
+  <Center mih={120} role="status" aria-live="polite">
+    <Group gap="sm">
+      <Loader size="sm" aria-hidden />
+      <Text c="dimmed">Loading {what} …</Text>
+    </Group>
+  </Center>
+);
+
+export const Empty = ({
+  title,
+  children,
+  action,
+}: {
+  title: string;
+  children?: ReactNode;
+  action?: ReactNode;
+}): ReactNode => (
+  <Center mih={160}>
+    <Stack align="center" gap="xs" maw={460}>
+      <Title order={3} size="h4">
+        {title}
+      </Title>
+      {children ? (
+        <Text c="dimmed" ta="center">
+          {children}
+        </Text>
+      ) : null}
+      {action}
+    </Stack>
+  </Center>
+);
+
+export const Failed = ({ error, retry }: { error: ApiFailure; retry?: () => void }): ReactNode => (
+  <Alert color="red" variant="light" role="alert" title={error.message}>
+    <Group gap="md">
+      {error.requestId ? (
+        <Text size="sm">
+          Request <Code>{error.requestId}</Code>
+        </Text>
+      ) : null}
+      {retry ? (
+        <Button size="compact-sm" variant="default" onClick={retry}>
+          Try again
+        </Button>
+      ) : null}
+    </Group>
+  </Alert>
+);

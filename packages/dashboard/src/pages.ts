@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { loadBundle } from './build.ts';
+import type { Asset, Bundle } from './build.ts';
+
+/** Serves the web app under /dashboard: one page for every address of the app, and its hashed assets. */
+
+interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body: Buffer | string;
+}
+
+const path = '/dashboard';
+const assetPath = `${path}/assets/`;
+
+let bundle: Promise<Bundle> | undefined;
+
+/** Builds the bundle, or reads it from the cache. A request that comes earlier waits for it; a failed build is tried again. */
+export async function prepareDashboard(): Promise<void> {
+  await load();
+}
+
+function load(): Promise<Bundle> {
+  bundle ??= loadBundle();
+  bundle.catch(() => (bundle = undefined));
+  return bundle;
+}
+
+export const dashboardApp = {
+  path,
+  /** @param asked the path of the address, at or below `path`. */
+  answer: async (asked: string, acceptEncoding: string): Promise<Answer> => {
+    const built = await load();
+    if (!asked.startsWith(assetPath)) return page(built);
+    const asset = built.assets.get(asked.slice(assetPath.length));
+    return asset ? assetAnswer(asset, acceptEncoding) : { status: 404, headers: {}, body: '' };
+  },
+};
+
+function page(built: Bundle): Answer {
+  const nonce = randomBytes(16).toString('base64');
+  const styles = built.styles.map((name) => `<link rel="stylesheet" href="${assetPath}${name}">`).join('');
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'content-security-policy': policy(nonce),
+      'x-frame-options': 'DENY',
+      'referrer-policy': 'same-origin',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+    },
+    body: `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="csp-nonce" content="${nonce}">
+<meta name="color-scheme" content="light dark">
+<title>Parley</title>
+<link rel="icon" href="data:,">
+${styles}
+<script type="module" src="${assetPath}${built.script}" nonce="${nonce}"></script>
+</head>
+<body>
+<div id="app"></div>
+<noscript>The dashboard needs JavaScript. All that it does can be done with <code>npm run parley</code> and the API, too.</noscript>
+</body>
+</html>
+`,
+  };
+}
+
+/** Scripts by nonce, and what these load; styles of our own and by nonce; nothing from elsewhere, no forms, no frames. */
+const policy = (nonce: string): string =>
+  [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}' 'strict-dynamic'`,
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+function assetAnswer(asset: Asset, acceptEncoding: string): Answer {
+  const encoding = (['br', 'gzip'] as const).find((name) => new RegExp(`\\b${name}\\b`).test(acceptEncoding));
+  return {
+    status: 200,
+    headers: {
+      'content-type': asset.contentType,
+      'cache-control': 'public, max-age=31536000, immutable',
+      'cross-origin-resource-policy': 'same-origin',
+      vary: 'accept-encoding',
+      ...(encoding ? { 'content-encoding': encoding } : {}),
+    },
+    body: asset.bodies[encoding ?? 'identity'],
+  };
+}

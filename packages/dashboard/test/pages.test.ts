@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { setUp, useService } from '../../server/test/support/use.ts';
+import {
+  accessibilityProblems,
+  assertFits,
+  desktop,
+  openPage,
+  phone,
+  signIn,
+  useBrowser,
+} from './browser.ts';
+import type { Watched } from './browser.ts';
+import { fillShop } from './scene.ts';
+import type { Shop } from './scene.ts';
+
+/** Every page at desktop and phone width, light and dark. SHOTS=folder keeps a picture of each. */
+
+const shots = process.env['SHOTS'];
+
+/** Name, address after the environment, and a text that stands there once it is loaded. */
+const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) => string][] = [
+  ['overview', () => '', () => 'See the conversation'],
+  ['users', () => '/users', () => 'Alice Adler'],
+  ['user', () => '/users/alice', () => 'Support: order 4711'],
+  ['conversations', () => '/conversations', () => 'Conversation id'],
+  ['members', (shop) => `/conversations/${shop.conversation}`, () => 'Read up to'],
+  [
+    'messages',
+    (shop) => `/conversations/${shop.conversation}?view=messages`,
+    () => 'my parcel has not arrived',
+  ],
+  ['events', (shop) => `/conversations/${shop.conversation}?view=events`, () => 'message.updated'],
+  ['webhooks', () => '/webhooks', () => 'enabled'],
+  ['webhook', (shop) => `/webhooks/${shop.webhook}`, () => 'webhook.test'],
+  ['push', () => '/push', () => 'No provider is set up'],
+  ['keys', () => '/keys', () => 'Revoke'],
+  ['audit', () => '/audit', () => 'environments.create'],
+  ['team', () => '/team', () => 'owner@example.com'],
+  ['settings', () => '/settings', () => 'Name and rules'],
+  ['account', () => '/../account', () => 'Where you are signed in'],
+];
+
+describe('every page', () => {
+  const { service } = useService();
+  const browser = useBrowser();
+  let shop: Shop;
+  let watched: Watched;
+  setUp(async () => {
+    shop = await fillShop(service.url);
+    watched = await openPage(browser, service.url);
+    await signIn(watched.page, service.url);
+  });
+
+  for (const [name, path, shows] of pages)
+    it(`${name} fits, reads well and is quiet, wide and narrow, light and dark`, async () => {
+      const { page, problems } = watched;
+      await page.goto(new URL(`${service.url}/dashboard/env_dev${path(shop)}`).href);
+      await page.getByText(shows(shop)).first().waitFor({ state: 'attached' });
+      await page.locator('[role=status]', { hasText: 'Loading' }).waitFor({ state: 'detached' });
+      const bad: string[] = [];
+      for (const [width, viewport] of Object.entries({ desktop, phone }))
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.setViewportSize(viewport);
+          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+          await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
+          await assertFits(page, `${name} (${width})`);
+          bad.push(
+            ...(await accessibilityProblems(page)).map((found) => `${width} ${colorScheme}: ${found}`),
+          );
+          if (shots !== undefined) {
+            mkdirSync(shots, { recursive: true });
+            await page.screenshot({
+              path: join(shots, `${name}-${width}-${colorScheme}.png`),
+              fullPage: true,
+            });
+          }
+        }
+      assert.deepEqual(bad, []);
+      assert.deepEqual(problems.splice(0), []);
+    });
+});

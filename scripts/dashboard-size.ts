@@ -1,0 +1,28 @@
+// The first page of the dashboard fits into 250 kB, gzipped: the entry, what it imports, its styles, and the overview.
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+import { buildOptions } from '../packages/dashboard/src/build.ts';
+
+const LIMIT = 250_000;
+
+const { outputFiles, metafile } = await build({ ...buildOptions, metafile: true });
+const outputs = Object.entries(metafile.outputs);
+const made = (source: string) =>
+  outputs.filter(([, output]) => output.entryPoint?.endsWith(source)).map(([path]) => path);
+const styles = outputs.map(([path]) => path).filter((path) => path.endsWith('.css'));
+
+const loaded = new Set<string>();
+const load = (path: string): void => {
+  if (loaded.has(path)) return;
+  loaded.add(path);
+  for (const { path: next, kind } of metafile.outputs[path]?.imports ?? [])
+    if (kind === 'import-statement') load(next);
+};
+for (const path of [...made('browser/main.tsx'), ...made('pages/overview.tsx'), ...styles]) load(path);
+
+const bodies = [...loaded].map(
+  (path) => outputFiles.find((file) => path.endsWith(file.path.slice(1)))!.contents,
+);
+const size = bodies.reduce((sum, body) => sum + gzipSync(body, { level: 9 }).length, 0);
+console.log(`packages/dashboard: ${size} of ${LIMIT} bytes in ${loaded.size} files, minified and gzipped`);
+process.exitCode = loaded.size > 3 && size <= LIMIT ? 0 : 1;
