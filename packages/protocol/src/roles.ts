@@ -19,6 +19,8 @@ export const permissions = {
   'push.manage': 'developer',
   /** End calls, mute and remove their participants. */
   'calls.manage': 'developer',
+  /** Deactivate and erase users, end their sessions. */
+  'users.manage': 'developer',
   /** Users, conversations and their members. */
   'explorer.read': 'viewer',
   /** Requests, sockets and deliveries, without what was in them. */

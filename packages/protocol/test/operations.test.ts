@@ -22,10 +22,10 @@ const rows: Record<string, string[]> = {
     'PUT /v1/users/{} server',
     'GET /v1/users/{} server,client,dashboard',
     'GET /v1/users server,dashboard',
-    'POST /v1/users/{}/deactivate server',
-    'POST /v1/users/{}/reactivate server',
-    'POST /v1/users/{}/revoke-tokens server',
-    'DELETE /v1/users/{} server',
+    'POST /v1/users/{}/deactivate server,dashboard',
+    'POST /v1/users/{}/reactivate server,dashboard',
+    'POST /v1/users/{}/revoke-tokens server,dashboard',
+    'DELETE /v1/users/{} server,dashboard',
   ],
   Conversations: [
     'POST /v1/conversations server,client',
@@ -61,6 +61,7 @@ const rows: Record<string, string[]> = {
     'POST /v1/webhooks/{}/test server,dashboard',
     'GET /v1/webhooks/{}/deliveries server,dashboard',
     'POST /v1/webhooks/{}/deliveries/{}/replay server,dashboard',
+    'POST /v1/webhooks/{}/replay-failed server,dashboard',
   ],
   'Uploads and attachments': [
     'POST /v1/uploads server,client',
@@ -117,8 +118,8 @@ test('SPEC 4: request fields are those named', () => {
   });
   assert.deepEqual(fields('tokens.create'), { query: '', body: 'expiresIn userId' });
   assert.deepEqual(fields('users.upsert'), { query: '', body: 'imageUrl metadata name' });
-  assert.deepEqual(fields('users.list'), { query: 'cursor limit', body: '' });
-  assert.deepEqual(fields('users.erase'), { query: 'messages', body: '' });
+  assert.deepEqual(fields('users.list'), { query: 'cursor limit namePrefix prefix', body: '' });
+  assert.deepEqual(fields('users.erase'), { query: 'confirm messages', body: '' });
   assert.deepEqual(fields('conversations.create'), {
     query: '',
     body: 'members metadata name ownerId type',

@@ -11,6 +11,7 @@ import { createAccounts } from './features/accounts/create.ts';
 import { createCallService } from './features/calls/service.ts';
 import { resumeErasures } from './features/erasure/operations.ts';
 import { handlers } from './features/handlers.ts';
+import { createLostSweep, createSocketHistory } from './features/live/history.ts';
 import { createRecorder } from './features/logs/recorder.ts';
 import { committedMessages } from './features/messages/operations.ts';
 import { removeExpired } from './features/retention/retention.ts';
@@ -42,6 +43,7 @@ import { migrate, migrationCheck } from './platform/postgres/migrate.ts';
 import type { Store } from './platform/postgres/store.ts';
 import { createResolver } from './platform/outbound/resolver.ts';
 import { createPeers } from './platform/peers.ts';
+import { version } from './platform/version.ts';
 import { createVault, parseMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
 import { Gateway } from './transport/gateway/gateway.ts';
@@ -127,8 +129,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const sockets = new LiveSockets(hub, presence, logger);
   const signals: Signals = {
     userOut: (_env, user, code) => gateway.userOut(user, code),
+    sessionOut: (on, session) => gateway.sessionOut(on, session),
     receipt: (mark) => gateway.receipt(mark),
   };
+  const history = createSocketHistory({
+    ...{ db, clock, logger, node, version, roles: [...config.roles] },
+    open: () => gateway.open,
+  });
+  const lostSweep = createLostSweep(db, logger);
   const recorder = createRecorder({ db, clock, logger, metrics });
   const log = new ConversationLog({
     db: logDb,
@@ -180,6 +188,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     log,
     media,
     webhooks,
+    push,
     syncer: createSyncer(db),
     signals,
     sockets,
@@ -238,6 +247,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       logger,
       random,
       recorder,
+      history,
     },
     timers,
     trustProxy: config.trustProxy,
@@ -308,11 +318,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         first = await prepare();
       },
     },
+    { name: 'history of sockets', start: () => history.start(), stop: () => history.stop() },
     { name: 'request log', start: () => recorder.start(), stop: () => recorder.stop() },
     { name: 'media', start: () => media.open(address().port), stop: () => media.close() },
     { name: 'last use of keys', start: () => keyUsage.start(), stop: () => keyUsage.stop() },
     [
       { name: 'accounts', roles: worker, start: () => accounts.start(), stop: () => accounts.stop() },
+      { name: 'lost nodes', roles: worker, start: () => lostSweep.start(), stop: () => lostSweep.stop() },
       { name: 'sweep', roles: worker, start: () => sweeper.start(), stop: () => sweeper.stop() },
       { name: 'media clean-up', roles: worker, start: () => media.start(), stop: () => media.stop() },
       { name: 'webhooks', roles: worker, start: () => webhooks.start(), stop: () => webhooks.stop() },

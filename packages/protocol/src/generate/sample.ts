@@ -4,6 +4,7 @@ import type { Json } from './schemas.ts';
 
 export const sampleMessageId = 'msg_01hzy3v7k8m2q4r6t8w0x2z4b7';
 const known: Record<string, Json> = {
+  since: '2026-01-15T09:30:00.000Z',
   id: 'alice',
   re: '1',
   code: 'invalid_frame',
@@ -84,6 +85,7 @@ export function sample(schema: Json, name = ''): Json {
     case 'array':
       return schema.maxItems === 0 || schema.items === undefined ? [] : [sample(schema.items)];
     case 'integer':
+    case 'number':
       return typeof schema.default === 'number' ? schema.default : 1;
     case 'boolean':
       return false;

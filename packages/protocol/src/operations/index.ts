@@ -22,6 +22,10 @@ export const operations = {
   'users.reactivate': users.usersReactivate,
   'users.revokeTokens': users.usersRevokeTokens,
   'users.erase': users.usersErase,
+  'users.sessions': users.usersSessions,
+  'users.endSession': users.usersEndSession,
+  'users.devices': users.usersDevices,
+  'users.removeDevice': users.usersRemoveDevice,
   'conversations.create': conversations.conversationsCreate,
   'conversations.list': conversations.conversationsList,
   'conversations.get': conversations.conversationsGet,
@@ -50,6 +54,7 @@ export const operations = {
   'webhooks.test': webhooks.webhooksTest,
   'webhooks.deliveries': webhooks.webhooksDeliveries,
   'webhooks.replay': webhooks.webhooksReplay,
+  'webhooks.replayFailed': webhooks.webhooksReplayFailed,
   'uploads.create': uploads.uploadsCreate,
   'uploads.complete': uploads.uploadsComplete,
   'attachments.url': uploads.attachmentsUrl,
@@ -58,6 +63,7 @@ export const operations = {
   'push.listCredentials': push.pushListCredentials,
   'push.setCredentials': push.pushSetCredentials,
   'push.removeCredentials': push.pushRemoveCredentials,
+  'push.test': push.pushTest,
   'calls.start': calls.callsStart,
   'calls.list': calls.callsList,
   'calls.get': calls.callsGet,
@@ -114,6 +120,8 @@ export const operations = {
   'audit.list': environments.auditList,
   'logs.list': logs.logsList,
   'overview.get': logs.overviewGet,
+  'live.nodes': logs.liveNodes,
+  'live.sockets': logs.liveSockets,
 } as const;
 
 export type Operations = typeof operations;

@@ -1,6 +1,6 @@
 import Type from 'typebox';
-import { IdParam, Moment, optional, page, pageQuery, UserId } from '../schemas/common.ts';
-import { LogEntry, LogKind, Overview } from '../schemas/logs.ts';
+import { IdParam, Moment, open, optional, page, pageQuery, UserId } from '../schemas/common.ts';
+import { LiveNode, LogEntry, LogKind, Overview, SocketSession } from '../schemas/logs.ts';
 import { operation } from './define.ts';
 
 /** DECISIONS, Control plane: what happens in an environment, for those who run it. */
@@ -40,4 +40,19 @@ export const overviewGet = operation('overview.get', 'GET /v1/overview', {
   callers,
   permission,
   response: Overview,
+});
+
+const live = { tag: 'Live', callers, permission } as const;
+
+export const liveNodes = operation('live.nodes', 'GET /v1/live/nodes', {
+  ...live,
+  summary: 'The processes of the service that are running, and how many sockets of the environment each has',
+  response: open({ data: Type.Array(LiveNode) }),
+});
+
+export const liveSockets = operation('live.sockets', 'GET /v1/live/sockets', {
+  ...live,
+  summary: 'Open sockets on all nodes, newest first',
+  query: { ...pageQuery, userId: optional(UserId), node: optional(IdParam) },
+  response: page(SocketSession),
 });

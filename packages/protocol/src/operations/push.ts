@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { limits } from '../limits.ts';
-import { open } from '../schemas/common.ts';
-import { PushCredentialsView, PushDevice, PushProviderName } from '../schemas/push.ts';
+import { IdParam, open, optional, UserId } from '../schemas/common.ts';
+import { PushCredentialsView, PushDevice, PushProviderName, PushTestResult } from '../schemas/push.ts';
 import { operation } from './define.ts';
 
 const tag = 'Push devices';
@@ -67,3 +67,14 @@ export const pushRemoveCredentials = operation(
     errors: ['not_found'],
   },
 );
+
+export const pushTest = operation('push.test', 'POST /v1/push/test', {
+  tag: 'Push credentials',
+  callers: ['dashboard'],
+  permission: 'push.manage',
+  summary:
+    'Send a test notification to the devices of a user, or to one of them, and say what the providers answered',
+  body: { userId: UserId, deviceId: optional(IdParam) },
+  response: open({ data: Type.Array(PushTestResult) }),
+  errors: ['not_found'],
+});

@@ -1,11 +1,25 @@
 import Type from 'typebox';
+import { userIdPattern } from '../ids.ts';
 import { limits } from '../limits.ts';
-import { Metadata, nullable, open, optional, page, pageQuery, Timestamp, UserId } from '../schemas/common.ts';
+import {
+  IdParam,
+  Metadata,
+  nullable,
+  open,
+  optional,
+  page,
+  pageQuery,
+  Timestamp,
+  UserId,
+} from '../schemas/common.ts';
+import { SocketSession } from '../schemas/logs.ts';
+import { PushDeviceView } from '../schemas/push.ts';
 import { User } from '../schemas/resources.ts';
 import { operation } from './define.ts';
 
 const tag = 'Users';
 const callers = ['server'] as const;
+const managed = { tag, callers: ['server', 'dashboard'], permission: 'users.manage' } as const;
 const params = { userId: UserId };
 
 export const tokensCreate = operation('tokens.create', 'POST /v1/tokens', {
@@ -55,18 +69,29 @@ export const usersGet = operation('users.get', 'GET /v1/users/{userId}', {
 });
 
 export const usersList = operation('users.list', 'GET /v1/users', {
-  summary: 'List users by id',
+  summary: 'List users by id; those whose name begins with something, by name',
   tag,
   callers: ['server', 'dashboard'],
   permission: 'explorer.read',
-  query: pageQuery,
+  query: {
+    ...pageQuery,
+    prefix: optional(
+      Type.String({ pattern: userIdPattern, description: 'Only users whose id begins with this' }),
+    ),
+    namePrefix: optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'Only users whose name begins with this, in capitals or not',
+      }),
+    ),
+  },
   response: page(User),
 });
 
 export const usersDeactivate = operation('users.deactivate', 'POST /v1/users/{userId}/deactivate', {
   summary: 'Deactivate a user: its tokens are refused and its sockets closed',
-  tag,
-  callers,
+  ...managed,
   params,
   response: User,
   errors: ['not_found'],
@@ -74,8 +99,7 @@ export const usersDeactivate = operation('users.deactivate', 'POST /v1/users/{us
 
 export const usersReactivate = operation('users.reactivate', 'POST /v1/users/{userId}/reactivate', {
   summary: 'Make a deactivated user active again',
-  tag,
-  callers,
+  ...managed,
   params,
   response: User,
   errors: ['not_found'],
@@ -83,8 +107,7 @@ export const usersReactivate = operation('users.reactivate', 'POST /v1/users/{us
 
 export const usersRevokeTokens = operation('users.revokeTokens', 'POST /v1/users/{userId}/revoke-tokens', {
   summary: 'Refuse every token issued before now and close the sockets',
-  tag,
-  callers,
+  ...managed,
   params,
   response: User,
   errors: ['not_found'],
@@ -92,13 +115,61 @@ export const usersRevokeTokens = operation('users.revokeTokens', 'POST /v1/users
 
 export const usersErase = operation('users.erase', 'DELETE /v1/users/{userId}', {
   summary: 'Erase a user (GDPR): anonymize or delete its messages',
-  tag,
-  callers,
+  ...managed,
   params,
   query: {
     messages: optional(
       Type.Union([Type.Literal('anonymize'), Type.Literal('delete')], { default: 'anonymize' }),
     ),
+    confirm: optional(
+      Type.String({
+        maxLength: 200,
+        description: 'The name of the environment: the dashboard needs it in one of the kind production',
+      }),
+    ),
   },
   errors: ['not_found'],
 });
+
+const ofUsers = 'Sessions and devices';
+const watched = { tag: ofUsers, callers: ['dashboard'], permission: 'explorer.read' } as const;
+const ended = { tag: ofUsers, callers: ['dashboard'], permission: 'users.manage' } as const;
+
+export const usersSessions = operation('users.sessions', 'GET /v1/users/{userId}/sessions', {
+  ...watched,
+  summary: 'Sockets of a user in the last 7 days, newest first',
+  params,
+  query: { ...pageQuery, live: optional(Type.Boolean({ description: 'true: only those that are open' })) },
+  response: page(SocketSession),
+  errors: ['not_found'],
+});
+
+export const usersEndSession = operation(
+  'users.endSession',
+  'DELETE /v1/users/{userId}/sessions/{sessionId}',
+  {
+    ...ended,
+    summary: 'Close an open socket (4001). Its client may come back: to keep the user out, deactivate it',
+    params: { ...params, sessionId: IdParam },
+    errors: ['not_found'],
+  },
+);
+
+export const usersDevices = operation('users.devices', 'GET /v1/users/{userId}/devices', {
+  ...watched,
+  summary: 'Devices that a user registered for push, latest first',
+  params,
+  response: open({ data: Type.Array(PushDeviceView) }),
+  errors: ['not_found'],
+});
+
+export const usersRemoveDevice = operation(
+  'users.removeDevice',
+  'DELETE /v1/users/{userId}/devices/{deviceId}',
+  {
+    ...ended,
+    summary: 'Stop pushes to a device until it is registered again',
+    params: { ...params, deviceId: IdParam },
+    errors: ['not_found'],
+  },
+);

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { limits } from '../limits.ts';
-import { IdParam, nullable, optional, page, pageQuery } from '../schemas/common.ts';
+import { IdParam, Moment, nullable, open, optional, page, pageQuery } from '../schemas/common.ts';
 import {
   WebhookDelivery,
   WebhookEndpoint,
@@ -132,6 +132,26 @@ export const webhooksReplay = operation(
     params: { ...params, deliveryId: IdParam },
     statuses: [202],
     response: WebhookDelivery,
+    errors,
+  },
+);
+
+export const webhooksReplayFailed = operation(
+  'webhooks.replayFailed',
+  'POST /v1/webhooks/{webhookId}/replay-failed',
+  {
+    summary:
+      'Deliver once more what failed since a moment of the last 72 hours and was not delivered later, oldest first, at most 1,000 a call',
+    tag,
+    callers,
+    permission: 'webhooks.manage',
+    params,
+    body: { since: Moment },
+    statuses: [202],
+    response: open({
+      replayed: Type.Integer({ minimum: 0 }),
+      more: Type.Boolean({ description: 'There is more: call again' }),
+    }),
     errors,
   },
 );

@@ -91,3 +91,33 @@ export const Overview = open(
   'Overview',
 );
 export type Overview = Static<typeof Overview>;
+
+/** A socket of a user, from its login to its end. */
+export const SocketSession = open(
+  {
+    id: SessionId,
+    userId: Type.String(),
+    node: Type.String({ description: 'The process that it is, or was, connected to' }),
+    address: nullable(Type.String()),
+    sdk: nullable(Type.String({ description: 'As the client names itself' })),
+    openedAt: Timestamp,
+    closedAt: nullable(Timestamp),
+    closeCode: nullable(Type.Integer({ description: 'null: it is open, or its node went without a word' })),
+  },
+  'SocketSession',
+);
+export type SocketSession = Static<typeof SocketSession>;
+
+export const LiveNode = open(
+  {
+    id: Type.String(),
+    host: Type.String(),
+    version: Type.String(),
+    roles: Type.Array(Type.String()),
+    startedAt: Timestamp,
+    seenAt: Timestamp,
+    sockets: Type.Integer({ minimum: 0, description: 'Of this environment' }),
+  },
+  'LiveNode',
+);
+export type LiveNode = Static<typeof LiveNode>;

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
-import { open, Timestamp } from './common.ts';
+import { nullable, open, Timestamp } from './common.ts';
 
 /** DECISIONS, placeholders: `<push_provider_1..3>`, and webpush. */
 export const pushProviders = ['fcm', 'apns', 'expo', 'webpush'] as const;
@@ -21,3 +21,28 @@ export const PushCredentialsView = open(
   'PushCredentialsView',
 );
 export type PushCredentialsView = Static<typeof PushCredentialsView>;
+
+/** As those who run the environment see it: enough of the token to know it again, too little to use it. */
+export const PushDeviceView = open(
+  {
+    id: Type.String({ pattern: '^dev_' }),
+    provider: PushProviderName,
+    tokenEnd: Type.String({ description: 'The last characters of the token' }),
+    createdAt: Timestamp,
+    registeredAt: Timestamp,
+  },
+  'PushDeviceView',
+);
+export type PushDeviceView = Static<typeof PushDeviceView>;
+
+export const pushTestResults = ['sent', 'dead', 'rejected', 'retry'] as const;
+export const PushTestResult = open(
+  {
+    deviceId: Type.String({ pattern: '^dev_' }),
+    provider: PushProviderName,
+    result: Type.Unsafe<(typeof pushTestResults)[number]>({ type: 'string', enum: [...pushTestResults] }),
+    reason: nullable(Type.String({ description: 'As the provider gave it' })),
+  },
+  'PushTestResult',
+);
+export type PushTestResult = Static<typeof PushTestResult>;

@@ -14,6 +14,7 @@ import type { AccountServices } from './accounts/services.ts';
 import type { CallServices } from './calls/services.ts';
 import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
+import type { Push } from './push/service.ts';
 import type { Webhooks } from './webhooks/service.ts';
 
 /** The record that callers see, and the number that rows refer to. */
@@ -106,6 +107,8 @@ export interface Context extends EnvironmentContext {
 export interface Signals {
   /** Tokens were revoked, the user was deactivated or erased: its sockets close with this code. */
   userOut(env: number, user: number, code: 4001 | 4003): void;
+  /** One of a user's sockets, on this node of the service, closes with 4001. */
+  sessionOut(node: string, session: string): void;
   /** A member's read or delivery mark moved. */
   receipt(mark: {
     env: number;
@@ -161,6 +164,7 @@ export interface Services extends ControlServices {
   log: ConversationLog;
   media: Media;
   webhooks: Webhooks;
+  push: Push;
   /** Answers what changed for a user since a cursor; questions that come together are one query. */
   syncer: (env: number, user: number, cursor: string | null) => Promise<SyncResult>;
   signals: Signals;

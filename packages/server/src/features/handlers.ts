@@ -19,6 +19,7 @@ import type {
 import * as conversations from './conversations/operations.ts';
 import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
+import * as live from './live/operations.ts';
 import * as logs from './logs/operations.ts';
 import * as members from './members/operations.ts';
 import * as messages from './messages/operations.ts';
@@ -119,6 +120,10 @@ export const handlers = {
   'users.reactivate': users.reactivate,
   'users.revokeTokens': users.revokeTokens,
   'users.erase': erasure.erase,
+  'users.sessions': live.sessionsOf,
+  'users.endSession': live.endSession,
+  'users.devices': push.devicesOf,
+  'users.removeDevice': push.removeDevice,
   'conversations.create': conversations.create,
   'conversations.list': conversations.list,
   'conversations.get': conversations.get,
@@ -147,6 +152,7 @@ export const handlers = {
   'webhooks.test': webhooks.test,
   'webhooks.deliveries': webhooks.deliveries,
   'webhooks.replay': webhooks.replay,
+  'webhooks.replayFailed': webhooks.replayFailed,
   'uploads.create': uploads.create,
   'uploads.complete': uploads.complete,
   'attachments.url': uploads.url,
@@ -161,8 +167,11 @@ export const handlers = {
   'calls.mute': calls.mute,
   'push.register': push.register,
   'push.unregister': push.unregister,
+  'push.test': push.test,
   'logs.list': logs.list,
   'overview.get': logs.overview,
+  'live.nodes': live.nodes,
+  'live.sockets': live.sockets,
 } satisfies Handlers;
 
 /** With what each of them answers exactly: the socket makes its acks of it. */

@@ -87,6 +87,8 @@ const given: Record<
   'push.setCredentials': () => ({ body: expo }),
   'webhooks.create': () => ({ body: endpoint }),
   'webhooks.update': () => ({ body: { description: 'walked' } }),
+  'push.test': async () => ({ body: { userId: (await scene.actor()).id } }),
+  'webhooks.replayFailed': () => ({ body: { since: '2026-01-01' } }),
   'conversations.list': async () => ({ query: `?userId=${(await scene.actor()).id}` }),
 };
 
@@ -98,7 +100,7 @@ interface Call {
 async function prepare(op: Operation): Promise<Call> {
   let path = op.path;
   for (const [, name] of op.path.matchAll(/\{(\w+)\}/g)) {
-    if (name === 'deliveryId') continue;
+    if (name === 'deliveryId' || name === 'sessionId' || name === 'deviceId') continue;
     const maker = make[name!];
     assert.ok(maker, `say above how to make a ${name}`);
     path = path.replace(`{${name}}`, await maker());
@@ -108,6 +110,24 @@ async function prepare(op: Operation): Promise<Call> {
     const id = path.split('/')[3]!;
     const { body } = await owner.in('env_dev')('POST', `/v1/webhooks/${id}/test`);
     path = path.replace('{deliveryId}', body.id);
+  }
+  // What belongs to the user of the path.
+  const user = path.split('/')[3]!;
+  if (path.includes('{sessionId}')) {
+    const id = `ses_walk${++count}`;
+    await sql(
+      `INSERT INTO socket_sessions (env, id, usr, node, opened_at) SELECT env, $2, no, 'walk', now() FROM users WHERE id = $1`,
+      [user, id],
+    );
+    path = path.replace('{sessionId}', id);
+  }
+  if (path.includes('{deviceId}')) {
+    const [row] = await sql(
+      `INSERT INTO push_devices (env, usr, provider, token, token_hash, created_at, registered_at)
+       SELECT env, no, 'fcm', $1, sha256($1::text::bytea), now(), now() FROM users WHERE id = $1 RETURNING no`,
+      [user],
+    );
+    path = path.replace('{deviceId}', `dev_${row!['no'] as number}`);
   }
   const { body, query = '' } = (await given[op.name]?.()) ?? {};
   return { path: path + query, body };

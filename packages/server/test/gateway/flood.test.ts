@@ -9,6 +9,7 @@ const session = () =>
   new Session({} as never, {} as never, new Writer<Session>(systemTimers, () => undefined), still, {
     address: '',
     named: [],
+    sdk: null,
   });
 const still = { now: () => 0, monotonic: () => 0 };
 

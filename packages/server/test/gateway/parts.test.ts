@@ -94,6 +94,7 @@ function liveSession(socket: Duplex, writer: Writer<Session>): Session {
   const session = new Session({ readyState: 1 } as WebSocket, socket, writer, clock(0), {
     address: '',
     named: [],
+    sdk: null,
   });
   session.state = 'live';
   return session;

@@ -136,6 +136,7 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'calls.start': ({ conversationId }) => ({ body: { conversationId, kind: 'audio' } }),
   'calls.list': ({ conversationId }) => ({ query: `?conversationId=${conversationId}` }),
   'calls.mute': () => ({ body: { source: 'mic' } }),
+  'webhooks.replayFailed': () => ({ body: { since: '2026-01-01' } }),
   'push.register': ({ token }) => ({ body: { provider: 'fcm', token } }),
   'uploads.create': ({ conversationId }) => ({ body: upload(conversationId) }),
 };

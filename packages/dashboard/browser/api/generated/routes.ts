@@ -1,7 +1,15 @@
 // Generated from the protocol's operation table by `npm run generate`; do not edit.
 export const routes = {
   "users.get": {"method":"GET","path":"/v1/users/{userId}","params":["userId"],"query":[],"body":false,"key":true,"role":"viewer"},
-  "users.list": {"method":"GET","path":"/v1/users","params":[],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
+  "users.list": {"method":"GET","path":"/v1/users","params":[],"query":["limit","cursor","prefix","namePrefix"],"body":false,"key":true,"role":"viewer"},
+  "users.deactivate": {"method":"POST","path":"/v1/users/{userId}/deactivate","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
+  "users.reactivate": {"method":"POST","path":"/v1/users/{userId}/reactivate","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
+  "users.revokeTokens": {"method":"POST","path":"/v1/users/{userId}/revoke-tokens","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
+  "users.erase": {"method":"DELETE","path":"/v1/users/{userId}","params":["userId"],"query":["messages","confirm"],"body":false,"key":true,"role":"developer"},
+  "users.sessions": {"method":"GET","path":"/v1/users/{userId}/sessions","params":["userId"],"query":["limit","cursor","live"],"body":false,"key":false,"role":"viewer"},
+  "users.endSession": {"method":"DELETE","path":"/v1/users/{userId}/sessions/{sessionId}","params":["userId","sessionId"],"query":[],"body":false,"key":false,"role":"developer"},
+  "users.devices": {"method":"GET","path":"/v1/users/{userId}/devices","params":["userId"],"query":[],"body":false,"key":false,"role":"viewer"},
+  "users.removeDevice": {"method":"DELETE","path":"/v1/users/{userId}/devices/{deviceId}","params":["userId","deviceId"],"query":[],"body":false,"key":false,"role":"developer"},
   "conversations.list": {"method":"GET","path":"/v1/conversations","params":[],"query":["userId","limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "conversations.get": {"method":"GET","path":"/v1/conversations/{conversationId}","params":["conversationId"],"query":[],"body":false,"key":true,"role":"viewer"},
   "members.list": {"method":"GET","path":"/v1/conversations/{conversationId}/members","params":["conversationId"],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
@@ -17,9 +25,11 @@ export const routes = {
   "webhooks.test": {"method":"POST","path":"/v1/webhooks/{webhookId}/test","params":["webhookId"],"query":[],"body":false,"key":true,"role":"developer"},
   "webhooks.deliveries": {"method":"GET","path":"/v1/webhooks/{webhookId}/deliveries","params":["webhookId"],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "webhooks.replay": {"method":"POST","path":"/v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay","params":["webhookId","deliveryId"],"query":[],"body":false,"key":true,"role":"developer"},
+  "webhooks.replayFailed": {"method":"POST","path":"/v1/webhooks/{webhookId}/replay-failed","params":["webhookId"],"query":[],"body":true,"key":true,"role":"developer"},
   "push.listCredentials": {"method":"GET","path":"/v1/push/credentials","params":[],"query":[],"body":false,"key":false,"role":"viewer"},
   "push.setCredentials": {"method":"PUT","path":"/v1/push/credentials/{provider}","params":["provider"],"query":[],"body":true,"key":false,"role":"developer"},
   "push.removeCredentials": {"method":"DELETE","path":"/v1/push/credentials/{provider}","params":["provider"],"query":[],"body":false,"key":false,"role":"developer"},
+  "push.test": {"method":"POST","path":"/v1/push/test","params":[],"query":[],"body":true,"key":false,"role":"developer"},
   "calls.list": {"method":"GET","path":"/v1/calls","params":[],"query":["conversationId","userId","live","limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "calls.get": {"method":"GET","path":"/v1/calls/{callId}","params":["callId"],"query":[],"body":false,"key":true,"role":"viewer"},
   "calls.end": {"method":"POST","path":"/v1/calls/{callId}/end","params":["callId"],"query":[],"body":false,"key":true,"role":"developer"},
@@ -69,6 +79,8 @@ export const routes = {
   "audit.list": {"method":"GET","path":"/v1/audit","params":[],"query":["limit","cursor","environmentId","action","actor","format"],"body":false,"key":false,"role":null},
   "logs.list": {"method":"GET","path":"/v1/logs","params":[],"query":["limit","cursor","status","requestId","userId","operation","code","kind","from","to"],"body":false,"key":false,"role":"viewer"},
   "overview.get": {"method":"GET","path":"/v1/overview","params":[],"query":[],"body":false,"key":false,"role":"viewer"},
+  "live.nodes": {"method":"GET","path":"/v1/live/nodes","params":[],"query":[],"body":false,"key":false,"role":"viewer"},
+  "live.sockets": {"method":"GET","path":"/v1/live/sockets","params":[],"query":["limit","cursor","userId","node"],"body":false,"key":false,"role":"viewer"},
 } as const;
 
 export const webhookEventNames = ["message.created","message.updated","message.deleted","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","message.read","user.deleted","notification.needed","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;

@@ -5,6 +5,7 @@ import { lockConversationByNo } from '../../log/lock.ts';
 import type { LockedConversation } from '../../log/lock.ts';
 import { record, tell } from '../../log/record.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
+import { record as note } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { leaveCalls } from '../calls/moves.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
@@ -29,6 +30,12 @@ const batchSize = 50;
 
 export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
   const env = ctx.env.no;
+  // What cannot be undone asks the dashboard for the name of a production environment, typed.
+  if (ctx.caller.kind === 'dashboard' && ctx.env.kind === 'production' && input.confirm !== ctx.env.name)
+    throw new ApiError('invalid_request', {
+      param: 'confirm',
+      message: 'confirm must be the name of the environment: it is a production environment.',
+    });
   const mode = input.messages ?? 'anonymize';
   const alias = `deleted:${ctx.services.ids.secret(20)}`;
   const user = await ctx.db.tx(async (tx) => {
@@ -44,6 +51,13 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
        ON CONFLICT (env, subject) DO UPDATE SET tokens_from = greatest(erased_ids.tokens_from, excluded.tokens_from)`,
       [env, subjectOf(ctx.services.vault, env, input.userId), row.tokens_from],
     );
+    await note(ctx, tx, {
+      where: { env },
+      action: 'users.erase',
+      user: row.no,
+      before: null,
+      after: { messages: mode },
+    });
     await forgetAnswers(tx, env, [input.userId]);
     await forgetUser(tx, env, await conversationsOf(tx, env, row.no), input.userId);
     await dropUnusedOf(tx, env, row.no);

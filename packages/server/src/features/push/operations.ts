@@ -1,5 +1,5 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Input, Output, PushCredentialsView, PushDevice } from '@parley/protocol';
+import type { Input, Output, PushCredentialsView, PushDevice, PushDeviceView } from '@parley/protocol';
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import { parsePushCredentials, PushCredentialsError } from '../../platform/push/credentials.ts';
 import type { PushCredentials } from '../../platform/push/credentials.ts';
@@ -8,6 +8,7 @@ import { parseSubscription } from '../../platform/push/webpush-encryption.ts';
 import { record } from '../audit/operations.ts';
 import { Reply } from '../context.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
+import { existingUser } from '../users/operations.ts';
 import * as credentials from './credentials.ts';
 import * as sql from './sql.ts';
 
@@ -112,4 +113,64 @@ export async function removeCredentials(
       after: null,
     });
   });
+}
+
+/** What those who run the environment see and do of a user's devices. */
+export async function devicesOf(
+  ctx: Context,
+  input: Input<'users.devices'>,
+): Promise<Output<'users.devices'>> {
+  const user = await existingUser(ctx, ctx.db, input.userId);
+  return { data: (await sql.listDevices(ctx.db, ctx.env.no, user.no)).map(viewDevice) };
+}
+
+const deviceId = (no: number): string => `dev_${no}`;
+const deviceNo = (id: string): number => (/^dev_\d{1,15}$/.test(id) ? Number(id.slice(4)) : -1);
+const missingDevice = () => new ApiError('not_found', { message: 'There is no such device.' });
+/** The last characters tell devices apart; of webpush, whose token ends with keys, those of the address. */
+const shownCharacters = 6;
+
+function viewDevice({ no, provider, token, createdAt, registeredAt }: sql.DeviceRow): PushDeviceView {
+  const shown = provider === 'webpush' ? (parseSubscription(token)?.endpoint ?? '') : token;
+  const tokenEnd = shown.length > 4 * shownCharacters ? shown.slice(-shownCharacters) : '';
+  return { id: deviceId(no), provider, tokenEnd, createdAt, registeredAt };
+}
+
+export async function removeDevice(ctx: Context, input: Input<'users.removeDevice'>): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    const user = await existingUser(ctx, tx, input.userId);
+    const provider = await sql.dropDeviceByNo(tx, ctx.env.no, user.no, deviceNo(input.deviceId));
+    if (provider === undefined) throw missingDevice();
+    await record(ctx, tx, {
+      where: { env: ctx.env.no },
+      action: 'users.removeDevice',
+      user: user.no,
+      before: { deviceId: input.deviceId, provider },
+      after: null,
+    });
+  });
+}
+
+/** Asks the providers here and now, whatever the environment's push mode is. A token that they call dead is removed, as ever. */
+export async function test(ctx: Context, input: Input<'push.test'>): Promise<Output<'push.test'>> {
+  const { env } = ctx;
+  const user = await existingUser(ctx, ctx.db, input.userId);
+  const all = await sql.listDevices(ctx.db, env.no, user.no);
+  const chosen = input.deviceId === undefined ? all : all.filter((d) => d.no === deviceNo(input.deviceId!));
+  if (input.deviceId !== undefined && chosen.length === 0) throw missingDevice();
+  await record(ctx, ctx.db, {
+    where: { env: env.no },
+    action: 'push.test',
+    user: user.no,
+    before: null,
+    after: { devices: chosen.length },
+  });
+  const outcomes = await ctx.services.push.test(env.no, chosen);
+  return {
+    data: chosen.map(({ no, provider }, i) => {
+      const outcome = outcomes[i]!;
+      const reason = 'reason' in outcome ? outcome.reason : null;
+      return { deviceId: deviceId(no), provider, result: outcome.kind, reason };
+    }),
+  };
 }

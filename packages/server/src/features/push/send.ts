@@ -1,7 +1,7 @@
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import type { PushNotification, PushProviderName } from '../../platform/push/port.ts';
+import type { PushNotification, PushOutcome, PushProviderName } from '../../platform/push/port.ts';
 import { unreadCount } from '../conversations/sql.ts';
 import { conversationOf, memberOf, membershipsOf, userOf } from '../lookups.ts';
 import { usersByNumber } from '../users/sql.ts';
@@ -31,6 +31,8 @@ export interface SendOutcome {
   /** null: nothing was tried. */
   result: PushResult | null;
   device?: DeviceRef;
+  /** Of a message: what became of it. */
+  attempt?: sql.Attempt | undefined;
   receiptId?: string | undefined;
 }
 
@@ -95,9 +97,23 @@ export async function startSends(
       runAt: delay === null ? null : new Date(options.now() + delay),
       result,
       device,
+      attempt: attemptOf(row, job.data as SendData, result, outcome, options.now()),
       receiptId: outcome.kind === 'sent' ? outcome.receiptId : undefined,
     };
   });
+}
+
+function attemptOf(
+  { env, usr, device, provider }: Due,
+  data: SendData,
+  result: PushResult,
+  outcome: PushOutcome,
+  at: number,
+): sql.Attempt | undefined {
+  if (!('conv' in data)) return undefined;
+  const { conv, seq } = data;
+  const reason = 'reason' in outcome ? outcome.reason : null;
+  return { env, conv, seq, usr, device, provider, result, reason, at };
 }
 
 /** A push that went out all the same goes out once more after the restart, and takes the place of the first. */
@@ -117,6 +133,10 @@ export async function settleSends(tx: Tx, outcomes: readonly SendOutcome[], now:
   const of = (result: PushResult): DeviceRef[] =>
     outcomes.filter((o) => o.result === result).map((o) => o.device!);
   await sql.dropDead(tx, of('dead'));
+  await sql.noteAttempts(
+    tx,
+    outcomes.flatMap((o) => o.attempt ?? []),
+  );
   const sent = new Map<number, number>();
   for (const { env } of of('sent')) sent.set(env, (sent.get(env) ?? 0) + 1);
   await sql.countUsage(tx, 'pushSent', sent);

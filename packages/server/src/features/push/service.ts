@@ -13,6 +13,7 @@ import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, PgOptions } from '../../platform/postgres/db.ts';
+import type { PushNotification, PushOutcome } from '../../platform/push/port.ts';
 import type { PushEndpoints } from '../../platform/push/create.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { sendQueue } from './notify.ts';
@@ -23,7 +24,13 @@ import { readReceipts, receiptQueue, settleSends, startSends } from './send.ts';
 import type { ReceiptOutcome, SendOutcome } from './send.ts';
 import * as sql from './sql.ts';
 
-export interface PushService {
+/** What operations need of it. */
+export interface Push {
+  /** Sends a test notification to each of the devices, now; answers what their providers said. */
+  test(env: number, devices: readonly sql.DeviceRow[]): Promise<PushOutcome[]>;
+}
+
+export interface PushService extends Push {
   /** Plans pushes of what is in the outbox. */
   consumer: Consumer;
   /** Begins to push: for processes with the role worker, once the store is ready. */
@@ -39,6 +46,16 @@ const planLeaseMs = 30_000;
 const sendLeaseMs = 60_000;
 const sweepMs = 60_000;
 const depthMs = 10_000;
+
+const testNotification: PushNotification = {
+  title: 'Test',
+  body: 'A test notification.',
+  badge: 0,
+  collapseKey: 'test',
+  data: { type: 'push.test' },
+  priority: 'high',
+  ttlSeconds: 60,
+};
 
 export function createPushService(options: {
   config: Pick<Config, 'allowPrivateTargets'>;
@@ -138,6 +155,22 @@ export function createPushService(options: {
       db,
       take: dispatchToPush,
       taken: () => planner.poke(),
+    },
+    test: async (env, devices) => {
+      const made = await providers.load(devices.map(({ provider }) => ({ env, provider })));
+      const outcomes = await Promise.all(
+        devices.map(
+          ({ token }, i): Promise<PushOutcome> =>
+            made[i]?.send(token, testNotification) ??
+            Promise.resolve({ kind: 'rejected', reason: 'no credentials for this provider' }),
+        ),
+      );
+      const dead = devices.filter((_, i) => outcomes[i]!.kind === 'dead');
+      await sql.dropDead(
+        db,
+        dead.map(({ no, registeredAt }) => ({ env, no, registeredAt })),
+      );
+      return outcomes;
     },
     start: () => {
       for (const part of parts) part.start();

@@ -46,6 +46,69 @@ export async function dropDevice(db: Queryable, env: number, user: number, token
   return rows.length > 0;
 }
 
+export interface DeviceRow {
+  no: number;
+  provider: PushProviderName;
+  token: string;
+  createdAt: string;
+  registeredAt: string;
+}
+
+/** Latest first. A user has a bounded number of them. */
+export const listDevices = (db: Queryable, env: number, user: number): Promise<DeviceRow[]> =>
+  db.query<DeviceRow>(
+    `SELECT no, provider, token, created_at AS "createdAt", registered_at AS "registeredAt" FROM push_devices
+     WHERE env = $1 AND usr = $2 ORDER BY registered_at DESC, no DESC`,
+    [env, user],
+  );
+
+/** Answers the provider of the device that was there. */
+export async function dropDeviceByNo(
+  db: Queryable,
+  env: number,
+  user: number,
+  no: number,
+): Promise<PushProviderName | undefined> {
+  const [row] = await db.query<{ provider: PushProviderName }>(
+    'DELETE FROM push_devices WHERE env = $1 AND usr = $2 AND no = $3 RETURNING provider',
+    [env, user, no],
+  );
+  return row?.provider;
+}
+
+export interface Attempt {
+  env: number;
+  conv: number;
+  seq: number;
+  usr: number;
+  device: number;
+  provider: PushProviderName;
+  result: string;
+  reason: string | null;
+  at: number;
+}
+
+/** What became of pushes of messages: kept for those who ask why somebody did not get one. */
+export async function noteAttempts(db: Queryable, attempts: readonly Attempt[]): Promise<void> {
+  if (attempts.length === 0) return;
+  await db.query(
+    `INSERT INTO push_attempts (env, conv, seq, usr, device, provider, result, reason, at)
+     SELECT * FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[],
+       $9::timestamptz[])`,
+    [
+      attempts.map((a) => a.env),
+      attempts.map((a) => a.conv),
+      attempts.map((a) => a.seq),
+      attempts.map((a) => a.usr),
+      attempts.map((a) => a.device),
+      attempts.map((a) => a.provider),
+      attempts.map((a) => a.result),
+      attempts.map((a) => a.reason?.slice(0, 200) ?? null),
+      attempts.map((a) => new Date(a.at).toISOString()),
+    ],
+  );
+}
+
 export async function dropDevicesOf(db: Queryable, env: number, user: number): Promise<void> {
   await db.query('DELETE FROM push_devices WHERE env = $1 AND usr = $2', [env, user]);
 }

@@ -1,7 +1,8 @@
 import { ApiError } from '@parley/protocol';
-import type { Input, Output } from '@parley/protocol';
+import type { Input, OperationName, Output } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import { record } from '../audit/operations.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
 import { leaveCalls } from '../calls/moves.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
@@ -41,17 +42,58 @@ export async function get(ctx: Context, input: Input<'users.get'>): Promise<Outp
   return sql.viewUser(row);
 }
 
+export async function existingUser(ctx: EnvironmentContext, db: Queryable, id: string): Promise<sql.UserRow> {
+  const row = await sql.findUser(db, ctx.env.no, id);
+  if (!row) throw unknownUser();
+  return row;
+}
+
+/** In the audit log: what the dashboard does to a user, who is named by number, so that an erasure renames it there too. */
+const note = (
+  ctx: Context,
+  tx: Queryable,
+  action: OperationName,
+  user: number,
+  changes: { before: object | null; after: object | null } = { before: null, after: null },
+): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, user, ...changes });
+
 export async function list(ctx: Context, input: Input<'users.list'>): Promise<Output<'users.list'>> {
+  if (input.namePrefix !== undefined) return listByName(ctx, input, input.namePrefix);
   const limit = pageLimit(input.limit);
   const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
-  const rows = await sql.listUsers(ctx.db, ctx.env.no, after, limit + 1);
+  const rows = await sql.listUsers(ctx.db, ctx.env.no, after, limit + 1, input.prefix ?? '');
   return keyPage(rows, limit, (row) => row.id, sql.viewUser);
 }
 
+async function listByName(
+  ctx: Context,
+  input: Input<'users.list'>,
+  namePrefix: string,
+): Promise<Output<'users.list'>> {
+  const limit = pageLimit(input.limit);
+  const after = input.cursor === undefined ? null : decodeCursor(input.cursor, isNamePlace);
+  const rows = await sql.listUsersByName(ctx.db, ctx.env.no, {
+    namePrefix,
+    prefix: input.prefix ?? '',
+    after: after && { name: after[0], id: after[1] },
+    limit: limit + 1,
+  });
+  return keyPage(rows, limit, (row) => [row.folded, row.id], sql.viewUser);
+}
+
+const isNamePlace = (value: unknown): value is [string, string] =>
+  Array.isArray(value) && value.length === 2 && typeof value[0] === 'string' && isString(value[1]);
+
 export async function deactivate(ctx: Context, input: Input<'users.deactivate'>) {
   return ctx.db.tx(async (tx) => {
+    const before = await sql.findUser(tx, ctx.env.no, input.userId);
     const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, true);
     if (!row) throw unknownUser();
+    if (!before?.deactivated_at)
+      await note(ctx, tx, 'users.deactivate', row.no, {
+        before: { deactivatedAt: null },
+        after: { deactivatedAt: row.deactivated_at },
+      });
     await leaveCalls(ctx, tx, ctx.env.no, row.no);
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4003));
     return sql.viewUser(row);
@@ -59,15 +101,27 @@ export async function deactivate(ctx: Context, input: Input<'users.deactivate'>)
 }
 
 export async function reactivate(ctx: Context, input: Input<'users.reactivate'>) {
-  const row = await sql.setDeactivated(ctx.db, ctx.env.no, input.userId, false);
-  if (!row) throw unknownUser();
-  return sql.viewUser(row);
+  return ctx.db.tx(async (tx) => {
+    const before = await sql.findUser(tx, ctx.env.no, input.userId);
+    const row = await sql.setDeactivated(tx, ctx.env.no, input.userId, false);
+    if (!row) throw unknownUser();
+    if (before?.deactivated_at)
+      await note(ctx, tx, 'users.reactivate', row.no, {
+        before: { deactivatedAt: before.deactivated_at },
+        after: { deactivatedAt: null },
+      });
+    return sql.viewUser(row);
+  });
 }
 
 export async function revokeTokens(ctx: Context, input: Input<'users.revokeTokens'>) {
   return ctx.db.tx(async (tx) => {
     const row = await sql.revokeTokens(tx, ctx.env.no, input.userId);
     if (!row) throw unknownUser();
+    await note(ctx, tx, 'users.revokeTokens', row.no, {
+      before: null,
+      after: { tokensFrom: row.tokens_from },
+    });
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4001));
     return sql.viewUser(row);
   });

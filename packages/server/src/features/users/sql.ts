@@ -32,11 +32,47 @@ export async function findUser(db: Queryable, env: number, id: string): Promise<
   return row;
 }
 
-export const listUsers = (db: Queryable, env: number, after: string, limit: number): Promise<UserRow[]> =>
+/** @param prefix of the ids; every id begins with an empty one. */
+export const listUsers = (
+  db: Queryable,
+  env: number,
+  after: string,
+  limit: number,
+  prefix = '',
+): Promise<UserRow[]> =>
   db.query<UserRow>(
-    `SELECT ${columns} FROM users WHERE env = $1 AND id > $2 AND erased_at IS NULL ORDER BY id LIMIT $3`,
-    [env, after, limit],
+    `SELECT ${columns} FROM users WHERE env = $1 AND id > $2 AND id >= $4 AND id < $5 AND erased_at IS NULL ORDER BY id LIMIT $3`,
+    [env, after, limit, prefix, endOf(prefix)],
   );
+
+/** Ids have characters below \x7f only, and are compared byte by byte: all that begin with the prefix are below this. */
+const endOf = (prefix: string): string => `${prefix}\x7f`;
+
+/** By name, whatever its case, then by id. */
+export const listUsersByName = (
+  db: Queryable,
+  env: number,
+  asked: { namePrefix: string; prefix: string; after: { name: string; id: string } | null; limit: number },
+): Promise<(UserRow & { folded: string })[]> =>
+  db.query(
+    `SELECT ${columns}, lower(name) AS folded FROM users
+     WHERE env = $1 AND name IS NOT NULL AND erased_at IS NULL
+       AND lower(name) ~>=~ coalesce($6::text, lower($2)) AND lower(name) ~<~ (lower($2) || $3) AND left(id, $4) = $5
+       AND ($6 IS NULL OR lower(name) ~>~ $6 OR id > $7)
+     ORDER BY lower(name) USING ~<~, id LIMIT $8`,
+    [
+      env,
+      asked.namePrefix,
+      lastCharacter,
+      asked.prefix.length,
+      asked.prefix,
+      asked.after?.name ?? null,
+      asked.after?.id ?? null,
+      asked.limit,
+    ],
+  );
+/** The highest code point: names compared by bytes that begin with a prefix are below the prefix with it. */
+const lastCharacter = '\u{10ffff}';
 
 /** Inserts the user or sets the fields given (undefined keeps what is there); undefined for an erased id. */
 export async function upsertUser(

@@ -13,6 +13,7 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { cut, decodeCursor, encodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { moment } from '../time.ts';
 import { loadDue, unavailable, webhookQueue } from './deliver.ts';
 import { render, testEvent } from './render.ts';
 import { secretContext, secretPrefix } from './signature.ts';
@@ -202,5 +203,35 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
     await enqueue(tx, webhookQueue, [{ key: row.no, ref: made.no }]);
     tx.afterCommit(ctx.services.webhooks.queued);
     return sql.viewDelivery(made);
+  });
+}
+
+const replayedAtOnce = 1_000;
+
+/** Recovery after an outage of the receiver: each event that failed and was not delivered since gets a new delivery. */
+export async function replayFailed(
+  ctx: Context,
+  input: Input<'webhooks.replayFailed'>,
+): Promise<Output<'webhooks.replayFailed'>> {
+  const since = moment('since', input.since);
+  return ctx.db.tx(async (tx) => {
+    const row = await existing(ctx, tx, input.webhookId);
+    if (row.status === 'disabled')
+      throw new ApiError('invalid_request', { message: 'The endpoint is disabled: enable it first.' });
+    const failed = await sql.failedSince(tx, ctx.env.no, row.no, since, replayedAtOnce + 1);
+    const { page, more } = cut(failed, replayedAtOnce);
+    const made = await sql.copyDeliveries(tx, page);
+    await enqueue(
+      tx,
+      webhookQueue,
+      made.map((ref) => ({ key: row.no, ref })),
+    );
+    if (made.length > 0)
+      await note(ctx, tx, 'webhooks.replayFailed', row.id, {
+        before: null,
+        after: { since, replayed: made.length },
+      });
+    tx.afterCommit(ctx.services.webhooks.queued);
+    return { replayed: made.length, more };
   });
 }

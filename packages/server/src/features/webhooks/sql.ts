@@ -2,6 +2,7 @@ import { limits } from '@parley/protocol';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
 import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { testEvent } from './render.ts';
 
 export interface EndpointRow {
   no: number;
@@ -171,14 +172,45 @@ export async function insertDelivery(
   return created!;
 }
 
+const copied = 'env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed, event_at';
+
 /** A new delivery of the same event. */
 export async function copyDelivery(db: Queryable, no: number): Promise<DeliveryRow> {
   const [created] = await db.query<DeliveryRow>(
-    `INSERT INTO webhook_deliveries (id, env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed,
-       event_at, created_at, next_at)
-     SELECT make_id('whd_', t), env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed, event_at, t, t
+    `INSERT INTO webhook_deliveries (id, ${copied}, created_at, next_at)
+     SELECT make_id('whd_', t), ${copied}, t, t
      FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = $1 RETURNING ${deliveryColumns}`,
     [no],
   );
   return created!;
+}
+
+export async function copyDeliveries(db: Queryable, numbers: readonly number[]): Promise<number[]> {
+  const rows = await db.query<{ no: number }>(
+    `INSERT INTO webhook_deliveries (id, ${copied}, created_at, next_at)
+     SELECT make_id('whd_', t), ${copied}, t, t
+     FROM webhook_deliveries, (SELECT clock_timestamp() AS t) x WHERE no = ANY($1) ORDER BY no RETURNING no`,
+    [numbers],
+  );
+  return rows.map((row) => row.no);
+}
+
+/** The latest deliveries of events that failed for good since then, oldest first. Their ids begin with their time. */
+export async function failedSince(
+  db: Queryable,
+  env: number,
+  endpoint: number,
+  since: string,
+  limit: number,
+): Promise<number[]> {
+  const rows = await db.query<{ no: number }>(
+    `SELECT d.no FROM webhook_deliveries d
+     WHERE d.env = $1 AND d.endpoint = $2 AND d.id >= 'whd_' || ulid_time($3::timestamptz - interval '1 minute')
+       AND d.created_at >= $3 AND d.status = 'failed' AND d.type <> $5
+       AND ${available} AND NOT EXISTS (
+         SELECT 1 FROM webhook_deliveries l WHERE l.endpoint = $2 AND l.id > d.id AND l.event_id = d.event_id)
+     ORDER BY d.id LIMIT $4`,
+    [env, endpoint, since, limit, testEvent],
+  );
+  return rows.map((row) => row.no);
 }

@@ -42,5 +42,7 @@ export function decodeToUser(payload: string): { env: number; frame: string; whe
 export const encodeOut = (code: number): string => `O${code}`;
 /** The session makes room for a newer one of its user. */
 export const encodeEvict = (session: string): string => `V${session}`;
+/** The session is ended by those who run the environment. */
+export const encodeEnd = (session: string): string => `K${session}`;
 /** A presence frame for the watchers of a user. */
 export const encodePresence = (frame: string): string => `P${frame}`;

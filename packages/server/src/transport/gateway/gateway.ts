@@ -3,6 +3,7 @@ import { realtime } from '@parley/protocol';
 import type { CloseCode } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
+import type { SocketHistory } from '../../features/live/history.ts';
 import type { Recorder } from '../../features/logs/recorder.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Bus } from '../../platform/bus/port.ts';
@@ -10,7 +11,7 @@ import type { Timers } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { decodeReceipt, encodeOut, encodeReceipt } from './bus-messages.ts';
+import { decodeReceipt, encodeEnd, encodeOut, encodeReceipt } from './bus-messages.ts';
 import { Delivery } from './delivery.ts';
 import { Dispatch } from './dispatch.ts';
 import { drain, sendGoaway } from './drain.ts';
@@ -53,6 +54,7 @@ export interface GatewayOptions {
   silentBounds?: SilentBounds;
   random: () => number;
   recorder: Pick<Recorder, 'add'>;
+  history: Pick<SocketHistory, 'opened' | 'closed'>;
 }
 
 const resyncHint = pushFrame('resync_hint', {});
@@ -83,7 +85,7 @@ export class Gateway {
     const { clock } = services;
     const now = () => clock.monotonic();
     this.#sessions = new Sessions(timers);
-    this.#notes = new Notes(options.recorder, clock);
+    this.#notes = new Notes({ recorder: options.recorder, history: options.history, clock });
     this.#receipts = new ReceiptRelay({
       deliver: (cid, frame) => hub.relayHere(cid, frame, null),
       publish: (receipt) => {
@@ -146,6 +148,11 @@ export class Gateway {
     return this.#sessions.loggedIn.size;
   }
 
+  /** The sessions that are open here. */
+  get open(): Iterable<string> {
+    return this.#sessions.loggedIn.keys();
+  }
+
   async start(server: Server): Promise<void> {
     await this.#options.bus.subscribe([`n:${this.#options.node}`, nodesChannel]);
     this.#others.beat();
@@ -183,6 +190,12 @@ export class Gateway {
   userOut(user: number, code: 4001 | 4003): void {
     this.#closeUser(user, code);
     if (!this.#options.bus.alone) this.#options.bus.publish(`u:${user}`, encodeOut(code));
+  }
+
+  /** Ends one session, on whichever node it is. */
+  sessionOut(node: string, session: string): void {
+    if (node === this.#options.node) this.#sessions.loggedIn.get(session)?.close(4001);
+    else this.#options.bus.publish(`n:${node}`, encodeEnd(session));
   }
 
   #closeUser(user: number, code: CloseCode): void {
@@ -228,6 +241,8 @@ export class Gateway {
         return this.#others.heard(payload.slice(1));
       case 'V':
         return this.#sessions.loggedIn.get(payload.slice(1))?.close(4009);
+      case 'K':
+        return this.#sessions.loggedIn.get(payload.slice(1))?.close(4001);
       default:
         return;
     }

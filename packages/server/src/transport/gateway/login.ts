@@ -86,6 +86,7 @@ export class Login {
     if (!session.isOpen) return;
     session.registered = true;
     sessions.admit(session);
+    this.#options.notes.opened(session);
     const ref = { env: caller.env.no, user: caller.user.no };
     const user = { userId: caller.user.id, lastSeenAt };
     for (const { node, id } of await presence.opened(ref, user, session.id)) this.#evict(node, id);

@@ -1,18 +1,33 @@
 import { clientFrames } from '@parley/protocol';
 import type { ApiError, CloseCode } from '@parley/protocol';
+import type { SocketHistory } from '../../features/live/history.ts';
 import type { Recorder } from '../../features/logs/recorder.ts';
 import { provenBy } from '../../features/tenancy/authenticate.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Session } from './session.ts';
 
-/** What the log of an environment says about its sockets: frames that failed, logins that were refused, sockets that were put out. */
+/**
+ * What is kept of an environment's sockets: in its log, frames that failed, logins that were refused and sockets that were put out;
+ * and when each was opened and closed.
+ */
 export class Notes {
   readonly #recorder: Pick<Recorder, 'add'>;
+  readonly #history: Pick<SocketHistory, 'opened' | 'closed'>;
   readonly #clock: Clock;
 
-  constructor(recorder: Pick<Recorder, 'add'>, clock: Clock) {
-    this.#recorder = recorder;
-    this.#clock = clock;
+  constructor(options: {
+    recorder: Pick<Recorder, 'add'>;
+    history: Pick<SocketHistory, 'opened' | 'closed'>;
+    clock: Clock;
+  }) {
+    this.#recorder = options.recorder;
+    this.#history = options.history;
+    this.#clock = options.clock;
+  }
+
+  opened(session: Session): void {
+    session.loggedInAt = this.#clock.now();
+    this.#history.opened(rowOf(session));
   }
 
   /**
@@ -58,6 +73,7 @@ export class Notes {
 
   /** A socket that was live is closed. What we closed for a reason is an error; what clients close themselves is not. */
   closed(session: Session): void {
+    this.#history.closed({ ...rowOf(session), closeCode: session.closeCode });
     const code = putOut[session.closeCode as CloseCode];
     if (code === undefined || session.noted) return;
     this.#add(session, { operation: 'close', code, status: session.closeCode, ms: 0 });
@@ -92,8 +108,17 @@ const putOut: { readonly [C in CloseCode]?: string } = {
   4400: 'invalid_frame',
 };
 
+const rowOf = (session: Session) => ({
+  env: session.user!.env,
+  id: session.id,
+  user: session.user!.no,
+  address: addressOf(session),
+  sdk: session.sdk,
+  openedAt: session.loggedInAt,
+});
+
 /** Sessions keep it as a key of the limiter (see `addressKey`). */
-export const addressOf = ({ address }: Session): string => address.slice(1);
+const addressOf = ({ address }: Session): string => address.slice(1);
 
 function operationOf(type: string | undefined): string {
   const frame = (clientFrames as Record<string, { runs?: { operation: string } } | undefined>)[type ?? ''];

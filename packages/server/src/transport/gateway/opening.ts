@@ -106,9 +106,9 @@ export class Opening {
     const refusal = checked instanceof ApiError ? checked : this.#noRoom(address);
     if (refusal) return void this.#refuse(socket, address, refusal);
     const { sessions, writer, clock } = this.#options;
-    const { named } = checked as { named: string[] };
+    const { named, sdk } = checked as Exclude<typeof checked, ApiError>;
     this.#wss.handleUpgrade(request, socket, head, (ws) => {
-      const session = new Session(ws, socket, writer, clock, { address, named });
+      const session = new Session(ws, socket, writer, clock, { address, named, sdk });
       (ws as Tagged).session = session;
       sessions.add(session);
       ws.on('message', this.#onMessage);

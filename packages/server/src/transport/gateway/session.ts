@@ -58,6 +58,10 @@ export class Session {
   readonly named: string[];
   /** Where its client is (see `addressKey`). */
   readonly address: string;
+  /** As its client names itself. */
+  readonly sdk: string | null;
+  /** Wall time of the login, in milliseconds. */
+  loggedInAt = 0;
   /** It no longer counts among those that have said nothing. */
   heard = false;
   /** Seconds, as the token says: a later cut-off of the user's tokens ends the session. */
@@ -94,13 +98,14 @@ export class Session {
     socket: Duplex,
     writer: Writer<Session>,
     clock: Clock,
-    from: { address: string; named: string[] },
+    from: { address: string; named: string[]; sdk: string | null },
   ) {
     this.ws = ws;
     this.#socket = socket;
     this.#writer = writer;
     this.named = from.named;
     this.address = from.address;
+    this.sdk = from.sdk;
     this.openedTick = this.lastFrameTick = clock.monotonic();
   }
 

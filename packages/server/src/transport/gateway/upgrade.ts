@@ -4,8 +4,8 @@ import { ApiError, realtime } from '@parley/protocol';
 /** One for all: most name none. */
 const nothingNamed: string[] = [];
 
-/** SPEC 4: the socket is at /v1 and speaks chat.v1. Returns the environments that the URL names, or why it is refused. */
-export function checkUpgrade(request: IncomingMessage): { named: string[] } | ApiError {
+/** SPEC 4: the socket is at /v1 and speaks chat.v1. Returns the environments and the client that the URL names, or why it is refused. */
+export function checkUpgrade(request: IncomingMessage): { named: string[]; sdk: string | null } | ApiError {
   const url = URL.parse(request.url ?? '/', 'http://parley');
   if (!url) return new ApiError('invalid_request', { message: 'The address is malformed.' });
   if (url.pathname !== '/v1' && url.pathname !== '/v1/')
@@ -14,7 +14,21 @@ export function checkUpgrade(request: IncomingMessage): { named: string[] } | Ap
   if (!offered.includes(realtime.subprotocol))
     return new ApiError('invalid_request', { message: `Offer the subprotocol ${realtime.subprotocol}.` });
   const named = url.searchParams.getAll('env');
-  return { named: named.length === 0 ? nothingNamed : named };
+  return { named: named.length === 0 ? nothingNamed : named, sdk: sdkOf(url.searchParams.get('sdk')) };
+}
+
+/** Names of clients: few for many sockets, so each is kept once. */
+const sdks = new Map<string, string>();
+const maxSdks = 1_000;
+const sdkPattern = /^[\x20-\x7e]{1,64}$/;
+
+function sdkOf(given: string | null): string | null {
+  if (given === null || !sdkPattern.test(given)) return null;
+  const known = sdks.get(given);
+  if (known !== undefined) return known;
+  if (sdks.size >= maxSdks) sdks.clear();
+  sdks.set(given, given);
+  return given;
 }
 
 /** Where the client is, as REST has it: a proxy that is trusted adds the address it saw at the end. */

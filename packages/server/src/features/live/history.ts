@@ -1,0 +1,91 @@
+import { hostname } from 'node:os';
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logging.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { beatMs, closeLost, closeOthers, removeNode, renewNode, saveSessions } from './sql.ts';
+import type { SessionRow } from './sql.ts';
+
+/**
+ * Which sockets there are and were, on this node: gathered and written once a second. While the store is away a bounded number
+ * waits; what is lost beyond that is mended afterwards, by closing whatever this node does not have.
+ */
+export interface SocketHistory {
+  opened(session: Omit<SessionRow, 'node' | 'closedAt' | 'closeCode'>): void;
+  closed(session: Omit<SessionRow, 'node' | 'closedAt'>): void;
+  flush(): Promise<void>;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+const flushMs = 1_000;
+const batch = 2_000;
+const maxWaiting = 20_000;
+
+export function createSocketHistory(options: {
+  db: Queryable;
+  clock: Clock;
+  logger: Logger;
+  node: string;
+  version: string;
+  roles: readonly string[];
+  /** The sessions that are open here. */
+  open: () => Iterable<string>;
+  maxWaiting?: number;
+}): SocketHistory {
+  const { db, clock, logger, node, version, roles } = options;
+  const most = options.maxWaiting ?? maxWaiting;
+  /** By session: whoever opens and closes within a second is one row. */
+  let waiting = new Map<string, SessionRow>();
+  let lost = false;
+
+  function add(row: SessionRow): void {
+    if (waiting.size < most || waiting.has(row.id)) waiting.set(row.id, row);
+    else lost = true;
+  }
+
+  async function flush(): Promise<void> {
+    while (waiting.size > 0) {
+      const rows = [...waiting.values()].slice(0, batch);
+      for (const { id } of rows) waiting.delete(id);
+      try {
+        await saveSessions(db, rows);
+      } catch (error) {
+        const later = waiting;
+        waiting = new Map();
+        for (const row of [...rows, ...later.values()]) add(row);
+        throw error;
+      }
+    }
+    if (!lost) return;
+    lost = false;
+    await closeOthers(db, node, [...options.open()]).catch((error: unknown) => {
+      lost = true;
+      throw error;
+    });
+  }
+
+  const self = { id: node, host: hostname(), version, roles: [...roles], startedAt: new Date(clock.now()) };
+  const writer = createPeriodic(flushMs, logger, 'history of sockets', flush);
+  const beat = createPeriodic(beatMs, logger, 'sign of life', () => renewNode(db, self));
+  return {
+    opened: (session) => add({ ...session, node, closedAt: null, closeCode: null }),
+    closed: (session) => add({ ...session, node, closedAt: clock.now() }),
+    flush,
+    start: () => {
+      beat.start();
+      writer.start();
+    },
+    stop: async () => {
+      await Promise.all([beat.stop(), writer.stop()]);
+      await flush();
+      await removeNode(db, node);
+    },
+  };
+}
+
+/** For workers: what nodes that went without a word left behind. */
+export const createLostSweep = (db: Queryable, logger: Logger) =>
+  createPeriodic(30_000, logger, 'sockets of lost nodes', async () => {
+    for (let i = 0; i < 100 && (await closeLost(db)) > 0; i++);
+  });

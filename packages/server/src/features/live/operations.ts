@@ -1,0 +1,68 @@
+import { ApiError } from '@parley/protocol';
+import type { Input, Output } from '@parley/protocol';
+import { record } from '../audit/operations.ts';
+import type { Context } from '../context.ts';
+import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { existingUser } from '../users/operations.ts';
+import { userNumbers } from '../users/sql.ts';
+import * as sql from './sql.ts';
+
+/** Nodes and sockets as they are now, and the sockets that users had. */
+
+export const nodes = async (ctx: Context): Promise<Output<'live.nodes'>> => ({
+  data: await sql.liveNodes(ctx.db, ctx.env.no),
+});
+
+export async function sockets(ctx: Context, input: Input<'live.sockets'>): Promise<Output<'live.sockets'>> {
+  const { userId, node } = input;
+  let user: number | undefined;
+  if (userId !== undefined) {
+    user = (await userNumbers(ctx.db, ctx.env.no, [userId])).get(userId);
+    if (user === undefined) return { data: [], nextCursor: null };
+  }
+  return sessionPage(ctx, input, {
+    live: true,
+    ...(user === undefined ? {} : { user }),
+    ...(node === undefined ? {} : { node }),
+  });
+}
+
+export async function sessionsOf(
+  ctx: Context,
+  input: Input<'users.sessions'>,
+): Promise<Output<'users.sessions'>> {
+  const user = await existingUser(ctx, ctx.db, input.userId);
+  return sessionPage(ctx, input, { live: input.live ?? false, user: user.no });
+}
+
+async function sessionPage(
+  ctx: Context,
+  input: { limit?: number; cursor?: string },
+  asked: { live: boolean; user?: number; node?: string },
+): Promise<Output<'live.sockets'>> {
+  const limit = pageLimit(input.limit);
+  const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isString);
+  const rows = await sql.listSessions(ctx.db, { ...asked, env: ctx.env.no, before, limit: limit + 1 });
+  return keyPage(
+    rows,
+    limit,
+    (row) => row.id,
+    (row) => row,
+  );
+}
+
+export async function endSession(ctx: Context, input: Input<'users.endSession'>): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    const user = await existingUser(ctx, tx, input.userId);
+    const found = await sql.openSession(tx, ctx.env.no, user.no, input.sessionId);
+    if (!found) throw new ApiError('not_found', { message: 'There is no such open session.' });
+    await record(ctx, tx, {
+      where: { env: ctx.env.no },
+      action: 'users.endSession',
+      user: user.no,
+      before: { sessionId: input.sessionId },
+      after: null,
+    });
+    tx.afterCommit(() => ctx.services.signals.sessionOut(found.node, input.sessionId));
+  });
+}

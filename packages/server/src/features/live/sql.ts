@@ -1,0 +1,139 @@
+import type { LiveNode, SocketSession } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+/** A node renews its row every 10 s; one that was not seen for so long is gone. */
+export const beatMs = 10_000;
+const alive = `interval '35 seconds'`;
+/** A frozen process comes back: its sockets are written off only when it is surely gone. */
+const gone = `interval '2 minutes'`;
+
+export interface NodeRow {
+  id: string;
+  host: string;
+  version: string;
+  roles: string[];
+  startedAt: Date;
+}
+
+export async function renewNode(db: Queryable, node: NodeRow): Promise<void> {
+  await db.query(
+    `INSERT INTO nodes (id, host, version, roles, started_at, seen_at) VALUES ($1, $2, $3, $4, $5, now())
+     ON CONFLICT (id) DO UPDATE SET seen_at = now()`,
+    [node.id, node.host, node.version, node.roles, node.startedAt],
+  );
+}
+
+export async function removeNode(db: Queryable, id: string): Promise<void> {
+  await db.query('DELETE FROM nodes WHERE id = $1', [id]);
+}
+
+/** Sockets of nodes that went without a word were open until these were last seen. In portions; answers how many. */
+export async function closeLost(db: Queryable, portion = 5_000): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    `WITH lost AS (
+       UPDATE socket_sessions s SET closed_at = coalesce(x.seen_at, now()) FROM (
+         SELECT o.env, o.id, n.seen_at FROM socket_sessions o LEFT JOIN nodes n ON n.id = o.node
+         WHERE o.closed_at IS NULL AND coalesce(n.seen_at, o.opened_at) < now() - ${gone} LIMIT $1
+       ) x WHERE s.env = x.env AND s.id = x.id AND s.closed_at IS NULL RETURNING 1
+     ) SELECT count(*) AS n FROM lost`,
+    [portion],
+  );
+  await db.query(
+    `DELETE FROM nodes n WHERE seen_at < now() - interval '1 hour'
+       AND NOT EXISTS (SELECT 1 FROM socket_sessions s WHERE s.node = n.id AND s.closed_at IS NULL)`,
+  );
+  return row!.n;
+}
+
+export interface SessionRow {
+  env: number;
+  id: string;
+  user: number;
+  node: string;
+  address: string;
+  sdk: string | null;
+  openedAt: number;
+  closedAt: number | null;
+  closeCode: number | null;
+}
+
+const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
+/** Opened and closed ones alike: what is known of a session is written as a whole. */
+export async function saveSessions(db: Queryable, rows: readonly SessionRow[]): Promise<void> {
+  const sorted = [...rows].sort((a, b) => a.env - b.env || (a.id < b.id ? -1 : 1));
+  await db.query(
+    `INSERT INTO socket_sessions AS s (env, id, usr, node, address, sdk, opened_at, closed_at, close_code)
+     SELECT * FROM unnest($1::int[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::timestamptz[],
+       $8::timestamptz[], $9::int[])
+     ON CONFLICT (env, id) DO UPDATE SET closed_at = excluded.closed_at, close_code = excluded.close_code
+     WHERE excluded.closed_at IS NOT NULL`,
+    [
+      sorted.map((r) => r.env),
+      sorted.map((r) => r.id),
+      sorted.map((r) => r.user),
+      sorted.map((r) => r.node),
+      sorted.map((r) => r.address.slice(0, 64)),
+      sorted.map((r) => r.sdk),
+      sorted.map((r) => time(r.openedAt)),
+      sorted.map((r) => time(r.closedAt)),
+      sorted.map((r) => r.closeCode),
+    ],
+  );
+}
+
+/** Closes were lost while the store was away: all of a node's that are not among these are closed. */
+export async function closeOthers(db: Queryable, node: string, open: readonly string[]): Promise<void> {
+  await db.query(
+    'UPDATE socket_sessions SET closed_at = now() WHERE node = $1 AND closed_at IS NULL AND NOT (id = ANY($2))',
+    [node, open],
+  );
+}
+
+const living = `SELECT id FROM nodes WHERE seen_at > now() - ${alive}`;
+/** Counted up to this many a node. */
+const mostCounted = 100_000;
+
+export const liveNodes = (db: Queryable, env: number): Promise<LiveNode[]> =>
+  db.query<LiveNode>(
+    `WITH counted AS (
+       SELECT node, count(*) AS n FROM (
+         SELECT node FROM socket_sessions WHERE env = $1 AND closed_at IS NULL LIMIT ${mostCounted}) x GROUP BY node)
+     SELECT n.id, n.host, n.version, n.roles, n.started_at AS "startedAt", n.seen_at AS "seenAt", coalesce(c.n, 0)::int AS sockets
+     FROM nodes n LEFT JOIN counted c ON c.node = n.id WHERE n.seen_at > now() - ${alive} ORDER BY n.started_at, n.id`,
+    [env],
+  );
+
+/** Newest first. `live`: those that are open, on nodes that are running. */
+export function listSessions(
+  db: Queryable,
+  asked: { env: number; user?: number; node?: string; live: boolean; before: string | null; limit: number },
+): Promise<SocketSession[]> {
+  const values: unknown[] = [asked.env, asked.limit];
+  const add = (value: unknown): string => `$${values.push(value)}`;
+  let where = 's.env = $1';
+  if (asked.before !== null) where += ` AND s.id < ${add(asked.before)}`;
+  if (asked.user !== undefined) where += ` AND s.usr = ${add(asked.user)}`;
+  if (asked.node !== undefined) where += ` AND s.node = ${add(asked.node)}`;
+  if (asked.live) where += ` AND s.closed_at IS NULL AND s.node IN (${living})`;
+  return db.query<SocketSession>(
+    `SELECT s.id, u.id AS "userId", s.node, s.address, s.sdk, s.opened_at AS "openedAt", s.closed_at AS "closedAt",
+       s.close_code AS "closeCode"
+     FROM socket_sessions s JOIN users u ON u.env = s.env AND u.no = s.usr
+     WHERE ${where} ORDER BY s.id DESC LIMIT $2`,
+    values,
+  );
+}
+
+export async function openSession(
+  db: Queryable,
+  env: number,
+  user: number,
+  id: string,
+): Promise<{ node: string } | undefined> {
+  const [row] = await db.query<{ node: string }>(
+    `SELECT node FROM socket_sessions WHERE env = $1 AND id = $2 AND usr = $3 AND closed_at IS NULL`,
+    [env, id, user],
+  );
+  return row;
+}
