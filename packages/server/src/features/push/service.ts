@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../../config.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { depth } from '../../platform/jobs/jobs.ts';
+import { depth, workSettings } from '../../platform/jobs/jobs.ts';
 import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
@@ -75,7 +75,10 @@ export function createPushService(options: {
   random: () => number;
 }): PushService {
   const { logger, clock, metrics, presence } = options;
-  const db = new PgDb(options.connection, { max: workConnections, onError: options.onError });
+  const db = new PgDb(options.connection, {
+    ...{ max: workConnections, onError: options.onError },
+    settings: workSettings,
+  });
   const outbound = createOutbound({
     allowPrivate: options.config.allowPrivateTargets,
     resolve: options.names.resolve,

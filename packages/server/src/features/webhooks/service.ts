@@ -1,7 +1,7 @@
 import { Histogram } from 'prom-client';
 import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
-import { depth, removeEmptyLanes } from '../../platform/jobs/jobs.ts';
+import { depth, removeEmptyLanes, workSettings } from '../../platform/jobs/jobs.ts';
 import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
@@ -69,7 +69,10 @@ export function createWebhookService(options: {
 }): WebhookService {
   const { config, db, clock, logger, metrics } = options;
   // Connections of its own, so that deliveries and requests never wait for each other.
-  const workDb = new PgDb(options.connection, { max: workConnections, onError: options.onError });
+  const workDb = new PgDb(options.connection, {
+    ...{ max: workConnections, onError: options.onError },
+    settings: workSettings,
+  });
   const outbound = createOutbound({
     allowPrivate: config.allowPrivateTargets,
     maxSocketsPerHost: slots,

@@ -5,6 +5,12 @@ import type { Queryable } from '../postgres/db.ts';
  * several workers, in lanes that bound how much of one key runs at once. See worker.ts for who runs them.
  */
 
+/**
+ * For the connections of workers. Their commits do not wait for the disk, for which everybody who sends a message waits: a
+ * crash of PostgreSQL may undo the last half second of what they did, and then they do it again.
+ */
+export const workSettings = { synchronous_commit: 'off' };
+
 export interface Job {
   no: number;
   key: number;
