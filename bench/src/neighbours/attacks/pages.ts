@@ -16,7 +16,10 @@ async function history(target: Target, users: string[], fields: object): Promise
 
 const unreadConnections = 150;
 
-/** History pages of 4.85 MB asked for on 150 connections, of which not a byte is read. */
+/** Pages asked for at once on each connection: more than the kernel takes off the service's hands. */
+const unreadPagesEach = 8;
+
+/** History pages of 4.85 MB (cut at 1 MB by now) asked for on 150 connections, of which not a byte is read. */
 export const unreadPages: Attack = async (target) => {
   const users = names(unique('reader'), 10);
   const metadata = { filler: 'x'.repeat(4_000) };
@@ -37,14 +40,15 @@ export const unreadPages: Attack = async (target) => {
         });
         open.add(socket);
         socket.pause();
-        socket.write(asks[asked++ % asks.length]!.repeat(2));
+        socket.write(asks[asked++ % asks.length]!.repeat(unreadPagesEach));
       }
       await deadline.pause(1_000);
       // Between requests this means nothing; to a connection that was cut it shows that it was.
       for (const socket of open) socket.write('\r\n');
     }
     for (const socket of open) socket.destroy();
-    return { count: asked * 2, text: `${asked * 2} pages asked for, ${cut} connections cut by the service` };
+    const pages = asked * unreadPagesEach;
+    return { count: pages, text: `${pages} pages asked for, ${cut} connections cut by the service` };
   };
 };
 
