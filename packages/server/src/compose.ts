@@ -30,7 +30,8 @@ import { ConversationLog } from './log/conversation-log.ts';
 import { createDoubts } from './log/doubts.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
-import { descriptorLimit, keepDescriptors } from './platform/descriptors.ts';
+import { connectionsFor, descriptorLimit } from './platform/descriptors.ts';
+import { Door } from './platform/door.ts';
 import { createOutbox } from './platform/jobs/outbox.ts';
 import { createWorkSignal } from './platform/jobs/wake.ts';
 import type { Logger } from './platform/logging.ts';
@@ -54,6 +55,7 @@ import { routeSources } from './transport/gateway/route-sources.ts';
 import type { Session } from './transport/gateway/session.ts';
 import { Writer } from './transport/gateway/writer.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
+import { addressKey } from './transport/limits.ts';
 import { createTurns } from './transport/turns.ts';
 import type { Readiness } from './transport/rest/options.ts';
 import { createRest } from './transport/rest/server.ts';
@@ -226,6 +228,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     return { status: 'ready' };
   };
 
+  const descriptors = descriptorLimit();
+  const connections = descriptors === undefined ? Infinity : connectionsFor(descriptors);
+  logger.info({ descriptors, connections }, 'so many connections fit');
+
   const keyUsage = createKeyUsage({ db, clock, logger });
   const authenticator = createAuthenticator({ db, vault, clock, limiter, keyUsed: keyUsage.used });
   const turns = createTurns(config.pool);
@@ -250,6 +256,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       history,
     },
     timers,
+    maxConnections: connections,
     trustProxy: config.trustProxy,
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
@@ -274,10 +281,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     apps: [dashboardApp],
     intercept: media.intercept,
   });
-  keepDescriptors(app.server, descriptorLimit(), { logger, clock });
+  const door = new Door(app.server, {
+    ...{ connections, logger, clock },
+    ownerOf: ({ remoteAddress = '' }) => (config.trustProxy ? null : addressKey(remoteAddress)),
+  });
   const address = (): AddressInfo => app.server.address() as AddressInfo;
   let closed: PromiseLike<void> | undefined;
-  const close = (): PromiseLike<void> => (closed ??= app.close());
+  const close = (): PromiseLike<void> =>
+    (closed ??= Promise.all([door.close(), app.close()]).then(() => undefined));
 
   const sweeper = createPeriodic(sweepMs, logger, 'sweep', async () => {
     const removed = await removeExpired(db, config.eventRetentionMs);
@@ -308,8 +319,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ],
     {
       name: 'port',
-      // After a restart all clients come back at once; Node's own backlog of 511 would make them wait for TCP.
-      start: () => app.listen({ port: config.port, host: config.host, backlog: 4_096 }),
+      start: async () => {
+        const { host, port } = config;
+        await app.listen({ host, port, ...(await door.listenOptions(host, port)) });
+        await door.widen();
+      },
       stop: close,
     },
     {

@@ -51,6 +51,8 @@ export interface GatewayOptions {
   timers: Timers;
   /** The client's address is what the proxy in front says (CHAT_TRUST_PROXY). */
   trustProxy: boolean;
+  /** Of the whole process. */
+  maxConnections?: number;
   silentBounds?: SilentBounds;
   random: () => number;
   recorder: Pick<Recorder, 'add'>;
@@ -117,6 +119,7 @@ export class Gateway {
     });
     this.#opening = new Opening({
       ...{ clock, timers, ids: services.ids, limiter: options.limiter, trustProxy: options.trustProxy },
+      maxConnections: options.maxConnections ?? Infinity,
       ...{ sessions: this.#sessions, writer: options.writer },
       silentBounds: options.silentBounds ?? silentBounds,
       events: {

@@ -28,6 +28,8 @@ export interface OpeningOptions {
   ids: Ids;
   limiter: RateLimiter;
   trustProxy: boolean;
+  /** Of the whole process. */
+  maxConnections: number;
   silentBounds: SilentBounds;
   events: SocketEvents;
 }
@@ -61,7 +63,6 @@ export class Opening {
   readonly #onPing: (this: WebSocket, data: Buffer) => void;
   readonly #onPong: (this: WebSocket, data: Buffer) => void;
   readonly #onClose: (this: WebSocket, code: number) => void;
-  #maxSockets = Infinity;
   /** At shutdown: no socket is opened any more. */
   closed = false;
 
@@ -89,7 +90,6 @@ export class Opening {
   }
 
   listen(server: Server): void {
-    if (server.maxConnections) this.#maxSockets = Math.floor(server.maxConnections * socketShare);
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.#upgrade(request, socket, head),
     );
@@ -120,10 +120,10 @@ export class Opening {
   }
 
   #noRoom(address: string): ApiError | null {
-    const { sessions, silentBounds } = this.#options;
+    const { sessions, silentBounds, maxConnections } = this.#options;
     if (this.closed)
       return new ApiError('service_unavailable', { message: 'This node is shutting down: connect again.' });
-    if (sessions.size >= this.#maxSockets)
+    if (sessions.size >= Math.floor(maxConnections * socketShare))
       return new ApiError('service_unavailable', {
         message: 'This node has as many sockets as it can hold.',
       });
