@@ -9,6 +9,7 @@ export * from './operations/costs.ts';
 export * from './operations/define.ts';
 export * from './operations/index.ts';
 export * from './schemas/accounts.ts';
+export * from './schemas/analytics.ts';
 export * from './schemas/calls.ts';
 export * from './schemas/environments.ts';
 export * from './schemas/logs.ts';

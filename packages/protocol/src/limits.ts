@@ -43,6 +43,9 @@ export const limits = {
   webhookDescriptionCharacters: 500,
   pushTokenCharacters: 4_096,
   pushDevicesPerUser: 50,
+  /** SPEC 8, analytics range, and how long the rows of hours are kept. */
+  analyticsDays: { hour: 7, day: 366 },
+  analyticsHoursKeptDays: 90,
   ringTimeoutMs: 45_000,
   /** A participant whose socket is gone for so long has left (DECISIONS, Calls). */
   callGoneMs: 30_000,

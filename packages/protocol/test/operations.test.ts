@@ -79,6 +79,7 @@ const rows: Record<string, string[]> = {
     'POST /v1/calls/{}/participants/{}/remove server,dashboard',
     'POST /v1/calls/{}/participants/{}/mute server,dashboard',
   ],
+  Analytics: ['GET /v1/analytics server,dashboard', 'GET /v1/usage server,dashboard'],
   Session: [
     'POST /v1/session anyone',
     'GET /v1/session dashboard',

@@ -8,6 +8,7 @@ import type { Config, RoleName } from './config.ts';
 import type { Services, Signals } from './features/context.ts';
 import { createSessions } from './features/accounts/authenticate.ts';
 import { createAccounts } from './features/accounts/create.ts';
+import { createAnalytics } from './features/analytics/service.ts';
 import { createCallService } from './features/calls/service.ts';
 import { resumeErasures } from './features/erasure/operations.ts';
 import { handlers } from './features/handlers.ts';
@@ -183,6 +184,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ...{ config, db, clock, ids, vault, limiter, logger },
     listening: () => listenOrigin({ host: config.host, port: address().port }),
   });
+  const analytics = createAnalytics({ db, clock, logger, plans });
   const services: Services = {
     clock,
     ids,
@@ -196,6 +198,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     sockets,
     calls: calls.services,
     accounts: accounts.services,
+    analytics,
+    connections: (env) => presence.connections(env),
     linkOrigin: accounts.services.linkOrigin,
     plans,
     eventRetentionMs: config.eventRetentionMs,
@@ -335,10 +339,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     { name: 'history of sockets', start: () => history.start(), stop: () => history.stop() },
     { name: 'request log', start: () => recorder.start(), stop: () => recorder.stop() },
     { name: 'media', start: () => media.open(address().port), stop: () => media.close() },
+    { name: 'counting', start: () => analytics.flushing.start(), stop: () => analytics.flushing.stop() },
     { name: 'last use of keys', start: () => keyUsage.start(), stop: () => keyUsage.stop() },
     [
       { name: 'accounts', roles: worker, start: () => accounts.start(), stop: () => accounts.stop() },
       { name: 'lost nodes', roles: worker, start: () => lostSweep.start(), stop: () => lostSweep.stop() },
+      {
+        name: 'analytics',
+        roles: worker,
+        start: () => analytics.folding.start(),
+        stop: () => analytics.folding.stop(),
+      },
       { name: 'sweep', roles: worker, start: () => sweeper.start(), stop: () => sweeper.stop() },
       { name: 'media clean-up', roles: worker, start: () => media.start(), stop: () => media.stop() },
       { name: 'webhooks', roles: worker, start: () => webhooks.start(), stop: () => webhooks.stop() },

@@ -66,10 +66,10 @@ const fits = (schema: { [key: string]: Json }, value: Json): boolean => {
 /** A plausible value of a schema (without `$ref`), for the documents' examples. */
 export function sample(schema: Json, name = ''): Json {
   if (!isObject(schema)) return null;
-  const preset = known[name];
-  if (preset !== undefined && fits(schema, preset)) return preset;
   if (schema.const !== undefined) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0] ?? null;
+  const preset = known[name];
+  if (preset !== undefined && fits(schema, preset)) return preset;
   if (Array.isArray(schema.anyOf)) return sample(schema.anyOf[0] ?? null, name);
   switch (schema.type) {
     case 'object': {

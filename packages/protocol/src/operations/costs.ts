@@ -21,6 +21,8 @@ const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'overview.get': () => 2,
   'conversations.create': ({ type, members }) => (type === 'direct' ? 2 : 2 + members.length / 25),
   'members.add': ({ userIds }) => 2 + userIds.length / 25,
+  'analytics.get': () => 8,
+  'usage.get': () => 2,
   'conversations.delete': () => 4,
   'messages.update': () => 2,
   'messages.delete': () => 2,

@@ -1,4 +1,5 @@
 import * as accounts from './accounts.ts';
+import * as analytics from './analytics.ts';
 import * as calls from './calls.ts';
 import * as conversations from './conversations.ts';
 import * as environments from './environments.ts';
@@ -73,6 +74,8 @@ export const operations = {
   'calls.end': calls.callsEnd,
   'calls.remove': calls.callsRemove,
   'calls.mute': calls.callsMute,
+  'analytics.get': analytics.analyticsGet,
+  'usage.get': analytics.usageGet,
   'session.create': accounts.sessionCreate,
   'session.passkeyOptions': accounts.sessionPasskeyOptions,
   'session.createWithPasskey': accounts.sessionCreateWithPasskey,

@@ -42,4 +42,6 @@ export const routes = {
   "calls.end": {"method":"POST","path":"/v1/calls/{callId}/end","params":["callId"],"query":[],"body":false,"statuses":[200],"page":null},
   "calls.remove": {"method":"POST","path":"/v1/calls/{callId}/participants/{userId}/remove","params":["callId","userId"],"query":[],"body":false,"statuses":[200],"page":null},
   "calls.mute": {"method":"POST","path":"/v1/calls/{callId}/participants/{userId}/mute","params":["callId","userId"],"query":[],"body":true,"statuses":[200],"page":null},
+  "analytics.get": {"method":"GET","path":"/v1/analytics","params":[],"query":["from","to","granularity","format"],"body":false,"statuses":[200],"page":null},
+  "usage.get": {"method":"GET","path":"/v1/usage","params":[],"query":["from","to","granularity"],"body":false,"statuses":[200],"page":null},
 } as const;

@@ -10,6 +10,7 @@ import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
 import type { Organization } from './accounts/organizations.ts';
+import type { Analytics } from './analytics/service.ts';
 import type { AccountServices } from './accounts/services.ts';
 import type { CallServices } from './calls/services.ts';
 import type { Media } from './uploads/media.ts';
@@ -171,6 +172,9 @@ export interface Services extends ControlServices {
   sockets: Sockets;
   calls: CallServices;
   accounts: AccountServices;
+  analytics: Analytics;
+  /** Sockets of an environment that are open now, on all nodes. */
+  connections(env: number): Promise<number>;
   plans: Record<PlanName, Plan>;
   /** How long events stay readable. */
   eventRetentionMs: number;

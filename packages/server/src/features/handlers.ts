@@ -6,6 +6,7 @@ import * as operator from './accounts/operations/operator.ts';
 import * as organizations from './accounts/operations/organizations.ts';
 import * as password from './accounts/operations/password.ts';
 import * as session from './accounts/operations/session.ts';
+import * as analytics from './analytics/operations.ts';
 import * as calls from './calls/operations.ts';
 import * as audit from './audit/operations.ts';
 import type {
@@ -172,6 +173,8 @@ export const handlers = {
   'overview.get': logs.overview,
   'live.nodes': live.nodes,
   'live.sockets': live.sockets,
+  'analytics.get': analytics.analytics,
+  'usage.get': analytics.usage,
 } satisfies Handlers;
 
 /** With what each of them answers exactly: the socket makes its acks of it. */

@@ -1,5 +1,6 @@
 import { bigintArray, booleanArray, intArray, textArray } from '../platform/postgres/arrays.ts';
-import type { Queryable } from '../platform/postgres/db.ts';
+import type { Db, Queryable } from '../platform/postgres/db.ts';
+import { admitted } from './admission.ts';
 import { blocked } from './lanes.ts';
 import type { Blocked } from './lanes.ts';
 import { refusal } from './refusals.ts';
@@ -20,6 +21,8 @@ export interface NewMessage {
   metadata: string | null;
   /** JSON array of attachment ids. */
   attachments: string | null;
+  /** The plan's ceiling of monthly active users, where it must be looked at. */
+  ceiling?: number | null;
 }
 
 export type Appended =
@@ -57,7 +60,7 @@ export const logConnections = 6;
  * @param waitMs how long to wait for such a conversation; null: not at all.
  */
 export async function appendBatch(
-  db: Queryable,
+  db: Db,
   batch: NewMessage[],
   waitMs: number | null = null,
 ): Promise<Answer[]> {
@@ -74,10 +77,7 @@ export async function appendBatch(
     firsts.set(key, items.length);
     return { place: items.push(item) - 1, repeats: false };
   });
-  const answers: Answer[] =
-    items.length === 1 && items[0]!.attachments === null && waitMs === null
-      ? [await appendOne(db, items[0]!)]
-      : await appendMany(db, items, waitMs);
+  const answers = await appendItems(db, items, waitMs);
   return places.map(({ place, repeats }) => {
     const answer = answers[place]!;
     return repeats && answer !== blocked && !(answer instanceof Error)
@@ -85,6 +85,34 @@ export async function appendBatch(
       : answer;
   });
 }
+
+/** Whoever must be counted first goes one by one: once a month for each user. All others go at once. */
+async function appendItems(db: Db, items: NewMessage[], waitMs: number | null): Promise<Answer[]> {
+  const counted = items.filter(isToBeCounted);
+  if (counted.length === 0) return append(db, items, waitMs);
+  const others = items.filter((item) => !isToBeCounted(item));
+  const rest = others.length > 0 ? await append(db, others, waitMs) : [];
+  const answers = new Map<NewMessage, Answer>(others.map((item, i) => [item, rest[i]!]));
+  for (const item of counted) {
+    const { env, sender: user, ceiling } = item;
+    const answer = await admitted(
+      db,
+      { env, user, ceiling },
+      async (tx) => (await append(tx, [item], waitMs))[0]!,
+      (a) => a !== blocked && !(a instanceof Error) && a.status === 'ok',
+    );
+    answers.set(item, answer);
+  }
+  return items.map((item) => answers.get(item)!);
+}
+
+const isToBeCounted = (item: NewMessage): item is NewMessage & { ceiling: number; sender: number } =>
+  typeof item.ceiling === 'number' && item.sender !== null;
+
+const append = async (db: Queryable, items: NewMessage[], waitMs: number | null): Promise<Answer[]> =>
+  items.length === 1 && items[0]!.attachments === null && waitMs === null
+    ? [await appendOne(db, items[0]!)]
+    : appendMany(db, items, waitMs);
 
 const appendOneSql = `SELECT o_conv AS conv, o_seq AS seq, o_at AS at, o_verdict AS verdict
   FROM append_message($1, $2, $3, $4, $5, $6, $7, $8, $9)`;

@@ -4,6 +4,7 @@ import type { Timers } from '../platform/clock.ts';
 import { Pace } from '../platform/pace.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
 import { isUnanswered } from '../platform/postgres/errors.ts';
+import { admitted } from './admission.ts';
 import { appendBatch } from './append.ts';
 import type { Appended, NewMessage } from './append.ts';
 import type { Doubt } from './doubts.ts';
@@ -26,6 +27,8 @@ export interface ReadMark {
   conversationId: string;
   user: number;
   seq: number;
+  /** The plan's ceiling of monthly active users, where it must be looked at. */
+  ceiling?: number | null;
 }
 export interface ReadMarked {
   conv: number;
@@ -94,7 +97,7 @@ export class ConversationLog {
     });
     this.#read = createLanedBatcher<ReadMark, ReadMarked>({
       ...{ ...limits, turns, timers },
-      commit: (items, waitMs) => readBatch(db, items, waitMs),
+      commit: (items, waitMs) => markBatch(db, items, waitMs),
     });
   }
 
@@ -129,11 +132,28 @@ export class ConversationLog {
   }
 }
 
-async function readBatch(
-  db: Queryable,
-  items: ReadMark[],
-  waitMs: number | null,
-): Promise<(ReadMarked | Error | Blocked)[]> {
+type ReadAnswer = ReadMarked | Error | Blocked;
+
+/** Whoever must be counted first goes one by one: once a month for each user. */
+async function markBatch(db: Db, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> {
+  const others = items.filter((item) => typeof item.ceiling !== 'number');
+  const rest = others.length > 0 ? await readBatch(db, others, waitMs) : [];
+  const answers = new Map<ReadMark, ReadAnswer>(others.map((item, i) => [item, rest[i]!]));
+  for (const item of items) {
+    const { env, user, ceiling } = item;
+    if (typeof ceiling !== 'number') continue;
+    const answer = await admitted(
+      db,
+      { env, user, ceiling },
+      async (tx) => (await readBatch(tx, [item], waitMs))[0]!,
+      (a) => a !== blocked && !(a instanceof Error),
+    );
+    answers.set(item, answer);
+  }
+  return items.map((item) => answers.get(item)!);
+}
+
+async function readBatch(db: Queryable, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> {
   const rows = await db.query<{
     ord: number;
     status: string;
@@ -148,7 +168,7 @@ async function readBatch(
     items.map((i) => i.seq),
     waitMs,
   ]);
-  const results = new Array<ReadMarked | Error | Blocked>(items.length);
+  const results = new Array<ReadAnswer>(items.length);
   for (const row of rows) {
     const { status, conv, read_seq: lastReadSeq, unread: unreadCount, changed } = row;
     if (status === 'ok') results[row.ord - 1] = { conv, lastReadSeq, unreadCount, changed };

@@ -37,6 +37,18 @@ test('SPEC 8: the plan’s connection ceiling counts the sockets of all nodes; 4
         () => false,
       );
     await until(again);
+    // Twenty at once, on both nodes: never more than the plan allows.
+    const crowd = await Promise.all(Array.from({ length: 20 }, () => scene.actor()));
+    const report = async () => (await scene.server('GET', '/v1/analytics')).body;
+    await Promise.all(sockets.map((socket) => socket.close()));
+    await until(async () => (await report()).live.connections === 1);
+    const tries = await Promise.allSettled(
+      crowd.map((person, i) => connect(i % 2 ? b : a, scene.token(person))),
+    );
+    assert.equal(tries.filter(({ status }) => status === 'fulfilled').length, 3);
+    const { live, totals } = await report();
+    assert.equal(live.connections, 4);
+    assert.equal(totals.peakConnections, 4);
   } finally {
     await Promise.all([a.stop(), b.stop()]);
     await parts.stop();

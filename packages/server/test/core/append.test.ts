@@ -6,7 +6,8 @@ import { appendBatch as append } from '../../src/log/append.ts';
 import type { Appended, NewMessage } from '../../src/log/append.ts';
 import { blocked } from '../../src/log/lanes.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../../src/platform/postgres/arrays.ts';
-import type { Queryable } from '../../src/platform/postgres/db.ts';
+import { joined } from '../../src/platform/postgres/db.ts';
+import type { Db, Queryable } from '../../src/platform/postgres/db.ts';
 import { allEvents, createGroup, times } from './tools.ts';
 import { useService } from '../support/use.ts';
 
@@ -16,7 +17,7 @@ const { server, db } = useService();
 let made = 0;
 
 /** Nobody else holds a conversation here. */
-async function appendBatch(queryable: Queryable, batch: NewMessage[]): Promise<(Appended | Error)[]> {
+async function appendBatch(queryable: Db, batch: NewMessage[]): Promise<(Appended | Error)[]> {
   const answers = await append(queryable, batch);
   return answers.map((answer) => (answer === blocked ? assert.fail('blocked') : answer));
 }
@@ -230,7 +231,8 @@ test('issue 10, 13: however often a batch repeats a clientMsgId, and whatever be
   const bad = await newMessage(group, { sender: cid!, own: true });
   const [before] = await appendBatch(db, [await newMessage(group)]);
   let rounds = 0;
-  const counting: Queryable = {
+  const counting: Db = {
+    tx: (run) => db.tx(run),
     query: (sql, values) => {
       rounds++;
       return db.query(sql, values);
@@ -279,7 +281,7 @@ test('issue 10, 13: one refused, one repeated and one expired message of a batch
   ];
   const { answers, written } = await db.tx(async (tx) => {
     const before = await rowsWritten(tx);
-    const given = await appendBatch(tx, batch);
+    const given = await appendBatch(joined(tx), batch);
     const after = await rowsWritten(tx);
     return { answers: given, written: Object.entries(after).map(([what, n]) => [what, n - before[what]!]) };
   });

@@ -88,6 +88,15 @@ describe('the sweep', () => {
        SELECT 999, 1, i, 'conversation.updated', now() - CASE WHEN i <= 3 THEN interval '7 days 1 minute' ELSE interval '6 days' END
        FROM generate_series(1, 5) i`,
     );
+    // Of analytics, hours go after 90 days; days stay.
+    const [{ no: env }] = (await db.query<{ no: number }>('SELECT no FROM environments LIMIT 1')) as [
+      { no: number },
+    ];
+    await db.query(
+      `INSERT INTO counters (env, step, at, counts)
+       SELECT $1, s, date_trunc('day', now(), 'UTC') - d * interval '1 day', '{}' FROM generate_series(0, 1) s, unnest('{90,91,400}'::int[]) d`,
+      [env],
+    );
     const batches: number[] = [];
     const watched: Queryable = {
       query: async <R extends object>(sql: string, values?: unknown[]) => {
@@ -101,6 +110,7 @@ describe('the sweep', () => {
     assert.equal(removed['idempotency'], 3);
     assert.ok(removed['events']! >= 3);
     assert.deepEqual(batches, [2_000, 2_000, 500]);
+    assert.equal(removed['hours'], 2);
     for (const [table, left] of Object.entries({ dedup: 10, idempotency: 2, events: 2 }))
       assert.deepEqual(
         await db.query(`SELECT count(*) AS n FROM ${table} WHERE env = 999`),

@@ -66,7 +66,8 @@ test('SPEC 4.2: offline is settled once, at the end of the grace period, with th
   const { presence, watching, clock, watcher, written } = setup();
   const { session, got } = watcher();
   await watching.watch(session, ['u2']);
-  await presence.opened(ref, { userId: 'u2', lastSeenAt: null }, 's1');
+  await presence.opened(ref, 's1', null);
+  presence.cameOnline(2, { userId: 'u2', lastSeenAt: null });
   await presence.closed(ref, 's1');
   const lastSeenAt = new Date(clock.now()).toISOString();
   clock.advance(realtime.presenceGraceMs - 1);
@@ -87,7 +88,7 @@ test('SPEC 4.2: offline is settled once, at the end of the grace period, with th
 test('SPEC 4.2: users whose grace periods end together, and those left at shutdown, are few statements', async () => {
   const { presence, clock, written } = setup();
   for (let no = 1; no <= 1_200; no++) {
-    await presence.opened({ env: 1, user: no }, { userId: `u${no}`, lastSeenAt: null }, `s${no}`);
+    await presence.opened({ env: 1, user: no }, `s${no}`, null);
     await presence.closed({ env: 1, user: no }, `s${no}`);
     if (no === 600) clock.advance(10_000);
   }
@@ -117,7 +118,8 @@ test('SPEC 4.3: a socket that closes while its watch set is being read watches n
   asked[0]!.answer([2]);
   await answer;
   assert.deepEqual(await waiting, []);
-  await presence.opened(ref, { userId: 'u2', lastSeenAt: null }, 's1');
+  await presence.opened(ref, 's1', null);
+  presence.cameOnline(2, { userId: 'u2', lastSeenAt: null });
   assert.deepEqual(got, []);
   assert.equal(asked.length, 1, 'nothing more was looked up');
 });

@@ -40,11 +40,12 @@ export const listensForPush = async (db: PgDb, envId: string): Promise<boolean> 
     ])
   )[0]!.on;
 
-export const pushesCounted = async (db: PgDb, envId: string): Promise<number> =>
-  (
-    await db.query<{ n: number }>(
-      `SELECT coalesce(sum(n), 0)::int AS n FROM usage_counters c JOIN environments e ON e.no = c.env
-       WHERE e.id = $1 AND c.name = 'pushSent' AND c.day = (now() AT TIME ZONE 'UTC')::date`,
-      [envId],
-    )
-  )[0]!.n;
+export async function pushesCounted(db: PgDb, envId: string): Promise<number> {
+  await db.query('SELECT count_notes(1000000)');
+  const [row] = await db.query<{ n: number }>(
+    `SELECT coalesce(sum((c.counts ->> 'pushSent')::int), 0)::int AS n FROM counters c JOIN environments e ON e.no = c.env
+     WHERE e.id = $1 AND c.step = 1`,
+    [envId],
+  );
+  return row!.n;
+}

@@ -57,12 +57,24 @@ test('SPEC 4: without Redis a node goes by its own sockets, and nothing fails', 
   await a.registry.add(before, 'old', 2);
   await b.registry.add(elsewhere, 'other', 2);
   await server.kill();
-  assert.deepEqual(await a.registry.add(before, 'new', 2), { evict: [], cameOnline: false });
+  assert.deepEqual(await a.registry.add(before, 'new', 2), {
+    refused: false,
+    evict: [],
+    cameOnline: false,
+    connections: 2,
+  });
   assert.deepEqual(await a.registry.add(before, 'newer', 2), {
     evict: [{ node: 'a', id: 'old' }],
+    refused: false,
     cameOnline: false,
+    connections: 2,
   });
-  assert.deepEqual(await a.registry.add(during, 's', 2), { evict: [], cameOnline: true });
+  assert.deepEqual(await a.registry.add(during, 's', 2), {
+    refused: false,
+    evict: [],
+    cameOnline: true,
+    connections: 1,
+  });
   assert.deepEqual(await a.registry.online([before, during, elsewhere]), [true, true, false]);
   assert.equal(await a.registry.connections(before.env), 2);
   assert.deepEqual(await a.registry.remove(during, 's'), { last: true });

@@ -30,8 +30,18 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     const registry = await one();
     const ref = newUser();
     assert.deepEqual(await registry.online([ref]), [false]);
-    assert.deepEqual(await registry.add(ref, 's1', 10), { evict: [], cameOnline: true });
-    assert.deepEqual(await registry.add(ref, 's2', 10), { evict: [], cameOnline: false });
+    assert.deepEqual(await registry.add(ref, 's1', 10), {
+      refused: false,
+      evict: [],
+      cameOnline: true,
+      connections: 1,
+    });
+    assert.deepEqual(await registry.add(ref, 's2', 10), {
+      refused: false,
+      evict: [],
+      cameOnline: false,
+      connections: 2,
+    });
     assert.deepEqual(await registry.remove(ref, 's1'), { last: false });
     assert.equal(await registry.settle(ref), false);
     assert.deepEqual(await registry.remove(ref, 's2'), { last: true });
@@ -103,6 +113,27 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.equal(await registry.connections(refs[0]!.env), 1);
     await registry.remove(refs[2]!, 's2');
     assert.equal(await registry.connections(refs[0]!.env), 0);
+  });
+
+  test(`SPEC 8: ${name}: of 20 sockets that come at once under a ceiling of 5, exactly 5 get in`, async () => {
+    const registry = await one();
+    const first = newUser();
+    const refs = [first, ...Array.from({ length: 19 }, () => newUser(first.env))];
+    const added = await Promise.all(refs.map((ref, i) => registry.add(ref, `c${i}`, 10, 5)));
+    assert.equal(added.filter(({ refused }) => !refused).length, 5);
+    assert.equal(await registry.connections(first.env), 5);
+    const inside = added.findIndex(({ refused }) => !refused);
+    const outside = added.findIndex(({ refused }) => refused);
+    assert.deepEqual(await registry.online([refs[inside]!, refs[outside]!]), [true, false]);
+    // Whoever takes the place of an own socket needs no room.
+    assert.deepEqual(await registry.add(refs[inside]!, 'instead', 1, 5), {
+      ...{ refused: false, cameOnline: false, connections: 5 },
+      evict: [{ node: 'a', id: `c${inside}` }],
+    });
+    assert.equal((await registry.add(refs[inside]!, 'second', 10, 5)).refused, true);
+    await registry.remove(refs[inside]!, 'instead');
+    assert.equal((await registry.add(refs[outside]!, 'again', 10, 5)).refused, false);
+    assert.equal(await registry.connections(first.env), 5);
   });
 
   test(`SPEC 4: ${name}: many sockets opened and closed at once end with none`, async () => {

@@ -47,18 +47,23 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
     ctx.caller.kind === 'client' ? userSends(ctx.caller.user, input) : await serverSends(ctx, input);
   const id = ids.make('message');
   const metadata = empty ? null : JSON.stringify(input.metadata);
-  const appended = await log.append({
-    env: ctx.env.no,
-    conversationId: input.conversationId,
-    sender: sender?.no ?? null,
-    own: ctx.caller.kind === 'client',
-    clientMsgId: input.clientMsgId ?? repeatKey(ctx),
-    id,
-    text: input.text ?? null,
-    replyTo: input.replyTo ?? null,
-    metadata,
-    attachments: files && JSON.stringify(files),
-  });
+  const { active } = ctx.services.analytics;
+  const appended = await active.secondLook(() =>
+    log.append({
+      ceiling: sender && active.ceiling(ctx.env, sender.no),
+      env: ctx.env.no,
+      conversationId: input.conversationId,
+      sender: sender?.no ?? null,
+      own: ctx.caller.kind === 'client',
+      clientMsgId: input.clientMsgId ?? repeatKey(ctx),
+      id,
+      text: input.text ?? null,
+      replyTo: input.replyTo ?? null,
+      metadata,
+      attachments: files && JSON.stringify(files),
+    }),
+  );
+  if (sender) active.known(sender.no);
   if (appended.status === 'duplicate') {
     const [original] = await reader.messagesAt(ctx.db, [
       { env: ctx.env.no, conv: appended.conv, seq: appended.seq },

@@ -1,6 +1,7 @@
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { counted, noteCounts } from '../../platform/postgres/notes.ts';
 import type { PushNotification, PushOutcome, PushProviderName } from '../../platform/push/port.ts';
 import { unreadCount } from '../conversations/sql.ts';
 import { conversationOf, memberOf, membershipsOf, userOf } from '../lookups.ts';
@@ -137,9 +138,10 @@ export async function settleSends(tx: Tx, outcomes: readonly SendOutcome[], now:
     tx,
     outcomes.flatMap((o) => o.attempt ?? []),
   );
-  const sent = new Map<number, number>();
-  for (const { env } of of('sent')) sent.set(env, (sent.get(env) ?? 0) + 1);
-  await sql.countUsage(tx, 'pushSent', sent);
+  await noteCounts(tx, [
+    ...counted(of('sent'), () => ['pushSent']),
+    ...counted([...of('dead'), ...of('rejected'), ...of('failed')], () => ['pushFailed']),
+  ]);
   const receipts = new Map<number, Receipts>();
   for (const { device, receiptId } of outcomes) {
     if (device === undefined || receiptId === undefined) continue;

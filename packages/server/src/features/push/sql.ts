@@ -144,19 +144,3 @@ export async function correctListeners(db: Queryable): Promise<void> {
      WHERE (listeners & ${listeners.push} <> 0) <> can_push(no, settings) LIMIT 1000`,
   );
 }
-
-/** Adds to what environments used today. */
-export async function countUsage(
-  db: Queryable,
-  name: string,
-  counts: ReadonlyMap<number, number>,
-): Promise<void> {
-  if (counts.size === 0) return;
-  const sorted = [...counts].sort(([a], [b]) => a - b);
-  await db.query(
-    `INSERT INTO usage_counters AS c (env, day, name, n)
-     SELECT u.env, current_date, $1, u.n FROM unnest($2::int[], $3::bigint[]) WITH ORDINALITY u(env, n, ord) ORDER BY u.ord
-     ON CONFLICT (env, day, name) DO UPDATE SET n = c.n + excluded.n`,
-    [name, sorted.map(([env]) => env), sorted.map(([, n]) => n)],
-  );
-}

@@ -9,12 +9,17 @@ export async function read(
 ): Promise<Output<'conversations.read'>> {
   if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
   const { user } = ctx.caller;
-  const marked = await ctx.services.log.markRead({
-    env: ctx.env.no,
-    conversationId: input.conversationId,
-    user: user.no,
-    seq: input.seq,
-  });
+  const { log, analytics } = ctx.services;
+  const marked = await analytics.active.secondLook(() =>
+    log.markRead({
+      ceiling: analytics.active.ceiling(ctx.env, user.no),
+      env: ctx.env.no,
+      conversationId: input.conversationId,
+      user: user.no,
+      seq: input.seq,
+    }),
+  );
+  analytics.active.known(user.no);
   if (marked.changed)
     ctx.services.signals.receipt({
       env: ctx.env.no,

@@ -16,6 +16,15 @@ const expired: { table: string; column?: string; hours: (eventHours: number) => 
   { table: 'push_attempts', column: 'at', hours: () => limits.requestLogDays * 24 },
 ];
 
+/** Rows of hours (migrations/0025); days and months stay. */
+const hourly = [
+  'counters',
+  'active_users',
+  'conversation_activity',
+  'sender_activity',
+  'activity_tops',
+] as const;
+
 export async function removeExpired(
   db: Queryable,
   eventRetentionMs: number,
@@ -34,6 +43,23 @@ export async function removeExpired(
         [cutoff],
       );
       removed[table] += row!.n;
+      if (row!.n < batch) break;
+    }
+  }
+  removed['hours'] = 0;
+  for (const table of hourly) {
+    for (let i = 0; i < maxBatches; i++) {
+      const [row] = await db.query<{ n: number }>(
+        `WITH gone AS (
+           DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
+             SELECT x.ctid FROM environments e CROSS JOIN LATERAL (
+               SELECT c.ctid FROM ${table} c WHERE c.env = e.no AND c.step = 0
+                 AND c.at < date_trunc('day', now(), 'UTC') - interval '${limits.analyticsHoursKeptDays} days' LIMIT ${batch}
+             ) x LIMIT ${batch}))
+           RETURNING 1
+         ) SELECT count(*) AS n FROM gone`,
+      );
+      removed['hours'] += row!.n;
       if (row!.n < batch) break;
     }
   }

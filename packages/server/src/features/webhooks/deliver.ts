@@ -4,6 +4,7 @@ import type { Clock, Ids } from '../../platform/clock.ts';
 import { OutboundRefused, OutboundTimeout, OutboundUnresolved } from '../../platform/outbound/outbound.ts';
 import type { Outbound, OutboundResponse } from '../../platform/outbound/outbound.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
+import { counted, noteCounts } from '../../platform/postgres/notes.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Recorder } from '../logs/recorder.ts';
 import { disableEndpoint } from './disable.ts';
@@ -33,6 +34,8 @@ export interface Outcome {
   width?: number;
   gone?: boolean;
   test?: boolean;
+  /** It is the first attempt of its delivery. */
+  first?: boolean;
   /** The endpoint was not asked: it has not failed. */
   unasked?: boolean;
 }
@@ -107,7 +110,8 @@ export function createDeliverer(options: DeliverOptions) {
     signal: AbortSignal | undefined,
   ): Promise<Outcome> {
     const test = row.type === testEvent;
-    const outcome = { delivery: row.no, env: row.env, endpoint: row.endpoint, attempt: null, test };
+    const first = row.attempts === 0;
+    const outcome = { delivery: row.no, env: row.env, endpoint: row.endpoint, attempt: null, test, first };
     if (row.envStatus === 'suspended')
       return { ...outcome, status: null, runAt: new Date(clock.now() + suspendedMs) };
     if (row.endpointStatus === 'disabled' && !test) return { ...outcome, status: 'failed', runAt: null };
@@ -206,6 +210,17 @@ async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
       tried.map((o) => o.runAt),
       tried.map((o) => (o.attempt === null ? null : JSON.stringify(o.attempt))),
     ],
+  );
+  await noteCounts(
+    tx,
+    counted(
+      tried.filter((o) => o.attempt && !o.unasked),
+      (o) => [
+        'webhookAttempts',
+        ...(o.first ? ['webhookDeliveries'] : []),
+        ...(o.status === 'succeeded' ? ['webhookSucceeded'] : []),
+      ],
+    ),
   );
   const endpoints = (wanted: (o: Outcome) => boolean) =>
     [...new Set(tried.filter((o) => o.attempt && wanted(o)).map((o) => o.endpoint))].sort((a, b) => a - b);

@@ -103,10 +103,19 @@ BEGIN
         array_agg(p_id[i]), array_agg(p_sender[i]), ts)
       FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND c_env[p_conv[i]] = ANY (listening);
   END IF;
+  -- For analytics (migrations/0025): the arrays as they are.
+  IF verdicts IS NULL OR num_nulls(VARIADIC verdicts) > 0 THEN
+    INSERT INTO activity_notes (at, size, c_env, c_no, place, usr, kind, refused)
+      VALUES (ts, total, c_env, nos, p_conv, p_sender, message_kinds(p_text, p_reply, p_meta, p_files), verdicts);
+  END IF;
   IF attached IS NOT NULL THEN
-    UPDATE attachments a SET message = lasts[p_conv[i]] + p_rank[i]
-      FROM generate_series(1, total) i, json_array_elements_text(p_files[i]::json) f
-      WHERE verdicts[i] IS NULL AND a.env = c_env[p_conv[i]] AND a.id = f;
+    WITH used AS (
+      UPDATE attachments a SET message = lasts[p_conv[i]] + p_rank[i]
+        FROM generate_series(1, total) i, json_array_elements_text(p_files[i]::json) f
+        WHERE verdicts[i] IS NULL AND a.env = c_env[p_conv[i]] AND a.id = f RETURNING a.env, a.size
+    )
+    INSERT INTO activity_notes (at, env, counts)
+      SELECT ts, u.env, jsonb_build_object('attachments', count(*), 'attachmentBytes', sum(u.size)) FROM used u GROUP BY u.env;
   END IF;
   IF step > ANY (acts) THEN
     PERFORM renew_members(c_env[k.c], nos[k.c], step)
@@ -175,6 +184,8 @@ BEGIN
   END IF;
   PERFORM note_messages(ARRAY[p_env], ARRAY[o_conv], ARRAY[o_seq], ARRAY[p_id], ARRAY[p_sender], ts)
     FROM environments e WHERE e.no = p_env AND e.listeners <> 0;
+  INSERT INTO activity_notes (at, c_env, c_no, place, usr, kind) VALUES (ts, ARRAY[p_env], ARRAY[o_conv], '{1}', ARRAY[p_sender],
+    CASE WHEN p_reply IS NULL AND p_meta IS NULL THEN NULL ELSE message_kinds(ARRAY[p_text], ARRAY[p_reply], ARRAY[p_meta], NULL) END);
   IF conv_act < step THEN
     PERFORM renew_members(p_env, o_conv, step);
   END IF;

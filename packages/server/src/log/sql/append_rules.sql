@@ -83,3 +83,11 @@ BEGIN
     END IF;
   END LOOP;
 END $$;
+
+-- What analytics tells apart, in bits: 1 attachments, 2 no text, 4 a reply. Null where all are plain text.
+CREATE OR REPLACE FUNCTION message_kinds(p_text text[], p_reply text[], p_meta text[], p_files text[]) RETURNS int[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  IF p_reply IS NULL AND p_meta IS NULL AND p_files IS NULL THEN RETURN NULL; END IF;
+  RETURN ARRAY(SELECT (p_files[i] IS NOT NULL)::int + 2 * (p_text[i] IS NULL)::int + 4 * (p_reply[i] IS NOT NULL)::int
+    FROM generate_series(1, cardinality(p_text)) i ORDER BY i);
+END $$;

@@ -57,6 +57,10 @@ BEGIN
     SELECT make_id('evt_', ts), k.env, 'message.read', k.cno || ' ' || k.usr, k.cno, k.target, ARRAY[k.usr], ts, ts + interval '10 seconds'
     FROM counted k JOIN environments e ON e.no = k.env AND e.listeners & 4 <> 0 WHERE k.target > k.last_read_seq
     ON CONFLICT (env, key) WHERE key IS NOT NULL DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at
+  ), active AS (
+    INSERT INTO activity_notes (at, env, users, counts)
+    SELECT ts, k.env, array_agg(DISTINCT k.usr), jsonb_build_object('reads', count(*) FILTER (WHERE k.target > k.last_read_seq))
+    FROM counted k GROUP BY k.env
   )
   SELECT i.ord::int, i.verdict, i.cno, k.target,
     i.message_count - k.read_count - k.own_unread - k.above,

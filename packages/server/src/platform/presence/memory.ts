@@ -21,9 +21,13 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
     entry !== undefined && (entry.sessions.length > 0 || entry.graceUntil > clock.monotonic());
 
   return {
-    add({ env, user }, session, maxSockets) {
+    add({ env, user }, session, maxSockets, ceiling = null) {
       let entry = users.get(user);
       const cameOnline = !isOnline(entry);
+      const leaving = Math.max(0, (entry?.sessions.length ?? 0) + 1 - maxSockets);
+      const open = (connections.get(env) ?? 0) - leaving;
+      if (ceiling !== null && open >= ceiling)
+        return Promise.resolve({ refused: true, evict: [], cameOnline: false, connections: open });
       // Copied: an array that is pushed to keeps room for sixteen more.
       if (entry) entry.sessions = [...entry.sessions, session];
       else users.set(user, (entry = { sessions: [session], graceUntil: 0 }));
@@ -33,7 +37,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
         evict.push({ node, id: entry.sessions.shift()! });
         count(env, -1);
       }
-      return Promise.resolve({ evict, cameOnline });
+      return Promise.resolve({ refused: false, evict, cameOnline, connections: open + 1 });
     },
     remove({ env, user }, session) {
       const entry = users.get(user);

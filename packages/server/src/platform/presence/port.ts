@@ -22,13 +22,23 @@ export interface Lost {
   offline: UserRef[];
 }
 
+export interface Added {
+  /** There was no room: the socket is not registered. */
+  refused: boolean;
+  /** The oldest ones beyond `maxSockets`, already taken out. */
+  evict: SessionRef[];
+  /** The user was offline before. */
+  cameOnline: boolean;
+  /** Sockets of the environment on all nodes, with this one. */
+  connections: number;
+}
+
 export interface PresenceRegistry {
-  /** Registers a socket. `evict`: the oldest ones beyond `maxSockets`, already taken out; `cameOnline`: the user was offline before. */
-  add(
-    ref: UserRef,
-    session: string,
-    maxSockets: number,
-  ): Promise<{ evict: SessionRef[]; cameOnline: boolean }>;
+  /**
+   * Registers a socket, unless the environment then had more than `ceiling` on all nodes together (null: no ceiling), counted
+   * after the user's oldest ones beyond `maxSockets` were taken out. However many come at once, never more than the ceiling get in.
+   */
+  add(ref: UserRef, session: string, maxSockets: number, ceiling?: number | null): Promise<Added>;
   /** `last`: no socket is left anywhere; the grace period has begun. */
   remove(ref: UserRef, session: string): Promise<{ last: boolean }>;
   /** After the grace period: true exactly once, when the user is offline now. */

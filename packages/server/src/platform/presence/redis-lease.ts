@@ -3,15 +3,7 @@ import type { Logger } from '../logging.ts';
 import { runScript } from '../redis.ts';
 import type { RedisConnection } from '../redis.ts';
 import type { Lost } from './port.ts';
-import {
-  beatScript,
-  countKey,
-  endScript,
-  leaseKeys,
-  listKey,
-  reapScript,
-  userKeys,
-} from './redis-scripts.ts';
+import { beatScript, endScript, leaseKeys, listKey, openKey, reapScript, userKeys } from './redis-scripts.ts';
 
 const chunk = 500;
 
@@ -106,6 +98,7 @@ export class RedisLease {
 /** Clears a lease that has ended; yields what stood under it. Doing it twice, or half and again, does no harm. */
 export async function* clearLease(connection: RedisConnection, lease: string): AsyncGenerator<Lost> {
   const { client } = connection;
+  const envs = new Set<number>();
   let cursor = '0';
   do {
     const [next, keys] = await client.sscan(listKey(lease), cursor, 'COUNT', chunk);
@@ -115,8 +108,7 @@ export async function* clearLease(connection: RedisConnection, lease: string): A
     const refs = keys
       .map((key) => key.split(':').map(Number))
       .map(([env, user]) => ({ env: env!, user: user! }));
-    const envs = new Set(refs.map(({ env }) => env));
-    await Promise.all([...envs].map((env) => client.hdel(countKey(env), lease)));
+    for (const { env } of refs) envs.add(env);
     yield {
       sessions: refs.flatMap((ref, i) =>
         taken[i]!.slice(1).map((session) => ({ ...ref, session: String(session) })),
@@ -125,6 +117,18 @@ export async function* clearLease(connection: RedisConnection, lease: string): A
     };
     cursor = next;
   } while (cursor !== '0');
+  for (const env of envs) await closeAll(connection, env, lease);
   await client.del(listKey(lease));
   await client.zrem(leaseKeys[1], lease);
+}
+
+/** Also those of which nothing else was written: the node died in the middle of it. */
+async function closeAll({ client }: RedisConnection, env: number, lease: string): Promise<void> {
+  let cursor = '0';
+  do {
+    const [next, members] = await client.sscan(openKey(env), cursor, 'COUNT', chunk);
+    const gone = members.filter((member) => member.endsWith(`|${lease}`));
+    if (gone.length > 0) await client.srem(openKey(env), ...gone);
+    cursor = next;
+  } while (cursor !== '0');
 }

@@ -11,8 +11,21 @@ export const userKeys = (user: string): string[] => [`ps:{${user}}`, `pg:{${user
 /** The users listed under a lease. */
 export const listKey = (lease: string): string => `pn:{${lease}}`;
 
-/** The sockets of an environment by lease. */
-export const countKey = (env: number): string => `pc:{${env}}`;
+/** The sockets of an environment, each as `<session>|<lease>`: adding or removing one twice changes nothing. */
+export const openKey = (env: number): string => `pe:{${env}}`;
+
+/**
+ * ARGV: member, ceiling or '', then members to take out first. Adds the socket to its environment's where there is room.
+ * Returns 1 or 0, and how many there are.
+ */
+export const openScript = luaScript(`
+for i = 3, #ARGV do redis.call('SREM', KEYS[1], ARGV[i]) end
+local count = redis.call('SCARD', KEYS[1])
+if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 1 then return { 1, count } end
+if ARGV[2] ~= '' and count >= tonumber(ARGV[2]) then return { 0, count } end
+redis.call('SADD', KEYS[1], ARGV[1])
+return { 1, count + 1 }
+`);
 
 /** How long an unsettled user is remembered after its sockets are gone. */
 const unsettledMs = 3_600_000;

@@ -4,9 +4,17 @@ import { createPeriodic } from '../periodic.ts';
 import type { Periodic } from '../periodic.ts';
 import { runScript } from '../redis.ts';
 import type { RedisConnection, Script } from '../redis.ts';
-import type { Lost, PresenceRegistry, SessionRef, UserRef } from './port.ts';
+import type { Added, Lost, PresenceRegistry, SessionRef, UserRef } from './port.ts';
 import { RedisLease, clearLease } from './redis-lease.ts';
-import { addScript, countKey, listKey, removeScript, settleScript, userKeys } from './redis-scripts.ts';
+import {
+  addScript,
+  listKey,
+  openKey,
+  openScript,
+  removeScript,
+  settleScript,
+  userKeys,
+} from './redis-scripts.ts';
 
 interface Entry {
   key: string;
@@ -65,8 +73,6 @@ export class RedisPresence implements PresenceRegistry {
   readonly #periodic: Periodic;
   readonly #users = new Map<string, LocalUser>();
   readonly #counts = new Map<number, number>();
-  /** Environments whose count could not be written. */
-  readonly #stale = new Set<number>();
   /** To be registered under the lease of now, or to be taken out. */
   readonly #dirty = new Set<Entry>();
   readonly #lease: RedisLease;
@@ -94,7 +100,8 @@ export class RedisPresence implements PresenceRegistry {
     ref: UserRef,
     session: string,
     maxSockets: number,
-  ): Promise<{ evict: SessionRef[]; cameOnline: boolean }> {
+    ceiling: number | null = null,
+  ): Promise<Added> {
     const key = keyOf(ref);
     let user = this.#users.get(key);
     const wasOnline =
@@ -111,15 +118,26 @@ export class RedisPresence implements PresenceRegistry {
     };
     user.sessions.push(entry);
     this.#count(ref.env, 1);
-    const registering = this.#register(entry, maxSockets);
+    const registering = this.#register(entry, maxSockets, ceiling);
     entry.pending = registering.catch(() => undefined);
     try {
-      const { cameOnline, evicted } = await registering;
+      const { refused, cameOnline, evicted, connections } = await registering;
       const evict = evicted.map((member) => this.#refOf(member));
       for (const { node, id } of evict) if (node === this.#node) this.#drop(key, id);
-      await this.#writeCount(ref.env);
-      return { evict, cameOnline };
+      if (refused) {
+        this.#drop(key, session);
+        if (!wasOnline) await this.#unlist(key);
+      }
+      return { refused, evict, cameOnline, connections };
     } catch {
+      // Redis is away: what this node knows by itself decides.
+      const leaving = Math.max(0, user.sessions.length - maxSockets);
+      const connections = (this.#counts.get(ref.env) ?? 0) - leaving;
+      if (ceiling !== null && connections > ceiling) {
+        this.#drop(key, session);
+        this.#forget(entry);
+        return { refused: true, evict: [], cameOnline: false, connections: connections - 1 };
+      }
       entry.openedAt ||= String(this.#clock.now() * 1_000);
       if (!entry.closed) this.#dirty.add(entry);
       const evict: SessionRef[] = [];
@@ -129,7 +147,7 @@ export class RedisPresence implements PresenceRegistry {
         this.#forget(oldest);
         evict.push({ node: this.#node, id: oldest.session });
       }
-      return { evict, cameOnline: !wasOnline };
+      return { refused: false, evict, cameOnline: !wasOnline, connections };
     }
   }
 
@@ -143,7 +161,7 @@ export class RedisPresence implements PresenceRegistry {
     await entry.pending;
     try {
       const last = await this.#takeOut(entry);
-      await Promise.all([this.#writeCount(ref.env), last ? undefined : this.#unlist(key)]);
+      if (!last) await this.#unlist(key);
       return { last };
     } catch {
       this.#forget(entry);
@@ -198,8 +216,7 @@ export class RedisPresence implements PresenceRegistry {
   async connections(env: number): Promise<number> {
     try {
       this.#mustBeReady();
-      const counts = await this.#connection.client.hvals(countKey(env));
-      return counts.reduce((sum, count) => sum + Number(count), 0);
+      return await this.#connection.client.scard(openKey(env));
     } catch {
       return this.#counts.get(env) ?? 0;
     }
@@ -268,14 +285,27 @@ export class RedisPresence implements PresenceRegistry {
     return runScript(this.#connection.client, script, keys, args);
   }
 
-  async #register(entry: Entry, maxSockets: number): Promise<{ cameOnline: boolean; evicted: string[] }> {
+  async #register(
+    entry: Entry,
+    maxSockets: number,
+    ceiling: number | null,
+  ): Promise<{ refused: boolean; cameOnline: boolean; evicted: string[]; connections: number }> {
     this.#mustBeReady();
+    const { client } = this.#connection;
     const lease = await this.#lease.hold();
     // Listed first: whatever stands under the lease can be found by its list.
-    await this.#connection.client.sadd(listKey(lease), entry.key);
+    const [, sockets] = await Promise.all([
+      client.sadd(listKey(lease), entry.key),
+      client.zcard(userKeys(entry.key)[0]!),
+    ]);
     const before = entry.tried === '' || entry.tried === lease ? '' : memberOf(entry, entry.tried);
     entry.tried = lease;
-    const args = [memberOf(entry, lease), entry.openedAt, maxSockets, before];
+    const member = memberOf(entry, lease);
+    // Who takes the place of an own socket makes room first; all others need room before anything changes.
+    const room =
+      sockets < maxSockets ? await this.#open(entry, member, ceiling, before === '' ? [] : [before]) : null;
+    if (room?.refused) return { ...room, cameOnline: false, evicted: [] };
+    const args = [member, entry.openedAt, maxSockets, before];
     const [came, at, evicted] = (await this.#run(addScript, userKeys(entry.key), args)) as [
       number,
       string,
@@ -284,32 +314,42 @@ export class RedisPresence implements PresenceRegistry {
     entry.openedAt = at;
     entry.lease = lease;
     if (lease !== this.#lease.name && !entry.closed) this.#dirty.add(entry);
-    return { cameOnline: came === 1, evicted };
+    const out = before === '' ? evicted : [...evicted, before];
+    const opened = room === null || out.length > 0 ? await this.#open(entry, member, ceiling, out) : room;
+    if (opened.refused) await this.#run(removeScript, userKeys(entry.key), [member, lease, 0]);
+    return { ...opened, cameOnline: came === 1 && !opened.refused, evicted };
+  }
+
+  /** Adds the socket to its environment's, after taking others out. */
+  async #open(
+    entry: Entry,
+    member: string,
+    ceiling: number | null,
+    out: readonly string[],
+  ): Promise<{ refused: boolean; connections: number }> {
+    const args = [member, ceiling ?? '', ...out];
+    const [added, connections] = (await this.#run(openScript, [openKey(refOfKey(entry.key).env)], args)) as [
+      number,
+      number,
+    ];
+    return { refused: added === 0, connections };
   }
 
   async #takeOut(entry: Entry): Promise<boolean> {
     if (entry.tried === '') throw new Error('it was never registered');
-    const args = [memberOf(entry, entry.tried), entry.tried, this.#graceMs];
-    return (await this.#run(removeScript, userKeys(entry.key), args)) === 1;
+    const member = memberOf(entry, entry.tried);
+    const args = [member, entry.tried, this.#graceMs];
+    const [last] = await Promise.all([
+      this.#run(removeScript, userKeys(entry.key), args),
+      this.#connection.client.srem(openKey(refOfKey(entry.key).env), member),
+    ]);
+    return last === 1;
   }
 
   async #unlist(key: string): Promise<void> {
     if (this.#users.get(key)?.sessions.length !== 0) return;
     this.#users.delete(key);
     await this.#connection.client.srem(listKey(this.#lease.name), key);
-  }
-
-  /** The whole number, not a difference: a lost write is made good by the next. */
-  async #writeCount(env: number): Promise<void> {
-    const count = this.#counts.get(env) ?? 0;
-    const { client } = this.#connection;
-    try {
-      await (count > 0
-        ? client.hset(countKey(env), this.#lease.name, count)
-        : client.hdel(countKey(env), this.#lease.name));
-    } catch {
-      this.#stale.add(env);
-    }
   }
 
   // Keeping it right.
@@ -345,7 +385,6 @@ export class RedisPresence implements PresenceRegistry {
   }
 
   async #repair(): Promise<void> {
-    const { client } = this.#connection;
     const former = [...this.#lease.former];
     while (this.#dirty.size > 0) {
       const entries = [...this.#dirty].slice(0, chunk);
@@ -353,11 +392,7 @@ export class RedisPresence implements PresenceRegistry {
       const back = entries.filter((_, i) => came[i]).map(({ key }) => refOfKey(key));
       if (back.length > 0) this.#backListener?.(back);
     }
-    const envs = new Set([...this.#stale, ...(former.length > 0 ? this.#counts.keys() : [])]);
-    this.#stale.clear();
-    await Promise.all([...envs].map((env) => this.#writeCount(env)));
     for (const lease of former) {
-      await Promise.all([...envs].map((env) => client.hdel(countKey(env), lease)));
       await this.#lease.end(lease, 0);
       this.#lease.former.delete(lease);
     }
@@ -369,7 +404,7 @@ export class RedisPresence implements PresenceRegistry {
     await entry.pending;
     if (entry.closed) await this.#takeOut(entry);
     else if (entry.lease !== this.#lease.name) {
-      const registering = this.#register(entry, unlimited);
+      const registering = this.#register(entry, unlimited, null);
       entry.pending = registering.catch(() => undefined);
       came = (await registering).cameOnline && !entry.closed;
     }

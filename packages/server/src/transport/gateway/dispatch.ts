@@ -20,6 +20,10 @@ export interface DispatchOptions {
   notes: Notes;
   clock: Clock;
   logger: Logger;
+  /** A send was answered this many milliseconds after it came. */
+  acked: (session: Session, ms: number) => void;
+  /** A frame failed on our side. */
+  broken: (session: Session) => void;
 }
 
 /** From the bytes that a client sent to the answer it gets (SPEC 4, envelopes). */
@@ -102,8 +106,13 @@ export class Dispatch {
       return this.#failed(session, frame.id, error, frame.t, since);
     }
     if (result === undefined) return;
+    const { clock } = this.#options;
+    const isSend = frame.t === 'message.send';
     result.then(
-      (d) => session.send(ackFrame(frame.id!, d)),
+      (d) => {
+        session.send(ackFrame(frame.id!, d));
+        if (isSend) this.#options.acked(session, clock.monotonic() - since);
+      },
       (error: unknown) => this.#failed(session, frame.id, error, frame.t, since),
     );
   }
@@ -117,6 +126,7 @@ export class Dispatch {
   ): void {
     const api = toApiError(error);
     this.#options.notes.failed(session, type, api, since);
+    if ((api.row.http ?? 0) >= 500) this.#options.broken(session);
     if (api.code === 'internal')
       this.#options.logger.error({ session: session.id, err: error }, 'a frame failed');
     if (api.code === 'rate_limited' && this.#isOutOfPatience(session))

@@ -12,6 +12,7 @@ import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { decodeReceipt, encodeEnd, encodeOut, encodeReceipt } from './bus-messages.ts';
+import { Census } from './census.ts';
 import { Delivery } from './delivery.ts';
 import { Dispatch } from './dispatch.ts';
 import { drain, sendGoaway } from './drain.ts';
@@ -77,6 +78,7 @@ export class Gateway {
   readonly #standing: StandingCheck;
   readonly #notes: Notes;
   readonly #others: Others;
+  readonly #census: Census;
   readonly #stopTimers: (() => void)[] = [];
   /** Closed sockets that the presence registry has not noted yet. */
   readonly #leaving = new Set<Promise<void>>();
@@ -85,6 +87,7 @@ export class Gateway {
     this.#options = options;
     const { services, hub, bus, presence, logger, timers, random } = options;
     const { clock } = services;
+    const { tally } = services.analytics;
     const now = () => clock.monotonic();
     this.#sessions = new Sessions(timers);
     this.#notes = new Notes({ recorder: options.recorder, history: options.history, clock });
@@ -95,6 +98,8 @@ export class Gateway {
       },
       now,
     });
+    options.writer.onFlushed = () => tally.flushedFanouts(now());
+    hub.onFanout = (env) => tally.fanout(env, now());
     this.#delivery = new Delivery({
       db: options.db,
       receipt: (mark) => this.#receipts.add(mark),
@@ -102,6 +107,10 @@ export class Gateway {
       logger,
     });
     this.#standing = new StandingCheck(options.db, this.#sessions.loggedIn);
+    this.#census = new Census({
+      sessions: this.#sessions.loggedIn,
+      ...{ presence, clock, logger, analytics: services.analytics },
+    });
     this.#keepAlive = new KeepAlive(this.#sessions, clock);
     const login = new Login({
       ...options,
@@ -115,6 +124,8 @@ export class Gateway {
     const dispatch = new Dispatch({
       ...{ clock, logger, notes: this.#notes },
       login: (session, token) => login.run(session, token),
+      acked: ({ user }, ms) => tally.ack(user!.env, ms),
+      broken: ({ user }) => user && tally.add(user.env, 'errors'),
       run: createFrameHandlers({ ...options, typing: new TypingThrottle(now), delivery: this.#delivery }),
     });
     this.#opening = new Opening({
@@ -164,6 +175,7 @@ export class Gateway {
       this.#keepAlive.tick();
       this.#options.presence.tick();
       void this.#standing.check();
+      this.#census.tick();
     });
   }
 
@@ -178,6 +190,7 @@ export class Gateway {
     for (const session of this.#sessions.all) this.#closed(session);
     for (const stop of this.#stopTimers) stop();
     this.#receipts.flush();
+    await this.#census.idle();
     await this.#delivery.flush();
     await Promise.all(this.#leaving);
     await this.#options.presence.drained();

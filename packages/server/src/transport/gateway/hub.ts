@@ -46,6 +46,8 @@ export class Hub {
   readonly #catchingUp = new LatestOnly<void, void>(() => this.#catchUp());
   /** A user, here or not, lost a membership: what it may watch, and who may watch it, has changed. */
   onLeave: (user: number) => void = () => undefined;
+  /** A message that this node committed is on its way to sockets here. */
+  onFanout: (env: number) => void = () => undefined;
 
   constructor(options: {
     bus: Bus;
@@ -185,6 +187,7 @@ export class Hub {
 
   /** After a commit on this node: to the sockets here and to the other nodes. */
   publish(event: LogEvent): void {
+    if (event.e === 'message.new' && this.#routes.has(event.cid)) this.onFanout(event.env);
     this.#deliver(event);
     if (this.#bus.alone) return;
     const payload = encodeEvent(event);

@@ -71,9 +71,6 @@ export class Login {
     if (caller.kind !== 'client') throw new ApiError('token_invalid');
     const { refused } = await take(limiter, limitsOf(caller, 'request', services.plans));
     if (refused) throw refused;
-    const ceiling = services.plans[caller.env.plan].connectionLimit;
-    if (ceiling !== null && (await presence.connections(caller.env.no)) >= ceiling)
-      throw new ApiError('plan_limit_reached');
     session.id = services.ids.make('session');
     session.env = caller.env;
     session.keyId = keyId;
@@ -88,10 +85,18 @@ export class Login {
     sessions.admit(session);
     this.#options.notes.opened(session);
     const ref = { env: caller.env.no, user: caller.user.no };
-    const user = { userId: caller.user.id, lastSeenAt };
-    for (const { node, id } of await presence.opened(ref, user, session.id)) this.#evict(node, id);
+    const { active, tally } = services.analytics;
+    const { connectionLimit } = services.plans[caller.env.plan];
+    const opened = await presence.opened(ref, session.id, connectionLimit);
+    for (const { node, id } of opened.evict) this.#evict(node, id);
+    if (opened.refused)
+      throw new ApiError('plan_limit_reached', { message: 'The plan has no room for more connections.' });
+    tally.connections(caller.env.no, opened.connections);
+    await active.connected(caller.env, caller.user.no);
+    if (opened.cameOnline) presence.cameOnline(caller.user.no, { userId: caller.user.id, lastSeenAt });
     if (!session.isOpen) return;
     session.state = 'live';
+    tally.add(caller.env.no, 'socketsOpened');
     this.#hello(session);
   }
 

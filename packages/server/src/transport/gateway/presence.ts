@@ -6,7 +6,7 @@ import type { Bus } from '../../platform/bus/port.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
-import type { PresenceRegistry, SessionRef, UserRef } from '../../platform/presence/port.ts';
+import type { Added, PresenceRegistry, UserRef } from '../../platform/presence/port.ts';
 import { encodePresence } from './bus-messages.ts';
 import { Watching } from './watching.ts';
 
@@ -57,12 +57,16 @@ export class Presence {
     this.#registry.onBack((users) => void this.#back(users));
   }
 
-  /** Registers a socket; returns those that must make room (the 10-socket rule). Watchers are told what a snapshot would say. */
-  async opened(ref: UserRef, user: Omit<PresenceItem, 'online'>, session: string): Promise<SessionRef[]> {
-    const { evict, cameOnline } = await this.#registry.add(ref, session, limits.socketsPerUser);
-    this.#leaving.delete(ref.user);
-    if (cameOnline) this.#announce(ref.user, { ...user, online: true });
-    return evict;
+  /** Registers a socket, where the environment has room for it; `evict` are those that must make room (the 10-socket rule). */
+  async opened(ref: UserRef, session: string, ceiling: number | null): Promise<Added> {
+    const added = await this.#registry.add(ref, session, limits.socketsPerUser, ceiling);
+    if (!added.refused) this.#leaving.delete(ref.user);
+    return added;
+  }
+
+  /** Watchers are told what a snapshot would say. */
+  cameOnline(user: number, item: Omit<PresenceItem, 'online'>): void {
+    this.#announce(user, { ...item, online: true });
   }
 
   async closed(ref: UserRef, session: string): Promise<void> {

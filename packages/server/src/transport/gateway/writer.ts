@@ -24,6 +24,8 @@ export class Writer<S extends { flush(): void }> {
   readonly #pace: Pace;
   readonly #timers: Timers;
   readonly #onOverflow: (session: S) => void;
+  /** All that was gathered is written. */
+  onFlushed: () => void = () => undefined;
 
   constructor(timers: Timers, onOverflow: (session: S) => void) {
     this.#timers = timers;
@@ -72,6 +74,7 @@ export class Writer<S extends { flush(): void }> {
     this.#dirty = [];
     for (const session of sessions) session.flush();
     this.#last = null;
+    this.onFlushed();
   }
 
   overflowed(session: S): void {

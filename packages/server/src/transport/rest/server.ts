@@ -152,6 +152,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     const operation = request.routeOptions.config.operation ?? 'none';
     const ms = reply.elapsedTime;
     metrics.requestSeconds.observe({ operation, status: String(reply.statusCode) }, ms / 1000);
+    if (request.concerns) services.analytics.tally.request(request.concerns.env.no, reply.statusCode);
     const line = {
       requestId: request.id,
       env: request.concerns?.env.id,

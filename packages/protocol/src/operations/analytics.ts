@@ -1,0 +1,38 @@
+import Type from 'typebox';
+import { optional } from '../schemas/common.ts';
+import { AnalyticsReport, Granularity, UsageReport } from '../schemas/analytics.ts';
+import { operation } from './define.ts';
+
+const tag = 'Analytics';
+const callers = ['server', 'dashboard'] as const;
+
+/** What it stands for is checked when it is read: dates, and timestamps with any offset. */
+const moment = (description: string) => optional(Type.String({ minLength: 1, maxLength: 40, description }));
+const range = {
+  from: moment(
+    'A date (2026-11-01) or a timestamp; the step it lies in is the first. Default: 30 days before `to`',
+  ),
+  to: moment('A date or a timestamp, exclusive. Default: the end of the present step'),
+  granularity: optional(Granularity),
+};
+
+export const analyticsGet = operation('analytics.get', 'GET /v1/analytics', {
+  summary: 'Figures of a range, with a row for every hour or day of it; format=csv gives these rows alone',
+  tag,
+  callers,
+  permission: 'environments.read',
+  query: {
+    ...range,
+    format: optional(Type.Unsafe<'json' | 'csv'>({ type: 'string', enum: ['json', 'csv'], default: 'json' })),
+  },
+  response: AnalyticsReport,
+});
+
+export const usageGet = operation('usage.get', 'GET /v1/usage', {
+  summary: 'What counts for the plan, for every hour or day of a range',
+  tag,
+  callers,
+  permission: 'environments.read',
+  query: range,
+  response: UsageReport,
+});

@@ -1,0 +1,112 @@
+import { ApiError } from '@parley/protocol';
+import type { Plan, PlanName } from '@parley/protocol';
+import { createBatcher, readPace } from '../../platform/batch.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Environment } from '../context.ts';
+
+/**
+ * Who is active, and whom the plan's ceiling of monthly active users admits (DECISIONS, Analytics and usage). Messages and reads are
+ * noted by the statements that commit them; here are connections, and the look whether a user is new to the month.
+ *
+ * Under a plan without a ceiling nothing is looked up. Under one with a ceiling a user is looked up once a month and process: then
+ * it is known, and is not refused again before the month ends.
+ */
+export interface ActiveUsers {
+  /** Notes that the user is connected, or throws plan_limit_reached. */
+  connected(env: Environment, user: number): Promise<void>;
+  /** The ceiling that the transaction of an action must look at; null: none, or the user is known. */
+  ceiling(env: Environment, user: number): number | null;
+  /** The transaction of an action is committed, so the user is counted. */
+  known(user: number): void;
+  /** What an action that was refused asks before it tells: whether the user acted a moment ago, which may not be counted yet. */
+  secondLook<T>(run: () => Promise<T>): Promise<T>;
+}
+
+/** Users that a process remembers; when there are more, it forgets them all, and looks them up again. */
+const mostRemembered = 1_000_000;
+
+/** Users seen in the present hour or month. */
+class Seen {
+  readonly #users = new Set<number>();
+  #period = '';
+
+  has(user: number, period: string): boolean {
+    if (period !== this.#period) {
+      this.#users.clear();
+      this.#period = period;
+    }
+    return this.#users.has(user);
+  }
+
+  add(user: number, period: string): void {
+    if (this.has(user, period)) return;
+    if (this.#users.size >= mostRemembered) this.#users.clear();
+    this.#users.add(user);
+  }
+}
+
+export function createActiveUsers(options: {
+  db: Queryable;
+  clock: Clock;
+  plans: Record<PlanName, Plan>;
+  /** Folds in what was noted before. */
+  catchUp: () => Promise<void>;
+}): ActiveUsers {
+  const { db, clock, plans, catchUp } = options;
+  const inHour = new Seen();
+  const inMonth = new Seen();
+  const hour = (): string => new Date(clock.now()).toISOString().slice(0, 13);
+  const month = (): string => new Date(clock.now()).toISOString().slice(0, 7);
+
+  const note = createBatcher<{ env: number; user: number; limit: number | null }, boolean>({
+    maxBatch: 500,
+    maxWaiting: 50_000,
+    pace: readPace(),
+    run: async (items) => {
+      const [row] = await db.query<{ admitted: boolean[] }>('SELECT note_connected($1, $2, $3) AS admitted', [
+        items.map((i) => i.env),
+        items.map((i) => i.user),
+        items.map((i) => i.limit),
+      ]);
+      return row!.admitted;
+    },
+  });
+
+  const ceiling: ActiveUsers['ceiling'] = (env, user) => {
+    const { mauLimit } = plans[env.plan];
+    return mauLimit === null || inMonth.has(user, month()) ? null : mauLimit;
+  };
+  const known = (user: number): void => inMonth.add(user, month());
+
+  async function secondLook<T>(run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 'plan_limit_reached')) throw error;
+      await catchUp();
+      return run();
+    }
+  }
+
+  return {
+    ceiling,
+    known,
+    secondLook,
+    async connected(env, user) {
+      const at = hour();
+      if (inHour.has(user, at)) return;
+      await secondLook(async () => {
+        const limit = ceiling(env, user);
+        if (!(await note({ env: env.no, user, limit }))) throw monthIsFull();
+      });
+      known(user);
+      inHour.add(user, at);
+    },
+  };
+}
+
+const monthIsFull = (): ApiError =>
+  new ApiError('plan_limit_reached', {
+    message: 'The plan has no room for more active users in this month.',
+  });

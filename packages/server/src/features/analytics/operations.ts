@@ -1,0 +1,108 @@
+import { Readable } from 'node:stream';
+import { analyticsFigures, limits } from '@parley/protocol';
+import type { AnalyticsFigures, AnalyticsReport, Input, UsageReport } from '@parley/protocol';
+import { Reply } from '../context.ts';
+import type { Context } from '../context.ts';
+import { figuresOf, summed } from './figures.ts';
+import { piecesOf, readRange, stepMs } from './range.ts';
+import type { Range } from './range.ts';
+import * as sql from './sql.ts';
+import type { Counts } from './sql.ts';
+
+/** SPEC 4, Analytics and usage. */
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+function rangeView({ granularity, from, to }: Range, now: number): AnalyticsReport['range'] {
+  const kept = Math.floor(now / stepMs.day) - limits.analyticsHoursKeptDays;
+  return {
+    ...{ from: iso(from), to: iso(to), granularity },
+    timezone: 'UTC',
+    keptFrom: granularity === 'hour' ? iso(kept * stepMs.day) : null,
+  };
+}
+
+/** A row for every step, also where nothing was counted. */
+async function series(ctx: Context, range: Range): Promise<{ t: string; counts: Counts }[]> {
+  const rows = await sql.stepCounts(ctx.db, ctx.env.no, range);
+  const known = new Map(rows.map(({ at, counts }) => [Date.parse(at), counts]));
+  const step = stepMs[range.granularity];
+  return Array.from({ length: (range.to - range.from) / step }, (_, i) => {
+    const at = range.from + i * step;
+    return { t: iso(at), counts: known.get(at) ?? {} };
+  });
+}
+
+const plan = ({ env, services }: Context): AnalyticsReport['plan'] => {
+  const { name, mauLimit, connectionLimit } = services.plans[env.plan];
+  return { name, mauLimit, connectionLimit };
+};
+
+const monthOf = (ms: number): string => `${iso(ms).slice(0, 7)}-01T00:00:00.000Z`;
+
+export async function analytics(
+  ctx: Context,
+  input: Input<'analytics.get'>,
+): Promise<AnalyticsReport | Reply<Readable>> {
+  const { db, services } = ctx;
+  const env = ctx.env.no;
+  const now = services.clock.now();
+  const range = readRange(input, now);
+  await services.analytics.catchUp();
+  const steps = await series(ctx, range);
+  if (input.format === 'csv') return csv(steps);
+
+  const pieces = piecesOf(range);
+  const totals = figuresOf({
+    ...summed(steps.map(({ counts }) => counts)),
+    activeUsers: await sql.activeUsers(db, env, pieces),
+  });
+  const { messages, activeUsers } = totals;
+  const months = await sql.monthlyActiveUsers(db, env, now);
+  return {
+    range: rangeView(range, now),
+    totals: {
+      ...totals,
+      messagesPerActiveUser: activeUsers === 0 ? 0 : Number((messages / activeUsers).toFixed(2)),
+      mauThisMonth: months.get(monthOf(now)) ?? 0,
+    },
+    series: steps.map(({ t, counts }) => ({ t, ...figuresOf(counts) })),
+    topConversations: await sql.topConversations(db, env, pieces),
+    topSenders: await sql.topSenders(db, env, pieces),
+    heatmap: await sql.heatmap(db, env, range),
+    live: { connections: await services.connections(env) },
+    plan: plan(ctx),
+    storage: { mode: 'managed', sink: { status: 'idle', lagSeconds: 0 } },
+    filling: null,
+  };
+}
+
+/** RFC 4180: times and numbers need no quotes. */
+function csv(steps: { t: string; counts: Counts }[]): Reply<Readable> {
+  const line = (values: (string | number)[]): string => `${values.join(',')}\r\n`;
+  const row = (figures: AnalyticsFigures): number[] => analyticsFigures.map((name) => figures[name]);
+  const lines = [
+    line(['t', ...analyticsFigures]),
+    ...steps.map(({ t, counts }) => line([t, ...row(figuresOf(counts))])),
+  ];
+  return new Reply(200, Readable.from([lines.join('')]), {
+    'Content-Type': 'text/csv; charset=utf-8',
+    'Content-Disposition': 'attachment; filename="analytics.csv"',
+  });
+}
+
+export async function usage(ctx: Context, input: Input<'usage.get'>): Promise<UsageReport> {
+  const now = ctx.services.clock.now();
+  const range = readRange(input, now);
+  await ctx.services.analytics.catchUp();
+  const months = await sql.monthlyActiveUsers(ctx.db, ctx.env.no, range.from);
+  const data = (await series(ctx, range)).map(({ t, counts }) => {
+    const { peakConnections, messages, apiRequests, webhookDeliveries, pushSent } = figuresOf(counts);
+    return {
+      date: t,
+      mau: months.get(monthOf(Date.parse(t))) ?? 0,
+      ...{ peakConnections, messages, apiRequests, webhookDeliveries, pushSent },
+    };
+  });
+  return { data, plan: plan(ctx), range: rangeView(range, now) };
+}

@@ -1,0 +1,103 @@
+import { ApiError, limits } from '@parley/protocol';
+
+/** SPEC 4, Analytics and usage: which steps a request asks for. All times are UTC and in milliseconds. */
+
+export type Granularity = 'hour' | 'day';
+
+export interface Range {
+  granularity: Granularity;
+  /** The beginnings of its first step and of the step after its last. */
+  from: number;
+  to: number;
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+export const stepMs = { hour: hourMs, day: dayMs } as const;
+const defaultDays = { hour: limits.analyticsDays.hour, day: 30 } as const;
+
+/** The steps that rows are kept for (migrations/0025). */
+const stepNumbers = { hour: 0, day: 1, month: 2 } as const;
+export const stepOf = (granularity: Granularity): number => stepNumbers[granularity];
+
+/** A step is whole: `from` goes down to the beginning of its step, `to` up to the end of the last. */
+export function readRange(
+  input: { from?: string; to?: string; granularity?: Granularity },
+  now: number,
+): Range {
+  const granularity = input.granularity ?? 'day';
+  const step = stepMs[granularity];
+  const given = (name: 'from' | 'to'): number | undefined =>
+    input[name] === undefined ? undefined : moment(input[name], name);
+  const to = given('to') ?? Math.floor(now / step) * step + step;
+  const from = given('from') ?? to - defaultDays[granularity] * dayMs;
+  if (from >= to)
+    throw new ApiError('invalid_request', { param: 'from', message: '`from` must be before `to`.' });
+  const most = limits.analyticsDays[granularity];
+  if (to - from > most * dayMs)
+    throw new ApiError('invalid_request', {
+      param: 'from',
+      message: `A range by ${granularity} is at most ${most} days long.`,
+    });
+  return { granularity, from: Math.floor(from / step) * step, to: Math.ceil(to / step) * step };
+}
+
+const form =
+  /^(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?$/i;
+
+/** A date, or a timestamp with any offset; without one it is UTC. (In a query an unescaped + has become a space.) */
+function moment(text: string, param: string): number {
+  const parts = form.exec(text.replace(' ', '+'));
+  const wrong = (): ApiError =>
+    new ApiError('invalid_request', {
+      param,
+      message: `\`${param}\` is a date (2026-11-01) or a timestamp (2026-11-01T13:00:00Z).`,
+    });
+  if (!parts) throw wrong();
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map((part) => Number(part ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const fraction = Math.floor(Number(`0.${parts[7] ?? 0}`) * 1000);
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  // 30 February has become 2 March.
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || year === 0) throw wrong();
+  date.setUTCHours(hour, minute, second, fraction);
+  return date.getTime() - offsetOf(parts[8]);
+}
+
+function offsetOf(text: string | undefined): number {
+  if (text === undefined || text.toUpperCase() === 'Z') return 0;
+  const minutes = Number(text.slice(1, 3)) * 60 + Number(text.slice(-2));
+  return (text[0] === '-' ? -minutes : minutes) * 60_000;
+}
+
+export interface Piece {
+  step: number;
+  at: string;
+}
+
+/** The range cut into as few months, days and hours as possible: at most 12 months with the days around them, or 7 days with hours. */
+export function piecesOf({ from, to }: Range): Piece[] {
+  const pieces: Piece[] = [];
+  for (let at = from; at < to;) {
+    const step = [nextMonth(at), at % dayMs === 0 ? at + dayMs : null, at + hourMs].findIndex(
+      (end) => end !== null && end <= to,
+    );
+    pieces.push({ step: 2 - step, at: new Date(at).toISOString() });
+    at = [nextMonth(at), at + dayMs, at + hourMs][step]!;
+  }
+  return pieces;
+}
+
+/** The end of the month that begins here; null where none does. */
+function nextMonth(at: number): number | null {
+  const date = new Date(at);
+  if (at % dayMs !== 0 || date.getUTCDate() !== 1) return null;
+  return date.setUTCMonth(date.getUTCMonth() + 1);
+}

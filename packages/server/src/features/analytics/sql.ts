@@ -1,0 +1,119 @@
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { stepOf } from './range.ts';
+import type { Piece, Range } from './range.ts';
+
+/** How figures are read. None of these statements touches a message. */
+
+/** Counters by name, as they are kept. */
+export type Counts = Record<string, number>;
+
+const edges = ({ from, to }: Range): [string, string] => [
+  new Date(from).toISOString(),
+  new Date(to).toISOString(),
+];
+
+export async function stepCounts(
+  db: Queryable,
+  env: number,
+  range: Range,
+): Promise<{ at: string; counts: Counts }[]> {
+  return db.query(
+    'SELECT at, counts FROM counters WHERE env = $1 AND step = $2 AND at >= $3 AND at < $4 ORDER BY at',
+    [env, stepOf(range.granularity), ...edges(range)],
+  );
+}
+
+const pieceValues = (pieces: Piece[]): [number[], string[]] => [
+  pieces.map((p) => p.step),
+  pieces.map((p) => p.at),
+];
+
+/** Distinct users over all pieces. */
+export async function activeUsers(db: Queryable, env: number, pieces: Piece[]): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    `SELECT coalesce(sum(bit_count(x.bits)), 0)::bigint AS n FROM (
+       SELECT bit_or(a.bits) AS bits FROM unnest($2::int[], $3::timestamptz[]) AS p(step, at)
+         JOIN active_users a ON a.env = $1 AND a.step = p.step AND a.at = p.at GROUP BY a.chunk
+     ) x`,
+    [env, ...pieceValues(pieces)],
+  );
+  return row!.n;
+}
+
+/** Monthly active users of the months from the one of `from` on, by the beginning of the month. */
+export async function monthlyActiveUsers(
+  db: Queryable,
+  env: number,
+  from: number,
+): Promise<Map<string, number>> {
+  const rows = await db.query<{ at: string; n: number }>(
+    `SELECT at, n FROM active_months WHERE env = $1 AND at >= date_trunc('month', $2::timestamptz, 'UTC')`,
+    [env, new Date(from).toISOString()],
+  );
+  return new Map(rows.map(({ at, n }) => [at, n]));
+}
+
+/** Messages by weekday, Monday first, and hour. */
+export async function heatmap(db: Queryable, env: number, range: Range): Promise<number[][]> {
+  const rows = await db.query<{ day: number; hour: number; n: number }>(
+    `SELECT extract(isodow FROM at AT TIME ZONE 'UTC')::int - 1 AS day, extract(hour FROM at AT TIME ZONE 'UTC')::int AS hour,
+       sum(messages)::bigint AS n
+     FROM message_hours WHERE env = $1 AND at >= $2 AND at < $3 GROUP BY 1, 2`,
+    [env, ...edges(range)],
+  );
+  const map = Array.from({ length: 7 }, () => new Array<number>(24).fill(0));
+  for (const { day, hour, n } of rows) map[day]![hour] = n;
+  return map;
+}
+
+const listed = 10;
+/** Of those that are among the largest of some piece, the most promising are added up. */
+const candidates = 50;
+
+/** The lists of largest, of all pieces together. LIMIT 1: each is one look into one index. */
+const best = (kind: 'conversation' | 'sender', table: string, column: string, more = '') => `
+  WITH piece AS MATERIALIZED (SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS p(step, at)),
+  candidate AS MATERIALIZED (
+    SELECT x.no FROM piece p
+      CROSS JOIN LATERAL (SELECT * FROM activity_tops t WHERE t.env = $1 AND t.step = p.step AND t.at = p.at AND t.kind = '${kind}' LIMIT 1) t
+      CROSS JOIN LATERAL unnest(t.nos, t.messages) AS x(no, messages)
+    GROUP BY 1 ORDER BY sum(x.messages) DESC, 1 LIMIT ${candidates}
+  ), best AS (
+    SELECT c.no, sum(a.messages)::bigint AS messages${more} FROM candidate c CROSS JOIN piece p CROSS JOIN LATERAL (
+      SELECT * FROM ${table} a WHERE a.env = $1 AND a.step = p.step AND a.at = p.at AND a.${column} = c.no LIMIT 1
+    ) a GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${listed}
+  )`;
+
+export interface TopConversation {
+  id: string;
+  name: string | null;
+  type: 'direct' | 'group';
+  messages: number;
+  senders: number;
+  lastAt: string;
+}
+
+export const topConversations = (db: Queryable, env: number, pieces: Piece[]): Promise<TopConversation[]> =>
+  db.query(
+    `${best('conversation', 'conversation_activity', 'conv', ', max(a.last_at) AS last_at')}
+     SELECT c.id, c.name, c.type, b.messages, b.last_at AS "lastAt", (
+         SELECT count(DISTINCT s) FROM piece p CROSS JOIN LATERAL (
+           SELECT a.senders FROM conversation_activity a WHERE a.env = $1 AND a.step = p.step AND a.at = p.at AND a.conv = b.no LIMIT 1
+         ) a CROSS JOIN LATERAL unnest(a.senders) s
+       ) AS senders
+     FROM best b JOIN conversations c ON c.no = b.no AND c.env = $1 ORDER BY b.messages DESC, b.no`,
+    [env, ...pieceValues(pieces)],
+  );
+
+export interface TopSender {
+  userId: string;
+  name: string | null;
+  messages: number;
+}
+
+export const topSenders = (db: Queryable, env: number, pieces: Piece[]): Promise<TopSender[]> =>
+  db.query(
+    `${best('sender', 'sender_activity', 'usr')}
+     SELECT u.id AS "userId", u.name, b.messages FROM best b JOIN users u ON u.no = b.no AND u.env = $1 ORDER BY b.messages DESC, b.no`,
+    [env, ...pieceValues(pieces)],
+  );

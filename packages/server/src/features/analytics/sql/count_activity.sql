@@ -1,0 +1,185 @@
+-- Adds counts by name. Names that begin with `peak` are maxima.
+CREATE OR REPLACE FUNCTION merged_counts(a jsonb, b jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+  SELECT coalesce(jsonb_object_agg(x.key, x.n), '{}') FROM (
+    SELECT key, CASE WHEN key LIKE 'peak%' THEN max(value::numeric) ELSE sum(value::numeric) END AS n
+    FROM (SELECT * FROM jsonb_each_text(a) UNION ALL SELECT * FROM jsonb_each_text(b)) u GROUP BY key
+  ) x
+$$;
+
+-- Adds counts to the hours and days in which they happened, or only to those of the step given, always in the same order, so that two
+-- who do so never wait for each other in a circle.
+CREATE OR REPLACE FUNCTION add_counts(p_env int[], p_at timestamptz[], p_counts jsonb[], p_step int[]) RETURNS void LANGUAGE sql AS $$
+  INSERT INTO counters AS c (env, step, at, counts)
+  SELECT x.env, x.step, x.at, jsonb_object_agg(x.name, x.n) FROM (
+    SELECT u.env, s.step, date_trunc(s.unit, u.at, 'UTC') AS at, e.key AS name,
+      CASE WHEN e.key LIKE 'peak%' THEN max(e.value::numeric) ELSE sum(e.value::numeric) END AS n
+    FROM unnest(p_env, p_at, p_counts, p_step) AS u(env, at, counts, step)
+      JOIN (VALUES (0, 'hour'), (1, 'day')) s(step, unit) ON u.step IS NULL OR u.step = s.step CROSS JOIN jsonb_each_text(u.counts) e
+    GROUP BY 1, 2, 3, 4
+  ) x GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+  ON CONFLICT (env, step, at) DO UPDATE SET counts = merged_counts(c.counts, excluded.counts)
+$$;
+
+-- Keeps the 100 largest: of those there are, and of those that have just grown.
+CREATE OR REPLACE FUNCTION merged_top(p_nos bigint[], p_messages bigint[], p_more bigint[], p_of_more bigint[], OUT nos bigint[], OUT messages bigint[])
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT array_agg(t.no), array_agg(t.messages) FROM (
+    SELECT no, max(messages) AS messages FROM (
+      SELECT * FROM unnest(p_nos, p_messages) AS a(no, messages) UNION ALL SELECT * FROM unnest(p_more, p_of_more) AS b(no, messages)
+    ) u GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 100
+  ) t
+$$;
+
+-- Makes users active in the steps of the hours given, and answers how many became so, by step. Months are those of active_months, whose
+-- rows are locked first.
+CREATE OR REPLACE FUNCTION mark_active(p_env int[], p_hour timestamptz[], p_usr bigint[])
+RETURNS TABLE (env int, step int, at timestamptz, came bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  INSERT INTO active_months (env, at, n)
+    SELECT DISTINCT u.env, date_trunc('month', u.at, 'UTC'), 0 FROM unnest(p_env, p_hour) AS u(env, at) ORDER BY 1, 2 ON CONFLICT DO NOTHING;
+  PERFORM 1 FROM active_months m
+    WHERE (m.env, m.at) IN (SELECT u.env, date_trunc('month', u.at, 'UTC') FROM unnest(p_env, p_hour) AS u(env, at))
+    ORDER BY m.env, m.at FOR NO KEY UPDATE;
+  RETURN QUERY
+  WITH chunk AS MATERIALIZED (
+    SELECT u.env, s.step, date_trunc(s.unit, u.at, 'UTC') AS at, (u.usr >> 13)::int AS chunk, set_bits((u.usr & 8191)::int, 1)::bit(8192) AS bits
+    FROM unnest(p_env, p_hour, p_usr) AS u(env, at, usr) CROSS JOIN (VALUES (0, 'hour'), (1, 'day'), (2, 'month')) s(step, unit)
+    GROUP BY 1, 2, 3, 4
+  ), merged AS MATERIALIZED (
+    SELECT c.env, c.step, c.at, c.chunk, coalesce(a.bits | c.bits, c.bits) AS bits,
+      coalesce(bit_count(a.bits | c.bits) - bit_count(a.bits), bit_count(c.bits)) AS came
+    FROM chunk c LEFT JOIN active_users a ON a.env = c.env AND a.step = c.step AND a.at = c.at AND a.chunk = c.chunk
+  ), kept AS (
+    INSERT INTO active_users (env, step, at, chunk, bits) SELECT m.env, m.step, m.at, m.chunk, m.bits FROM merged m WHERE m.came > 0
+    ON CONFLICT (env, step, at, chunk) DO UPDATE SET bits = excluded.bits
+  ), month AS (
+    UPDATE active_months x SET n = x.n + m.came
+    FROM (SELECT m.env, m.at, sum(m.came) AS came FROM merged m WHERE m.step = 2 AND m.came > 0 GROUP BY 1, 2) m WHERE x.env = m.env AND x.at = m.at
+  )
+  SELECT m.env, m.step, m.at, sum(m.came)::bigint FROM merged m WHERE m.came > 0 GROUP BY 1, 2, 3;
+END $$;
+
+-- Folds messages, active users and counts into the tables of analytics. Whoever calls it holds the advisory lock of analytics (or works
+-- on environments that nobody else counts), because tops and chunks are read and then written.
+CREATE OR REPLACE FUNCTION fold_activity(
+  m_env int[], m_at timestamptz[], m_conv bigint[], m_usr bigint[], m_kind int[], -- messages
+  a_env int[], a_at timestamptz[], a_usr bigint[],                                 -- active users
+  n_env int[], n_at timestamptz[], n_counts jsonb[]                                -- counts by name
+) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
+#variable_conflict use_column
+DECLARE
+  g_env int[];
+  g_at timestamptz[];
+  g_conv bigint[];
+  g_usr bigint[];
+  g_n bigint[];
+  g_last timestamptz[];
+  n_step int[];
+BEGIN
+  SELECT array_agg(x.env), array_agg(x.at), array_agg(x.conv), array_agg(x.usr), array_agg(x.n), array_agg(x.last)
+  INTO g_env, g_at, g_conv, g_usr, g_n, g_last FROM (
+    SELECT u.env, date_trunc('hour', u.at, 'UTC') AS at, u.conv, u.usr, count(*) AS n, max(u.at) AS last
+    FROM unnest(m_env, m_at, m_conv, m_usr) AS u(env, at, conv, usr) GROUP BY 1, 2, 3, 4
+  ) x;
+
+  WITH grown AS (
+    INSERT INTO conversation_activity AS c (env, step, at, conv, messages, senders, last_at)
+    SELECT u.env, s.step, date_trunc(s.unit, u.at, 'UTC'), u.conv, sum(u.n), coalesce(array_agg(DISTINCT u.usr) FILTER (WHERE u.usr IS NOT NULL), '{}'), max(u.last)
+    FROM unnest(g_env, g_at, g_conv, g_usr, g_n, g_last) AS u(env, at, conv, usr, n, last)
+      CROSS JOIN (VALUES (0, 'hour'), (1, 'day'), (2, 'month')) s(step, unit) GROUP BY 1, 2, 3, 4
+    ON CONFLICT (env, step, at, conv) DO UPDATE SET messages = c.messages + excluded.messages, last_at = greatest(c.last_at, excluded.last_at),
+      senders = CASE WHEN excluded.senders <@ c.senders THEN c.senders ELSE ARRAY(SELECT DISTINCT x FROM unnest(c.senders || excluded.senders) x) END
+    RETURNING env, step, at, conv AS no, messages
+  ), more AS (
+    SELECT g.env, g.step, g.at, array_agg(g.no) AS nos, array_agg(g.messages) AS messages FROM grown g GROUP BY 1, 2, 3
+  )
+  INSERT INTO activity_tops (env, step, at, kind, nos, messages)
+  SELECT m.env, m.step, m.at, 'conversation', k.nos, k.messages FROM more m
+    LEFT JOIN activity_tops t ON t.env = m.env AND t.step = m.step AND t.at = m.at AND t.kind = 'conversation'
+    CROSS JOIN LATERAL merged_top(t.nos, t.messages, m.nos, m.messages) k
+  ON CONFLICT (env, step, at, kind) DO UPDATE SET nos = excluded.nos, messages = excluded.messages;
+
+  WITH grown AS (
+    INSERT INTO sender_activity AS c (env, step, at, usr, messages)
+    SELECT u.env, s.step, date_trunc(s.unit, u.at, 'UTC'), u.usr, sum(u.n)
+    FROM unnest(g_env, g_at, g_usr, g_n) AS u(env, at, usr, n)
+      CROSS JOIN (VALUES (0, 'hour'), (1, 'day'), (2, 'month')) s(step, unit) WHERE u.usr IS NOT NULL GROUP BY 1, 2, 3, 4
+    ON CONFLICT (env, step, at, usr) DO UPDATE SET messages = c.messages + excluded.messages
+    RETURNING env, step, at, usr AS no, messages
+  ), more AS (
+    SELECT g.env, g.step, g.at, array_agg(g.no) AS nos, array_agg(g.messages) AS messages FROM grown g GROUP BY 1, 2, 3
+  )
+  INSERT INTO activity_tops (env, step, at, kind, nos, messages)
+  SELECT m.env, m.step, m.at, 'sender', k.nos, k.messages FROM more m
+    LEFT JOIN activity_tops t ON t.env = m.env AND t.step = m.step AND t.at = m.at AND t.kind = 'sender'
+    CROSS JOIN LATERAL merged_top(t.nos, t.messages, m.nos, m.messages) k
+  ON CONFLICT (env, step, at, kind) DO UPDATE SET nos = excluded.nos, messages = excluded.messages;
+
+  INSERT INTO message_hours AS h (env, at, messages)
+  SELECT u.env, u.at, sum(u.n) FROM unnest(g_env, g_at, g_n) AS u(env, at, n) GROUP BY 1, 2 ORDER BY 1, 2
+  ON CONFLICT (env, at) DO UPDATE SET messages = h.messages + excluded.messages;
+
+  SELECT array_agg(x.env), array_agg(x.at), array_agg(x.counts), array_agg(x.step) INTO n_env, n_at, n_counts, n_step FROM (
+    SELECT u.env, u.at, u.counts, NULL::int AS step FROM unnest(n_env, n_at, n_counts) AS u(env, at, counts)
+    UNION ALL
+    SELECT u.env, date_trunc('hour', u.at, 'UTC'), jsonb_build_object(
+      'messages', count(*),
+      'textMessages', count(*) FILTER (WHERE coalesce(u.kind, 0) & 3 = 0),
+      'attachmentMessages', count(*) FILTER (WHERE u.kind & 1 <> 0),
+      'customMessages', count(*) FILTER (WHERE u.kind & 3 = 2),
+      'replies', count(*) FILTER (WHERE u.kind & 4 <> 0),
+      'systemMessages', count(*) FILTER (WHERE u.usr IS NULL)), NULL
+    FROM unnest(m_env, m_at, m_usr, m_kind) AS u(env, at, usr, kind) GROUP BY 1, 2
+    UNION ALL
+    SELECT a.env, a.at, jsonb_build_object('activeUsers', a.came), a.step FROM (
+      SELECT array_agg(u.env) AS envs, array_agg(u.at) AS hours, array_agg(u.usr) AS users FROM (
+        SELECT x.env, x.at, x.usr FROM unnest(g_env, g_at, g_usr) AS x(env, at, usr) WHERE x.usr IS NOT NULL
+        UNION SELECT x.env, date_trunc('hour', x.at, 'UTC'), x.usr FROM unnest(a_env, a_at, a_usr) AS x(env, at, usr)
+      ) u
+    ) active CROSS JOIN LATERAL mark_active(active.envs, active.hours, active.users) a WHERE a.step < 2
+  ) x;
+  PERFORM add_counts(n_env, n_at, n_counts, n_step);
+END $$;
+
+-- Takes notes, about p_most messages at once, and folds them. Answers how many notes there were. One process at a time does it.
+CREATE OR REPLACE FUNCTION count_notes(p_most int) RETURNS int LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  tids tid[];
+  m_env int[];
+  m_at timestamptz[];
+  m_conv bigint[];
+  m_usr bigint[];
+  m_kind int[];
+  a_env int[];
+  a_at timestamptz[];
+  a_usr bigint[];
+  n_env int[];
+  n_at timestamptz[];
+  n_counts jsonb[];
+BEGIN
+  PERFORM pg_advisory_xact_lock(7041886);
+  tids := ARRAY(SELECT y.ctid FROM (
+    SELECT x.ctid, sum(x.size) OVER (ROWS UNBOUNDED PRECEDING) - x.size AS before FROM (SELECT n.ctid, n.size FROM activity_notes n LIMIT p_most) x
+  ) y WHERE y.before < p_most);
+  IF cardinality(tids) = 0 THEN RETURN 0; END IF;
+  WITH note AS MATERIALIZED (
+    SELECT * FROM activity_notes n WHERE n.ctid = ANY (tids)
+  ), message AS (
+    SELECT array_agg(x.env) AS env, array_agg(n.at) AS at, array_agg(x.no) AS conv, array_agg(x.usr) AS usr, array_agg(x.kind) AS kind
+    FROM note n CROSS JOIN LATERAL (
+      SELECT c.env, c.no, m.usr, m.kind FROM unnest(n.place, n.usr, n.kind, n.refused) AS m(place, usr, kind, refused)
+        JOIN unnest(n.c_env, n.c_no) WITH ORDINALITY AS c(env, no, ord) ON c.ord = m.place WHERE m.refused IS NULL
+    ) x
+  ), active AS (
+    SELECT array_agg(n.env) AS env, array_agg(n.at) AS at, array_agg(u) AS usr FROM note n, unnest(n.users) u
+  ), named AS (
+    SELECT array_agg(n.env) AS env, array_agg(n.at) AS at, array_agg(n.counts) AS counts FROM note n WHERE n.counts IS NOT NULL
+  )
+  SELECT m.env, m.at, m.conv, m.usr, m.kind, a.env, a.at, a.usr, n.env, n.at, n.counts
+  INTO m_env, m_at, m_conv, m_usr, m_kind, a_env, a_at, a_usr, n_env, n_at, n_counts FROM message m, active a, named n;
+  PERFORM fold_activity(m_env, m_at, m_conv, m_usr, m_kind, a_env, a_at, a_usr, n_env, n_at, n_counts);
+  DELETE FROM activity_notes n WHERE n.ctid = ANY (tids);
+  RETURN cardinality(tids);
+END $$;

@@ -1,0 +1,104 @@
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+/**
+ * What is counted in memory and written every few seconds, in one statement. A process that is killed loses what it had not written
+ * yet, so this is for what may be a little too low: requests, sockets, times. What must be exact is noted in the store by the
+ * transaction that makes it happen (migrations/0025).
+ */
+export type TallyName =
+  | 'apiRequests'
+  | 'requests2xx'
+  | 'requests4xx'
+  | 'requests5xx'
+  | 'errors'
+  | 'socketsOpened'
+  | 'acks'
+  | 'ackMs'
+  | 'fanouts'
+  | 'fanoutMs';
+
+type Counts = Partial<Record<TallyName | 'peakConnections', number>>;
+
+export class Tally {
+  /** By environment: there are no more of them than the store has. */
+  #counts = new Map<number, Counts>();
+  /** Messages between their commit and the next write, and the sum of the ticks of their commits. */
+  readonly #leaving = new Map<number, { n: number; ticks: number }>();
+
+  add(env: number, name: TallyName, n = 1): void {
+    const counts = this.#of(env);
+    counts[name] = (counts[name] ?? 0) + n;
+  }
+
+  ack(env: number, ms: number): void {
+    const counts = this.#of(env);
+    counts.acks = (counts.acks ?? 0) + 1;
+    counts.ackMs = (counts.ackMs ?? 0) + ms;
+  }
+
+  /** A message was committed at this tick, and is on its way to sockets here: it has left them with the next flush. */
+  fanout(env: number, tick: number): void {
+    const leaving = this.#leaving.get(env);
+    if (!leaving) {
+      this.#leaving.set(env, { n: 1, ticks: tick });
+      return;
+    }
+    leaving.n += 1;
+    leaving.ticks += tick;
+  }
+
+  flushedFanouts(tick: number): void {
+    if (this.#leaving.size === 0) return;
+    for (const [env, { n, ticks }] of this.#leaving) {
+      this.add(env, 'fanouts', n);
+      this.add(env, 'fanoutMs', n * tick - ticks);
+    }
+    this.#leaving.clear();
+  }
+
+  /** A REST request was answered. */
+  request(env: number, status: number): void {
+    this.add(env, 'apiRequests');
+    if (status < 400) this.add(env, 'requests2xx');
+    else if (status < 500) this.add(env, 'requests4xx');
+    else {
+      this.add(env, 'requests5xx');
+      this.add(env, 'errors');
+    }
+  }
+
+  /** So many sockets are open at this moment. */
+  connections(env: number, n: number): void {
+    const counts = this.#of(env);
+    if (n > (counts.peakConnections ?? 0)) counts.peakConnections = n;
+  }
+
+  #of(env: number): Counts {
+    let counts = this.#counts.get(env);
+    if (!counts) this.#counts.set(env, (counts = {}));
+    return counts;
+  }
+
+  /** They count for the hour and the day in which they are written. What could not be written is tried again with the next. */
+  async flush(db: Queryable): Promise<void> {
+    if (this.#counts.size === 0) return;
+    const taken = this.#counts;
+    this.#counts = new Map();
+    try {
+      await db.query(
+        `SELECT add_counts($1::int[], array_fill(now(), ARRAY[cardinality($1::int[])]), $2::jsonb[], NULL)`,
+        [[...taken.keys()], [...taken.values()].map((counts) => JSON.stringify(rounded(counts)))],
+      );
+    } catch (error) {
+      for (const [env, { peakConnections = 0, ...counts }] of taken) {
+        this.connections(env, peakConnections);
+        for (const [name, n] of Object.entries(counts)) this.add(env, name as TallyName, n);
+      }
+      throw error;
+    }
+  }
+}
+
+/** Times are sums of fractions: a thousandth of a millisecond is enough. */
+const rounded = (counts: Counts): Counts =>
+  Object.fromEntries(Object.entries(counts).map(([name, n]) => [name, Math.round(n * 1000) / 1000]));

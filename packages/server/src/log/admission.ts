@@ -1,0 +1,37 @@
+import { ApiError } from '@parley/protocol';
+import type { Db, Tx } from '../platform/postgres/db.ts';
+
+/** An act of a user whom this process does not know to be counted in this month, under a plan with a ceiling. */
+export interface Acting {
+  env: number;
+  user: number;
+  ceiling: number;
+}
+
+/**
+ * Does it in a transaction that holds the environment's month: the user is counted exactly when the act is committed, and refused
+ * exactly when the month is full (features/analytics/sql/active_users.sql).
+ * @param counts whether the answer means that it was done.
+ */
+export function admitted<A>(
+  db: Db,
+  { env, user, ceiling }: Acting,
+  act: (tx: Tx) => Promise<A>,
+  counts: (answer: A) => boolean,
+): Promise<A | ApiError> {
+  return db.tx(async (tx) => {
+    const [row] = await tx.query<{ verdict: string }>('SELECT month_admits($1, $2, $3) AS verdict', [
+      env,
+      user,
+      ceiling,
+    ]);
+    if (row!.verdict === 'full')
+      return new ApiError('plan_limit_reached', {
+        message: 'The plan has no room for more active users in this month.',
+      });
+    const answer = await act(tx);
+    if (row!.verdict === 'room' && counts(answer))
+      await tx.query('SELECT count_in_month($1, $2)', [env, user]);
+    return answer;
+  });
+}
