@@ -3,7 +3,12 @@ import type { Plan, PlanName } from '@parley/protocol';
 import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Environment } from '../context.ts';
+
+/** The environment, as far as it matters here. */
+interface Tenant {
+  no: number;
+  plan: PlanName;
+}
 
 /**
  * Who is active, and whom the plan's ceiling of monthly active users admits (DECISIONS, Analytics and usage). Messages and reads are
@@ -14,9 +19,9 @@ import type { Environment } from '../context.ts';
  */
 export interface ActiveUsers {
   /** Notes that the user is connected, or throws plan_limit_reached. */
-  connected(env: Environment, user: number): Promise<void>;
+  connected(env: Tenant, user: number): Promise<void>;
   /** The ceiling that the transaction of an action must look at; null: none, or the user is known. */
-  ceiling(env: Environment, user: number): number | null;
+  ceiling(env: Tenant, user: number): number | null;
   /** The transaction of an action is committed, so the user is counted. */
   known(user: number): void;
   /** What an action that was refused asks before it tells: whether the user acted a moment ago, which may not be counted yet. */
