@@ -35,6 +35,8 @@ export const routes = {
   "calls.end": {"method":"POST","path":"/v1/calls/{callId}/end","params":["callId"],"query":[],"body":false,"key":true,"role":"developer"},
   "calls.remove": {"method":"POST","path":"/v1/calls/{callId}/participants/{userId}/remove","params":["callId","userId"],"query":[],"body":false,"key":true,"role":"developer"},
   "calls.mute": {"method":"POST","path":"/v1/calls/{callId}/participants/{userId}/mute","params":["callId","userId"],"query":[],"body":true,"key":true,"role":"developer"},
+  "analytics.get": {"method":"GET","path":"/v1/analytics","params":[],"query":["from","to","granularity","format"],"body":false,"key":true,"role":"viewer"},
+  "usage.get": {"method":"GET","path":"/v1/usage","params":[],"query":["from","to","granularity"],"body":false,"key":true,"role":"viewer"},
   "session.create": {"method":"POST","path":"/v1/session","params":[],"query":[],"body":true,"key":false,"role":null},
   "session.passkeyOptions": {"method":"POST","path":"/v1/session/passkey/options","params":[],"query":[],"body":false,"key":false,"role":null},
   "session.createWithPasskey": {"method":"POST","path":"/v1/session/passkey","params":[],"query":[],"body":true,"key":false,"role":null},
