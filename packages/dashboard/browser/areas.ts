@@ -28,6 +28,7 @@ export const areas: readonly Area[] = [
   area('', '', 'Overview', () => import('./pages/overview.tsx')),
   area('Explore', '/users', 'Users', () => import('./pages/users.tsx')),
   area('Explore', '/conversations', 'Conversations', () => import('./pages/conversations.tsx')),
+  area('Explore', '/logs', 'Logs', () => import('./pages/logs.tsx')),
   area('Connect', '/webhooks', 'Webhooks', () => import('./pages/webhooks.tsx')),
   area('Connect', '/push', 'Push', () => import('./pages/push.tsx')),
   area('Connect', '/keys', 'Secret keys', () => import('./pages/keys.tsx')),

@@ -22,7 +22,7 @@ const shots = process.env['SHOTS'];
 
 /** Name, address after the environment, and a text that stands there once it is loaded. */
 const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) => string][] = [
-  ['overview', () => '', () => 'See the conversation'],
+  ['overview', () => '', () => 'The last hour'],
   ['users', () => '/users', () => 'Alice Adler'],
   ['user', () => '/users/alice', () => 'Support: order 4711'],
   ['conversations', () => '/conversations', () => 'Conversation id'],
@@ -33,6 +33,8 @@ const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) =>
     () => 'my parcel has not arrived',
   ],
   ['events', (shop) => `/conversations/${shop.conversation}?view=events`, () => 'message.updated'],
+  ['logs', () => '/logs', () => 'messages.send'],
+  ['logs of failures', () => '/logs?status=error&kind=webhook', () => 'webhook.test'],
   ['webhooks', () => '/webhooks', () => 'enabled'],
   ['webhook', (shop) => `/webhooks/${shop.webhook}`, () => 'webhook.test'],
   ['push', () => '/push', () => 'No provider is set up'],

@@ -1,10 +1,10 @@
-import { Anchor, Code, Group, Text } from '@mantine/core';
+import { Anchor, Code, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { usePages, useEnv } from '../api/hooks.ts';
-import { FilterText, useFilter } from '../ui/filter.tsx';
+import { FilterBar, FilterText, useFilter } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
-import { Empty } from '../ui/states.tsx';
+import { Empty, RequestId } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 
 const exportFormats = [
@@ -33,10 +33,10 @@ export default function Audit(): ReactNode {
         </Anchor>
       ))}
     >
-      <Group align="flex-end">
+      <FilterBar names={['action', 'actor']}>
         <FilterText name="action" label="Action" placeholder="keys.create" />
         <FilterText name="actor" label="Who" placeholder="ann@example.com" />
-      </Group>
+      </FilterBar>
       <List
         what="audit entries"
         pages={pages}
@@ -52,7 +52,7 @@ export default function Audit(): ReactNode {
             wide: true,
           },
           { title: 'From', cell: (entry) => entry.ip ?? 'command line', wide: true },
-          { title: 'Request', cell: (entry) => <Code>{entry.requestId}</Code>, wide: true },
+          { title: 'Request', cell: (entry) => <RequestId id={entry.requestId} />, wide: true },
         ]}
         empty={
           <Empty title="Nothing was changed yet">

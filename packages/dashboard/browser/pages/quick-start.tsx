@@ -10,7 +10,7 @@ import { Failed } from '../ui/states.tsx';
 import { firstMessage } from './first-message.ts';
 
 /** Leads a fresh environment to its first message: a key, code with everything filled in, and a look at what arrives. */
-export function QuickStart(): ReactNode {
+export function QuickStart({ arrived }: { arrived: boolean }): ReactNode {
   const env = useEnvironment();
   const may = useMay('keys.create');
   const [secretKey, setSecretKey] = useState<string | null>(null);
@@ -67,7 +67,11 @@ export function QuickStart(): ReactNode {
           </Stack>
         </List.Item>
         <List.Item>
-          <Arrived />
+          {arrived ? (
+            <Arrived />
+          ) : (
+            <span role="status">Waiting for your first message: it shows up here by itself.</span>
+          )}
         </List.Item>
       </List>
       <Group gap="md">
@@ -78,24 +82,26 @@ export function QuickStart(): ReactNode {
   );
 }
 
-/** Looks until the first conversation with a message is there. */
+/** A user who is in a conversation, and that conversation. */
 function Arrived(): ReactNode {
   const env = useEnv();
-  const users = useCall('users.list', { limit: 1 }, { everyMs: 2_000 });
+  const users = useCall('users.list', { limit: 1 });
   const userId = users.data?.data[0]?.id;
-  const conversations = useCall(
-    'conversations.list',
-    { userId: userId ?? '', limit: 1 },
-    { enabled: userId !== undefined, everyMs: 2_000 },
-  );
+  const enabled = userId !== undefined;
+  const conversations = useCall('conversations.list', { userId: userId ?? '', limit: 1 }, { enabled });
   const conversation = conversations.data?.data[0];
-  return conversation ? (
+  return (
     <Alert color="teal" variant="light" role="status" title="It is here">
-      <Anchor component={Link} href={`/${env}/conversations/${conversation.id}?view=messages`}>
-        See the conversation
-      </Anchor>
+      <Group gap="md">
+        {conversation ? (
+          <Anchor component={Link} href={`/${env}/conversations/${conversation.id}?view=messages`}>
+            See the conversation
+          </Anchor>
+        ) : null}
+        <Anchor component={Link} href={`/${env}/webhooks`}>
+          Next: let your server know, with a webhook
+        </Anchor>
+      </Group>
     </Alert>
-  ) : (
-    <span role="status">Waiting for your first message: it shows up here by itself.</span>
   );
 }

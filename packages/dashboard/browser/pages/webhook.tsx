@@ -10,7 +10,7 @@ import { CurlButton, Id, Secret } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
-import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { Empty, Failed, Loading, RequestId } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { StatusBadge } from '../ui/status-badge.tsx';
 
@@ -193,7 +193,7 @@ function Attempts({ delivery }: { delivery: WebhookDelivery }): ReactNode {
                 <Table.Td>{attempt.error ?? attempt.status}</Table.Td>
                 <Table.Td>{attempt.durationMs} ms</Table.Td>
                 <Table.Td>
-                  <Code style={{ overflowWrap: 'anywhere' }}>{attempt.requestId}</Code>
+                  <RequestId id={attempt.requestId} />
                 </Table.Td>
               </Table.Tr>
             ))}

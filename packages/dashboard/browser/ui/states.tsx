@@ -1,6 +1,8 @@
-import { Alert, Button, Center, Code, Group, Loader, Stack, Text, Title } from '@mantine/core';
+import { Alert, Anchor, Button, Center, Code, Group, Loader, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import type { ApiFailure } from '../api/call.ts';
+import { useEnv } from '../api/hooks.ts';
 
 /** What every screen shows while it waits, when there is nothing, and when something went wrong. */
 
@@ -42,7 +44,7 @@ export const Failed = ({ error, retry }: { error: ApiFailure; retry?: () => void
     <Group gap="md">
       {error.requestId ? (
         <Text size="sm">
-          Request <Code>{error.requestId}</Code>
+          Request <RequestId id={error.requestId} />
         </Text>
       ) : null}
       {retry ? (
@@ -53,3 +55,16 @@ export const Failed = ({ error, retry }: { error: ApiFailure; retry?: () => void
     </Group>
   </Alert>
 );
+
+/** The log says what became of it. */
+export function RequestId({ id }: { id: string }): ReactNode {
+  const env = useEnv();
+  const shown = <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code>;
+  return env === null ? (
+    shown
+  ) : (
+    <Anchor component={Link} href={`/${env}/logs?requestId=${encodeURIComponent(id)}`}>
+      {shown}
+    </Anchor>
+  );
+}
