@@ -29,6 +29,7 @@ import { createWebhookService } from './features/webhooks/service.ts';
 import { logConnections, logSettings } from './log/append.ts';
 import { ConversationLog } from './log/conversation-log.ts';
 import { createDoubts } from './log/doubts.ts';
+import { createStoreClock } from './log/store-clock.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
 import { connectionsFor, descriptorLimit } from './platform/descriptors.ts';
@@ -236,6 +237,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const connections = descriptors === undefined ? Infinity : connectionsFor(descriptors);
   logger.info({ descriptors, connections }, 'so many connections fit');
 
+  const storeClock = createStoreClock({ db, logger, onRestored: () => gateway.restart() });
   const keyUsage = createKeyUsage({ db, clock, logger });
   const authenticator = createAuthenticator({ db, vault, clock, limiter, keyUsed: keyUsage.used });
   const turns = createTurns(config.pool);
@@ -338,6 +340,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
     { name: 'history of sockets', start: () => history.start(), stop: () => history.stop() },
     { name: 'request log', start: () => recorder.start(), stop: () => recorder.stop() },
+    { name: 'clock of the store', start: () => storeClock.start(), stop: () => storeClock.stop() },
     { name: 'media', start: () => media.open(address().port), stop: () => media.close() },
     { name: 'counting', start: () => analytics.flushing.start(), stop: () => analytics.flushing.stop() },
     { name: 'last use of keys', start: () => keyUsage.start(), stop: () => keyUsage.stop() },

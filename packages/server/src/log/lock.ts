@@ -11,18 +11,24 @@ export interface LockedConversation {
   lastSeq: number;
   createdAt: string;
   deletedAt: string | null;
-  /** When it was locked: the time of everything that this transaction does in it. Never before an earlier event of the conversation. */
+  /** When it was locked: the time of everything that this transaction does in it. */
   lockedAt: string;
 }
 
 /** How long a change waits for a conversation that somebody else holds, in milliseconds; then it is service_unavailable. */
 const waitMs = 1_000;
 
-const columns = `env, no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt",
-  greatest(clock_timestamp()::timestamptz(3), last_activity_at) AS "lockedAt"`;
-
-/** Set before the row is locked, for this transaction: it would otherwise keep its connection from others for longer. */
-const waiting = `WITH waiting AS MATERIALIZED (SELECT set_config('lock_timeout', '${waitMs}', true))`;
+/**
+ * The wait is set before the row is locked, for this transaction: it would otherwise keep its connection from others for longer. The
+ * clock is read when the row is had: columns of the locking query itself are computed before it waits.
+ */
+const locking = (where: string): string =>
+  `WITH waiting AS MATERIALIZED (SELECT set_config('lock_timeout', '${waitMs}', true)),
+   held AS MATERIALIZED (
+     SELECT c.* FROM waiting, conversations c WHERE c.env = $1 AND ${where} FOR NO KEY UPDATE OF c
+   )
+   SELECT env, no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt",
+     clock_timestamp()::timestamptz(3) AS "lockedAt" FROM held`;
 
 /** Holds the conversation until the transaction ends; nothing else can be appended meanwhile. */
 export async function lockConversation(
@@ -30,10 +36,7 @@ export async function lockConversation(
   env: number,
   id: string,
 ): Promise<LockedConversation | undefined> {
-  const [row] = await tx.query<LockedConversation>(
-    `${waiting} SELECT ${columns} FROM waiting, conversations WHERE env = $1 AND id = $2 FOR NO KEY UPDATE OF conversations`,
-    [env, id],
-  );
+  const [row] = await tx.query<LockedConversation>(locking('c.id = $2'), [env, id]);
   return row;
 }
 
@@ -42,9 +45,6 @@ export async function lockConversationByNo(
   env: number,
   no: number,
 ): Promise<LockedConversation | undefined> {
-  const [row] = await tx.query<LockedConversation>(
-    `${waiting} SELECT ${columns} FROM waiting, conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE OF conversations`,
-    [env, no],
-  );
+  const [row] = await tx.query<LockedConversation>(locking('c.no = $2'), [env, no]);
   return row;
 }

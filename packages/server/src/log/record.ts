@@ -33,7 +33,7 @@ export async function record(
 ): Promise<number[]> {
   if (events.length === 0) return [];
   const live = events.map((event, i) => liveEvent(conv, conv.lastSeq + 1 + i, event));
-  const [row] = await tx.query<{ seq: number; stale: boolean }>(appendSql, [
+  const [row] = await tx.query<{ seq: number; stale: boolean; step: number }>(appendSql, [
     conv.env,
     conv.no,
     conv.lockedAt,
@@ -42,10 +42,11 @@ export async function record(
   ]);
   if (row?.seq !== conv.lastSeq + events.length) throw new Error('the conversation was not locked');
   if (row.stale)
-    await tx.query(
-      'SELECT renew_activity(ARRAY[$1::int], ARRAY[$2::bigint], activity_step($3::timestamptz))',
-      [conv.env, conv.no, conv.lockedAt],
-    );
+    await tx.query('SELECT renew_activity(ARRAY[$1::int], ARRAY[$2::bigint], $3)', [
+      conv.env,
+      conv.no,
+      row.step,
+    ]);
   conv.lastSeq = row.seq;
   tx.afterCommit(() => {
     for (const event of live) log.publish(event);
@@ -57,9 +58,9 @@ export async function record(
 
 const appendSql = `
   WITH moved AS (
-    UPDATE conversations SET last_seq = last_seq + $5, last_activity_at = $3
+    UPDATE conversations SET last_seq = last_seq + $5, last_activity_at = greatest(last_activity_at, activity_now())
     WHERE env = $1 AND no = $2
-    RETURNING last_seq, act < activity_step($3::timestamptz) AS stale
+    RETURNING last_seq, act < activity_step(last_activity_at) AS stale, activity_step(last_activity_at) AS step
   ), event AS MATERIALIZED (
     SELECT m.last_seq - $5 + e.ord AS seq, e.* FROM moved m, ROWS FROM (
       json_to_recordset($4::json) AS (type text, webhook text, message bigint, users bigint[], actor bigint, data text, payload text)
@@ -75,7 +76,7 @@ const appendSql = `
   ), shown AS (
     INSERT INTO webhook_payloads (event_id, env, conv, message, data, event_at)
     SELECT n.id, $1, $2, e.message, e.payload, $3 FROM noted n JOIN event e ON e.seq = n.seq WHERE e.payload IS NOT NULL
-  ) SELECT last_seq AS seq, stale FROM moved`;
+  ) SELECT last_seq AS seq, stale, step FROM moved`;
 
 /** The columns in which an event is kept, and with `payload` what webhooks are told, where that can change. */
 function rowOf<K extends EventName>(conv: LockedConversation, seq: number, event: NewEvent<K>): object {

@@ -40,7 +40,7 @@ test('SPEC 4, Sync: users who sync at once are answered together, each as if alo
   for (const [i, question] of questions.entries()) {
     const { cursor: _, ...alone } = await createSyncer(db)(...question);
     const { cursor, ...answer } = together[i]!;
-    assert.match(cursor, /^s1\./);
+    assert.match(cursor, /^s2\./);
     assert.deepEqual(answer, alone);
     assert.equal(answer.fullReload, i % 3 === 2);
     assert.equal(answer.conversations.length, i < 3 ? 2 : 3);

@@ -98,7 +98,7 @@ export async function listConversations(
 ): Promise<{ data: ConversationListItem[]; nextCursor: string | null }> {
   const cursor = cursorText === undefined ? null : decodeCursor(cursorText, isCursor);
   const now =
-    cursor?.at ?? (await db.query<{ at: string }>('SELECT clock_timestamp()::timestamptz(3) AS at'))[0]!.at;
+    cursor?.at ?? (await db.query<{ at: string }>('SELECT activity_now()::timestamptz(3) AS at'))[0]!.at;
   // The first page takes what it finds, also what was written a moment after `now`.
   const last: Position = cursor?.last ?? [moved(now, aheadMs), 0];
   const rows = await db.query<Row>(settledSql, [env, user, cursor?.at ?? last[0], ...last, limit + 1]);

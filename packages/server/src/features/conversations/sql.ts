@@ -84,7 +84,7 @@ export async function insertConversation(
 ): Promise<ConversationRow | undefined> {
   const [created] = await db.query<ConversationRow>(
     `INSERT INTO conversations (env, id, type, name, metadata, creator, last_activity_at, act, created_at)
-     SELECT $1, $2, $3, $4, $5, $6, t, activity_step(t), t FROM (SELECT clock_timestamp() AS t) x
+     SELECT $1, $2, $3, $4, $5, $6, a, activity_step(a), t FROM (SELECT clock_timestamp() AS t, activity_now() AS a) x
      ON CONFLICT (env, id) DO NOTHING
      RETURNING no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
     [env, row.id, row.type, row.name, row.metadata, row.creator],
@@ -126,8 +126,8 @@ export async function insertMembers(
   await db.query(
     `INSERT INTO members (env, conv, usr, role, last_read_seq, read_count, act, self_act, self_at)
      SELECT $1, $2, u, CASE WHEN u = $4 THEN 'owner' ELSE 'member' END, $5::bigint,
-       CASE WHEN $5::bigint = 0 THEN 0 ELSE c.message_count END, c.act, activity_step(clock_timestamp()), clock_timestamp()
-     FROM unnest($3::bigint[]) u, conversations c WHERE c.env = $1 AND c.no = $2`,
+       CASE WHEN $5::bigint = 0 THEN 0 ELSE c.message_count END, c.act, activity_step(a), a
+     FROM unnest($3::bigint[]) u, (SELECT activity_now() AS a) x, conversations c WHERE c.env = $1 AND c.no = $2`,
     [env, conv, users, owner, joinedSeq],
   );
   await db.query('DELETE FROM departures WHERE env = $1 AND conv = $2 AND usr = ANY($3)', [env, conv, users]);
@@ -151,9 +151,9 @@ export async function updateConversation(
 export async function markDeleted(db: Queryable, env: number, conv: number, at: string): Promise<void> {
   await db.query('UPDATE conversations SET deleted_at = $3 WHERE env = $1 AND no = $2', [env, conv, at]);
   await db.query(
-    `INSERT INTO departures (env, usr, conv, at) SELECT env, usr, conv, $3 FROM members WHERE env = $1 AND conv = $2
+    `INSERT INTO departures (env, usr, conv, at) SELECT env, usr, conv, activity_now() FROM members WHERE env = $1 AND conv = $2
      ON CONFLICT (env, usr, conv) DO UPDATE SET at = excluded.at`,
-    [env, conv, at],
+    [env, conv],
   );
 }
 
@@ -175,8 +175,8 @@ export async function setMuted(
 ): Promise<void> {
   await db.query(
     `WITH held AS MATERIALIZED (SELECT no FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE)
-     UPDATE members m SET muted = $4, self_at = clock_timestamp(), self_act = activity_step(clock_timestamp())
-     FROM held WHERE m.env = $1 AND m.conv = held.no AND m.usr = $3 AND m.muted <> $4`,
+     UPDATE members m SET muted = $4, self_at = x.a, self_act = activity_step(x.a)
+     FROM (SELECT held.no, activity_now() AS a FROM held) x WHERE m.env = $1 AND m.conv = x.no AND m.usr = $3 AND m.muted <> $4`,
     [env, conv, user, muted],
   );
 }

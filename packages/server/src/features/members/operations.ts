@@ -95,7 +95,7 @@ export async function removeFromGroup(
   change: { user: Person; actor: Person | null; reason: 'left' | 'removed' },
 ): Promise<void> {
   const { user, actor, reason } = change;
-  await sql.removeMember(tx, conv.env, conv.no, user.no, conv.lockedAt);
+  await sql.removeMember(tx, conv.env, conv.no, user.no);
   await record(ctx.services.log, tx, conv, [
     { type: 'member.removed', actor, users: [user], data: { reason } },
   ]);

@@ -36,18 +36,12 @@ export async function countMembers(db: Queryable, env: number, conv: number): Pr
 }
 
 /** Ends a membership; the next sync of that user lists the conversation under `removed`. */
-export async function removeMember(
-  db: Queryable,
-  env: number,
-  conv: number,
-  user: number,
-  at: string,
-): Promise<void> {
+export async function removeMember(db: Queryable, env: number, conv: number, user: number): Promise<void> {
   await db.query('DELETE FROM members WHERE env = $1 AND conv = $2 AND usr = $3', [env, conv, user]);
   await db.query(
-    `INSERT INTO departures (env, usr, conv, at) VALUES ($1, $2, $3, $4)
+    `INSERT INTO departures (env, usr, conv, at) VALUES ($1, $2, $3, activity_now())
      ON CONFLICT (env, usr, conv) DO UPDATE SET at = excluded.at`,
-    [env, user, conv, at],
+    [env, user, conv],
   );
 }
 

@@ -11,6 +11,8 @@ const expired: { table: string; column?: string; hours: (eventHours: number) => 
   { table: 'idempotency', hours: () => limits.idempotencyHours },
   { table: 'events', hours: (eventHours: number) => eventHours },
   { table: 'audit', hours: () => limits.auditDays * 24 },
+  // Cursors of sync name one.
+  { table: 'store_marks', column: 'at', hours: () => (limits.syncCursorDays + 1) * 24 },
   { table: 'activity', column: 'at', hours: () => 24 },
   { table: 'socket_sessions', column: 'closed_at', hours: () => limits.requestLogDays * 24 },
   { table: 'push_attempts', column: 'at', hours: () => limits.requestLogDays * 24 },

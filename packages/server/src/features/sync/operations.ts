@@ -7,15 +7,44 @@ import { unreadCount } from '../conversations/sql.ts';
 import { conversationOf, memberOf, membershipsOf } from '../lookups.ts';
 
 const dayMs = 86_400_000;
-const cursorForm = /^s1\.([0-9a-z]{1,11})$/;
+const cursorForm = /^s1\.([0-9a-z]{1,11})$|^s2\.([0-9a-z]{1,11})\.([0-9a-z]{1,11})\.([0-9a-f]{16})$/;
 
-/** The cursor is the database's clock, in milliseconds: several nodes agree on it. */
-const encode = (ms: number): string => `s1.${ms.toString(36)}`;
-function decode(cursor: string): number {
+interface Cursor {
+  /** By the store's own clock, in milliseconds: several nodes agree on it, and it never goes back. */
+  since: number;
+  /** A transaction and a mark that the store knew; null in cursors of earlier versions. */
+  seen: { xid: number; mark: string } | null;
+}
+
+const encode = ({ settled, xid, mark }: SyncClock): string =>
+  `s2.${settled.toString(36)}.${xid.toString(36)}.${mark}`;
+
+function decode(cursor: string): Cursor {
   const match = cursorForm.exec(cursor);
   if (!match)
     throw new ApiError('invalid_request', { param: 'cursor', message: 'The cursor is not one of sync.' });
-  return Number.parseInt(match[1]!, 36);
+  const [, old, since, xid, mark] = match;
+  if (old !== undefined) return { since: Number.parseInt(old, 36), seen: null };
+  return {
+    since: Number.parseInt(since!, 36),
+    seen: { xid: Number.parseInt(xid!, 36), mark: mark! },
+  };
+}
+
+interface SyncClock {
+  now: number;
+  /** No transaction still running can stamp anything before it. */
+  settled: number;
+  xid: number;
+  mark: string;
+}
+
+/** Asked before anything is read with it. */
+async function readClock(db: Queryable): Promise<SyncClock> {
+  const [clock] = await db.query<SyncClock>(
+    'SELECT now_ms AS now, settled_ms AS settled, next_xid AS xid, mark FROM sync_clock()',
+  );
+  return clock!;
 }
 
 /** What changed for a user since the cursor, less 5 s: repeats are normal, misses are not (SPEC 4, Sync). */
@@ -33,70 +62,77 @@ export function createSyncer(db: Queryable): Services['syncer'] {
     pace: readPace(),
     run: (questions) => syncUsers(db, questions),
   });
-  return async (env, user, cursor) => run({ env, user, since: sinceOf(cursor) });
+  return async (env, user, cursor) => run({ env, user, cursor: cursor === null ? null : decode(cursor) });
 }
 
 interface Question {
   env: number;
   user: number;
-  /** The cursor's time; null: everything is wanted. */
-  since: number | null;
+  /** null: everything is wanted. */
+  cursor: Cursor | null;
 }
 
-const sinceOf = (cursor: string | null): number | null => (cursor === null ? null : decode(cursor));
-
 async function syncUsers(db: Queryable, questions: readonly Question[]): Promise<SyncResult[]> {
+  const clock = await readClock(db);
+  const known = await knownMarks(db, questions);
+  const goesOn = ({ since, seen }: Cursor): boolean =>
+    clock.now - since <= limits.syncCursorDays * dayMs &&
+    since <= clock.now + limits.syncOverlapMs &&
+    (seen === null || (seen.xid <= clock.xid && known.has(seen.mark)));
+  const later = questions.filter(({ cursor }) => cursor !== null && goesOn(cursor));
+  const whole = questions.filter((q) => !later.includes(q));
+  const [changes, gone, everything] = await Promise.all(
+    ([changedSql, removedSql, everythingSql] as const).map((sql, i) =>
+      ask(db, sql, i < 2 ? later : whole, clock.now),
+    ),
+  );
+  const cursor = encode(clock);
   const results = new Map<Question, SyncResult>();
-  const later = questions.filter((q) => q.since !== null);
-  if (later.length > 0) {
-    const [changes, gone] = await Promise.all([ask(db, changedSql, later), ask(db, removedSql, later)]);
-    changes.forEach(({ now, rows }, i) => {
-      const { since } = later[i]!;
-      if (now - since! > limits.syncCursorDays * dayMs) return;
-      const removed = gone[i]!.rows.map((r) => r.id);
-      // The two were not read at one moment: the next sync goes on from the earlier.
-      const cursor = encode(Math.min(now, gone[i]!.now));
-      results.set(later[i]!, { conversations: rows, removed, cursor, fullReload: false });
-    });
+  for (const [i, q] of later.entries()) {
+    const removed = gone![i]!.map((r) => r.id);
+    results.set(q, { conversations: changes![i]!, removed, cursor, fullReload: false });
   }
-  const whole = questions.filter((q) => !results.has(q));
-  if (whole.length > 0)
-    (await ask(db, everythingSql, whole)).forEach(({ now, rows }, i) => {
-      const fullReload = whole[i]!.since !== null;
-      results.set(whole[i]!, { conversations: rows, removed: [], cursor: encode(now), fullReload });
-    });
+  for (const [i, q] of whole.entries())
+    results.set(q, { conversations: everything![i]!, removed: [], cursor, fullReload: q.cursor !== null });
   return questions.map((q) => results.get(q)!);
 }
 
-type Item = SyncResult['conversations'][number];
-interface Answer<T> {
-  /** The database's clock, no later than what was read. */
-  now: number;
-  rows: T[];
+async function knownMarks(db: Queryable, questions: readonly Question[]): Promise<Set<string>> {
+  const marks = new Set(questions.flatMap(({ cursor }) => cursor?.seen?.mark ?? []));
+  if (marks.size === 0) return marks;
+  const rows = await db.query<{ mark: string }>(
+    `SELECT x.mark FROM unnest($1::text[]) w(mark)
+     CROSS JOIN LATERAL (SELECT mark FROM store_marks WHERE mark = w.mark LIMIT 1) x`,
+    [[...marks]],
+  );
+  return new Set(rows.map(({ mark }) => mark));
 }
 
-/** One statement for all questions: its rows lead with the question's place and the time; one without an id stands for nothing found. */
-async function ask(db: Queryable, sql: string, questions: readonly Question[]): Promise<Answer<Item>[]> {
-  const rows = await db.query<{ ord: number; now: number } & Item>(sql, [
+type Item = SyncResult['conversations'][number];
+
+/** One statement for all questions: its rows lead with the question's place. */
+async function ask(
+  db: Queryable,
+  sql: string,
+  questions: readonly Question[],
+  now: number,
+): Promise<Item[][]> {
+  const answers = questions.map((): Item[] => []);
+  if (questions.length === 0) return answers;
+  const rows = await db.query<{ ord: number } & Item>(sql, [
     questions.map((q) => q.env),
     questions.map((q) => q.user),
-    questions.map((q) => q.since),
+    questions.map((q) => Math.min(q.cursor?.since ?? 0, now) - limits.syncOverlapMs),
   ]);
-  const answers = questions.map((): Answer<Item> => ({ now: 0, rows: [] }));
-  for (const { ord, now, ...item } of rows) {
-    const answer = answers[ord - 1]!;
-    answer.now = now;
-    if (item.id !== null) answer.rows.push(item);
-  }
+  for (const { ord, ...item } of rows) answers[ord - 1]!.push(item);
   return answers;
 }
 
-/** `now()` is the beginning of the transaction, before it sees anything. */
 const select = (columns: string, from: string, order: string): string =>
-  `SELECT w.ord, (extract(epoch FROM now()) * 1000)::bigint AS now, ${columns}
-   FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS q(env, usr, since, ord)
-   CROSS JOIN LATERAL (SELECT q.env, q.usr, q.ord, to_timestamp((least(q.since, extract(epoch FROM now()) * 1000) - ${limits.syncOverlapMs}) / 1000.0) AS since) w
-   LEFT JOIN LATERAL (${from}) x ON true ORDER BY w.ord${order}`;
+  `SELECT w.ord, ${columns}
+   FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS q(env, usr, ms, ord)
+   CROSS JOIN LATERAL (SELECT q.env, q.usr, q.ord, to_timestamp(q.ms / 1000.0) AS since) w
+   CROSS JOIN LATERAL (${from}) x ORDER BY w.ord${order}`;
 
 const item = `c.id, c.last_seq AS "lastSeq", ${unreadCount('c', 'm')} AS "unreadCount", c.last_activity_at AS at`;
 const columns = 'x.id, x."lastSeq", x."unreadCount"';

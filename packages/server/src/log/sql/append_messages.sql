@@ -22,6 +22,7 @@ CREATE OR REPLACE FUNCTION append_messages(
 DECLARE
   total int := cardinality(p_id);
   ts timestamptz(3);
+  active timestamptz(3);
   step int;
   tids tid[];
   nos bigint[];
@@ -45,7 +46,8 @@ BEGIN
     WHERE c.id = c_id[k] AND c.env = c_env[k] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED
   ) c ON true;
   ts := clock_timestamp();
-  step := activity_step(ts);
+  active := activity_now();
+  step := activity_step(active);
 
   SELECT array_agg(m.tid), array_agg(CASE WHEN NOT d.expired THEN d.seq END), bool_or(d.expired),
     bool_or(d.seq IS NOT NULL OR m.tid IS NULL AND p_sender[i] IS NOT NULL OR nos[p_conv[i]] IS NULL),
@@ -86,7 +88,7 @@ BEGIN
     SELECT c_env[p_conv[i]], nos[p_conv[i]], coalesce(p_sender[i], 0), p_cmid[i], lasts[p_conv[i]] + p_rank[i], ts
     FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND p_cmid[i] IS NOT NULL;
   UPDATE conversations c SET last_seq = lasts[k.c] + k.n, last_message_seq = lasts[k.c] + k.n, message_count = counts[k.c] + k.n,
-      last_activity_at = ts, act = greatest(c.act, step)
+      last_activity_at = greatest(c.last_activity_at, active), act = greatest(c.act, step)
     FROM (SELECT p_conv[i] AS c, max(p_rank[i]) AS n FROM generate_series(1, total) i WHERE verdicts[i] IS NULL GROUP BY 1) k
     WHERE c.ctid = tids[k.c];
   -- A user's own send reads everything up to it; a send on its behalf does not, and is not unread for it.
@@ -138,6 +140,7 @@ CREATE OR REPLACE FUNCTION append_message(
 #variable_conflict use_column
 DECLARE
   ts timestamptz(3);
+  active timestamptz(3);
   step int;
   conv_tid tid;
   live bigint;
@@ -153,7 +156,8 @@ BEGIN
     RETURN;
   END IF;
   ts := clock_timestamp();
-  step := activity_step(ts);
+  active := activity_now();
+  step := activity_step(active);
   SELECT d.seq, d.expired, m.tid INTO original, expired, sender_tid FROM (SELECT) one
     LEFT JOIN message_sent_before(p_env, o_conv, p_sender, p_cmid, ts) d ON true
     LEFT JOIN sending_member(p_env, o_conv, p_sender) m ON true;
@@ -170,7 +174,7 @@ BEGIN
   IF expired THEN
     DELETE FROM dedup d WHERE d.conv = o_conv AND d.sender = coalesce(p_sender, 0) AND d.client_msg_id = p_cmid AND d.env = p_env;
   END IF;
-  UPDATE conversations c SET last_seq = o_seq, last_message_seq = o_seq, message_count = live, last_activity_at = ts, act = greatest(c.act, step)
+  UPDATE conversations c SET last_seq = o_seq, last_message_seq = o_seq, message_count = live, last_activity_at = greatest(c.last_activity_at, active), act = greatest(c.act, step)
     WHERE c.ctid = conv_tid;
   IF p_own THEN
     UPDATE members m SET last_read_seq = o_seq, read_count = live, own_unread = 0 WHERE m.ctid = sender_tid;

@@ -7,6 +7,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
   ts timestamptz(3);
+  active timestamptz(3);
   locked bigint[];
 BEGIN
   IF p_wait_ms IS NOT NULL THEN
@@ -18,6 +19,7 @@ BEGIN
     SELECT c.no FROM (SELECT DISTINCT env, id FROM unnest(p_env, p_conv) AS t(env, id)) w, LATERAL (
       SELECT c.no FROM conversations c WHERE c.id = w.id AND c.env = w.env AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED) c);
   ts := clock_timestamp();
+  active := activity_now();
   RETURN QUERY
   WITH item AS MATERIALIZED (
     SELECT u.ord, u.env, u.usr, c.no AS cno, c.message_count, m.last_read_seq, m.read_count, m.own_unread,
@@ -49,7 +51,7 @@ BEGIN
     WHERE i.verdict = 'ok'
   ), moved AS (
     UPDATE members m SET last_read_seq = k.target, read_count = k.read_count, own_unread = k.own_unread,
-      self_at = ts, self_act = activity_step(ts)
+      self_at = active, self_act = activity_step(active)
     FROM counted k WHERE k.target > k.last_read_seq AND m.env = k.env AND m.conv = k.cno AND m.usr = k.usr
   ), noted AS (
     -- SPEC 6, message.read: one per member and 10 s, with the last value; the row outlives a crash.

@@ -196,6 +196,12 @@ export class Gateway {
     await this.#options.presence.drained();
   }
 
+  /** What this node knows of conversations is wrong: clients come back and load again. */
+  restart(): void {
+    this.#options.hub.restart();
+    for (const session of this.#sessions.loggedIn.values()) session.close(1012);
+  }
+
   // Signals from the operations of this node.
 
   receipt(mark: Parameters<Services['signals']['receipt']>[0]): void {

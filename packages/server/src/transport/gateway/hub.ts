@@ -155,6 +155,14 @@ export class Hub {
     }
   }
 
+  /** The store was restored to an earlier state: seqs begin again somewhere below. */
+  restart(): void {
+    for (const route of this.#routes.values()) {
+      route.lastSeq = 0;
+      route.held = null;
+    }
+  }
+
   detach(session: Session): void {
     const { user } = session;
     if (!user) return;
