@@ -13,6 +13,8 @@ type Part = {
   named: RegExp;
 };
 
+const mediaWorker = /\bfindWorkerBinary\b/;
+
 const parts: Part[] = [
   { name: 'Redis', programs: ['redis-server'], packages: ['redis-server'], named: /\bredis-server\b/ },
   {
@@ -40,6 +42,26 @@ const parts: Part[] = [
     packages: ['swift-proxy', 'swift-account', 'swift-container', 'swift-object', 'memcached'],
     named: /\bswift-proxy\b/,
   },
+  {
+    name: 'what the media worker of calls is built with',
+    programs: [
+      'g++',
+      'flatc',
+      '/usr/include/uv.h',
+      '/usr/include/srtp2/srtp.h',
+      '/usr/include/openssl/ssl.h',
+    ],
+    packages: [
+      'g++',
+      'flatbuffers-compiler',
+      'libflatbuffers-dev',
+      'libssl-dev',
+      'libuv1-dev',
+      'libsrtp2-dev',
+    ],
+    named: mediaWorker,
+  },
+  { name: 'TURN server', programs: ['turnserver'], packages: ['coturn'], named: /\bturnserver\b/ },
   { name: 'OpenSSL', programs: ['openssl'], packages: ['openssl'], named: /'openssl'/ },
 ];
 
@@ -47,8 +69,18 @@ const parts: Part[] = [
 export function provideParts(files: string[]): string | null {
   const text = sources(files);
   const missing = parts.filter((part) => part.named.test(text) && !isPresent(part));
-  if (missing.length === 0) return null;
+  const problem = missing.length === 0 ? null : provide(missing);
+  return problem ?? (mediaWorker.test(text) ? provideMediaWorker() : null);
+}
 
+/** Built here once, into the cache that the service has too, so that no test waits for it. */
+function provideMediaWorker(): string | null {
+  const build = resolve('packages/server/src/platform/media/build.ts');
+  const run = spawnSync(process.execPath, [build], { stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' });
+  return run.status === 0 ? null : `The media worker could not be built:\n${run.stderr}`;
+}
+
+function provide(missing: Part[]): string | null {
   const names = missing.map((part) => part.name).join(', ');
   const packages = missing.flatMap((part) => part.packages);
   const command = `apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`;

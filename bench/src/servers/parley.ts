@@ -78,6 +78,7 @@ export function createParley(
           CHAT_BOOTSTRAP_ENVIRONMENTS: JSON.stringify(
             tenants.map((t) => ({ ...t, kind: 'production', plan: 'enterprise' })),
           ),
+          CHAT_ROLES: 'api,gateway,worker',
           ...env,
         },
       });

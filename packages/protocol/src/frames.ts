@@ -2,7 +2,8 @@ import Type from 'typebox';
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { limits, realtime } from './limits.ts';
 import { closed, nullable, open, optional, Seq, Timestamp, IdParam, UserId } from './schemas/common.ts';
-import { Call, EndedHere } from './schemas/calls.ts';
+import { callFrames, callPushes } from './call-frames.ts';
+import { frame } from './frame.ts';
 import { SyncResult } from './schemas/resources.ts';
 import { ClientMsgId, editFields, messageFields } from './operations/messages.ts';
 import type { Input, OperationName } from './operations/index.ts';
@@ -14,13 +15,6 @@ export const RequestId = Type.Union([Type.String({ minLength: 1, maxLength: 64 }
 
 const token = Type.String({ minLength: 1, maxLength: 8_192 });
 const cid = IdParam;
-
-const frame = <P extends TProperties, A extends TSchema | null>(d: P, ack: A, summary: string) => ({
-  d: closed(d),
-  /** null: no ack. */
-  ack,
-  summary,
-});
 
 /** The frame's fields under the names that they have in the operation. */
 type Renamed<D, R> = { [K in keyof D as K extends keyof R ? R[K] & string : K]: D[K] };
@@ -105,6 +99,7 @@ export const clientFrames = {
     'Extends the session without reconnecting',
   ),
   hb: frame({}, null, 'Reply to the server’s heartbeat'),
+  ...callFrames,
 } as const;
 
 export type ClientFrames = typeof clientFrames;
@@ -162,9 +157,7 @@ export const ephemeralFrames = {
   resync_required: open({ cid: Type.String() }),
   resync_hint: open({}),
   token_expiring: open({ expiresAt: Timestamp }),
-  'call.incoming': open({ call: Call }),
-  'call.updated': open({ call: Call }),
-  'call.ended': open({ call: Call, endedHere: optional(EndedHere) }),
+  ...callPushes,
 } as const;
 export type EphemeralFrames = { [K in keyof typeof ephemeralFrames]: Static<(typeof ephemeralFrames)[K]> };
 export type EphemeralType = keyof EphemeralFrames;

@@ -49,6 +49,12 @@ export const limits = {
   ringTimeoutMs: 45_000,
   /** A participant whose socket is gone for so long has left (DECISIONS, Calls). */
   callGoneMs: 30_000,
+  callConsumeAtOnce: 50,
+  /** Media signalling frames of one participant: beyond it is put out of the call. */
+  callFrames: { perSecond: 50, burst: 500 },
+  /** Bits per second that a participant may send, and be sent. */
+  callIncomingBitrate: 6_000_000,
+  callOutgoingBitrate: 40_000_000,
   tokenSeconds: { min: 1, max: 2_592_000, default: 86_400 },
   tokenLeewaySeconds: 60,
 } as const;

@@ -187,6 +187,15 @@ test('SPEC 4, Realtime socket: frames with their fields, and the operations they
     'presence.watch': ['userIds', true],
     'token.refresh': ['token', true],
     hb: ['', false],
+    'call.open': ['callId device resume rtpCapabilities tcp', true],
+    'call.connect': ['callId dtlsParameters transportId', true],
+    'call.restart': ['callId transportId', true],
+    'call.produce': ['callId kind paused rtpParameters source', true],
+    'call.pause': ['callId paused producerId', true],
+    'call.close': ['callId producerId', true],
+    'call.consume': ['callId producerIds', true],
+    'call.layers': ['callId consumerId paused spatialLayer temporalLayer', true],
+    'call.stats': ['callId', true],
   };
   for (const [type, [fields, acked, runs]] of Object.entries(expected)) {
     const frame = clientFrames[type as keyof typeof clientFrames];

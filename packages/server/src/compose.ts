@@ -180,7 +180,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const webhooks = createWebhookService({ ...outgoing, db, ids });
   const outbox = createOutbox({ consumers: [webhooks.consumer, push.consumer], work, logger });
   const media = createMediaService({ config, db, clock, ids, vault, logger });
-  const calls = createCallService({ config, db, clock, logger, presence: registry, work });
+  const calls = createCallService({
+    ...{ config, db, bus, node, clock, logger, work },
+    presence: registry,
+  });
   const accounts = createAccounts({
     ...{ config, db, clock, ids, vault, limiter, logger },
     listening: () => listenOrigin({ host: config.host, port: address().port }),
@@ -283,6 +286,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     operations: config.roles.has('api') ? operationList : [],
     readiness,
     started: () => parts.state !== 'starting',
+    details: (): Record<string, string> => {
+      const media = calls.mediaStatus();
+      return media === null ? {} : { media };
+    },
     pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
     apps: [dashboardApp],
     intercept: media.intercept,
@@ -369,6 +376,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         stop: () => calls.sockets.stop(),
       },
     ],
+    {
+      // Before the workers stop, whose sweep could not move its calls any more.
+      name: 'media of calls',
+      roles: ['media'],
+      start: () => calls.media.start(services),
+      stop: () => calls.media.stop(),
+    },
     [
       { name: 'outbox', roles: worker, start: () => outbox.start(), stop: () => outbox.stop() },
       { name: 'work signal', roles: worker, start: () => work.start(), stop: () => work.stop() },

@@ -1,5 +1,7 @@
 import { Resolver } from 'node:dns';
 import { resolve } from 'node:path';
+import { extraCodecs } from './platform/media/engine.ts';
+import type { ExtraCodec } from './platform/media/engine.ts';
 import { mediaFromUrl } from './platform/storage/media-url.ts';
 import type { MediaConfig } from './platform/storage/media-url.ts';
 
@@ -35,8 +37,8 @@ export const settings: readonly Setting[] = [
   ),
   setting(
     'CHAT_ROLES',
-    'api,gateway,worker',
-    'What this process does: `api` answers REST, `gateway` holds sockets, `worker` sends webhooks and pushes and cleans up',
+    'api,gateway,worker,media',
+    'What this process does: `api` answers REST, `gateway` holds sockets, `worker` sends webhooks and pushes and cleans up, `media` carries calls',
   ),
   setting('CHAT_PROCESSES', '1', 'Processes behind the one port; more than 1 needs `REDIS_URL`'),
   setting(
@@ -103,6 +105,23 @@ export const settings: readonly Setting[] = [
     '`open`: strangers may make accounts, each with an organization of its own; needs `CHAT_SMTP_URL`',
   ),
   setting(
+    'CHAT_MEDIA_PORT',
+    '40000',
+    'Media of calls: UDP and TCP, one port per worker from this one upward',
+  ),
+  setting('CHAT_MEDIA_WORKERS', '', 'Processes that carry media; unset: one per CPU core'),
+  setting(
+    'CHAT_MEDIA_ANNOUNCED_ADDRESS',
+    '',
+    'Where clients reach the media ports; unset: loopback, or the first address of this machine',
+  ),
+  setting('CHAT_MEDIA_CODECS', '', 'Video codecs beside VP8: `h264`, `vp9`, `av1`, separated by commas'),
+  setting(
+    'CHAT_MEDIA_WORKER_SHA256',
+    '',
+    'Checksum of mediasoup’s prebuilt worker archive: it is downloaded then, instead of being built from sources',
+  ),
+  setting(
     'CHAT_TURN_URLS',
     '',
     'STUN and TURN servers for calls, e.g. `turn:turn.example.com:3478?transport=udp,turns:turn.example.com:5349`; see docs/calls.md',
@@ -111,7 +130,7 @@ export const settings: readonly Setting[] = [
   setting('CHAT_TRUST_PROXY', '', '`true`: take the client’s address from `X-Forwarded-For`'),
 ];
 
-export const roles = ['api', 'gateway', 'worker'] as const;
+export const roles = ['api', 'gateway', 'worker', 'media'] as const;
 export type RoleName = (typeof roles)[number];
 
 export interface Config {
@@ -138,6 +157,13 @@ export interface Config {
   signUpOpen: boolean;
   trustProxy: boolean;
   turn: { urls: readonly string[]; secret: string | undefined };
+  mediaNode: {
+    port: number;
+    workers: number | undefined;
+    announcedAddress: string | undefined;
+    codecs: readonly ExtraCodec[];
+    workerSha256: string | undefined;
+  };
 }
 
 const hour = 3_600_000;
@@ -212,6 +238,13 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     origin: origin('CHAT_ORIGIN', get('CHAT_ORIGIN')),
     signUpOpen: choice('CHAT_SIGN_UP', ['closed', 'open']) === 'open',
     trustProxy: flag('CHAT_TRUST_PROXY') ?? false,
+    mediaNode: {
+      port: integer('CHAT_MEDIA_PORT', 1_024, 65_000),
+      workers: get('CHAT_MEDIA_WORKERS') === undefined ? undefined : integer('CHAT_MEDIA_WORKERS', 1, 256),
+      announcedAddress: get('CHAT_MEDIA_ANNOUNCED_ADDRESS'),
+      codecs: codecs(get('CHAT_MEDIA_CODECS')),
+      workerSha256: get('CHAT_MEDIA_WORKER_SHA256'),
+    },
     turn: { urls: turnUrls(get('CHAT_TURN_URLS')), secret: get('CHAT_TURN_SECRET') },
   };
   if (config.processes > 1 && !config.redisUrl)
@@ -225,6 +258,14 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
   const names = new Set(settings.map((s) => s.name));
   const unknown = Object.keys(env).filter((name) => name.startsWith('CHAT_') && !names.has(name));
   return { config, unknown };
+}
+
+function codecs(text: string | undefined): ExtraCodec[] {
+  const named = (text ?? '').split(',').flatMap((part) => part.trim().toLowerCase() || []);
+  for (const name of named)
+    if (!(extraCodecs as readonly string[]).includes(name))
+      throw new ConfigError(`CHAT_MEDIA_CODECS has "${name}"; there are ${extraCodecs.join(', ')}.`);
+  return named as ExtraCodec[];
 }
 
 function turnUrls(text: string | undefined): string[] {

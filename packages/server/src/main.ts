@@ -41,6 +41,8 @@ async function run(): Promise<void> {
 
   const inherited = inheritedStore();
   if (inherited && config.metricsPort !== undefined) config.metricsPort += workerIndex();
+  // The ports of media are one process's.
+  if (inherited && workerIndex() > 0) config.roles = new Set([...config.roles].filter((r) => r !== 'media'));
   if (config.processes > 1 && !inherited)
     await runPrimary(config, logger, stop, (started) => announce(config, logger, started));
   else await runService(config, logger, stop, inherited);

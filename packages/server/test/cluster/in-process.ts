@@ -28,6 +28,7 @@ export async function startInProcess(
   while (nodes.length < count) {
     const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-'));
     const { config } = readConfig({
+      CHAT_ROLES: 'api,gateway,worker',
       ...env,
       PORT: '0',
       CHAT_DATA_DIR: dataDir,

@@ -34,6 +34,10 @@ describe('settings', () => {
     CHAT_ALLOW_PRIVATE_TARGETS: ['yes', '1', 'TRUE'],
     CHAT_TRUST_PROXY: ['on'],
     CHAT_ROLES: ['api,cook', ','],
+    CHAT_MEDIA_PORT: ['80', 'x', '65001'],
+    CHAT_MEDIA_WORKERS: ['0', 'many'],
+    CHAT_MEDIA_CODECS: ['h265', 'vp8'],
+    CHAT_TURN_URLS: ['example.com', 'http://x', 'turn:a b', 'turn:x'],
   }))
     for (const value of values)
       test(`${name}=${value} is refused by name`, () => {

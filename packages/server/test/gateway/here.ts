@@ -35,6 +35,7 @@ export async function startHere(
   const { config } = readConfig({
     PORT: '0',
     CHAT_DATA_DIR: dataDir,
+    CHAT_ROLES: 'api,gateway,worker',
     DATABASE_URL: databaseUrl,
     CHAT_MASTER_KEY: randomBytes(32).toString('base64'),
     CHAT_BOOTSTRAP_ENVIRONMENTS: JSON.stringify(Object.values(environments)),

@@ -56,7 +56,8 @@ export function run(command: string[], { env, cwd = checkout, prefix = [] }: Com
   return { process: child, output: () => output, ready, exited };
 }
 
-const defaults = { PORT: '0', CHAT_LOG_LEVEL: 'warn' };
+/** Without media, whose worker may have to be built first; test/calls starts it. */
+const defaults = { PORT: '0', CHAT_LOG_LEVEL: 'warn', CHAT_ROLES: 'api,gateway,worker' };
 export const npmStart = (command: Command): Started =>
   run(['npm', 'start'], { ...command, env: { ...defaults, ...command.env } });
 /** What `npm start` runs, without the second that npm takes. */

@@ -63,6 +63,8 @@ export async function startService(
     PORT: '0',
     CHAT_DATA_DIR: dataDir,
     CHAT_LOG_LEVEL: 'warn',
+    // Media has ports of its own, which two services cannot share: its tests ask for it.
+    CHAT_ROLES: 'api,gateway,worker',
     // Nothing answers there: no question about a name leaves the machine.
     CHAT_DNS_SERVERS: '127.0.0.1:9',
     CHAT_BOOTSTRAP_ENVIRONMENTS: JSON.stringify(Object.values(environments)),

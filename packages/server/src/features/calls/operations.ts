@@ -202,7 +202,7 @@ export async function join(ctx: Context, input: Input<'calls.join'>): Promise<Ou
       ? withMove(host.call, me.no, 'join', at)
       : withNewcomer(host.call, invited({ usr: me.no, userId: me.id }, 'joining', at), at);
     const session = input.sessionId ?? null;
-    const after = withParticipant(joined, me.no, (p) => ({ ...p, device }));
+    const after = withParticipant(joined, me.no, (p) => ({ ...p, device, session }));
     const done = await change(ctx, tx, call, after, elsewhere(mine, me.no, session));
     return {
       call: sql.viewCall(done),

@@ -1,4 +1,5 @@
 import type { Config } from '../../config.ts';
+import type { Bus } from '../../platform/bus/port.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import type { Logger } from '../../platform/logging.ts';
@@ -7,58 +8,90 @@ import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { Services } from '../context.ts';
 import { sendQueue } from '../push/notify.ts';
 import { createGoneSockets } from './gone.ts';
+import { createHostWatch, evacuate } from './hosts.ts';
 import { createCallWorker } from './jobs.ts';
-import type { CallServices } from './services.ts';
+import { createMediaLink } from './media-link.ts';
+import { createMediaNode } from './media-node.ts';
+import type { CallServices, MediaSeat } from './services.ts';
 import { iceServers } from './turn.ts';
 
 export interface CallService {
   services: CallServices;
-  /** Hears of sockets that close: for every process that may have some, once the store is ready. */
+  /** What the media node of this process is doing; null where it is none. */
+  mediaStatus(): string | null;
+  /** Hears of sockets that close, and of what media nodes answer: for every process, once the store is ready. */
   sockets: CallPart;
   /** Runs what is due later: for processes with the role worker. */
   later: CallPart;
+  /** Carries media: for processes with the role media. */
+  media: CallPart;
 }
 
 interface CallPart {
-  start(services: Services): void;
+  start(services: Services): unknown;
   stop(): Promise<void>;
 }
 
 export function createCallService(options: {
-  config: Pick<Config, 'turn'>;
+  config: Pick<Config, 'turn' | 'mediaNode' | 'host' | 'roles'>;
   db: Db;
+  bus: Bus;
+  node: string;
   clock: Clock;
   logger: Logger;
   presence: PresenceRegistry;
   work: WorkSignal;
 }): CallService {
-  const { config, db, clock, logger, presence, work } = options;
+  const { config, db, bus, node, clock, logger, presence, work } = options;
+  const link = createMediaLink({ bus, node });
+  const mediaNode = createMediaNode({
+    ...{ config, node, db, link, clock, logger },
+    evacuate: () => evacuate({ db, services: running }, node),
+  });
+  let running: Services;
   let stopSockets: (() => void) | undefined;
   let later: { stop(): Promise<void> }[] = [];
+  const request = (method: string, { env, call, user }: MediaSeat, d: Record<string, unknown> = {}) => ({
+    method,
+    env,
+    call,
+    user,
+    d,
+  });
+  /** Where it does not arrive, the node finds out by itself. */
+  const tell = (to: string, method: string, seat: MediaSeat): void => {
+    link.ask(to, request(method, seat)).catch(() => undefined);
+  };
   return {
     services: {
       connected: (refs) => presence.connected(refs),
       pushQueued: () => work.raise(sendQueue.name),
       iceServers: (user, callId) => iceServers(config.turn, { user, callId }, clock.now()),
+      ask: link.ask,
       media: {
-        close: () => undefined,
-        drop: () => undefined,
-        mute: () => Promise.resolve(false),
+        close: (to, call) => tell(to, 'close', { env: 0, call, user: 0 }),
+        drop: (to, seat) => tell(to, 'drop', seat),
+        mute: async (to, seat, source) => (await link.ask(to, request('mute', seat, { source }))) === true,
       },
     },
+    mediaStatus: () => (config.roles.has('media') ? mediaNode.status : null),
     sockets: {
-      start: (services) => {
+      start: async (services) => {
+        running = services;
         const gone = createGoneSockets({ db, services, logger });
         stopSockets = services.sockets.onSessionClosed((session) => gone.closed(session));
+        await link.start();
       },
-      stop: () => Promise.resolve(stopSockets?.()),
+      stop: () => {
+        stopSockets?.();
+        link.stop();
+        return Promise.resolve();
+      },
     },
     later: {
       start: (services) => {
-        const parts = [
-          createCallWorker({ db, services, logger }),
-          createGoneSockets({ db, services, logger }),
-        ];
+        const given = { db, services, logger };
+        const parts = [createCallWorker(given), createGoneSockets(given), createHostWatch(given)];
         for (const part of parts) part.start();
         later = parts;
       },
@@ -66,5 +99,6 @@ export function createCallService(options: {
         await Promise.all(later.map((part) => part.stop()));
       },
     },
+    media: mediaNode,
   };
 }

@@ -1,5 +1,6 @@
-import type { CallMedia, CallSource, EndedHere } from '@parley/protocol';
+import type { CallMedia, CallSource } from '@parley/protocol';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
+import type { MediaLink } from './media-link.ts';
 
 /** A participant's place at the media node that hosts its call. */
 export interface MediaSeat {
@@ -15,6 +16,8 @@ export interface CallServices {
   /** Pushes were queued. */
   pushQueued(): void;
   iceServers(user: number, callId: string): CallMedia['iceServers'];
+  /** Asks the media node of a call. */
+  ask: MediaLink['ask'];
   media: {
     /** The call is over: its node forgets it. */
     close(node: string, call: number): void;
@@ -24,5 +27,3 @@ export interface CallServices {
     mute(node: string, seat: MediaSeat, source: CallSource): Promise<boolean>;
   };
 }
-
-export type { EndedHere };

@@ -39,7 +39,7 @@ export class MemoryBroker {
 class MemoryBus implements Bus {
   readonly #broker: MemoryBroker;
   readonly #channels = new Set<string>();
-  #listener: BusListener | undefined;
+  readonly #listeners: BusListener[] = [];
 
   constructor(broker: MemoryBroker) {
     this.#broker = broker;
@@ -50,7 +50,7 @@ class MemoryBus implements Bus {
   }
 
   listen(listener: BusListener): void {
-    this.#listener = listener;
+    this.#listeners.push(listener);
   }
 
   publish(channel: string, payload: string): void {
@@ -59,7 +59,8 @@ class MemoryBus implements Bus {
 
   receive(channel: string, payload: string): void {
     queueMicrotask(() => {
-      if (this.#channels.has(channel)) this.#listener?.message(channel, payload);
+      if (!this.#channels.has(channel)) return;
+      for (const listener of this.#listeners) listener.message(channel, payload);
     });
   }
 

@@ -8,7 +8,7 @@ export interface Bus {
   /** Resolves when messages published from now on will arrive. Subscribing twice is once. */
   subscribe(channels: readonly string[]): Promise<void>;
   unsubscribe(channels: readonly string[]): void;
-  /** Set once, before the first subscription. */
+  /** Before the first subscription. Several may listen; each hears every message. */
   listen(listener: BusListener): void;
   /** True when there is no other node: publishing is then a waste. */
   readonly alone: boolean;

@@ -39,7 +39,7 @@ export class RedisBus implements Bus {
   /** The routes are known, or were waited for long enough. */
   readonly #started = Promise.withResolvers<void>();
   readonly #startTimer: NodeJS.Timeout;
-  #listener: BusListener | undefined;
+  readonly #listeners: BusListener[] = [];
   /** Something published elsewhere may not have arrived here. */
   #missed = false;
   /** Something published here did not arrive elsewhere. */
@@ -72,7 +72,7 @@ export class RedisBus implements Bus {
   }
 
   listen(listener: BusListener): void {
-    this.#listener = listener;
+    this.#listeners.push(listener);
   }
 
   /** False while messages may be lost. */
@@ -140,10 +140,14 @@ export class RedisBus implements Bus {
   #receive(name: string, data: string): void {
     if (data.startsWith(this.#own) || !this.#channels.has(name)) return;
     if (name === lossChannel) return this.#notice();
-    try {
-      this.#listener?.message(name.slice(name.indexOf('}') + 1), data.slice(data.indexOf(' ') + 1));
-    } catch (error) {
-      this.#logger.error({ err: error }, 'a bus message failed');
+    const channel = name.slice(name.indexOf('}') + 1);
+    const payload = data.slice(data.indexOf(' ') + 1);
+    for (const listener of this.#listeners) {
+      try {
+        listener.message(channel, payload);
+      } catch (error) {
+        this.#logger.error({ err: error }, 'a bus message failed');
+      }
     }
   }
 
@@ -164,7 +168,7 @@ export class RedisBus implements Bus {
   #restored(): void {
     if (!this.#missed || !this.connected) return;
     this.#missed = false;
-    this.#listener?.restored();
+    for (const listener of this.#listeners) listener.restored();
   }
 
   #check(): void {

@@ -1,5 +1,6 @@
-import { ApiError, realtime } from '@parley/protocol';
-import type { FrameData, FrameType, OperationFrameType, RateClass } from '@parley/protocol';
+import { ApiError, callFrameTypes, realtime } from '@parley/protocol';
+import type { CallFrameType, FrameData, FrameType, OperationFrameType, RateClass } from '@parley/protocol';
+import { signal } from '../../features/calls/signal.ts';
 import type { Context, Services } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
@@ -32,7 +33,7 @@ export interface FrameHandlerOptions {
 }
 
 type SocketFrames = {
-  [T in Exclude<FrameType, 'auth' | OperationFrameType>]: (
+  [T in Exclude<FrameType, 'auth' | OperationFrameType | CallFrameType>]: (
     session: Session,
     d: FrameData<T>,
   ) => Promise<unknown> | void;
@@ -94,8 +95,16 @@ export function createFrameHandlers(
     hb: () => undefined,
   };
 
+  /** Many of them at once are normal; the media node counts them. */
+  async function media(session: Session, t: CallFrameType, d: Record<string, unknown>): Promise<unknown> {
+    if (t === 'call.open') await count(session, 'request');
+    const open = (session.calls ??= new Map());
+    return signal(contextOf(session), { id: session.id, open }, t, d as { callId: string });
+  }
+
   const frames = new Map<string, Run>([
     ...(Object.entries(socketFrames) as [string, Run][]),
+    ...callFrameTypes.map((t): [string, Run] => [t, (session, d) => media(session, t, d)]),
     ...bindOperationFrames({ handlers, contextOf, count, turns: options.turns }),
   ]);
   return (session, frame) => frames.get(frame.t)!(session, frame.d);

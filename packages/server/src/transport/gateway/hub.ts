@@ -320,7 +320,8 @@ export class Hub {
     const user = this.#users.get(no);
     if (user?.env !== env) return;
     for (const session of user.sessions)
-      if (session.id !== except && (only === undefined || session.id === only)) session.send(frame);
+      if (only === undefined ? except === undefined || session.id !== except : session.id === only)
+        session.send(frame);
   }
 
   /** True when the user is a member, as far as this node's routes know. */

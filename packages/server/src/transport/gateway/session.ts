@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { RateClass } from '@parley/protocol';
+import type { OpenCall } from '../../features/calls/signal.ts';
 import type { Context, Environment } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -89,6 +90,8 @@ export class Session {
   /** What its operations are given, and what they count against; made when first needed. */
   context: Context | undefined;
   checks: { [rate in RateClass]?: readonly Check[] } | undefined;
+  /** Calls whose media it opened. */
+  calls: Map<string, OpenCall> | undefined;
   /** `delivered` marks waiting for their second. */
   delivered: Map<string, number> | undefined;
   #pending: Buffer[] | undefined;

@@ -31,6 +31,8 @@ export interface RestOptions {
   readiness: () => Promise<Readiness>;
   /** Until then every request but those about health is to come again. */
   started: () => boolean;
+  /** What else /readyz tells. */
+  details: () => Record<string, string>;
   /** Static pages: path, type and body. */
   pages: Page[];
   /** Web applications, each with a path and all that is below it. */

@@ -288,7 +288,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     await unhurried(request, reply);
     if (reply.sent) return reply;
     const found = await readiness();
-    return reply.code(found.status === 'not ready' ? 503 : 200).send(found);
+    return reply.code(found.status === 'not ready' ? 503 : 200).send({ ...found, ...options.details() });
   });
   for (const page of options.pages) {
     const answer = createPage(page, () => services.clock.now());

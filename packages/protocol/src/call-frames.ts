@@ -1,0 +1,142 @@
+import Type from 'typebox';
+import type { Static } from 'typebox';
+import { frame } from './frame.ts';
+import { limits } from './limits.ts';
+import { Call, CallSource, EndedHere } from './schemas/calls.ts';
+import { IdParam, nullable, open, optional } from './schemas/common.ts';
+
+/**
+ * Media signalling of calls over the chat socket (DECISIONS, Calls). A device joins over REST, then opens its media here; from then
+ * on the frames of this socket are its own. What WebRTC and the media server say to each other is passed on as it is.
+ */
+
+const callId = IdParam;
+const rtc = (description: string) => Type.Unsafe<Record<string, unknown>>({ type: 'object', description });
+const MediaKind = Type.Unsafe<'audio' | 'video'>({ type: 'string', enum: ['audio', 'video'] });
+
+export const CallTransport = open({
+  id: Type.String(),
+  iceParameters: rtc('Of the media server'),
+  iceCandidates: Type.Array(rtc('Where the media server is')),
+  dtlsParameters: rtc('Of the media server'),
+});
+export type CallTransport = Static<typeof CallTransport>;
+
+/** A source of somebody in the call. Screen audio is a `screen` of kind audio. */
+export const CallProducer = open({
+  id: Type.String(),
+  userId: Type.String(),
+  source: CallSource,
+  kind: MediaKind,
+  paused: Type.Boolean(),
+});
+export type CallProducer = Static<typeof CallProducer>;
+
+export const CallConsumer = open({
+  id: Type.String(),
+  producerId: Type.String(),
+  kind: MediaKind,
+  rtpParameters: rtc('What the media server will send'),
+});
+export type CallConsumer = Static<typeof CallConsumer>;
+
+export const callFrames = {
+  'call.open': frame(
+    {
+      callId,
+      device: Type.String({ minLength: 1, maxLength: 100, description: 'From `media` of the join' }),
+      rtpCapabilities: rtc('What this device can receive'),
+      resume: optional(
+        Type.Boolean({ description: 'After a new socket: keep the media where it is still there' }),
+      ),
+      tcp: optional(Type.Boolean({ description: 'No UDP' })),
+    },
+    open({
+      send: nullable(CallTransport),
+      recv: nullable(CallTransport),
+      producers: Type.Array(CallProducer),
+    }),
+    'Opens the media of a device that joined; both transports are null where it was resumed',
+  ),
+  'call.connect': frame(
+    { callId, transportId: IdParam, dtlsParameters: rtc('Of this device') },
+    open({}),
+    'Connects a transport',
+  ),
+  'call.restart': frame(
+    { callId, transportId: IdParam },
+    open({ iceParameters: rtc('New ones of the media server') }),
+    'Restarts ICE after the network changed',
+  ),
+  'call.produce': frame(
+    {
+      callId,
+      source: CallSource,
+      kind: MediaKind,
+      rtpParameters: rtc('What this device will send'),
+      paused: optional(Type.Boolean()),
+    },
+    open({ producerId: Type.String() }),
+    'Sends a source; one of each source and kind',
+  ),
+  'call.pause': frame(
+    { callId, producerId: IdParam, paused: Type.Boolean() },
+    open({}),
+    'Mutes or unmutes an own source',
+  ),
+  'call.close': frame({ callId, producerId: IdParam }, open({}), 'Stops an own source'),
+  'call.consume': frame(
+    {
+      callId,
+      producerIds: Type.Array(IdParam, { minItems: 1, maxItems: limits.callConsumeAtOnce }),
+    },
+    open({ consumers: Type.Array(CallConsumer) }),
+    'Receives sources of others, paused at first; those that are gone meanwhile are missing',
+  ),
+  'call.layers': frame(
+    {
+      callId,
+      consumerId: IdParam,
+      paused: optional(Type.Boolean()),
+      spatialLayer: optional(Type.Integer({ minimum: 0, maximum: 2 })),
+      temporalLayer: optional(Type.Integer({ minimum: 0, maximum: 2 })),
+    },
+    open({}),
+    'Pauses or resumes what is received, and chooses its quality',
+  ),
+  'call.stats': frame(
+    { callId },
+    open({
+      transports: Type.Array(
+        open({
+          id: Type.String(),
+          iceState: Type.String(),
+          dtlsState: Type.String(),
+          protocol: nullable(Type.String()),
+          bytesReceived: Type.Integer(),
+          bytesSent: Type.Integer(),
+        }),
+      ),
+    }),
+    'What the media server sees of the own transports',
+  ),
+} as const;
+export type CallFrameType = keyof typeof callFrames;
+export const callFrameTypes = Object.keys(callFrames) as CallFrameType[];
+
+/** What the server pushes about calls. */
+export const callPushes = {
+  'call.incoming': open({ call: Call }),
+  'call.updated': open({ call: Call }),
+  'call.ended': open({ call: Call, endedHere: optional(EndedHere) }),
+  /** A source of somebody in the call appeared, was paused or resumed, or is gone. */
+  'call.producer': open({ callId, producer: CallProducer, closed: optional(Type.Boolean()) }),
+  /** The call is on another media server: open the media anew. */
+  'call.media': open({ callId }),
+  /** Who speaks, 0 to 1; nobody: an empty list. `dominant` is who speaks most. */
+  'call.speakers': open({
+    callId,
+    levels: Type.Array(open({ userId: Type.String(), level: Type.Number({ minimum: 0, maximum: 1 }) })),
+    dominant: nullable(Type.String()),
+  }),
+} as const;

@@ -1,0 +1,80 @@
+import type { Logger } from '../../platform/logging.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import type { Periodic } from '../../platform/periodic.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { Services } from '../context.ts';
+import { ended } from './call-state.ts';
+import { change } from './moves.ts';
+import { chooseNode, findNode } from './nodes.ts';
+import { place } from './operations.ts';
+import { isIn } from './participant-state.ts';
+import * as sql from './sql.ts';
+
+/**
+ * Calls whose media node is gone go to another: looked for every second, together with the lease (5 s) and the clients' new
+ * transports within 10 s. Where there is none for a while, the call has failed.
+ */
+
+const lookMs = 1_000;
+const lookMost = 500;
+/** Long enough for a process that restarts to be back. */
+const unhostedSeconds = 15;
+
+/** The live calls of a node that is leaving, or, without one, those whose node is gone. */
+const orphans = (db: Db, node: string | null): Promise<{ env: number; no: number }[]> =>
+  db.query(
+    node === null
+      ? `SELECT k.env, k.no FROM calls k LEFT JOIN media_nodes n ON n.id = k.node AND n.lease_until > clock_timestamp() AND n.state <> 'failed'
+         WHERE k.status <> 'ended' AND n.id IS NULL ORDER BY k.no LIMIT ${lookMost}`
+      : `SELECT k.env, k.no FROM calls k WHERE k.status <> 'ended' AND k.node = $1 ORDER BY k.no LIMIT ${lookMost}`,
+    node === null ? [] : [node],
+  );
+
+/** True where the call has a node again. */
+async function rehost(
+  { db, services }: { db: Db; services: Services },
+  { env, no }: { env: number; no: number },
+  leaving: string | null,
+): Promise<boolean> {
+  return db.tx(async (tx) => {
+    const locked = await sql.lockCall(tx, env, no);
+    if (!locked || locked.call.status === 'ended') return true;
+    const { call, at } = locked;
+    if (call.node !== leaving && (await findNode(tx, call.node))) return true;
+    const node = await chooseNode(tx, call.node);
+    if (!node) {
+      if (leaving !== null) return false;
+      const [row] = await tx.query<{ over: boolean }>(
+        `UPDATE calls SET unhosted_since = coalesce(unhosted_since, clock_timestamp()) WHERE env = $1 AND no = $2
+         RETURNING unhosted_since < clock_timestamp() - interval '${unhostedSeconds} s' AS over`,
+        [env, no],
+      );
+      if (row?.over) await change({ services }, tx, call, ended(call, 'failed', at));
+      return false;
+    }
+    const moved = await place(tx, call, node.id);
+    tx.afterCommit(() => {
+      for (const { usr, session } of moved.participants.filter(isIn))
+        if (session !== null)
+          services.sockets.toUsers(
+            env,
+            [usr],
+            { t: 'call.media', d: { callId: call.id } },
+            { only: session },
+          );
+    });
+    return true;
+  });
+}
+
+export const createHostWatch = (options: { db: Db; services: Services; logger: Logger }): Periodic =>
+  createPeriodic(lookMs, options.logger, 'looking for calls without a media node', async () => {
+    for (const call of await orphans(options.db, null)) await rehost(options, call, null);
+  });
+
+/** Moves the calls of a node that leaves; answers how many found no other. */
+export async function evacuate(options: { db: Db; services: Services }, node: string): Promise<number> {
+  let left = 0;
+  for (const call of await orphans(options.db, node)) if (!(await rehost(options, call, node))) left++;
+  return left;
+}

@@ -1,0 +1,288 @@
+import { availableParallelism, networkInterfaces } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiError } from '@parley/protocol';
+import type { CallSource, EphemeralFrame } from '@parley/protocol';
+import type { types } from 'mediasoup';
+import type { Config } from '../../config.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { Engine } from '../../platform/media/engine.ts';
+import { Room } from '../../platform/media/room.ts';
+import type { SeatRef } from '../../platform/media/room.ts';
+import { findWorkerBinary } from '../../platform/media/worker-binary.ts';
+import type { Logger } from '../../platform/logging.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { Services } from '../context.ts';
+import { withMove } from './call-state.ts';
+import type { MediaLink, MediaRequest } from './media-link.ts';
+import { change } from './moves.ts';
+import { isIn } from './participant-state.ts';
+import * as sql from './sql.ts';
+
+/**
+ * A process that carries media (role `media`): it gets its workers ready beside everything else, holds a lease in media_nodes with
+ * its load, answers the frames of the calls that it hosts, and says what became of them.
+ */
+
+const leaseSeconds = 5;
+const renewMs = 1_500;
+const retryMs = 10_000;
+/** Rooms of calls that ended without our hearing of it. */
+const reviewMs = 10_000;
+
+interface Hosted {
+  env: number;
+  call: number;
+  callId: string;
+  room: Room;
+}
+
+export interface MediaNode {
+  /** In words, for /readyz. */
+  readonly status: string;
+  start(services: Services): void;
+  /** No further call comes here, and those that are here move where they can. */
+  stop(): Promise<void>;
+}
+
+export function createMediaNode(options: {
+  config: Pick<Config, 'mediaNode' | 'host'>;
+  node: string;
+  db: Db;
+  link: MediaLink;
+  clock: Clock;
+  logger: Logger;
+  /** Moves the calls of this node to others; answers how many stay. */
+  evacuate: () => Promise<number>;
+}): MediaNode {
+  const { config, node, db, link, clock, logger } = options;
+  const hosted = new Map<number, Hosted>();
+  const stopping = new AbortController();
+  let engine: Engine | null = null;
+  let services: Services;
+  let state: 'preparing' | 'ready' | 'draining' | 'failed' = 'preparing';
+  let status = 'preparing';
+  let leftMs = 5_000;
+  let capabilities: types.RtpCapabilities | null = null;
+  let measured = performance.now();
+
+  const lease = createPeriodic(renewMs, logger, 'the lease of the media node', async () => {
+    const now = performance.now();
+    const load = engine ? await engine.measure(Math.max(1, now - measured)) : 0;
+    measured = now;
+    await db.query(
+      `INSERT INTO media_nodes AS n (id, state, detail, load, ready_at, rtp_capabilities, lease_until)
+       VALUES ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond', $6, clock_timestamp() + interval '${leaseSeconds} s')
+       ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail, load = excluded.load, ready_at = excluded.ready_at,
+         rtp_capabilities = excluded.rtp_capabilities, lease_until = excluded.lease_until`,
+      [node, state, status, load, leftMs, capabilities === null ? null : JSON.stringify(capabilities)],
+    );
+  });
+
+  const review = createPeriodic(reviewMs, logger, 'reviewing the calls of the media node', async () => {
+    if (hosted.size === 0) return;
+    const live = new Set(
+      (
+        await db.query<{ no: number }>(
+          `SELECT no FROM calls WHERE no = ANY($1) AND node = $2 AND status <> 'ended'`,
+          [[...hosted.keys()], node],
+        )
+      ).map((r) => r.no),
+    );
+    for (const [no, { room }] of hosted) if (!live.has(no)) forget(no, room);
+  });
+
+  function forget(no: number, room: Room): void {
+    room.close();
+    if (hosted.get(no)?.room === room) hosted.delete(no);
+  }
+
+  const tell = (of: Hosted, seats: readonly SeatRef[], frame: EphemeralFrame): void => {
+    for (const { user, session } of seats) services.sockets.toUsers(of.env, [user], frame, { only: session });
+  };
+
+  function host(env: number, call: number, callId: string): Hosted {
+    const known = hosted.get(call);
+    if (known && !known.room.closed) return known;
+    if (!engine || state === 'failed') throw new ApiError('calls_unavailable');
+    const one = { env, call, callId } as Hosted;
+    one.room = new Room(
+      engine,
+      {
+        connected: (seat) => void later('connected', () => connected(one, seat)),
+        flooded: (seat) => void later('flooded', () => putOut(one, seat)),
+        producer: (producer, closed, except) =>
+          tell(
+            one,
+            one.room.seats.filter((seat) => seat.user !== except),
+            { t: 'call.producer', d: { callId, producer, ...(closed ? { closed } : {}) } },
+          ),
+        speakers: (levels, dominant) =>
+          tell(one, one.room.seats, { t: 'call.speakers', d: { callId, levels, dominant } }),
+      },
+      () => clock.monotonic(),
+    );
+    hosted.set(call, one);
+    return one;
+  }
+
+  async function later(what: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      logger.warn({ err: error, what }, 'what became of a participant could not be noted');
+    }
+  }
+
+  /** DECISIONS, Calls: `joining` becomes `joined` when its media connects. */
+  const connected = (of: Hosted, seat: SeatRef): Promise<void> =>
+    db.tx(async (tx) => {
+      const locked = await sql.lockCall(tx, of.env, of.call);
+      const one = locked?.call.participants.find((p) => p.usr === seat.user);
+      if (locked && one && isIn(one) && one.device === seat.device)
+        await change({ services }, tx, locked.call, withMove(locked.call, seat.user, 'connect', locked.at));
+    });
+
+  const putOut = (of: Hosted, seat: SeatRef): Promise<void> =>
+    db.tx(async (tx) => {
+      of.room.leave(seat.user);
+      const locked = await sql.lockCall(tx, of.env, of.call);
+      if (!locked) return;
+      const { call, at } = locked;
+      const here = [{ user: seat.user, endedHere: 'removed' as const }];
+      await change({ services }, tx, call, withMove(call, seat.user, 'leave', at), here);
+    });
+
+  async function answer({ method, env, call, user, d }: MediaRequest): Promise<unknown> {
+    const text = (name: string): string => d[name] as string;
+    if (method === 'call.open') {
+      const { room } = host(env, call, text('callId'));
+      const ref = { user, userId: text('userId'), session: text('session'), device: text('device') };
+      return room.open(ref, d['rtpCapabilities'] as types.RtpCapabilities, {
+        resume: d['resume'] === true,
+        tcp: d['tcp'] === true,
+      });
+    }
+    const one = hosted.get(call);
+    if (method === 'close') return one && forget(call, one.room);
+    if (method === 'drop') return one?.room.leave(user);
+    if (method === 'mute') return one ? one.room.mute(user, text('source') as CallSource) : false;
+    if (!one || one.room.closed)
+      throw new ApiError('not_found', { message: 'The media is gone: open it with call.open.' });
+    const { room } = one;
+    const session = text('session');
+    const id = (text('producerId') ?? text('consumerId') ?? text('transportId')) || '';
+    switch (method) {
+      case 'call.connect':
+        await room.connect(user, session, id, d['dtlsParameters'] as types.DtlsParameters);
+        return {};
+      case 'call.restart':
+        return room.restart(user, session, id);
+      case 'call.produce':
+        return room.produce(user, session, {
+          source: text('source') as CallSource,
+          kind: text('kind') as types.MediaKind,
+          rtpParameters: d['rtpParameters'] as types.RtpParameters,
+          paused: d['paused'] === true,
+        });
+      case 'call.pause':
+        await room.pause(user, session, id, d['paused'] === true);
+        return {};
+      case 'call.close':
+        room.stop(user, session, id);
+        return {};
+      case 'call.consume':
+        return room.consume(user, session, d['producerIds'] as string[]);
+      case 'call.layers':
+        await room.layers(user, session, id, d);
+        return {};
+      case 'call.stats':
+        return room.stats(user, session);
+      default:
+        throw new ApiError('invalid_frame');
+    }
+  }
+
+  async function prepare(): Promise<void> {
+    const { workers, port, announcedAddress, codecs } = config.mediaNode;
+    const { signal } = stopping;
+    while (!signal.aborted) {
+      try {
+        const binary = await findWorkerBinary({
+          signal,
+          sha256: config.mediaNode.workerSha256,
+          progress: (progress) => {
+            status = progress.text;
+            leftMs = progress.leftMs;
+            logger.info({ leftMs: Math.round(leftMs) }, status);
+          },
+        });
+        const local = ['127.0.0.1', '::1', 'localhost'].includes(config.host);
+        const started = await Engine.start({
+          ...{ binary, port, codecs, logger },
+          workers: workers ?? availableParallelism(),
+          listenIp: local ? '127.0.0.1' : '0.0.0.0',
+          announcedAddress: announcedAddress ?? (local ? undefined : ownAddress()),
+        });
+        if (signal.aborted) return started.close();
+        started.onDied = (worker) => {
+          for (const [no, one] of hosted) {
+            if (!one.room.uses(worker)) continue;
+            const { seats } = one.room;
+            forget(no, one.room);
+            tell(one, seats, { t: 'call.media', d: { callId: one.callId } });
+          }
+        };
+        capabilities = await started.rtpCapabilities();
+        engine = started;
+        state = 'ready';
+        status = 'ready';
+        leftMs = 0;
+        lease.wake();
+        logger.info({ workers: started.alive.length, port }, 'calls are ready');
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        state = 'failed';
+        status = (error as Error).message;
+        logger.error({ err: error }, 'calls are not available; trying again');
+        await delay(retryMs, undefined, { signal, ref: false }).catch(() => undefined);
+        if (!signal.aborted) state = 'preparing';
+      }
+    }
+  }
+
+  let preparing: Promise<void> | undefined;
+  return {
+    get status() {
+      return status;
+    },
+    start: (given) => {
+      services = given;
+      link.serve(answer);
+      lease.start();
+      review.start();
+      preparing = prepare();
+    },
+    stop: async () => {
+      state = 'draining';
+      lease.wake();
+      stopping.abort();
+      await options
+        .evacuate()
+        .catch((error: unknown) => logger.warn({ err: error }, 'calls could not be moved'));
+      await preparing;
+      await Promise.all([lease.stop(), review.stop()]);
+      link.serve(null);
+      for (const [no, { room }] of hosted) forget(no, room);
+      engine?.close();
+      await db.query('DELETE FROM media_nodes WHERE id = $1', [node]).catch(() => undefined);
+    },
+  };
+}
+
+/** The first address of this machine that is not its own loopback. */
+const ownAddress = (): string | undefined =>
+  Object.values(networkInterfaces())
+    .flatMap((list) => list ?? [])
+    .find((one) => one.family === 'IPv4' && !one.internal)?.address;

@@ -1,0 +1,79 @@
+import { ApiError } from '@parley/protocol';
+import type { CallFrameType } from '@parley/protocol';
+import type { Context } from '../context.ts';
+import { hostOf, withParticipant } from './operations.ts';
+import { isIn } from './participant-state.ts';
+import * as sql from './sql.ts';
+
+/** Media frames of a socket: opened once for a call, then passed on to the node that hosts it. */
+
+/** Where the media of a call is, as this socket opened it. */
+export interface OpenCall {
+  node: string;
+  call: number;
+}
+
+/** Calls that one socket may have open. */
+const mostOpen = 4;
+
+/** @param session of the socket, with its own calls in `open`. */
+export async function signal(
+  ctx: Context,
+  session: { id: string; open: Map<string, OpenCall> },
+  t: CallFrameType,
+  { callId, ...d }: { callId: string } & Record<string, unknown>,
+): Promise<unknown> {
+  if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
+  const { user } = ctx.caller;
+  const ask = (to: OpenCall): Promise<unknown> =>
+    ctx.services.calls.ask(to.node, {
+      method: t,
+      env: ctx.env.no,
+      call: to.call,
+      user: user.no,
+      d: { ...d, callId, session: session.id, userId: user.id },
+    });
+  if (t !== 'call.open') {
+    const to = session.open.get(callId);
+    if (!to) throw new ApiError('not_found', { message: 'This socket has not opened the call.' });
+    return ask(to);
+  }
+  const to = await bind(ctx, user.no, session.id, callId, d['device'] as string);
+  if (session.open.size >= mostOpen && !session.open.has(callId))
+    session.open.delete(session.open.keys().next().value!);
+  session.open.set(callId, to);
+  return ask(to);
+}
+
+/** The device that joined last may open media, on this socket. */
+async function bind(
+  ctx: Context,
+  user: number,
+  session: string,
+  callId: string,
+  device: string,
+): Promise<OpenCall> {
+  return ctx.db.tx(async (tx) => {
+    const locked = await sql.lockCall(tx, ctx.env.no, callId);
+    const mine = locked?.call.participants.find((p) => p.usr === user);
+    if (!locked || !mine) throw new ApiError('not_found', { message: 'There is no such call.' });
+    if (locked.call.status === 'ended') throw new ApiError('call_ended');
+    if (!isIn(mine) || mine.device !== device)
+      throw new ApiError('forbidden', {
+        message: 'Join the call first; another device may have joined since.',
+      });
+    const { call } = await hostOf(tx, locked.call);
+    const bound = withParticipant(call, user, (p) => ({ ...p, session, goneAt: null }));
+    if (mine.session !== session || mine.goneAt !== null) await sql.saveCall(tx, locked.call, bound);
+    // It joined without saying on which socket.
+    if (mine.session === null && user !== call.createdBy) {
+      const { sockets } = ctx.services;
+      const frame = {
+        t: 'call.ended',
+        d: { call: sql.viewCall(call), endedHere: 'answered_elsewhere' },
+      } as const;
+      tx.afterCommit(() => sockets.toUsers(call.env, [user], frame, { except: session }));
+    }
+    return { node: call.node!, call: call.no };
+  });
+}

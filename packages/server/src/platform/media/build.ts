@@ -1,0 +1,12 @@
+import { findWorkerBinary } from './worker-binary.ts';
+
+/** `npm run media:build`: gets the media worker ready, as the service would at its start. */
+
+let said = '';
+const binary = await findWorkerBinary({
+  progress: ({ text }) => {
+    if (text !== said) process.stdout.write(`${text}\n`);
+    said = text;
+  },
+});
+process.stdout.write(`${binary}\n`);

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { limits } from '@parley/protocol';
+import type { Actor } from '../support/scene.ts';
+import type { TestSocket } from '../support/socket.ts';
+import { useService } from '../support/use.ts';
+import { startMediaService } from './media-service.ts';
+import { audio, dtls, receiving, video } from './rtp.ts';
+import { done, start } from './tools.ts';
+
+/** DECISIONS, Calls: media frames against a real media server; what only a browser can show is in packages/client. */
+
+const { scene, server, db } = useService({ start: (env) => startMediaService(env) });
+
+interface Seat {
+  actor: Actor;
+  socket: TestSocket;
+  device: string;
+  opened: any;
+}
+
+async function seat(actor: Actor, callId: string, socket?: TestSocket): Promise<Seat> {
+  const here = socket ?? (await scene.online(actor));
+  const { media } = await done(
+    actor.api('POST', `/v1/calls/${callId}/join?sessionId=${here.hello.sessionId}`),
+  );
+  const opened = await here.request('call.open', {
+    callId,
+    device: media.device,
+    rtpCapabilities: receiving,
+  });
+  return { actor, socket: here, device: media.device, opened };
+}
+
+async function call(n: number): Promise<[string, Seat[], Actor[]]> {
+  const actors = await Promise.all(Array.from({ length: n }, () => scene.actor()));
+  const { id: cid } = await scene.group(actors[0]!, actors.slice(1));
+  const { id } = await start(actors[0]!, cid, { kind: 'video' });
+  const seats: Seat[] = [];
+  for (const actor of actors) seats.push(await seat(actor, id));
+  return [id, seats, actors];
+}
+
+const produce = (of: Seat, callId: string, source: string, kind = source === 'mic' ? 'audio' : 'video') =>
+  of.socket.request('call.produce', {
+    callId,
+    source,
+    kind,
+    rtpParameters: kind === 'audio' ? audio() : video(),
+  });
+
+describe('DECISIONS, Calls: media over the socket', () => {
+  it('opens transports, sends and receives sources, pauses them and stops them; everybody hears of it', async () => {
+    const [callId, [a, b]] = (await call(2)) as [string, [Seat, Seat], Actor[]];
+    for (const { opened } of [a, b])
+      for (const transport of [opened.send, opened.recv]) {
+        const protocols = transport.iceCandidates.map((c: any) => [c.protocol, c.ip]);
+        assert.deepEqual(protocols, [
+          ['udp', '127.0.0.1'],
+          ['tcp', '127.0.0.1'],
+        ]);
+      }
+    const { producerId } = await produce(a, callId, 'mic');
+    const { producer } = (await b.socket.ephemeral('call.producer')).d;
+    const mic = { id: producerId, userId: a.actor.id, source: 'mic', kind: 'audio' };
+    assert.deepEqual(producer, { ...mic, paused: false });
+    const { consumers } = await b.socket.request('call.consume', {
+      callId,
+      producerIds: [producerId, 'gone'],
+    });
+    assert.deepEqual(
+      consumers.map((c: any) => [c.producerId, c.kind]),
+      [[producerId, 'audio']],
+    );
+    await b.socket.request('call.layers', { callId, consumerId: consumers[0].id, paused: false });
+    await a.socket.request('call.pause', { callId, producerId, paused: true });
+    assert.equal((await b.socket.ephemeral('call.producer')).d.producer.paused, true);
+    await a.socket.request('call.close', { callId, producerId });
+    assert.equal((await b.socket.ephemeral('call.producer')).d.closed, true);
+    const { iceParameters } = await b.socket.request('call.restart', {
+      callId,
+      transportId: b.opened.recv.id,
+    });
+    assert.notEqual(iceParameters.password, b.opened.recv.iceParameters.password);
+    const { transports } = await b.socket.request('call.stats', { callId });
+    assert.deepEqual(
+      transports.map((t: any) => [t.id, t.iceState]),
+      [
+        [b.opened.send.id, 'new'],
+        [b.opened.recv.id, 'new'],
+      ],
+    );
+  });
+
+  it('refuses what is not one’s own: a call that one is not in, another’s transport, source and device', async () => {
+    const [callId, [a, b], [, second]] = (await call(2)) as [string, [Seat, Seat], Actor[]];
+    const stranger = await scene.person();
+    await stranger.socket.refused('call.stats', { callId }, 'not_found');
+    const wanted = { callId, device: a.device, rtpCapabilities: receiving };
+    await stranger.socket.refused('call.open', wanted, 'not_found');
+    await b.socket.refused('call.open', wanted, 'forbidden');
+    const { producerId } = await produce(a, callId, 'camera');
+    const transportId = a.opened.send.id;
+    await b.socket.refused('call.connect', { callId, transportId, dtlsParameters: dtls }, 'not_found');
+    await b.socket.refused('call.restart', { callId, transportId }, 'not_found');
+    await b.socket.refused('call.close', { callId, producerId }, 'not_found');
+    await b.socket.refused('call.pause', { callId, producerId, paused: true }, 'not_found');
+    // A second socket of the same user has not opened the call.
+    const other = await scene.online(second!);
+    await other.refused('call.restart', { callId, transportId: b.opened.send.id }, 'not_found');
+    const nonsense = { callId, source: 'mic', kind: 'audio', rtpParameters: { codecs: 1 } };
+    await b.socket.refused('call.produce', nonsense, 'invalid_request');
+    await b.socket.refused(
+      'call.connect',
+      { callId, transportId: b.opened.send.id, dtlsParameters: {} },
+      'invalid_request',
+    );
+  });
+
+  it('bounds what one participant sends: one of each source and kind, and no camera that sends sound', async () => {
+    const [callId, [a]] = (await call(2)) as [string, Seat[], Actor[]];
+    await produce(a!, callId, 'mic');
+    await produce(a!, callId, 'camera');
+    await produce(a!, callId, 'screen');
+    await produce(a!, callId, 'screen', 'audio');
+    for (const [source, kind, rtpParameters] of [
+      ['mic', 'audio', audio()],
+      ['camera', 'video', video()],
+      ['camera', 'audio', audio()],
+      ['mic', 'video', video()],
+    ])
+      await a!.socket.refused('call.produce', { callId, source, kind, rtpParameters }, 'invalid_request');
+  });
+
+  it('a second device takes the place of the first, which hears that it moved and can do no more', async () => {
+    const [callId, [a, b], [first]] = (await call(2)) as [string, [Seat, Seat], Actor[]];
+    await produce(a, callId, 'mic');
+    await b.socket.ephemeral('call.producer');
+    const moved = await seat(first!, callId, await scene.online(first!));
+    assert.equal((await a.socket.ephemeral('call.ended')).d.endedHere, 'moved');
+    await a.socket.refused('call.restart', { callId, transportId: a.opened.send.id }, 'not_found');
+    await a.socket.refused(
+      'call.open',
+      { callId, device: a.device, rtpCapabilities: receiving },
+      'forbidden',
+    );
+    assert.equal((await b.socket.ephemeral('call.producer')).d.closed, true);
+    await produce(moved, callId, 'mic');
+    await b.socket.ephemeral('call.producer', (d) => !d.closed);
+  });
+
+  it('a new socket resumes the media of the old one', async () => {
+    const [callId, [a, b], [, second]] = (await call(2)) as [string, [Seat, Seat], Actor[]];
+    const { producerId } = await produce(a, callId, 'mic');
+    await b.socket.close();
+    const again = await scene.online(second!);
+    const opened = await again.request('call.open', {
+      ...{ callId, device: b.device, rtpCapabilities: receiving, resume: true },
+    });
+    assert.deepEqual([opened.send, opened.recv, opened.producers.length], [null, null, 1]);
+    await again.request('call.consume', { callId, producerIds: [producerId] });
+  });
+
+  it('a participant that floods is put out, and the others notice nothing', async () => {
+    const [callId, [a, b, c]] = (await call(3)) as [string, [Seat, Seat, Seat], Actor[]];
+    // More than one socket may send within its own budget: two share the flood.
+    const frames = limits.callFrames.burst + 100;
+    for (let i = 0; i < frames; i++) b.socket.send('call.stats', { callId }, `f${i}`);
+    for (let i = 0; i < frames; i++) b.socket.asked.set(`f${i}`, 'call.stats');
+    assert.equal((await b.socket.ephemeral('call.ended')).d.endedHere, 'removed');
+    await c.socket.ephemeral('call.updated', (d) =>
+      d.call.participants.some((p: any) => p.userId === b.actor.id && p.state === 'left'),
+    );
+    await produce(a, callId, 'mic');
+    await c.socket.ephemeral('call.producer');
+  });
+
+  it('everything of a call goes when it ends', async () => {
+    const [callId, [a, b]] = (await call(2)) as [string, [Seat, Seat], Actor[]];
+    await done(server('POST', `/v1/calls/${callId}/end`));
+    for (const { socket } of [a, b]) await socket.ephemeral('call.ended');
+    await a.socket.refused(
+      'call.open',
+      { callId, device: a.device, rtpCapabilities: receiving },
+      'call_ended',
+    );
+    const mute = await server('POST', `/v1/calls/${callId}/participants/${a.actor.id}/mute`, {
+      source: 'mic',
+    });
+    assert.equal(mute.status, 409);
+  });
+
+  it('a call that outgrows a worker goes on over two: what is sent on one is received on the other', async () => {
+    const [callId, seats] = await call(14);
+    const [first, last] = [seats[0]!, seats.at(-1)!];
+    const port = (of: Seat) => of.opened.send.iceCandidates[0].port;
+    assert.notEqual(port(first), port(last));
+    const { producerId } = await produce(first, callId, 'mic');
+    const { consumers } = await last.socket.request('call.consume', { callId, producerIds: [producerId] });
+    assert.equal(consumers.length, 1);
+  });
+
+  it('a participant whose socket is gone for 30 s has left; one that came back has not', async () => {
+    const [callId, [a, b, c]] = (await call(3)) as [string, [Seat, Seat, Seat], Actor[]];
+    await Promise.all([b.socket.close(), c.socket.close()]);
+    const gone = () =>
+      db.query(
+        `SELECT 1 FROM jobs WHERE queue = 'calls' AND data->>'kind' = 'gone' AND ref = (SELECT no FROM calls WHERE id = $1)`,
+        [callId],
+      );
+    while ((await gone()).length < 2) await a.socket.barrier();
+    await seat(c.actor, callId);
+    await db.query(`UPDATE jobs SET run_at = now() WHERE queue = 'calls' AND data->>'kind' = 'gone'`);
+    await db.query(`UPDATE job_lanes SET next_at = now() WHERE queue = 'calls'`);
+    const { d } = await a.socket.ephemeral('call.updated', ({ call: k }) =>
+      k.participants.some((p: any) => p.userId === b.actor.id && p.state === 'left'),
+    );
+    assert.equal(d.call.participants.find((p: any) => p.userId === c.actor.id).state, 'joining');
+  });
+});
