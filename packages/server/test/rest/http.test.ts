@@ -43,7 +43,7 @@ describe('SPEC 1: bodies and queries', () => {
 
   it('who asks for the socket without an upgrade is told so', async () => {
     const answer = await createApi(service.url, null)('GET', '/v1?env=env_dev');
-    assert.match(assertError(answer, 400, 'invalid_request').message, /a proxy in between drops the upgrade/);
+    assert.match(assertError(answer, 404, 'not_found').message, /a proxy in between drops the upgrade/);
   });
 
   it('SPEC 7: the message says what is wrong with the field', async () => {

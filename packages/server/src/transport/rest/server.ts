@@ -274,7 +274,7 @@ export function createRest(options: RestOptions): FastifyInstance {
   for (const path of ['/v1', '/v1/'])
     app.get(path, { config: { operation: 'none', quiet: true } }, async (request, reply) => {
       await anonymous(request, reply);
-      throw new ApiError('invalid_request', {
+      throw new ApiError('not_found', {
         message:
           'Here is the socket: open it as a WebSocket. If you did, a proxy in between drops the upgrade.',
       });
