@@ -5,16 +5,26 @@ import { build } from 'esbuild';
 import ts from 'typescript';
 
 /**
- * dist/ is the package to publish: parley.js and file.js as ES modules, and declarations that need no other
+ * dist/ is the package to publish: parley.js and what a page need not load as ES modules, and declarations that need no other
  * package (the types taken from the protocol package, src/types.ts, are written out).
  */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const at = (path: string) => `${root}${path}`;
 
+const entries = {
+  parley: 'index',
+  bots: 'bots',
+  file: 'outbox/file',
+  'indexed-db': 'outbox/indexed-db',
+  'key-value': 'outbox/key-value',
+};
+
 await rm(at('dist'), { recursive: true, force: true });
 await mkdir(at('dist'));
 await build({
-  entryPoints: { parley: at('src/index.ts'), file: at('src/outbox/file.ts') },
+  entryPoints: Object.fromEntries(
+    Object.entries(entries).map(([name, path]) => [name, at(`src/${path}.ts`)]),
+  ),
   outdir: at('dist'),
   bundle: true,
   minify: true,
@@ -36,7 +46,10 @@ const config = ts.getParsedCommandLineOfConfigFile(
   },
   { ...ts.sys, onUnRecoverableConfigFileDiagnostic: (d) => fail([d]) },
 )!;
-const program = ts.createProgram([at('src/index.ts'), at('src/outbox/file.ts')], config.options);
+const program = ts.createProgram(
+  Object.values(entries).map((path) => at(`src/${path}.ts`)),
+  config.options,
+);
 const result = program.emit(undefined, (path, text) => {
   // The protocol's own files are outside of rootDir.
   if (path.startsWith(at('dist')) && !path.includes('..'))
@@ -51,10 +64,12 @@ const {
   devDependencies,
   ...manifest
 } = JSON.parse(await readFile(at('package.json'), 'utf8')) as Record<string, unknown>;
-manifest['exports'] = {
-  '.': { types: './index.d.ts', default: './parley.js' },
-  './file': { types: './outbox/file.d.ts', default: './file.js' },
-};
+manifest['exports'] = Object.fromEntries(
+  Object.entries(entries).map(([name, path]) => [
+    name === 'parley' ? '.' : `./${name}`,
+    { types: `./${path}.d.ts`, default: `./${name}.js` },
+  ]),
+);
 await writeFile(at('dist/package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 console.log(
   `parley.js: ${gzipSync(await readFile(at('dist/parley.js')), { level: 9 }).length} bytes gzipped`,

@@ -3,6 +3,7 @@ import type { OutboxEntry } from './outbox/storage.ts';
 import type {
   Conversation,
   ConversationListItem,
+  EventFrame,
   EventRecord,
   Member,
   Message,
@@ -59,11 +60,17 @@ export const createApi = (http: Http) => ({
     }),
   editMessage: (id: string, body: Edit) => http.call<Message>('PATCH', `/messages/${seg(id)}`, { body }),
   deleteMessage: (id: string) => http.call<Tombstone>('DELETE', `/messages/${seg(id)}`),
-  events: (cid: string, after: number) =>
-    http.call<{ data: EventRecord[]; hasMore: boolean }>('GET', `/conversations/${seg(cid)}/events`, {
-      query: { after, limit: 200 },
-      retries: 0,
-    }),
+  /** As the socket would have brought them. */
+  events: async (cid: string, after: number) => {
+    const { data, hasMore } = await http.call<{ data: EventRecord[]; hasMore: boolean }>(
+      'GET',
+      `/conversations/${seg(cid)}/events`,
+      { query: { after, limit: 200 }, retries: 0 },
+    );
+    const frame = ({ seq, type, createdAt: _, ...d }: EventRecord) =>
+      ({ t: 'event', e: type, cid, seq, d }) as EventFrame;
+    return { data: data.map(frame), hasMore };
+  },
   addPushDevice: (provider: string, token: string) =>
     http.call<unknown>('POST', '/push/devices', { body: { provider, token } }),
   removePushDevice: (token: string) => http.call<void>('DELETE', `/push/devices/${seg(token)}`),

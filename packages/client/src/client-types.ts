@@ -8,6 +8,7 @@ import type { Storage } from './outbox/storage.ts';
 import type { MessageItem } from './state/message-item.ts';
 import type { PresenceApi } from './state/presence.ts';
 import type { Store } from './store.ts';
+import type { Followers, FollowersOptions } from './sync/followers.ts';
 import type { EphemeralFrames, MessageOrTombstone, PresenceItem, SocketEvents, User } from './types.ts';
 import type { Uploads } from './uploads.ts';
 
@@ -20,8 +21,13 @@ export interface ClientOptions {
   env?: string;
   /** Called for the first token and whenever a fresh one is needed. */
   token: TokenProvider;
-  /** Where unsent messages are kept; in memory unless given. */
+  /** Where unsent messages and the list of conversations are kept; in memory unless given. */
   storage?: Storage;
+  /**
+   * For bots, `catchUpAll` of `@parley/client/bots`: `event` and `message` bring what was missed while disconnected in every
+   * conversation, each event once and in order, as long as the service keeps events. Otherwise they do so for conversations that are open.
+   */
+  catchUp?: (options: FollowersOptions) => Followers;
   /** Name and version of the application, for the server's logs. */
   sdk?: string;
   WebSocket?: new (url: string, protocols: string[]) => SocketLike;
@@ -44,7 +50,7 @@ export interface ClientEvents {
   state: { state: ConnectionState; error: ParleyError | null };
   /** A new message, by anybody, in any conversation. */
   message: { conversationId: string; seq: number; message: MessageOrTombstone };
-  /** Every event of every conversation, once. */
+  /** Events as they happen, each once; what was missed while disconnected according to `catchUp`. */
   event: ConversationEvent;
   conversation: { conversationId: string; change: 'added' | 'removed'; error?: ErrorInfo };
   receipt: Named<EphemeralFrames['receipt']>;

@@ -26,6 +26,7 @@ import { Presence } from './state/presence.ts';
 import { Value } from './store.ts';
 import { Delivered } from './sync/delivered.ts';
 import { Reads } from './sync/reads.ts';
+import { SavedList } from './sync/saved-list.ts';
 import { Syncer } from './sync/syncer.ts';
 import type { EventFrame, Hello, ServerFrame } from './types.ts';
 import { createUploads } from './uploads.ts';
@@ -76,9 +77,10 @@ export function createClient(options: ClientOptions): Client {
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
   const open = new Map<string, ConversationHandle>();
-  const openOutbox = (user: string) => {
+  const openUser = async (user: string) => {
     list.me = me = user;
-    return outbox.open(`${options.env ?? ''}/${user}/`);
+    await saved?.open(user);
+    await outbox.open(`${options.env ?? ''}/${user}/`);
   };
 
   const connection: Connection = new Connection({
@@ -139,8 +141,25 @@ export function createClient(options: ClientOptions): Client {
       }
       for (const conversation of open.values()) void conversation.resume();
     },
-    details: () => conversations.refresh().catch(onError),
+    details: async () => {
+      await conversations.refresh().catch(onError);
+      followers?.synced();
+    },
   });
+  const followers =
+    options.catchUp?.({ clock, random, list, fetch: api.events, onEvent: emitEvent, onError }) ?? null;
+  const saved = options.storage
+    ? new SavedList({
+        storage: options.storage,
+        env: options.env,
+        clock,
+        list,
+        syncer,
+        followers,
+        conversations: () => conversations,
+        onError,
+      })
+    : null;
   const delivered = new Delivered(clock, (items) => connection.send('delivered', { items }));
   const reads = new Reads({
     clock,
@@ -173,7 +192,8 @@ export function createClient(options: ClientOptions): Client {
     sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
     markRead,
     send,
-    onEvent: emitEvent,
+    events: api.events,
+    onEvent: followers ? () => {} : emitEvent,
     onCaughtUp: (cid, seq) => {
       list.contiguous(cid, seq);
       delivered.mark(cid, seq);
@@ -207,7 +227,7 @@ export function createClient(options: ClientOptions): Client {
   async function onHello(hello: Hello): Promise<void> {
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;
-    await openOutbox(hello.userId);
+    await openUser(hello.userId);
     outbox.online();
     reads.online();
     delivered.start();
@@ -229,6 +249,8 @@ export function createClient(options: ClientOptions): Client {
     syncer.stop();
     delivered.stop();
     tokenRefresh.stop();
+    followers?.pause();
+    void saved?.flush();
     for (const conversation of open.values()) conversation.pause();
   }
 
@@ -277,14 +299,16 @@ export function createClient(options: ClientOptions): Client {
       applied &&
       (event.e === 'conversation.deleted' || (event.e === 'member.removed' && event.d.userId === me))
     ) {
-      emitEvent(event);
+      if (followers) followers.end(event);
+      else emitEvent(event);
       return drop(cid);
     }
+    followers?.push(event);
     if (conversation) {
       conversation.push(event);
       if (!known) void conversation.resume();
     } else if (applied) {
-      emitEvent(event);
+      if (!followers) emitEvent(event);
       const fromOther = event.e === 'message.new' && event.d.message.senderId !== me;
       if (fromOther && applied.contiguous) delivered.mark(cid, seq);
     }
@@ -302,6 +326,7 @@ export function createClient(options: ClientOptions): Client {
     list.remove(cid);
     reads.drop(cid);
     delivered.drop(cid);
+    followers?.drop(cid);
     open.get(cid)?.removed();
     events.emit('conversation', { conversationId: cid, change: 'removed', ...(error ? { error } : {}) });
   }
@@ -358,7 +383,7 @@ export function createClient(options: ClientOptions): Client {
         tokens.get().then(
           (token) => {
             const user = tokenUser(token);
-            if (user !== null && me === null) return openOutbox(user);
+            if (user !== null && me === null) return openUser(user);
           },
           () => {},
         );

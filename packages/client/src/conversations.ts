@@ -89,8 +89,8 @@ export class Conversations implements Store<ConversationListSnapshot> {
   }
 
   /** @internal */
-  reset(): void {
-    this.#loaded = false;
+  reset(loaded = false): void {
+    this.#loaded = loaded;
   }
 
   async #page(cursor: string | null, extend: boolean): Promise<string | null> {

@@ -9,7 +9,11 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 
 /** The SDK in a real page, from a plain `<script type="module">`; two pages of a context are two tabs. */
 const { outputFiles } = await build({
-  entryPoints: [fileURLToPath(new URL('../src/index.ts', import.meta.url))],
+  stdin: {
+    contents: `export * from './index.ts'; export * from './outbox/indexed-db.ts';`,
+    resolveDir: fileURLToPath(new URL('../src', import.meta.url)),
+    loader: 'ts',
+  },
   bundle: true,
   minify: true,
   format: 'esm',

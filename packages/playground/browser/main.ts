@@ -1,4 +1,5 @@
-import { createClient, indexedDbStorage } from '@parley/client';
+import { createClient } from '@parley/client';
+import { indexedDbStorage } from '@parley/client/indexed-db';
 import type { Client } from '@parley/client';
 import { byId } from './dom.ts';
 import { showList } from './list-view.ts';

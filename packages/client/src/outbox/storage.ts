@@ -33,7 +33,7 @@ export interface OutboxEntry {
 }
 
 /**
- * Where unsent messages survive a restart. Keys are opaque strings, values plain JSON.
+ * Where unsent messages and the list of conversations survive a restart. Keys are opaque strings, values plain JSON.
  * `lock` runs one `fn` at a time for a name, across every tab or process that shares the storage; leave
  * it out when nobody shares it. React Native: `keyValueStorage(AsyncStorage)`.
  */

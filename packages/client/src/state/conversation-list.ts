@@ -51,6 +51,22 @@ export class ConversationList {
     this.store = new Derived(() => this.#snapshot());
   }
 
+  ids(): string[] {
+    return [...this.#heads.keys()];
+  }
+
+  /** What is worth keeping; where it is too much, what the list shows. */
+  save(max: number): { heads: [string, Head][]; nextCursor: string | null; whole: boolean } {
+    const whole = this.#heads.size <= max;
+    const heads = [...this.#heads].filter(([, head]) => whole || head.item).slice(0, max);
+    return { heads, nextCursor: this.nextCursor, whole };
+  }
+  restore({ heads, nextCursor }: Pick<ReturnType<ConversationList['save']>, 'heads' | 'nextCursor'>): void {
+    for (const [cid, head] of heads) this.#heads.set(cid, { ...head, touched: 0 });
+    this.nextCursor = nextCursor;
+    this.store.touch();
+  }
+
   begin(): number {
     return ++this.#tick;
   }

@@ -11,7 +11,6 @@ import type {
   Attachment,
   EphemeralFrames,
   EventFrame,
-  EventRecord,
   Member,
   Message,
   MessageOrTombstone,
@@ -41,6 +40,7 @@ export interface ConversationHost {
   clock: Clock;
   random(): number;
   me(): string | null;
+  events(cid: string, after: number): Promise<{ data: EventFrame[]; hasMore: boolean }>;
   sendTyping(cid: string, state: 'start' | 'stop'): void;
   markRead(cid: string, seq?: number): void;
   send(cid: string, draft: string | Draft): MessageItem;
@@ -54,9 +54,6 @@ export interface ConversationHost {
 
 const pageSize = 50;
 const maxKeys = 1_000;
-
-const toFrame = (cid: string, { seq, type, createdAt: _, ...d }: EventRecord): EventFrame =>
-  ({ t: 'event', e: type, cid, seq, d }) as EventFrame;
 
 /** An open conversation: its window follows the stream until `close`. */
 export class ConversationHandle {
@@ -87,11 +84,7 @@ export class ConversationHandle {
     this.#gap = new GapRepair({
       clock: host.clock,
       random: host.random,
-      fetch: (after) =>
-        this.#member(async () => {
-          const { data, hasMore } = await host.api.events(id, after);
-          return { data: data.map((record) => toFrame(id, record)), hasMore };
-        }),
+      fetch: (after) => this.#member(() => host.events(id, after)),
       reload: () => this.#member(() => this.#reload()),
       apply: (event) => this.#apply(event),
       onProgress: () => this.#progress(),

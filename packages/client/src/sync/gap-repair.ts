@@ -49,8 +49,13 @@ export class GapRepair<E extends Sequenced> {
   #waiting: (() => void)[] = [];
   #timer: Timer;
 
-  constructor(options: GapRepairOptions<E>) {
+  /** @param from the position where the stream is taken up; the latest page is loaded unless given. */
+  constructor(options: GapRepairOptions<E>, from?: number) {
     this.#o = options;
+    if (from !== undefined) {
+      this.lastSeq = from;
+      this.#lost = false;
+    }
     this.#timer = new Timer(options.clock);
   }
 

@@ -18,11 +18,11 @@ const minIntervalMs = 1_000;
 /**
  * SPEC 4, client sync procedure, step 1, and again whenever a count is in doubt.
  * States: idle | running | running, again wanted | waiting (at most one doubt-run a second). The cursor
- * lives as long as the state it belongs to.
+ * lives as long as the state it belongs to, and is stored with it.
  */
 export class Syncer {
   #o: SyncerOptions;
-  #cursor: string | null = null;
+  cursor: string | null = null;
   #timer: Timer;
   #running: Promise<void> | null = null;
   #again = false;
@@ -60,8 +60,8 @@ export class Syncer {
   }
   async #run(timeoutMs: number | undefined, thorough: boolean): Promise<void> {
     const started = this.#o.begin();
-    const result = await this.#o.request(this.#cursor, timeoutMs);
-    this.#cursor = result.cursor;
+    const result = await this.#o.request(this.cursor, timeoutMs);
+    this.cursor = result.cursor;
     this.#o.apply(result, started, thorough);
     await this.#o.details();
   }

@@ -1,0 +1,88 @@
+import type { Clock } from '../clock.ts';
+import { ParleyError } from '../errors.ts';
+import type { ConversationList } from '../state/conversation-list.ts';
+import type { EventFrame } from '../types.ts';
+import { GapRepair } from './gap-repair.ts';
+
+export interface FollowersOptions {
+  clock: Clock;
+  random(): number;
+  list: ConversationList;
+  fetch(cid: string, after: number): Promise<{ data: EventFrame[]; hasMore: boolean }>;
+  /** Each event, once and in order. */
+  onEvent(event: EventFrame): void;
+  onError(error: ParleyError): void;
+}
+
+/**
+ * For bots: the streams of all conversations without holes, opened or not. Where a stream begins: at the position that was stored; for
+ * what is there at the very first start, now; for what came later, where the user joined.
+ */
+export class Followers {
+  /** Positions of an earlier launch; null: there was none, and what is there is not news. */
+  stored: Map<string, number> | null = null;
+  #o: FollowersOptions;
+  #streams = new Map<string, GapRepair<EventFrame>>();
+  constructor(options: FollowersOptions) {
+    this.#o = options;
+  }
+
+  /** The list is up to date again. */
+  synced(): void {
+    for (const cid of this.#o.list.ids()) {
+      const lastSeq = this.#o.list.lastSeq(cid)!;
+      const joined = this.#o.list.item(cid)?.lastReadSeq ?? lastSeq;
+      const stream = this.#stream(cid, this.stored ? joined : lastSeq);
+      stream.resume();
+      stream.reach(lastSeq);
+    }
+    this.stored ??= new Map();
+  }
+  push(event: EventFrame): void {
+    const stream = this.#stream(event.cid, event.seq - 1);
+    stream.resume();
+    stream.push(event);
+  }
+  /** The conversation is gone: its last event, and no more. */
+  end(event: EventFrame): void {
+    const stream = this.#stream(event.cid, event.seq - 1);
+    stream.push(event);
+    if (stream.lastSeq < event.seq) this.#o.onEvent(event); // What came before can be read no more.
+    this.drop(event.cid);
+  }
+  pause(): void {
+    for (const stream of this.#streams.values()) stream.pause();
+  }
+  drop(cid: string): void {
+    this.#streams.get(cid)?.pause();
+    this.#streams.delete(cid);
+  }
+  positions(): [string, number][] {
+    return [...this.#streams].map(([cid, { lastSeq }]) => [cid, lastSeq]);
+  }
+
+  #stream(cid: string, from: number): GapRepair<EventFrame> {
+    let stream = this.#streams.get(cid);
+    if (stream) return stream;
+    const { clock, random, list, fetch, onEvent, onError } = this.#o;
+    stream = new GapRepair<EventFrame>(
+      {
+        clock,
+        random,
+        fetch: (after) => fetch(cid, after),
+        reload: () => {
+          onError(
+            new ParleyError('resync_required', `Events of ${cid} were missed: they are no longer kept.`),
+          );
+          return Promise.resolve(() => list.lastSeq(cid) ?? 0);
+        },
+        apply: onEvent,
+        onProgress() {},
+        onGone: () => this.drop(cid),
+      },
+      this.stored?.get(cid) ?? from,
+    );
+    this.#streams.set(cid, stream);
+    return stream;
+  }
+}

@@ -1,0 +1,80 @@
+import type { Clock } from '../clock.ts';
+import { Timer } from '../clock.ts';
+import type { Conversations } from '../conversations.ts';
+import { asError } from '../errors.ts';
+import type { ParleyError } from '../errors.ts';
+import type { Storage } from '../outbox/storage.ts';
+import type { ConversationList } from '../state/conversation-list.ts';
+import type { Followers } from './followers.ts';
+import type { Syncer } from './syncer.ts';
+
+export interface SavedListOptions {
+  storage: Storage;
+  env: string | undefined;
+  clock: Clock;
+  list: ConversationList;
+  syncer: Syncer;
+  followers: Followers | null;
+  conversations(): Conversations;
+  onError(error: ParleyError): void;
+}
+
+type Saved = ReturnType<ConversationList['save']> & { cursor: string | null; at: [string, number][] };
+
+const saveMs = 2_000;
+const maxSaved = 1_000;
+
+/**
+ * The list and the sync cursor that it belongs to, kept together (SPEC 4, client sync procedure, step 1): the next launch shows it at
+ * once and asks only for what changed. Written at most every 2 s, and when the connection goes.
+ */
+export class SavedList {
+  #o: SavedListOptions;
+  #key: string | null = null;
+  #timer: Timer;
+  #dirty = false;
+  #opened: Promise<void> | null = null;
+  constructor(options: SavedListOptions) {
+    this.#o = options;
+    this.#timer = new Timer(options.clock);
+    options.list.store.subscribe(() => {
+      this.#dirty = true;
+      if (!this.#timer.pending && this.#key && options.syncer.cursor)
+        this.#timer.set(saveMs, () => void this.flush());
+    });
+  }
+
+  open(user: string): Promise<void> {
+    return (this.#opened ??= this.#open(user));
+  }
+
+  async #open(user: string): Promise<void> {
+    const { storage, env, list, syncer, followers, conversations, onError } = this.#o;
+    this.#key = `list/${env ?? ''}/${user}/`;
+    try {
+      const [saved] = (await storage.list(this.#key)) as Saved[];
+      if (!saved) return;
+      list.restore(saved);
+      syncer.cursor = saved.cursor;
+      conversations().reset(saved.cursor !== null);
+      if (followers) followers.stored = new Map(saved.at);
+    } catch (e) {
+      onError(asError(e));
+    }
+  }
+
+  async flush(): Promise<void> {
+    const { storage, list, syncer, followers, onError } = this.#o;
+    this.#timer.clear();
+    if (!this.#key || !this.#dirty || !syncer.cursor) return;
+    this.#dirty = false;
+    const state = list.save(maxSaved);
+    // A part of the list has no cursor: what is not in it would never come.
+    const saved: Saved = {
+      ...state,
+      cursor: state.whole ? syncer.cursor : null,
+      at: followers?.positions() ?? [],
+    };
+    await storage.set(this.#key, saved).catch((e: unknown) => onError(asError(e)));
+  }
+}
