@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 import { dashboardApp } from '@parley/dashboard';
 import { playgroundPages } from '@parley/playground';
-import { ApiError, operationList, plans as defaultPlans, realtime } from '@parley/protocol';
+import { ApiError, operationList, realtime } from '@parley/protocol';
 import { listenOrigin } from './config.ts';
 import type { Config, RoleName } from './config.ts';
 import type { Services, Signals } from './features/context.ts';
@@ -21,6 +21,8 @@ import { createAuthenticator } from './features/tenancy/authenticate.ts';
 import { developmentEnvironment } from './features/tenancy/environments.ts';
 import { bootstrap, openVault } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
+import { tellOwners } from './features/plans/notices.ts';
+import { createPlanTable } from './features/plans/table.ts';
 import { createPushService } from './features/push/service.ts';
 import { createSyncer } from './features/sync/operations.ts';
 import { createSharing } from './features/users/sharing.ts';
@@ -101,7 +103,9 @@ const gatewayStopMs = 15_000;
 /** Picks the adapters, and puts the parts together in the order in which they start. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, store, logger, clock, random } = options;
-  const { timers = systemTimers, drainMs = realtime.drainMs, plans = defaultPlans } = options;
+  const { timers = systemTimers, drainMs = realtime.drainMs } = options;
+  const planTable = createPlanTable(config.plans, logger, options.plans);
+  const { plans } = planTable;
   const ids = createIds(clock, options.randomBytes);
   const metrics = createMetrics();
   // The error of a lost connection carries the whole client with it: only its text is for the log.
@@ -188,7 +192,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ...{ config, db, clock, ids, vault, limiter, logger },
     listening: () => listenOrigin({ host: config.host, port: address().port }),
   });
-  const analytics = createAnalytics({ db, clock, logger, plans });
+  const analytics = createAnalytics({
+    ...{ db, clock, logger, plans },
+    tellOwners: async () => void (await tellOwners(db, plans, accounts.services.mails, logger)),
+  });
   const services: Services = {
     clock,
     ids,
@@ -318,6 +325,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     { name: 'connections', stop: () => Promise.all([db.close(), logDb.close()]) },
     { name: 'peers', stop: () => peers.close() },
     { name: 'names', stop: () => names.close() },
+    { name: 'plans', start: () => planTable.start(), stop: () => planTable.stop() },
     {
       name: 'metrics',
       start: async () => {
@@ -359,6 +367,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         roles: worker,
         start: () => analytics.folding.start(),
         stop: () => analytics.folding.stop(),
+      },
+      {
+        name: 'filling of analytics',
+        roles: worker,
+        start: () => analytics.filling.start(),
+        stop: () => analytics.filling.stop(),
+      },
+      {
+        name: 'notices of plans',
+        roles: worker,
+        start: () => analytics.notices.start(),
+        stop: () => analytics.notices.stop(),
       },
       { name: 'sweep', roles: worker, start: () => sweeper.start(), stop: () => sweeper.stop() },
       { name: 'media clean-up', roles: worker, start: () => media.start(), stop: () => media.stop() },

@@ -64,7 +64,7 @@ export const settings: readonly Setting[] = [
   setting(
     'CHAT_BOOTSTRAP_ENVIRONMENTS',
     '',
-    'First start: JSON `[{ id, kind, name?, plan?, settings?, secretKey? }]`; unset: one development environment',
+    'First start: JSON `[{ id, kind, name?, plan?, settings?, secretKey? }]`; unset: one development environment on the plan `enterprise`',
   ),
   setting('CHAT_BOOTSTRAP_EMAIL', '', 'First start: the owner’s e-mail; unset: `owner@localhost`'),
   setting(
@@ -127,6 +127,11 @@ export const settings: readonly Setting[] = [
     'STUN and TURN servers for calls, e.g. `turn:turn.example.com:3478?transport=udp,turns:turn.example.com:5349`; see docs/calls.md',
   ),
   setting('CHAT_TURN_SECRET', '', 'The secret that the TURN server shares (coturn: `static-auth-secret`)'),
+  setting(
+    'CHAT_PLANS',
+    '',
+    'A JSON file that changes what plans allow, e.g. `{ "free": { "mauLimit": 2000 } }`; read again when it changes. See docs/plans.md',
+  ),
   setting('CHAT_TRUST_PROXY', '', '`true`: take the client’s address from `X-Forwarded-For`'),
 ];
 
@@ -155,6 +160,8 @@ export interface Config {
   metricsPort: number | undefined;
   origin: string | undefined;
   signUpOpen: boolean;
+  /** A file. */
+  plans: string | undefined;
   trustProxy: boolean;
   turn: { urls: readonly string[]; secret: string | undefined };
   mediaNode: {
@@ -236,6 +243,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     mailFrom: get('CHAT_MAIL_FROM')!,
     metricsPort: get('CHAT_METRICS_PORT') === undefined ? undefined : integer('CHAT_METRICS_PORT', 1, 65_535),
     origin: origin('CHAT_ORIGIN', get('CHAT_ORIGIN')),
+    plans: get('CHAT_PLANS'),
     signUpOpen: choice('CHAT_SIGN_UP', ['closed', 'open']) === 'open',
     trustProxy: flag('CHAT_TRUST_PROXY') ?? false,
     mediaNode: {

@@ -59,6 +59,7 @@ export async function analytics(
   });
   const { messages, activeUsers } = totals;
   const months = await sql.monthlyActiveUsers(db, env, now);
+  const fill = await sql.readFill(db);
   return {
     range: rangeView(range, now),
     totals: {
@@ -73,7 +74,7 @@ export async function analytics(
     live: { connections: await services.connections(env) },
     plan: plan(ctx),
     storage: { mode: 'managed', sink: { status: 'idle', lagSeconds: 0 } },
-    filling: null,
+    filling: fill && { progress: fill.total === 0 ? 0 : Math.min(1, fill.done / fill.total) },
   };
 }
 

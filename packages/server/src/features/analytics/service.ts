@@ -4,15 +4,19 @@ import { createLoop } from '../../platform/jobs/loop.ts';
 import type { Loop } from '../../platform/jobs/loop.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
+import type { Periodic } from '../../platform/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { createActiveUsers } from './active.ts';
 import type { ActiveUsers } from './active.ts';
+import { readFill } from './sql.ts';
 import { Tally } from './tally.ts';
 
 /** How often memory is written. */
 const flushMs = 5_000;
 /** How often notes are folded in, at least and at most; in between, so that folding takes a fiftieth of the time at most. */
 const foldMs = { least: 2_000, most: 60_000, share: 50 };
+/** How often owners may have to be told of their ceilings. */
+const noticeMs = 10_000;
 /** Messages folded by one transaction. */
 const foldAtOnce = 20_000;
 /** Portions that one request waits for; what is left then is counted a moment later. */
@@ -30,6 +34,10 @@ export interface AnalyticsService extends Analytics {
   readonly flushing: { start(): void; stop(): Promise<void> };
   /** Folds notes in: in processes with the role worker. */
   readonly folding: Loop;
+  /** Counts what was there before analytics: likewise. */
+  readonly filling: Loop;
+  /** Tells owners of ceilings that are near: likewise. */
+  readonly notices: Periodic;
 }
 
 export function createAnalytics(options: {
@@ -37,6 +45,7 @@ export function createAnalytics(options: {
   clock: Clock;
   logger: Logger;
   plans: Record<PlanName, Plan>;
+  tellOwners: () => Promise<void>;
 }): AnalyticsService {
   const { db, clock, logger } = options;
   const tally = new Tally();
@@ -70,6 +79,14 @@ export function createAnalytics(options: {
         await flush();
       },
     },
+    filling: createLoop(logger, 'counting what was there', foldMs.least, async () => {
+      const [row] = await db.query<{ more: boolean }>('SELECT fill_analytics($1) AS more', [foldAtOnce]);
+      if (!row!.more) return null;
+      const progress = await readFill(db);
+      if (progress) logger.info(progress, 'counting what was there before analytics');
+      return foldMs.least / 20;
+    }),
+    notices: createPeriodic(noticeMs, logger, 'telling owners of their ceilings', options.tellOwners),
     folding: createLoop(logger, 'analytics', foldMs.most, async () => {
       const began = clock.monotonic();
       if ((await fold()) === 0) return foldMs.least;

@@ -53,6 +53,14 @@ export async function monthlyActiveUsers(
   return new Map(rows.map(({ at, n }) => [at, n]));
 }
 
+/** How far the counting of what was there before analytics is; null: it is over, or there was nothing. */
+export async function readFill(db: Queryable): Promise<{ done: number; total: number } | null> {
+  const [row] = await db.query<{ done: number; total: number }>(
+    'SELECT done, total FROM analytics_fill WHERE finished_at IS NULL',
+  );
+  return row ?? null;
+}
+
 /** Messages by weekday, Monday first, and hour. */
 export async function heatmap(db: Queryable, env: number, range: Range): Promise<number[][]> {
   const rows = await db.query<{ day: number; hour: number; n: number }>(

@@ -1,3 +1,4 @@
+import type { PlanName } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, membershipsOf as members, userOf } from '../lookups.ts';
 
@@ -55,6 +56,15 @@ export interface Standing {
   suspended: boolean;
   deactivated: boolean;
 }
+/** The plans that environments have now, by number. */
+export async function plansOf(db: Queryable, envs: readonly number[]): Promise<Map<number, PlanName>> {
+  const rows = await db.query<{ no: number; plan: PlanName }>(
+    'SELECT no, plan FROM environments WHERE no = ANY($1)',
+    [envs],
+  );
+  return new Map(rows.map(({ no, plan }) => [no, plan]));
+}
+
 export const standings = (
   db: Queryable,
   sessions: { env: number; user: number | null; keyId: string | null; issuedAt: number }[],

@@ -1,4 +1,5 @@
-import { standings } from '../../features/presence/sql.ts';
+import type { Environment } from '../../features/context.ts';
+import { plansOf, standings } from '../../features/presence/sql.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Session } from './session.ts';
 
@@ -46,6 +47,7 @@ export class StandingCheck {
           issuedAt: s!.tokenIssuedAt,
         })),
       );
+      await this.#renewPlans();
       for (const row of rows)
         for (const session of all[row.ord - 1]!)
           session.close(row.suspended || row.deactivated ? 4003 : 4001);
@@ -54,6 +56,23 @@ export class StandingCheck {
       this.#everyUser ||= everyUser;
     } finally {
       this.#checking = false;
+    }
+  }
+
+  /** A change of plan counts for sockets that are open. */
+  async #renewPlans(): Promise<void> {
+    const known = new Map<number, Environment>();
+    for (const { env } of this.#sessions.values()) if (env) known.set(env.no, env);
+    const plans = await plansOf(this.#db, [...known.keys()]);
+    const changed = new Map<number, Environment>();
+    for (const session of this.#sessions.values()) {
+      const { env } = session;
+      const plan = env && plans.get(env.no);
+      if (!plan || plan === env.plan) continue;
+      let renewed = changed.get(env.no);
+      if (!renewed) changed.set(env.no, (renewed = { ...env, plan }));
+      session.env = renewed;
+      session.context = undefined;
     }
   }
 }

@@ -160,12 +160,14 @@ DECLARE
   n_counts jsonb[];
 BEGIN
   PERFORM pg_advisory_xact_lock(7041886);
+  IF EXISTS (SELECT 1 FROM analytics_fill WHERE cut IS NULL) THEN RETURN 0; END IF;
   tids := ARRAY(SELECT y.ctid FROM (
     SELECT x.ctid, sum(x.size) OVER (ROWS UNBOUNDED PRECEDING) - x.size AS before FROM (SELECT n.ctid, n.size FROM activity_notes n LIMIT p_most) x
   ) y WHERE y.before < p_most);
   IF cardinality(tids) = 0 THEN RETURN 0; END IF;
   WITH note AS MATERIALIZED (
-    SELECT * FROM activity_notes n WHERE n.ctid = ANY (tids)
+    -- What happened before the cut of migrations/0026 is counted from the rows that are there.
+    SELECT * FROM activity_notes n WHERE n.ctid = ANY (tids) AND n.at >= coalesce((SELECT f.cut FROM analytics_fill f), '-infinity')
   ), message AS (
     SELECT array_agg(x.env) AS env, array_agg(n.at) AS at, array_agg(x.no) AS conv, array_agg(x.usr) AS usr, array_agg(x.kind) AS kind
     FROM note n CROSS JOIN LATERAL (

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import Type from 'typebox';
+import { Value } from 'typebox/value';
+import { planNames, plans as defaults } from '@parley/protocol';
+import type { Plan, PlanName } from '@parley/protocol';
+import type { Logger } from '../../platform/logging.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+
+/**
+ * What the plans allow: the table of the protocol package, and over it what the file says that CHAT_PLANS names. The file is read
+ * again every few seconds, so a change counts without a restart; while it cannot be read, what it said before holds.
+ */
+
+const Limit = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]);
+const closed = { additionalProperties: false };
+const Change = Type.Object(
+  {
+    mauLimit: Type.Optional(Limit),
+    connectionLimit: Type.Optional(Limit),
+    secretKey: Type.Optional(
+      Type.Object(
+        { perSecond: Type.Number({ exclusiveMinimum: 0 }), burst: Type.Number({ minimum: 1 }) },
+        closed,
+      ),
+    ),
+    callParticipants: Type.Optional(Type.Integer({ minimum: 1 })),
+    mediaBytes: Type.Optional(Limit),
+  },
+  closed,
+);
+const Changes = Type.Object(
+  Object.fromEntries(planNames.map((name) => [name, Type.Optional(Change)])),
+  closed,
+);
+
+export type Plans = Record<PlanName, Plan>;
+
+export function parsePlans(text: string): Plans {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error('CHAT_PLANS: the file is not JSON; it looks like { "free": { "mauLimit": 2000 } }.');
+  }
+  const [problem] = Value.Errors(Changes, value);
+  if (problem)
+    throw new Error(`CHAT_PLANS: ${problem.instancePath.slice(1).replaceAll('/', '.')} ${problem.message}.`);
+  const changes = value as Partial<Record<PlanName, Partial<Plan>>>;
+  return Object.fromEntries(
+    planNames.map((name) => [name, { ...defaults[name], ...changes[name] }]),
+  ) as Plans;
+}
+
+const readMs = 2_000;
+
+export interface PlanTable {
+  /** Always the same object; its entries change. */
+  readonly plans: Plans;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** @param path undefined: the table as it is. */
+export function createPlanTable(
+  path: string | undefined,
+  logger: Logger,
+  given: Plans = defaults,
+): PlanTable {
+  const plans = { ...given };
+  if (path === undefined) return { plans, start: () => Promise.resolve(), stop: () => Promise.resolve() };
+  let known: string | undefined;
+  async function read(): Promise<void> {
+    const text = await readFile(path!, 'utf8');
+    if (text === known) return;
+    Object.assign(plans, parsePlans(text));
+    if (known !== undefined) logger.info({ file: path }, 'the plans were changed');
+    known = text;
+  }
+  const periodic = createPeriodic(readMs, logger, 'reading the plans', read);
+  return {
+    plans,
+    start: async () => {
+      await read();
+      periodic.start();
+    },
+    stop: () => periodic.stop(),
+  };
+}
