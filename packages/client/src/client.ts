@@ -127,6 +127,7 @@ export function createClient(options: ClientOptions): Client {
   const list = new ConversationList({
     doubt: () => syncer.soon(),
     readPending: (cid) => reads.has(cid),
+    wentBack: (cid) => open.get(cid)?.restart(),
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });
   const syncer = new Syncer({
@@ -137,7 +138,7 @@ export function createClient(options: ClientOptions): Client {
       for (const cid of list.applySync(result, started, thorough)) drop(cid);
       if (result.fullReload) {
         conversations.reset();
-        for (const conversation of open.values()) conversation.reload();
+        for (const conversation of open.values()) conversation.restart();
       }
       for (const conversation of open.values()) void conversation.resume();
     },

@@ -115,6 +115,24 @@ test('a socket that seems alive when the app comes back must answer within 5 s',
   assert.equal(ann.state, 'connected');
 });
 
+test('a socket over which only the server is heard is given up when a request and a sync stay unanswered', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const ann = await connected(client('ann'), clock);
+  const oneWay = only(server.sockets);
+  server.onFrame = (socket) => (socket === oneWay ? 'ignore' : undefined);
+  const conversation = ann.conversations.open(cid);
+  conversation.send('is anybody there');
+  for (let seconds = 0; seconds < 30; seconds++) {
+    oneWay.push({ t: 'hb', d: {} });
+    await clock.advance(1_000);
+  }
+  assert.equal(oneWay.closedWith, 4000);
+  assert.equal(ann.state, 'connected');
+  assert.equal(server.urls.length, 2);
+  assert.equal(conversation.messages.get().items.at(-1)!.status, 'sent');
+});
+
 test('SPEC 4, rule 1: heartbeats are answered; 60 s without a frame closes and reconnects', async () => {
   const { clock, server, client } = world();
   const ann = await connected(client('ann'), clock);

@@ -5,10 +5,11 @@ import type { EventFrame, SyncResult } from '../src/types.ts';
 
 const cid = 'conv_a';
 function setup() {
-  const asked = { doubts: 0 };
+  const asked = { doubts: 0, wentBack: [] as string[] };
   const list = new ConversationList({
     doubt: () => void asked.doubts++,
     readPending: () => false,
+    wentBack: (id) => void asked.wentBack.push(id),
     now: () => '2026-01-01T00:00:00Z',
   });
   list.me = 'ann';
@@ -117,4 +118,19 @@ test('SPEC 4, rule 5: contiguous only when nothing was skipped since', () => {
   assert.deepEqual(list.applyEvent(message(14)), { contiguous: false });
   list.contiguous(cid, 14);
   assert.deepEqual(list.applyEvent(message(15)), { contiguous: true });
+});
+
+test('a server that has less than was seen here went back; one that answers late did not', () => {
+  const { list, sync, message, asked, unread } = setup();
+  const late = list.begin();
+  list.applyEvent(message(11));
+  list.applySync(sync(10, 3), late, false);
+  assert.deepEqual(asked.wentBack, []);
+  assert.equal(list.lastSeq(cid), 11);
+  list.applySync(sync(6, 1), list.begin(), false);
+  assert.deepEqual(asked.wentBack, [cid]);
+  assert.equal(list.lastSeq(cid), 6);
+  assert.equal(unread(), 1);
+  assert.ok(list.applyEvent(message(7)), 'what comes next is new');
+  assert.equal(unread(), 2);
 });

@@ -182,3 +182,14 @@ test('a conversation that may not be read any more stops the stream', async () =
   await clock.advance(60_000);
   assert.deepEqual([state.gone, state.fetches, clock.pending], [1, 1, 0]);
 });
+
+test('a stream that went back is loaded again from where it is, and goes on from there', async () => {
+  const { clock, gap, state } = await following();
+  state.log.length = 1;
+  gap.restart();
+  await clock.advance(60_000);
+  assert.deepEqual([state.shown, gap.lastSeq, clock.pending], [[1], 1, 0]);
+  state.log.push({ seq: 2 });
+  gap.push({ seq: 2 });
+  assert.deepEqual(state.shown, [1, 2]);
+});

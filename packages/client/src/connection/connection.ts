@@ -73,6 +73,8 @@ export class Connection {
   #attempt = 0;
   #authFailures = 0;
   #generation = 0;
+  /** The generation that is being asked for a sign of life. */
+  #proving = -1;
   #hardWait = false;
   #ready = false;
   #opened = false;
@@ -101,15 +103,25 @@ export class Connection {
 
   /** Network-online or foreground: try at once; a socket that seems alive must prove it. */
   wake(): void {
-    if (this.#ready) {
-      const generation = this.#generation;
-      this.#o.probe(probeTimeoutMs).catch((e: unknown) => {
-        if (generation === this.#generation && asError(e).code === 'timeout') this.#drop(4000, 'no answer');
-      });
-    } else if (this.state === 'reconnecting' && !this.#hardWait) {
+    if (this.#ready) this.#prove();
+    else if (this.state === 'reconnecting' && !this.#hardWait) {
       this.#attempt = 0;
       if (this.#retry.pending || this.#goaway.pending) void this.#connect();
     }
+  }
+
+  #prove(): void {
+    const generation = this.#generation;
+    if (this.#proving === generation) return;
+    this.#proving = generation;
+    this.#o
+      .probe(probeTimeoutMs)
+      .catch((e: unknown) => {
+        if (generation === this.#generation && asError(e).code === 'timeout') this.#drop(4000, 'no answer');
+      })
+      .finally(() => {
+        if (this.#proving === generation) this.#proving = -1;
+      });
   }
 
   /** True from `hello` until the socket is gone. */
@@ -119,7 +131,12 @@ export class Connection {
 
   request<T extends Acked>(t: T, d: FrameData<T>, timeoutMs = requestTimeoutMs): Promise<AckData<T>> {
     if (!this.#ready) return Promise.reject(new ParleyError('disconnected'));
-    return this.#requests.add((id) => this.#write({ t, id, d }), timeoutMs) as Promise<AckData<T>>;
+    const answer = this.#requests.add((id) => this.#write({ t, id, d }), timeoutMs);
+    // Frames may still come while none of ours arrives: heartbeats alone do not show that.
+    answer.catch((e: unknown) => {
+      if (this.#ready && asError(e).code === 'timeout') this.#prove();
+    });
+    return answer as Promise<AckData<T>>;
   }
 
   /** Fire and forget; false when there is no socket. */

@@ -19,12 +19,16 @@ interface Head {
   gap: boolean;
   /** The last request tick that may not know what happened here since. */
   touched: number;
+  /** The last request tick whose answer may be older than `lastSeq`. */
+  moved: number;
   item: ConversationListItem | null;
 }
 
 export interface ConversationListOptions {
   /** A number cannot be known from events alone: ask the server. */
   doubt(): void;
+  /** The server has less than was seen here: its store was restored to an earlier state. */
+  wentBack(cid: string): void;
   /** A read mark of ours is still on its way. */
   readPending(cid: string): boolean;
   now(): string;
@@ -138,7 +142,15 @@ export class ConversationList {
     if (!head) {
       head = this.#add(cid, lastSeq, unread > 0);
       head.touched = 0;
+      head.moved = started;
       this.markStale(cid);
+    }
+    if (lastSeq < head.lastSeq && head.moved < started) {
+      head.lastSeq = lastSeq;
+      head.lastReadSeq = readSeq ?? 0;
+      head.gap = true;
+      this.markStale(cid);
+      this.#o.wentBack(cid);
     }
     if (head.touched >= started || lastSeq < head.lastSeq) this.#o.doubt();
     else if (!this.#o.readPending(cid)) {
@@ -148,6 +160,7 @@ export class ConversationList {
     }
     if (lastSeq > head.lastSeq) {
       head.lastSeq = lastSeq;
+      head.moved = this.#tick;
       head.gap = true;
       if (readSeq === null) this.markStale(cid);
     }
@@ -176,6 +189,7 @@ export class ConversationList {
       };
       if (seq > 1) this.#doubt(cid); // A direct conversation that came back to life has a history.
       head.lastSeq = seq;
+      head.moved = this.#tick;
       this.store.touch();
       return { contiguous: !head.gap };
     }
@@ -188,6 +202,7 @@ export class ConversationList {
       this.#doubt(cid);
     }
     head.lastSeq = seq;
+    head.moved = this.#tick;
     const item = head.item;
     const changed: Partial<ConversationListItem> = { lastActivityAt: this.#o.now() };
     switch (e) {
@@ -271,7 +286,15 @@ export class ConversationList {
   }
 
   #add(cid: string, lastSeq: number, gap: boolean): Head {
-    const head: Head = { lastSeq, unread: 0, lastReadSeq: 0, gap, touched: this.#tick, item: null };
+    const head: Head = {
+      lastSeq,
+      unread: 0,
+      lastReadSeq: 0,
+      gap,
+      touched: this.#tick,
+      moved: this.#tick,
+      item: null,
+    };
     this.#heads.set(cid, head);
     this.#gone.delete(cid);
     return head;

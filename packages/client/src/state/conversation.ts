@@ -232,6 +232,10 @@ export class ConversationHandle {
     this.#gap.reload();
   }
   /** @internal */
+  restart(): void {
+    this.#gap.restart();
+  }
+  /** @internal */
   removed(): void {
     this.#status = 'removed';
     this.pause();

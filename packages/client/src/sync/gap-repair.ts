@@ -81,6 +81,12 @@ export class GapRepair<E extends Sequenced> {
     this.#start();
   }
 
+  /** The server's stream went back: nothing of what was known of it holds. */
+  restart(): void {
+    this.lastSeq = this.#target = -1;
+    this.reload();
+  }
+
   resume(): void {
     this.#paused = false;
     this.#start();
