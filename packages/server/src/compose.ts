@@ -39,6 +39,7 @@ import { Door } from './platform/door.ts';
 import { createOutbox } from './platform/jobs/outbox.ts';
 import { createWorkSignal } from './platform/jobs/wake.ts';
 import type { Logger } from './platform/logging.ts';
+import { createMemoryKeeper } from './platform/memory.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { createParts } from './platform/parts.ts';
 import type { PartList } from './platform/parts.ts';
@@ -310,6 +311,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const close = (): PromiseLike<void> =>
     (closed ??= Promise.all([door.close(), app.close()]).then(() => undefined));
 
+  const memory = createMemoryKeeper(systemTimers);
   const sweeper = createPeriodic(sweepMs, logger, 'sweep', async () => {
     const removed = await removeExpired(db, config.eventRetentionMs);
     const erasures = await resumeErasures({ db, services });
@@ -326,6 +328,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     { name: 'peers', stop: () => peers.close() },
     { name: 'names', stop: () => names.close() },
     { name: 'plans', start: () => planTable.start(), stop: () => planTable.stop() },
+    { name: 'memory', start: () => memory.start(), stop: () => memory.stop() },
     {
       name: 'metrics',
       start: async () => {
