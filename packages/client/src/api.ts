@@ -33,6 +33,7 @@ export interface Edit {
 /** SPEC 4: the REST calls that the client makes. Calls of the sync machines, which retry themselves, go once. */
 export const createApi = (http: Http) => ({
   user: (id: string) => http.call<User>('GET', `/users/${seg(id)}`),
+  lookUp: (userIds: string[]) => http.call<{ data: User[] }>('POST', '/users/lookup', { body: { userIds } }),
   conversations: (cursor?: string) =>
     http.call<{ data: ConversationListItem[]; nextCursor: string | null }>('GET', '/conversations', {
       query: { cursor },

@@ -7,9 +7,10 @@ import type { ErrorInfo, ParleyError } from './errors.ts';
 import type { Storage } from './outbox/storage.ts';
 import type { MessageItem } from './state/message-item.ts';
 import type { PresenceApi } from './state/presence.ts';
+import type { UsersApi } from './state/users.ts';
 import type { Store } from './store.ts';
 import type { Followers, FollowersOptions } from './sync/followers.ts';
-import type { EphemeralFrames, MessageOrTombstone, PresenceItem, SocketEvents, User } from './types.ts';
+import type { EphemeralFrames, MessageOrTombstone, PresenceItem, SocketEvents } from './types.ts';
 import type { Uploads } from './uploads.ts';
 
 export interface ClientOptions {
@@ -72,7 +73,7 @@ export interface Client {
   readonly userId: string | null;
   readonly conversations: Conversations;
   readonly presence: PresenceApi;
-  readonly users: { get(id: string): Promise<User> };
+  readonly users: UsersApi;
   readonly uploads: Uploads;
   readonly push: {
     add(provider: string, token: string): Promise<unknown>;

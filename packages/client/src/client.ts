@@ -23,6 +23,7 @@ import type { ConversationHost } from './state/conversation.ts';
 import { entryItem } from './state/message-item.ts';
 import type { MessageItem } from './state/message-item.ts';
 import { Presence } from './state/presence.ts';
+import { Users } from './state/users.ts';
 import { Value } from './store.ts';
 import { Delivered } from './sync/delivered.ts';
 import { Reads } from './sync/reads.ts';
@@ -168,6 +169,7 @@ export function createClient(options: ClientOptions): Client {
     onDone: (cid) => list.readDone(cid),
     onError,
   });
+  const users = new Users(api);
   const presence = new Presence(async (userIds) =>
     connection.ready ? connection.request('presence.watch', { userIds }) : { presence: [] },
   );
@@ -232,6 +234,7 @@ export function createClient(options: ClientOptions): Client {
     outbox.online();
     reads.online();
     delivered.start();
+    users.stale();
     if (presence.watching) presence.refresh().catch(onError);
     await syncer.start();
     let timer: unknown;
@@ -271,6 +274,8 @@ export function createClient(options: ClientOptions): Client {
       case 'presence':
         presence.receive(frame.d);
         return events.emit('presence', frame.d);
+      case 'user.updated':
+        return users.receive([frame.d.user]);
       case 'resync_required':
         open.get(frame.d.cid)?.reload();
         list.markStale(frame.d.cid);
@@ -366,7 +371,7 @@ export function createClient(options: ClientOptions): Client {
     stateStore,
     conversations,
     presence,
-    users: { get: (id) => api.user(id) },
+    users,
     uploads,
     push: { add: api.addPushDevice, remove: api.removePushDevice },
     on: (name, fn) => events.on(name, fn),

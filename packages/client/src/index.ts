@@ -5,6 +5,7 @@ export type { ConversationHandle, MessagesSnapshot } from './state/conversation.
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
 export type { MessageItem } from './state/message-item.ts';
 export type { PresenceApi } from './state/presence.ts';
+export type { UsersApi } from './state/users.ts';
 export type { Store } from './store.ts';
 export type { Clock } from './clock.ts';
 export type { ConnectionState, SocketLike } from './connection/connection.ts';

@@ -246,6 +246,12 @@ export class FakeServer {
       const nextCursor = all.length > from + limit ? String(from + limit) : null;
       return { data: all.slice(from, from + limit).map((c) => this.listItem(c, user)), nextCursor };
     }
+    if (root === 'users')
+      return {
+        data: (body.userIds as string[])
+          .filter((userId) => userId !== 'nobody')
+          .map((userId) => ({ id: userId, name: userId[0]!.toUpperCase() + userId.slice(1) })),
+      };
     if (root === 'messages') {
       const [conv] = this.#find(id);
       this.conv(conv.id, user);

@@ -40,7 +40,7 @@ export function showList(
             'span',
             { class: 'last' },
             last
-              ? `${last.senderId === me ? 'You' : (last.senderId ?? 'System')}: ${last.text ?? 'a file'}`
+              ? `${last.senderId === me ? 'You' : (last.senderId ?? 'System')}: ${last.text ?? (last.attachments ? `📎 ${last.attachments.name}` : '')}`
               : 'Nothing yet',
           ),
         );

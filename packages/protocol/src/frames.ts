@@ -4,7 +4,7 @@ import { limits, realtime } from './limits.ts';
 import { closed, nullable, open, optional, Seq, Timestamp, IdParam, UserId } from './schemas/common.ts';
 import { callFrames, callPushes } from './call-frames.ts';
 import { frame } from './frame.ts';
-import { SyncResult } from './schemas/resources.ts';
+import { SyncResult, User } from './schemas/resources.ts';
 import { ClientMsgId, editFields, messageFields } from './operations/messages.ts';
 import type { Input, OperationName } from './operations/index.ts';
 import type { EventName, SocketEvents } from './events.ts';
@@ -152,6 +152,7 @@ export const ephemeralFrames = {
     state: Type.Union([Type.Literal('start'), Type.Literal('stop')]),
   }),
   presence: PresenceItem,
+  'user.updated': open({ user: User }),
   hb: open({}),
   goaway: open({ reconnectAfterMs: Type.Integer() }),
   resync_required: open({ cid: Type.String() }),

@@ -22,6 +22,8 @@ const rows: Record<string, string[]> = {
     'PUT /v1/users/{} server',
     'GET /v1/users/{} server,client,dashboard',
     'GET /v1/users server,dashboard',
+    // Additive: names for what a client shows, in one request.
+    'POST /v1/users/lookup server,client',
     'POST /v1/users/{}/deactivate server,dashboard',
     'POST /v1/users/{}/reactivate server,dashboard',
     'POST /v1/users/{}/revoke-tokens server,dashboard',

@@ -40,6 +40,7 @@ test('server SDK: every method, against the real service, with a webhook that ve
 
     for (const id of ['ann', 'bob', 'eve']) assert.equal((await users.upsert(id, { name: id })).id, id);
     assert.equal((await users.get('ann')).name, 'ann');
+    assert.deepEqual((await users.lookup({ userIds: ['ann', 'nobody'] })).data, [await users.get('ann')]);
     const seen: string[] = [];
     for await (const user of users.list({ limit: 1 })) seen.push(user.id);
     assert.deepEqual(seen.sort(), ['ann', 'bob', 'eve'], 'pages are iterated');

@@ -214,8 +214,15 @@ export class ConversationList {
           head.unread = 0;
         } else if (!isTombstone(message) && message.seq > head.lastReadSeq) head.unread++;
         if (!isTombstone(message)) {
-          const { id, senderId, text, createdAt } = message;
+          const { id, senderId, text, createdAt, attachments } = message;
           changed.lastMessage = { id, seq: message.seq, senderId, text, createdAt };
+          const [file] = attachments;
+          if (file)
+            changed.lastMessage.attachments = {
+              count: attachments.length,
+              mimeType: file.mimeType,
+              name: file.name,
+            };
           changed.lastActivityAt = createdAt;
         }
         break;

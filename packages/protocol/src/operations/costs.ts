@@ -13,6 +13,7 @@ const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'events.list': page(50),
   'conversations.list': page(25),
   'users.list': page(100),
+  'users.lookup': ({ userIds }) => 1 + userIds.length / 50,
   'members.list': page(100),
   'webhooks.deliveries': page(100),
   'calls.list': page(10),

@@ -18,6 +18,7 @@ export const operations = {
   'tokens.create': users.tokensCreate,
   'users.upsert': users.usersUpsert,
   'users.get': users.usersGet,
+  'users.lookup': users.usersLookup,
   'users.list': users.usersList,
   'users.deactivate': users.usersDeactivate,
   'users.reactivate': users.usersReactivate,

@@ -89,6 +89,16 @@ export const usersList = operation('users.list', 'GET /v1/users', {
   response: page(User),
 });
 
+export const usersLookup = operation('users.lookup', 'POST /v1/users/lookup', {
+  summary:
+    'Read several users at once; those that the caller may not read, or that are unknown, are left out',
+  tag,
+  callers: ['server', 'client'],
+  body: { userIds: Type.Array(UserId, { minItems: 1, maxItems: limits.pageMax }) },
+  response: open({ data: Type.Array(User) }),
+  changesNothing: true,
+});
+
 export const usersDeactivate = operation('users.deactivate', 'POST /v1/users/{userId}/deactivate', {
   summary: 'Deactivate a user: its tokens are refused and its sockets closed',
   ...managed,

@@ -48,6 +48,13 @@ export const LastMessage = open({
   senderId: nullable(anyUserId),
   text: nullable(Type.String()),
   createdAt: Timestamp,
+  attachments: optional(
+    open({
+      count: Type.Integer({ minimum: 1 }),
+      mimeType: Type.String({ description: 'Of the first one' }),
+      name: Type.String({ description: 'Of the first one' }),
+    }),
+  ),
 });
 
 export const ConversationListItem = open(

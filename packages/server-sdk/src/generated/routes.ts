@@ -3,6 +3,7 @@ export const routes = {
   "tokens.create": {"method":"POST","path":"/v1/tokens","params":[],"query":[],"body":true,"statuses":[201],"page":null},
   "users.upsert": {"method":"PUT","path":"/v1/users/{userId}","params":["userId"],"query":[],"body":true,"statuses":[200],"page":null},
   "users.get": {"method":"GET","path":"/v1/users/{userId}","params":["userId"],"query":[],"body":false,"statuses":[200],"page":null},
+  "users.lookup": {"method":"POST","path":"/v1/users/lookup","params":[],"query":[],"body":true,"statuses":[200],"page":null},
   "users.list": {"method":"GET","path":"/v1/users","params":[],"query":["limit","cursor","prefix","namePrefix"],"body":false,"statuses":[200],"page":"cursor"},
   "users.deactivate": {"method":"POST","path":"/v1/users/{userId}/deactivate","params":["userId"],"query":[],"body":false,"statuses":[200],"page":null},
   "users.reactivate": {"method":"POST","path":"/v1/users/{userId}/reactivate","params":["userId"],"query":[],"body":false,"statuses":[200],"page":null},

@@ -116,6 +116,7 @@ export const handlers = {
   'environments.get': tenancy.getEnvironment,
   'users.upsert': users.upsert,
   'users.get': users.get,
+  'users.lookup': users.lookup,
   'users.list': users.list,
   'users.deactivate': users.deactivate,
   'users.reactivate': users.reactivate,

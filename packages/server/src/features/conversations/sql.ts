@@ -1,4 +1,4 @@
-import type { Conversation, ConversationListItem, Role } from '@parley/protocol';
+import type { Attachment, Conversation, ConversationListItem, Role } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, memberOf } from '../lookups.ts';
 import { latestLive } from '../messages/reader.ts';
@@ -199,6 +199,14 @@ interface ListRow {
   senderId: string | null;
   text: string | null;
   messageAt: string;
+  attachments: string | null;
+}
+
+/** What a list says of the files of a message. */
+function attachmentHint(attachments: string | null) {
+  if (attachments === null) return {};
+  const all = JSON.parse(attachments) as Attachment[];
+  return { attachments: { count: all.length, mimeType: all[0]!.mimeType, name: all[0]!.name } };
 }
 
 /** List items of the given conversations, as one member sees them; the cost does not depend on how much is unread. */
@@ -216,7 +224,7 @@ export async function listItems(
          SELECT json_agg(json_build_object('userId', du.id, 'role', d.role) ORDER BY du.id)
          FROM members d JOIN users du ON du.env = d.env AND du.no = d.usr WHERE d.env = c.env AND d.conv = c.no
        ) END AS members,
-       x.id AS "messageId", x.seq AS "messageSeq", xu.id AS "senderId", x.text, x.created_at AS "messageAt"
+       x.id AS "messageId", x.seq AS "messageSeq", xu.id AS "senderId", x.text, x.created_at AS "messageAt", x.attachments
      FROM unnest($3::bigint[]) w(no)
      CROSS JOIN ${conversationOf('$1', 'w.no')} c
      CROSS JOIN ${memberOf('$1', 'c.no', '$2')} m
@@ -236,7 +244,16 @@ export async function listItems(
         lastReadSeq: r.lastReadSeq,
         muted: r.muted,
         lastMessage: r.messageId
-          ? { id: r.messageId, seq: r.messageSeq, senderId: r.senderId, text: r.text, createdAt: r.messageAt }
+          ? {
+              ...{
+                id: r.messageId,
+                seq: r.messageSeq,
+                senderId: r.senderId,
+                text: r.text,
+                createdAt: r.messageAt,
+              },
+              ...attachmentHint(r.attachments),
+            }
           : null,
         lastActivityAt: r.lastActivityAt,
         createdAt: r.createdAt,

@@ -6,7 +6,7 @@ import { record } from '../audit/operations.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
 import { leaveCalls } from '../calls/moves.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
-import { sharesConversation } from './sharing.ts';
+import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
 
 /** How an erased id is remembered: by keyed hash, never by name. */
@@ -14,7 +14,11 @@ export const subjectOf = (vault: Vault, env: number, id: string): Buffer => vaul
 
 const unknownUser = () => new ApiError('not_found', { message: 'There is no such user.' });
 
+/** Those who share one of a user's newest conversations are told of a new name; whoever shares only an older one sees it with the next look. */
+const toldConversations = 100;
+
 export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promise<Output<'users.upsert'>> {
+  const before = await sql.findUser(ctx.db, ctx.env.no, input.userId);
   const row = await sql.upsertUser(
     ctx.db,
     ctx.env.no,
@@ -27,7 +31,21 @@ export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promis
     },
   );
   if (!row) throw unknownUser();
-  return sql.viewUser(row);
+  const user = sql.viewUser(row);
+  if (before && JSON.stringify(sql.viewUser(before)) !== JSON.stringify(user))
+    for (const { cid } of await sql.newestConversations(ctx.db, ctx.env.no, row.no, toldConversations))
+      ctx.services.sockets.toConversation(cid, { t: 'user.updated', d: { user } });
+  return user;
+}
+
+/** As `get` for several: who is not to be read is simply not there. */
+export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promise<Output<'users.lookup'>> {
+  const rows = await sql.findUsers(ctx.db, ctx.env.no, [...new Set(input.userIds)]);
+  if (ctx.caller.kind !== 'client') return { data: rows.map(sql.viewUser) };
+  const me = ctx.caller.user.no;
+  const others = rows.map((row) => row.no).filter((no) => no !== me);
+  const shared = await sharedOf(ctx.db, ctx.env.no, me, others);
+  return { data: rows.filter((row) => row.no === me || shared.has(row.no)).map(sql.viewUser) };
 }
 
 export async function get(ctx: Context, input: Input<'users.get'>): Promise<Output<'users.get'>> {

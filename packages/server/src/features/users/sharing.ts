@@ -96,6 +96,26 @@ export function createSharing(db: Queryable): Sharing {
   return async (env, user, others) => (others.length === 0 ? new Set() : ask({ env, user, others }));
 }
 
+/** For one question by itself, about at most 200 others. */
+export async function sharedOf(
+  db: Queryable,
+  env: number,
+  user: number,
+  others: readonly number[],
+): Promise<Set<number>> {
+  if (others.length === 0) return new Set();
+  const shares = await askNewest(
+    db,
+    others.map((other) => ({ env, user, other })),
+  );
+  const shared = new Set(others.filter((_, i) => shares[i] === true));
+  const unknown = others.filter((_, i) => shares[i] === null);
+  for (let i = 0; i < unknown.length; i += comparedAtOnce)
+    for (const other of await compareAll(db, { env, user, others: unknown.slice(i, i + comparedAtOnce) }))
+      shared.add(other);
+  return shared;
+}
+
 /** For one question by itself. */
 export async function sharesConversation(
   db: Queryable,

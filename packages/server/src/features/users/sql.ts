@@ -32,6 +32,29 @@ export async function findUser(db: Queryable, env: number, id: string): Promise<
   return row;
 }
 
+export const findUsers = (db: Queryable, env: number, ids: readonly string[]): Promise<UserRow[]> =>
+  db.query<UserRow>(
+    `SELECT u.* FROM unnest($2::text[]) AS w(id)
+     CROSS JOIN LATERAL (SELECT ${columns} FROM users WHERE env = $1 AND id = w.id AND erased_at IS NULL LIMIT 1) u`,
+    [env, ids],
+  );
+
+/** The newest conversations of a user. */
+export const newestConversations = (
+  db: Queryable,
+  env: number,
+  user: number,
+  limit: number,
+): Promise<{ cid: string }[]> =>
+  db.query(
+    `SELECT c.id AS cid FROM (
+       SELECT conv FROM members WHERE usr = $2 AND env + 0 = $1 ORDER BY act DESC LIMIT $3
+     ) m CROSS JOIN LATERAL (
+       SELECT id FROM conversations WHERE no = m.conv AND env = $1 AND deleted_at IS NULL LIMIT 1
+     ) c`,
+    [env, user, limit],
+  );
+
 /** @param prefix of the ids; every id begins with an empty one. */
 export const listUsers = (
   db: Queryable,
