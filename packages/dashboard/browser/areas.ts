@@ -28,6 +28,7 @@ export const areas: readonly Area[] = [
   area('', '', 'Overview', () => import('./pages/overview.tsx')),
   area('Explore', '/users', 'Users', () => import('./pages/users.tsx')),
   area('Explore', '/conversations', 'Conversations', () => import('./pages/conversations.tsx')),
+  area('Explore', '/live', 'Live', () => import('./pages/live.tsx')),
   area('Explore', '/logs', 'Logs', () => import('./pages/logs.tsx')),
   area('Connect', '/webhooks', 'Webhooks', () => import('./pages/webhooks.tsx')),
   area('Connect', '/push', 'Push', () => import('./pages/push.tsx')),

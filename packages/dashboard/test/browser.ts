@@ -96,3 +96,9 @@ export async function assertFits(page: Page, what: string): Promise<void> {
     assert.fail(`${what} is ${wide} px wide`);
   });
 }
+
+/** Nothing on the page is on its way any more. */
+export const loaded = (page: Page) =>
+  page.waitForFunction(
+    () => ![...document.querySelectorAll('[role=status]')].some((e) => e.textContent.startsWith('Loading')),
+  );

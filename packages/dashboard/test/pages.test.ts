@@ -7,6 +7,7 @@ import {
   accessibilityProblems,
   assertFits,
   desktop,
+  loaded,
   openPage,
   phone,
   signIn,
@@ -33,6 +34,8 @@ const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) =>
     () => 'my parcel has not arrived',
   ],
   ['events', (shop) => `/conversations/${shop.conversation}?view=events`, () => 'message.updated'],
+  ['live', () => '/live', () => 'Open since'],
+  ['users by name', () => '/users?namePrefix=car', () => 'Carla Costa'],
   ['logs', () => '/logs', () => 'messages.send'],
   ['logs of failures', () => '/logs?status=error&kind=webhook', () => 'webhook.test'],
   ['webhooks', () => '/webhooks', () => 'enabled'],
@@ -61,7 +64,7 @@ describe('every page', () => {
       const { page, problems } = watched;
       await page.goto(new URL(`${service.url}/dashboard/env_dev${path(shop)}`).href);
       await page.getByText(shows(shop)).first().waitFor({ state: 'attached' });
-      await page.locator('[role=status]', { hasText: 'Loading' }).waitFor({ state: 'detached' });
+      await loaded(page);
       const bad: string[] = [];
       for (const [width, viewport] of Object.entries({ desktop, phone }))
         for (const colorScheme of ['light', 'dark'] as const) {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { serverApi } from '../../server/test/support/api.ts';
+import { createApi, serverApi } from '../../server/test/support/api.ts';
+import { connect } from '../../server/test/support/socket.ts';
 import type { EnvironmentName } from '../../server/test/support/service.ts';
 import { signedInOwner } from '../../server/test/accounts/dashboard.ts';
 
@@ -43,6 +44,14 @@ export async function fillShop(url: string, environment: EnvironmentName = 'dev'
   const gone = await say('bob', 'Wrong window, sorry.');
   await ok('DELETE', `/v1/messages/${gone.id}`);
   await say('carla', 'It is with the neighbours at number 7.\nThey are at home until six.');
+
+  const { token } = await ok('POST', '/v1/tokens', { userId: 'alice' });
+  await connect({ url }, token as string);
+  const device = await createApi(url, token as string)('POST', '/v1/push/devices', {
+    provider: 'fcm',
+    token: 'f'.repeat(40),
+  });
+  assert.equal(device.status, 201);
 
   const receiver = await startReceiver();
   const { id: webhook } = await ok('POST', '/v1/webhooks', {

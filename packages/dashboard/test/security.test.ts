@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 import { signedInOwner } from '../../server/test/accounts/dashboard.ts';
 import { serverApi } from '../../server/test/support/api.ts';
 import { use, useService } from '../../server/test/support/use.ts';
-import { openPage, signIn, useBrowser } from './browser.ts';
+import { loaded, openPage, signIn, useBrowser } from './browser.ts';
 
 /** What other sites, and what people write, can do to somebody who is signed in: in a real browser. */
 
@@ -204,7 +204,7 @@ describe('what people write', () => {
     for (const path of paths) {
       await page.goto(new URL(`${service.url}/dashboard/env_dev${path}`).href);
       await page.getByRole('main').locator('h1, h3, [role=alert]').first().waitFor();
-      await page.locator('[role=status]', { hasText: 'Loading' }).waitFor({ state: 'detached' });
+      await loaded(page);
       assert.equal(await page.evaluate(() => (globalThis as { broken?: string }).broken), undefined, path);
       const found = await page.evaluate(() => ({
         scripts: [...document.scripts].filter((script) => !script.src.startsWith(location.origin)).length,

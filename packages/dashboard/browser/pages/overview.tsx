@@ -47,7 +47,11 @@ function Now({ overview }: { overview: OverviewRecord }): ReactNode {
       <Numbers
         label="Right now"
         of={[
-          { label: 'Open connections', value: overview.connections, note: 'sockets on all nodes' },
+          {
+            ...{ label: 'Open connections', href: `/${env}/live` },
+            value: overview.connections,
+            note: 'sockets on all nodes',
+          },
           {
             label: 'Messages per second',
             value: perSecond.format(overview.messagesPerSecond),
@@ -56,7 +60,7 @@ function Now({ overview }: { overview: OverviewRecord }): ReactNode {
           {
             ...{ label: 'Failed requests', href: `/${env}/logs?status=error` },
             value: `${perSecond.format(overview.errorsPerSecond)}/s`,
-            note: `${serverErrors} by our fault, ${socketErrors} on sockets in the last hour`,
+            note: `${serverErrors} server errors, ${socketErrors} on sockets in the last hour`,
           },
           {
             ...{ label: 'Webhooks', href: `/${env}/webhooks` },

@@ -1,13 +1,17 @@
-import { Alert, Anchor } from '@mantine/core';
+import { Alert, Anchor, Button, Group, Radio, Stack } from '@mantine/core';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
-import { useCall, useEnv, usePages } from '../api/hooks.ts';
+import { Link, useLocation } from 'wouter';
+import { useCall, useChange, useEnv, usePages } from '../api/hooks.ts';
+import { useMay, useProductionName } from '../api/roles.ts';
+import { ConfirmButton } from '../ui/confirm.tsx';
 import { CurlButton, Id, Json } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
+import { UserConnections } from './user-connections.tsx';
 
 export function UserPage({ userId }: { userId: string }): ReactNode {
   const user = useCall('users.get', { userId });
@@ -31,8 +35,87 @@ export function UserPage({ userId }: { userId: string }): ReactNode {
           ['Created', <Time at={createdAt} />],
         ]}
       />
+      <Actions userId={userId} deactivated={Boolean(deactivatedAt)} />
       <Conversations userId={userId} />
+      <UserConnections userId={userId} />
     </Page>
+  );
+}
+
+function Actions({ userId, deactivated }: { userId: string; deactivated: boolean }): ReactNode {
+  const env = useEnv();
+  const [, navigate] = useLocation();
+  const may = useMay('users.deactivate');
+  const production = useProductionName();
+  const [messages, setMessages] = useState<'anonymize' | 'delete'>('anonymize');
+  const deactivate = useChange('users.deactivate');
+  const reactivate = useChange('users.reactivate');
+  const revoke = useChange('users.revokeTokens');
+  const erase = useChange('users.erase', { done: () => navigate(`/${env}/users`) });
+  if (!may) return null;
+  return (
+    <Group gap="xs">
+      {deactivated ? (
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={reactivate.isPending}
+          onClick={() => reactivate.mutate({ userId })}
+        >
+          Reactivate
+        </Button>
+      ) : (
+        <ConfirmButton
+          label="Deactivate"
+          title={`Deactivate ${userId}?`}
+          typed={production}
+          pending={deactivate.isPending}
+          error={deactivate.error}
+          onConfirm={() => deactivate.mutateAsync({ userId })}
+        >
+          Its tokens are refused and its sockets close at once. It can be reactivated.
+        </ConfirmButton>
+      )}
+      <ConfirmButton
+        label="Revoke tokens"
+        title={`Revoke all tokens of ${userId}?`}
+        typed={production}
+        pending={revoke.isPending}
+        error={revoke.error}
+        onConfirm={() => revoke.mutateAsync({ userId })}
+      >
+        Tokens issued before now are refused and sockets close. New tokens work.
+      </ConfirmButton>
+      <ConfirmButton
+        label="Erase"
+        title={`Erase ${userId}?`}
+        typed={production ?? userId}
+        pending={erase.isPending}
+        error={erase.error}
+        onConfirm={() =>
+          erase.mutateAsync({
+            userId,
+            messages,
+            ...(production === undefined ? {} : { confirm: production }),
+          })
+        }
+      >
+        <Stack gap="xs">
+          This cannot be undone. The user’s id, name and metadata go, everywhere.
+          <Radio.Group
+            label="Its messages"
+            value={messages}
+            onChange={(value) => setMessages(value as 'anonymize' | 'delete')}
+          >
+            <Stack gap={4} mt={4}>
+              <Radio value="anonymize" label="stay, without the author" />
+              <Radio value="delete" label="are deleted for good" />
+            </Stack>
+          </Radio.Group>
+        </Stack>
+      </ConfirmButton>
+      {reactivate.error ? <Failed error={reactivate.error} /> : null}
+    </Group>
   );
 }
 

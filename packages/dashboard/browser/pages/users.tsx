@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { Link, Route, Switch } from 'wouter';
 import { useEnv, usePages } from '../api/hooks.ts';
 import { CurlButton } from '../ui/copy.tsx';
+import { FilterBar, FilterText, useFilters } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
@@ -24,10 +25,15 @@ export default function Users(): ReactNode {
 
 function UserList(): ReactNode {
   const env = useEnv();
-  const input = { limit: 50 };
+  const filters = useFilters(['prefix', 'namePrefix']);
+  const input = { limit: 50, ...filters };
   const pages = usePages('users.list', input);
   return (
     <Page title="Users" actions={<CurlButton name="users.list" input={input} />}>
+      <FilterBar names={['prefix', 'namePrefix']}>
+        <FilterText name="prefix" label="Id begins with" placeholder="alice" />
+        <FilterText name="namePrefix" label="Name begins with" placeholder="Alice" />
+      </FilterBar>
       <List
         what="users"
         pages={pages}
@@ -56,9 +62,13 @@ function UserList(): ReactNode {
           { title: 'Created', cell: (user) => <Time at={user.createdAt} />, wide: true },
         ]}
         empty={
-          <Empty title="No users yet">
-            Users come into being when your server names them, or with the first use of a valid token.
-          </Empty>
+          Object.keys(filters).length > 0 ? (
+            <Empty title="Nobody fits" />
+          ) : (
+            <Empty title="No users yet">
+              Users come into being when your server names them, or with the first use of a valid token.
+            </Empty>
+          )
         }
       />
     </Page>

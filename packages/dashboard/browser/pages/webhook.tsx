@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Modal, Stack, Table, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, Modal, NativeSelect, Stack, Table, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
@@ -73,6 +73,7 @@ function Actions({ webhookId, enabled }: { webhookId: string; enabled: boolean }
           {enabled ? 'Disable' : 'Enable'}
         </Button>
         <ConfirmButton
+          harmless
           label="Rotate the secret"
           title="Rotate the signing secret?"
           pending={rotate.isPending}
@@ -124,7 +125,7 @@ function Deliveries({ webhookId }: { webhookId: string }): ReactNode {
   const replay = useChange('webhooks.replay');
   const may = useMay('webhooks.update');
   return (
-    <Section title="Deliveries">
+    <Section title="Deliveries" actions={<ReplayFailed webhookId={webhookId} />}>
       {replay.error ? <Failed error={replay.error} /> : null}
       <List
         what="deliveries"
@@ -200,6 +201,49 @@ function Attempts({ delivery }: { delivery: WebhookDelivery }): ReactNode {
           </Table.Tbody>
         </Table>
       </Modal>
+    </>
+  );
+}
+
+const spans = { '1': 'one hour ago', '24': 'a day ago', '72': 'three days ago' };
+
+/** What failed since a time, and was not delivered later, is sent again: a thousand a call, until there is no more. */
+function ReplayFailed({ webhookId }: { webhookId: string }): ReactNode {
+  const replay = useChange('webhooks.replayFailed');
+  const [hours, setHours] = useState<string>('24');
+  const [sent, setSent] = useState<number | null>(null);
+  const run = async (): Promise<void> => {
+    const since = new Date(Date.now() - Number(hours) * 3_600_000 + 60_000).toISOString();
+    let total = 0;
+    for (let more = true; more;) {
+      const answer = await replay.mutateAsync({ webhookId, since });
+      total += answer.replayed;
+      more = answer.more && answer.replayed > 0;
+    }
+    setSent(total);
+  };
+  if (!useMay('webhooks.replayFailed')) return null;
+  return (
+    <>
+      <span role="status">{sent === null ? '' : `${sent} on their way again.`}</span>
+      <ConfirmButton
+        harmless
+        label="Replay failed ones"
+        title="Replay failed deliveries?"
+        pending={replay.isPending}
+        error={replay.error}
+        onConfirm={run}
+      >
+        <Stack gap="xs">
+          Every event whose delivery failed since then, and that was not delivered later, is sent again.
+          <NativeSelect
+            label="Since"
+            value={hours}
+            onChange={(event) => setHours(event.currentTarget.value)}
+            data={Object.entries(spans).map(([value, label]) => ({ value, label }))}
+          />
+        </Stack>
+      </ConfirmButton>
     </>
   );
 }

@@ -1,4 +1,5 @@
 import { Group, Table, Text } from '@mantine/core';
+import { useElementSize } from '@mantine/hooks';
 import { useState } from 'react';
 import type { KeyboardEvent, PointerEvent, ReactNode } from 'react';
 
@@ -11,11 +12,8 @@ export interface ChartLine<T> {
   tone: 1 | 2 | 3;
 }
 
-const size = { width: 600, height: 150, left: 44, right: 6, top: 8, bottom: 20 };
-const plot = {
-  width: size.width - size.left - size.right,
-  height: size.height - size.top - size.bottom,
-};
+const size = { height: 180, left: 40, right: 6, top: 10, bottom: 22 };
+const plotHeight = size.height - size.top - size.bottom;
 
 /** A round number at or above the highest value. */
 function roundUp(highest: number): number {
@@ -35,16 +33,18 @@ export function Chart<T extends { t: string }>(props: {
 }): ReactNode {
   const { rows, lines, step } = props;
   const [at, setAt] = useState<number | null>(null);
+  const { ref, width } = useElementSize();
+  const plotWidth = Math.max(0, width - size.left - size.right);
   const last = rows.length - 1;
   const top = roundUp(Math.max(0, ...rows.flatMap((row) => lines.map((line) => line.value(row)))));
-  const x = (index: number): number => size.left + (last < 1 ? 0 : (index / last) * plot.width);
-  const y = (value: number): number => size.top + plot.height * (1 - value / top);
+  const x = (index: number): number => size.left + (last < 1 ? 0 : (index / last) * plotWidth);
+  const y = (value: number): number => size.top + plotHeight * (1 - value / top);
   const chosen = at === null ? undefined : rows[at];
 
   const point = (event: PointerEvent<SVGSVGElement>): void => {
     const box = event.currentTarget.getBoundingClientRect();
-    const inside = ((event.clientX - box.left) / box.width) * size.width - size.left;
-    setAt(Math.min(last, Math.max(0, Math.round((inside / plot.width) * last))));
+    const inside = event.clientX - box.left - size.left;
+    setAt(Math.min(last, Math.max(0, Math.round((inside / Math.max(1, plotWidth)) * last))));
   };
   const press = (event: KeyboardEvent): void => {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -53,7 +53,7 @@ export function Chart<T extends { t: string }>(props: {
     setAt(Math.min(last, Math.max(0, (at ?? last - by) + by)));
   };
   return (
-    <figure className="chart">
+    <figure className="chart" ref={ref}>
       <Group justify="space-between" gap="xs">
         <Text component="figcaption" fw={600} size="sm">
           {props.title}
@@ -71,7 +71,8 @@ export function Chart<T extends { t: string }>(props: {
         </Group>
       </Group>
       <svg
-        viewBox={`0 0 ${size.width} ${size.height}`}
+        width={width}
+        height={size.height}
         role="img"
         aria-label={`${props.title}: ${lines.map((line) => line.label).join(', ')}. Arrow keys read single values.`}
         tabIndex={0}
@@ -82,7 +83,7 @@ export function Chart<T extends { t: string }>(props: {
       >
         {[0, top / 2, top].map((value) => (
           <g key={value}>
-            <line className="grid" x1={size.left} x2={size.width - size.right} y1={y(value)} y2={y(value)} />
+            <line className="grid" x1={size.left} x2={width - size.right} y1={y(value)} y2={y(value)} />
             <text className="tick" x={size.left - 6} y={y(value) + 3} textAnchor="end">
               {compact.format(value)}
             </text>
@@ -93,7 +94,7 @@ export function Chart<T extends { t: string }>(props: {
             <text className="tick" x={size.left} y={size.height - 4}>
               {step(rows[0]!.t)}
             </text>
-            <text className="tick" x={size.width - size.right} y={size.height - 4} textAnchor="end">
+            <text className="tick" x={width - size.right} y={size.height - 4} textAnchor="end">
               {step(rows[last]!.t)}
             </text>
           </>

@@ -14,6 +14,8 @@ export function ConfirmButton(props: {
   error?: ApiFailure | null;
   onConfirm: () => Promise<unknown>;
   disabled?: boolean;
+  /** Nothing is lost by it. */
+  harmless?: boolean;
 }): ReactNode {
   const [opened, setOpened] = useState(false);
   const [text, setText] = useState('');
@@ -29,8 +31,8 @@ export function ConfirmButton(props: {
   return (
     <>
       <Button
-        color="red"
-        variant="light"
+        {...(props.harmless ? { variant: 'default' } : { color: 'red', variant: 'light' })}
+
         size="compact-sm"
         disabled={props.disabled ?? false}
         onClick={() => setOpened(true)}
@@ -68,7 +70,12 @@ export function ConfirmButton(props: {
               <Button variant="default" onClick={close}>
                 Cancel
               </Button>
-              <Button type="submit" color="red" disabled={!ready} loading={props.pending ?? false}>
+              <Button
+                type="submit"
+                {...(props.harmless ? {} : { color: 'red' })}
+                disabled={!ready}
+                loading={props.pending ?? false}
+              >
                 {props.label}
               </Button>
             </Group>

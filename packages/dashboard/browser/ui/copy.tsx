@@ -57,7 +57,12 @@ export const Secret = ({ value, what }: { value: string; what: string }): ReactN
   <Stack gap="xs">
     <Text>This is shown once. Keep {what} where your server finds it, not in its code.</Text>
     <Group gap="xs" align="center">
-      <Code block style={{ flex: 1, overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }} tabIndex={0}>
+      <Code
+        block
+        aria-label="Shown once"
+        style={{ flex: 1, overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}
+        tabIndex={0}
+      >
         {value}
       </Code>
       <Copy value={value} />

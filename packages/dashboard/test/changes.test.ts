@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Page } from 'playwright-core';
+import { join, signedInOwner } from '../../server/test/accounts/dashboard.ts';
+import { serverApi } from '../../server/test/support/api.ts';
+import { environments } from '../../server/test/support/service.ts';
+import { setUp, useService } from '../../server/test/support/use.ts';
+import { loaded, openPage, signIn, useBrowser } from './browser.ts';
+import type { Watched } from './browser.ts';
+
+/** What can be changed: with a click, with the name of a production environment, or not at all. */
+describe('changes', () => {
+  const { service } = useService();
+  const browser = useBrowser();
+  let watched: Watched;
+  setUp(async () => {
+    watched = await openPage(browser, service.url);
+    await signIn(watched.page, service.url);
+  });
+  const go = async (path: string): Promise<Page> => {
+    await watched.page.goto(`${service.url}/dashboard${path}`);
+    return watched.page;
+  };
+  const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+  const dialog = (page: Page) => page.getByRole('dialog');
+
+  it('in production a key is revoked only after the name was typed', async () => {
+    const page = await go('/env_prod/keys');
+    await button(page, 'Create a key').click();
+    await dialog(page).getByLabel('Name').fill('checkout');
+    await dialog(page).getByRole('button', { name: 'Create', exact: true }).click();
+    const key = await dialog(page).getByLabel('Shown once').innerText();
+    assert.match(key, /^sk_live_/);
+    const asKey = async () =>
+      (await fetch(`${service.url}/v1/users`, { headers: { authorization: `Bearer ${key}` } })).status;
+    assert.equal(await asKey(), 200);
+    await button(page, 'Done').click();
+
+    await page.getByRole('row', { name: 'checkout' }).getByRole('button', { name: 'Revoke' }).click();
+    const confirm = dialog(page).getByRole('button', { name: 'Revoke' });
+    assert.ok(await confirm.isDisabled());
+    await dialog(page).getByLabel('to confirm').fill('producti');
+    assert.ok(await confirm.isDisabled());
+    assert.equal(await asKey(), 200);
+    await dialog(page).getByLabel('to confirm').fill('production');
+    await confirm.click();
+    await page.getByRole('row', { name: 'checkout' }).getByText('revoked').waitFor();
+    assert.equal(await asKey(), 401);
+  });
+
+  it('a user is deactivated and taken back, its socket closed, and erased with the name of production', async () => {
+    const server = serverApi(service.url, 'prod');
+    await server('PUT', '/v1/users/zoe', { name: 'Zoe' });
+    const page = await go('/env_prod/users/zoe');
+    const confirmed = async (name: string) => {
+      await button(page, name).first().click();
+      await dialog(page).getByLabel('to confirm').fill('production');
+      await dialog(page).getByRole('button', { name, exact: true }).click();
+      await dialog(page).waitFor({ state: 'detached' });
+    };
+    await confirmed('Deactivate');
+    await page.getByText('its tokens are refused').waitFor();
+    await button(page, 'Reactivate').click();
+    await button(page, 'Deactivate').waitFor();
+    await confirmed('Erase');
+    await page.waitForURL('**/env_prod/users');
+    assert.equal((await server('GET', '/v1/users/zoe')).status, 404);
+  });
+
+  it('an endpoint is added, tested, rotated, disabled, and its failed deliveries are replayed', async () => {
+    const page = await go('/env_dev/webhooks');
+    await button(page, 'Add an endpoint').first().click();
+    await dialog(page).getByLabel('URL').fill('http://127.0.0.1:9/hook');
+    await button(page, 'Add').click();
+    assert.match(await dialog(page).getByLabel('Shown once').innerText(), /^whsec_/);
+    await button(page, 'Done').click();
+    await page.getByRole('link', { name: 'http://127.0.0.1:9/hook' }).click();
+    await button(page, 'Send a test').click();
+    await page.getByText('The test failed').waitFor();
+    await button(page, 'Rotate the secret').click();
+    await dialog(page).getByRole('button', { name: 'Rotate the secret' }).click();
+    await dialog(page).getByText('This is shown once').waitFor();
+    await dialog(page).getByRole('button', { name: 'Close' }).click();
+    await dialog(page).waitFor({ state: 'detached' });
+    await button(page, 'Replay failed ones').click();
+    await dialog(page).getByLabel('Since').selectOption('a day ago');
+    await dialog(page).getByRole('button', { name: 'Replay failed ones' }).click();
+    await page.getByText('on their way again').waitFor();
+    await button(page, 'Disable').click();
+    await page.getByText('disabled', { exact: true }).waitFor();
+  });
+
+  it('somebody is invited by link; an environment is made, renamed and suspended', async () => {
+    const page = await go('/env_dev/team');
+    await button(page, 'Invite somebody').click();
+    await dialog(page).getByLabel('E-mail').fill('new@example.com');
+    await dialog(page).getByRole('button', { name: 'Invite', exact: true }).click();
+    assert.match(await dialog(page).getByLabel('Shown once').innerText(), /\/dashboard\/invitation#/);
+    await button(page, 'Done').click();
+    await page.getByText('new@example.com as developer').waitFor();
+    await button(page, 'Withdraw').click();
+    await page.getByText('Nobody is invited right now').waitFor();
+
+    await go('/new-environment');
+    await page.getByRole('textbox', { name: 'Name' }).fill('Staging');
+    await button(page, 'Create').click();
+    await button(page, 'I have kept it. Go on').click();
+    await page.getByRole('heading', { name: 'Staging' }).waitFor();
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Stage');
+    await button(page, 'Save').click();
+    await page.getByText('Saved.').waitFor();
+    await button(page, 'Suspend the environment').click();
+    await dialog(page).getByRole('button', { name: 'Suspend the environment' }).click();
+    await page.getByText('suspended').first().waitFor();
+  });
+
+  it('a viewer is offered no change and no content', async () => {
+    const owner = await signedInOwner(service.url);
+    const { body } = await owner.api('GET', '/v1/session');
+    const viewer = await join(service.url, owner, body.organizations[0].id as string, 'viewer');
+    const server = serverApi(service.url);
+    const { body: conversation } = await server('POST', '/v1/conversations', {
+      type: 'direct',
+      members: ['a', 'b'],
+    });
+    const { page } = await openPage(browser, service.url);
+    await signIn(page, service.url, viewer);
+    const offered: Record<string, string[]> = {};
+    for (const path of [
+      'keys',
+      'users/a',
+      `conversations/${conversation.id}`,
+      'webhooks',
+      'push',
+      'team',
+      'settings',
+    ]) {
+      await page.goto(`${service.url}/dashboard/${environments.dev.id}/${path}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await loaded(page);
+      const names = await page.getByRole('main').getByRole('button').allInnerTexts();
+      offered[path] = names.filter((name) => !name.startsWith('Copy'));
+    }
+    assert.deepEqual(new Set(Object.values(offered).flat()), new Set(), JSON.stringify(offered));
+    await page.goto(`${service.url}/dashboard/env_dev/conversations/${conversation.id}`);
+    await page.getByRole('tab', { name: 'Members' }).waitFor();
+    assert.equal(await page.getByRole('tab', { name: 'Messages' }).count(), 0);
+  });
+
+  it('works with the keyboard alone: the first stop skips the menu, dialogs hold the focus and give it back', async () => {
+    const page = await go('/env_dev/keys');
+    await button(page, 'Create a key').waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.evaluate(() => document.activeElement?.id), 'main');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Create a key');
+    await page.keyboard.press('Enter');
+    await dialog(page).getByLabel('Name').waitFor();
+    await page.keyboard.type('by keyboard');
+    assert.equal(await dialog(page).getByLabel('Name').inputValue(), 'by keyboard');
+    for (let i = 0; i < 6; i++) await page.keyboard.press('Tab');
+    assert.ok(await page.evaluate(() => document.activeElement?.closest('[role=dialog]') !== null));
+    await page.keyboard.press('Escape');
+    await dialog(page).waitFor({ state: 'detached' });
+    await page.waitForFunction(() => document.activeElement?.textContent === 'Create a key');
+    assert.deepEqual(watched.problems, []);
+  });
+});
