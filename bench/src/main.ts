@@ -16,6 +16,7 @@ import { createServers } from './servers/all.ts';
 import { max } from './workloads/max.ts';
 import { abuse, neighbours } from './workloads/neighbours.ts';
 import { bigrooms, direct, light, send } from './workloads/paced.ts';
+import { requestlog } from './workloads/request-log.ts';
 import { idle, storm } from './workloads/sockets.ts';
 import { growth, history, list, rest, start } from './workloads/store.ts';
 
@@ -36,9 +37,19 @@ const workloads: Record<WorkloadName, (bench: Bench) => Promise<void>> = {
   growth,
   neighbours,
   abuse,
+  requestlog,
 };
 /** These ask Parley alone. */
-const ownOnly: WorkloadName[] = ['start', 'rest', 'list', 'history', 'growth', 'neighbours', 'abuse'];
+const ownOnly: WorkloadName[] = [
+  'start',
+  'rest',
+  'list',
+  'history',
+  'growth',
+  'neighbours',
+  'abuse',
+  'requestlog',
+];
 const resultsPath = fileURLToPath(new URL('../results.json', import.meta.url));
 
 process.exitCode = await main(process.argv.slice(2));

@@ -17,6 +17,7 @@ export const workloadNames = [
   'growth',
   'neighbours',
   'abuse',
+  'requestlog',
 ] as const;
 export type WorkloadName = (typeof workloadNames)[number];
 
@@ -45,10 +46,11 @@ export interface Options {
 
 export const usage = `npm run bench -- [workload …] [options]
 
-Workloads: ${workloadNames.join(', ')} (by default all but neighbours and abuse;
+Workloads: ${workloadNames.join(', ')} (by default all but neighbours, abuse and requestlog;
   with --quick also without direct and growth)
   neighbours: one tenant does to the service what it can, row by row, while another measures (docs/isolation.md)
   abuse: it does all of it at once, for as long as --seconds says; fails where the other felt too much
+  requestlog: REST with and without the request log, in turns, and what the log costs of it
   --quick              within 10 minutes: fewer servers, rounds, seconds and rows; prints and writes nothing
   --servers a,b        of ${serverNames.join(', ')}
   --rounds N           interleaved rounds (3)
@@ -105,7 +107,8 @@ export function parseOptions(args: string[]): Options {
   };
   const usual = workloadNames.filter(
     (name) =>
-      name !== 'neighbours' && name !== 'abuse' && (!quick || (name !== 'growth' && name !== 'direct')),
+      !['neighbours', 'abuse', 'requestlog'].includes(name) &&
+      (!quick || (name !== 'growth' && name !== 'direct')),
   );
   return {
     workloads: positionals.length === 0 ? [...usual] : names(positionals, workloadNames),

@@ -15,7 +15,7 @@ import type { Store } from './seed.ts';
 const storeLimit = fileURLToPath(new URL('../peers/store-limit.ts', import.meta.url));
 const pageSize = 50;
 const pageConnections = 4;
-const restConnections = 64;
+export const restConnections = 64;
 
 const get = (path: string): string =>
   `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${tenants[0]!.secretKey}\r\n\r\n`;
@@ -134,29 +134,33 @@ export async function growth(bench: Bench): Promise<void> {
   }
 }
 
+/** Sends over REST by ten tenants' servers: a key may make 5,000 requests a second (plans.ts), ten together are not held back. */
+export async function sends(running: RunningParley, users: number, round: number): Promise<string[]> {
+  const plan = groups('rest', Math.max(20, users / 10), 10);
+  const parts = await Promise.all(tenants.slice(0, 10).map((t) => running.accounts(plan, t)));
+  return parts.flatMap((accounts, i) =>
+    accounts.map((account) => {
+      const body = JSON.stringify({
+        clientMsgId: `${Date.now()}-${round}-@ID@`,
+        senderId: account.name,
+        text: 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do ei',
+      });
+      // `@ID@` becomes twelve digits.
+      return (
+        `POST /v1/conversations/${account.speaks}/messages HTTP/1.1\r\nHost: localhost\r\n` +
+        `Authorization: Bearer ${tenants[i]!.secretKey}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${body.length + 8}\r\n\r\n${body}`
+      );
+    }),
+  );
+}
+
 export async function rest(bench: Bench): Promise<void> {
   const { warmMs, windowMs, users } = bench.options;
   const rounds = timesOf(bench);
   for (let round = 0; round < rounds; round++) {
     await withRunning(bench, bench.parley!, async (running) => {
-      // A key may make 5,000 requests a second (plans.ts): ten tenants together are not held back.
-      const plan = groups('rest', Math.max(20, users / 10), 10);
-      const parts = await Promise.all(tenants.slice(0, 10).map((t) => running.accounts(plan, t)));
-      const requests = parts.flatMap((accounts, i) =>
-        accounts.map((account) => {
-          const body = JSON.stringify({
-            clientMsgId: `${Date.now()}-${round}-@ID@`,
-            senderId: account.name,
-            text: 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do ei',
-          });
-          // `@ID@` becomes twelve digits.
-          return (
-            `POST /v1/conversations/${account.speaks}/messages HTTP/1.1\r\nHost: localhost\r\n` +
-            `Authorization: Bearer ${tenants[i]!.secretKey}\r\nContent-Type: application/json\r\n` +
-            `Content-Length: ${body.length + 8}\r\n\r\n${body}`
-          );
-        }),
-      );
+      const requests = await sends(running, users, round);
       const run = await bench.load.http(
         { port: running.port, requests, connections: restConnections, warmMs, windowMs },
         running.roots,

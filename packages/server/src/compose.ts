@@ -59,6 +59,7 @@ import { Presence } from './transport/gateway/presence.ts';
 import { routeSources } from './transport/gateway/route-sources.ts';
 import type { Session } from './transport/gateway/session.ts';
 import { Writer } from './transport/gateway/writer.ts';
+import { Tracing } from './transport/gateway/tracing.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
 import { addressKey } from './transport/limits.ts';
 import { createTurns } from './transport/turns.ts';
@@ -135,6 +136,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     session.closeCode ||= 1013;
     session.ws.terminate();
   });
+  const tracing = new Tracing({ bus, hub, node, clock, timers, ids });
   const sockets = new LiveSockets(hub, presence, logger);
   const signals: Signals = {
     userOut: (_env, user, code) => gateway.userOut(user, code),
@@ -146,7 +148,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     open: () => gateway.open,
   });
   const lostSweep = createLostSweep(db, logger);
-  const recorder = createRecorder({ db, clock, logger, metrics });
+  const recorder = createRecorder({ db, clock, logger, metrics, keep: config.requestLog });
   const log = new ConversationLog({
     db: logDb,
     publish: (event) => {
@@ -208,6 +210,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     syncer: createSyncer(db),
     signals,
     sockets,
+    traces: tracing,
     calls: calls.services,
     accounts: accounts.services,
     analytics,
@@ -271,6 +274,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       random,
       recorder,
       history,
+      tracing,
     },
     timers,
     maxConnections: connections,

@@ -95,6 +95,11 @@ export const settings: readonly Setting[] = [
   setting('CHAT_MAIL_FROM', 'Parley <parley@localhost>', 'Sender of e-mail'),
   setting('CHAT_METRICS_PORT', '', 'Prometheus metrics at `/metrics` on this port; off when unset'),
   setting(
+    'CHAT_REQUEST_LOG',
+    'on',
+    '`off`: nothing is kept of requests, errors of sockets and attempts of webhooks; `GET /v1/logs` and the counts of the overview stay empty',
+  ),
+  setting(
     'CHAT_ORIGIN',
     '',
     'Where people reach the dashboard, e.g. `https://chat.example.com`: for links in e-mail and for passkeys; unset: `http://HOST:PORT`',
@@ -159,6 +164,7 @@ export interface Config {
   mailFrom: string;
   metricsPort: number | undefined;
   origin: string | undefined;
+  requestLog: boolean;
   signUpOpen: boolean;
   /** A file. */
   plans: string | undefined;
@@ -244,6 +250,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     metricsPort: get('CHAT_METRICS_PORT') === undefined ? undefined : integer('CHAT_METRICS_PORT', 1, 65_535),
     origin: origin('CHAT_ORIGIN', get('CHAT_ORIGIN')),
     plans: get('CHAT_PLANS'),
+    requestLog: choice('CHAT_REQUEST_LOG', ['on', 'off']) === 'on',
     signUpOpen: choice('CHAT_SIGN_UP', ['closed', 'open']) === 'open',
     trustProxy: flag('CHAT_TRUST_PROXY') ?? false,
     mediaNode: {

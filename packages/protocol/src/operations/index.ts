@@ -126,6 +126,8 @@ export const operations = {
   'overview.get': logs.overviewGet,
   'live.nodes': logs.liveNodes,
   'live.sockets': logs.liveSockets,
+  'live.trace': logs.liveTrace,
+  'diagnostics.delivery': logs.diagnosticsDelivery,
 } as const;
 
 export type Operations = typeof operations;

@@ -1,6 +1,14 @@
 import Type from 'typebox';
 import { IdParam, Moment, open, optional, page, pageQuery, UserId } from '../schemas/common.ts';
-import { LiveNode, LogEntry, LogKind, Overview, SocketSession } from '../schemas/logs.ts';
+import {
+  DeliveryDiagnosis,
+  LiveNode,
+  LogEntry,
+  LogKind,
+  Overview,
+  SocketSession,
+  TraceLine,
+} from '../schemas/logs.ts';
 import { operation } from './define.ts';
 
 /** DECISIONS, Control plane: what happens in an environment, for those who run it. */
@@ -55,4 +63,28 @@ export const liveSockets = operation('live.sockets', 'GET /v1/live/sockets', {
   summary: 'Open sockets on all nodes, newest first',
   query: { ...pageQuery, userId: optional(UserId), node: optional(IdParam) },
   response: page(SocketSession),
+});
+
+export const diagnosticsDelivery = operation('diagnostics.delivery', 'GET /v1/diagnostics/delivery', {
+  summary:
+    'Why a user did, or did not, get a message: a timeline of what is kept of it, without what the message says',
+  tag: 'Diagnosis',
+  callers,
+  permission,
+  query: { messageId: IdParam, userId: UserId },
+  response: DeliveryDiagnosis,
+  errors: ['not_found'],
+});
+
+export const liveTrace = operation('live.trace', 'GET /v1/live/trace', {
+  ...live,
+  permission: 'content.read',
+  summary:
+    'Frames of a user’s sockets as they go by, on all nodes, without what they say: a stream of JSON objects, one a line (application/jsonl)',
+  query: {
+    userId: UserId,
+    seconds: optional(Type.Integer({ minimum: 1, maximum: 300, default: 60 })),
+  },
+  response: TraceLine,
+  errors: ['not_found'],
 });

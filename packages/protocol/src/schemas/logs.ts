@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
-import { nullable, open, Timestamp } from './common.ts';
+import { nullable, open, optional, Timestamp } from './common.ts';
 
 /** DECISIONS, Control plane: what is kept of requests, sockets and deliveries. Never a body, a text or a secret. */
 
@@ -121,3 +121,100 @@ export const LiveNode = open(
   'LiveNode',
 );
 export type LiveNode = Static<typeof LiveNode>;
+
+export const deliveryVerdicts = [
+  'own_message',
+  'not_member',
+  'deactivated',
+  'read',
+  'delivered',
+  'sent_to_socket',
+  'pushed',
+  'push_failed',
+  'connected_since',
+  'offline',
+] as const;
+
+export const timelineKinds = [
+  'member',
+  'committed',
+  'fanout',
+  'socket',
+  'push',
+  'webhook',
+  'edited',
+  'deleted',
+  'delivered',
+  'read',
+] as const;
+
+export const TimelineStep = open({
+  at: nullable(Timestamp),
+  kind: oneOf(timelineKinds),
+  title: Type.String(),
+  ok: nullable(Type.Boolean({ description: 'null: neither good nor bad' })),
+  detail: Type.Unsafe<Record<string, unknown>>({ type: 'object' }),
+});
+export type TimelineStep = Static<typeof TimelineStep>;
+
+/** Why a user did, or did not, get a message. */
+export const DeliveryDiagnosis = open(
+  {
+    message: open({
+      id: Type.String(),
+      conversationId: Type.String(),
+      seq: Type.Integer(),
+      senderId: nullable(Type.String()),
+      createdAt: Timestamp,
+      editedAt: nullable(Timestamp),
+      deletedAt: nullable(Timestamp),
+    }),
+    user: open({ id: Type.String(), deactivatedAt: nullable(Timestamp) }),
+    verdict: oneOf(deliveryVerdicts),
+    summary: Type.String({ description: 'The verdict in a sentence' }),
+    member: open({
+      was: nullable(Type.Boolean({ description: 'When the message was sent; null: not kept any more' })),
+      is: Type.Boolean(),
+      muted: nullable(Type.Boolean()),
+      lastReadSeq: nullable(Type.Integer()),
+      lastDeliveredSeq: nullable(Type.Integer()),
+    }),
+    timeline: Type.Array(TimelineStep, { description: 'Oldest first; what has no time is last' }),
+    kept: open({
+      membersSince: Timestamp,
+      sessionsSince: Timestamp,
+      pushSince: Timestamp,
+      webhooksSince: Timestamp,
+    }),
+  },
+  'DeliveryDiagnosis',
+);
+export type DeliveryDiagnosis = Static<typeof DeliveryDiagnosis>;
+
+/** A frame of a user's socket, without what it says; or how the trace is going. */
+export const TraceLine = open(
+  {
+    at: Timestamp,
+    t: Type.String({
+      description:
+        'The frame; close: the socket closed; trace.started, trace.alive (every 5 s) and trace.ended tell of the trace itself',
+    }),
+    direction: optional(oneOf(['in', 'out'])),
+    sessionId: optional(SessionId),
+    node: optional(Type.String()),
+    e: optional(Type.String()),
+    cid: optional(Type.String()),
+    seq: optional(Type.Integer()),
+    id: optional(Type.Union([Type.String(), Type.Integer()])),
+    re: optional(Type.Union([Type.String(), Type.Integer()])),
+    code: optional(
+      Type.Union([Type.String(), Type.Integer()], { description: 'Of an error, or of the close' }),
+    ),
+    bytes: optional(Type.Integer()),
+    sessions: optional(Type.Integer({ description: 'Open when the trace started' })),
+    reason: optional(oneOf(['time', 'lines', 'shutdown'])),
+    dropped: optional(Type.Integer({ description: 'Frames that were too many to tell' })),
+  },
+  'TraceLine',
+);
+export type TraceLine = Static<typeof TraceLine>;

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type {
   AccountRole,
   EphemeralFrame,
@@ -152,6 +153,12 @@ export interface Sockets {
   onSessionClosed(listener: (closed: ClosedSession) => void): () => void;
 }
 
+/** Follows what goes over a user's sockets, on whichever node they are. */
+export interface Traces {
+  /** A stream of lines of JSON that ends by itself; throws `rate_limited` where too many are open. */
+  open(wanted: { env: number; user: number; seconds: number; sessions: number }): Promise<Readable>;
+}
+
 /** What the command line has too. */
 export interface ControlServices {
   clock: Clock;
@@ -170,6 +177,7 @@ export interface Services extends ControlServices {
   syncer: (env: number, user: number, cursor: string | null) => Promise<SyncResult>;
   signals: Signals;
   sockets: Sockets;
+  traces: Traces;
   calls: CallServices;
   accounts: AccountServices;
   analytics: Analytics;

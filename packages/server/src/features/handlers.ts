@@ -18,6 +18,7 @@ import type {
   Reply,
 } from './context.ts';
 import * as conversations from './conversations/operations.ts';
+import * as diagnostics from './diagnostics/operations.ts';
 import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
 import * as live from './live/operations.ts';
@@ -176,6 +177,8 @@ export const handlers = {
   'live.sockets': live.sockets,
   'analytics.get': analytics.analytics,
   'usage.get': analytics.usage,
+  'live.trace': live.trace,
+  'diagnostics.delivery': diagnostics.delivery,
 } satisfies Handlers;
 
 /** With what each of them answers exactly: the socket makes its acks of it. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { randomBytes, scryptSync } from 'node:crypto';
+import crypto, { randomBytes, scryptSync } from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
 import { describe, test } from 'node:test';
 import type { ApiError } from '@parley/protocol';
 import { checkNewPassword, isCommonPassword, ownWords } from '../../src/features/accounts/password-rules.ts';
@@ -7,6 +8,26 @@ import { createPasswords } from '../../src/features/accounts/passwords.ts';
 import { createGate } from '../../src/platform/gate.ts';
 
 const passwords = createPasswords(randomBytes);
+
+test('where there is no account, one hash is computed all the same, with the parameters of those that are kept', async (t) => {
+  const hash = await passwords.hash('päss wörd');
+  const { argon2 } = crypto;
+  const computed: object[] = [];
+  t.after(() => {
+    crypto.argon2 = argon2;
+    syncBuiltinESMExports();
+  });
+  crypto.argon2 = (algorithm, parameters, callback) => {
+    const { memory, passes, parallelism, tagLength, nonce } = parameters;
+    computed.push({ algorithm, memory, passes, parallelism, tagLength, nonce: (nonce as Buffer).length });
+    argon2(algorithm, parameters, callback);
+  };
+  syncBuiltinESMExports();
+  assert.equal((await passwords.verify('wrong', hash)).matches, false);
+  assert.equal((await passwords.verify('wrong', null)).matches, false);
+  assert.equal(computed.length, 2);
+  assert.deepEqual(computed[1], computed[0]);
+});
 
 describe('passwords at rest', () => {
   test('argon2id with its parameters, salted, compared whole', async () => {

@@ -89,6 +89,12 @@ const given: Record<
   'webhooks.update': () => ({ body: { description: 'walked' } }),
   'push.test': async () => ({ body: { userId: (await scene.actor()).id } }),
   'webhooks.replayFailed': () => ({ body: { since: '2026-01-01' } }),
+  'live.trace': async () => ({ query: `?seconds=1&userId=${(await scene.actor()).id}` }),
+  'diagnostics.delivery': async () => {
+    const user = await scene.actor();
+    const { id } = await scene.group(user, []);
+    return { query: `?messageId=${(await scene.send(null, id)).id}&userId=${user.id}` };
+  },
   'conversations.list': async () => ({ query: `?userId=${(await scene.actor()).id}` }),
 };
 

@@ -274,6 +274,7 @@ const user = (no: number): LocalUser => ({
   sessions: [],
   routes: [],
   loading: null,
+  trace: null,
 });
 
 test('SPEC 4.5: delivered marks are written once per second, the greatest of each, for all sessions together', async () => {

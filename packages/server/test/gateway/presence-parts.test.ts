@@ -15,7 +15,7 @@ const logger = createLogger('silent');
 const ticked = () => new Promise((resolve) => setImmediate(resolve));
 const user = (no: number): LocalUser => ({
   ...{ env: 1, no, id: `u${no}` },
-  ...{ sessions: [], routes: [], loading: null },
+  ...{ sessions: [], routes: [], loading: null, trace: null },
 });
 const ref = { env: 1, user: 2 };
 

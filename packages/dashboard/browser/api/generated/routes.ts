@@ -83,6 +83,8 @@ export const routes = {
   "overview.get": {"method":"GET","path":"/v1/overview","params":[],"query":[],"body":false,"key":false,"role":"viewer"},
   "live.nodes": {"method":"GET","path":"/v1/live/nodes","params":[],"query":[],"body":false,"key":false,"role":"viewer"},
   "live.sockets": {"method":"GET","path":"/v1/live/sockets","params":[],"query":["limit","cursor","userId","node"],"body":false,"key":false,"role":"viewer"},
+  "live.trace": {"method":"GET","path":"/v1/live/trace","params":[],"query":["userId","seconds"],"body":false,"key":false,"role":"developer"},
+  "diagnostics.delivery": {"method":"GET","path":"/v1/diagnostics/delivery","params":[],"query":["messageId","userId"],"body":false,"key":false,"role":"viewer"},
 } as const;
 
 export const webhookEventNames = ["message.created","message.updated","message.deleted","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","message.read","user.deleted","notification.needed","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;

@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream';
 import { ApiError } from '@parley/protocol';
 import type { Input, Output } from '@parley/protocol';
 import { record } from '../audit/operations.ts';
+import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { existingUser } from '../users/operations.ts';
@@ -64,5 +66,35 @@ export async function endSession(ctx: Context, input: Input<'users.endSession'>)
       after: null,
     });
     tx.afterCommit(() => ctx.services.signals.sessionOut(found.node, input.sessionId));
+  });
+}
+
+/** Sockets that a user can have, and a few that are just closing. */
+const mostSockets = 20;
+
+export async function trace(ctx: Context, input: Input<'live.trace'>): Promise<Reply<Readable>> {
+  const user = await existingUser(ctx, ctx.db, input.userId);
+  const open = await sql.listSessions(ctx.db, {
+    ...{ env: ctx.env.no, user: user.no, live: true, before: null, limit: mostSockets },
+  });
+  const lines = await ctx.services.traces.open({
+    env: ctx.env.no,
+    user: user.no,
+    seconds: input.seconds ?? 60,
+    sessions: open.length,
+  });
+  await record(ctx, ctx.db, {
+    where: { env: ctx.env.no },
+    action: 'live.trace',
+    user: user.no,
+    before: null,
+    after: null,
+  }).catch((error: unknown) => {
+    lines.destroy();
+    throw error;
+  });
+  return new Reply(200, lines, {
+    'Content-Type': 'application/jsonl; charset=utf-8',
+    'X-Accel-Buffering': 'no',
   });
 }

@@ -54,8 +54,10 @@ export function createRecorder(options: {
   logger: Logger;
   metrics?: Metrics;
   bounds?: LogBounds;
+  /** false: nothing is kept or counted. */
+  keep?: boolean;
 }): Recorder {
-  const { db, clock, logger, bounds = logBounds } = options;
+  const { db, clock, logger, bounds = logBounds, keep = true } = options;
   const dropped = options.metrics?.counter(
     'parley_log_left_out_total',
     'Rows that the log left out, by reason',
@@ -113,6 +115,7 @@ export function createRecorder(options: {
   }
 
   function add(row: LogRow): void {
+    if (!keep) return;
     tally(row);
     if (!isKept(row)) dropped?.inc({ reason: 'rate' });
     else if (!hasRoom(row.env)) dropped?.inc({ reason: 'room' });
@@ -171,7 +174,7 @@ export function createRecorder(options: {
   return {
     add,
     message: (env) => {
-      count(env, clock.now()).messages++;
+      if (keep) count(env, clock.now()).messages++;
     },
     flush: async () => {
       await writeRows();

@@ -1,4 +1,4 @@
-import type { EphemeralFrames, EventName } from '@parley/protocol';
+import type { EphemeralFrames, EventName, TraceLine } from '@parley/protocol';
 import type { SocketChoice } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
 
@@ -46,3 +46,25 @@ export const encodeEvict = (session: string): string => `V${session}`;
 export const encodeEnd = (session: string): string => `K${session}`;
 /** A presence frame for the watchers of a user. */
 export const encodePresence = (frame: string): string => `P${frame}`;
+
+/** A trace of a user's sockets, for so long (0: no more), told to this node. */
+export interface AskedTrace {
+  id: string;
+  env: number;
+  user: number;
+  node: string;
+  ms: number;
+}
+export const encodeTrace = (asked: AskedTrace): string => `T${JSON.stringify(asked)}`;
+export const decodeTrace = (payload: string): AskedTrace | null =>
+  payload[0] === 'T' ? (JSON.parse(payload.slice(1)) as AskedTrace) : null;
+
+/** What a node gathered for a trace. */
+export interface Traced {
+  id: string;
+  lines: TraceLine[];
+  dropped: number;
+}
+export const encodeTraced = (traced: Traced): string => `Y${JSON.stringify(traced)}`;
+export const decodeTraced = (payload: string): Traced | null =>
+  payload[0] === 'Y' ? (JSON.parse(payload.slice(1)) as Traced) : null;

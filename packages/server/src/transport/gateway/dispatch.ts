@@ -53,6 +53,7 @@ export class Dispatch {
     }
     if (session.state === 'live') {
       if (frame.t === 'auth') return session.close(4400, 'auth comes once');
+      session.user!.trace?.received(session, frame, data.length);
       this.#run(session, frame);
     } else if (session.state === 'opened' && frame.t === 'auth') {
       void this.#options.login(session, (frame.d as { token: string }).token);

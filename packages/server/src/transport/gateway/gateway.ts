@@ -31,6 +31,7 @@ import type { Session } from './session.ts';
 import { Sessions, silentBounds } from './sessions.ts';
 import type { SilentBounds } from './sessions.ts';
 import { StandingCheck } from './standing.ts';
+import type { Tracing } from './tracing.ts';
 import { TypingThrottle } from './typing.ts';
 import { pushFrame } from './wire.ts';
 import type { Writer } from './writer.ts';
@@ -58,6 +59,7 @@ export interface GatewayOptions {
   random: () => number;
   recorder: Pick<Recorder, 'add'>;
   history: Pick<SocketHistory, 'opened' | 'closed'>;
+  tracing: Tracing;
 }
 
 const resyncHint = pushFrame('resync_hint', {});
@@ -186,6 +188,7 @@ export class Gateway {
   /** SPEC 4, socket rule 8: no new sockets, goaway to the others, and when they are gone, what waits is written. */
   async drain(ms: number = realtime.drainMs): Promise<void> {
     this.#opening.closed = true;
+    this.#options.tracing.close();
     await drain(this.#sessions, (session) => sendGoaway(session, this.#options.random), ms);
     for (const session of this.#sessions.all) this.#closed(session);
     for (const stop of this.#stopTimers) stop();
@@ -232,6 +235,7 @@ export class Gateway {
     hub.detach(session);
     if (session.registered) {
       this.#notes.closed(session);
+      session.user!.trace?.closed(session);
       const { env, no } = session.user!;
       sockets.closed({ env, user: no, session: session.id });
       const noted = presence
@@ -263,6 +267,10 @@ export class Gateway {
         return this.#others.heard(payload.slice(1));
       case 'V':
         return this.#sessions.loggedIn.get(payload.slice(1))?.close(4009);
+      case 'T':
+        return this.#options.tracing.received(payload);
+      case 'Y':
+        return this.#options.tracing.arrived(payload);
       case 'K':
         return this.#sessions.loggedIn.get(payload.slice(1))?.close(4001);
       default:

@@ -13,7 +13,7 @@ import {
   encodeRelay,
   encodeToUser,
 } from './bus-messages.ts';
-import type { LocalUser, Route, Session } from './session.ts';
+import type { FrameTrace, LocalUser, Route, Session } from './session.ts';
 import { pushFrame, textFrame } from './wire.ts';
 
 /**
@@ -49,6 +49,9 @@ export class Hub {
   /** A message that this node committed is on its way to sockets here. */
   onFanout: (env: number) => void = () => undefined;
 
+  /** Whether somebody follows a user who comes to this node. */
+  traceOf: (env: number, user: number) => FrameTrace | null = () => null;
+
   constructor(options: {
     bus: Bus;
     timers: Timers;
@@ -75,7 +78,7 @@ export class Hub {
   async attach(session: Session, env: number, no: number, id: string): Promise<LocalUser> {
     let user = this.#users.get(no);
     if (!user) {
-      user = { env, no, id, sessions: [], routes: [], loading: null };
+      user = { env, no, id, sessions: [], routes: [], loading: null, trace: this.traceOf(env, no) };
       this.#users.set(no, user);
       const loading = { left: new Set<string>(), done: Promise.resolve() };
       user.loading = loading;

@@ -17,6 +17,14 @@ import type { Writer } from './writer.ts';
  * slows others, and its client syncs when it is back.
  */
 
+/** Is told what goes over a user's sockets (`tracing.ts`). */
+export interface FrameTrace {
+  /** @param frame with its head, as it is written. */
+  sent(session: Session, frame: Buffer): void;
+  received(session: Session, frame: object, bytes: number): void;
+  closed(session: Session): void;
+}
+
 /** A user with sockets on this node. */
 export interface LocalUser {
   env: number;
@@ -26,6 +34,8 @@ export interface LocalUser {
   routes: Route[];
   /** While memberships are being loaded: conversations left meanwhile. */
   loading: { left: Set<string>; done: Promise<void> } | null;
+  /** Somebody follows what goes over its sockets. */
+  trace: FrameTrace | null;
 }
 
 /** A conversation with a live member on this node. */
@@ -122,6 +132,7 @@ export class Session {
   /** Nothing leaves before `hello`; what happened until then is the client's to sync. */
   send(frame: Buffer): void {
     if (this.state !== 'live') return;
+    this.user?.trace?.sent(this, frame);
     if (this.#pending) {
       this.#pending.push(frame);
       this.#writer.add(null, frame.length);

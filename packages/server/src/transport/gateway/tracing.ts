@@ -1,0 +1,303 @@
+import { Readable } from 'node:stream';
+import { ApiError } from '@parley/protocol';
+import type { TraceLine } from '@parley/protocol';
+import type { Traces } from '../../features/context.ts';
+import type { Bus } from '../../platform/bus/port.ts';
+import type { Clock, Ids, Timers } from '../../platform/clock.ts';
+import { decodeTrace, decodeTraced, encodeTrace, encodeTraced } from './bus-messages.ts';
+import type { Hub } from './hub.ts';
+import { nodesChannel } from './others.ts';
+import type { FrameTrace, Session } from './session.ts';
+
+/**
+ * Traces: whoever runs an environment watches the frames of one user's sockets go by, without what they say. The node that was asked
+ * tells all nodes, and again every few seconds; each notes what goes over the user's sockets and sends it back. A node that hears no
+ * more of a trace forgets it. Who is not traced costs one look at a field for each frame.
+ */
+
+export interface TraceBounds {
+  /** At once, on this node. */
+  ofOne: number;
+  inAll: number;
+  /** Lines of one trace; and in a second, from one node. */
+  lines: number;
+  perSecond: number;
+}
+const traceBounds: TraceBounds = { ofOne: 5, inAll: 50, lines: 2_000, perSecond: 200 };
+
+const flushMs = 200;
+const renewMs = 5_000;
+const leaseMs = 15_000;
+/** Bytes that may wait for whoever reads the stream. */
+const maxUnread = 256 * 1024;
+
+/** What a node gathers for one trace. */
+interface Tap {
+  id: string;
+  /** The node that asked. */
+  node: string;
+  untilTick: number;
+  lines: TraceLine[];
+  /** In the second that began at this tick. */
+  sinceTick: number;
+  noted: number;
+  dropped: number;
+}
+
+/** The traces of one user on this node: what its sockets are given. */
+class UserTrace implements FrameTrace {
+  readonly taps = new Map<string, Tap>();
+  readonly env: number;
+  readonly #node: string;
+  readonly #clock: Clock;
+  readonly #perSecond: number;
+
+  constructor(env: number, node: string, clock: Clock, perSecond: number) {
+    this.env = env;
+    this.#node = node;
+    this.#clock = clock;
+    this.#perSecond = perSecond;
+  }
+
+  sent(session: Session, frame: Buffer): void {
+    const head = (frame[1]! & 127) < 126 ? 2 : (frame[1]! & 127) === 126 ? 4 : 10;
+    this.#note(
+      session,
+      'out',
+      frame.length - head,
+      () => JSON.parse(frame.toString('utf8', head)) as unknown,
+    );
+  }
+
+  received(session: Session, frame: object, bytes: number): void {
+    this.#note(session, 'in', bytes, () => frame);
+  }
+
+  closed(session: Session): void {
+    this.#note(session, 'out', 0, () => ({ t: 'close', code: session.closeCode }));
+  }
+
+  #note(session: Session, direction: 'in' | 'out', bytes: number, read: () => unknown): void {
+    const tick = this.#clock.monotonic();
+    let line: TraceLine | undefined;
+    for (const tap of this.taps.values()) {
+      if (tick - tap.sinceTick >= 1_000) {
+        tap.sinceTick = tick;
+        tap.noted = 0;
+      }
+      if (++tap.noted > this.#perSecond) tap.dropped++;
+      else
+        tap.lines.push(
+          (line ??= {
+            at: new Date(this.#clock.now()).toISOString(),
+            direction,
+            sessionId: session.id,
+            node: this.#node,
+            bytes,
+            ...outline(read()),
+          }),
+        );
+    }
+  }
+}
+
+/** What kind of frame it is and what it refers to; never what it says. */
+function outline(frame: unknown): { t: string } & Partial<TraceLine> {
+  const { t, e, cid, seq, id, re, code, d } = frame as Record<string, unknown>;
+  const inner = (d ?? {}) as Record<string, unknown>;
+  const about = cid ?? inner['cid'];
+  const place = seq ?? inner['seq'];
+  const isId = (value: unknown): value is string | number =>
+    typeof value === 'string' || typeof value === 'number';
+  return {
+    t: String(t),
+    ...(typeof e === 'string' ? { e } : {}),
+    ...(typeof about === 'string' ? { cid: about } : {}),
+    ...(Number.isSafeInteger(place) ? { seq: place as number } : {}),
+    ...(isId(id) ? { id } : {}),
+    ...(isId(re) ? { re } : {}),
+    ...(isId(code) ? { code } : {}),
+  };
+}
+
+/** A trace that was asked for here. */
+interface Trace {
+  env: number;
+  user: number;
+  take(lines: TraceLine[], dropped: number): void;
+  end(reason: 'time' | 'lines' | 'shutdown'): void;
+}
+
+export class Tracing implements Traces {
+  readonly #bus: Bus;
+  readonly #hub: Hub;
+  readonly #node: string;
+  readonly #clock: Clock;
+  readonly #timers: Timers;
+  readonly #ids: Ids;
+  readonly #bounds: TraceBounds;
+  /** By user: what is gathered here. */
+  readonly #users = new Map<number, UserTrace>();
+  /** By id: what was asked for here. */
+  readonly #traces = new Map<string, Trace>();
+  #stopFlushing: (() => void) | undefined;
+
+  constructor(options: {
+    bus: Bus;
+    hub: Hub;
+    node: string;
+    clock: Clock;
+    timers: Timers;
+    ids: Ids;
+    bounds?: TraceBounds;
+  }) {
+    this.#bus = options.bus;
+    this.#hub = options.hub;
+    this.#node = options.node;
+    this.#clock = options.clock;
+    this.#timers = options.timers;
+    this.#ids = options.ids;
+    this.#bounds = options.bounds ?? traceBounds;
+    options.hub.traceOf = (env, user) => {
+      const found = this.#users.get(user);
+      return found?.env === env ? found : null;
+    };
+  }
+
+  async open({ env, user, seconds, sessions }: Parameters<Traces['open']>[0]): Promise<Readable> {
+    const own = [...this.#traces.values()].filter((trace) => trace.env === env).length;
+    if (own >= this.#bounds.ofOne || this.#traces.size >= this.#bounds.inAll)
+      throw new ApiError('rate_limited', { message: 'Too many traces are open: end one first.' });
+    const id = this.#ids.secret(16);
+    const stream = new Readable({ read: () => undefined });
+    let left = this.#bounds.lines;
+    let unread = 0;
+    const now = (): string => new Date(this.#clock.now()).toISOString();
+    const write = (line: TraceLine): void => void stream.push(`${JSON.stringify(line)}\n`);
+    const trace: Trace = {
+      env,
+      user,
+      take: (lines, dropped) => {
+        unread += dropped;
+        for (const line of lines) {
+          if (left === 0) return trace.end('lines');
+          if (stream.readableLength > maxUnread) unread++;
+          else {
+            left--;
+            write(line);
+          }
+        }
+      },
+      end: (reason) => {
+        if (!this.#traces.has(id)) return;
+        stop();
+        write({ at: now(), t: 'trace.ended', reason, dropped: unread });
+        stream.push(null);
+      },
+    };
+    const ask = (ms: number): void => {
+      const asked = { id, env, user, node: this.#node, ms };
+      this.#asked(asked);
+      if (!this.#bus.alone) this.#bus.publish(nodesChannel, encodeTrace(asked));
+    };
+    const stops = [
+      this.#timers.every(renewMs, () => {
+        ask(leaseMs);
+        write({ at: now(), t: 'trace.alive' });
+      }),
+      this.#timers.after(seconds * 1_000, () => {
+        this.#flush();
+        trace.end('time');
+      }),
+    ];
+    const stop = (): void => {
+      if (!this.#traces.delete(id)) return;
+      for (const end of stops) end();
+      ask(0);
+    };
+    this.#traces.set(id, trace);
+    stream.once('close', stop);
+    write({ at: now(), t: 'trace.started', sessions });
+    try {
+      // What other nodes gather comes back on this node's own channel.
+      await this.#bus.subscribe([`n:${this.#node}`]);
+    } catch (error) {
+      stop();
+      throw error;
+    }
+    ask(leaseMs);
+    return stream;
+  }
+
+  /** At shutdown. */
+  close(): void {
+    for (const trace of [...this.#traces.values()]) trace.end('shutdown');
+  }
+
+  // From other nodes.
+
+  received(payload: string): void {
+    const asked = decodeTrace(payload);
+    if (asked) this.#asked(asked);
+  }
+
+  arrived(payload: string): void {
+    const traced = decodeTraced(payload);
+    if (traced) this.#traces.get(traced.id)?.take(traced.lines, traced.dropped);
+  }
+
+  #asked({ id, env, user, node, ms }: NonNullable<ReturnType<typeof decodeTrace>>): void {
+    const found = this.#users.get(user);
+    if (ms === 0) {
+      if (found?.taps.delete(id) && found.taps.size === 0) this.#forget(user);
+      return;
+    }
+    const tick = this.#clock.monotonic();
+    const known = found?.taps.get(id);
+    if (known) {
+      known.untilTick = tick + ms;
+      return;
+    }
+    const traced = found ?? new UserTrace(env, this.#node, this.#clock, this.#bounds.perSecond);
+    // Other nodes have bounds of their own; this one holds whatever they ask for.
+    if (
+      traced.env !== env ||
+      traced.taps.size >= this.#bounds.inAll ||
+      this.#users.size >= 20 * this.#bounds.inAll
+    )
+      return;
+    traced.taps.set(id, { id, node, untilTick: tick + ms, lines: [], sinceTick: tick, noted: 0, dropped: 0 });
+    this.#users.set(user, traced);
+    const here = this.#hub.users.get(user);
+    if (here?.env === env) here.trace = traced;
+    this.#stopFlushing ??= this.#timers.every(flushMs, () => this.#flush());
+  }
+
+  #flush(): void {
+    const tick = this.#clock.monotonic();
+    for (const [user, { taps }] of this.#users) {
+      for (const tap of taps.values()) {
+        if (tap.lines.length > 0 || tap.dropped > 0) this.#deliver(tap);
+        if (tap.untilTick < tick) taps.delete(tap.id);
+      }
+      if (taps.size === 0) this.#forget(user);
+    }
+  }
+
+  #deliver(tap: Tap): void {
+    const { id, node, lines, dropped } = tap;
+    tap.lines = [];
+    tap.dropped = 0;
+    if (node === this.#node) this.#traces.get(id)?.take(lines, dropped);
+    else this.#bus.publish(`n:${node}`, encodeTraced({ id, lines, dropped }));
+  }
+
+  #forget(user: number): void {
+    this.#users.delete(user);
+    const here = this.#hub.users.get(user);
+    if (here) here.trace = null;
+    if (this.#users.size > 0) return;
+    this.#stopFlushing?.();
+    this.#stopFlushing = undefined;
+  }
+}
