@@ -46,10 +46,11 @@ export function createStore() {
     },
 
     // Below `before`, above `after`, newest first; with `after` alone the next above it. Never those with hard: true.
-    read: ({ env, conversationId, before = Infinity, after = 0, limit }) => {
-      const up = before === Infinity && after > 0;
+    read: ({ env, conversationId, before, after, limit }) => {
+      const up = before === undefined && after !== undefined;
+      const inside = (seq) => seq < (before ?? Infinity) && seq > (after ?? 0);
       const found = [...of(env).message.values()]
-        .filter((m) => m.conversationId === conversationId && m.seq < before && m.seq > after && !m.hard)
+        .filter((m) => m.conversationId === conversationId && inside(m.seq) && !m.hard)
         .sort((a, b) => (up ? a.seq - b.seq : b.seq - a.seq));
       const data = found.slice(0, limit).sort((a, b) => b.seq - a.seq);
       return { data, hasMore: found.length > limit };

@@ -16,5 +16,6 @@ export * from './schemas/environments.ts';
 export * from './schemas/logs.ts';
 export * from './schemas/push.ts';
 export * from './schemas/resources.ts';
+export * from './schemas/storage.ts';
 export * from './schemas/webhooks.ts';
 export * from './webhook-events.ts';

@@ -17,6 +17,7 @@ export const permissions = {
   'keys.manage': 'developer',
   'webhooks.manage': 'developer',
   'push.manage': 'developer',
+  'storage.manage': 'developer',
   /** End calls, mute and remove their participants. */
   'calls.manage': 'developer',
   /** Deactivate and erase users, end their sessions. */

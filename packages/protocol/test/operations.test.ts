@@ -100,6 +100,16 @@ const rows: Record<string, string[]> = {
   ],
   Keys: ['GET /v1/keys dashboard', 'POST /v1/keys dashboard', 'DELETE /v1/keys/{} dashboard'],
   Audit: ['GET /v1/audit dashboard'],
+  Storage: [
+    'GET /v1/storage dashboard',
+    'PATCH /v1/storage dashboard',
+    'PUT /v1/storage/database/{} dashboard',
+    'POST /v1/storage/database/{}/rotate-secret dashboard',
+    'POST /v1/storage/database/test dashboard',
+    'POST /v1/storage/database/migrate dashboard',
+    'POST /v1/storage/database/promote/{} dashboard',
+    'POST /v1/storage/database/resync dashboard',
+  ],
   'Push devices': ['POST /v1/push/devices client', 'DELETE /v1/push/devices/{} client'],
 };
 

@@ -24,6 +24,7 @@ import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { tellOwners } from './features/plans/notices.ts';
 import { createPlanTable } from './features/plans/table.ts';
 import { createPushService } from './features/push/service.ts';
+import { createStorageService } from './features/storage/service.ts';
 import { createSyncer } from './features/sync/operations.ts';
 import { createSharing } from './features/users/sharing.ts';
 import { createMediaService } from './features/uploads/media.ts';
@@ -128,7 +129,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     graceMs: realtime.presenceGraceMs,
   });
   const { bus, registry, limiter } = peers;
-  const hub = new Hub({ bus, timers, logger, ...routeSources(db, config.eventRetentionMs, clock) });
+  const retentionMs = (env: number) => storage.retention.msOf(env);
+  const hub = new Hub({ bus, timers, logger, ...routeSources(db, retentionMs, clock) });
   const presence = new Presence({ registry, bus, db, sharing: createSharing(db), clock, logger });
 
   const writer = new Writer<Session>(systemTimers, (session) => {
@@ -186,6 +188,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const push = createPushService({ ...outgoing, presence: registry, wakeOutbox: () => outbox.wake() });
   const webhooks = createWebhookService({ ...outgoing, db, ids });
   const outbox = createOutbox({ consumers: [webhooks.consumer, push.consumer], work, logger });
+  const storage = createStorageService({
+    ...outgoing,
+    ...{ db, limiter, node, log, randomBytes: options.randomBytes, mails: () => accounts.services.mails },
+  });
   const media = createMediaService({ config, db, clock, ids, vault, logger });
   const calls = createCallService({
     ...{ config, db, bus, node, clock, logger, work },
@@ -217,7 +223,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     connections: (env) => presence.connections(env),
     linkOrigin: accounts.services.linkOrigin,
     plans,
-    eventRetentionMs: config.eventRetentionMs,
+    storage,
   };
   metrics.gauge('parley_pool_connections', 'Open connections to PostgreSQL', () => db.pool.totalCount);
   metrics.gauge('parley_pool_waiting', 'Requests waiting for a connection', () => db.pool.waitingCount);
@@ -344,6 +350,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     [
       { name: 'connections of webhooks', stop: () => webhooks.close() },
       { name: 'connections of push', stop: () => push.close() },
+      { name: 'connections of storage', stop: () => storage.close() },
     ],
     {
       name: 'port',
@@ -391,6 +398,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       { name: 'media clean-up', roles: worker, start: () => media.start(), stop: () => media.stop() },
       { name: 'webhooks', roles: worker, start: () => webhooks.start(), stop: () => webhooks.stop() },
       { name: 'push', roles: worker, start: () => push.start(), stop: () => push.stop() },
+      { name: 'sinks', roles: worker, start: () => storage.start(), stop: () => storage.stop() },
       {
         name: 'calls',
         roles: worker,

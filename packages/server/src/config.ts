@@ -47,6 +47,11 @@ export const settings: readonly Setting[] = [
     '`true`: webhooks may go to private addresses and http; `false`: never. Unset: only with the embedded PostgreSQL and a loopback `HOST`, as on a developer’s own machine',
   ),
   setting(
+    'CHAT_EGRESS_IP',
+    '',
+    'The address that this service connects from, shown to customers who open a firewall for it; nothing else depends on it',
+  ),
+  setting(
     'CHAT_DNS_SERVERS',
     '',
     'Name servers for the targets that customers type, e.g. `10.0.0.53,10.0.0.54:5353`; unset: those of the system',
@@ -153,6 +158,7 @@ export interface Config {
   roles: ReadonlySet<RoleName>;
   processes: number;
   allowPrivateTargets: boolean;
+  egressIp: string | undefined;
   dnsServers: readonly string[];
   media: MediaConfig | undefined;
   mediaOrigin: string | undefined;
@@ -234,6 +240,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     allowPrivateTargets:
       flag('CHAT_ALLOW_PRIVATE_TARGETS') ??
       (databaseUrl === undefined && ['127.0.0.1', '::1', 'localhost'].includes(host)),
+    egressIp: get('CHAT_EGRESS_IP'),
     dnsServers: dnsServers(get('CHAT_DNS_SERVERS')),
     media: media(get('CHAT_MEDIA_URL')),
     mediaOrigin: origin('CHAT_MEDIA_ORIGIN', get('CHAT_MEDIA_ORIGIN')),

@@ -7,6 +7,7 @@ import * as logs from './logs.ts';
 import * as messages from './messages.ts';
 import * as organizations from './organizations.ts';
 import * as push from './push.ts';
+import * as storage from './storage.ts';
 import * as uploads from './uploads.ts';
 import * as users from './users.ts';
 import * as webhooks from './webhooks.ts';
@@ -121,6 +122,14 @@ export const operations = {
   'keys.list': environments.keysList,
   'keys.create': environments.keysCreate,
   'keys.revoke': environments.keysRevoke,
+  'storage.get': storage.storageGet,
+  'storage.update': storage.storageUpdate,
+  'storage.setDatabase': storage.storageSetDatabase,
+  'storage.rotateSecret': storage.storageRotateSecret,
+  'storage.testDatabase': storage.storageTestDatabase,
+  'storage.migrateDatabase': storage.storageMigrateDatabase,
+  'storage.promote': storage.storagePromote,
+  'storage.resync': storage.storageResync,
   'audit.list': environments.auditList,
   'logs.list': logs.logsList,
   'overview.get': logs.overviewGet,

@@ -14,6 +14,7 @@ import type { Organization } from './accounts/organizations.ts';
 import type { Analytics } from './analytics/service.ts';
 import type { AccountServices } from './accounts/services.ts';
 import type { CallServices } from './calls/services.ts';
+import type { Storage } from './storage/service.ts';
 import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
 import type { Push } from './push/service.ts';
@@ -184,8 +185,8 @@ export interface Services extends ControlServices {
   /** Sockets of an environment that are open now, on all nodes. */
   connections(env: number): Promise<number>;
   plans: Record<PlanName, Plan>;
-  /** How long events stay readable. */
-  eventRetentionMs: number;
+  /** Customers' own history databases, and how long the buffer before them holds messages and events. */
+  storage: Storage;
 }
 
 /** An answer with another status than the operation's first, or with headers; 204 has no body, whatever is given. */

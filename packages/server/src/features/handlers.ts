@@ -27,6 +27,7 @@ import * as members from './members/operations.ts';
 import * as messages from './messages/operations.ts';
 import * as push from './push/operations.ts';
 import * as receipts from './receipts/operations.ts';
+import * as storage from './storage/operations.ts';
 import * as sync from './sync/operations.ts';
 import * as tenancy from './tenancy/operations.ts';
 import * as uploads from './uploads/operations.ts';
@@ -168,6 +169,14 @@ export const handlers = {
   'calls.end': calls.end,
   'calls.remove': calls.remove,
   'calls.mute': calls.mute,
+  'storage.get': storage.get,
+  'storage.update': storage.update,
+  'storage.setDatabase': storage.setDatabase,
+  'storage.rotateSecret': storage.rotateSecret,
+  'storage.testDatabase': storage.testDatabase,
+  'storage.migrateDatabase': storage.migrateDatabase,
+  'storage.promote': storage.promote,
+  'storage.resync': storage.resync,
   'push.register': push.register,
   'push.unregister': push.unregister,
   'push.test': push.test,

@@ -49,6 +49,9 @@ export interface ToldToWebhooks {
   'notification.needed': { message: MessageOrTombstone; users: Person[] };
   /** `secret` is the id that was erased; it is kept sealed. */
   'user.deleted': { secret: string; data: { messages: 'anonymize' | 'delete' } };
+  'sink.degraded': { data: WebhookEvents['sink.degraded'] };
+  'sink.failing': { data: WebhookEvents['sink.failing'] };
+  'sink.recovered': { data: WebhookEvents['sink.recovered'] };
   /** As it was then: kept with the event. */
   'call.started': { call: Call };
   'call.ended': { call: Call };
@@ -148,9 +151,7 @@ const described = {
 export const catalogue: { readonly [K in EventName]: Description<K> } = described;
 
 type OfConversations = NonNullable<(typeof described)[EventName]['webhook']>['name'];
-/** Declared by the protocol, and made by areas that do not exist yet: an endpoint may subscribe, and gets none. */
-type NotMadeYet = Extract<WebhookEventName, `sink.${string}`>;
-export type WebhookOnlyName = Exclude<WebhookEventName, OfConversations | NotMadeYet>;
+export type WebhookOnlyName = Exclude<WebhookEventName, OfConversations>;
 
 export const webhookOnly: {
   readonly [N in WebhookOnlyName]: { data(event: Place & ToldToWebhooks[N]): WebhookEvents[N]; kept?: true };
@@ -164,6 +165,9 @@ export const webhookOnly: {
   'user.deleted': {
     data: ({ secret, data }) => ({ userId: secret, messages: data.messages }),
   },
+  'sink.degraded': { data: ({ data }) => data },
+  'sink.failing': { data: ({ data }) => data },
+  'sink.recovered': { data: ({ data }) => data },
   'call.started': { data: ({ call }) => ({ call }), kept: true },
   'call.ended': { data: ({ call }) => ({ call }), kept: true },
 };

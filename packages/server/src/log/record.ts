@@ -73,6 +73,9 @@ const appendSql = `
     SELECT ${listeners.webhooks}, make_id('evt_', $3), $1, e.webhook, $2, e.seq, e.message, e.users, e.actor, e.data, $3, $3
     FROM event e JOIN environments x ON x.no = $1 AND x.listeners & ${listeners.webhooks} <> 0 WHERE e.webhook IS NOT NULL
     RETURNING id, seq
+  ), sunk AS (
+    INSERT INTO sink_log (env, conv, seq, message, at)
+    SELECT $1, $2, e.seq, e.message, $3 FROM event e JOIN environments x ON x.no = $1 AND x.listeners & ${listeners.sink} <> 0
   ), shown AS (
     INSERT INTO webhook_payloads (event_id, env, conv, message, data, event_at)
     SELECT n.id, $1, $2, e.message, e.payload, $3 FROM noted n JOIN event e ON e.seq = n.seq WHERE e.payload IS NOT NULL

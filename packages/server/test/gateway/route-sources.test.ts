@@ -16,7 +16,11 @@ test('PITFALLS 16: events read from the store change routes as those from the bu
   const [user] = await db.query<{ env: number; no: number }>('SELECT env, no FROM users WHERE id = $1', [
     guest.id,
   ]);
-  const missed = await routeSources(db, 3_600_000, systemClock).missed(user!.env, id, lastSeq);
+  const missed = await routeSources(db, () => Promise.resolve(3_600_000), systemClock).missed(
+    user!.env,
+    id,
+    lastSeq,
+  );
   assert.deepEqual(
     missed?.map(({ e, join, leave }) => ({ e, join, leave })),
     [

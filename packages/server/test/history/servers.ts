@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, globSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -224,6 +225,7 @@ export async function startCustomerMongodb(): Promise<CustomerDatabase | null> {
 
 export interface Receiver {
   url: string;
+  /** What signatures are checked with; it may be changed. */
   secret: string;
   /** What it holds, by environment. */
   store: {
@@ -245,11 +247,22 @@ export async function startHistoryReceiver(
     createReceiver(secret: string, store: Receiver['store']): import('node:http').Server;
   };
   const store = example.createStore();
-  const listening = example.createReceiver(secret, store).listen(await freePort(), '127.0.0.1');
+  let current = secret;
+  let served = example.createReceiver(current, store);
+  const listening = createServer((req, res) => void served.emit('request', req, res)).listen(
+    await freePort(),
+    '127.0.0.1',
+  );
   await once(listening, 'listening');
   return {
     url: `http://127.0.0.1:${(listening.address() as AddressInfo).port}/history`,
-    secret,
+    get secret() {
+      return current;
+    },
+    set secret(to) {
+      current = to;
+      served = example.createReceiver(to, store);
+    },
     store,
     close: async () => {
       listening.closeAllConnections();

@@ -63,6 +63,11 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     await dropUnusedOf(tx, env, row.no);
     await dropDevicesOf(tx, env, row.no);
     await leaveCalls(ctx, tx, env, row.no);
+    await tx.query(
+      `INSERT INTO sink_erasures (env, subject, replacement, messages, created_at)
+       SELECT $1, $2, $3, $4, now() FROM storage WHERE env = $1 AND mode <> 'managed'`,
+      [env, ctx.services.vault.seal(input.userId, erasedContext(env)), alias, mode],
+    );
     // The one event that must name the erased id: sealed, and gone with the delivery log.
     await tell(ctx.services.log, tx, env, 'user.deleted', {
       data: { messages: mode },
@@ -145,7 +150,9 @@ async function eraseMessages(
     found.map((seq) => ({ env, conv: conv.no, seq })),
   );
   const rows = messages.filter((m) => !m.hard);
-  const seqs = rows.map((m) => m.seq);
+  // What the customer's database holds is emptied there; here it counts as deleted from now on, and no event can name it.
+  const here = new Set(messages.map((m) => m.seq));
+  const seqs = [...rows.map((m) => m.seq), ...found.filter((seq) => !here.has(seq))];
   await emptyMessages(tx, env, conv.no, seqs, true, conv.lockedAt);
   await forgetAnswers(
     tx,
@@ -153,17 +160,18 @@ async function eraseMessages(
     rows.map((m) => m.id),
   );
   await forgetMessages(tx, env, conv.no, seqs);
-  await record(
-    ctx.services.log,
-    tx,
-    conv,
-    rows.map((m) => ({
-      type: 'message.deleted',
-      actor: null,
-      message: viewTombstone({ ...m, deletedAt: m.deletedAt ?? conv.lockedAt }),
-      data: { hard: true },
-    })),
-  );
+  if (rows.length > 0)
+    await record(
+      ctx.services.log,
+      tx,
+      conv,
+      rows.map((m) => ({
+        type: 'message.deleted',
+        actor: null,
+        message: viewTombstone({ ...m, deletedAt: m.deletedAt ?? conv.lockedAt }),
+        data: { hard: true },
+      })),
+    );
   tx.afterCommit(() => ctx.services.media.wake());
 }
 

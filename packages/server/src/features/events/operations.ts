@@ -16,7 +16,9 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
   const conv = await readable(ctx, ctx.db, input.conversationId);
   await noteReading(ctx, conv);
   const limit = pageLimit(input.limit);
-  const floor = new Date(ctx.services.clock.now() - ctx.services.eventRetentionMs).toISOString();
+  const floor = new Date(
+    ctx.services.clock.now() - (await ctx.services.storage.retention.msOf(ctx.env.no)),
+  ).toISOString();
   const end = Math.min((input.before ?? Infinity) - 1, conv.lastSeq);
   // As with messages: with `before` alone the page is the next below it, otherwise the next above `after`, up to `before` if given.
   if (input.before !== undefined && input.after === undefined) {

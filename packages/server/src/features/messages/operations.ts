@@ -10,16 +10,19 @@ import type {
 } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
 import { liveEvent, record } from '../../log/record.ts';
+import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { noteReading } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable, roleOf } from '../conversations/access.ts';
 import type { LockedAccess } from '../conversations/access.ts';
-import { pageLimit, shown } from '../pages.ts';
+import { pageLimit } from '../pages.ts';
+import { thawMessages } from '../storage/thaw.ts';
 import { userNumbers } from '../users/sql.ts';
 import { forgetAnswers } from '../idempotency/sql.ts';
 import { forgetMessages, keepMessageCreated } from '../webhooks/payloads.ts';
+import * as cold from './cold.ts';
 import * as reader from './reader.ts';
 import type { MessageRow } from './reader.ts';
 import * as sql from './sql.ts';
@@ -48,7 +51,7 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
   const id = ids.make('message');
   const metadata = empty ? null : JSON.stringify(input.metadata);
   const { active } = ctx.services.analytics;
-  const appended = await active.secondLook(() =>
+  const append = () =>
     log.append({
       ceiling: sender && active.ceiling(ctx.env, sender.no),
       env: ctx.env.no,
@@ -61,16 +64,23 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
       replyTo: input.replyTo ?? null,
       metadata,
       attachments: files && JSON.stringify(files),
+    });
+  const appended = await active.secondLook(() =>
+    append().catch(async (error: unknown) => {
+      // What is replied to may be in the customer's database.
+      const unknown = error instanceof ApiError && error.param === 'replyTo' && input.replyTo !== undefined;
+      if (!unknown || !(await cold.fetchBack(ctx, input.replyTo!, input.conversationId))) throw error;
+      return append();
     }),
   );
   if (sender) active.known(sender.no);
   if (appended.status === 'duplicate') {
-    const [original] = await reader.messagesAt(ctx.db, [
+    const [held] = await reader.messagesAt(ctx.db, [
       { env: ctx.env.no, conv: appended.conv, seq: appended.seq },
     ]);
-    if (!original) throw new ApiError('history_unavailable');
+    const original = held ?? (await coldOriginal(ctx, input.conversationId, appended.seq));
     // A repeat means that the first answer may have been lost, and with it the telling: whoever has seen it drops it.
-    log.publish(createdEvent(original));
+    log.publish(createdEvent({ ...original, env: ctx.env.no }));
     return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
   const message: Message = {
@@ -104,6 +114,13 @@ export const committedMessages = async (
   db: Queryable,
   messages: readonly { env: number; id: string }[],
 ): Promise<LogEvent[]> => (await reader.messagesById(db, messages)).map(createdEvent);
+
+/** A repeated clientMsgId whose message is in the customer's database. */
+async function coldOriginal(ctx: Context, conversationId: string, seq: number): Promise<MessageRow> {
+  const [row] = await cold.held(ctx, await cold.placed(ctx, conversationId, seq));
+  if (!row) throw new ApiError('history_unavailable');
+  return row;
+}
 
 const stillSees = async (ctx: Context, conv: number): Promise<boolean> =>
   ctx.caller.kind !== 'client' || (await roleOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== null;
@@ -161,18 +178,22 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   const env = ctx.env.no;
   // With `after` alone the page is the next above it; with `before` the next below, down to `after` if given.
   if (input.after !== undefined && input.before === undefined) {
-    const rows = await reader.messagesAfter(ctx.db, env, conv.no, input.after, limit + 1);
-    const { data, more } = await shown(rows, limit, reader.viewHeld);
+    const { data, more } = await cold.page(ctx, limit, input.after, (from) =>
+      reader.messagesAfter(ctx.db, env, conv.no, from, limit + 1),
+    );
     return { data: data.reverse(), hasMore: more };
   }
   const before = input.before ?? Number.MAX_SAFE_INTEGER;
-  const rows = await reader.messagesBefore(ctx.db, env, conv.no, before, input.after ?? 0, limit + 1);
-  const { data, more } = await shown(rows, limit, reader.viewHeld);
+  const { data, more } = await cold.page(ctx, limit, before, (from) =>
+    reader.messagesBefore(ctx.db, env, conv.no, from, input.after ?? 0, limit + 1),
+  );
   return { data, hasMore: more };
 }
 
 export async function get(ctx: Context, input: Input<'messages.get'>): Promise<MessageOrTombstone> {
-  const row = await reader.findMessage(ctx.db, ctx.env.no, input.messageId);
+  const row =
+    (await reader.findMessage(ctx.db, ctx.env.no, input.messageId)) ??
+    (await cold.find(ctx, input.messageId));
   if (!row) throw missing();
   await readableMessage(ctx, row);
   await noteReading(ctx, { no: row.conv, id: row.cid });
@@ -197,8 +218,7 @@ export interface Edited {
 export async function edit(ctx: Context, input: Input<'messages.update'>): Promise<Edited> {
   if (input.text === undefined && input.metadata === undefined)
     throw new ApiError('invalid_request', { param: 'text', message: 'Give text or metadata.' });
-  return ctx.db.tx(async (tx) => {
-    const { access, row } = await lockMessage(ctx, tx, input.messageId);
+  return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
     if (access.actor && row.sender !== access.actor.no)
       throw new ApiError('forbidden', { message: 'Only the author may edit a message.' });
     if (row.deletedAt) throw missing();
@@ -234,8 +254,7 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
   const hard = input.hard ?? false;
   if (hard && ctx.caller.kind === 'client')
     throw new ApiError('forbidden', { param: 'hard', message: 'Only a server may delete for good.' });
-  return ctx.db.tx(async (tx) => {
-    const { access, row } = await lockMessage(ctx, tx, input.messageId);
+  return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
     if (access.actor && row.sender !== access.actor.no && access.role !== ('owner' satisfies Role))
       throw new ApiError('forbidden', { message: 'Only the author or the owner may delete a message.' });
     if (row.deletedAt && !hard)
@@ -267,21 +286,51 @@ async function deletionSeq(tx: Tx, env: number, row: MessageRow): Promise<number
   return event?.seq ?? row.seq;
 }
 
+interface LockedMessage {
+  access: LockedAccess;
+  row: MessageRow;
+}
+
+/** One transaction with the message's conversation locked. A message that only the customer's database has comes back first. */
+async function withMessage<T>(
+  ctx: Context,
+  id: string,
+  change: (tx: Tx, locked: LockedMessage) => Promise<T>,
+): Promise<T> {
+  for (let look = 1; ; look++) {
+    const found = await reader.findMessage(ctx.db, ctx.env.no, id);
+    const record = found ? null : await ctx.services.storage.cold.get(ctx.env, id);
+    if (!found && !record) throw missing();
+    const place = found?.conv ?? record!.conversationId;
+    const done = await ctx.db.tx(async (tx) => {
+      const locked = await lockMessage(ctx, tx, id, place, record);
+      return locked && { result: await change(tx, locked) };
+    });
+    if (done) return done.result;
+    // It may have left our store between the two looks.
+    if (look === 2) throw missing();
+  }
+}
+
 async function lockMessage(
   ctx: Context,
   tx: Tx,
   id: string,
-): Promise<{ access: LockedAccess; row: MessageRow }> {
-  const found = await reader.findMessage(tx, ctx.env.no, id);
-  if (!found) throw missing();
+  conversation: number | string,
+  record: MessageRecord | null,
+): Promise<LockedMessage | null> {
   let access: LockedAccess;
   try {
-    access = await lockForChange(ctx, tx, { no: found.conv });
+    access = await lockForChange(
+      ctx,
+      tx,
+      typeof conversation === 'number' ? { no: conversation } : conversation,
+    );
   } catch (error) {
     throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
   }
+  if (record) await thawMessages(tx, ctx.env.no, access.conv.no, [record]);
   // Read again under the lock: the first look only told which conversation to lock.
   const row = await reader.findMessage(tx, ctx.env.no, id);
-  if (!row) throw missing();
-  return { access, row };
+  return row ? { access, row } : null;
 }

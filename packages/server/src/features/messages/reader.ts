@@ -1,12 +1,11 @@
-import { ApiError } from '@parley/protocol';
 import type { Attachment, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { parseMetadata } from '../metadata.ts';
 
 /**
  * The one place that reads what messages say; everybody else counts them, or asks here. A message may have left the store for
- * colder storage: its row is still there, with nothing but what counting needs. History pages show where that begins, and all other
- * readers leave such rows out: they are about recent messages.
+ * the customer's own database: its row is still there, with nothing but what counting needs. History pages fetch it from there
+ * (features/storage), and all other readers leave such rows out: they are about recent messages.
  */
 
 export interface MessageRow {
@@ -27,10 +26,11 @@ export interface MessageRow {
   hard: boolean;
 }
 
-/** A message that this store holds no longer. */
-export interface ColdRow {
-  conv: number;
-  seq: number;
+/** A message that this store holds no longer: where it stands, who sent it and whether it was deleted. */
+export interface ColdRow extends Pick<
+  MessageRow,
+  'conv' | 'cid' | 'seq' | 'sender' | 'senderId' | 'deletedAt'
+> {
   id: null;
 }
 
@@ -69,12 +69,6 @@ export const viewLive = (row: MessageRow): Message => ({
 
 export const viewMessage = (row: MessageRow): MessageOrTombstone =>
   row.deletedAt ? viewTombstone(row) : viewLive(row);
-
-/** Of a history page: nobody can show what is not here. */
-export function viewHeld(row: MessageRow | ColdRow): MessageOrTombstone {
-  if (row.id === null) throw new ApiError('history_unavailable');
-  return viewMessage(row);
-}
 
 /** Hard-deleted messages are not found by id. */
 export async function findMessage(db: Queryable, env: number, id: string): Promise<MessageRow | undefined> {
@@ -132,19 +126,34 @@ export const messagesBefore = (
     [env, conv, before, after, limit],
   );
 
-/** The next above `after`, oldest first; hard-deleted ones are left out. */
+/** The next above `after`, oldest first; hard-deleted ones are left out unless asked for. */
 export const messagesAfter = (
   db: Queryable,
   env: number,
   conv: number,
   after: number,
   limit: number,
+  stubs = false,
 ): Promise<(MessageRow | ColdRow)[]> =>
   db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM ${source}
-     WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND NOT m.hard ORDER BY m.seq LIMIT $4`,
+     WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3${stubs ? '' : ' AND NOT m.hard'} ORDER BY m.seq LIMIT $4`,
     [env, conv, after, limit],
   );
+
+/** The row of a message that left this store, found by its place; undefined where it is here, deleted for good, or never was. */
+export async function coldAt(
+  db: Queryable,
+  env: number,
+  place: { conversationId: string; seq: number },
+): Promise<ColdRow | undefined> {
+  const [row] = await db.query<ColdRow>(
+    `SELECT ${columns} FROM conversations x JOIN messages m ON m.env = x.env AND m.conv = x.no AND m.seq = $3 ${joined}
+     WHERE x.env = $1 AND x.id = $2 AND m.id IS NULL AND NOT m.hard`,
+    [env, place.conversationId, place.seq],
+  );
+  return row;
+}
 
 /** All with after < seq <= upTo, oldest first; hard-deleted ones included, as stubs. */
 export const messagesBetween = (
@@ -170,7 +179,7 @@ export const latestLive = `LEFT JOIN messages x ON x.env = c.env AND x.conv = c.
 /** Seqs that one look for a user's messages goes over: there is no index by sender. */
 const lookWidth = 10_000;
 
-/** A user's messages above `after` that are not hard-deleted, `limit` at most; `next` is where to go on, null at the end. */
+/** A user's messages above `after` that are not hard-deleted, cold ones too, `limit` at most; `next` is where to go on, null at the end. */
 export async function messagesBy(
   db: Queryable,
   env: number,
@@ -182,7 +191,7 @@ export async function messagesBy(
   const [row] = await db.query<{ seqs: number[] | null; last: number }>(
     `SELECT c.last_seq AS last, ARRAY(
        SELECT m.seq FROM messages m WHERE m.env = $1 AND m.conv = $2 AND m.seq > $4 AND m.seq <= $4 + ${lookWidth}
-         AND m.sender = $3 AND NOT m.hard AND m.id IS NOT NULL ORDER BY m.seq LIMIT $5) AS seqs
+         AND m.sender = $3 AND NOT m.hard ORDER BY m.seq LIMIT $5) AS seqs
      FROM conversations c WHERE c.env = $1 AND c.no = $2`,
     [env, conv, sender, after, limit],
   );

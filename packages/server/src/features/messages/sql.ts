@@ -62,4 +62,11 @@ export async function emptyMessages(
      ) SELECT count_deleted($1, $2, $3)`,
     [env, conv, gone, live.map((l) => l.sender)],
   );
+  // The latest that is left may have gone to the customer's database: the sink fetches it back, for lists.
+  await db.query(
+    `UPDATE sink_conversations s SET want_seq = m.seq FROM conversations c JOIN messages m ON m.env = c.env AND m.conv = c.no
+       AND m.seq = c.last_message_seq AND m.id IS NULL
+     WHERE s.env = $1 AND s.conv = $2 AND c.env = $1 AND c.no = $2`,
+    [env, conv],
+  );
 }

@@ -6,10 +6,10 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 const batch = 2_000;
 const maxBatches = 500;
 
-const expired: { table: string; column?: string; hours: (eventHours: number) => number }[] = [
+const expired: { table: string; column?: string; hours: (eventHours: number) => number; own?: true }[] = [
   { table: 'dedup', hours: () => limits.dedupHours },
   { table: 'idempotency', hours: () => limits.idempotencyHours },
-  { table: 'events', hours: (eventHours: number) => eventHours },
+  { table: 'events', hours: (eventHours: number) => eventHours, own: true },
   { table: 'audit', hours: () => limits.auditDays * 24 },
   // Cursors of sync name one.
   { table: 'store_marks', column: 'at', hours: () => (limits.syncCursorDays + 1) * 24 },
@@ -32,14 +32,16 @@ export async function removeExpired(
   eventRetentionMs: number,
 ): Promise<Record<string, number>> {
   const removed: Record<string, number> = {};
-  for (const { table, column = 'created_at', hours } of expired) {
+  for (const { table, column = 'created_at', hours, own } of expired) {
+    // Events stay as long as their environment says.
+    const kept = own ? 'coalesce((SELECT buffer_hours FROM environments WHERE no = t.env), $1)' : '$1';
     removed[table] = 0;
     const cutoff = hours(eventRetentionMs / 3_600_000);
     for (let i = 0; i < maxBatches; i++) {
       const [row] = await db.query<{ n: number }>(
         `WITH gone AS (
            DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-             SELECT ctid FROM ${table} WHERE ${column} < now() - $1 * interval '1 hour' LIMIT ${batch}))
+             SELECT ctid FROM ${table} t WHERE ${column} < now() - ${kept} * interval '1 hour' LIMIT ${batch}))
            RETURNING 1
          ) SELECT count(*) AS n FROM gone`,
         [cutoff],

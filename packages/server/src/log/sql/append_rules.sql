@@ -31,7 +31,7 @@ BEGIN
 END $$;
 
 -- Notes new messages for each consumer of the outbox that listens: 1 webhooks, 2 push. The event's id is the message's: one message, one
--- message.created.
+-- message.created. 8 is the sink, which has a log of its own.
 CREATE OR REPLACE FUNCTION note_messages(p_env int[], p_conv bigint[], p_seq bigint[], p_id text[], p_sender bigint[], p_at timestamptz)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -39,6 +39,9 @@ BEGIN
   SELECT k, 'evt_' || substr(u.id, 5), u.env, 'message.created', u.conv, u.seq, u.seq, u.sender, p_at, p_at
   FROM unnest(p_env, p_conv, p_seq, p_id, p_sender) AS u(env, conv, seq, id, sender)
     JOIN environments e ON e.no = u.env JOIN unnest('{1,2}'::int[]) k ON e.listeners & k <> 0;
+  INSERT INTO sink_log (env, conv, seq, message, at)
+  SELECT u.env, u.conv, u.seq, u.seq, p_at FROM unnest(p_env, p_conv, p_seq) AS u(env, conv, seq)
+    JOIN environments e ON e.no = u.env AND e.listeners & 8 <> 0;
 END $$;
 
 -- The attachments that messages name, each a JSON array of ids: only ready ones of the message's own conversation by its sender (or

@@ -121,12 +121,11 @@ export const checks: Check[] = [
           );
           const above = all.filter((s) => s > at);
           const up = await history.read({ conversationId, after: at, limit });
-          if (at > 0)
-            assert.deepEqual(
-              [seqsOf(up), up.hasMore],
-              [above.slice(0, limit).reverse(), above.length > limit],
-              `after ${at} limit ${limit}`,
-            );
+          assert.deepEqual(
+            [seqsOf(up), up.hasMore],
+            [above.slice(0, limit).reverse(), above.length > limit],
+            `after ${at} limit ${limit}`,
+          );
         }
       const between = await history.read({ conversationId, before: 21, after: 2, limit: 3 });
       assert.deepEqual([seqsOf(between), between.hasMore], [[13, 8, 5], true]);

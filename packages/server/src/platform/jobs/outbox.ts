@@ -10,8 +10,11 @@ import type { WorkSignal } from './wake.ts';
  * removes them, so whatever it writes there happens exactly once, and one that fails or is slow holds up no other.
  */
 
-/** Bits of environments.listeners. The first two are consumers of the outbox; the last says that webhooks want message.read. */
-export const listeners = { webhooks: 1, push: 2, webhookReads: 4 } as const;
+/**
+ * Bits of environments.listeners. The first two are consumers of the outbox; the third says that webhooks want message.read, the
+ * last that changes are noted for the customer's own database (sink_log).
+ */
+export const listeners = { webhooks: 1, push: 2, webhookReads: 4, sink: 8 } as const;
 
 export interface OutboxRow {
   no: number;

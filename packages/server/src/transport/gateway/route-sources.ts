@@ -12,7 +12,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Membership } from './hub.ts';
 
 /** Where the hub reads from: memberships at login (many logins are one query), and events missed at a join. */
-export function routeSources(db: Db, eventRetentionMs: number, clock: Clock) {
+export function routeSources(db: Db, retentionMs: (env: number) => Promise<number>, clock: Clock) {
   const load = createBatcher<{ env: number; user: number }, Membership[]>({
     maxBatch: 500,
     maxWaiting: 50_000,
@@ -36,7 +36,7 @@ export function routeSources(db: Db, eventRetentionMs: number, clock: Clock) {
       if (!conv || conv.lastSeq <= after) return [];
       if (conv.lastSeq - after > limits.pageMax) return null;
       try {
-        const floor = new Date(clock.now() - eventRetentionMs).toISOString();
+        const floor = new Date(clock.now() - (await retentionMs(env))).toISOString();
         const records = await readEvents(db, env, conv, after, conv.lastSeq, floor);
         const moves = new Map(
           (await routeChanges(db, env, conv.no, after)).map(({ seq, type, users }) => [

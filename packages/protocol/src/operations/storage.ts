@@ -1,0 +1,108 @@
+import Type from 'typebox';
+import { nullable, open, optional } from '../schemas/common.ts';
+import {
+  BufferRetention,
+  DatabaseSlot,
+  DatabaseSlotWithSecret,
+  DatabaseTest,
+  DatabaseType,
+  SlotParam,
+  StorageRecord,
+} from '../schemas/storage.ts';
+import { operation } from './define.ts';
+
+/** SPEC 4, Storage: the dashboard's session, an environment, and for changes a sign-in within the last 15 minutes. */
+
+const storage = { tag: 'Storage', callers: ['dashboard'] } as const;
+const change = { ...storage, permission: 'storage.manage', recent: true } as const;
+const Url = Type.String({ minLength: 1, maxLength: 8_192 });
+const Schema = Type.String({
+  minLength: 1,
+  maxLength: 63,
+  description: 'Of PostgreSQL; elsewhere another database',
+});
+
+export const storageGet = operation('storage.get', 'GET /v1/storage', {
+  ...storage,
+  permission: 'environments.read',
+  summary: 'Where history and files are kept, and how the sink does',
+  response: StorageRecord,
+});
+
+export const storageUpdate = operation('storage.update', 'PATCH /v1/storage', {
+  ...change,
+  summary: 'Keep history in a database of one’s own, or with this service; set how long the buffer holds it',
+  body: {
+    mode: optional(
+      Type.Unsafe<'managed' | 'byo_db' | 'byo'>({
+        type: 'string',
+        enum: ['managed', 'byo_db', 'byo'],
+        description: 'byo is another name for byo_db',
+      }),
+    ),
+    bufferRetention: optional(BufferRetention),
+  },
+  response: StorageRecord,
+});
+
+export const storageSetDatabase = operation('storage.setDatabase', 'PUT /v1/storage/database/{slot}', {
+  ...change,
+  summary: 'Set the database of a slot; an http endpoint’s signing secret is shown this once',
+  params: { slot: SlotParam },
+  body: { url: Url, type: optional(DatabaseType), schema: optional(Schema), replicaUrl: optional(Url) },
+  response: DatabaseSlotWithSecret,
+});
+
+export const storageRotateSecret = operation(
+  'storage.rotateSecret',
+  'POST /v1/storage/database/{slot}/rotate-secret',
+  {
+    ...change,
+    summary: 'Make a new signing secret for an http endpoint; the old one counts for 24 hours more',
+    params: { slot: SlotParam },
+    response: open({ signingSecret: Type.String() }),
+    errors: ['not_found'],
+  },
+);
+
+export const storageTestDatabase = operation('storage.testDatabase', 'POST /v1/storage/database/test', {
+  ...change,
+  summary: 'Try a slot’s database: version, user, TLS, grants, tables, round trip',
+  body: { slot: optional(SlotParam) },
+  response: DatabaseTest,
+  errors: ['not_found'],
+  repeatable: true,
+});
+
+export const storageMigrateDatabase = operation(
+  'storage.migrateDatabase',
+  'POST /v1/storage/database/migrate',
+  {
+    ...change,
+    summary:
+      'Make tables and a writer with an admin’s URL, which is kept nowhere; the writer’s goes into slot a',
+    body: { adminUrl: Url, type: optional(DatabaseType), schema: optional(Schema) },
+    response: open({
+      runtimeUrl: nullable(Type.String({ description: 'Without its password; null: make the user by hand' })),
+      notes: Type.Array(Type.String()),
+      slot: nullable(DatabaseSlot),
+    }),
+    repeatable: true,
+  },
+);
+
+export const storagePromote = operation('storage.promote', 'POST /v1/storage/database/promote/{slot}', {
+  ...change,
+  summary: 'Use this slot from now on; where it is another database, history is copied into it',
+  params: { slot: SlotParam },
+  response: StorageRecord,
+  errors: ['not_found'],
+  repeatable: true,
+});
+
+export const storageResync = operation('storage.resync', 'POST /v1/storage/database/resync', {
+  ...change,
+  summary: 'Write what the buffer holds into the database again',
+  statuses: [202],
+  response: StorageRecord,
+});

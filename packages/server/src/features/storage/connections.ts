@@ -1,0 +1,103 @@
+import type { Clock, RandomBytes } from '../../platform/clock.ts';
+import { openHistory } from '../../platform/history/open.ts';
+import type { History } from '../../platform/history/port.ts';
+import type { HistoryDeps } from '../../platform/history/shared.ts';
+import type { Outbound } from '../../platform/outbound/outbound.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import { slotContext } from './sql.ts';
+import type { SlotName, SlotRow, SlotSecret } from './sql.ts';
+
+/** Open connections to customers' databases: one pool for each slot that is used, gone after a while without use. */
+export interface Connections {
+  deps(env: { no: number; id: string }): HistoryDeps;
+  /** `read`: of the replica, where there is one. What fails to open is tried again at the next call. */
+  open(env: { no: number; id: string }, slot: SlotRow, purpose?: 'write' | 'read'): Promise<History>;
+  /** After a failure: the next use connects anew, perhaps to another address. */
+  drop(env: number, slot: SlotName): void;
+  secretsOf(env: number, slot: SlotRow): SlotSecret[];
+  close(): Promise<void>;
+}
+
+const idleMs = 60_000;
+const mostOpen = 500;
+
+interface Entry {
+  key: string;
+  opened: Promise<History>;
+  usedAt: number;
+}
+
+export function createConnections(options: {
+  vault: Vault;
+  outbound: Outbound;
+  clock: Clock;
+  randomBytes: RandomBytes;
+}): Connections {
+  const { vault, outbound, clock } = options;
+  const open = new Map<string, Entry>();
+
+  const text = (env: number, slot: SlotName, sealed: Buffer): string =>
+    vault.open(sealed, slotContext(env, slot)).toString();
+  const secretsOf = (env: number, slot: SlotRow): SlotSecret[] =>
+    slot.secrets === null ? [] : (JSON.parse(text(env, slot.slot, slot.secrets)) as SlotSecret[]);
+  const deps = (env: { no: number; id: string }): HistoryDeps => ({
+    outbound,
+    tenant: env.no,
+    env: env.id,
+    random: options.randomBytes,
+    seconds: () => Math.floor(clock.now() / 1000),
+  });
+
+  const end = (entry: Entry): Promise<void> =>
+    entry.opened.then(
+      (history) => history.close(),
+      () => undefined,
+    );
+
+  function tidy(): void {
+    const now = clock.monotonic();
+    for (const [name, entry] of open)
+      if (now - entry.usedAt > idleMs || open.size > mostOpen) {
+        open.delete(name);
+        void end(entry);
+      }
+  }
+
+  return {
+    deps,
+    secretsOf,
+    open(env, slot, purpose = 'write') {
+      const replica = purpose === 'read' && slot.replicaUrl !== null;
+      const name = `${env.no} ${slot.slot} ${replica ? 'replica' : ''}`;
+      const now = new Date(clock.now()).toISOString();
+      const secrets = secretsOf(env.no, slot).filter((s) => s.until === null || s.until > now);
+      const key = `${slot.changedAt} ${secrets.length}`;
+      let entry = open.get(name);
+      if (entry?.key !== key) {
+        if (entry) void end(entry);
+        tidy();
+        const url = text(env.no, slot.slot, replica ? slot.replicaUrl! : slot.url);
+        const source = { url, type: slot.type, schema: slot.schema, secrets: secrets.map((s) => s.secret) };
+        entry = { key, opened: openHistory(source, deps(env)), usedAt: 0 };
+        const made = entry;
+        open.set(name, made);
+        made.opened.catch(() => {
+          if (open.get(name) === made) open.delete(name);
+        });
+      }
+      entry.usedAt = clock.monotonic();
+      return entry.opened;
+    },
+    drop(env, slot) {
+      for (const name of [`${env} ${slot} `, `${env} ${slot} replica`]) {
+        const entry = open.get(name);
+        open.delete(name);
+        if (entry) void end(entry);
+      }
+    },
+    async close() {
+      await Promise.all([...open.values()].map(end));
+      open.clear();
+    },
+  };
+}

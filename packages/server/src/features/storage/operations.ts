@@ -1,0 +1,313 @@
+import { ApiError, bufferRetentions } from '@parley/protocol';
+import type { BufferRetentionName, DatabaseTest, Input, Output, StorageRecord } from '@parley/protocol';
+import { migrateHistory } from '../../platform/history/open.ts';
+import { HistoryError } from '../../platform/history/port.ts';
+import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
+import { emptyReport } from '../../platform/history/shared.ts';
+import { maskUrl, parseTarget, TargetError } from '../../platform/history/target.ts';
+import { OutboundRefused } from '../../platform/outbound/outbound.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { record } from '../audit/operations.ts';
+import type { Context } from '../context.ts';
+import { secretPrefix } from '../webhooks/signature.ts';
+import * as sql from './sql.ts';
+import type { Copy, SlotName, SlotRow, StorageRow } from './sql.ts';
+import { storageRecord, viewSlot } from './view.ts';
+
+/** SPEC 4, Storage: the history database. Every change is audited, without secrets. */
+
+const secretHours = 24;
+const hourMs = 3_600_000;
+
+const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
+const noSlot = (slot: SlotName) => new ApiError('not_found', { message: `Slot ${slot} is empty.` });
+const nowOf = (ctx: Context): string => new Date(ctx.services.clock.now()).toISOString();
+
+export const get = (ctx: Context): Promise<StorageRecord> => storageRecord(ctx);
+
+const audit = (
+  ctx: Context,
+  tx: Queryable,
+  action: Parameters<typeof record>[2]['action'],
+  before: object | null,
+  after: object | null,
+  target?: string,
+) =>
+  record(ctx, tx, {
+    where: { env: ctx.env.no },
+    action,
+    ...(target === undefined ? {} : { target }),
+    before,
+    after,
+  });
+
+/** Refuses a URL that cannot mean anything or that leads inside. */
+function check(
+  ctx: Context,
+  param: string,
+  url: string,
+  given: { type?: HistoryEngine | undefined; schema?: string | undefined },
+): HistoryEngine {
+  try {
+    const target = parseTarget(url, given);
+    if (target.engine === 'http') ctx.services.storage.outbound.checkUrl(target.url);
+    for (const { host } of target.hosts) ctx.services.storage.outbound.checkHost(host);
+    return target.engine;
+  } catch (error) {
+    if (error instanceof TargetError)
+      throw bad(error.message.includes('schema') ? 'schema' : param, error.message);
+    if (error instanceof OutboundRefused) throw bad(param, `The URL is refused: ${error.message}.`);
+    throw error;
+  }
+}
+
+const newSecret = (ctx: Context): string =>
+  `${secretPrefix}${Buffer.from(ctx.services.storage.connections.deps(ctx.env).random(32)).toString('base64')}`;
+
+export async function setDatabase(
+  ctx: Context,
+  input: Input<'storage.setDatabase'>,
+): Promise<Output<'storage.setDatabase'>> {
+  const { slot, url, replicaUrl, ...given } = input;
+  const type = check(ctx, 'url', url, given);
+  if (replicaUrl !== undefined) {
+    if (type === 'http') throw bad('replicaUrl', 'An http endpoint has no replica.');
+    check(ctx, 'replicaUrl', replicaUrl, { ...given, type });
+  }
+  const signingSecret = type === 'http' ? newSecret(ctx) : undefined;
+  const row = await ctx.db.tx(async (tx) => {
+    const storage = await sql.lockStorage(tx, ctx.env.no);
+    if (storage.mode !== 'managed' && (storage.active === slot || storage.previous === slot))
+      throw bad('slot', `Slot ${slot} is in use. Set the other one, test it and promote it.`);
+    return put(ctx, tx, slot, {
+      ...{ type, url, replicaUrl: replicaUrl ?? null, schema: given.schema ?? null, shownUrl: maskUrl(url) },
+      shownReplicaUrl: replicaUrl === undefined ? null : maskUrl(replicaUrl),
+      secrets: signingSecret === undefined ? null : [{ secret: signingSecret, until: null }],
+    });
+  });
+  return { ...viewSlot(row), ...(signingSecret === undefined ? {} : { signingSecret }) };
+}
+
+async function put(ctx: Context, tx: Queryable, slot: SlotName, given: sql.NewSlot): Promise<SlotRow> {
+  const before = await sql.findSlot(tx, ctx.env.no, slot);
+  await sql.putSlot(tx, ctx.services.vault, ctx.env.no, slot, given, nowOf(ctx));
+  const after = (await sql.findSlot(tx, ctx.env.no, slot))!;
+  const shown = (row: SlotRow | undefined) =>
+    row ? { type: row.type, url: row.shownUrl, schema: row.schema, replicaUrl: row.shownReplicaUrl } : null;
+  await audit(ctx, tx, 'storage.setDatabase', shown(before), shown(after), slot);
+  return after;
+}
+
+export async function rotateSecret(
+  ctx: Context,
+  { slot }: Input<'storage.rotateSecret'>,
+): Promise<Output<'storage.rotateSecret'>> {
+  const signingSecret = newSecret(ctx);
+  await ctx.db.tx(async (tx) => {
+    await sql.lockStorage(tx, ctx.env.no);
+    const row = await sql.findSlot(tx, ctx.env.no, slot);
+    if (!row) throw noSlot(slot);
+    if (row.type !== 'http') throw bad('slot', 'Only an http endpoint has a signing secret.');
+    const now = ctx.services.clock.now();
+    const until = new Date(now + secretHours * hourMs).toISOString();
+    const [newest] = ctx.services.storage.connections.secretsOf(ctx.env.no, row);
+    const secrets = [{ secret: signingSecret, until: null }, ...(newest ? [{ ...newest, until }] : [])];
+    await sql.putSecrets(tx, ctx.services.vault, ctx.env.no, slot, secrets, nowOf(ctx));
+    await audit(ctx, tx, 'storage.rotateSecret', null, null, slot);
+  });
+  return { signingSecret };
+}
+
+/** Tries a slot, and keeps what came of it. */
+async function tried(ctx: Context, row: SlotRow): Promise<HistoryReport> {
+  let report: HistoryReport;
+  try {
+    const history = await ctx.services.storage.connections.open(ctx.env, row);
+    report = await history.test();
+  } catch (error) {
+    if (!(error instanceof HistoryError)) throw error;
+    report = { ...emptyReport(row.type), errors: [error.message] };
+  }
+  if (!report.ok) ctx.services.storage.connections.drop(ctx.env.no, row.slot);
+  await sql.putTest(ctx.db, ctx.env.no, row, report, nowOf(ctx));
+  return report;
+}
+
+export async function testDatabase(
+  ctx: Context,
+  input: Input<'storage.testDatabase'>,
+): Promise<DatabaseTest> {
+  const { active } = await sql.storageOf(ctx.db, ctx.env.no);
+  const slot = input.slot ?? active ?? 'a';
+  const row = await sql.findSlot(ctx.db, ctx.env.no, slot);
+  if (!row) throw noSlot(slot);
+  const { databaseId: _id, ...report } = await tried(ctx, row);
+  return { ...report, egressIp: ctx.services.storage.egressIp };
+}
+
+export async function migrateDatabase(
+  ctx: Context,
+  input: Input<'storage.migrateDatabase'>,
+): Promise<Output<'storage.migrateDatabase'>> {
+  const { adminUrl, ...given } = input;
+  if (check(ctx, 'adminUrl', adminUrl, given) === 'http')
+    throw bad('adminUrl', 'An http endpoint keeps its own tables: there is nothing to migrate.');
+  const storage = await sql.storageOf(ctx.db, ctx.env.no);
+  const taken = storage.mode !== 'managed' && (storage.active === 'a' || storage.previous === 'a');
+  let done: Awaited<ReturnType<typeof migrateHistory>>;
+  try {
+    done = await migrateHistory({ url: adminUrl, ...given }, ctx.services.storage.connections.deps(ctx.env));
+  } catch (error) {
+    if (error instanceof HistoryError) throw bad('adminUrl', error.message);
+    throw error;
+  }
+  const { runtimeUrl, notes, engine } = done;
+  const shownUrl = runtimeUrl === null ? null : maskUrl(runtimeUrl);
+  const slot: SlotName = taken ? 'b' : 'a';
+  const row = await ctx.db.tx(async (tx) => {
+    await audit(ctx, tx, 'storage.migrateDatabase', null, { type: engine, runtimeUrl: shownUrl });
+    if (runtimeUrl === null) return undefined;
+    return put(ctx, tx, slot, {
+      ...{
+        type: engine,
+        url: runtimeUrl,
+        replicaUrl: null,
+        shownReplicaUrl: null,
+        schema: given.schema ?? null,
+      },
+      ...{ shownUrl: shownUrl!, secrets: null },
+    });
+  });
+  if (!row) return { runtimeUrl: null, notes, slot: null };
+  await tried(ctx, row);
+  const said = taken ? [...notes, 'Slot a is in use: the URL was saved to slot b. Promote it.'] : notes;
+  return {
+    runtimeUrl: shownUrl,
+    notes: said,
+    slot: viewSlot((await sql.findSlot(ctx.db, ctx.env.no, slot))!),
+  };
+}
+
+const newCopy = (ctx: Context, kind: Copy['kind'], total: number, then?: 'fill'): Copy => ({
+  ...{ kind, conv: 0, seq: 0, done: 0, total, startedAt: nowOf(ctx) },
+  ...(then ? { then } : {}),
+});
+
+export async function update(ctx: Context, input: Input<'storage.update'>): Promise<StorageRecord> {
+  const { bufferRetention } = input;
+  const mode = input.mode === 'byo' ? 'byo_db' : input.mode;
+  if (mode === undefined && bufferRetention === undefined)
+    throw bad('mode', 'Give a mode or a bufferRetention.');
+  await ctx.db.tx(async (tx) => {
+    const storage = await sql.lockStorage(tx, ctx.env.no);
+    if (bufferRetention !== undefined) await retain(ctx, tx, bufferRetention);
+    if (mode !== undefined && (storage.mode === 'byo_db' ? 'byo_db' : 'managed') !== mode) {
+      if (mode === 'byo_db') await leave(ctx, tx, storage);
+      else await comeBack(ctx, tx, storage);
+      await audit(ctx, tx, 'storage.update', { mode: mode === 'byo_db' ? 'managed' : 'byo_db' }, { mode });
+    } else if (mode === 'managed' && storage.mode === 'returning') return;
+  });
+  ctx.services.storage.retention.forget(ctx.env.no);
+  ctx.services.storage.wake();
+  return storageRecord(ctx);
+}
+
+async function retain(ctx: Context, tx: Queryable, name: BufferRetentionName): Promise<void> {
+  const [before] = await tx.query<{ hours: number | null }>(
+    'SELECT buffer_hours AS hours FROM environments WHERE no = $1',
+    [ctx.env.no],
+  );
+  const hours = bufferRetentions[name];
+  if (before!.hours === hours) return;
+  await tx.query('UPDATE environments SET buffer_hours = $2 WHERE no = $1', [ctx.env.no, hours]);
+  const nameOf = Object.entries(bufferRetentions).find(([, h]) => h === before!.hours)?.[0] ?? null;
+  await audit(ctx, tx, 'storage.update', { bufferRetention: nameOf }, { bufferRetention: name });
+}
+
+/** To the customer's own database: what is here is copied there, and what changes from now on is noted for it. */
+async function leave(ctx: Context, tx: Queryable, storage: StorageRow): Promise<void> {
+  if (storage.mode === 'returning') {
+    // It was on its way back: what has come back leaves again when its time comes.
+    await tx.query(
+      'UPDATE sink_conversations SET cold_seq = 0, oldest_at = $2 WHERE env = $1 AND cold_seq > 0',
+      [ctx.env.no, new Date(0)],
+    );
+    return sql.setMode(tx, ctx.env.no, { mode: 'byo_db', copy: null });
+  }
+  const slots = await sql.slotsOf(tx, ctx.env.no);
+  const chosen =
+    slots.find((s) => s.slot === storage.active) ?? slots.find((s) => s.lastTest?.ok) ?? slots[0];
+  if (!chosen?.lastTest?.ok)
+    throw bad('mode', 'Set the database of a slot first, and test it: its last test must have passed.');
+  await sql.setMode(tx, ctx.env.no, {
+    ...{ mode: 'byo_db', active: chosen.slot, previous: null },
+    copy: newCopy(ctx, 'fill', await sql.messagesOf(tx, ctx.env.no)),
+  });
+}
+
+/** Back to this service: what only the customer's database has is fetched first; without any, it is done at once. */
+async function comeBack(ctx: Context, tx: Queryable, storage: StorageRow): Promise<void> {
+  if (storage.hasCold) {
+    if (storage.previous !== null)
+      throw bad('mode', 'History is still being moved to another database: wait until that is done.');
+    return sql.setMode(tx, ctx.env.no, {
+      mode: 'returning',
+      copy: newCopy(ctx, 'return', await sql.coldOf(tx, ctx.env.no)),
+    });
+  }
+  for (const table of ['sink_log', 'sink_conversations', 'sink_refused'])
+    await tx.query(`DELETE FROM ${table} WHERE env = $1`, [ctx.env.no]);
+  await sql.setMode(tx, ctx.env.no, { mode: 'managed', copy: null, previous: null });
+}
+
+export async function promote(ctx: Context, { slot }: Input<'storage.promote'>): Promise<StorageRecord> {
+  const row = await sql.findSlot(ctx.db, ctx.env.no, slot);
+  if (!row) throw noSlot(slot);
+  const report = await tried(ctx, row);
+  if (!report.ok) throw bad('slot', `The test of slot ${slot} failed: ${report.errors.join(' ')}`);
+  await ctx.db.tx(async (tx) => {
+    const storage = await sql.lockStorage(tx, ctx.env.no);
+    const slots = await sql.slotsOf(tx, ctx.env.no);
+    const next = slots.find((s) => s.slot === slot);
+    if (next?.changedAt !== row.changedAt)
+      throw bad('slot', `Slot ${slot} was changed meanwhile: promote it again.`);
+    if (storage.active === slot) return;
+    if (storage.copy !== null && storage.copy.kind !== 'rewrite')
+      throw bad('slot', 'History is being copied: wait until that is done.');
+    const before = slots.find((s) => s.slot === storage.active);
+    const same = before !== undefined && isSame(before, next);
+    if (storage.mode === 'managed')
+      await tx.query('UPDATE storage SET active = $2 WHERE env = $1', [ctx.env.no, slot]);
+    else if (same)
+      await sql.setMode(tx, ctx.env.no, { mode: storage.mode, copy: storage.copy, active: slot });
+    else {
+      const total = (await sql.coldOf(tx, ctx.env.no)) + (await sql.messagesOf(tx, ctx.env.no));
+      const copy = newCopy(ctx, 'move', total, 'fill');
+      await sql.setMode(tx, ctx.env.no, { mode: storage.mode, copy, active: slot, previous: storage.active });
+    }
+    await audit(ctx, tx, 'storage.promote', { active: storage.active }, { active: slot }, slot);
+  });
+  ctx.services.storage.wake();
+  return storageRecord(ctx);
+}
+
+/** The same database under another user or address: then nothing has to be copied. */
+const isSame = (a: SlotRow, b: SlotRow): boolean =>
+  a.type === b.type &&
+  a.schema === b.schema &&
+  (a.type === 'http' ? a.shownUrl === b.shownUrl : a.databaseId !== null && a.databaseId === b.databaseId);
+
+export async function resync(ctx: Context): Promise<StorageRecord> {
+  await ctx.db.tx(async (tx) => {
+    const storage = await sql.lockStorage(tx, ctx.env.no);
+    if (storage.mode !== 'byo_db')
+      throw bad('mode', 'History is kept with this service: there is nothing to write again.');
+    if (storage.copy !== null && storage.copy.kind !== 'rewrite')
+      throw bad('mode', 'History is being copied: wait until that is done.');
+    const copy = newCopy(ctx, 'rewrite', await sql.messagesOf(tx, ctx.env.no));
+    await sql.setMode(tx, ctx.env.no, { mode: 'byo_db', copy });
+    await audit(ctx, tx, 'storage.resync', null, null);
+  });
+  ctx.services.storage.wake();
+  return storageRecord(ctx);
+}

@@ -1,0 +1,127 @@
+import { messageRevision } from '../../platform/history/port.ts';
+import type {
+  ConversationRecord,
+  HistoryRecord,
+  MemberRecord,
+  MessageRecord,
+} from '../../platform/history/port.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { messagesAt } from '../messages/reader.ts';
+import type { MessageRow } from '../messages/reader.ts';
+
+/** What is written to a customer's database: things as they are now, each with a revision that grows with every change. */
+
+/** A record and where it stands here: `message` is 0 for a conversation and its members. */
+export interface Placed {
+  record: HistoryRecord;
+  conv: number;
+  message: number;
+}
+
+export const messageRecord = (row: MessageRow): MessageRecord => {
+  const gone = row.deletedAt !== null;
+  return {
+    kind: 'message',
+    id: row.id,
+    conversationId: row.cid,
+    seq: row.seq,
+    senderId: row.senderId,
+    text: gone ? null : row.text,
+    replyTo: gone ? null : row.replyTo,
+    attachments: gone ? null : row.attachments,
+    metadata: gone ? null : row.metadata,
+    version: row.version,
+    createdAt: row.createdAt,
+    editedAt: row.editedAt,
+    deletedAt: row.deletedAt,
+    hard: row.hard,
+    revision: messageRevision(row),
+  };
+};
+
+interface ConversationRow {
+  no: number;
+  id: string;
+  type: string;
+  name: string | null;
+  metadata: string | null;
+  createdAt: string;
+  deletedAt: string | null;
+  lastSeq: number;
+  /** [id, role]; null: no member any more. */
+  people: [string, string | null][] | null;
+}
+
+/** Conversations with their members, and with those whom the given events moved: who is no member any more. */
+export async function conversationRecords(
+  db: Queryable,
+  env: number,
+  convs: number[],
+  seqs: number[],
+): Promise<Placed[]> {
+  if (convs.length === 0) return [];
+  const rows = await db.query<ConversationRow>(
+    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.created_at AS "createdAt", c.deleted_at AS "deletedAt", c.last_seq AS "lastSeq", (
+       SELECT json_agg(json_build_array(u.id, m.role)) FROM (
+         SELECT usr FROM members WHERE env = c.env AND conv = c.no
+         UNION SELECT unnest(e.users) FROM events e WHERE e.env = c.env AND e.conv = c.no AND e.seq = ANY($3)
+       ) p JOIN users u ON u.env = c.env AND u.no = p.usr LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = p.usr
+     ) AS people FROM unnest($2::bigint[]) x(no) JOIN conversations c ON c.env = $1 AND c.no = x.no`,
+    [env, convs, seqs],
+  );
+  return rows.flatMap(({ no, people, lastSeq, ...row }): Placed[] => {
+    const { id, type, name, metadata, createdAt, deletedAt } = row;
+    const conversation: ConversationRecord = {
+      kind: 'conversation',
+      id,
+      type,
+      name,
+      metadata,
+      createdAt,
+      deletedAt,
+      revision: lastSeq,
+    };
+    const members = (people ?? []).map(([userId, role]): MemberRecord => ({
+      ...{
+        kind: 'member',
+        conversationId: id,
+        userId,
+        role: role ?? 'member',
+        removed: role === null,
+        revision: lastSeq,
+      },
+    }));
+    return [conversation, ...members].map((record) => ({ record, conv: no, message: 0 }));
+  });
+}
+
+export interface LogRow {
+  no: number;
+  conv: number;
+  seq: number;
+  message: number | null;
+  at: string;
+}
+
+/** All that rows of the log are about, once. A message that is cold already has nothing new to tell. */
+export async function recordsOf(db: Queryable, env: number, rows: readonly LogRow[]): Promise<Placed[]> {
+  const places = new Map(
+    rows
+      .filter((r) => r.message !== null)
+      .map((r) => [`${r.conv} ${r.message}`, { env, conv: r.conv, seq: r.message! }]),
+  );
+  const events = rows.filter((r) => r.message === null);
+  const [messages, conversations] = [
+    await messagesAt(db, [...places.values()]),
+    await conversationRecords(
+      db,
+      env,
+      [...new Set(events.map((r) => r.conv))],
+      events.map((r) => r.seq),
+    ),
+  ];
+  return [
+    ...conversations,
+    ...messages.map((m): Placed => ({ record: messageRecord(m), conv: m.conv, message: m.seq })),
+  ];
+}

@@ -1,0 +1,34 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+/** How long an environment's buffer holds messages and events: its own setting, or that of the service. */
+export interface Retention {
+  msOf(env: number): Promise<number>;
+  /** After a change in this process. */
+  forget(env: number): void;
+}
+
+const hourMs = 3_600_000;
+/** A change in another process counts after so long. */
+const knownMs = 10_000;
+const mostKnown = 10_000;
+
+export function createRetention(db: Queryable, clock: Clock, usualMs: number): Retention {
+  const known = new Map<number, { at: number; ms: number }>();
+  return {
+    async msOf(env) {
+      const now = clock.monotonic();
+      const found = known.get(env);
+      if (found && now - found.at < knownMs) return found.ms;
+      const [row] = await db.query<{ hours: number | null }>(
+        'SELECT buffer_hours AS hours FROM environments WHERE no = $1',
+        [env],
+      );
+      const ms = row?.hours == null ? usualMs : row.hours * hourMs;
+      if (known.size >= mostKnown) known.clear();
+      known.set(env, { at: now, ms });
+      return ms;
+    },
+    forget: (env) => void known.delete(env),
+  };
+}

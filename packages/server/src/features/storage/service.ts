@@ -1,0 +1,164 @@
+import type { Config } from '../../config.ts';
+import type { ConversationLog } from '../../log/conversation-log.ts';
+import { tell } from '../../log/record.ts';
+import type { Clock, RandomBytes } from '../../platform/clock.ts';
+import { createLoop } from '../../platform/jobs/loop.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { createOutbound } from '../../platform/outbound/outbound.ts';
+import type { Outbound } from '../../platform/outbound/outbound.ts';
+import type { NameResolver } from '../../platform/outbound/resolver.ts';
+import { PgDb } from '../../platform/postgres/db.ts';
+import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postgres/db.ts';
+import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import type { Mails } from '../accounts/mail.ts';
+import { createCold } from './cold.ts';
+import type { Cold } from './cold.ts';
+import { createConnections } from './connections.ts';
+import type { Connections } from './connections.ts';
+import { createRetention } from './retention.ts';
+import type { Retention } from './retention.ts';
+import { createSink } from './sink.ts';
+import type { SinkNews } from './state.ts';
+
+/** What operations need of customers' own storage. */
+export interface Storage {
+  cold: Cold;
+  connections: Connections;
+  retention: Retention;
+  outbound: Outbound;
+  egressIp: string | null;
+  /** Something was changed that the sink should see now. */
+  wake(): void;
+}
+
+export interface StorageService extends Storage {
+  start(): void;
+  stop(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Environments whose sinks run at once in one process. */
+const slots = 16;
+const pollMs = 250;
+const workConnections = 4;
+
+export function createStorageService(options: {
+  config: Pick<Config, 'allowPrivateTargets' | 'eventRetentionMs' | 'egressIp'>;
+  db: Db;
+  connection: ConnectionSettings;
+  onError: PgOptions['onError'];
+  names: NameResolver;
+  vault: Vault;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  limiter: RateLimiter;
+  random: () => number;
+  randomBytes: RandomBytes;
+  node: string;
+  log: Pick<ConversationLog, 'committed'>;
+  mails: () => Mails;
+}): StorageService {
+  const { config, db, clock, logger, metrics } = options;
+  const workDb = new PgDb(options.connection, { max: workConnections, onError: options.onError });
+  const outbound = createOutbound({
+    allowPrivate: config.allowPrivateTargets,
+    resolve: options.names.resolve,
+  });
+  const connections = createConnections({ ...options, outbound });
+  const retention = createRetention(db, clock, config.eventRetentionMs);
+  const records = metrics.counter(
+    'parley_sink_records',
+    'Records written to customers’ databases, set aside, and failed writes',
+    ['what'],
+  );
+
+  async function told(tx: Tx, env: number, news: SinkNews): Promise<void> {
+    await tell(options.log, tx, env, news.type, { data: news.data } as never);
+    logger.warn({ env, news: news.type, ...news.data }, 'the sink of an environment changed its state');
+    const owners = await tx.query<{ email: string; env: string; org: number }>(
+      `SELECT a.email, e.id AS env, e.org FROM environments e JOIN organization_accounts o ON o.org = e.org AND o.role = 'owner'
+       JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
+      [env],
+    );
+    if (owners.length > 0)
+      await options
+        .mails()
+        .send(tx, owners[0]!.org, { to: owners.map((o) => o.email), ...mailOf(news, owners[0]!.env) });
+  }
+
+  const sink = createSink({
+    ...options,
+    db: workDb,
+    connections,
+    retentionMs: retention.msOf,
+    tell: told,
+    counted: (what, count) => records.inc({ what }, count),
+  });
+
+  const running = new Map<number, Promise<void>>();
+  metrics.gauge(
+    'parley_sinks_running',
+    'Environments whose sink has its turn in this process',
+    () => running.size,
+  );
+  const loop = createLoop(logger, 'sink', pollMs, async () => {
+    if (running.size >= slots) return null;
+    for (const env of await sink.due(slots * 2)) {
+      if (running.size >= slots) break;
+      if (running.has(env.no)) continue;
+      const turn = sink
+        .turn(env)
+        .catch((error: unknown) => logger.error({ err: error, env: env.no }, 'the turn of a sink failed'))
+        .then(() => {
+          running.delete(env.no);
+          loop.poke();
+        });
+      running.set(env.no, turn);
+    }
+    return null;
+  });
+
+  return {
+    cold: createCold({ ...options, connections }),
+    connections,
+    retention,
+    outbound,
+    egressIp: config.egressIp ?? null,
+    wake: () => loop.poke(),
+    start: () => loop.start(),
+    stop: async () => {
+      await loop.stop();
+      await Promise.all(running.values());
+    },
+    close: async () => {
+      await connections.close();
+      outbound.close();
+      await workDb.close();
+    },
+  };
+}
+
+function mailOf(news: SinkNews, env: string): { subject: string; text: string } {
+  const what = {
+    'sink.degraded': [
+      'falls behind',
+      'Messages reach your history database more than five minutes late. Nothing is lost: they wait with us.',
+    ],
+    'sink.failing': [
+      'cannot be written',
+      'Nothing could be written to your history database for more than an hour. Nothing is lost: messages wait with us until it works again.',
+    ],
+    'sink.recovered': ['works again', 'Your history database has all messages again.'],
+  }[news.type] as [string, string];
+  return {
+    subject: `The history database of ${env} ${what[0]}`,
+    text: [
+      what[1],
+      '',
+      ...(news.type === 'sink.failing' ? [`Since ${news.data.since}: ${news.data.errorClass}.`] : []),
+    ].join('\n'),
+  };
+}

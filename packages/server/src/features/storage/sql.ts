@@ -1,0 +1,241 @@
+import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
+import { listeners } from '../../platform/jobs/outbox.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Vault } from '../../platform/secrets.ts';
+
+export type SlotName = 'a' | 'b';
+export type StorageMode = 'managed' | 'byo_db' | 'returning';
+export type SinkStatus = 'healthy' | 'degraded' | 'failing';
+
+/**
+ * What is copied in the background: `fill` and `rewrite` write what our store holds into the active slot, `move` what the previous
+ * slot holds, `return` brings back what only the customer's database has.
+ */
+export interface Copy {
+  kind: 'fill' | 'rewrite' | 'move' | 'return';
+  /** What follows it. */
+  then?: 'fill';
+  /** The conversation and the seq that it has come to. */
+  conv: number;
+  seq: number;
+  done: number;
+  total: number;
+  startedAt: string;
+  /** Transactions from before this moment may not have noted their changes: it begins when they have ended. */
+  seenAt?: string;
+}
+
+export interface StorageRow {
+  env: number;
+  mode: StorageMode;
+  active: SlotName | null;
+  previous: SlotName | null;
+  hasCold: boolean;
+  copy: Copy | null;
+  status: SinkStatus;
+  failures: number;
+  since: string | null;
+  lastSuccessAt: string | null;
+  error: string | null;
+  errorClass: string | null;
+}
+
+const columns = `env, mode, active, previous, has_cold AS "hasCold", copy, status, failures, since, last_success_at AS "lastSuccessAt", error,
+  error_class AS "errorClass"`;
+
+const none = (env: number): StorageRow => ({
+  ...{
+    env,
+    mode: 'managed',
+    active: null,
+    previous: null,
+    hasCold: false,
+    copy: null,
+    status: 'healthy',
+    failures: 0,
+  },
+  ...{ since: null, lastSuccessAt: null, error: null, errorClass: null },
+});
+
+export async function storageOf(db: Queryable, env: number): Promise<StorageRow> {
+  const [row] = await db.query<StorageRow>(`SELECT ${columns} FROM storage WHERE env = $1`, [env]);
+  return row ?? none(env);
+}
+
+/** Makes the row where there is none, and holds it: changes of one environment's storage wait for each other. */
+export async function lockStorage(db: Queryable, env: number): Promise<StorageRow> {
+  await db.query('INSERT INTO storage (env) VALUES ($1) ON CONFLICT DO NOTHING', [env]);
+  const [row] = await db.query<StorageRow>(`SELECT ${columns} FROM storage WHERE env = $1 FOR UPDATE`, [env]);
+  return row!;
+}
+
+export async function setMode(
+  db: Queryable,
+  env: number,
+  change: { mode: StorageMode; copy: Copy | null; active?: SlotName; previous?: SlotName | null },
+): Promise<void> {
+  await db.query(
+    `UPDATE storage SET mode = $2, copy = $3, active = coalesce($4, active), previous = CASE WHEN $5 THEN $6 ELSE previous END,
+       due_at = '-infinity', failures = 0 WHERE env = $1`,
+    [
+      env,
+      change.mode,
+      change.copy && JSON.stringify(change.copy),
+      change.active ?? null,
+      change.previous !== undefined,
+      change.previous ?? null,
+    ],
+  );
+  await db.query(
+    `UPDATE environments SET listeners = CASE WHEN $2 THEN listeners | ${listeners.sink} ELSE listeners & ~${listeners.sink} END WHERE no = $1`,
+    [env, change.mode !== 'managed'],
+  );
+}
+
+/** How much there is to copy: messages in all, or those that only the customer's database has. */
+export async function messagesOf(db: Queryable, env: number): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    'SELECT coalesce(sum(message_count), 0)::float8 AS n FROM conversations WHERE env = $1',
+    [env],
+  );
+  return row!.n;
+}
+export async function coldOf(db: Queryable, env: number): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    `SELECT count(*)::float8 AS n FROM sink_conversations s JOIN messages m ON m.env = s.env AND m.conv = s.conv AND m.seq <= s.cold_seq
+     WHERE s.env = $1 AND s.cold_seq > 0 AND m.id IS NULL AND NOT m.hard`,
+    [env],
+  );
+  return row!.n;
+}
+
+export interface SlotTest {
+  ok: boolean;
+  at: string;
+  version: string | null;
+  rttMs: number | null;
+  errors: string[];
+  warnings: string[];
+}
+
+export interface SlotRow {
+  slot: SlotName;
+  type: HistoryEngine;
+  url: Buffer;
+  replicaUrl: Buffer | null;
+  secrets: Buffer | null;
+  shownUrl: string;
+  shownReplicaUrl: string | null;
+  schema: string | null;
+  schemaVersion: number | null;
+  databaseId: string | null;
+  lastTest: SlotTest | null;
+  createdAt: string;
+  changedAt: string;
+}
+
+export const slotsOf = (db: Queryable, env: number): Promise<SlotRow[]> =>
+  db.query<SlotRow>(
+    `SELECT slot, type, url, replica_url AS "replicaUrl", secrets, shown_url AS "shownUrl", shown_replica_url AS "shownReplicaUrl", schema,
+       schema_version AS "schemaVersion", database_id AS "databaseId", last_test AS "lastTest", created_at AS "createdAt",
+       changed_at AS "changedAt" FROM storage_slots WHERE env = $1 ORDER BY slot`,
+    [env],
+  );
+
+export const findSlot = async (db: Queryable, env: number, slot: SlotName): Promise<SlotRow | undefined> =>
+  (await slotsOf(db, env)).find((row) => row.slot === slot);
+
+/** What sealed values of a slot are bound to. */
+export const slotContext = (env: number, slot: SlotName): string => `storage ${env} ${slot}`;
+
+export interface NewSlot {
+  type: HistoryEngine;
+  url: string;
+  replicaUrl: string | null;
+  schema: string | null;
+  shownUrl: string;
+  shownReplicaUrl: string | null;
+  secrets: SlotSecret[] | null;
+}
+
+/** Of an http endpoint; an old one counts until its time is over. */
+export interface SlotSecret {
+  secret: string;
+  until: string | null;
+}
+
+export async function putSlot(
+  db: Queryable,
+  vault: Vault,
+  env: number,
+  slot: SlotName,
+  given: NewSlot,
+  now: string,
+): Promise<void> {
+  const seal = (text: string | null) => (text === null ? null : vault.seal(text, slotContext(env, slot)));
+  await db.query(
+    `INSERT INTO storage_slots (env, slot, type, url, replica_url, secrets, shown_url, shown_replica_url, schema, created_at, changed_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
+     ON CONFLICT (env, slot) DO UPDATE SET type = excluded.type, url = excluded.url, replica_url = excluded.replica_url, secrets = excluded.secrets,
+       shown_url = excluded.shown_url, shown_replica_url = excluded.shown_replica_url, schema = excluded.schema, schema_version = NULL,
+       database_id = NULL, last_test = NULL, created_at = excluded.created_at, changed_at = excluded.changed_at`,
+    [
+      ...[env, slot, given.type, seal(given.url), seal(given.replicaUrl)],
+      ...[
+        seal(given.secrets && JSON.stringify(given.secrets)),
+        given.shownUrl,
+        given.shownReplicaUrl,
+        given.schema,
+        now,
+      ],
+    ],
+  );
+}
+
+export async function putSecrets(
+  db: Queryable,
+  vault: Vault,
+  env: number,
+  slot: SlotName,
+  secrets: SlotSecret[],
+  now: string,
+): Promise<void> {
+  await db.query('UPDATE storage_slots SET secrets = $3, changed_at = $4 WHERE env = $1 AND slot = $2', [
+    env,
+    slot,
+    vault.seal(JSON.stringify(secrets), slotContext(env, slot)),
+    now,
+  ]);
+}
+
+/** Nothing where the slot was changed meanwhile: the test was of what it was before. */
+export async function putTest(
+  db: Queryable,
+  env: number,
+  slot: SlotRow,
+  report: HistoryReport,
+  at: string,
+): Promise<SlotTest> {
+  const { ok, version, rttMs, errors, warnings } = report;
+  const test: SlotTest = { ok, at, version, rttMs, errors, warnings };
+  await db.query(
+    `UPDATE storage_slots SET last_test = $3, schema_version = coalesce($4, schema_version), database_id = coalesce($5, database_id)
+     WHERE env = $1 AND slot = $2 AND changed_at = $6`,
+    [env, slot.slot, JSON.stringify(test), report.schemaVersion, report.databaseId, slot.changedAt],
+  );
+  return test;
+}
+
+export async function backlogOf(
+  db: Queryable,
+  env: number,
+): Promise<{ backlog: number; oldest: string | null; refused: number; erasures: number }> {
+  const [row] = await db.query<{ backlog: number; oldest: string | null; refused: number; erasures: number }>(
+    `SELECT (SELECT count(*) FROM (SELECT 1 FROM sink_log WHERE env = $1 LIMIT 1000000) x)::float8 AS backlog,
+       (SELECT at FROM sink_log WHERE env = $1 ORDER BY no LIMIT 1) AS oldest,
+       (SELECT count(*) FROM sink_refused WHERE env = $1)::float8 AS refused,
+       (SELECT count(*) FROM sink_erasures WHERE env = $1)::float8 AS erasures`,
+    [env],
+  );
+  return row!;
+}

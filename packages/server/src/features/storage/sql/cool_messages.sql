@@ -1,0 +1,39 @@
+-- Takes messages of one conversation out of this store, oldest first: those that the customer's database has confirmed and that nobody
+-- needs here. What stays of a row is what counting needs (migrations/0011). It stops at the first that must stay: a younger one, one
+-- that was changed lately, one that was refused there, or the latest of the conversation, which lists show.
+-- Nothing older than p_before may be missing in the customer's database. Answers how many it looked at; null where the conversation was held.
+CREATE OR REPLACE FUNCTION cool_messages(p_env int, p_conv bigint, p_before timestamptz, p_limit int) RETURNS int LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  latest bigint;
+  floor bigint;
+  looked int := 0;
+  stopped timestamptz;
+  m record;
+  going bigint[] := '{}';
+BEGIN
+  SELECT c.last_message_seq INTO latest FROM conversations c WHERE c.env = p_env AND c.no = p_conv FOR NO KEY UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN RETURN NULL; END IF;
+  SELECT s.cold_seq INTO floor FROM sink_conversations s WHERE s.env = p_env AND s.conv = p_conv FOR UPDATE;
+  FOR m IN
+    SELECT seq, id, greatest(created_at, edited_at, deleted_at) AS changed, EXISTS (
+      SELECT 1 FROM sink_refused r WHERE r.env = p_env AND r.conv = p_conv AND r.message = x.seq) AS refused
+    FROM messages x WHERE x.env = p_env AND x.conv = p_conv AND x.seq > floor ORDER BY x.seq LIMIT p_limit
+  LOOP
+    IF m.id IS NOT NULL THEN
+      IF m.changed >= p_before OR m.refused OR m.seq = latest THEN
+        -- The latest leaves when there is a later one, which then says when to look again.
+        stopped := CASE WHEN m.seq = latest THEN NULL ELSE greatest(m.changed, CASE WHEN m.refused THEN clock_timestamp() END) END;
+        EXIT;
+      END IF;
+      going := going || m.seq;
+    END IF;
+    looked := looked + 1;
+    floor := m.seq;
+  END LOOP;
+  UPDATE messages SET id = NULL, text = NULL, reply_to = NULL, metadata = NULL, attachments = NULL, version = 1, created_at = NULL, edited_at = NULL
+    WHERE env = p_env AND conv = p_conv AND seq = ANY (going);
+  UPDATE sink_conversations SET cold_seq = floor, oldest_at = CASE WHEN looked = p_limit THEN oldest_at ELSE stopped END
+    WHERE env = p_env AND conv = p_conv;
+  RETURN looked;
+END $$;

@@ -1,0 +1,71 @@
+import { bufferRetentions, databaseTypes, mediaProviders } from '@parley/protocol';
+import type { BufferRetentionName, DatabaseSlot, StorageRecord } from '@parley/protocol';
+import type { Context } from '../context.ts';
+import { backlogOf, slotsOf, storageOf } from './sql.ts';
+import type { Copy, SlotRow } from './sql.ts';
+import { lagSeconds } from './state.ts';
+
+/** SPEC 2, Storage record. */
+
+const hourMs = 3_600_000;
+
+export const viewSlot = (row: SlotRow): DatabaseSlot => ({
+  type: row.type,
+  url: row.shownUrl,
+  schema: row.schema,
+  replicaUrl: row.shownReplicaUrl,
+  schemaVersion: row.schemaVersion,
+  lastTest: row.lastTest,
+  createdAt: row.createdAt,
+});
+
+export async function storageRecord(ctx: Context): Promise<StorageRecord> {
+  const { db, env, services } = ctx;
+  const storage = await storageOf(db, env.no);
+  const slots = await slotsOf(db, env.no);
+  const { backlog, oldest, refused, erasures } = await backlogOf(db, env.no);
+  const now = services.clock.now();
+  const retentionHours = (await services.storage.retention.msOf(env.no)) / hourMs;
+  const retention = Object.entries(bufferRetentions).find(([, hours]) => hours === retentionHours);
+  const slotAt = (name: 'a' | 'b') => {
+    const found = slots.find((s) => s.slot === name);
+    return found ? viewSlot(found) : null;
+  };
+  const idle = storage.mode === 'managed';
+  const waits =
+    erasures > 0 && storage.error !== null
+      ? `${storage.error} ${erasures} erasures wait for it.`
+      : storage.error;
+  return {
+    mode: idle ? 'managed' : 'byo_db',
+    bufferRetention: (retention?.[0] ?? '7d') as BufferRetentionName,
+    database: { active: storage.active, slots: { a: slotAt('a'), b: slotAt('b') } },
+    sink: {
+      status: idle ? 'idle' : storage.status,
+      lagSeconds: idle ? 0 : lagSeconds(oldest === null ? null : Date.parse(oldest), now),
+      backlog,
+      refused,
+      erasures,
+      lastSuccessAt: storage.lastSuccessAt,
+      error: idle ? null : waits,
+      copy: storage.copy && viewCopy(storage.copy, now),
+    },
+    media: { provider: 'managed', lastTest: null },
+    egressIp: services.storage.egressIp,
+    supported: {
+      databases: [...databaseTypes],
+      media: [...mediaProviders],
+      retentions: Object.keys(bufferRetentions),
+    },
+  };
+}
+
+function viewCopy({ kind, done, total, startedAt }: Copy, now: number): StorageRecord['sink']['copy'] {
+  const seconds = Math.max(0.001, (now - Date.parse(startedAt)) / 1_000);
+  const rowsPerSecond = Math.round((done / seconds) * 10) / 10;
+  return {
+    ...{ kind, done, total, startedAt, rowsPerSecond },
+    percent: total === 0 ? 100 : Math.min(100, Math.round((done / total) * 1_000) / 10),
+    secondsLeft: rowsPerSecond === 0 ? null : Math.round((total - done) / rowsPerSecond),
+  };
+}
