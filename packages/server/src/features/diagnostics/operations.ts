@@ -48,7 +48,7 @@ export async function delivery(
   const now = services.clock.now();
   const ago = (ms: number): string => new Date(now - ms).toISOString();
   const kept = {
-    membersSince: ago(services.eventRetentionMs),
+    membersSince: ago(await services.storage.retention.msOf(env.no)),
     sessionsSince: ago(limits.requestLogDays * dayMs),
     pushSince: ago(limits.requestLogDays * dayMs),
     webhooksSince: ago(limits.webhookReplayHours * 3_600_000),
