@@ -109,6 +109,9 @@ const rows: Record<string, string[]> = {
     'POST /v1/storage/database/migrate dashboard',
     'POST /v1/storage/database/promote/{} dashboard',
     'POST /v1/storage/database/resync dashboard',
+    'PUT /v1/storage/media dashboard',
+    'POST /v1/storage/media/test dashboard',
+    'DELETE /v1/storage/media dashboard',
   ],
   'Push devices': ['POST /v1/push/devices client', 'DELETE /v1/push/devices/{} client'],
 };

@@ -192,7 +192,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ...outgoing,
     ...{ db, limiter, node, log, randomBytes: options.randomBytes, mails: () => accounts.services.mails },
   });
-  const media = createMediaService({ config, db, clock, ids, vault, logger });
+  const media = createMediaService({ config, db, clock, ids, vault, logger, names });
   const calls = createCallService({
     ...{ config, db, bus, node, clock, logger, work },
     presence: registry,

@@ -36,6 +36,8 @@ const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'storage.testDatabase': () => 0,
   'storage.migrateDatabase': () => 0,
   'storage.promote': () => 0,
+  'storage.setMedia': () => 0,
+  'storage.testMedia': () => 0,
   'session.create': () => 0,
   'session.reauth': () => 0,
   'account.changePassword': () => 0,

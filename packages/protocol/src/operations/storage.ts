@@ -6,6 +6,8 @@ import {
   DatabaseSlotWithSecret,
   DatabaseTest,
   DatabaseType,
+  mediaProviders,
+  MediaTest,
   SlotParam,
   StorageRecord,
 } from '../schemas/storage.ts';
@@ -98,6 +100,49 @@ export const storagePromote = operation('storage.promote', 'POST /v1/storage/dat
   response: StorageRecord,
   errors: ['not_found'],
   repeatable: true,
+});
+
+const Origin = Type.String({
+  minLength: 1,
+  maxLength: 300,
+  description: 'Of a web page that uploads: its CORS rules are looked at too',
+});
+const Field = Type.String({ minLength: 1, maxLength: 2_000 });
+
+export const storageSetMedia = operation('storage.setMedia', 'PUT /v1/storage/media', {
+  ...change,
+  summary: 'Keep new files in a storage of one’s own; it is used when its test passes',
+  body: {
+    provider: Type.Unsafe<(typeof mediaProviders)[number]>({ type: 'string', enum: [...mediaProviders] }),
+    cloudinaryUrl: optional(Field),
+    folder: optional(Field),
+    preset: optional(Field),
+    endpoint: optional(Field),
+    region: optional(Field),
+    bucket: optional(Field),
+    accessKeyId: optional(Field),
+    secretAccessKey: optional(Field),
+    prefix: optional(Field),
+    forcePathStyle: optional(Type.Boolean()),
+    account: optional(Field),
+    accountKey: optional(Field),
+    container: optional(Field),
+    origin: optional(Origin),
+  },
+  response: MediaTest,
+});
+
+export const storageTestMedia = operation('storage.testMedia', 'POST /v1/storage/media/test', {
+  ...change,
+  summary: 'Try the media storage: upload, read, delete, and CORS where an origin is given',
+  body: { origin: optional(Origin) },
+  response: MediaTest,
+  repeatable: true,
+});
+
+export const storageRemoveMedia = operation('storage.removeMedia', 'DELETE /v1/storage/media', {
+  ...change,
+  summary: 'Keep new files with this service again; old ones stay where they are, and readable',
 });
 
 export const storageResync = operation('storage.resync', 'POST /v1/storage/database/resync', {

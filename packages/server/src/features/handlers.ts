@@ -27,6 +27,7 @@ import * as members from './members/operations.ts';
 import * as messages from './messages/operations.ts';
 import * as push from './push/operations.ts';
 import * as receipts from './receipts/operations.ts';
+import * as mediaStorage from './storage/media-operations.ts';
 import * as storage from './storage/operations.ts';
 import * as sync from './sync/operations.ts';
 import * as tenancy from './tenancy/operations.ts';
@@ -177,6 +178,9 @@ export const handlers = {
   'storage.migrateDatabase': storage.migrateDatabase,
   'storage.promote': storage.promote,
   'storage.resync': storage.resync,
+  'storage.setMedia': mediaStorage.setMedia,
+  'storage.testMedia': mediaStorage.testMedia,
+  'storage.removeMedia': mediaStorage.removeMedia,
   'push.register': push.register,
   'push.unregister': push.unregister,
   'push.test': push.test,

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openHistory } from '../../src/platform/history/open.ts';
 import type { History } from '../../src/platform/history/port.ts';
+import type { HistoryDeps } from '../../src/platform/history/shared.ts';
 import { createOutbound } from '../../src/platform/outbound/outbound.ts';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
 import { signedInOwner } from '../accounts/dashboard.ts';
@@ -89,12 +90,10 @@ async function age(db: PgDb, ids: string[], days: number): Promise<void> {
   await db.query(`UPDATE storage SET pruned_at = '-infinity'`);
 }
 
+export const depsOf = (env: string): HistoryDeps => ({
+  ...{ outbound: createOutbound({ allowPrivate: true }), tenant: 1, env },
+  ...{ random: (bytes: number) => randomBytes(bytes), seconds: () => Math.floor(Date.now() / 1000) },
+});
+
 /** A look into the customer's database past the service. */
-export const inspect = (url: string, env = 'env_dev'): Promise<History> =>
-  openHistory(
-    { url },
-    {
-      ...{ outbound: createOutbound({ allowPrivate: true }), tenant: 1, env },
-      ...{ random: (bytes: number) => randomBytes(bytes), seconds: () => Math.floor(Date.now() / 1000) },
-    },
-  );
+export const inspect = (url: string, env = 'env_dev'): Promise<History> => openHistory({ url }, depsOf(env));

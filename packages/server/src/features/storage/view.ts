@@ -1,5 +1,5 @@
 import { bufferRetentions, databaseTypes, mediaProviders } from '@parley/protocol';
-import type { BufferRetentionName, DatabaseSlot, StorageRecord } from '@parley/protocol';
+import type { BufferRetentionName, DatabaseSlot, MediaTest, StorageRecord } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { backlogOf, slotsOf, storageOf } from './sql.ts';
 import type { Copy, SlotRow } from './sql.ts';
@@ -50,7 +50,7 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
       error: idle ? null : waits,
       copy: storage.copy && viewCopy(storage.copy, now),
     },
-    media: { provider: 'managed', lastTest: null },
+    media: await viewMedia(ctx),
     egressIp: services.storage.egressIp,
     supported: {
       databases: [...databaseTypes],
@@ -58,6 +58,14 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
       retentions: Object.keys(bufferRetentions),
     },
   };
+}
+
+async function viewMedia({ db, env }: Context): Promise<StorageRecord['media']> {
+  const [row] = await db.query<{ provider: string | null; shown: object | null; test: MediaTest | null }>(
+    `SELECT m.provider, m.shown, s.media_test AS test FROM storage s LEFT JOIN media_storages m ON m.no = s.media AND m.env = s.env WHERE s.env = $1`,
+    [env.no],
+  );
+  return { ...row?.shown, provider: row?.provider ?? 'managed', lastTest: row?.test ?? null };
 }
 
 function viewCopy({ kind, done, total, startedAt }: Copy, now: number): StorageRecord['sink']['copy'] {

@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiError } from '@parley/protocol';
 import type { Clock, Ids } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createOutbound, systemLookup } from '../../platform/outbound/outbound.ts';
+import type { Outbound } from '../../platform/outbound/outbound.ts';
+import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
@@ -18,10 +21,16 @@ import { sweepMedia } from './sweep.ts';
 
 /** What operations see of the media storage. */
 export interface Media {
-  /** Where an environment's files are. Throws storage_unavailable where there is no such place. */
-  storageFor(env: number): MediaStorage;
-  /** One exchange with it; a provider that fails is storage_unavailable (SPEC 7). */
-  reach<T>(env: number, work: (storage: MediaStorage) => Promise<T>): Promise<T>;
+  /** Where new files of an environment go: what rows remember (migrations/0028). Throws storage_unavailable where there is no such place. */
+  placeFor(env: number): Promise<number>;
+  /** One exchange with the storage that a place means; a provider that fails is storage_unavailable (SPEC 7). */
+  reach<T>(env: number, place: number | null, work: (storage: MediaStorage) => Promise<T>): Promise<T>;
+  /** A storage that is not used yet. Throws TypeError or OutboundRefused where it cannot be. */
+  tryOut(config: MediaConfig, env: number): { storage: MediaStorage; request: Outbound['request'] };
+  /** The storage that new files go to. */
+  currentFor(env: number): Promise<{ storage: MediaStorage; request: Outbound['request'] }>;
+  /** Keeps a customer's storage; answers its number. */
+  add(tx: Queryable, env: number, config: MediaConfig, shown: object, at: string): Promise<number>;
   /** Forgets an upload at once, whatever becomes of the caller's transaction, and removes its object. */
   discard(env: number, id: string): Promise<void>;
   /** Objects wait for their removal. */
@@ -46,7 +55,9 @@ export interface MediaOptions {
     dataDir: string;
     media: MediaConfig | undefined;
     mediaOrigin: string | undefined;
+    allowPrivateTargets: boolean;
   };
+  names: NameResolver;
   db: Queryable;
   clock: Clock;
   ids: Ids;
@@ -56,6 +67,10 @@ export interface MediaOptions {
 
 const managedPath = '/media';
 const sweepMs = 60_000;
+/** Places of the service's own (migrations/0028). */
+const inDirectory = -1;
+const inBucket = -2;
+const mostOpened = 1_000;
 
 export function createMediaService(options: MediaOptions): MediaService {
   const { config, db, clock, ids, vault, logger } = options;
@@ -65,15 +80,58 @@ export function createMediaService(options: MediaOptions): MediaService {
   const bucket = config.media && createMedia(config.media, { request: outbound.request, now });
   let managed: ManagedStorage | undefined;
 
-  function storageFor(_env: number): MediaStorage {
-    const storage = bucket ?? managed;
+  const guarded = createOutbound({
+    allowPrivate: config.allowPrivateTargets,
+    resolve: options.names.resolve,
+  });
+  const guardedFor =
+    (env: number): Outbound['request'] =>
+    (request) =>
+      guarded.request({ ...request, tenant: env });
+  const sealContext = (env: number) => `media storage ${env}`;
+  /** Customers' storages by number: a number means the same for ever. */
+  const opened = new Map<number, MediaStorage>();
+
+  function tryOut(given: MediaConfig, env: number): { storage: MediaStorage; request: Outbound['request'] } {
+    if ('endpoint' in given && given.endpoint !== undefined) guarded.checkUrl(given.endpoint);
+    const request = guardedFor(env);
+    return { storage: createMedia(given, { request, now }), request };
+  }
+
+  async function placeFor(env: number): Promise<number> {
+    const [row] = await db.query<{ media: number | null }>('SELECT media FROM storage WHERE env = $1', [env]);
+    return row?.media ?? (bucket ? inBucket : inDirectory);
+  }
+
+  async function storageAt(env: number, place: number | null): Promise<MediaStorage> {
+    if (place !== null && place > 0) {
+      const known = opened.get(place);
+      if (known) return known;
+      const [row] = await db.query<{ config: Buffer }>(
+        'SELECT config FROM media_storages WHERE no = $1 AND env = $2',
+        [place, env],
+      );
+      if (!row) throw new ApiError('storage_unavailable');
+      const { storage } = tryOut(
+        JSON.parse(vault.open(row.config, sealContext(env)).toString()) as MediaConfig,
+        env,
+      );
+      if (opened.size >= mostOpened) opened.clear();
+      opened.set(place, storage);
+      return storage;
+    }
+    const storage = place === inDirectory ? managed : place === inBucket ? bucket : (bucket ?? managed);
     if (!storage) throw new ApiError('storage_unavailable');
     return storage;
   }
 
-  async function reach<T>(env: number, work: (storage: MediaStorage) => Promise<T>): Promise<T> {
+  async function reach<T>(
+    env: number,
+    place: number | null,
+    work: (storage: MediaStorage) => Promise<T>,
+  ): Promise<T> {
     try {
-      return await work(storageFor(env));
+      return await work(await storageAt(env, place));
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error;
       logger.warn({ part: 'media', env, reason: error.message }, 'the media storage failed');
@@ -84,15 +142,31 @@ export function createMediaService(options: MediaOptions): MediaService {
   const sweeper = createPeriodic(sweepMs, logger, 'media clean-up', async () => {
     const done = await sweepMedia(
       db,
-      ({ env, key, resource }) => reach(env, (storage) => storage.remove(key, resource)),
+      ({ env, key, resource, storage: place }) =>
+        reach(env, place, (storage) => storage.remove(key, resource)),
       ({ env, key }, err) => logger.error({ part: 'media', env, key, err }, 'an object could not be removed'),
     );
     logger.debug(done, 'media clean-up');
   });
 
   return {
-    storageFor,
+    placeFor,
     reach,
+    tryOut,
+    currentFor: async (env) => {
+      const place = await placeFor(env);
+      return {
+        storage: await storageAt(env, place),
+        request: place > 0 ? guardedFor(env) : outbound.request,
+      };
+    },
+    add: async (tx, env, given, shown, at) => {
+      const [row] = await tx.query<{ no: number }>(
+        'INSERT INTO media_storages (env, provider, config, shown, created_at) VALUES ($1, $2, $3, $4, $5) RETURNING no',
+        [env, given.provider, vault.seal(JSON.stringify(given), sealContext(env)), JSON.stringify(shown), at],
+      );
+      return row!.no;
+    },
     discard: async (env, id) => {
       await dropUpload(db, env, id);
       sweeper.wake();
@@ -100,7 +174,8 @@ export function createMediaService(options: MediaOptions): MediaService {
     wake: () => sweeper.wake(),
     intercept: (req, res, stamp) => managed?.handle(req, res, stamp) ?? false,
     async open(port) {
-      if (bucket) return;
+      // Files from before the bucket stay readable.
+      if (bucket && !existsSync(join(config.dataDir, 'media'))) return;
       const storage = createManaged({
         directory: join(config.dataDir, 'media'),
         baseUrl: (config.mediaOrigin ?? ownOrigin(config.host, port)) + managedPath,
@@ -117,7 +192,10 @@ export function createMediaService(options: MediaOptions): MediaService {
     },
     start: () => sweeper.start(),
     stop: () => sweeper.stop(),
-    close: () => outbound.close(),
+    close: () => {
+      outbound.close();
+      guarded.close();
+    },
   };
 }
 

@@ -35,11 +35,13 @@ export async function create(
   const object = { key: `${ctx.env.id}/${id}`, contentType, resource: resourceOf(contentType) };
   const expiresAt = new Date(clock.now() + limits.uploadTicketSeconds * 1000);
   const { filename, size } = input;
-  const upload = await media.reach(ctx.env.no, (storage) =>
+  const place = await media.placeFor(ctx.env.no);
+  const upload = await media.reach(ctx.env.no, place, (storage) =>
     storage.ticket({ ...object, filename, size, expiresAt }),
   );
   const announced = await sql.insertUpload(ctx.db, ctx.env.no, conv.no, plans[ctx.env.plan].mediaBytes, {
     ...object,
+    storage: place,
     id,
     uploader: ctx.caller.kind === 'client' ? ctx.caller.user.no : null,
     name: filename,
@@ -62,7 +64,7 @@ export async function complete(ctx: Context, input: Input<'uploads.complete'>): 
   if (ctx.caller.kind === 'client' && row.uploader !== ctx.caller.user.no)
     throw new ApiError('forbidden', { message: 'Only the uploader may complete an upload.' });
   if (row.readyAt) return sql.viewReady(row);
-  const stored = await media.reach(env, (storage) => storage.inspect(row.key, row.resource));
+  const stored = await media.reach(env, row.storage, (storage) => storage.inspect(row.key, row.resource));
   if (!stored) throw new ApiError('attachment_not_ready', { message: 'The file is not uploaded yet.' });
   const verified = verify(row.contentType, row.name, row.size, stored);
   if (!verified.ok) {
@@ -87,7 +89,7 @@ export async function url(ctx: Context, input: Input<'attachments.url'>): Promis
   const expiresIn = input.expiresIn ?? limits.downloadUrlSeconds.default;
   const expiresAt = new Date(clock.now() + expiresIn * 1000).toISOString();
   const contentType = row.mimeType!;
-  const address = await media.reach(ctx.env.no, (storage) =>
+  const address = await media.reach(ctx.env.no, row.storage, (storage) =>
     storage.downloadUrl({
       key: row.key,
       resource: row.resource,

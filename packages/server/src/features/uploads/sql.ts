@@ -10,6 +10,8 @@ export interface AttachmentRow {
   size: number;
   contentType: string;
   key: string;
+  /** Where the object is (migrations/0028). */
+  storage: number | null;
   resource: Resource;
   readyAt: string | null;
   mimeType: string | null;
@@ -17,7 +19,7 @@ export interface AttachmentRow {
   height: number | null;
 }
 
-const columns = `a.id, c.id AS cid, a.uploader, a.name, a.size, a.content_type AS "contentType", a.object_key AS key,
+const columns = `a.id, c.id AS cid, a.uploader, a.name, a.size, a.content_type AS "contentType", a.object_key AS key, a.storage,
   a.resource, a.ready_at AS "readyAt", a.mime_type AS "mimeType", a.width, a.height`;
 
 /** The same fields as `take_attachments` gives a message. */
@@ -37,7 +39,10 @@ export async function insertUpload(
   env: number,
   conv: number,
   room: number | null,
-  upload: Pick<AttachmentRow, 'id' | 'uploader' | 'name' | 'size' | 'contentType' | 'key' | 'resource'> & {
+  upload: Pick<
+    AttachmentRow,
+    'id' | 'uploader' | 'name' | 'size' | 'contentType' | 'key' | 'storage' | 'resource'
+  > & {
     width: number | null;
     height: number | null;
     keepSeconds: number;
@@ -49,8 +54,8 @@ export async function insertUpload(
        ON CONFLICT (env) DO UPDATE SET bytes = u.bytes + excluded.bytes
          WHERE $13::bigint IS NULL OR u.bytes + excluded.bytes <= $13::bigint RETURNING 1
      )
-     INSERT INTO attachments (env, conv, id, uploader, name, size, content_type, object_key, resource, width, height, created_at, keep_until)
-     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now(), now() + $12 * interval '1 second' FROM counted RETURNING 1`,
+     INSERT INTO attachments (env, conv, id, uploader, name, size, content_type, object_key, resource, width, height, created_at, keep_until, storage)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now(), now() + $12 * interval '1 second', $14 FROM counted RETURNING 1`,
     [
       env,
       conv,
@@ -65,6 +70,7 @@ export async function insertUpload(
       upload.height,
       upload.keepSeconds,
       room,
+      upload.storage,
     ],
   );
   return rows.length > 0;
@@ -101,9 +107,9 @@ export async function markReady(
 async function drop(db: Queryable, condition: string, values: unknown[]): Promise<number> {
   const rows = await db.query(
     `WITH gone AS (
-       DELETE FROM attachments WHERE ${condition} RETURNING env, object_key, resource, size, created_at
-     ) INSERT INTO object_removals (env, object_key, resource, size, again_at, due_at)
-       SELECT env, object_key, resource, size, created_at + interval '1 hour', now() FROM gone RETURNING 1`,
+       DELETE FROM attachments WHERE ${condition} RETURNING env, object_key, storage, resource, size, created_at
+     ) INSERT INTO object_removals (env, object_key, storage, resource, size, again_at, due_at)
+       SELECT env, object_key, storage, resource, size, created_at + interval '1 hour', now() FROM gone RETURNING 1`,
     values,
   );
   return rows.length;
@@ -137,6 +143,7 @@ export interface Removal {
   no: number;
   env: number;
   key: string;
+  storage: number | null;
   resource: Resource;
   attempts: number;
 }
@@ -148,7 +155,7 @@ export const claimRemovals = (db: Queryable, limit: number, maxAttempts: number)
        due_at = now() + least(30 * power(2, attempts), 21600) * interval '1 second'
      WHERE no = ANY(ARRAY(SELECT no FROM object_removals WHERE due_at <= now() AND attempts < $2
        ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED))
-     RETURNING no, env, object_key AS key, resource, attempts`,
+     RETURNING no, env, object_key AS key, storage, resource, attempts`,
     [limit, maxAttempts],
   );
 

@@ -1,0 +1,123 @@
+import { ApiError } from '@parley/protocol';
+import type { Input, MediaTest } from '@parley/protocol';
+import { OutboundRefused } from '../../platform/outbound/outbound.ts';
+import { testMedia as tried } from '../../platform/storage/media-test.ts';
+import type { MediaConfig } from '../../platform/storage/media-url.ts';
+import { parseCloudinaryUrl } from '../../platform/storage/cloudinary.ts';
+import { record } from '../audit/operations.ts';
+import type { Context } from '../context.ts';
+import { lockStorage } from './sql.ts';
+
+/** SPEC 4, Storage: a media storage of one's own. What does not pass its test is not used. */
+
+const bad = (message: string, param?: string) =>
+  new ApiError('invalid_request', { message, ...(param ? { param } : {}) });
+
+/** The one of the three shapes that the provider says; fields of another are refused. */
+function configOf(input: Input<'storage.setMedia'>): MediaConfig {
+  const { origin: _origin, ...fields } = input;
+  const { provider } = fields;
+  const known: Record<typeof provider, { needs: string[]; takes: string[] }> = {
+    cloudinary: { needs: ['cloudinaryUrl'], takes: ['folder'] },
+    s3: {
+      needs: ['region', 'bucket', 'accessKeyId', 'secretAccessKey'],
+      takes: ['preset', 'endpoint', 'prefix', 'forcePathStyle'],
+    },
+    azure: { needs: ['account', 'accountKey', 'container'], takes: ['prefix', 'endpoint'] },
+  };
+  const { needs, takes } = known[provider];
+  for (const name of Object.keys(fields))
+    if (name !== 'provider' && !needs.includes(name) && !takes.includes(name))
+      throw bad(`${name} is no field of ${provider}.`, name);
+  for (const name of needs) if (!(name in fields)) throw bad(`${provider} needs ${name}.`, name);
+  return fields as unknown as MediaConfig;
+}
+
+/** Without what opens it. */
+function shownOf(config: MediaConfig): object {
+  if (config.provider === 'cloudinary') {
+    const { cloud, apiKey } = parseCloudinaryUrl(config.cloudinaryUrl);
+    return { cloudinaryUrl: `cloudinary://${apiKey}:***@${cloud}`, folder: config.folder ?? null };
+  }
+  if (config.provider === 's3') {
+    const { provider: _p, secretAccessKey: _s, ...shown } = config;
+    return shown;
+  }
+  const { provider: _p, accountKey: _k, ...shown } = config;
+  return shown;
+}
+
+const nowOf = (ctx: Context): string => new Date(ctx.services.clock.now()).toISOString();
+
+async function test(
+  ctx: Context,
+  config: MediaConfig | null,
+  origin: string | undefined,
+): Promise<MediaTest> {
+  const { media, ids } = ctx.services;
+  const provider = config?.provider ?? 'managed';
+  const { storage, request } = config ? media.tryOut(config, ctx.env.no) : await media.currentFor(ctx.env.no);
+  const result = await tried(storage, request, {
+    key: `${ctx.env.id}/test-${ids.secret(20)}`,
+    now: ctx.services.clock.now(),
+    ...(origin === undefined ? {} : { origin }),
+  });
+  return { ...result, provider: config ? provider : storage.provider, at: nowOf(ctx) };
+}
+
+export async function setMedia(ctx: Context, input: Input<'storage.setMedia'>): Promise<MediaTest> {
+  const config = configOf(input);
+  let result: MediaTest;
+  try {
+    result = await test(ctx, config, input.origin);
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof OutboundRefused)
+      throw bad(`The storage cannot be used: ${error.message}.`);
+    throw error;
+  }
+  if (!result.ok) return result;
+  const shown = shownOf(config);
+  await ctx.db.tx(async (tx) => {
+    await lockStorage(tx, ctx.env.no);
+    const no = await ctx.services.media.add(tx, ctx.env.no, config, shown, nowOf(ctx));
+    await tx.query('UPDATE storage SET media = $2, media_test = $3 WHERE env = $1', [
+      ctx.env.no,
+      no,
+      JSON.stringify(result),
+    ]);
+    await record(ctx, tx, {
+      where: { env: ctx.env.no },
+      action: 'storage.setMedia',
+      before: null,
+      after: { provider: config.provider, ...shown },
+    });
+  });
+  return result;
+}
+
+export async function testMedia(ctx: Context, input: Input<'storage.testMedia'>): Promise<MediaTest> {
+  const result = await test(ctx, null, input.origin);
+  await ctx.db.query('UPDATE storage SET media_test = $2 WHERE env = $1', [
+    ctx.env.no,
+    JSON.stringify(result),
+  ]);
+  return result;
+}
+
+/** New files go to the service again; those that are elsewhere stay there, and stay readable. */
+export async function removeMedia(ctx: Context): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    await lockStorage(tx, ctx.env.no);
+    const [before] = await tx.query<{ provider: string }>(
+      `UPDATE storage s SET media = NULL, media_test = NULL FROM media_storages m WHERE s.env = $1 AND m.no = s.media AND m.env = s.env RETURNING m.provider`,
+      [ctx.env.no],
+    );
+    if (!before) return;
+    await record(ctx, tx, {
+      where: { env: ctx.env.no },
+      action: 'storage.removeMedia',
+      before,
+      after: { provider: 'managed' },
+    });
+  });
+}
