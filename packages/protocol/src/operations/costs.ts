@@ -21,6 +21,7 @@ const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'logs.list': ({ limit = limits.pageDefault }) => 2 + limit / 100,
   'overview.get': () => 2,
   'diagnostics.delivery': () => 5,
+  'messages.versions': () => 3,
   'conversations.create': ({ type, members }) => (type === 'direct' ? 2 : 2 + members.length / 25),
   'members.add': ({ userIds }) => 2 + userIds.length / 25,
   'analytics.get': () => 8,

@@ -46,6 +46,7 @@ export const operations = {
   'messages.get': messages.messagesGet,
   'messages.update': messages.messagesUpdate,
   'messages.delete': messages.messagesDelete,
+  'messages.versions': messages.messagesVersions,
   sync: messages.sync,
   'events.list': messages.eventsList,
   'webhooks.create': webhooks.webhooksCreate,

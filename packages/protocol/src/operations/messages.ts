@@ -6,13 +6,14 @@ import {
   Limit,
   Metadata,
   nullable,
+  open,
   optional,
   Seq,
   seqPage,
   Text,
   UserId,
 } from '../schemas/common.ts';
-import { Message, MessageOrTombstone, SyncResult, Tombstone } from '../schemas/resources.ts';
+import { Message, MessageOrTombstone, MessageVersion, SyncResult, Tombstone } from '../schemas/resources.ts';
 import { operation } from './define.ts';
 
 const tag = 'Messages';
@@ -108,4 +109,15 @@ export const eventsList = operation('events.list', 'GET /v1/conversations/{conve
   query: { before: optional(Seq), after: optional(Seq), limit: optional(Limit) },
   response: seqPage(EventRecord, 'ascending'),
   errors: ['not_found', 'not_member', 'resync_required'],
+});
+
+export const messagesVersions = operation('messages.versions', 'GET /v1/messages/{messageId}/versions', {
+  summary:
+    'The edits of a message, oldest first, as far as they are kept: when, by whom, and for some days what it said where webhooks are told of edits',
+  tag: 'Edit history',
+  callers: ['dashboard'],
+  permission: 'content.read',
+  params: oneMessage,
+  response: open({ data: Type.Array(MessageVersion) }),
+  errors: ['not_found'],
 });

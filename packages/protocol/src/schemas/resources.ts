@@ -165,3 +165,21 @@ export const ErrorBody = open(
   'Error',
 );
 export type ErrorBody = Static<typeof ErrorBody>;
+
+/** What became of a message, as far as it is kept. */
+export const MessageVersion = open(
+  {
+    type: Type.Unsafe<'created' | 'edited' | 'deleted'>({
+      type: 'string',
+      enum: ['created', 'edited', 'deleted'],
+    }),
+    version: Type.Integer({ minimum: 1 }),
+    seq: Seq,
+    at: Timestamp,
+    actorId: nullable(Type.String({ description: 'null: the server' })),
+    text: nullable(Type.String({ description: 'null: not kept, or deleted' })),
+    kept: Type.Boolean({ description: 'What this version said is known' }),
+  },
+  'MessageVersion',
+);
+export type MessageVersion = Static<typeof MessageVersion>;

@@ -25,6 +25,7 @@ import * as live from './live/operations.ts';
 import * as logs from './logs/operations.ts';
 import * as members from './members/operations.ts';
 import * as messages from './messages/operations.ts';
+import { versions } from './messages/versions.ts';
 import * as push from './push/operations.ts';
 import * as receipts from './receipts/operations.ts';
 import * as mediaStorage from './storage/media-operations.ts';
@@ -146,6 +147,7 @@ export const handlers = {
   'messages.get': messages.get,
   'messages.update': async (ctx, input) => messages.editReply(await messages.edit(ctx, input)),
   'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
+  'messages.versions': versions,
   sync: sync.sync,
   'events.list': events.list,
   'webhooks.create': webhooks.create,

@@ -15,6 +15,7 @@ export const routes = {
   "members.list": {"method":"GET","path":"/v1/conversations/{conversationId}/members","params":["conversationId"],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "messages.list": {"method":"GET","path":"/v1/conversations/{conversationId}/messages","params":["conversationId"],"query":["before","after","limit"],"body":false,"key":true,"role":"developer"},
   "messages.get": {"method":"GET","path":"/v1/messages/{messageId}","params":["messageId"],"query":[],"body":false,"key":true,"role":"developer"},
+  "messages.versions": {"method":"GET","path":"/v1/messages/{messageId}/versions","params":["messageId"],"query":[],"body":false,"key":false,"role":"developer"},
   "events.list": {"method":"GET","path":"/v1/conversations/{conversationId}/events","params":["conversationId"],"query":["before","after","limit"],"body":false,"key":true,"role":"developer"},
   "webhooks.create": {"method":"POST","path":"/v1/webhooks","params":[],"query":[],"body":true,"key":true,"role":"developer"},
   "webhooks.list": {"method":"GET","path":"/v1/webhooks","params":[],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
