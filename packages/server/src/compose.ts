@@ -171,7 +171,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     publish: (event) => log.publish(event),
   });
   const work = createWorkSignal({ db, connection: store.connection, logger });
-  const names = createResolver({ now: () => clock.now(), servers: config.dnsServers });
+  const names = createResolver({ now: () => clock.monotonic(), servers: config.dnsServers });
   const outgoing = {
     config,
     connection: store.connection,

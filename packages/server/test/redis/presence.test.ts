@@ -5,6 +5,7 @@ import type { Clock } from '../../src/platform/clock.ts';
 import { memoryPresence } from '../../src/platform/presence/memory.ts';
 import type { UserRef } from '../../src/platform/presence/port.ts';
 import { RedisPresence } from '../../src/platform/presence/redis.ts';
+import { leaseKeys, userKeys } from '../../src/platform/presence/redis-scripts.ts';
 import type { RedisConnection } from '../../src/platform/redis.ts';
 import { startRedis, startRedisCluster } from '../support/redis.ts';
 import { StandingTime } from '../support/time.ts';
@@ -179,3 +180,42 @@ for (const [name, { url }] of places) {
     await nodes[1]!.close();
   });
 }
+
+test('a clock of Redis that is set back or ahead ends no lease, keeps nobody online and puts no new socket out', async () => {
+  const clock = new StandingTime();
+  const one = await node(redis.url, 'one', { graceMs: 30_000, clock });
+  const { client } = one.connection;
+  const ref = newUser();
+  await one.registry.add(ref, 's1', 2);
+  await one.registry.add(ref, 's2', 2);
+  const lease = (await client.zrange(leaseKeys[0], '0', '-1')).find((name) => name.startsWith('one#'));
+  const beats = async (): Promise<void> => {
+    const seen = await client.hget(leaseKeys[2], 'real');
+    await until(async () => Number(await client.hget(leaseKeys[2], 'real')) !== Number(seen));
+  };
+  // As if Redis's clock had been 90 s behind at the last beat, and an hour ahead.
+  for (const step of [-90_000, 3_600_000]) {
+    await client.hincrby(leaseKeys[2], 'real', step);
+    await beats();
+    await beats();
+    assert.equal(await one.registry.connections(ref.env), 2);
+    assert.ok((await client.zscore(leaseKeys[0], lease!)) !== null, 'the same lease runs on');
+  }
+  // Opened when Redis's clock stood an hour ahead, they are still the older ones.
+  const key = userKeys(`${ref.env}:${ref.user}`)[0]!;
+  for (const member of await client.zrange(key, '0', '-1')) await client.zincrby(key, 3_600_000_000, member);
+  const { evict } = await one.registry.add(ref, 's3', 2);
+  assert.deepEqual(
+    evict.map(({ id }) => id),
+    ['s1'],
+  );
+  await one.registry.remove(ref, 's2');
+  assert.deepEqual(await one.registry.remove(ref, 's3'), { last: true });
+  // Set back by an hour, Redis would keep the grace period for as long.
+  await client.pexpire(userKeys(`${ref.env}:${ref.user}`)[1]!, 3_630_000);
+  assert.equal(await one.registry.settle(ref), false);
+  clock.advance(30_000);
+  assert.equal(await one.registry.settle(ref), true);
+  assert.deepEqual(await one.registry.online([ref]), [false]);
+  await one.close();
+});

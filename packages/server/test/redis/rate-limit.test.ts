@@ -74,3 +74,22 @@ test('SPEC 8: without Redis a node limits by itself, and together again when it 
   await connect.close(connection);
   await own.stop();
 });
+
+test('a clock of Redis that is set back or ahead refuses nobody for longer', async () => {
+  const time = { at: 1_700_000_000_000, now: () => time.at };
+  const limiter = redisRateLimiter({ connection: await connect(redis.url), clock: systemClock, time });
+  const bucket = { key: 'uset', limit: { perSecond: 20, burst: 40 } };
+  const checks = [bucket, { key: 'fset', limit: { perMinute: 30 } }];
+  for (const step of [-30_000, -3_600_000, 90_000, -90_000]) {
+    for (let i = 0; i < 60; i++) await limiter.take([bucket]);
+    await limiter.owe(bucket.key, bucket.limit, 20);
+    for (let i = 0; i < 40; i++) await limiter.take(checks);
+    time.at += step;
+    for (const verdict of await limiter.take(checks)) {
+      assert.ok(verdict.retryAfterMs <= 60_000, `after ${step} ms: ${verdict.retryAfterMs} ms`);
+      assert.ok(verdict.resetMs <= 60_000);
+    }
+    time.at += 3_100;
+    assert.ok((await limiter.take([bucket]))[0]!.allowed, `three seconds after a step of ${step} ms`);
+  }
+});

@@ -91,7 +91,7 @@ export class RedisLease {
   }
 
   async end(name: string, inMs: number): Promise<void> {
-    await runScript(this.#connection.client, endScript, leaseKeys, [name, inMs]);
+    await runScript(this.#connection.client, endScript, leaseKeys, [name, inMs, this.#leaseMs]);
   }
 }
 

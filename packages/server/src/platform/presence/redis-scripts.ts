@@ -36,7 +36,9 @@ local was = redis.call('EXISTS', KEYS[1], KEYS[2])
 local at = ARGV[2]
 if at == '' then
   local t = redis.call('TIME')
-  at = string.format('%.0f', t[1] * 1000000 + t[2])
+  -- After those that are there, whatever Redis's clock did since: the oldest makes room, not the newest.
+  local last = tonumber(redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]) or 0
+  at = string.format('%.0f', math.max(t[1] * 1000000 + t[2], last + 1))
 end
 if ARGV[4] ~= '' then redis.call('ZREM', KEYS[1], ARGV[4]) end
 redis.call('ZADD', KEYS[1], at, ARGV[1])
@@ -59,9 +61,13 @@ redis.call('PEXPIRE', KEYS[3], ARGV[3] + ${unsettledMs})
 return 1
 `);
 
-/** ARGV: milliseconds by which the grace period may have begun late here. Returns 1 when offline and not yet settled. */
+/**
+ * ARGV: milliseconds by which the grace period may have begun late here, and the lease of the node that asks: one that it began
+ * itself is over by its own clock. Returns 1 when offline and not yet settled.
+ */
 export const settleScript = luaScript(`
-if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('PTTL', KEYS[2]) > tonumber(ARGV[1]) then return 0 end
+if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+if redis.call('GET', KEYS[2]) ~= ARGV[2] and redis.call('PTTL', KEYS[2]) > tonumber(ARGV[1]) then return 0 end
 redis.call('DEL', KEYS[2])
 return redis.call('DEL', KEYS[3])
 `);
@@ -84,15 +90,27 @@ return result
 `);
 
 /** The leases that run, and those that ended and are being cleared, by the time they end (milliseconds). */
-export const leaseKeys = ['pl:{leases}', 'pd:{leases}'] as const;
+export const leaseKeys = ['pl:{leases}', 'pd:{leases}', 'pt:{leases}'] as const;
+
+/**
+ * The clock of leases, in milliseconds: it goes on with Redis's own, but never back, and from one look to the next by no more than half
+ * a lease. So a clock that is set ahead ends no lease of a node that lives. KEYS[3] keeps it.
+ */
+const leaseNow = (leaseMs: string): string => `
+local t = redis.call('TIME')
+local real = t[1] * 1000 + math.floor(t[2] / 1000)
+local seen = redis.call('HMGET', KEYS[3], 'real', 'now')
+local gone = math.max(0, math.min(real - (tonumber(seen[1]) or real), ${leaseMs} / 2))
+local now = (tonumber(seen[2]) or real) + gone
+redis.call('HSET', KEYS[3], 'real', string.format('%.0f', real), 'now', string.format('%.0f', now))
+`;
 
 /**
  * ARGV: lease, its length, '1' to begin it. Renews the lease, and takes on one that has ended: from the running ones, or from a
  * node that did not finish clearing it. Returns whether the lease still ran, and the lease taken on or ''.
  */
 export const beatScript = luaScript(`
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
+${leaseNow('ARGV[2]')}
 local till = now + ARGV[2]
 local ends = redis.call('ZSCORE', KEYS[1], ARGV[1])
 local runs = 0
@@ -110,8 +128,8 @@ if ended then redis.call('ZADD', KEYS[2], till, ended) end
 return { runs, ended or '' }
 `);
 
-/** ARGV: lease, milliseconds it still runs. */
+/** ARGV: lease, milliseconds it still runs, and the length of a lease. */
 export const endScript = luaScript(`
-local t = redis.call('TIME')
-return redis.call('ZADD', KEYS[1], t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[2], ARGV[1])
+${leaseNow('ARGV[3]')}
+return redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])
 `);

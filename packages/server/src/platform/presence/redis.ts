@@ -176,7 +176,8 @@ export class RedisPresence implements PresenceRegistry {
     const user = this.#users.get(key);
     const here = user?.sessions.length === 0 && user.graceUntil <= this.#clock.monotonic() + slack;
     try {
-      const settled = (await this.#run(settleScript, userKeys(key), [slack])) === 1;
+      const settled =
+        (await this.#run(settleScript, userKeys(key), [slack, here ? this.#lease.name : ''])) === 1;
       if (settled || here) await this.#unlist(key);
       return settled;
     } catch {

@@ -10,26 +10,39 @@ import type { WindowState } from './rules.ts';
  * rules.ts, as far as it decides and counts; the verdicts are made of the states that it returns, by rules.ts itself. Numbers
  * are written with all their digits, so that both come to the same decision.
  *
+ * Redis's clock may be set back. A bucket is kept with the time of its last change, and is never longer from being full than it was then.
+ *
  * ARGV: the time or '', then for each key burst, rate and 0 of a bucket, or 0, the count and the length of a window. Keys
  * outlive their meaning by a minute.
  */
-const takeScript = luaScript(`
+const fullAt = `
+local function fullAt(key, now)
+  local full, at = string.match(redis.call('GET', key) or '', '(%S+) (%S+)')
+  full, at = tonumber(full) or 0, tonumber(at) or now
+  return math.max(now, full - math.max(0, at - now))
+end
+`;
+
+const takeScript = luaScript(`${fullAt}
 local now = tonumber(ARGV[1])
 if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000 + t[2] / 1000
 end
-local before, after, ttl, allowed = {}, {}, {}, true
+local before, after, unchanged, ttl, allowed = {}, {}, {}, {}, true
 for i, key in ipairs(KEYS) do
   local burst, rate, ms = tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
-  before[i] = redis.call('GET', key) or ''
   if burst > 0 then
     local step = 1000 / rate
-    local next = math.max(tonumber(before[i]) or 0, now) + step
+    local full = fullAt(key, now)
+    local next = full + step
     if next - now > burst * step + 1e-6 then allowed = false end
-    after[i] = string.format('%.17g', next)
+    before[i] = string.format('%.17g', full)
+    after[i] = string.format('%.17g %.17g', next, now)
+    unchanged[i] = string.format('%.17g %.17g', full, now)
     ttl[i] = math.ceil(next - now) + 60000
   else
+    before[i] = redis.call('GET', key) or ''
     local index = math.floor(now / ms)
     local w, c, b = string.match(before[i], '(%d+) (%d+) (%d+)')
     w, c, b = tonumber(w) or -2, tonumber(c) or 0, tonumber(b) or 0
@@ -41,8 +54,10 @@ for i, key in ipairs(KEYS) do
     ttl[i] = 2 * ms + 60000
   end
 end
-if allowed then
-  for i, key in ipairs(KEYS) do redis.call('SET', key, after[i], 'PX', ttl[i]) end
+for i, key in ipairs(KEYS) do
+  -- A bucket that refuses is written too: its time goes on from a clock that was set back.
+  local value = allowed and after[i] or unchanged[i]
+  if value then redis.call('SET', key, value, 'PX', ttl[i]) end
 end
 return { string.format('%.17g', now), before }
 `);
@@ -61,14 +76,14 @@ end
 `);
 
 /** rules.ts, `owed`. ARGV: the time or '', the rate and the cost. */
-const oweScript = luaScript(`
+const oweScript = luaScript(`${fullAt}
 local now = tonumber(ARGV[1])
 if not now then
   local t = redis.call('TIME')
   now = t[1] * 1000 + t[2] / 1000
 end
-local next = math.max(tonumber(redis.call('GET', KEYS[1])) or 0, now) + tonumber(ARGV[3]) * 1000 / tonumber(ARGV[2])
-redis.call('SET', KEYS[1], string.format('%.17g', next), 'PX', math.ceil(next - now) + 60000)
+local next = fullAt(KEYS[1], now) + tonumber(ARGV[3]) * 1000 / tonumber(ARGV[2])
+redis.call('SET', KEYS[1], string.format('%.17g %.17g', next, now), 'PX', math.ceil(next - now) + 60000)
 `);
 
 /** The first letter says what is counted, the rest about whom: that is the hash tag, and the same for all keys of a call. */
