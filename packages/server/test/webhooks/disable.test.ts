@@ -71,18 +71,6 @@ test('DECISIONS, Webhooks: the 72 hours count from the first failure after the l
   await server('DELETE', `/v1/webhooks/${id}`);
 });
 
-test('SPEC 6, 410: the owner is told by e-mail', async () => {
-  const { id } = await addEndpoint(server, receiver.url, ['message.created']);
-  receiver.answer = status(410);
-  const mail = smtp.next();
-  await send('x');
-  const text = await mail;
-  assert.ok(text.includes(id));
-  assert.match(text, /410/);
-  receiver.answer = ok;
-  await server('DELETE', `/v1/webhooks/${id}`);
-});
-
 test('A suspended environment’s deliveries pause without using up attempts, and go on afterwards', async () => {
   const { id } = await addEndpoint(server, receiver.url, ['message.created']);
   receiver.answer = status(500);

@@ -42,3 +42,34 @@ test('issue 4: one endpoint that never answers delays no other, in its own envir
   const [row] = await db.query<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE queue = 'webhook'`);
   assert.ok(row!.n >= events - 10, 'the dead one’s own deliveries are all still to do');
 });
+
+test('an endpoint that answers well gets more at once, up to a hundred, and one that hangs hardly any', async () => {
+  const { body } = await mine('POST', '/v1/conversations', { type: 'group', members: ['a'] });
+  const wide = await startReceiver();
+  let atOnce = 0;
+  let most = 0;
+  wide.answer = (_, res) => {
+    most = Math.max(most, ++atOnce);
+    setTimeout(() => {
+      atOnce--;
+      res.writeHead(204).end();
+    }, 50);
+  };
+  const { id } = await addEndpoint(mine, wide.url, ['message.created']);
+  const events = 600;
+  for (let n = 0; n < events; n += 50)
+    await Promise.all(
+      Array.from({ length: 50 }, () => mine('POST', `/v1/conversations/${body.id}/messages`, { text: 'x' })),
+    );
+  await wide.wait(events);
+  const widthOf = async (): Promise<number> => {
+    const [row] = await db.query<{ width: number }>(
+      `SELECT l.width FROM job_lanes l JOIN webhook_endpoints w ON w.no = l.key WHERE l.queue = 'webhook' AND w.id = $1`,
+      [id],
+    );
+    return row!.width;
+  };
+  assert.ok(most > 10 && most <= 100, `${most} at once`);
+  assert.ok((await widthOf()) > 10);
+  await wide.close();
+});

@@ -3,19 +3,22 @@ import { it } from 'node:test';
 import { assertError } from '../support/api.ts';
 import { useService } from '../support/use.ts';
 import { ok, startReceiver, status } from './receiver.ts';
-import { addEndpoint, deliveries, delivery } from './tools.ts';
+import { addEndpoint, deliveries, delivery, pass } from './tools.ts';
 
-const { scene, server, sql } = useService();
+const { scene, server, sql, db } = useService();
 
 it('replays what failed since a moment, once each, and nothing that was delivered', async (t) => {
   const receiver = await startReceiver();
   t.after(() => receiver.close());
   const { id } = await addEndpoint(server, receiver.url, ['message.created']);
   const group = await scene.group(await scene.actor(), []);
-  // 410 is final at once, but disables the endpoint: it is enabled again below.
+  // What a disabled endpoint was to get fails for good when it comes up.
   const fail = async () => {
-    receiver.answer = status(410);
+    receiver.answer = status(500);
     await scene.send(null, group.id);
+    await delivery(server, id, (d) => d.status === 'pending' && d.attempts.length === 1);
+    await server('PATCH', `/v1/webhooks/${id}`, { status: 'disabled' });
+    await pass(db, '1 minute');
     const failed = await delivery(server, id, (d) => d.status === 'failed');
     await server('PATCH', `/v1/webhooks/${id}`, { status: 'enabled' });
     return failed;

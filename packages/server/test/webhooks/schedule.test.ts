@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRetryAfter, retryDelay, retryDelays } from '../../src/features/webhooks/schedule.ts';
+import { retryDelay, retryDelays } from '../../src/features/webhooks/schedule.ts';
 
 const hour = 3_600_000;
 
@@ -16,22 +16,6 @@ test('DECISIONS, Webhooks: each delay times a random factor in 0.8 to 1.2', () =
     assert.equal(retryDelay(attempt, 0), retryDelays[attempt - 1]! * 0.8);
     assert.equal(retryDelay(attempt, 1), Math.round(retryDelays[attempt - 1]! * 1.2));
   }
-});
-
-test('issue 4: Retry-After is honoured within the schedule: later, never earlier, at most the longest delay, no more attempts', () => {
-  assert.equal(retryDelay(1, 0.5, 30_000), 30_000);
-  assert.equal(retryDelay(2, 0.5, 30_000), 60_000);
-  assert.equal(retryDelay(1, 0.5, 1_000 * hour), 24 * hour);
-  assert.equal(retryDelay(10, 0.5, 30_000), null);
-});
-
-test('Retry-After: seconds or a date; anything else counts as not given', () => {
-  const now = Date.parse('2026-01-01T00:00:00Z');
-  assert.equal(parseRetryAfter('120', now), 120_000);
-  assert.equal(parseRetryAfter('Thu, 01 Jan 2026 00:01:00 GMT', now), 60_000);
-  assert.equal(parseRetryAfter('Wed, 31 Dec 2025 00:00:00 GMT', now), 0);
-  for (const text of [undefined, '', 'soon', '-5', '99999999999999'])
-    assert.equal(parseRetryAfter(text, now), 0);
 });
 
 /** A fake clock: the endpoint answers as told, the schedule alone says when. */

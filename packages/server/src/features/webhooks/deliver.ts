@@ -7,18 +7,26 @@ import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import { counted, noteCounts } from '../../platform/postgres/notes.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Recorder } from '../logs/recorder.ts';
-import { disableEndpoint } from './disable.ts';
 import { render, testEvent } from './render.ts';
 import type { Renderable } from './render.ts';
-import { parseRetryAfter, retryDelay } from './schedule.ts';
+import { retryDelay } from './schedule.ts';
 import { secretContext, sign } from './signature.ts';
 
 /** One attempt at each of a batch of deliveries: load and render together, send each on its own, write the results together. */
 
-/** Deliveries of one endpoint under way at once; few while it does not answer, so that it cannot fill the workers. */
+/**
+ * Deliveries of one endpoint under way at once: one more with every good answer, up to a hundred. One that takes its time or refuses
+ * has ten; one that hardly answers two, so that it cannot fill the workers.
+ */
 export const webhookQueue = { name: 'webhook', width: 10 };
+const widthWhileWell = 100;
 const widthWhileHanging = 2;
+const promptMs = 1_000;
 const hangingMs = 2_000;
+const widthAfter = (ms: number, well: boolean): number => {
+  if (ms >= hangingMs) return widthWhileHanging;
+  return well && ms < promptMs ? widthWhileWell : webhookQueue.width;
+};
 const suspendedMs = 60_000;
 /** Of the answer's body. It is read and dropped: receivers echo what they got, and that must not outlive an erasure. */
 const answerBytes = 4_096;
@@ -32,7 +40,6 @@ export interface Outcome {
   attempt: WebhookAttempt | null;
   runAt: Date | null;
   width?: number;
-  gone?: boolean;
   test?: boolean;
   /** It is the first attempt of its delivery. */
   first?: boolean;
@@ -134,7 +141,7 @@ export function createDeliverer(options: DeliverOptions) {
         unasked: true,
       };
 
-    let answer: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
+    let answer: Pick<OutboundResponse, 'status'> | undefined;
     let error: string | undefined;
     try {
       const timestamp = Math.floor(began / 1000);
@@ -159,7 +166,7 @@ export function createDeliverer(options: DeliverOptions) {
       if (signal?.aborted) return { ...outcome, status: null, runAt: new Date(clock.now()) };
       // The answer came in time, only its body did not end.
       if (failure instanceof OutboundTimeout && failure.status !== undefined)
-        answer = { status: failure.status, headers: {} };
+        answer = { status: failure.status };
       else error = describe(failure);
     }
 
@@ -168,27 +175,24 @@ export function createDeliverer(options: DeliverOptions) {
       const made = record(status);
       options.onAttempt('succeeded', made.durationMs, clock.now() - Date.parse(row.eventAt));
       note(row, made, null);
-      return { ...outcome, status: 'succeeded', attempt: made, runAt: null, width: webhookQueue.width };
+      return {
+        ...outcome,
+        status: 'succeeded',
+        attempt: made,
+        runAt: null,
+        width: widthAfter(made.durationMs, true),
+      };
     }
     const made = record(status, error ?? `the answer was ${status}`);
     options.onAttempt('failed', made.durationMs, 0);
     note(row, made, status === null ? 'no_answer' : 'not_accepted');
-    const gone = status === 410;
-    const delay =
-      gone || test
-        ? null
-        : retryDelay(
-            row.attempts + 1,
-            options.random(),
-            parseRetryAfter(answer?.headers['retry-after'], clock.now()),
-          );
+    const delay = test ? null : retryDelay(row.attempts + 1, options.random());
     return {
       ...outcome,
       status: delay === null ? 'failed' : 'pending',
       attempt: made,
       runAt: delay === null ? null : new Date(clock.now() + delay),
-      width: made.durationMs >= hangingMs ? widthWhileHanging : webhookQueue.width,
-      gone,
+      width: widthAfter(made.durationMs, false),
     };
   }
 
@@ -197,7 +201,6 @@ export function createDeliverer(options: DeliverOptions) {
 
 /** Writes what came of a batch. Tests never count against an endpoint. */
 async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
-  for (const o of outcomes) if (o.gone && !o.test) await disableEndpoint(tx, o.env, o.endpoint, 'gone');
   const tried = outcomes.filter((o) => o.status !== null);
   if (tried.length === 0) return;
   await tx.query(

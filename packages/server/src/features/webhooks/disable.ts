@@ -7,27 +7,17 @@ import { lockEnvironment, setListeners } from './sql.ts';
 
 /** SPEC 6, delivery rule 4: an endpoint that does not work is disabled, and the owner is told by e-mail. */
 
-const reasons = {
-  failing: `No delivery succeeded for ${limits.webhookDisableHours} hours.`,
-  gone: 'The endpoint answered 410 Gone.',
-} as const;
-export type DisabledReason = keyof typeof reasons;
+const reason = 'failing';
 
 export const mailQueue = { name: 'mail', width: 2 };
 
 interface Notice {
   endpointId: string;
   url: string;
-  reason: DisabledReason;
 }
 
 /** Its pending deliveries fail when they come up, and can be replayed like any other. */
-export async function disableEndpoint(
-  tx: Tx,
-  env: number,
-  endpoint: number,
-  reason: DisabledReason,
-): Promise<void> {
+async function disableEndpoint(tx: Tx, env: number, endpoint: number): Promise<void> {
   await lockEnvironment(tx, env);
   const [row] = await tx.query<{ id: string; url: string }>(
     `UPDATE webhook_endpoints SET status = 'disabled', disabled_at = now(), disabled_reason = $3
@@ -36,7 +26,7 @@ export async function disableEndpoint(
   );
   if (!row) return;
   await setListeners(tx, env);
-  const notice: Notice = { endpointId: row.id, url: row.url, reason };
+  const notice: Notice = { endpointId: row.id, url: row.url };
   await enqueue(tx, mailQueue, [{ key: env, data: notice }]);
 }
 
@@ -46,7 +36,7 @@ export async function disableFailing(db: Db): Promise<number> {
     `SELECT no, env FROM webhook_endpoints
      WHERE failing_since <= now() - interval '${limits.webhookDisableHours} hours' AND status = 'enabled' LIMIT 1000`,
   );
-  for (const { no, env } of rows) await db.tx((tx) => disableEndpoint(tx, env, no, 'failing'));
+  for (const { no, env } of rows) await db.tx((tx) => disableEndpoint(tx, env, no));
   return rows.length;
 }
 
@@ -72,7 +62,7 @@ export async function sendNotice(
       subject: `Webhook endpoint ${notice.endpointId} was disabled`,
       text: [
         `The webhook endpoint ${notice.endpointId} (${notice.url}) of ${owners[0]!.env} was disabled.`,
-        reasons[notice.reason],
+        `No delivery succeeded for ${limits.webhookDisableHours} hours.`,
         '',
         'Enable it again when it works. Events of the last 72 hours can be replayed from its delivery log.',
       ].join('\n'),

@@ -104,10 +104,7 @@ export function createWebhookService(options: {
           Promise.resolve({ delivery: 0, env: 0, endpoint: 0, status: null, attempt: null, runAt: null }),
       );
     },
-    settle: async (tx, outcomes) => {
-      await deliverer.settle(tx, outcomes);
-      if (outcomes.some((o) => o.gone)) tx.afterCommit(() => mails.poke());
-    },
+    settle: deliverer.settle,
   });
   const mails = createWorker({
     db: workDb,

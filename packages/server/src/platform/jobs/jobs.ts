@@ -30,7 +30,7 @@ export interface Settled {
   job: Job;
   /** null: it is done. */
   runAt: Date | null;
-  /** From now on the lane runs this many at once. */
+  /** How many the lane may run at once, as far as this job can tell: it grows towards that by one a job, and shrinks to it at once. */
   width?: number;
 }
 

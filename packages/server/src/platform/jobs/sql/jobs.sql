@@ -59,7 +59,10 @@ BEGIN
     WHERE j.no = u.no AND j.claims = u.claims AND u.run_at IS NULL;
   UPDATE jobs j SET run_at = u.run_at, leased = false FROM unnest(p_no, p_claims, p_run_at) u(no, claims, run_at)
     WHERE j.no = u.no AND j.claims = u.claims AND u.run_at IS NOT NULL;
-  UPDATE job_lanes l SET width = coalesce(u.width, l.width), next_at = lane_next(p_queue, l.key, coalesce(u.width, l.width), clock_timestamp())
-    FROM (SELECT key, min(width) AS width FROM unnest(p_key, p_width) x(key, width) GROUP BY key) u
-    WHERE l.queue = p_queue AND l.key = u.key;
+  -- A lane shrinks at once to the least that any of them names, and grows towards it by one for each.
+  UPDATE job_lanes l SET width = u.width, next_at = lane_next(p_queue, l.key, u.width, clock_timestamp())
+    FROM (
+      SELECT y.key, least(coalesce(min(x.width), y.width), y.width + count(x.width))::int AS width
+      FROM unnest(p_key, p_width) x(key, width) JOIN job_lanes y ON y.queue = p_queue AND y.key = x.key GROUP BY y.key, y.width
+    ) u WHERE l.queue = p_queue AND l.key = u.key;
 END $$;
