@@ -97,6 +97,12 @@ export async function call<N extends CallName>(
   return answer as Output<N>;
 }
 
+/** Where a GET is, for a link that the browser follows itself. */
+export function addressOf(name: CallName, input: Record<string, unknown>, env: string | null): string {
+  const { path } = prepare(name, input);
+  return env === null ? path : `${path}${path.includes('?') ? '&' : '?'}env=${encodeURIComponent(env)}`;
+}
+
 /** The same call for a terminal: with a secret key where it may, else with the session. */
 export function asCurl(name: CallName, input: Record<string, unknown>, env: string | null): string {
   const { method, path, body } = prepare(name, input);
@@ -112,4 +118,20 @@ export function asCurl(name: CallName, input: Record<string, unknown>, env: stri
     ...credential,
     ...(body === undefined ? [] : [`-H 'Content-Type: application/json'`, `-d ${quoted(body)}`]),
   ].join(' \\\n  ');
+}
+
+/** An answer of many lines, each JSON, as they come. */
+export async function* lines<T>(address: string, signal: AbortSignal): AsyncGenerator<T> {
+  const response = await fetch(address, { credentials: 'same-origin', signal });
+  if (!response.ok) {
+    const answer = (await response.json().catch(() => ({}))) as { error?: Partial<ErrorFields> };
+    throw new ApiFailure(response.status, answer.error ?? {});
+  }
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const complete = (rest + part.value).split('\n');
+    rest = complete.pop()!;
+    for (const line of complete) if (line !== '') yield JSON.parse(line) as T;
+  }
 }

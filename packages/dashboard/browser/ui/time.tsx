@@ -9,6 +9,17 @@ const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 /** The local time of day. */
 export const clock = (at: string): string => timeOfDay.format(Date.parse(at));
 
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+const hour = new Intl.DateTimeFormat(undefined, {
+  ...{ month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit', timeZone: 'UTC' },
+});
+
+/** The name of a step of a report, in UTC. */
+export const dayOrHour =
+  (granularity: 'hour' | 'day') =>
+  (at: string): string =>
+    (granularity === 'day' ? day : hour).format(Date.parse(at));
+
 const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400],
   ['hour', 3_600],

@@ -1,0 +1,86 @@
+import { Progress, Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import type { UsageReport } from '@parley/protocol';
+import { useCall, useRows } from '../api/hooks.ts';
+import { CurlButton } from '../ui/copy.tsx';
+import { FilterBar, useFilter } from '../ui/filter.tsx';
+import { List } from '../ui/list.tsx';
+import { Page, Section } from '../ui/page.tsx';
+import { rangeInput, RangeChoice } from '../ui/range.tsx';
+import { Empty, Failed, Loading } from '../ui/states.tsx';
+import { dayOrHour } from '../ui/time.tsx';
+
+export default function Usage(): ReactNode {
+  const [range] = useFilter('range');
+  const input = rangeInput(range);
+  const usage = useCall('usage.get', input, { everyMs: 30_000 });
+  const rows = useRows('usage.get', input);
+  return (
+    <Page title="Usage and plan" actions={<CurlButton name="usage.get" input={input} />}>
+      {usage.error ? (
+        <Failed error={usage.error} retry={() => void usage.refetch()} />
+      ) : usage.data ? (
+        <Plan usage={usage.data} />
+      ) : (
+        <Loading what="usage" />
+      )}
+      <FilterBar names={['range']}>
+        <RangeChoice />
+      </FilterBar>
+      <List
+        what="usage"
+        pages={{ ...rows, items: rows.items?.toReversed() }}
+        rowKey={(row) => row.date}
+        columns={[
+          { title: 'Day', cell: (row) => dayOrHour(input.granularity)(row.date) },
+          { title: 'Active in the month', cell: (row) => row.mau },
+          { title: 'Most connections', cell: (row) => row.peakConnections },
+          { title: 'Messages', cell: (row) => row.messages },
+          { title: 'Requests', cell: (row) => row.apiRequests, wide: true },
+          { title: 'Webhooks', cell: (row) => row.webhookDeliveries, wide: true },
+          { title: 'Pushes', cell: (row) => row.pushSent, wide: true },
+        ]}
+        empty={<Empty title="Nothing in this range" />}
+      />
+    </Page>
+  );
+}
+
+function Plan({ usage: { plan, data } }: { usage: UsageReport }): ReactNode {
+  const last = data.at(-1);
+  return (
+    <Section title={`The plan ${plan.name}`}>
+      <Stack gap="md" maw={560}>
+        <Share
+          label="Active users this month"
+          used={last?.mau ?? 0}
+          limit={plan.mauLimit}
+          note="Distinct users who sent, read, connected or joined a call in the calendar month (UTC). Over the limit, those who are active go on; others wait for the next month."
+        />
+        <Share
+          label="Most connections at once, in the latest row"
+          used={last?.peakConnections ?? 0}
+          limit={plan.connectionLimit}
+          note="Open sockets on all nodes. Over the limit, a new one is told when to come again."
+        />
+        <Text size="sm" c="dimmed">
+          Whoever runs this service changes the plan.
+        </Text>
+      </Stack>
+    </Section>
+  );
+}
+
+const Share = (props: { label: string; used: number; limit: number | null; note: string }): ReactNode => (
+  <Stack gap={4}>
+    <Text size="sm" fw={600}>
+      {props.label}: {props.used} {props.limit === null ? '(no limit)' : `of ${props.limit}`}
+    </Text>
+    {props.limit === null ? null : (
+      <Progress value={Math.min(100, (props.used / props.limit) * 100)} aria-label={props.label} />
+    )}
+    <Text size="xs" c="dimmed">
+      {props.note}
+    </Text>
+  </Stack>
+);
