@@ -72,14 +72,15 @@ export const desktop = { width: 1280, height: 800 };
 export const phone = { width: 375, height: 740 };
 
 /** What axe calls serious or critical, WCAG 2.2 AA and its own good practice. */
-export async function accessibilityProblems(page: Page): Promise<string[]> {
+export async function accessibilityProblems(page: Page, rules: string[] | null = null): Promise<string[]> {
   const loaded = await page.evaluate(() => 'axe' in globalThis);
   // Through the debugger: the page's own policy lets no script in.
   if (!loaded) await page.evaluate(axe.source);
-  const violations = await page.evaluate(async () => {
+  const violations = await page.evaluate(async (only) => {
     const { axe: loaded } = globalThis as unknown as { axe: typeof axe };
-    return (await loaded.run({ resultTypes: ['violations'] })).violations;
-  });
+    const runOnly = only === null ? {} : { runOnly: { type: 'rule' as const, values: only } };
+    return (await loaded.run({ resultTypes: ['violations'], ...runOnly })).violations;
+  }, rules);
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) =>

@@ -36,6 +36,9 @@ const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) =>
   ['events', (shop) => `/conversations/${shop.conversation}?view=events`, () => 'message.updated'],
   ['live', () => '/live', () => 'Open since'],
   ['users by name', () => '/users?namePrefix=car', () => 'Carla Costa'],
+  ['trace', () => '/trace?userId=alice', () => 'Follow alice'],
+  ['delivery, not asked yet', () => '/delivery', () => 'Which message, and for whom?'],
+  ['delivery', (shop) => `/delivery?messageId=${shop.message}&userId=alice`, () => 'What happened'],
   ['logs', () => '/logs', () => 'messages.send'],
   ['logs of failures', () => '/logs?status=error&kind=webhook', () => 'webhook.test'],
   ['calls', () => '/calls', () => 'No calls'],
@@ -76,9 +79,10 @@ describe('every page', () => {
           await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
           await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor();
           await assertFits(page, `${name} (${width})`);
-          bad.push(
-            ...(await accessibilityProblems(page)).map((found) => `${width} ${colorScheme}: ${found}`),
-          );
+          // All rules once for each width and for each colour; what is left are colours.
+          const only = (width === 'desktop') === (colorScheme === 'light') ? null : ['color-contrast'];
+          const found = await accessibilityProblems(page, only);
+          bad.push(...found.map((problem) => `${width} ${colorScheme}: ${problem}`));
           if (shots !== undefined) {
             mkdirSync(shots, { recursive: true });
             await page.screenshot({

@@ -130,6 +130,9 @@ function Messages({ conversationId }: { conversationId: string }): ReactNode {
                   version {message.version}
                 </Badge>
               ) : null}
+              <Anchor component={Link} size="sm" href={`/${env}/delivery?messageId=${message.id}`}>
+                Did it arrive?
+              </Anchor>
             </Group>
             {message.deletedAt ? (
               <Text c="dimmed" fs="italic">

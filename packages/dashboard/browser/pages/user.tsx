@@ -46,6 +46,7 @@ function Actions({ userId, deactivated }: { userId: string; deactivated: boolean
   const env = useEnv();
   const [, navigate] = useLocation();
   const may = useMay('users.deactivate');
+  const mayTrace = useMay('live.trace');
   const production = useProductionName();
   const [messages, setMessages] = useState<'anonymize' | 'delete'>('anonymize');
   const deactivate = useChange('users.deactivate');
@@ -114,6 +115,16 @@ function Actions({ userId, deactivated }: { userId: string; deactivated: boolean
           </Radio.Group>
         </Stack>
       </ConfirmButton>
+      {mayTrace ? (
+        <Button
+          component={Link}
+          href={`/${env}/trace?userId=${encodeURIComponent(userId)}`}
+          size="compact-sm"
+          variant="default"
+        >
+          Follow its frames
+        </Button>
+      ) : null}
       {reactivate.error ? <Failed error={reactivate.error} /> : null}
     </Group>
   );
