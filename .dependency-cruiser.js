@@ -74,9 +74,16 @@ export default {
     },
     {
       name: 'client-has-no-dependency',
+      comment: 'But for calls, which have an entry point of their own.',
       severity: 'error',
-      from: { path: '^packages/client/src/' },
-      to: { path: 'node_modules' },
+      from: { path: '^packages/client/src/', pathNot: '^packages/client/src/calls/' },
+      to: { path: ['node_modules', '^packages/client/src/calls/'] },
+    },
+    {
+      name: 'calls-have-one-dependency',
+      severity: 'error',
+      from: { path: '^packages/client/src/calls/' },
+      to: { path: 'node_modules', pathNot: 'node_modules/mediasoup-client/' },
     },
     {
       name: 'not-to-tests-or-tools',

@@ -14,6 +14,7 @@ const at = (path: string) => `${root}${path}`;
 const entries = {
   parley: 'index',
   bots: 'bots',
+  calls: 'calls/index',
   file: 'outbox/file',
   'indexed-db': 'outbox/indexed-db',
   'key-value': 'outbox/key-value',
@@ -31,7 +32,8 @@ await build({
   format: 'esm',
   target: 'es2022',
   platform: 'neutral',
-  external: ['node:*'],
+  // mediasoup-client is the one dependency, and of calls alone.
+  external: ['node:*', 'mediasoup-client'],
 });
 
 const config = ts.getParsedCommandLineOfConfigFile(

@@ -1,4 +1,4 @@
-import type { ConnectionState, SocketLike } from './connection/connection.ts';
+import type { CallFrame, ConnectionState, SocketLike } from './connection/connection.ts';
 import type { TokenProvider } from './connection/tokens.ts';
 import type { WakeSource } from './connection/wake.ts';
 import type { Clock } from './clock.ts';
@@ -10,7 +10,15 @@ import type { PresenceApi } from './state/presence.ts';
 import type { UsersApi } from './state/users.ts';
 import type { Store } from './store.ts';
 import type { Followers, FollowersOptions } from './sync/followers.ts';
-import type { EphemeralFrames, MessageOrTombstone, PresenceItem, SocketEvents } from './types.ts';
+import type {
+  AckData,
+  EphemeralFrames,
+  FrameData,
+  MessageOrTombstone,
+  PresenceItem,
+  SocketEvents,
+} from './types.ts';
+import type { CallOptions } from './http.ts';
 import type { Uploads } from './uploads.ts';
 
 export interface ClientOptions {
@@ -84,4 +92,13 @@ export interface Client {
   connect(): Promise<void>;
   /** Keeps all state; `connect` goes on from there. */
   disconnect(): void;
+  /** For parts with an entry point of their own: calls. */
+  readonly wire: Wire;
+}
+
+export interface Wire {
+  request<T extends CallFrame>(t: T, d: FrameData<T>, timeoutMs?: number): Promise<AckData<T>>;
+  http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
+  /** Of the socket that is open, or was last. */
+  session(): string;
 }

@@ -74,6 +74,7 @@ export function createClient(options: ClientOptions): Client {
   const onError = (error: ParleyError) => events.emit('error', error);
 
   let me: string | null = null;
+  let session = '';
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -228,6 +229,7 @@ export function createClient(options: ClientOptions): Client {
 
   /** SPEC 4, client sync procedure after hello; `connected` when it resolves. */
   async function onHello(hello: Hello): Promise<void> {
+    session = hello.sessionId;
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;
     await openUser(hello.userId);
@@ -375,6 +377,11 @@ export function createClient(options: ClientOptions): Client {
     uploads,
     push: { add: api.addPushDevice, remove: api.removePushDevice },
     on: (name, fn) => events.on(name, fn),
+    wire: {
+      request: (t, d, ms) => connection.request(t, d, ms),
+      http: (...args) => http.call(...args),
+      session: () => session,
+    },
     connect: () =>
       new Promise((resolve, reject) => {
         if (connection.state === 'connected') return resolve();

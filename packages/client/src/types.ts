@@ -2,8 +2,13 @@
 export type {
   AckData,
   Attachment,
+  Call,
+  CallMedia,
+  CallProducer,
+  CallSource,
   Conversation,
   ConversationListItem,
+  EndedHere,
   EphemeralFrames,
   ErrorCode,
   EventFrame,

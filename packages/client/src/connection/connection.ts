@@ -20,7 +20,17 @@ export interface SocketLike {
 
 export type ConnectionState = 'idle' | 'reconnecting' | 'connected' | 'failed';
 
-type Acked = 'message.send' | 'read' | 'sync' | 'presence.watch' | 'token.refresh';
+export type CallFrame =
+  | 'call.open'
+  | 'call.connect'
+  | 'call.restart'
+  | 'call.produce'
+  | 'call.pause'
+  | 'call.close'
+  | 'call.consume'
+  | 'call.layers'
+  | 'call.stats';
+type Acked = 'message.send' | 'read' | 'sync' | 'presence.watch' | 'token.refresh' | CallFrame;
 type Unacked = 'typing' | 'delivered' | 'hb';
 
 export interface ConnectionOptions {

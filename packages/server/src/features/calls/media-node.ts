@@ -259,7 +259,15 @@ export function createMediaNode(options: {
     },
     start: (given) => {
       services = given;
-      link.serve(answer);
+      link.serve(async (request) => {
+        try {
+          return await answer(request);
+        } catch (error) {
+          // What closed while it was asked for, as when two leave at once.
+          if ((error as Error).name !== 'InvalidStateError') throw error;
+          throw new ApiError('not_found', { message: 'The media is gone: open it with call.open.' });
+        }
+      });
       lease.start();
       review.start();
       preparing = prepare();

@@ -58,7 +58,9 @@ interface Hall {
 const seatsPerWorker = 12;
 const mostSent = 4;
 const mostReceived = 4 * 50;
-const levelsMs = 500;
+const levelsMs = 800;
+/** Below this many dB nobody speaks. */
+const quietest = -60;
 
 const unknown = (what: string) => new ApiError('not_found', { message: `There is no such ${what}.` });
 
@@ -72,6 +74,7 @@ export class Room {
   readonly #opening = new Map<number, Promise<unknown>>();
   readonly #piped = new Map<string, Promise<unknown>>();
   #dominant: string | null = null;
+  #making: Promise<unknown> = Promise.resolve();
   closed = false;
 
   constructor(engine: Engine, events: RoomEvents, now: () => number) {
@@ -146,7 +149,14 @@ export class Room {
     return { send: viewTransport(send), recv: viewTransport(recv), producers: this.#producers(ref.user) };
   }
 
-  async #hall(): Promise<Hall> {
+  /** One after the other: two that are made at once could be on the same worker, and cannot be piped then. */
+  #hall(): Promise<Hall> {
+    const made = this.#making.then(() => this.#makeHall());
+    this.#making = made.catch(() => undefined);
+    return made;
+  }
+
+  async #makeHall(): Promise<Hall> {
     const free = this.#halls.find((hall) => hall.seats < seatsPerWorker);
     if (free) return free;
     const made = await this.#engine.router(this.#halls.map((hall) => hall.on));
@@ -156,14 +166,16 @@ export class Room {
       throw new ApiError('calls_unavailable');
     }
     const [levels, dominant] = await Promise.all([
-      made.router.createAudioLevelObserver({ maxEntries: 10, threshold: -60, interval: levelsMs }),
+      made.router.createAudioLevelObserver({ maxEntries: 10, threshold: quietest, interval: levelsMs }),
       made.router.createActiveSpeakerObserver({ interval: 300 }),
     ]);
     levels.on('volumes', (volumes) =>
       this.#events.speakers(
         volumes.flatMap(({ producer, volume }) => {
           const userId = producer.appData['userId'] as string | undefined;
-          return userId === undefined ? [] : [{ userId, level: Math.round((1 + volume / 127) * 100) / 100 }];
+          return userId === undefined
+            ? []
+            : [{ userId, level: Math.max(0.01, Math.round((1 + volume / -quietest) * 100) / 100) }];
         }),
         this.#dominant,
       ),
@@ -173,7 +185,6 @@ export class Room {
       this.#dominant = (producer.appData['userId'] as string | undefined) ?? null;
     });
     const hall: Hall = { ...made, levels, dominant, seats: 0 };
-    // Another seat may have made one meanwhile; two halls on two workers do no harm.
     this.#halls.push(hall);
     return hall;
   }

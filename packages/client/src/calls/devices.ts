@@ -1,0 +1,71 @@
+import { ParleyError } from '../errors.ts';
+
+/** Microphones, cameras and screens. Errors are those of the specification (SPEC 7, call errors). */
+
+export interface MediaDevice {
+  id: string;
+  kind: 'mic' | 'camera' | 'speaker';
+  /** Empty until the page may use a device of this kind. */
+  label: string;
+}
+
+const kinds = { audioinput: 'mic', videoinput: 'camera', audiooutput: 'speaker' } as const;
+
+export async function listDevices(): Promise<MediaDevice[]> {
+  const found = await navigator.mediaDevices.enumerateDevices();
+  return found.map(({ deviceId, kind, label }) => ({ id: deviceId, kind: kinds[kind], label }));
+}
+
+/** Calls back when a device came or went. */
+export function watchDevices(changed: () => void): () => void {
+  navigator.mediaDevices.addEventListener('devicechange', changed);
+  return () => navigator.mediaDevices.removeEventListener('devicechange', changed);
+}
+
+const exact = (deviceId: string | undefined) => (deviceId ? { deviceId: { exact: deviceId } } : {});
+
+export const openMicrophone = (deviceId?: string): Promise<MediaStreamTrack> =>
+  one('audio', { echoCancellation: true, noiseSuppression: true, autoGainControl: true, ...exact(deviceId) });
+
+/** Large enough for three simulcast layers. */
+export const openCamera = (deviceId?: string): Promise<MediaStreamTrack> =>
+  one('video', {
+    width: { ideal: 1280 },
+    height: { ideal: 720 },
+    frameRate: { max: 30 },
+    ...exact(deviceId),
+  });
+
+async function one(kind: 'audio' | 'video', constraints: MediaTrackConstraints): Promise<MediaStreamTrack> {
+  try {
+    const stream = await navigator.mediaDevices.getUserMedia({ [kind]: constraints });
+    return stream.getTracks()[0]!;
+  } catch (e) {
+    throw mediaError(e, kind === 'audio' ? 'microphone' : 'camera');
+  }
+}
+
+/** The picture, and the sound where the browser gives it. */
+export async function openScreen(): Promise<MediaStreamTrack[]> {
+  try {
+    const stream = await navigator.mediaDevices.getDisplayMedia({
+      video: { frameRate: { max: 15 } },
+      audio: true,
+    });
+    return stream.getTracks();
+  } catch (e) {
+    throw mediaError(e, 'screen');
+  }
+}
+
+export function mediaError(e: unknown, what: string): ParleyError {
+  const { name, message } = e as Error;
+  if (name === 'NotAllowedError' || name === 'SecurityError')
+    return new ParleyError('media_permission_denied', `The ${what} may not be used: ${message}`);
+  if (name === 'NotFoundError' || name === 'OverconstrainedError')
+    return new ParleyError('media_device_not_found', `There is no ${what}: ${message}`);
+  if (name === 'NotReadableError' || name === 'AbortError')
+    return new ParleyError('media_device_busy', `The ${what} is in use by another application: ${message}`);
+  // In a page without https there are no devices at all.
+  return new ParleyError('media_device_not_found', `The ${what} cannot be opened: ${message}`);
+}

@@ -1,0 +1,198 @@
+import type { Client } from '../client-types.ts';
+import { Emitter } from '../emitter.ts';
+import type { ParleyError } from '../errors.ts';
+import { asError } from '../errors.ts';
+import { Derived } from '../store.ts';
+import type { Store } from '../store.ts';
+import type { Call, CallProducer, EndedHere } from '../types.ts';
+import { CallHandle } from './call.ts';
+import type { CallHost, JoinOptions } from './call.ts';
+import { listDevices, watchDevices } from './devices.ts';
+import type { MediaDevice } from './devices.ts';
+
+/** Voice and video calls for `@parley/client`, in an entry point of their own: pages that only chat do not load them. */
+
+export interface StartOptions extends JoinOptions {
+  kind: 'audio' | 'video';
+  metadata?: Record<string, unknown>;
+}
+
+export interface CallsEvents {
+  /** A call rings here. */
+  incoming: CallHandle;
+  /** Went wrong without ending a call: a camera that may not be used, sound that the browser holds back. */
+  error: ParleyError;
+}
+
+export interface Calls extends Store<readonly CallHandle[]> {
+  on<K extends keyof CallsEvents>(name: K, fn: (value: CallsEvents[K]) => void): () => void;
+  /** Calls the others of a conversation; where a call is live there already, joins it. */
+  start(conversationId: string, options: StartOptions): Promise<CallHandle>;
+  /** Joins a live call late, or again. */
+  join(callId: string, options?: JoinOptions): Promise<CallHandle>;
+  /** After a reload of the page: back into the call that it was in, if that is still live. */
+  rejoin(options?: JoinOptions): Promise<CallHandle | null>;
+  /** Calls of a conversation, newest first, those that are over too. */
+  history(conversationId: string): Promise<Call[]>;
+  devices: { list(): Promise<MediaDevice[]>; watch(changed: () => void): () => void };
+  /** Leaves every call and hears of no more. */
+  close(): void;
+}
+
+const markOf = (me: string): string => `parley.call.${me}`;
+
+export function createCalls(client: Client): Calls {
+  const { wire } = client;
+  const events = new Emitter<CallsEvents>();
+  const known = new Map<string, CallHandle>();
+  const store = new Derived<readonly CallHandle[]>(() => [...known.values()]);
+  const me = (): string => client.userId ?? '';
+  const mark = globalThis.sessionStorage as Storage | undefined;
+
+  const host: CallHost = {
+    wire,
+    me,
+    online: () => client.state === 'connected',
+    onError: (error) => events.emit('error', error),
+    onJoined: (call) => mark?.setItem(markOf(me()), call.id),
+    onEnd: (call) => {
+      if (mark?.getItem(markOf(me())) === call.id) mark.removeItem(markOf(me()));
+      known.delete(call.id);
+      store.touch();
+    },
+  };
+
+  function add(call: Call, state: 'incoming' | 'connecting'): CallHandle {
+    const handle = new CallHandle(host, call, state);
+    known.set(call.id, handle);
+    store.touch();
+    return handle;
+  }
+
+  const mine = (call: Call): string | undefined => call.participants.find((p) => p.userId === me())?.state;
+
+  function ring(call: Call): void {
+    if (known.has(call.id) || call.status === 'ended' || mine(call) !== 'ringing') return;
+    events.emit('incoming', add(call, 'incoming'));
+  }
+
+  /** What rang, or ended, while there was no socket. */
+  async function catchUp(): Promise<void> {
+    for (const call of [...known.values()]) void call.resumed();
+    const { data } = await wire.http<{ data: Call[] }>('GET', '/calls', {
+      query: { live: 'true', limit: 100 },
+    });
+    const live = new Map(data.map((call) => [call.id, call]));
+    for (const [id, handle] of [...known]) {
+      const call = live.get(id);
+      if (call) handle.update(call);
+      else handle.endedBy({ ...handle.get().call, status: 'ended' }, undefined);
+    }
+    for (const call of data) ring(call);
+  }
+
+  const onError = (e: unknown): void => events.emit('error', asError(e));
+  const offs = [
+    client.on('state', ({ state }) => {
+      if (state === 'connected') catchUp().catch(onError);
+    }),
+    client.on('frame', ({ t, d }) => {
+      const { call, callId, endedHere, producer, closed, levels, dominant } = d as {
+        call: Call;
+        callId: string;
+        endedHere?: EndedHere;
+        producer: CallProducer;
+        closed?: boolean;
+        levels: { userId: string; level: number }[];
+        dominant: string | null;
+      };
+      const handle = known.get(callId ?? call?.id);
+      if (t === 'call.incoming') ring(call);
+      else if (t === 'call.updated') handle?.update(call);
+      else if (t === 'call.ended') handle?.endedBy(call, endedHere);
+      else if (t === 'call.producer') handle?.producer(producer, closed === true);
+      else if (t === 'call.speakers') handle?.speakers(levels, dominant);
+      else if (t === 'call.media') handle?.moved();
+    }),
+  ];
+  if (client.state === 'connected') catchUp().catch(onError);
+
+  /** A person is in one call at a time: the others are left. */
+  async function enter(call: Call, options: JoinOptions, answer = false): Promise<CallHandle> {
+    const handle = known.get(call.id) ?? add(call, 'connecting');
+    try {
+      await handle.prepare(options);
+      await handle.join({ answer });
+    } catch (e) {
+      await handle.leave().catch(() => undefined);
+      throw e;
+    }
+    for (const other of [...known.values()])
+      if (other !== handle && other.state !== 'incoming') void other.leave().catch(onError);
+    return handle;
+  }
+
+  const read = (id: string): Promise<Call> => wire.http('GET', `/calls/${encodeURIComponent(id)}`);
+
+  return {
+    get: store.get,
+    subscribe: store.subscribe,
+    on: (name, fn) => events.on(name, fn),
+    start: async (conversationId, { kind, metadata, ...options }) => {
+      const draft = { kind, participants: [] } as unknown as Call;
+      // Before anybody's phone rings: without a microphone there is no call.
+      const probe = new CallHandle(host, draft, 'connecting');
+      await probe.prepare(options);
+      const body = { conversationId, kind, ...(metadata ? { metadata } : {}) };
+      try {
+        const call = await wire.http<Call>('POST', '/calls', { body });
+        if (call.status === 'ended') {
+          probe.discard();
+          const over = new CallHandle(host, call, 'connecting');
+          over.update(call);
+          return over;
+        }
+        known.set(call.id, probe);
+        probe.update(call);
+        await probe.join();
+        store.touch();
+        return probe;
+      } catch (e) {
+        probe.discard();
+        throw e;
+      }
+    },
+    join: async (callId, options = {}) => enter(await read(callId), options),
+    rejoin: async (options = {}) => {
+      const id = mark?.getItem(markOf(me()));
+      if (!id) return null;
+      const call = await read(id).catch(() => null);
+      if (!call || call.status === 'ended') {
+        mark?.removeItem(markOf(me()));
+        return null;
+      }
+      return enter(call, options);
+    },
+    history: async (conversationId) =>
+      (await wire.http<{ data: Call[] }>('GET', '/calls', { query: { conversationId } })).data,
+    devices: { list: listDevices, watch: watchDevices },
+    close: () => {
+      for (const off of offs) off();
+      for (const call of [...known.values()])
+        if (call.state !== 'incoming') void call.leave().catch(() => undefined);
+      known.clear();
+      store.touch();
+    },
+  };
+}
+
+export type {
+  CallHandle,
+  CallParticipantView,
+  CallSnapshot,
+  CallState,
+  JoinOptions,
+  VideoQuality,
+} from './call.ts';
+export type { MediaDevice } from './devices.ts';
+export type { NetworkQuality } from './network.ts';

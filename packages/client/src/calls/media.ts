@@ -1,0 +1,271 @@
+import type { types } from 'mediasoup-client';
+import type { Wire } from '../client-types.ts';
+import type { CallFrame } from '../connection/connection.ts';
+import type { AckData, CallMedia, CallProducer, CallSource, FrameData } from '../types.ts';
+
+/**
+ * The media of a call on one media server: a transport to send and one to receive. When the server is another one, a new one of these
+ * takes its place and sends the same tracks.
+ */
+
+export interface Remote {
+  producer: CallProducer;
+  consumer: types.Consumer;
+}
+
+export interface MediaEvents {
+  /** What is received changed. */
+  changed(): void;
+  /** `connected` when the transports in use are, `lost` when one is not. */
+  link(state: 'connected' | 'lost' | 'failed'): void;
+}
+
+export interface MediaOptions {
+  wire: Wire;
+  callId: string;
+  media: CallMedia;
+  /** For networks, and tests of them. */
+  tcp?: boolean | undefined;
+  relay?: boolean | undefined;
+  events: MediaEvents;
+}
+
+/** VP8 in three layers; a small camera picture makes fewer. */
+const cameraLayers: types.RtpEncodingParameters[] = [
+  { scaleResolutionDownBy: 4, maxBitrate: 150_000, scalabilityMode: 'L1T3' },
+  { scaleResolutionDownBy: 2, maxBitrate: 500_000, scalabilityMode: 'L1T3' },
+  { scaleResolutionDownBy: 1, maxBitrate: 1_500_000, scalabilityMode: 'L1T3' },
+];
+const screenLayers: types.RtpEncodingParameters[] = [{ maxBitrate: 2_500_000, scalabilityMode: 'L1T3' }];
+
+export class MediaSession {
+  readonly #o: MediaOptions;
+  readonly #device: types.Device;
+  #send!: types.Transport;
+  #recv!: types.Transport;
+  readonly #sent = new Map<string, types.Producer>();
+  readonly #remotes = new Map<string, Remote>();
+  /** Producers known and not received yet. */
+  readonly #wanted = new Map<string, CallProducer>();
+  #consuming: Promise<void> | null = null;
+  closed = false;
+
+  private constructor(options: MediaOptions, device: types.Device) {
+    this.#o = options;
+    this.#device = device;
+  }
+
+  /** Opens the media of a device that joined. */
+  static async open(options: MediaOptions): Promise<MediaSession> {
+    // Loaded when the first call begins: pages that only chat do without it.
+    const { Device } = await import('mediasoup-client');
+    const device = await Device.factory();
+    await device.load({ routerRtpCapabilities: options.media.rtpCapabilities as types.RtpCapabilities });
+    const session = new MediaSession(options, device);
+    const opened = await session.#ask('call.open', {
+      device: options.media.device,
+      rtpCapabilities: { ...device.rtpCapabilities },
+      ...(options.tcp ? { tcp: true } : {}),
+    });
+    const settings = {
+      iceServers: options.media.iceServers,
+      ...(options.relay ? { iceTransportPolicy: 'relay' as const } : {}),
+    };
+    session.#send = device.createSendTransport({
+      ...(opened.send as unknown as types.TransportOptions),
+      ...settings,
+    });
+    session.#recv = device.createRecvTransport({
+      ...(opened.recv as unknown as types.TransportOptions),
+      ...settings,
+    });
+    session.#listen();
+    for (const producer of opened.producers) session.#wanted.set(producer.id, producer);
+    return session;
+  }
+
+  /** A frame of this call. */
+  #ask<T extends CallFrame>(t: T, d: object): Promise<AckData<T>> {
+    return this.#o.wire.request(t, { callId: this.#o.callId, ...d } as FrameData<T>);
+  }
+
+  #listen(): void {
+    for (const transport of [this.#send, this.#recv]) {
+      transport.on('connect', ({ dtlsParameters }, done, failed) => {
+        this.#ask('call.connect', { transportId: transport.id, dtlsParameters }).then(() => done(), failed);
+      });
+      transport.on('connectionstatechange', () => this.#state());
+    }
+    this.#send.on('produce', ({ kind, rtpParameters, appData }, done, failed) => {
+      const { source, paused } = appData as { source: CallSource; paused: boolean };
+      this.#ask('call.produce', { source, kind, rtpParameters, paused }).then(
+        ({ producerId }) => done({ id: producerId }),
+        failed,
+      );
+    });
+  }
+
+  #state(): void {
+    if (this.closed) return;
+    const states = [this.#send, this.#recv].map((t) => t.connectionState).filter((s) => s !== 'new');
+    if (states.includes('failed')) this.#o.events.link('failed');
+    else if (states.includes('disconnected')) this.#o.events.link('lost');
+    else if (states.every((s) => s === 'connected')) this.#o.events.link('connected');
+  }
+
+  /** Begins to receive what others send. */
+  start(): Promise<void> {
+    return this.#consume();
+  }
+
+  async produce(source: CallSource, track: MediaStreamTrack, muted: boolean): Promise<void> {
+    const key = `${source} ${track.kind}`;
+    const old = this.#sent.get(key);
+    if (old && !old.closed) return old.replaceTrack({ track });
+    const camera = source === 'camera';
+    const producer = await this.#send.produce({
+      track,
+      stopTracks: false,
+      disableTrackOnPause: false,
+      zeroRtpOnPause: true,
+      appData: { source, paused: muted },
+      ...(track.kind === 'audio'
+        ? { codecOptions: { opusDtx: source === 'mic', opusFec: true, opusStereo: source === 'screen' } }
+        : {
+            encodings: camera ? cameraLayers : screenLayers,
+            codecOptions: { videoGoogleStartBitrate: 800 },
+            // Mixed hardware encoders of simulcast give up layers; VP8 is what every browser does well.
+            codec: this.#device.rtpCapabilities.codecs?.find((c) => c.mimeType.toLowerCase() === 'video/vp8'),
+          }),
+    } as types.ProducerOptions);
+    if (this.closed) return producer.close();
+    this.#sent.set(key, producer);
+    if (muted) producer.pause();
+  }
+
+  /** The server hears of it too, and tells the others. */
+  async pause(source: CallSource, paused: boolean): Promise<void> {
+    for (const [key, producer] of this.#sent) {
+      if (!key.startsWith(`${source} `)) continue;
+      if (paused) producer.pause();
+      else producer.resume();
+      await this.#ask('call.pause', { producerId: producer.id, paused });
+    }
+  }
+
+  async stop(source: CallSource): Promise<void> {
+    for (const [key, producer] of [...this.#sent]) {
+      if (!key.startsWith(`${source} `)) continue;
+      this.#sent.delete(key);
+      producer.close();
+      await this.#ask('call.close', { producerId: producer.id });
+    }
+  }
+
+  /** Whether one of the own sources is this producer; it may have been muted by the server. */
+  owns(id: string): types.Producer | undefined {
+    return [...this.#sent.values()].find((p) => p.id === id);
+  }
+
+  get remotes(): ReadonlyMap<string, Remote> {
+    return this.#remotes;
+  }
+
+  /** What the server says of a source of somebody else. */
+  heard(producer: CallProducer, closed: boolean): void {
+    if (closed) return this.#drop(producer.id);
+    const known = this.#remotes.get(producer.id);
+    if (known) known.producer = producer;
+    else {
+      this.#wanted.set(producer.id, producer);
+      this.#consume().catch(() => this.#o.events.link('failed'));
+    }
+    this.#o.events.changed();
+  }
+
+  /** What there is, after a new socket: the rest was missed. */
+  all(producers: readonly CallProducer[]): void {
+    const ids = new Set(producers.map((p) => p.id));
+    for (const id of [...this.#remotes.keys()]) if (!ids.has(id)) this.#drop(id);
+    for (const producer of producers) this.heard(producer, false);
+  }
+
+  #drop(id: string): void {
+    this.#wanted.delete(id);
+    this.#remotes.get(id)?.consumer.close();
+    this.#remotes.delete(id);
+    this.#o.events.changed();
+  }
+
+  /** One request for all that is wanted by then. */
+  #consume(): Promise<void> {
+    return (this.#consuming ??= this.#consumeAll().finally(() => {
+      this.#consuming = null;
+    }));
+  }
+
+  async #consumeAll(): Promise<void> {
+    while (this.#wanted.size > 0 && !this.closed) {
+      const batch = [...this.#wanted.values()].slice(0, 50);
+      for (const { id } of batch) this.#wanted.delete(id);
+      const { consumers } = await this.#ask('call.consume', { producerIds: batch.map((p) => p.id) });
+      if (this.closed) return;
+      for (const { id, producerId, kind, rtpParameters } of consumers) {
+        const producer = batch.find((p) => p.id === producerId)!;
+        const options = { id, producerId, kind, rtpParameters: rtpParameters as types.RtpParameters };
+        // Sound and picture of one source stay together.
+        const consumer = await this.#recv.consume({
+          ...options,
+          streamId: `${producer.userId}-${producer.source}`,
+        });
+        if (this.closed) return;
+        this.#remotes.set(producerId, { producer, consumer });
+        // One that is gone meanwhile is told of by itself.
+        await this.#ask('call.layers', { consumerId: id, paused: false }).catch(() => undefined);
+      }
+      this.#o.events.changed();
+    }
+  }
+
+  /** null: nothing is sent. */
+  async layer(consumerId: string, spatialLayer: number | null): Promise<void> {
+    await this.#ask('call.layers', {
+      consumerId,
+      paused: spatialLayer === null,
+      ...(spatialLayer === null ? {} : { spatialLayer }),
+    });
+  }
+
+  /** After the network changed. */
+  async restart(): Promise<void> {
+    for (const transport of [this.#send, this.#recv]) {
+      if (transport.connectionState === 'new') continue;
+      const { iceParameters } = await this.#ask('call.restart', { transportId: transport.id });
+      await transport.restartIce({ iceParameters: iceParameters as unknown as types.IceParameters });
+    }
+  }
+
+  /** After a new chat socket; false where the media is gone and must be opened anew. */
+  async resume(): Promise<boolean> {
+    const opened = await this.#ask('call.open', {
+      device: this.#o.media.device,
+      rtpCapabilities: { ...this.#device.rtpCapabilities },
+      resume: true,
+    });
+    if (opened.send) return false;
+    this.all(opened.producers);
+    return true;
+  }
+
+  async stats(): Promise<RTCStats[]> {
+    if (this.closed) return [];
+    const reports = await Promise.all([this.#send.getStats(), this.#recv.getStats()]);
+    return reports.flatMap((report) => [...report.values()] as RTCStats[]);
+  }
+
+  close(): void {
+    this.closed = true;
+    this.#send?.close();
+    this.#recv?.close();
+  }
+}

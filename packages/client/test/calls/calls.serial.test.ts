@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { after, describe, it } from 'node:test';
+import { mediaPort, startMediaService } from '../../../server/test/calls/media-service.ts';
+import { use, useService } from '../../../server/test/support/use.ts';
+import { person, reload, startBrowsers } from './browser.ts';
+import type { Person } from './browser.ts';
+
+/** DECISIONS, Calls, in real Chromium with fake devices: what is asked for is media that arrives. */
+
+let turn: ChildProcess | undefined;
+after(() => turn?.kill('SIGKILL'));
+
+async function startTurn(): Promise<Record<string, string>> {
+  const port = await mediaPort(1);
+  const secret = 'a secret of the test';
+  const relays = await mediaPort(20);
+  turn = spawn(
+    'turnserver',
+    [
+      ...['-n', '--listening-ip=127.0.0.1', '--relay-ip=127.0.0.1', `--listening-port=${port}`],
+      ...[
+        `--min-port=${relays}`,
+        `--max-port=${relays + 19}`,
+        '--use-auth-secret',
+        `--static-auth-secret=${secret}`,
+      ],
+      ...[
+        '--realm=parley',
+        '--no-tls',
+        '--no-dtls',
+        '--no-cli',
+        '--allow-loopback-peers',
+        '--log-file=stdout',
+      ],
+    ],
+    { stdio: 'ignore' },
+  );
+  return { CHAT_TURN_URLS: `turn:127.0.0.1:${port}?transport=udp`, CHAT_TURN_SECRET: secret };
+}
+
+const { service, scene, server } = useService({
+  start: async (env) => startMediaService({ ...env, ...(await startTurn()) }),
+});
+const browsers = use(startBrowsers, (b) => b.close());
+
+const someone = (actor?: Person['actor']) => person(browsers, service, scene, actor);
+const shown = async (of: Person) => (await of.shown())!;
+const view = async (of: Person, whom: Person) =>
+  (await shown(of)).participants.find((p) => p.userId === whom.actor.id)!;
+const connected = (one: Person) =>
+  one.until('connected', async () => (await one.shown())?.state === 'connected');
+const close = (...people: Person[]) => Promise.all(people.map((p) => p.tab.context().close()));
+
+/** Two people in a call of theirs. */
+async function pair(kind: 'audio' | 'video', options = {}): Promise<[Person, Person, string]> {
+  const [a, b] = await Promise.all([someone(), someone()]);
+  const { id: cid } = await scene.direct(a.actor, b.actor);
+  const id = await a.start(cid, kind, options);
+  await b.until('ringing', async () => (await b.ringing()).includes(id));
+  await b.accept(options);
+  await Promise.all([connected(a), connected(b)]);
+  return [a, b, id];
+}
+
+describe('SPEC 4, Calls, with media', () => {
+  it('1:1 audio and video over UDP: pictures and sound arrive on both sides; mute, remote mute, camera, devices', async () => {
+    const [a, b, id] = await pair('video');
+    await Promise.all([a.growing(), b.growing()]);
+    for (const one of [a, b]) assert.equal((await one.received()).protocol, 'udp');
+    await b.until('joined', async () => (await view(b, a)).tracks === 'audio video');
+    const { body } = await server('GET', `/v1/calls/${id}`);
+    assert.deepEqual(
+      [body.status, ...body.participants.map((p: any) => p.state)],
+      ['active', 'joined', 'joined'],
+    );
+    const { isLocal, inCall, audioMuted, videoMuted } = await view(a, a);
+    assert.deepEqual([isLocal, inCall, audioMuted, videoMuted], [true, true, false, false]);
+    // The fake microphone beeps.
+    await a.until('speaking', async () => {
+      const { speaking, audioLevel } = await view(a, b);
+      return speaking && audioLevel > 0;
+    });
+
+    await a.mute();
+    await b.until('muted', async () => (await view(b, a)).audioMuted);
+    await a.unmute();
+    await b.until('unmuted', async () => !(await view(b, a)).audioMuted);
+    const muted = await server('POST', `/v1/calls/${id}/participants/${a.actor.id}/mute`, { source: 'mic' });
+    assert.equal(muted.status, 200);
+    for (const one of [a, b])
+      await one.until('muted by the server', async () => (await view(one, a)).audioMuted);
+    await a.unmute();
+    await b.until('unmuted again', async () => !(await view(b, a)).audioMuted);
+    await b.growing();
+
+    await a.camera(false);
+    await b.until('no picture', async () => (await view(b, a)).tracks === 'audio');
+    await a.camera(true);
+    await b.until('a picture', async () => (await view(b, a)).tracks === 'audio video');
+    await b.growing();
+    assert.ok((await a.devices()).includes('mic') && (await a.devices()).includes('camera'));
+    assert.match(await a.microphone(1), /Fake/);
+    await b.growing();
+
+    await b.leave();
+    await a.until('ended', async () => (await shown(a)).state === 'ended');
+    assert.equal((await shown(a)).endReason, 'completed');
+    await close(a, b);
+  });
+
+  it('over TCP alone', async () => {
+    const [a, b] = await pair('video', { tcp: true });
+    await Promise.all([a.growing(), b.growing()]);
+    for (const one of [a, b]) assert.equal((await one.received()).protocol, 'tcp');
+    await close(a, b);
+  });
+
+  it('over TURN alone; a network that is cut for 10 s heals by itself', async () => {
+    const [a, b, id] = await pair('audio', { relay: true });
+    await Promise.all([a.growing(false), b.growing(false)]);
+    for (const one of [a, b]) assert.equal((await one.received()).type, 'relay');
+    turn!.kill('SIGSTOP');
+    await a.until('lost', async () => (await shown(a)).state === 'reconnecting');
+    const began = Date.now();
+    while (Date.now() - began < 10_000) await a.tab.waitForTimeout(200);
+    turn!.kill('SIGCONT');
+    await Promise.all([connected(a), connected(b)]);
+    await Promise.all([a.growing(false), b.growing(false)]);
+    assert.equal((await server('GET', `/v1/calls/${id}`)).body.status, 'active');
+    await close(a, b);
+  });
+
+  it('four people with simulcast: each chooses how large it gets the others; a screen is shared', async () => {
+    const people = await Promise.all([someone(), someone(), someone(), someone()]);
+    const [a, b, ...rest] = people as [Person, Person, Person, Person];
+    const { id: cid } = await scene.group(
+      a.actor,
+      people.slice(1).map((p) => p.actor),
+    );
+    const id = await a.start(cid, 'video');
+    for (const one of [b, ...rest]) {
+      await one.until('ringing', async () => (await one.ringing()).includes(id));
+      await one.accept();
+    }
+    await Promise.all(people.map(connected));
+    for (const one of people)
+      await one.until('three others', async () => (await one.received()).sources >= 6);
+    await Promise.all(people.map((p) => p.growing()));
+    await a.quality(b.actor.id, 'low');
+    await a.until('a small picture', async () => {
+      const height = await a.height(b.actor.id);
+      return height > 0 && height <= 180;
+    });
+    await a.quality(b.actor.id, 'medium');
+    await a.until('a larger picture', async () => (await a.height(b.actor.id)) > 180);
+    await a.share();
+    for (const one of [b, ...rest])
+      await one.until('a screen', async () => (await view(one, a)).tracks.includes('screen'));
+    await b.growing();
+    await a.unshare();
+    await b.until('no screen', async () => !(await view(b, a)).tracks.includes('screen'));
+    await close(...people);
+  });
+
+  it('a page that is loaded anew is back in its call; a second device stops ringing', async () => {
+    const [a, b] = await Promise.all([someone(), someone()]);
+    const second = await someone(b.actor);
+    const { id: cid } = await scene.direct(a.actor, b.actor);
+    const id = await a.start(cid, 'audio');
+    for (const one of [b, second]) await one.until('ringing', async () => (await one.ringing()).includes(id));
+    await b.accept();
+    await second.until('no ringing', async () => (await shown(second)).endedHere === 'answered_elsewhere');
+    await Promise.all([connected(a), connected(b)]);
+    await reload(b);
+    assert.equal(await b.rejoin(), id);
+    await connected(b);
+    await Promise.all([a.growing(false), b.growing(false)]);
+    await close(a, b, second);
+  });
+
+  it('kill -9 of the media worker: the call goes on on another one', async () => {
+    const [a, b, id] = await pair('audio');
+    await Promise.all([a.growing(false), b.growing(false)]);
+    const killed = Date.now();
+    for (const pid of workersOf(service.process.pid!)) process.kill(pid, 'SIGKILL');
+    await a.until('lost', async () => (await shown(a)).state === 'reconnecting');
+    await Promise.all([connected(a), connected(b)]);
+    assert.ok(Date.now() - killed < 10_000, `it took ${Date.now() - killed} ms`);
+    await Promise.all([a.growing(false), b.growing(false)]);
+    assert.equal((await server('GET', `/v1/calls/${id}`)).body.status, 'active');
+    await close(a, b);
+  });
+
+  it('SPEC 7: without a microphone nobody rings; without a camera it is an audio call', async () => {
+    const [a, b] = await Promise.all([someone(), someone()]);
+    const { id: cid } = await scene.direct(a.actor, b.actor);
+    const refuse = (kind: string, name: string) =>
+      a.tab.evaluate(
+        ([denied, error]) => {
+          const { mediaDevices } = navigator;
+          const real = MediaDevices.prototype.getUserMedia.bind(mediaDevices);
+          mediaDevices.getUserMedia = (wanted) =>
+            wanted && denied! in wanted ? Promise.reject(new DOMException('no', error)) : real(wanted);
+        },
+        [kind, name],
+      );
+    for (const [name, code] of [
+      ['NotAllowedError', 'media_permission_denied'],
+      ['NotFoundError', 'media_device_not_found'],
+      ['NotReadableError', 'media_device_busy'],
+    ] as const) {
+      await refuse('audio', name);
+      await assert.rejects(a.start(cid, 'video'), (e: Error) => e.message.includes('microphone'), code);
+      await refuse('video', name);
+      if (code !== 'media_permission_denied')
+        await assert.rejects(a.start(cid, 'video'), (e: Error) => e.message.includes('camera'), code);
+    }
+    assert.deepEqual((await a.actor.api('GET', `/v1/calls?conversationId=${cid}`)).body.data, []);
+    await refuse('video', 'NotAllowedError');
+    const id = await a.start(cid, 'video');
+    assert.deepEqual(await a.errors(), ['media_permission_denied']);
+    await b.until('ringing', async () => (await b.ringing()).includes(id));
+    await b.accept();
+    await connected(b);
+    await b.until('sound alone', async () => (await view(b, a)).tracks === 'audio');
+    await close(a, b);
+  });
+});
+
+/** The media workers that a process has started. */
+function workersOf(pid: number): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const status = readFileSync(`/proc/${name}/status`, 'utf8');
+      const isWorker = readFileSync(`/proc/${name}/cmdline`, 'utf8').includes('mediasoup-worker');
+      return isWorker && status.includes(`PPid:\t${pid}\n`) ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}

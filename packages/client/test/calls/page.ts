@@ -1,0 +1,107 @@
+import { createClient } from '../../src/index.ts';
+import type { Client } from '../../src/index.ts';
+import { createCalls } from '../../src/calls/index.ts';
+import type { CallHandle, Calls, JoinOptions } from '../../src/calls/index.ts';
+
+/** Runs in the browser: the SDK, and what tests ask it. */
+
+let client: Client;
+let calls: Calls;
+let call: CallHandle | null = null;
+const incoming: CallHandle[] = [];
+const errors: string[] = [];
+
+interface Inbound extends RTCStats {
+  kind: string;
+  framesDecoded?: number;
+  frameHeight?: number;
+  totalAudioEnergy?: number;
+  trackIdentifier: string;
+}
+
+const page = {
+  async signIn(options: { url: string; env: string; token: string }): Promise<void> {
+    client = createClient({ url: options.url, env: options.env, token: () => options.token });
+    calls = createCalls(client);
+    calls.on('incoming', (one) => incoming.push(one));
+    calls.on('error', (e) => errors.push(e.code));
+    await client.connect();
+  },
+  async start(conversationId: string, kind: 'audio' | 'video', options: JoinOptions = {}): Promise<string> {
+    call = await calls.start(conversationId, { kind, ...options });
+    return call.id;
+  },
+  ringing: (): string[] => incoming.filter((one) => one.state === 'incoming').map((one) => one.id),
+  async accept(options: JoinOptions = {}): Promise<void> {
+    call = incoming.filter((one) => one.state === 'incoming').at(-1)!;
+    await call.accept(options);
+  },
+  async rejoin(): Promise<string | null> {
+    call = await calls.rejoin();
+    return call?.id ?? null;
+  },
+  errors: (): string[] => errors,
+  /** What the call shows, as far as it can leave the browser. */
+  shown() {
+    const last = call ?? incoming.at(-1);
+    if (!last) return null;
+    const { state, endedHere, participants, activeSpeaker, network, call: record } = last.get();
+    return {
+      ...{ state, endedHere, activeSpeaker, network, endReason: record.endReason },
+      participants: participants.map(({ audioTrack, videoTrack, screenTrack, ...rest }) => ({
+        ...rest,
+        tracks: [audioTrack && 'audio', videoTrack && 'video', screenTrack && 'screen']
+          .filter(Boolean)
+          .join(' '),
+      })),
+    };
+  },
+  /** Decoded pictures and heard energy of everything that is received, and how it comes here. */
+  async received() {
+    const stats = call ? await call.stats() : [];
+    const inbound = stats.filter((s) => s.type === 'inbound-rtp') as Inbound[];
+    const pair = stats.find(
+      (s) => s.type === 'candidate-pair' && (s as unknown as { nominated: boolean }).nominated,
+    ) as unknown as { localCandidateId: string } | undefined;
+    const local = stats.find((s) => s.id === pair?.localCandidateId) as unknown as
+      { protocol: string; candidateType: string } | undefined;
+    const sum = (of: (s: Inbound) => number | undefined) => inbound.reduce((n, s) => n + (of(s) ?? 0), 0);
+    return {
+      frames: sum((s) => s.framesDecoded),
+      energy: sum((s) => s.totalAudioEnergy),
+      sources: inbound.length,
+      protocol: local?.protocol,
+      type: local?.candidateType,
+    };
+  },
+  /** The height of somebody's picture as it arrives. */
+  async height(userId: string): Promise<number> {
+    const track = call!.get().participants.find((p) => p.userId === userId)?.videoTrack;
+    const stats = (await call!.stats()) as unknown as Inbound[];
+    return stats.find((s) => s.type === 'inbound-rtp' && s.trackIdentifier === track?.id)?.frameHeight ?? 0;
+  },
+  quality: (userId: string, quality: 'off' | 'low' | 'medium' | 'high') => call!.setQuality(userId, quality),
+  mute: () => call!.mute(),
+  unmute: () => call!.unmute(),
+  camera: (on: boolean) => call!.setCamera(on),
+  share: () => call!.shareScreen(),
+  unshare: () => call!.stopScreen(),
+  leave: () => call!.leave(),
+  decline: () => incoming.at(-1)!.decline(),
+  devices: async () => (await calls.devices.list()).map((d) => d.kind),
+  async microphone(index: number): Promise<string> {
+    const list = (await calls.devices.list()).filter((d) => d.kind === 'mic');
+    await call!.setMicrophone(list[index]!.id);
+    return call!.get().participants.find((p) => p.isLocal)!.audioTrack!.label;
+  },
+  /** Shows somebody in an element of this width. */
+  attach(userId: string, width: number): void {
+    const element = document.createElement('video');
+    element.style.width = `${width}px`;
+    document.body.append(element);
+    call!.attach(element, userId);
+  },
+};
+export type CallPage = typeof page;
+
+(globalThis as unknown as { page: CallPage }).page = page;
