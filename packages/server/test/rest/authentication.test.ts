@@ -361,10 +361,6 @@ describe('SPEC 4: callers of every operation', () => {
     const servers = [
       'POST /v1/tokens',
       'PUT /v1/users/{userId}',
-      'POST /v1/users/{userId}/deactivate',
-      'POST /v1/users/{userId}/reactivate',
-      'POST /v1/users/{userId}/revoke-tokens',
-      'DELETE /v1/users/{userId}',
       'DELETE /v1/conversations/{conversationId}',
       'PATCH /v1/conversations/{conversationId}/members/{userId}',
     ];

@@ -5,7 +5,7 @@ import { createPeriodic } from '../../platform/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { activityNames } from './rows.ts';
 import type { Counts, LogRow } from './rows.ts';
-import { addActivity, insertRows, keepPartitions } from './sql.ts';
+import { addActivity, alike, insertRows, keepPartitions } from './sql.ts';
 
 /**
  * What happens in environments, gathered here and written once a second, so that no request waits for it. What is gathered is
@@ -132,19 +132,26 @@ export function createRecorder(options: {
       else dropped?.inc({ reason: 'room' });
   }
 
+  async function write(rows: LogRow[]): Promise<void> {
+    try {
+      await insertRows(db, rows);
+    } catch (error) {
+      // A day that has no partition yet: the clock was set, or the process slept.
+      if ((error as { code?: string }).code !== '23514') throw error;
+      await keepPartitions(db, clock.now());
+      await insertRows(db, rows);
+    }
+  }
+
   async function writeRows(): Promise<void> {
     while (waiting.length > 0) {
       const rows = waiting.splice(0, batch);
       for (const { env } of rows) waitingOf.set(env, waitingOf.get(env)! - 1);
+      const unwritten = alike(rows);
       try {
-        await insertRows(db, rows).catch(async (error: unknown) => {
-          // A day that has no partition yet: the clock was set, or the process slept.
-          if ((error as { code?: string }).code !== '23514') throw error;
-          await keepPartitions(db, clock.now());
-          await insertRows(db, rows);
-        });
+        for (; unwritten.length > 0; unwritten.shift()) await write(unwritten[0]!);
       } catch (error) {
-        putBack(rows);
+        putBack(unwritten.flat());
         throw error;
       }
     }
