@@ -13,6 +13,7 @@ import { renderSummary } from './report/summary.ts';
 import { merged, Results } from './results.ts';
 import type { ResultsFile } from './results.ts';
 import { createServers } from './servers/all.ts';
+import { analytics } from './workloads/analytics.ts';
 import { max } from './workloads/max.ts';
 import { abuse, neighbours } from './workloads/neighbours.ts';
 import { bigrooms, direct, light, send } from './workloads/paced.ts';
@@ -35,6 +36,7 @@ const workloads: Record<WorkloadName, (bench: Bench) => Promise<void>> = {
   list,
   history,
   growth,
+  analytics,
   neighbours,
   abuse,
   requestlog,
@@ -46,6 +48,7 @@ const ownOnly: WorkloadName[] = [
   'list',
   'history',
   'growth',
+  'analytics',
   'neighbours',
   'abuse',
   'requestlog',

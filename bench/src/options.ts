@@ -15,6 +15,7 @@ export const workloadNames = [
   'list',
   'history',
   'growth',
+  'analytics',
   'neighbours',
   'abuse',
   'requestlog',
@@ -46,8 +47,9 @@ export interface Options {
 
 export const usage = `npm run bench -- [workload …] [options]
 
-Workloads: ${workloadNames.join(', ')} (by default all but neighbours, abuse and requestlog;
+Workloads: ${workloadNames.join(', ')} (by default all but analytics, neighbours, abuse and requestlog;
   with --quick also without direct and growth)
+  analytics: what counting costs on the send path, and how fast a year is reported (docs/analytics.md)
   neighbours: one tenant does to the service what it can, row by row, while another measures (docs/isolation.md)
   abuse: it does all of it at once, for as long as --seconds says; fails where the other felt too much
   requestlog: REST with and without the request log, in turns, and what the log costs of it
@@ -107,7 +109,7 @@ export function parseOptions(args: string[]): Options {
   };
   const usual = workloadNames.filter(
     (name) =>
-      !['neighbours', 'abuse', 'requestlog'].includes(name) &&
+      !['analytics', 'neighbours', 'abuse', 'requestlog'].includes(name) &&
       (!quick || (name !== 'growth' && name !== 'direct')),
   );
   return {

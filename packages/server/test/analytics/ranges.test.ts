@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
 import pg from 'pg';
-import { ApiError } from '@parley/protocol';
+import type { ApiError } from '@parley/protocol';
 import { piecesOf, readRange } from '../../src/features/analytics/range.ts';
 import { analytics } from '../../src/features/analytics/operations.ts';
 import { startInProcess } from '../cluster/in-process.ts';

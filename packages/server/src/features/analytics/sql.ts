@@ -63,20 +63,21 @@ export async function readFill(db: Queryable): Promise<{ done: number; total: nu
 
 /** Messages by weekday, Monday first, and hour. */
 export async function heatmap(db: Queryable, env: number, range: Range): Promise<number[][]> {
-  const rows = await db.query<{ day: number; hour: number; n: number }>(
-    `SELECT extract(isodow FROM at AT TIME ZONE 'UTC')::int - 1 AS day, extract(hour FROM at AT TIME ZONE 'UTC')::int AS hour,
-       sum(messages)::bigint AS n
-     FROM message_hours WHERE env = $1 AND at >= $2 AND at < $3 GROUP BY 1, 2`,
+  const rows = await db.query<{ hour: number; n: number }>(
+    `SELECT extract(epoch FROM at)::bigint / 3600 % 168 AS hour, sum(messages)::bigint AS n
+     FROM message_hours WHERE env = $1 AND at >= $2 AND at < $3 GROUP BY 1`,
     [env, ...edges(range)],
   );
   const map = Array.from({ length: 7 }, () => new Array<number>(24).fill(0));
-  for (const { day, hour, n } of rows) map[day]![hour] = n;
+  // Hours are counted from 1 January 1970, which was a Thursday.
+  for (const { hour, n } of rows) map[(Math.floor(hour / 24) + 3) % 7]![hour % 24] = n;
   return map;
 }
 
 const listed = 10;
 /** Of those that are among the largest of some piece, the most promising are added up. */
-const candidates = 50;
+const candidates = 25;
+const perPiece = 50;
 
 /** The lists of largest, of all pieces together. LIMIT 1: each is one look into one index. */
 const best = (kind: 'conversation' | 'sender', table: string, column: string, more = '') => `
@@ -84,7 +85,7 @@ const best = (kind: 'conversation' | 'sender', table: string, column: string, mo
   candidate AS MATERIALIZED (
     SELECT x.no FROM piece p
       CROSS JOIN LATERAL (SELECT * FROM activity_tops t WHERE t.env = $1 AND t.step = p.step AND t.at = p.at AND t.kind = '${kind}' LIMIT 1) t
-      CROSS JOIN LATERAL unnest(t.nos, t.messages) AS x(no, messages)
+      CROSS JOIN LATERAL unnest(t.nos[:${perPiece}], t.messages[:${perPiece}]) AS x(no, messages)
     GROUP BY 1 ORDER BY sum(x.messages) DESC, 1 LIMIT ${candidates}
   ), best AS (
     SELECT c.no, sum(a.messages)::bigint AS messages${more} FROM candidate c CROSS JOIN piece p CROSS JOIN LATERAL (
