@@ -93,6 +93,8 @@ export interface Service {
   /** What the first start made up; null when the store was not empty. */
   first: Bootstrapped | null;
   stop(): Promise<void>;
+  /** Sockets are not waited for: at once, or only where all of them are of this machine. */
+  hurry(when: 'always' | 'all are local'): void;
 }
 
 const readyTimeoutMs = 2_000;
@@ -435,7 +437,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   ];
   const parts = createParts(list, config.roles, logger);
   await parts.start();
-  return { port: address().port, services, first, stop: () => parts.stop() };
+  return {
+    port: address().port,
+    services,
+    first,
+    stop: () => parts.stop(),
+    hurry: (when) => gateway.hurry(when),
+  };
 
   /** Waits for the store as long as it takes; a store that answers but does not fit ends the start. */
   async function prepare(): Promise<Bootstrapped | null> {
@@ -444,7 +452,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         const applied = await migrate(store.connection);
         if (applied.length > 0) logger.info({ applied }, 'migrated the store');
         ({ masterKey } = await openVault(db, config.masterKey, config.dataDir));
-        return await bootstrap(db, services, config.bootstrap);
+        const made = await bootstrap(db, services, config.bootstrap);
+        const open = config.loopback ? null : await developmentEnvironment(db);
+        if (open !== null)
+          logger.warn(
+            { env: open, host: config.host },
+            'ANYBODY WHO REACHES THIS SERVICE CAN BE ANY USER of a development environment: it takes unsigned tokens. Turn them off (npm run parley -- env set --dev-tokens false), or listen on 127.0.0.1.',
+          );
+        return made;
       } catch (error) {
         const waitable =
           isUnavailable(error) || (error instanceof ApiError && error.code === 'service_unavailable');

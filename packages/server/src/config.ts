@@ -1,5 +1,6 @@
 import { Resolver } from 'node:dns';
 import { resolve } from 'node:path';
+import type { BootstrapSettings } from './features/tenancy/bootstrap.ts';
 import { extraCodecs } from './platform/media/engine.ts';
 import type { ExtraCodec } from './platform/media/engine.ts';
 import { mediaFromUrl } from './platform/storage/media-url.ts';
@@ -69,7 +70,7 @@ export const settings: readonly Setting[] = [
   setting(
     'CHAT_BOOTSTRAP_ENVIRONMENTS',
     '',
-    'First start: JSON `[{ id, kind, name?, plan?, settings?, secretKey? }]`; unset: one development environment on the plan `enterprise`',
+    'First start: JSON `[{ id, kind, name?, plan?, settings?, secretKey? }]`; unset: one on the plan `enterprise`, for development where `HOST` is loopback and the store embedded, otherwise for production',
   ),
   setting('CHAT_BOOTSTRAP_EMAIL', '', 'First start: the owner’s e-mail; unset: `owner@localhost`'),
   setting(
@@ -162,7 +163,9 @@ export interface Config {
   dnsServers: readonly string[];
   media: MediaConfig | undefined;
   mediaOrigin: string | undefined;
-  bootstrap: { environments: string | undefined; email: string | undefined; password: string | undefined };
+  bootstrap: BootstrapSettings;
+  /** Only this machine can reach it. */
+  loopback: boolean;
   eventRetentionMs: number;
   pool: number;
   logLevel: string;
@@ -228,6 +231,8 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       throw new ConfigError(`CHAT_ROLES has "${role}"; the roles are ${roles.join(', ')}.`);
   const host = get('HOST')!;
   const databaseUrl = get('DATABASE_URL');
+  const loopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
+  const ownMachine = loopback && databaseUrl === undefined;
   const config: Config = {
     port: integer('PORT', 0, 65_535),
     host,
@@ -237,9 +242,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     masterKey: get('CHAT_MASTER_KEY'),
     roles: new Set(chosen as RoleName[]),
     processes: integer('CHAT_PROCESSES', 1, 256),
-    allowPrivateTargets:
-      flag('CHAT_ALLOW_PRIVATE_TARGETS') ??
-      (databaseUrl === undefined && ['127.0.0.1', '::1', 'localhost'].includes(host)),
+    allowPrivateTargets: flag('CHAT_ALLOW_PRIVATE_TARGETS') ?? ownMachine,
     egressIp: get('CHAT_EGRESS_IP'),
     dnsServers: dnsServers(get('CHAT_DNS_SERVERS')),
     media: media(get('CHAT_MEDIA_URL')),
@@ -248,7 +251,9 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       environments: get('CHAT_BOOTSTRAP_ENVIRONMENTS'),
       email: get('CHAT_BOOTSTRAP_EMAIL'),
       password: get('CHAT_BOOTSTRAP_PASSWORD'),
+      kind: ownMachine ? 'development' : 'production',
     },
+    loopback,
     eventRetentionMs: retentions[choice('CHAT_EVENT_RETENTION', Object.keys(retentions))]!,
     pool: integer('CHAT_DATABASE_POOL', 1, 200),
     logLevel: choice('CHAT_LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),

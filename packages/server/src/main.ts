@@ -2,9 +2,10 @@ import v8 from 'node:v8';
 import { prepareDashboard } from '@parley/dashboard';
 import { startService } from './compose.ts';
 import type { Service } from './compose.ts';
-import { ConfigError, help, listenOrigin, readConfig } from './config.ts';
+import { help, listenOrigin, readConfig } from './config.ts';
 import type { Config } from './config.ts';
 import { pooledRandom, systemClock } from './platform/clock.ts';
+import { explain } from './explain.ts';
 import { createLogger } from './platform/logging.ts';
 import type { Logger } from './platform/logging.ts';
 import { openStore } from './platform/postgres/store.ts';
@@ -22,9 +23,7 @@ if (process.argv.includes('--help')) {
 try {
   await run();
 } catch (error) {
-  process.stderr.write(`Parley could not start: ${error instanceof Error ? error.message : String(error)}\n`);
-  if (!(error instanceof ConfigError) && error instanceof Error)
-    process.stderr.write(`${error.stack ?? ''}\n`);
+  process.stderr.write(`Parley could not start: ${explain(error)}\n`);
   process.exit(1);
 }
 
@@ -33,11 +32,17 @@ async function run(): Promise<void> {
   const logger = createLogger(config.logLevel);
   for (const name of unknown) logger.warn(`${name} is not a setting of Parley; see npm start -- --help`);
 
-  // Signals count from the first moment on; a second one changes nothing (the whole group may be signalled).
+  // Signals count from the first moment on; a second SIGTERM changes nothing (the whole group may be signalled).
   let stopRequested!: () => void;
   const stop = new Promise<void>((resolve) => (stopRequested = resolve));
   process.on('SIGTERM', () => stopRequested());
-  process.on('SIGINT', () => stopRequested());
+  let interruptedAt = 0;
+  process.on('SIGINT', () => {
+    stopRequested();
+    // One Ctrl-C may come twice, from the terminal and from npm; later, it is somebody's second.
+    if (interruptedAt === 0) interruptedAt = Date.now();
+    hurry(Date.now() - interruptedAt > sameKeyMs ? 'always' : 'all are local');
+  });
 
   const inherited = inheritedStore();
   if (inherited && config.metricsPort !== undefined) config.metricsPort += workerIndex();
@@ -49,6 +54,10 @@ async function run(): Promise<void> {
   logger.info('stopped');
   process.exit(0);
 }
+
+/** What Ctrl-C asks of the service, once there is one. */
+let hurry: Service['hurry'] = () => undefined;
+const sameKeyMs = 300;
 
 async function runService(
   config: Config,
@@ -71,6 +80,7 @@ async function runService(
     throw error;
   }
   if (service) {
+    hurry = (when) => service.hurry(when);
     if (inherited) reportStarted({ port: service.port, first: service.first });
     else announce(config, logger, service);
     await stop;

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 
 export type { Logger };
 
-/** JSON lines on stderr. Values that could be secrets are masked whatever object they come in. */
+/** JSON lines on stderr, or lines to read where that is a terminal. Values that could be secrets are masked whatever object they come in. */
 export const createLogger = (level: string): Logger =>
   pino(
     {
@@ -29,5 +29,24 @@ export const createLogger = (level: string): Logger =>
         censor: '[hidden]',
       },
     },
-    pino.destination({ fd: 2, sync: true }),
+    process.stderr.isTTY
+      ? { write: (line: string) => void process.stderr.write(readable(line)) }
+      : pino.destination({ fd: 2, sync: true }),
   );
+
+/** A line for people: when, how bad, what, and the rest as it is. */
+export function readable(line: string): string {
+  try {
+    const { level, time, msg, pid: _, err, ...rest } = JSON.parse(line) as Record<string, unknown>;
+    const { message, stack } = (err ?? {}) as { message?: string; stack?: string };
+    const facts = Object.entries(rest).map(
+      ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    );
+    const text = [String(time).slice(11, 19), String(level).padEnd(5), msg ?? '', ...facts, message ?? '']
+      .join(' ')
+      .trimEnd();
+    return `${text}\n${level === 'error' && stack ? `${stack}\n` : ''}`;
+  } catch {
+    return line;
+  }
+}

@@ -16,6 +16,16 @@ describe('settings', () => {
     assert.equal(config.trustProxy, false);
   });
 
+  test('an unconfigured first start makes a development environment on this machine alone', () => {
+    const kind = (env: Record<string, string>) => readConfig(env).config.bootstrap.kind;
+    for (const HOST of ['127.0.0.1', '127.0.0.2', '::1', 'localhost'])
+      assert.equal(kind({ HOST }), 'development', HOST);
+    for (const HOST of ['0.0.0.0', '::', '192.168.0.7', 'chat.example.com', '127.evil.example'])
+      assert.equal(kind({ HOST }), 'production', HOST);
+    assert.equal(kind({ DATABASE_URL: 'postgres://x' }), 'production');
+    assert.equal(kind({ HOST: '0.0.0.0', DATABASE_URL: 'postgres://x' }), 'production');
+  });
+
   test('an empty value is as good as none; blanks around one do not count', () => {
     const { config } = readConfig({ PORT: '', CHAT_METRICS_PORT: ' ', DATABASE_URL: ' postgres://x ' });
     assert.deepEqual(

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { startService } from '../support/service.ts';
 import { open } from '../support/socket.ts';
@@ -50,6 +51,26 @@ test('SPEC 4.8: SIGTERM sends goaway, refuses new sockets, lets the clients leav
     } finally {
       await again.dispose();
     }
+  } finally {
+    await service.dispose();
+  }
+});
+
+test('Ctrl-C waits for no socket of this machine; a development environment that others can reach is told at every start', async () => {
+  const loud = /ANYBODY WHO REACHES THIS SERVICE CAN BE ANY USER/;
+  const service = await startService({ env: { HOST: '0.0.0.0' } });
+  try {
+    assert.match(service.output(), loud);
+    const { socket } = await createScene(service.url).person();
+    const from = Date.now();
+    const exited = once(service.process, 'exit');
+    service.process.kill('SIGINT');
+    assert.equal((await socket.closed).code, 1012);
+    assert.deepEqual(await exited, [0, null]);
+    assert.ok(Date.now() - from < 28_000, 'the drain alone would take 30 s');
+    const again = await service.restart();
+    assert.match(again.output(), loud);
+    await again.dispose();
   } finally {
     await service.dispose();
   }

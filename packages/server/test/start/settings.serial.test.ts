@@ -62,6 +62,8 @@ describe('bad settings end the start with 1 and say what is wrong', () => {
     assert.equal(await one.exited, 1);
     taken.close();
     assert.match(one.output(), new RegExp(`Parley could not start: .*${port}`));
+    assert.doesNotMatch(one.output(), /^\s+at /m, 'no stack');
+    assert.doesNotMatch(one.output(), /FATAL/, 'nothing that PostgreSQL says on its way up');
     assert.equal((await readdir(join(dataDir, 'postgres'))).includes('postmaster.pid'), false);
   });
 
@@ -101,6 +103,9 @@ describe('an outside PostgreSQL that comes and goes', () => {
     try {
       await until(async () => (await status('/readyz')) === 503);
       assert.equal(await status('/healthz'), 200, 'it lives');
+      const page = await fetch(`${url}/`);
+      assert.equal(page.status, 503);
+      assert.match(await page.text(), /http-equiv="refresh"/, 'a page that looks again by itself');
       const refused = await createApi(url, key)('GET', '/v1/users');
       assertError(refused, 503, 'service_unavailable');
       assert.match(refused.headers.get('retry-after') ?? '', /^\d+$/);

@@ -39,6 +39,8 @@ export interface BootstrapSettings {
   environments: string | undefined;
   email: string | undefined;
   password: string | undefined;
+  /** Of the environment that is made where none are listed. */
+  kind: EnvironmentKind;
 }
 
 export interface Bootstrapped {
@@ -88,7 +90,7 @@ export async function bootstrap(
     const environments = [];
     // Whoever runs the service for themselves needs no ceilings; listed environments have the plan that they name, or the first.
     for (const wanted of given ?? [
-      { plan: 'enterprise' as const, id: ids.make('environment'), kind: 'development' as const },
+      { plan: 'enterprise' as const, id: ids.make('environment'), kind: settings.kind },
     ]) {
       const { env, key } = await addEnvironment(ctx, tx, org, { name: wanted.kind, plan: 'free', ...wanted });
       const shown = 'secretKey' in wanted ? null : key.secretKey;

@@ -4,6 +4,11 @@ import type { ConnectionSettings } from './db.ts';
 import { runningPostgres, startEmbeddedPostgres } from './embedded/index.ts';
 import type { EmbeddedPostgres } from './embedded/index.ts';
 
+/** Asking whether it is up yet is answered with a FATAL, as long as it is not. */
+const noteworthy = (line: string): boolean =>
+  /(WARNING|ERROR|FATAL|PANIC): /.test(line) &&
+  !/the database system is (starting up|not yet accepting connections|shutting down)/.test(line);
+
 export interface Store {
   connection: ConnectionSettings;
   stop(): Promise<void>;
@@ -22,7 +27,7 @@ export async function openStore(
   const start = (): Promise<EmbeddedPostgres> =>
     startEmbeddedPostgres({
       dataDir: options.dataDir,
-      log: (line) => logger.info({ part: 'postgres' }, line),
+      log: (line) => logger[noteworthy(line) ? 'warn' : 'debug']({ part: 'postgres' }, line),
     });
   let server = await start();
   let stopping = false;

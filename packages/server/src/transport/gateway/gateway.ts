@@ -81,6 +81,7 @@ export class Gateway {
   readonly #notes: Notes;
   readonly #others: Others;
   readonly #census: Census;
+  #hurried = false;
   readonly #stopTimers: (() => void)[] = [];
   /** Closed sockets that the presence registry has not noted yet. */
   readonly #leaving = new Set<Promise<void>>();
@@ -185,11 +186,23 @@ export class Gateway {
     this.#stopTimers.push(this.#options.timers.every(ms, run));
   }
 
+  /** The drain, if it comes or is under way, waits for nobody. */
+  hurry(when: 'always' | 'all are local'): void {
+    const isLocal = ({ address }: Session) => /^a(127\.|::1$|0:0:0:0::)/.test(address);
+    if (when === 'all are local' && ![...this.#sessions.all].every(isLocal)) return;
+    this.#hurried = true;
+    this.#sessions.hurry();
+  }
+
   /** SPEC 4, socket rule 8: no new sockets, goaway to the others, and when they are gone, what waits is written. */
   async drain(ms: number = realtime.drainMs): Promise<void> {
     this.#opening.closed = true;
     this.#options.tracing.close();
-    await drain(this.#sessions, (session) => sendGoaway(session, this.#options.random), ms);
+    await drain(
+      this.#sessions,
+      (session) => sendGoaway(session, this.#options.random),
+      this.#hurried ? 0 : ms,
+    );
     for (const session of this.#sessions.all) this.#closed(session);
     for (const stop of this.#stopTimers) stop();
     this.#receipts.flush();

@@ -79,6 +79,11 @@ export class Sessions {
     });
   }
 
+  /** Whoever waits for the end waits no longer. */
+  hurry(): void {
+    this.#onEmpty?.();
+  }
+
   #isEmpty(): boolean {
     return this.loggedIn.size === 0 && this.opened.size === 0;
   }

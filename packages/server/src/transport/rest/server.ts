@@ -294,7 +294,12 @@ export function createRest(options: RestOptions): FastifyInstance {
     const answer = createPage(page, () => services.clock.now());
     app.get(page.path, { config: { operation: 'page', quiet: true } }, async (request, reply) => {
       await anonymous(request, reply);
-      return answer(request, reply);
+      try {
+        return await answer(request, reply);
+      } catch (error) {
+        if ((await readiness()).status !== 'not ready') throw error;
+        return reply.code(503).headers(startingHeaders).type('text/html; charset=utf-8').send(starting);
+      }
     });
   }
   for (const { path, answer } of options.apps ?? []) {
@@ -311,6 +316,18 @@ export function createRest(options: RestOptions): FastifyInstance {
   }
   return app;
 }
+
+/** Until the store is there: a page that asks again by itself. */
+const startingHeaders = {
+  'Retry-After': '2',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+};
+const starting = `<!doctype html>
+<html lang="en">
+  <head><meta charset="utf-8" /><meta http-equiv="refresh" content="2" /><title>Parley is starting</title></head>
+  <body><p>Parley is starting: its store is not ready yet. This page looks again by itself.</p></body>
+</html>
+`;
 
 /** Those who ask at the same time, or soon after, share one answer. */
 function remembered<T>(ask: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
