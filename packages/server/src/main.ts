@@ -20,6 +20,10 @@ if (process.argv.includes('--help')) {
   process.exit(0);
 }
 
+/** What Ctrl-C asks of the service, once there is one. */
+let hurry: Service['hurry'] = () => undefined;
+const sameKeyMs = 300;
+
 try {
   await run();
 } catch (error) {
@@ -54,10 +58,6 @@ async function run(): Promise<void> {
   logger.info('stopped');
   process.exit(0);
 }
-
-/** What Ctrl-C asks of the service, once there is one. */
-let hurry: Service['hurry'] = () => undefined;
-const sameKeyMs = 300;
 
 async function runService(
   config: Config,

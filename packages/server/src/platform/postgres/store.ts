@@ -4,10 +4,11 @@ import type { ConnectionSettings } from './db.ts';
 import { runningPostgres, startEmbeddedPostgres } from './embedded/index.ts';
 import type { EmbeddedPostgres } from './embedded/index.ts';
 
-/** Asking whether it is up yet is answered with a FATAL, as long as it is not. */
+/** Asking whether it is up yet, or whether it has our database yet, is answered with a FATAL as long as it has not. */
+const expected =
+  /the database system is (starting up|not yet accepting connections|shutting down)|database "parley" does not exist/;
 const noteworthy = (line: string): boolean =>
-  /(WARNING|ERROR|FATAL|PANIC): /.test(line) &&
-  !/the database system is (starting up|not yet accepting connections|shutting down)/.test(line);
+  /(WARNING|ERROR|FATAL|PANIC): /.test(line) && !expected.test(line);
 
 export interface Store {
   connection: ConnectionSettings;
