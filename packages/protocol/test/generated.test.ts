@@ -155,3 +155,32 @@ test('errors.md has a row for every code and close code', () => {
   for (const code of errorCodes) assert.ok(page.includes(`\n| \`${code}\` |`), code);
   assert.ok(page.includes('\n| 4009 | more than 10 sockets for the user |'));
 });
+
+test('every operation, parameter and property of openapi.json says what it means', () => {
+  type Node = Record<string, any>;
+  const missing: string[] = [];
+  const says = (node: Node): boolean =>
+    typeof node.description === 'string' ||
+    (node.anyOf ?? []).some((one: Node) => typeof one.description === 'string');
+  const look = (schema: Node | undefined, place: string): void => {
+    if (!schema) return;
+    for (const [name, field] of Object.entries<Node>(schema.properties ?? {})) {
+      if (!says(field)) missing.push(`${place}.${name}`);
+      look(field, `${place}.${name}`);
+    }
+    look(schema.items, place);
+    for (const one of schema.anyOf ?? []) look(one, place);
+  };
+  const api = openapi() as Node;
+  for (const [name, schema] of Object.entries<Node>(api.components.schemas)) look(schema, name);
+  for (const item of [...Object.values<Node>(api.paths), ...Object.values<Node>(api.webhooks)])
+    for (const op of Object.values<Node>(item)) {
+      if (!op.description) missing.push(op.operationId);
+      for (const parameter of op.parameters ?? [])
+        if (!parameter.$ref && !parameter.description) missing.push(`${op.operationId} ${parameter.name}`);
+      look(op.requestBody?.content['application/json']?.schema, op.operationId);
+      for (const answer of Object.values<Node>(op.responses))
+        look(answer.content?.['application/json']?.schema, op.operationId);
+    }
+  assert.deepEqual(missing, [], 'add them to packages/protocol/src/texts');
+});

@@ -8,7 +8,10 @@ import {
   limits,
   operationList,
 } from '../index.ts';
-import type { Caller, ErrorCode, Operation } from '../index.ts';
+import type { Caller, ErrorCode, Operation, OperationName } from '../index.ts';
+import { operationTexts } from '../texts/operations.ts';
+import { webhookTexts } from '../texts/properties.ts';
+import { describeFields, describeParameters } from './describe.ts';
 import { operationErrors } from './operation-errors.ts';
 import { sample } from './sample.ts';
 import { isObject, schemaRegistry } from './schemas.ts';
@@ -158,6 +161,7 @@ function pathItem(op: Operation, use: Use, shared: JsonObject): JsonObject {
   return {
     operationId: op.name,
     summary: op.summary,
+    description: operationTexts[op.name as OperationName],
     tags: [op.tag],
     ...(op.deprecated
       ? { deprecated: true, 'x-deprecated-since': op.deprecated.since, 'x-sunset': op.deprecated.sunset }
@@ -211,6 +215,7 @@ export function webhooks(events: Record<string, object>, use: Use): JsonObject {
       const post = {
         operationId: `webhook.${type}`,
         summary: type,
+        ...(webhookTexts[type] === undefined ? {} : { description: webhookTexts[type] }),
         tags: ['Webhook events'],
         security: [],
         parameters: signatureHeaders.map(([name, description]) => ({
@@ -236,6 +241,10 @@ const health = (path: string, summary: string, statuses: Record<string, string>)
     get: {
       operationId: path.slice(1),
       summary,
+      description:
+        path === '/healthz'
+          ? 'For a supervisor: restart what does not answer.'
+          : 'For a load balancer: send requests only where it is 200.',
       tags: ['Health'],
       security: [],
       responses: Object.fromEntries(
@@ -244,6 +253,14 @@ const health = (path: string, summary: string, statuses: Record<string, string>)
     },
   },
 });
+
+function describeOperation(op: JsonObject): void {
+  const name = op.operationId as string;
+  describeParameters((op.parameters as Json[] | undefined) ?? [], name);
+  for (const part of [op.requestBody, ...Object.values(op.responses as JsonObject)])
+    if (isObject(part) && isObject(part.content))
+      describeFields((part.content['application/json'] as JsonObject | undefined)?.schema, name);
+}
 
 /** OpenAPI 3.1 of the REST API, from the operation and error tables alone. */
 export function openapi(): JsonObject {
@@ -256,6 +273,9 @@ export function openapi(): JsonObject {
   }
   const events = (protocol as Record<string, unknown>).webhookEvents;
   const sent = isObject(events) ? webhooks(events as Record<string, object>, use) : null;
+  for (const [title, schema] of Object.entries(schemas)) describeFields(schema, title);
+  for (const item of [...Object.values(paths), ...Object.values(sent ?? {})])
+    for (const op of Object.values(item as Record<string, JsonObject>)) describeOperation(op);
   return {
     openapi: '3.1.0',
     info: {

@@ -41,6 +41,7 @@ export interface ApiResponse {
 export interface ApiOperation {
   operationId: string;
   summary: string;
+  description?: string;
   tags: string[];
   deprecated?: boolean;
   'x-callers'?: string[];

@@ -97,6 +97,7 @@ export function operationSection(api: OpenApi, method: string, path: string, op:
   return html`<article id="${anchor('op', op.operationId)}">
     <h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></h3>
     <p>${prose(op.summary)}${op.deprecated && html` <strong>Deprecated.</strong>`}</p>
+    ${op.description !== undefined && html`<p>${prose(op.description)}</p>`}
     ${op['x-callers'] && html`<p class="callers">Callers: ${op['x-callers'].map((one) => html`<span>${one}</span>`)}</p>`}
     ${
       parameters.length > 0 &&

@@ -1,0 +1,187 @@
+import type { OperationName } from '../operations/index.ts';
+
+/**
+ * What each operation means, for OpenAPI and the reference page: what its summary leaves open, for somebody who calls it for the
+ * first time. The compiler names an operation that has none.
+ */
+export const operationTexts: Record<OperationName, string> = {
+  // Tokens and users
+  'tokens.create':
+    'For servers without a JWT library at hand; signing locally needs no request. A user who is unknown is created. Right after tokens were revoked, this one knows the cut-off and makes a token that works.',
+  'users.upsert':
+    'Fields that are not given stay as they are; `null` empties one. Users need not be created before they are used: naming one as a member or minting a token for it creates it without a name. Those who share a conversation get the frame `user.updated` when something changed.',
+  'users.get':
+    'A client may read itself and users with whom it shares a conversation; any other id is `403 forbidden`, known or not.',
+  'users.lookup':
+    'For names and pictures beside messages: up to 200 ids in one request. Users that are unknown or not to be seen are missing in the answer; order does not matter. The client SDK does this by itself (`client.users`).',
+  'users.list': 'In the order of their ids, or of their names where `namePrefix` is given.',
+  'users.deactivate':
+    'For users who may not use the service for now: tokens are refused with `403 user_deactivated`, sockets close with 4003, live calls are left. Messages, memberships and unread counts stay. `reactivate` undoes it; the user then needs a new token.',
+  'users.reactivate': 'Tokens from before the deactivation stay refused.',
+  'users.revokeTokens':
+    'For a lost device or a leaked token: every token with an earlier `iat` is `401 token_invalid` from now on, and every socket of the user closes with 4001.',
+  'users.erase':
+    'Cannot be undone. The id is replaced by `deleted:…` wherever it is kept. `anonymize` leaves the messages, `delete` removes them for good and takes the user out of its groups. Answers when this service’s own store is clean; a database of yours follows as a job. Emits `user.deleted`.',
+  'users.sessions':
+    'Where and when a user was connected: node, address, version of the SDK, how the socket ended.',
+  'users.endSession': 'The socket closes with 4001 on whichever node it is.',
+  'users.devices': 'Tokens are shown shortened.',
+  'users.removeDevice': 'The app registers it again the next time it starts, unless the user is deactivated.',
+  // Conversations
+  'conversations.create':
+    'Direct: exactly two members; asking again for the same two gives the conversation that exists (200). Group: 1 to 500 members with the owner. A client becomes a member, and the owner of a group; which ones it may create is the setting `clientConversationCreation`. A server may name users who do not exist yet, a client may not. Members get the event `conversation.created`.',
+  'conversations.list':
+    'A client lists its own, a server names the user. Each item has what a list shows: unread count, last message, mute. Direct ones carry their two members.',
+  'conversations.get': 'With all its members. A server also sees deleted conversations, with `deletedAt`.',
+  'conversations.update':
+    'Only what is given changes. Members get `conversation.updated` with just the changed fields.',
+  'conversations.delete':
+    'Clients do not see it any more (404), sockets get `conversation.deleted`, a live call ends. Nothing is removed: creating a deleted direct conversation again brings it back with its history.',
+  'conversations.mute':
+    'No pushes for this conversation to this user; messages, unread counts and sockets are not affected.',
+  'conversations.unmute': 'Pushes come again.',
+  'conversations.read':
+    'Counts everything up to `seq` as read. The other members get a receipt, at most once a second; webhooks get `message.read`, at most every 10 s. Sending a message moves the own mark as well.',
+  // Members
+  'members.list':
+    'By user id. `lastReadSeq` and `lastDeliveredSeq` are what ticks beside messages are drawn from.',
+  'members.add':
+    'All or nothing: one who is a member already is `409 already_member`. New members see the whole history and start with nothing unread. Direct conversations cannot be changed.',
+  'members.remove':
+    'A member may remove itself (leave), the owner and the server anybody. The removed user gets `member.removed` and then nothing more of the conversation. When the owner leaves, only the server manages the group.',
+  'members.update': 'A group may have several owners, or none.',
+  // Messages
+  'messages.send':
+    'A message needs text, an attachment or metadata. `clientMsgId` makes sending again safe, over REST and the socket alike, for 48 hours: a duplicate gives the original. A server may send as a member (`senderId`), or without one: a system message. Members get the event `message.new`.',
+  'messages.list':
+    'Newest first; `before` goes back, `after` gives the next ones above it, still in descending order. Deleted messages are tombstones. Where a database of yours holds older messages and is down, pages that need it are `503 history_unavailable`.',
+  'messages.get': 'A deleted message is a tombstone; one that was deleted for good is 404.',
+  'messages.update':
+    '`expectedVersion` is the version that the editor saw: if somebody was faster it is `409 version_conflict`, and nothing is lost. Members get `message.updated`.',
+  'messages.delete':
+    'Soft: the message becomes a tombstone, without its content, and keeps its place. Hard (servers only): it is gone from history, and its content from everything that is kept. Deleting twice changes nothing.',
+  sync: 'What to call after connecting: conversations that changed since the cursor with their unread counts, and those one is no longer a member of. Keep the cursor with what it describes. Repeats are normal. After 30 days the cursor is too old and `fullReload` is true: load the list afresh.',
+  'events.list':
+    'Every change of a conversation takes the next `seq`, so a gap can be seen and fetched. `410 resync_required`: too many are missing (over 1,000) or they are no longer kept; load the latest page of messages instead.',
+  // Uploads
+  'uploads.create':
+    'Step one of three: announce the file, send it straight to the storage as the ticket says (PUT with its headers, or POST with its form fields and the file as `file`), then complete it. Types that browsers would run are refused: SVG, HTML, scripts, programs. At most 25 MB.',
+  'uploads.complete':
+    'Looks the file up in the storage, checks that it is what it says, and makes the attachment `ready`; its id then goes into a message. Before the file has arrived it is `422 attachment_not_ready`: try again.',
+  'attachments.url':
+    'Ask when somebody wants to see the file; the URL works without a credential until it expires.',
+  // Push
+  'push.register':
+    'Call it at every start of the app. A token belongs to the user who registered it last. `webpush`: the token is the JSON of the browser’s PushSubscription.',
+  'push.unregister': 'Call it when the user signs out, or somebody else’s messages show on this device.',
+  'push.listCredentials': 'Never what they are.',
+  'push.setCredentials': 'They are checked for their form and kept encrypted; they replace those before.',
+  'push.removeCredentials':
+    'Devices stay registered; nothing is sent over this provider until there are credentials again.',
+  'push.test': 'Shows in one step whether credentials, token and app fit together.',
+  // Calls
+  'calls.start':
+    'Rings on every device of the other members for 45 s, by socket and by push. Somebody who is in another call is `busy`. There is one live call a conversation.',
+  'calls.list': 'By conversation, by user, or only those that are live.',
+  'calls.get': 'With its participants and what became of each.',
+  'calls.join':
+    'The answer has what the media connection needs; the SDK does the rest. With `answer` it fails when another device of the user was first. The plan bounds how many take part.',
+  'calls.decline': 'When every callee has declined, the call ends with `declined`.',
+  'calls.leave': 'A call of two ends with the first who leaves, a group’s with the last.',
+  'calls.end': 'Ends with `ended_by_server`; every device gets `call.ended`.',
+  'calls.remove': 'The participant may join again unless it is also removed from the conversation.',
+  'calls.mute': '`400 invalid_request` where the user is not connected to media.',
+  // Webhooks
+  'webhooks.create':
+    'The URL is https and public. Keep the secret: deliveries are signed with it, and nothing shows it again. Without `events` nothing is delivered.',
+  'webhooks.list': 'Without secrets.',
+  'webhooks.get': 'Without its secret.',
+  'webhooks.update':
+    'Enabling an endpoint that was disabled starts with what happens from then on; `replayFailed` brings what was missed.',
+  'webhooks.delete': 'Deliveries that wait are not made any more.',
+  'webhooks.rotateSecret': 'Receivers that check both signatures lose nothing while they change over.',
+  'webhooks.test': 'The answer says what the receiver answered. A test never disables an endpoint.',
+  'webhooks.deliveries': 'Each with its attempts: when, which status, how long it took.',
+  'webhooks.replay': 'The same bytes under the same `webhook-id`, as long as the payload is kept (72 hours).',
+  'webhooks.replayFailed': 'After an outage of the receiver.',
+  // Figures
+  'analytics.get':
+    'Counts only; no message is read. By hour for at most 7 days, by day for at most 366; `to` is exclusive, all times are UTC.',
+  'usage.get':
+    'What plans are measured by: users of the month, most connections at once, messages, requests, deliveries, pushes.',
+  // Sign-in and accounts
+  'session.create':
+    'A wrong address and a wrong password read and take the same. Where a second factor is on, a missing `code` is `401 second_factor_required`: ask for it and send all again.',
+  'session.get': 'What a dashboard draws first.',
+  'session.delete': 'The cookie is taken back.',
+  'session.passkeyOptions': 'A challenge that counts for five minutes.',
+  'session.createWithPasskey': 'A passkey counts as both factors.',
+  'session.reauth':
+    'Changes that need a sign-in of the last 15 minutes answer `403 reauth_required`; call this, then try again.',
+  'password.forgot': 'Always answers the same, so that nobody learns which addresses have accounts.',
+  'password.reset': 'The token of the link counts once, for an hour.',
+  'account.get': 'With what second factors it has.',
+  'account.update': 'The e-mail address stays.',
+  'account.changePassword': 'Needs the present password.',
+  'account.beginTotp': 'Show `uri` as a QR code.',
+  'account.confirmTotp': 'Recovery codes are shown this once: each counts once instead of a code.',
+  'account.removeTotp': 'Passkeys stay.',
+  'account.renewRecoveryCodes': 'Shown this once.',
+  'account.listPasskeys': 'With when each was last used.',
+  'account.passkeyOptions': 'A challenge that counts for five minutes.',
+  'account.addPasskey': 'Give it a name that tells the device.',
+  'account.removePasskey': 'It opens nothing from then on.',
+  'account.listSessions': 'With address and browser, so that a stranger’s can be seen.',
+  'account.endOtherSessions': 'After a doubt: then change the password.',
+  'account.endSession': 'The cookie of that browser counts no more.',
+  'organizations.get': 'With one’s own role in it.',
+  'organizations.update': 'Its id stays.',
+  'organizations.listMembers': 'With roles, and whether they use a second factor.',
+  'organizations.updateMember':
+    'Roles: owner (everything), admin (everything but the organization itself), developer (environments, keys, webhooks, storage), viewer (looks on, never at content or secrets).',
+  'organizations.removeMember': 'Their sessions stay, and reach nothing of this organization.',
+  'organizations.leave': 'Make somebody else an owner first if you are the last.',
+  'invitations.list': 'Those that were neither accepted nor withdrawn.',
+  'invitations.create':
+    'Sent by e-mail; where no mail server is set, the link is in the answer, to be passed on by hand.',
+  'invitations.delete': 'The link counts no more.',
+  'invitations.preview': 'Needs no sign-in, only the token of the link.',
+  'invitations.accept': 'The role is the one that the invitation names.',
+  'accounts.reset': 'For the operator, where no mail server can send a link.',
+  'accounts.endSessions': 'For the operator: of one account, everywhere.',
+  'accounts.removeSecondFactor': 'For the operator, when somebody lost every second factor.',
+  'accounts.signUp': 'The link makes an account with an organization of its own.',
+  // Environments
+  'environments.list': 'Those of one’s organizations.',
+  'environments.create':
+    'Everything is kept apart by environment: users, keys, limits. Development ones may take unsigned tokens; production ones never do.',
+  'environments.get': 'With its settings and its plan.',
+  'environments.update':
+    'A suspended environment refuses every request and closes its sockets with 4003; nothing is lost.',
+  'keys.list': 'Which are in use can be seen from `lastUsedAt`.',
+  'keys.create':
+    'Several may be live at once: make the new one, change your servers over, then revoke the old one.',
+  'keys.revoke': 'Counts from the next request on; sockets of tokens that it signed close.',
+  // Storage
+  'storage.get': 'Passwords in URLs are masked.',
+  'storage.update':
+    '`byo_db` needs an active slot whose last test passed. History is copied first, oldest first; the service works on meanwhile.',
+  'storage.setDatabase':
+    'Two slots let credentials change without a gap: set the other one, test it, promote it.',
+  'storage.rotateSecret': 'Only for slots of the type http.',
+  'storage.testDatabase': 'Says what is missing in words that can be acted on.',
+  'storage.migrateDatabase':
+    'Where a user cannot be made for you, `runtimeUrl` is null and `notes` say what to run by hand.',
+  'storage.promote': 'Reads and writes go to this slot.',
+  'storage.resync': 'After the database was restored from a backup.',
+  // Looking into it
+  'audit.list':
+    'Changes to settings, keys, people and webhooks, and looks at message content. No secret is in it.',
+  'logs.list': 'Without bodies. `requestId` finds the one that an error names.',
+  'overview.get': 'What a start page shows.',
+  'live.nodes': 'One row a process.',
+  'live.sockets': 'With where they come from and which SDK they use.',
+  'live.trace': 'To see what a client really sends and gets. It ends after the time asked for.',
+  'diagnostics.delivery':
+    'Member or not, connected or not, pushes sent or why not, receipts: in the order in which it happened.',
+};
