@@ -161,7 +161,7 @@ function pathItem(op: Operation, use: Use, shared: JsonObject): JsonObject {
   return {
     operationId: op.name,
     summary: op.summary,
-    description: operationTexts[op.name as OperationName],
+    description: operationTexts[op.name as OperationName] ?? op.summary,
     tags: [op.tag],
     ...(op.deprecated
       ? { deprecated: true, 'x-deprecated-since': op.deprecated.since, 'x-sunset': op.deprecated.sunset }

@@ -2,9 +2,9 @@ import type { OperationName } from '../operations/index.ts';
 
 /**
  * What each operation means, for OpenAPI and the reference page: what its summary leaves open, for somebody who calls it for the
- * first time. The compiler names an operation that has none.
+ * first time. A test names an operation that has none.
  */
-export const operationTexts: Record<OperationName, string> = {
+export const operationTexts: Partial<Record<OperationName, string>> = {
   // Tokens and users
   'tokens.create':
     'For servers without a JWT library at hand; signing locally needs no request. A user who is unknown is created. Right after tokens were revoked, this one knows the cut-off and makes a token that works.',
@@ -55,6 +55,7 @@ export const operationTexts: Record<OperationName, string> = {
     'A message needs text, an attachment or metadata. `clientMsgId` makes sending again safe, over REST and the socket alike, for 48 hours: a duplicate gives the original. A server may send as a member (`senderId`), or without one: a system message. Members get the event `message.new`.',
   'messages.list':
     'Newest first; `before` goes back, `after` gives the next ones above it, still in descending order. Deleted messages are tombstones. Where a database of yours holds older messages and is down, pages that need it are `503 history_unavailable`.',
+  'messages.versions': 'What a message said before each edit, as far as it is kept.',
   'messages.get': 'A deleted message is a tombstone; one that was deleted for good is 404.',
   'messages.update':
     '`expectedVersion` is the version that the editor saw: if somebody was faster it is `409 version_conflict`, and nothing is lost. Members get `message.updated`.',
@@ -173,6 +174,11 @@ export const operationTexts: Record<OperationName, string> = {
   'storage.migrateDatabase':
     'Where a user cannot be made for you, `runtimeUrl` is null and `notes` say what to run by hand.',
   'storage.promote': 'Reads and writes go to this slot.',
+  'storage.setMedia':
+    'The storage is tried first: a file is uploaded, read and deleted, and with `origin` the CORS rules are checked. Files that are there already stay where they are.',
+  'storage.testMedia': 'With `origin`, the address of your web app, the CORS rules are checked as well.',
+  'storage.removeMedia':
+    'New files go to the service’s own storage again; those in yours stay there and stay readable as long as its credentials work.',
   'storage.resync': 'After the database was restored from a backup.',
   // Looking into it
   'audit.list':
