@@ -1,6 +1,5 @@
 import { Resolver } from 'node:dns';
 import { resolve } from 'node:path';
-import type { BootstrapSettings } from './features/tenancy/bootstrap.ts';
 import { extraCodecs } from './platform/media/engine.ts';
 import type { ExtraCodec } from './platform/media/engine.ts';
 import { mediaFromUrl } from './platform/storage/media-url.ts';
@@ -163,7 +162,12 @@ export interface Config {
   dnsServers: readonly string[];
   media: MediaConfig | undefined;
   mediaOrigin: string | undefined;
-  bootstrap: BootstrapSettings;
+  bootstrap: {
+    environments: string | undefined;
+    email: string | undefined;
+    password: string | undefined;
+    kind: 'development' | 'production';
+  };
   /** Only this machine can reach it. */
   loopback: boolean;
   eventRetentionMs: number;
