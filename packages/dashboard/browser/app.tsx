@@ -4,7 +4,7 @@ import { areas } from './areas.ts';
 import type { Session } from './api/session.ts';
 import { useSession } from './api/session.ts';
 import { ReauthDialog } from './api/reauth.tsx';
-import { Forgot, Invited, Reset } from './pages/links.tsx';
+import { Forgot, Invited, Reset, SignUp } from './pages/links.tsx';
 import { NewEnvironment } from './pages/new-environment.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { Shell } from './shell.tsx';
@@ -15,6 +15,9 @@ export const App = (): ReactNode => (
   <Switch>
     <Route path="/forgot">
       <Forgot />
+    </Route>
+    <Route path="/sign-up">
+      <SignUp />
     </Route>
     <Route path="/reset">
       <Reset />

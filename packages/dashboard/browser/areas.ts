@@ -36,6 +36,7 @@ export const areas: readonly Area[] = [
   area('Explore', '/analytics', 'Analytics', () => import('./pages/analytics.tsx')),
   area('Connect', '/webhooks', 'Webhooks', () => import('./pages/webhooks.tsx')),
   area('Connect', '/push', 'Push', () => import('./pages/push.tsx')),
+  area('Connect', '/storage', 'Storage', () => import('./pages/storage.tsx')),
   area('Connect', '/keys', 'Secret keys', () => import('./pages/keys.tsx')),
   area('Manage', '/usage', 'Usage and plan', () => import('./pages/usage.tsx')),
   area('Manage', '/audit', 'Audit', () => import('./pages/audit.tsx')),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { pretendNode } from '../../server/test/calls/tools.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
 import {
   accessibilityProblems,
@@ -41,13 +42,15 @@ const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) =>
   ['delivery', (shop) => `/delivery?messageId=${shop.message}&userId=alice`, () => 'What happened'],
   ['logs', () => '/logs', () => 'messages.send'],
   ['logs of failures', () => '/logs?status=error&kind=webhook', () => 'webhook.test'],
-  ['calls', () => '/calls', () => 'No calls'],
+  ['calls', () => '/calls', () => 'video by carla'],
+  ['call', (shop) => `/calls/${shop.call}`, () => 'Started by'],
   ['analytics', () => '/analytics', () => 'Who writes most'],
   ['analytics by hour', () => '/analytics?range=1d&chart=requests', () => 'failed (5xx)'],
   ['usage', () => '/usage', () => 'Active users this month'],
   ['webhooks', () => '/webhooks', () => 'enabled'],
   ['webhook', (shop) => `/webhooks/${shop.webhook}`, () => 'webhook.test'],
   ['push', () => '/push', () => 'No provider is set up'],
+  ['storage', () => '/storage', () => 'Where history is kept'],
   ['keys', () => '/keys', () => 'Revoke'],
   ['audit', () => '/audit', () => 'environments.create'],
   ['team', () => '/team', () => 'owner@example.com'],
@@ -56,11 +59,12 @@ const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) =>
 ];
 
 describe('every page', () => {
-  const { service } = useService();
+  const { service, db } = useService();
   const browser = useBrowser();
   let shop: Shop;
   let watched: Watched;
   setUp(async () => {
+    await pretendNode(db);
     shop = await fillShop(service.url);
     watched = await openPage(browser, service.url);
     await signIn(watched.page, service.url);

@@ -6,11 +6,12 @@ import { connect } from '../../server/test/support/socket.ts';
 import type { EnvironmentName } from '../../server/test/support/service.ts';
 import { signedInOwner } from '../../server/test/accounts/dashboard.ts';
 
-/** An environment in which every page has something to show. */
+/** An environment in which every page has something to show; calls need a media node (`pretendNode`). */
 export interface Shop {
   conversation: string;
   message: string;
   webhook: string;
+  call: string;
   organization: string;
 }
 
@@ -53,6 +54,12 @@ export async function fillShop(url: string, environment: EnvironmentName = 'dev'
   });
   assert.equal(device.status, 201);
 
+  const { id: call } = await ok('POST', '/v1/calls', {
+    conversationId: conversation,
+    kind: 'video',
+    callerId: 'carla',
+  });
+
   const receiver = await startReceiver();
   const { id: webhook } = await ok('POST', '/v1/webhooks', {
     ...{ url: receiver.url, events: ['message.created', 'conversation.created'], description: 'Order desk' },
@@ -62,7 +69,7 @@ export async function fillShop(url: string, environment: EnvironmentName = 'dev'
   await ok('POST', `/v1/webhooks/${webhook}/test`);
   const dashboard = await signedInOwner(url);
   const organization = (await dashboard.api('GET', '/v1/session')).body.organizations[0].id as string;
-  return { conversation, message, webhook, organization };
+  return { conversation, message, webhook, call, organization };
 }
 
 async function startReceiver(): Promise<{ url: string; close: () => Promise<void> }> {

@@ -4,7 +4,8 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { signedInOwner } from '../../server/test/accounts/dashboard.ts';
+import { createDashboard, signedInOwner } from '../../server/test/accounts/dashboard.ts';
+import { pretendNode } from '../../server/test/calls/tools.ts';
 import { serverApi } from '../../server/test/support/api.ts';
 import { use, useService } from '../../server/test/support/use.ts';
 import { loaded, openPage, signIn, useBrowser } from './browser.ts';
@@ -134,7 +135,7 @@ const attacks = [
 ];
 
 describe('what people write', () => {
-  const { service } = useService();
+  const { service, db } = useService();
   const browser = useBrowser();
 
   it('shows every stored field as text, on every page', async () => {
@@ -191,12 +192,42 @@ describe('what people write', () => {
       }),
     );
 
+    await pretendNode(db);
+    const call = await ok(
+      server('POST', '/v1/calls', {
+        conversationId: conversation.id,
+        kind: 'audio',
+        callerId: 'mallory',
+        metadata: { text },
+      }),
+    );
+    await ok(
+      inEnv('PUT', '/v1/storage/database/b', {
+        url: `https://x.example/${encodeURIComponent(attacks[0]!)}?a="><script>`,
+      }),
+    );
+    const { token } = await ok(server('POST', '/v1/tokens', { userId: 'mallory' }));
+    const socket = new WebSocket(
+      `${service.url.replace('http', 'ws')}/v1?sdk=${encodeURIComponent(attacks[0]!)}`,
+      'chat.v1',
+    );
+    socket.onopen = () => socket.send(JSON.stringify({ t: 'auth', d: { token } }));
+    await new Promise((resolve) => (socket.onmessage = resolve));
+    const agent = createDashboard(service.url, {
+      ...{ origin: service.url, 'sec-fetch-site': 'same-origin' },
+      'user-agent': attacks[0],
+    });
+    await agent.signIn('owner@example.com', 'correct horse');
+
     const { page, problems } = await openPage(browser, service.url);
     await signIn(page, service.url);
     const paths = [
       ...['', '/users', '/users/mallory', `/users/${encodeURIComponent(attacks[0]!)}`],
       ...['', '?view=messages', '?view=events'].map((view) => `/conversations/${conversation.id}${view}`),
       ...['/webhooks', `/webhooks/${webhook.id}`, '/keys', '/audit', '/team', '/settings', '/push'],
+      ...['/live', '/logs', '/analytics', '/usage', '/storage', '/calls', `/calls/${call.id}`],
+      ...[`/trace?userId=mallory`, `/delivery?messageId=${message.id}&userId=mallory`],
+      `/logs?operation=${encodeURIComponent(attacks[0]!)}`,
       `/audit?action=${encodeURIComponent(text.slice(0, 100))}`,
       `/${encodeURIComponent(attacks[0]!)}`,
       '/../account',
@@ -215,6 +246,7 @@ describe('what people write', () => {
       assert.deepEqual(found, { scripts: 0, handlers: 0, links: 0 }, path);
     }
     assert.deepEqual(problems, []);
+    socket.close();
   });
 
   it('has a policy that refuses scripts, styles and connections that are not ours, and a new nonce for every page', async () => {

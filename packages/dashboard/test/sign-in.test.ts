@@ -183,5 +183,12 @@ describe('signing in', () => {
     await page.getByRole('button', { name: 'Set the password' }).click();
     await page.getByText('The password is changed').waitFor();
     await createDashboard(service.url).signIn(person.email, 'sieben Gänse am Teich');
+
+    await page.goto(`${service.url}/dashboard`);
+    await page.getByRole('link', { name: 'sign up' }).click();
+    await page.getByLabel('E-mail').fill('stranger@example.com');
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await page.getByRole('button', { name: 'Send a link' }).click();
+    await page.getByRole('alert').waitFor();
   });
 });

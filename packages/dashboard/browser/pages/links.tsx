@@ -67,6 +67,47 @@ export function Forgot(): ReactNode {
   );
 }
 
+/** Where CHAT_SIGN_UP is open; elsewhere the service says that it is not. */
+export function SignUp(): ReactNode {
+  const [email, setEmail] = useState('');
+  const ask = useMutation<unknown, ApiFailure>({
+    mutationFn: () => call('accounts.signUp', { email }, null),
+  });
+  return (
+    <Card title="A new account">
+      {ask.isSuccess ? (
+        <Alert color="teal" variant="light" role="status">
+          A link is on its way to {email}. It makes your account and your organization.
+        </Alert>
+      ) : (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            ask.mutate();
+          }}
+        >
+          <Stack>
+            <Field
+              label="E-mail"
+              type="email"
+              autoComplete="username"
+              required
+              autoFocus
+              value={email}
+              set={setEmail}
+            />
+            {ask.error ? <Failed error={ask.error} /> : null}
+            <Button type="submit" loading={ask.isPending}>
+              Send a link
+            </Button>
+          </Stack>
+        </form>
+      )}
+      <ToSignIn />
+    </Card>
+  );
+}
+
 export function Reset(): ReactNode {
   const [password, setPassword] = useState('');
   const reset = useMutation<unknown, ApiFailure>({

@@ -40,6 +40,7 @@ const perSecond = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
 function Now({ overview }: { overview: OverviewRecord }): ReactNode {
   const env = useEnv();
   const { webhooks, series } = overview;
+  const sink = useCall('storage.get', {}, { everyMs: 30_000 }).data?.sink;
   const socketErrors = series.reduce((sum, step) => sum + step.socketErrors, 0);
   const serverErrors = series.reduce((sum, step) => sum + step.serverErrors, 0);
   return (
@@ -71,6 +72,14 @@ function Now({ overview }: { overview: OverviewRecord }): ReactNode {
                   ? 'healthy'
                   : `${webhooks.failing + webhooks.disabled} of ${webhooks.endpoints} fail`,
             note: `${webhooks.succeeded} delivered, ${webhooks.failed} failed, ${webhooks.pending} waiting`,
+          },
+          {
+            ...{ label: 'Storage', href: `/${env}/storage` },
+            value: sink && (sink.status === 'idle' ? 'with this service' : sink.status),
+            note:
+              sink === undefined || sink.status === 'idle'
+                ? 'history'
+                : `${Math.round(sink.lagSeconds)} s behind`,
           },
         ]}
       />

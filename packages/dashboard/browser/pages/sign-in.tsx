@@ -14,7 +14,12 @@ export const SignIn = (): ReactNode => (
   <Card title="Sign in">
     <SignInForm />
     <Text size="sm" c="dimmed">
-      First time? The first start of the service printed the owner’s e-mail and password.
+      First time? The first start of the service printed the owner’s e-mail and password. Others come by
+      invitation, or{' '}
+      <Anchor component={Link} href="/sign-up" inherit underline="always">
+        sign up
+      </Anchor>{' '}
+      where it is open.
     </Text>
   </Card>
 );

@@ -12,7 +12,7 @@ export interface Figure {
 }
 
 export const Numbers = ({ of, label }: { of: Figure[]; label: string }): ReactNode => (
-  <SimpleGrid cols={{ base: 2, md: 4 }} spacing="sm" role="group" aria-label={label}>
+  <SimpleGrid cols={{ base: 2, md: of.length === 5 ? 5 : 4 }} spacing="sm" role="group" aria-label={label}>
     {of.map((figure) => (
       <Paper key={figure.label} withBorder p="md">
         <Text size="sm" c="dimmed">
