@@ -51,7 +51,7 @@ export const logSettings = {
   statement_timeout: '10000',
 };
 
-/** Messages and read marks: a batch, a try of blocked ones together, and one that waits for a lock, each. */
+/** Three for messages and three for read marks: for the batch, for blocked conversations that are tried together, and for one that waits for its lock. */
 export const logConnections = 6;
 
 /**
@@ -180,6 +180,6 @@ function answerOf(verdict: string, conv: number, original: number): Answer {
   return verdict === 'duplicate' ? { status: 'duplicate', conv, seq: original } : refusal(verdict);
 }
 
-/** Arrays in which nothing stands are not sent. */
+/** null instead of an array of nothing but nulls, so that it is not sent. */
 const unlessEmpty = (values: (string | null)[]): Buffer | null =>
   values.some((v) => v !== null) ? textArray(values) : null;

@@ -16,9 +16,10 @@ import { refusal } from './refusals.ts';
 /**
  * The conversation log: the only place where a `seq` is given out.
  *
- * Messages go through a group commit (append.ts): all that arrive while the transaction before is in
- * flight go out as one. It waits for no conversation that another transaction holds (lanes.ts). Everything else that happens in a conversation is rare and appends in the transaction of
- * its own operation (record.ts), under the same row lock, so seqs are contiguous whoever appends, in whichever process.
+ * Messages go through a group commit (append.ts): all that arrive while a transaction is under way are committed together by the next
+ * one. It waits for no conversation that another transaction holds (lanes.ts). Everything else that happens in a conversation is
+ * rare, and is appended in the transaction of its own operation (record.ts). Both hold the conversation's row meanwhile, so seqs have
+ * no gaps, whichever process appends.
  * Events leave after the commit, through `publish`, and nowhere else.
  */
 

@@ -31,7 +31,7 @@ type Commit<I, O> = (items: I[], waitMs: number | null) => Promise<(O | Error | 
 /** Between two tries of a lane: 2, 4, 8, … 100 ms. */
 const firstPauseMs = 2;
 const longestPauseMs = 100;
-/** So many tries are made together with other lanes; from then on, alone and waiting for the lock. */
+/** The first tries of a lane are made together with other lanes; later ones are made alone, and wait for the lock. */
 const triesTogether = 3;
 /** Longer than anything in good health holds a conversation. */
 const lockWaitMs = 50;
@@ -39,7 +39,7 @@ const maxAgeMs = 5_000;
 const maxOfConversation = 500;
 const maxOfEnvironment = 2_500;
 const maxInAll = 10_000;
-/** Of one lane in one try, and lanes together in one. */
+/** How many items of a lane one try takes, and how many lanes are tried together. */
 const itemsPerTry = 50;
 const lanesPerTry = 20;
 

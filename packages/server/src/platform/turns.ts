@@ -1,23 +1,23 @@
 /**
- * Fair turns. Work runs in lanes (one a tenant); so many run at once in all, and of one lane only so many that others find
- * room at any moment. What cannot run waits in its lane. Lanes take turns by deficit round robin: each turn is worth the
+ * Fair turns. Work runs in lanes (one a tenant). How much runs at once is bounded in all, and of one lane further, so that others
+ * find room at any moment. What cannot run waits in its lane. Lanes take turns by deficit round robin: each turn is worth the
  * same, so a lane of dear work gets fewer turns than one of cheap work, and a lane with a long queue delays only itself.
  */
 
 export interface TurnsOptions {
-  /** So many run at once. */
+  /** How many run at once. */
   slots: number;
   lane: {
-    /** Of one lane so many run at once, */
+    /** How many of one lane run at once, */
     slots: number;
-    /** or so many that their costs add up to this: at least one, whatever it costs. */
+    /** and what their costs may add up to. One runs in any case, whatever it costs. */
     cost: number;
-    /** So many wait; more are refused. */
+    /** How many of one lane wait; more are refused. */
     waiting: number;
   };
-  /** Over all lanes so many wait; more are refused, except the first of a lane. */
+  /** How many wait over all lanes; more are refused, except the first of a lane. */
   waiting: number;
-  /** What waited so long is refused. */
+  /** How long something waits before it is refused. */
   waitMs: number;
   /** What is thrown to those who are refused. */
   refuse: () => Error;
@@ -37,7 +37,7 @@ interface Lane {
   readonly waiting: Set<Job>;
 }
 
-/** What one turn is worth. */
+/** The costs that a lane may run in one turn. */
 const quantum = 4;
 
 export class Turns {

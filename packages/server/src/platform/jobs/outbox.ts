@@ -107,7 +107,7 @@ export function createOutbox(options: {
 
 const batchSize = 500;
 const pauseMs = 5;
-/** A row that its consumer cannot take is tried again so often, and for so long. */
+/** How often a row that its consumer cannot take is tried again, and for how long. */
 const retryMinutes = 1;
 const giveUpHours = 72;
 

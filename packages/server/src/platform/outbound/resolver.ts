@@ -28,10 +28,11 @@ export interface ResolverBounds {
   inAll: number;
   /** Look-ups of one tenant that wait; more fail at once. */
   waiting: number;
-  /** A name that came to nothing in time fails at once for so long; one that does not exist, or was refused. */
+  /** How long a name that did not resolve in time fails at once. */
   slowMs: number;
+  /** The same for one that does not exist, or that the name server refused. */
   missingMs: number;
-  /** Names that are remembered so. */
+  /** How many such names are remembered. */
   remembered: number;
 }
 

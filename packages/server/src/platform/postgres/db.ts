@@ -55,7 +55,7 @@ function statementName(sql: string): string {
 const deadlock = '40P01';
 const maxTries = 4;
 
-/** The query under way, or the next one, fails with it. */
+/** For errors of a connection: the query under way, or the next one, fails with the same error. */
 const ignore = (): void => undefined;
 
 const sessionSettings = {

@@ -53,7 +53,7 @@ export interface GatewayOptions {
   timers: Timers;
   /** The client's address is what the proxy in front says (CHAT_TRUST_PROXY). */
   trustProxy: boolean;
-  /** Of the whole process. */
+  /** Connections that the process may have open; sockets get most of them. */
   maxConnections?: number;
   silentBounds?: SilentBounds;
   random: () => number;

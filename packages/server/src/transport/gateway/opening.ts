@@ -28,7 +28,7 @@ export interface OpeningOptions {
   ids: Ids;
   limiter: RateLimiter;
   trustProxy: boolean;
-  /** Of the whole process. */
+  /** Connections that the process may have open. */
   maxConnections: number;
   silentBounds: SilentBounds;
   events: SocketEvents;

@@ -43,7 +43,7 @@ function cutOff(socket: Duplex): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Readiness is looked at so often at most. */
+/** Readiness is looked at once in this time at most. */
 const readyMs = 250;
 const health = new Set(['/healthz', '/readyz']);
 
