@@ -8,9 +8,10 @@ import { findEnvironment } from '../../src/features/tenancy/environments.ts';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
 import type { InProcess } from '../cluster/in-process.ts';
 import { startWebpush } from '../push/vendors/webpush.ts';
+import { signedInOwner } from '../accounts/dashboard.ts';
 import { parley } from '../support/cli.ts';
 import { createScene } from '../support/scene.ts';
-import type { Actor } from '../support/scene.ts';
+import type { Actor, Scene } from '../support/scene.ts';
 import { complete, picture, program, ready, transfer } from '../uploads/files.ts';
 import { startReceiver, status } from '../webhooks/receiver.ts';
 import { addEndpoint, delivery } from '../webhooks/tools.ts';
@@ -99,6 +100,9 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     const users = await ok(server('GET', '/v1/users?limit=1'));
     await ok(server('GET', `/v1/users?limit=1&cursor=${users.nextCursor}`));
     await ok(a.api('GET', `/v1/users/${b.id}`));
+    await ok(a.api('POST', '/v1/users/lookup', { userIds: [b.id, c.id] }));
+    await ok(server('GET', '/v1/users?prefix=b'));
+    await ok(server('GET', '/v1/users?namePrefix=b'));
     const keyed = { 'idempotency-key': randomUUID() };
     for (let i = 0; i < 2; i++) await ok(server('POST', '/v1/tokens', { userId: 'made' }, keyed));
     for (const action of ['deactivate', 'reactivate', 'revoke-tokens'])
@@ -120,6 +124,9 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await scene.send(null, id, { text: 'to the one that is gone' });
     await delivery(server, broken.id, (one) => one.status === 'failed');
     await ok(server('DELETE', `/v1/webhooks/${broken.id}`));
+
+    await askCalls(scene, a, b, id);
+    await askDashboard(node.url, { user: b.id, message: reply.id, cid: id, webhook: endpoint.id });
 
     // What ends.
     await ok(server('DELETE', `/v1/users/${b.id}?messages=delete`));
@@ -149,4 +156,50 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await Promise.all([receiver.close(), failing.close()]);
     await vendor.close();
   }
+}
+
+/** Calls, as far as they come without a media node; what is refused has been looked up too. */
+async function askCalls({ server }: Scene, a: Actor, b: Actor, cid: string): Promise<void> {
+  const { body: call } = await a.api('POST', '/v1/calls', { conversationId: cid, kind: 'audio' });
+  for (const query of [
+    '',
+    `?conversationId=${cid}`,
+    '?live=true',
+    '?live=false&limit=1',
+    `?userId=${b.id}`,
+  ]) {
+    await server('GET', `/v1/calls${query}`);
+    if (!query.includes('userId')) await a.api('GET', `/v1/calls${query}`);
+  }
+  const path = `/v1/calls/${call.id}`;
+  await b.api('GET', path);
+  await b.api('POST', `${path}/join`);
+  await b.api('POST', `${path}/decline`);
+  await server('POST', `${path}/participants/${b.id}/mute`, { source: 'audio' });
+  await server('POST', `${path}/participants/${b.id}/remove`);
+  await a.api('POST', `${path}/leave`);
+  await server('POST', `${path}/end`);
+}
+
+/** What people look at who run an environment. */
+async function askDashboard(
+  url: string,
+  of: { user: string; message: string; cid: string; webhook: string },
+): Promise<void> {
+  const dashboard = (await signedInOwner(url)).in('env_dev');
+  for (const path of [
+    ...['/v1/overview', '/v1/live/nodes', '/v1/live/sockets', `/v1/live/sockets?userId=${of.user}&limit=1`],
+    ...['', '&status=200', '&status=4xx', `&userId=${of.user}`, '&operation=sync', '&requestId=req_1'].map(
+      (more) => `/v1/logs?limit=1${more}`,
+    ),
+    ...['', '?live=true', '?live=false'].map((more) => `/v1/users/${of.user}/sessions${more}`),
+    ...[`/v1/users/${of.user}/devices`, '/v1/keys', '/v1/audit', '/v1/storage', '/v1/organizations'],
+    ...[`/v1/conversations?userId=${of.user}`, `/v1/conversations/${of.cid}/messages`, '/v1/calls'],
+    ...['/v1/analytics', '/v1/analytics?granularity=hour&format=csv', '/v1/usage'],
+    `/v1/diagnostics/delivery?messageId=${of.message}&userId=${of.user}`,
+  ])
+    await dashboard('GET', path);
+  await dashboard('POST', `/v1/webhooks/${of.webhook}/replay-failed`, {
+    since: new Date(Date.now() - 3_600_000).toISOString(),
+  });
 }

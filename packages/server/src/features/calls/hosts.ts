@@ -25,7 +25,7 @@ const orphans = (db: Db, node: string | null): Promise<{ env: number; no: number
   db.query(
     node === null
       ? `SELECT k.env, k.no FROM calls k LEFT JOIN media_nodes n ON n.id = k.node AND n.lease_until > clock_timestamp() AND n.state <> 'failed'
-         WHERE k.status <> 'ended' AND n.id IS NULL ORDER BY k.no LIMIT ${lookMost}`
+         WHERE k.status <> 'ended' AND n.id IS NULL ORDER BY k.env, k.no LIMIT ${lookMost}`
       : `SELECT k.env, k.no FROM calls k WHERE k.status <> 'ended' AND k.node = $1 ORDER BY k.no LIMIT ${lookMost}`,
     node === null ? [] : [node],
   );

@@ -1,5 +1,6 @@
 import type { Call, CallEndReason, CallKind, CallStatus } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { conversationOf } from '../lookups.ts';
 import { parseMetadata } from '../metadata.ts';
 import type { CallState } from './call-state.ts';
 import { secondsBetween } from './participant-state.ts';
@@ -216,9 +217,9 @@ export async function listCalls(db: Queryable, filter: ListFilter): Promise<Call
   const source =
     filter.member === null
       ? `${newest} ORDER BY k.no DESC LIMIT $3`
-      : `SELECT k.* FROM members m JOIN conversations x ON x.env = m.env AND x.no = m.conv AND x.deleted_at IS NULL
+      : `SELECT k.* FROM members m CROSS JOIN ${conversationOf('m.env', 'm.conv')} x
          CROSS JOIN LATERAL (${newest} AND k.conv = m.conv ORDER BY k.no DESC LIMIT $3) k
-         WHERE m.env = $1 AND m.usr = ${value(filter.member)} ORDER BY k.no DESC LIMIT $3`;
+         WHERE m.env + 0 = $1 AND m.usr = ${value(filter.member)} AND x.deleted_at IS NULL ORDER BY k.no DESC LIMIT $3`;
   const rows = await db.query<BareCall>(
     `SELECT ${columns} FROM (${source}) k ${joined} ORDER BY k.no DESC`,
     values,

@@ -1,6 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { ActivityStep, LogEntry } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { conversationOf } from '../lookups.ts';
 import { activityNames } from './rows.ts';
 import type { Counts, LogRow } from './rows.ts';
 
@@ -219,8 +220,8 @@ export async function beginnings(
   const [row] = await db.query<{ users: boolean; conversations: boolean; messages: boolean }>(
     `SELECT count(*) > 0 AS users, count(c.no) > 0 AS conversations, count(*) FILTER (WHERE c.message_count > 0) > 0 AS messages
      FROM (SELECT no FROM users WHERE env = $1 ORDER BY id LIMIT 50) u
-     LEFT JOIN LATERAL (SELECT conv FROM members WHERE env = $1 AND usr = u.no LIMIT 5) m ON true
-     LEFT JOIN conversations c ON c.env = $1 AND c.no = m.conv`,
+     LEFT JOIN LATERAL (SELECT conv FROM members WHERE env + 0 = $1 AND usr = u.no LIMIT 5) m ON true
+     LEFT JOIN ${conversationOf('$1', 'm.conv')} c ON true`,
     [env],
   );
   return row!;

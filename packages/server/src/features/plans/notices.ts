@@ -23,7 +23,9 @@ const noteSql = `
       (SELECT max((c.counts ->> 'peakConnections')::bigint) FROM counters c
        WHERE c.env = e.no AND c.step = 1 AND c.at >= date_trunc('month', now(), 'UTC')) AS peak
     FROM environments e JOIN unnest($1::text[], $2::bigint[], $3::bigint[]) AS l(plan, users, connections) ON l.plan = e.plan
-      LEFT JOIN active_months m ON m.env = e.no AND m.at = date_trunc('month', now(), 'UTC')
+      LEFT JOIN LATERAL (
+        SELECT n FROM active_months a WHERE a.env = e.no AND a.at = date_trunc('month', now(), 'UTC') LIMIT 1
+      ) m ON true
     WHERE e.status = 'active'
   ), near AS (
     SELECT u.no AS env, u.id, u.org, u.plan, u.month, x.what, p.percent, x.used, x.most FROM used u

@@ -33,15 +33,21 @@ export async function removeExpired(
 ): Promise<Record<string, number>> {
   const removed: Record<string, number> = {};
   for (const { table, column = 'created_at', hours, own } of expired) {
-    // Events stay as long as their environment says.
-    const kept = own ? 'coalesce((SELECT buffer_hours FROM environments WHERE no = t.env), $1)' : '$1';
+    const before = (hours: string): string => `${column} < now() - ${hours} * interval '1 hour'`;
+    // Events stay as long as their environment says; the first condition is the one that an index can answer.
+    const conditions = own
+      ? [
+          before('least($1, (SELECT min(buffer_hours) FROM environments))'),
+          before('coalesce((SELECT buffer_hours FROM environments WHERE no = t.env), $1)'),
+        ]
+      : [before('$1')];
     removed[table] = 0;
     const cutoff = hours(eventRetentionMs / 3_600_000);
     for (let i = 0; i < maxBatches; i++) {
       const [row] = await db.query<{ n: number }>(
         `WITH gone AS (
            DELETE FROM ${table} WHERE ctid = ANY(ARRAY(
-             SELECT ctid FROM ${table} t WHERE ${column} < now() - ${kept} * interval '1 hour' LIMIT ${batch}))
+             SELECT ctid FROM ${table} t WHERE ${conditions.join(' AND ')} LIMIT ${batch}))
            RETURNING 1
          ) SELECT count(*) AS n FROM gone`,
         [cutoff],

@@ -74,11 +74,11 @@ export function createSink(options: SinkOptions): Sink {
     db.query<{ no: number; id: string }>(
       `SELECT e.no, e.id FROM storage s JOIN environments e ON e.no = s.env
        WHERE s.mode <> 'managed' AND s.active IS NOT NULL AND s.owned_until < clock_timestamp() AND s.due_at <= $1 AND (
-         s.copy IS NOT NULL OR s.status <> 'healthy' OR EXISTS (SELECT 1 FROM sink_log l WHERE l.env = s.env)
-         OR EXISTS (SELECT 1 FROM sink_erasures x WHERE x.env = s.env)
-         OR EXISTS (SELECT 1 FROM sink_conversations c WHERE c.env = s.env AND c.want_seq IS NOT NULL)
-         OR EXISTS (SELECT 1 FROM sink_conversations c WHERE c.env = s.env AND c.oldest_at < $1::timestamptz - interval '24 hours'
-           AND s.pruned_at < $1::timestamptz - interval '1 minute'))
+         s.copy IS NOT NULL OR s.status <> 'healthy' OR (SELECT true FROM sink_log l WHERE l.env = s.env LIMIT 1)
+         OR (SELECT true FROM sink_erasures x WHERE x.env = s.env LIMIT 1)
+         OR (SELECT true FROM sink_conversations c WHERE c.env = s.env AND c.want_seq IS NOT NULL LIMIT 1)
+         OR (SELECT true FROM sink_conversations c WHERE c.env = s.env AND c.oldest_at < $1::timestamptz - interval '24 hours'
+           AND s.pruned_at < $1::timestamptz - interval '1 minute' LIMIT 1))
        ORDER BY s.due_at LIMIT $2`,
       [now(), limit],
     );

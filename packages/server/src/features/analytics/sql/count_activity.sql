@@ -38,9 +38,8 @@ RETURNS TABLE (env int, step int, at timestamptz, came bigint) LANGUAGE plpgsql 
 BEGIN
   INSERT INTO active_months (env, at, n)
     SELECT DISTINCT u.env, date_trunc('month', u.at, 'UTC'), 0 FROM unnest(p_env, p_hour) AS u(env, at) ORDER BY 1, 2 ON CONFLICT DO NOTHING;
-  PERFORM 1 FROM active_months m
-    WHERE (m.env, m.at) IN (SELECT u.env, date_trunc('month', u.at, 'UTC') FROM unnest(p_env, p_hour) AS u(env, at))
-    ORDER BY m.env, m.at FOR NO KEY UPDATE;
+  PERFORM 1 FROM (SELECT DISTINCT u.env, date_trunc('month', u.at, 'UTC') AS at FROM unnest(p_env, p_hour) AS u(env, at) ORDER BY 1, 2) u
+    CROSS JOIN LATERAL (SELECT 1 FROM active_months m WHERE m.env = u.env AND m.at = u.at LIMIT 1 FOR NO KEY UPDATE) m;
   RETURN QUERY
   WITH chunk AS MATERIALIZED (
     SELECT u.env, s.step, date_trunc(s.unit, u.at, 'UTC') AS at, (u.usr >> 13)::int AS chunk, set_bits((u.usr & 8191)::int, 1)::bit(8192) AS bits
@@ -49,13 +48,17 @@ BEGIN
   ), merged AS MATERIALIZED (
     SELECT c.env, c.step, c.at, c.chunk, coalesce(a.bits | c.bits, c.bits) AS bits,
       coalesce(bit_count(a.bits | c.bits) - bit_count(a.bits), bit_count(c.bits)) AS came
-    FROM chunk c LEFT JOIN active_users a ON a.env = c.env AND a.step = c.step AND a.at = c.at AND a.chunk = c.chunk
+    FROM chunk c LEFT JOIN LATERAL (
+      SELECT bits FROM active_users a WHERE a.env = c.env AND a.step = c.step AND a.at = c.at AND a.chunk = c.chunk LIMIT 1
+    ) a ON true
   ), kept AS (
     INSERT INTO active_users (env, step, at, chunk, bits) SELECT m.env, m.step, m.at, m.chunk, m.bits FROM merged m WHERE m.came > 0
     ON CONFLICT (env, step, at, chunk) DO UPDATE SET bits = excluded.bits
   ), month AS (
+    -- By place: the row is locked, and no plan can walk over those of other tenants.
     UPDATE active_months x SET n = x.n + m.came
-    FROM (SELECT m.env, m.at, sum(m.came) AS came FROM merged m WHERE m.step = 2 AND m.came > 0 GROUP BY 1, 2) m WHERE x.env = m.env AND x.at = m.at
+    FROM (SELECT m.env, m.at, sum(m.came) AS came FROM merged m WHERE m.step = 2 AND m.came > 0 GROUP BY 1, 2) m
+      CROSS JOIN LATERAL (SELECT a.ctid FROM active_months a WHERE a.env = m.env AND a.at = m.at LIMIT 1) p WHERE x.ctid = p.ctid
   )
   SELECT m.env, m.step, m.at, sum(m.came)::bigint FROM merged m WHERE m.came > 0 GROUP BY 1, 2, 3;
 END $$;
@@ -96,7 +99,9 @@ BEGIN
   )
   INSERT INTO activity_tops (env, step, at, kind, nos, messages)
   SELECT m.env, m.step, m.at, 'conversation', k.nos, k.messages FROM more m
-    LEFT JOIN activity_tops t ON t.env = m.env AND t.step = m.step AND t.at = m.at AND t.kind = 'conversation'
+    LEFT JOIN LATERAL (
+      SELECT * FROM activity_tops t WHERE t.env = m.env AND t.step = m.step AND t.at = m.at AND t.kind = 'conversation' LIMIT 1
+    ) t ON true
     CROSS JOIN LATERAL merged_top(t.nos, t.messages, m.nos, m.messages) k
   ON CONFLICT (env, step, at, kind) DO UPDATE SET nos = excluded.nos, messages = excluded.messages;
 
@@ -112,7 +117,9 @@ BEGIN
   )
   INSERT INTO activity_tops (env, step, at, kind, nos, messages)
   SELECT m.env, m.step, m.at, 'sender', k.nos, k.messages FROM more m
-    LEFT JOIN activity_tops t ON t.env = m.env AND t.step = m.step AND t.at = m.at AND t.kind = 'sender'
+    LEFT JOIN LATERAL (
+      SELECT * FROM activity_tops t WHERE t.env = m.env AND t.step = m.step AND t.at = m.at AND t.kind = 'sender' LIMIT 1
+    ) t ON true
     CROSS JOIN LATERAL merged_top(t.nos, t.messages, m.nos, m.messages) k
   ON CONFLICT (env, step, at, kind) DO UPDATE SET nos = excluded.nos, messages = excluded.messages;
 
