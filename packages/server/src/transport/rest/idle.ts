@@ -19,10 +19,6 @@ export class IdleConnections {
     this.#now = now;
   }
 
-  get count(): number {
-    return this.#idle.size;
-  }
-
   /** A request began; requests may come before the one before is answered. */
   begin(socket: Socket): void {
     if (!this.#open.has(socket)) socket.once('close', () => this.#idle.delete(socket));
