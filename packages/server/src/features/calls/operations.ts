@@ -304,13 +304,18 @@ const participantOf = (call: CallRow, userId: string): Participant => {
   return one;
 };
 
+const notConnected = (): ApiError =>
+  new ApiError('invalid_request', { message: 'The user is not connected to media.' });
+
 export async function mute(ctx: Context, input: Input<'calls.mute'>): Promise<{ call: Call }> {
   const call = await ctx.db.tx(async (tx) => {
     const { call: held } = await lockLive(ctx, tx, input.callId);
+    const { usr, state } = participantOf(held, input.userId);
+    if (state !== 'joined') throw notConnected();
     await record(ctx, tx, {
       where: { env: held.env },
       action: 'calls.mute',
-      user: participantOf(held, input.userId).usr,
+      user: usr,
       before: null,
       after: { call: held.id, source: input.source },
     });
@@ -319,7 +324,7 @@ export async function mute(ctx: Context, input: Input<'calls.mute'>): Promise<{ 
   const { usr } = participantOf(call, input.userId);
   const seat = { env: call.env, call: call.no, user: usr };
   if (call.node === null || !(await ctx.services.calls.media.mute(call.node, seat, input.source)))
-    throw new ApiError('invalid_request', { message: 'The user is not connected to media.' });
+    throw notConnected();
   return { call: sql.viewCall(call) };
 }
 
