@@ -148,7 +148,7 @@ function normal(answer: Answer, ids: Ids): string {
   return text
     .replaceAll(/"(req|conv)_[0-9a-z]{26}"/g, '"<$1>"')
     .replaceAll(/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"<time>"')
-    .replaceAll(/"s1\.[0-9a-z]+"/g, '"<cursor>"')
+    .replaceAll(/"s2(\.[0-9a-z]+)+"/g, '"<cursor>"')
     .replaceAll(/"[\w-]+\.[\w-]+\.[\w-]+"/g, '"<token>"')
     .replaceAll(/me-[0-9a-f-]{36}/g, '<me>');
 }
