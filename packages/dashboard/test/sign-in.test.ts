@@ -63,7 +63,7 @@ describe('signing in', () => {
     await signIn(page, service.url);
     const other = await signedInOwner(service.url);
     assert.equal((await other.api('DELETE', '/v1/account/sessions')).status, 204);
-    await page.getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByRole('navigation').getByRole('link', { name: 'Webhooks' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await page.getByLabel('E-mail').fill(owner.email);
     await page.getByLabel(/^Password/).fill(owner.password);

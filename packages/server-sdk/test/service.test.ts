@@ -6,6 +6,7 @@ import { routes } from '../src/generated/routes.ts';
 import { environments } from '../../server/test/support/service.ts';
 import { upload } from '../../server/test/storage/suite.ts';
 import { announcement, picture } from '../../server/test/uploads/files.ts';
+import { pretendNode } from '../../server/test/calls/tools.ts';
 import { startReceiver } from '../../server/test/webhooks/receiver.ts';
 import { connect } from '../../server/test/support/socket.ts';
 import { useStandingHere } from '../../server/test/gateway/here.ts';
@@ -13,7 +14,7 @@ import { setUp, useService } from '../../server/test/support/use.ts';
 
 /** The server SDK against the real service. */
 
-const { service } = useService();
+const { service, db } = useService();
 let parley: Parley;
 /** Operations that were called, by the requests that left. */
 const called = new Set<string>();
@@ -35,6 +36,7 @@ test('server SDK: every method, against the real service, with a webhook that ve
   const receiver = await startReceiver();
   try {
     const { users, conversations, members, messages, events, webhooks, uploads, attachments } = parley;
+    const { calls, analytics, usage } = parley;
     const hook = await webhooks.create({ url: receiver.url, events: ['message.created'] });
     assert.equal((await webhooks.get(hook.id)).url, receiver.url);
 
@@ -115,9 +117,21 @@ test('server SDK: every method, against the real service, with a webhook that ve
     for await (const each of webhooks.deliveries(hook.id, { limit: 2 }))
       if (each.eventId === rotated.id) await webhooks.replay(hook.id, each.id);
     await receiver.wait(2, (r) => r.id === rotated.id);
+    assert.equal((await webhooks.replayFailed(hook.id, { since: '2026-01-01' })).replayed, 0);
     await webhooks.update(hook.id, { status: 'disabled' });
     assert.equal((await webhooks.list()).data.length, 1);
     assert.equal(await webhooks.delete(hook.id), undefined);
+
+    await pretendNode(db);
+    const call = await calls.start({ conversationId: conv.id, kind: 'audio', callerId: 'ann' });
+    assert.equal((await calls.get(call.id)).status, 'ringing');
+    assert.deepEqual((await calls.list({ live: true })).data, [call]);
+    await assert.rejects(calls.mute(call.id, 'bob', { source: 'mic' }), { code: 'invalid_request' });
+    await calls.remove(call.id, 'bob');
+    await assert.rejects(calls.end(call.id), { code: 'call_ended' });
+    const range = { from: '2026-02-28', to: '2026-03-01' };
+    assert.equal((await analytics.get(range)).range.granularity, 'day');
+    assert.equal((await usage.get(range)).data.length, 1);
 
     const { token } = await parley.tokens.create({ userId: 'bob' });
     for (const good of [token, parley.signToken({ userId: 'bob' })]) {
