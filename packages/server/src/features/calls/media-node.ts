@@ -26,7 +26,9 @@ import * as sql from './sql.ts';
 
 const leaseSeconds = 5;
 const renewMs = 1_500;
+/** After a failure it is tried again, each time twice as long after. */
 const retryMs = 10_000;
+const longestRetryMs = 600_000;
 /** Rooms of calls that ended without our hearing of it. */
 const reviewMs = 10_000;
 
@@ -206,7 +208,7 @@ export function createMediaNode(options: {
   async function prepare(): Promise<void> {
     const { workers, port, announcedAddress, codecs } = config.mediaNode;
     const { signal } = stopping;
-    while (!signal.aborted) {
+    for (let pause = retryMs; !signal.aborted; pause = Math.min(longestRetryMs, pause * 2)) {
       try {
         const binary = await findWorkerBinary({
           signal,
@@ -246,7 +248,7 @@ export function createMediaNode(options: {
         state = 'failed';
         status = (error as Error).message;
         logger.error({ err: error }, 'calls are not available; trying again');
-        await delay(retryMs, undefined, { signal, ref: false }).catch(() => undefined);
+        await delay(pause, undefined, { signal, ref: false }).catch(() => undefined);
         if (!signal.aborted) state = 'preparing';
       }
     }

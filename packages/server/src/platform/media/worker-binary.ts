@@ -119,6 +119,7 @@ async function build(
   if (process.getuid?.() === 0)
     await run('sh', ['-c', `apt-get update -qq; ${install}`], {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      ...(signal ? { signal } : {}),
     }).catch(() => tell('the packages that the build needs could not be installed; trying all the same'));
   // Others that want it wait here, and find it built. It runs beside the chat, which comes first.
   const child = spawn(
