@@ -372,7 +372,7 @@ export class CallHandle implements Store<CallSnapshot> {
 
   async #open(): Promise<void> {
     this.#session?.close();
-    const session = await MediaSession.open({
+    const session = new MediaSession({
       wire: this.#host.wire,
       callId: this.id,
       media: this.#media!,
@@ -388,8 +388,9 @@ export class CallHandle implements Store<CallSnapshot> {
         },
       },
     });
-    if (this.#state === 'ended') return session.close();
     this.#session = session;
+    await session.open();
+    if (this.#state === 'ended') return session.close();
     for (const [key, track] of this.#tracks) {
       const source = key.split(' ')[0] as CallSource;
       await session.produce(source, track, this.#muted[source]);

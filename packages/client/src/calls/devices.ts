@@ -9,17 +9,20 @@ export interface MediaDevice {
   label: string;
 }
 
+const own = (): MediaDevices | undefined => navigator.mediaDevices as MediaDevices | undefined;
+
 const kinds = { audioinput: 'mic', videoinput: 'camera', audiooutput: 'speaker' } as const;
 
 export async function listDevices(): Promise<MediaDevice[]> {
-  const found = await navigator.mediaDevices.enumerateDevices();
+  // Pages without https have no devices.
+  const found = (await own()?.enumerateDevices()) ?? [];
   return found.map(({ deviceId, kind, label }) => ({ id: deviceId, kind: kinds[kind], label }));
 }
 
 /** Calls back when a device came or went. */
 export function watchDevices(changed: () => void): () => void {
-  navigator.mediaDevices.addEventListener('devicechange', changed);
-  return () => navigator.mediaDevices.removeEventListener('devicechange', changed);
+  own()?.addEventListener('devicechange', changed);
+  return () => own()?.removeEventListener('devicechange', changed);
 }
 
 const exact = (deviceId: string | undefined) => (deviceId ? { deviceId: { exact: deviceId } } : {});

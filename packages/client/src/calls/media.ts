@@ -40,7 +40,7 @@ const screenLayers: types.RtpEncodingParameters[] = [{ maxBitrate: 2_500_000, sc
 
 export class MediaSession {
   readonly #o: MediaOptions;
-  readonly #device: types.Device;
+  #device!: types.Device;
   #send!: types.Transport;
   #recv!: types.Transport;
   readonly #sent = new Map<string, types.Producer>();
@@ -50,38 +50,40 @@ export class MediaSession {
   #consuming: Promise<void> | null = null;
   closed = false;
 
-  private constructor(options: MediaOptions, device: types.Device) {
+  #ready = false;
+
+  constructor(options: MediaOptions) {
     this.#o = options;
-    this.#device = device;
   }
 
-  /** Opens the media of a device that joined. */
-  static async open(options: MediaOptions): Promise<MediaSession> {
+  /** Opens the media of a device that joined. What is heard meanwhile counts already. */
+  async open(): Promise<void> {
+    const { media, tcp, relay } = this.#o;
     // Loaded when the first call begins: pages that only chat do without it.
     const { Device } = await import('mediasoup-client');
-    const device = await Device.factory();
-    await device.load({ routerRtpCapabilities: options.media.rtpCapabilities as types.RtpCapabilities });
-    const session = new MediaSession(options, device);
-    const opened = await session.#ask('call.open', {
-      device: options.media.device,
+    const device = (this.#device = await Device.factory());
+    await device.load({ routerRtpCapabilities: media.rtpCapabilities as types.RtpCapabilities });
+    const opened = await this.#ask('call.open', {
+      device: media.device,
       rtpCapabilities: { ...device.rtpCapabilities },
-      ...(options.tcp ? { tcp: true } : {}),
+      ...(tcp ? { tcp: true } : {}),
     });
+    if (this.closed) return;
     const settings = {
-      iceServers: options.media.iceServers,
-      ...(options.relay ? { iceTransportPolicy: 'relay' as const } : {}),
+      iceServers: media.iceServers,
+      ...(relay ? { iceTransportPolicy: 'relay' as const } : {}),
     };
-    session.#send = device.createSendTransport({
+    this.#send = device.createSendTransport({
       ...(opened.send as unknown as types.TransportOptions),
       ...settings,
     });
-    session.#recv = device.createRecvTransport({
+    this.#recv = device.createRecvTransport({
       ...(opened.recv as unknown as types.TransportOptions),
       ...settings,
     });
-    session.#listen();
-    for (const producer of opened.producers) session.#wanted.set(producer.id, producer);
-    return session;
+    this.#listen();
+    for (const producer of opened.producers) this.#wanted.set(producer.id, producer);
+    this.#ready = true;
   }
 
   /** A frame of this call. */
@@ -119,6 +121,8 @@ export class MediaSession {
   }
 
   async produce(source: CallSource, track: MediaStreamTrack, muted: boolean): Promise<void> {
+    // Whoever opens it sends everything then.
+    if (!this.#ready) return;
     const key = `${source} ${track.kind}`;
     const old = this.#sent.get(key);
     if (old && !old.closed) return old.replaceTrack({ track });
@@ -178,7 +182,7 @@ export class MediaSession {
     if (known) known.producer = producer;
     else {
       this.#wanted.set(producer.id, producer);
-      this.#consume().catch(() => this.#o.events.link('failed'));
+      if (this.#ready) this.#consume().catch(() => this.#o.events.link('failed'));
     }
     this.#o.events.changed();
   }
@@ -238,6 +242,7 @@ export class MediaSession {
 
   /** After the network changed. */
   async restart(): Promise<void> {
+    if (!this.#ready) return;
     for (const transport of [this.#send, this.#recv]) {
       if (transport.connectionState === 'new') continue;
       const { iceParameters } = await this.#ask('call.restart', { transportId: transport.id });
@@ -258,7 +263,7 @@ export class MediaSession {
   }
 
   async stats(): Promise<RTCStats[]> {
-    if (this.closed) return [];
+    if (this.closed || !this.#ready) return [];
     const reports = await Promise.all([this.#send.getStats(), this.#recv.getStats()]);
     return reports.flatMap((report) => [...report.values()] as RTCStats[]);
   }
