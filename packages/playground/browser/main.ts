@@ -1,6 +1,8 @@
 import { createClient } from '@parley/client';
 import { indexedDbStorage } from '@parley/client/indexed-db';
 import type { Client } from '@parley/client';
+import { createCalls } from '@parley/client/calls';
+import { callButtons, showCalls } from './call-view.ts';
 import { byId } from './dom.ts';
 import { showList } from './list-view.ts';
 import { developmentToken, forgetName, rememberedName, rememberName, userIdOf } from './sign-in.ts';
@@ -42,13 +44,14 @@ function start(me: string): void {
   showState(client);
 
   let talk: Talk | null = null;
+  const calls = createCalls(client);
   const open = (id: string): void => {
     if (talk?.id === id) return;
     talk?.close();
     byId('talk').hidden = false;
     byId('nothing').hidden = true;
     byId('app').classList.add('open');
-    talk = openTalk(client, me, id, close);
+    talk = openTalk(client, me, id, close, calls);
     refresh();
   };
   const close = (): void => {
@@ -70,7 +73,15 @@ function start(me: string): void {
     event.preventDefault();
     void create(client, event.target as HTMLFormElement, me, open);
   };
-  client.connect().catch(() => undefined);
+  client.connect().then(
+    () => {
+      callButtons(
+        showCalls(calls, () => talk?.callsChanged()),
+        () => talk?.id ?? null,
+      );
+    },
+    () => undefined,
+  );
 }
 
 function showState(client: Client): void {

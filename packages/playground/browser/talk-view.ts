@@ -1,4 +1,5 @@
 import type { Client, ConversationHandle, MessageItem } from '@parley/client';
+import type { Calls } from '@parley/client/calls';
 import { button, byId, make, onFrame, setChildren, time } from './dom.ts';
 import { Composer } from './composer.ts';
 import { peerOf, titleOf } from './list-view.ts';
@@ -6,10 +7,12 @@ import { peerOf, titleOf } from './list-view.ts';
 /** One open conversation. `close` ends its subscriptions and the handle. */
 export interface Talk {
   id: string;
+  /** A call began or ended: the thread shows those that are over. */
+  callsChanged(): void;
   close(): void;
 }
 
-export function openTalk(client: Client, me: string, id: string, left: () => void): Talk {
+export function openTalk(client: Client, me: string, id: string, left: () => void, calls: Calls): Talk {
   const conversation = client.conversations.open(id);
   const list = byId<HTMLOListElement>('messages');
   const composer = new Composer(conversation);
@@ -29,6 +32,18 @@ export function openTalk(client: Client, me: string, id: string, left: () => voi
     requestAnimationFrame(() => (list.scrollTop = list.scrollHeight - before));
   }
 
+  let pastCalls: { at: string; view: HTMLLIElement }[] = [];
+  async function loadCalls(): Promise<void> {
+    const list = await calls.history(id).catch(() => []);
+    pastCalls = list
+      .filter((call) => call.status === 'ended')
+      .map((call) => ({
+        at: call.createdAt,
+        view: make('li', { class: 'past-call quiet' }, pastCall(call, me)),
+      }));
+    render();
+  }
+
   const earlier = make(
     'li',
     { class: 'older' },
@@ -39,10 +54,11 @@ export function openTalk(client: Client, me: string, id: string, left: () => voi
     const { items, hasOlder, status } = conversation.messages.get();
     if (status === 'removed') return left();
     const byMessageId = new Map(items.flatMap((i) => (i.id ? [[i.id, i] as const] : [])));
-    setChildren(list, [
-      ...(hasOlder ? [earlier] : []),
-      ...items.map((item) => messageView(item, byMessageId)),
-    ]);
+    const rows = [
+      ...items.map((item) => ({ at: item.createdAt, view: messageView(item, byMessageId) })),
+      ...(hasOlder ? [] : pastCalls),
+    ].sort((a, b) => a.at.localeCompare(b.at));
+    setChildren(list, [...(hasOlder ? [earlier] : []), ...rows.map((row) => row.view)]);
     if (drawn.size > 2 * items.length + 100) {
       const shown = new Set(items.map((item) => item.key));
       for (const key of [...drawn.keys()]) if (!shown.has(key)) drawn.delete(key);
@@ -184,8 +200,11 @@ export function openTalk(client: Client, me: string, id: string, left: () => voi
   conversation.loadMembers().then(render, () => undefined);
   render();
 
+  void loadCalls();
+
   return {
     id,
+    callsChanged: () => void loadCalls(),
     close: () => {
       closed = true;
       document.removeEventListener('visibilitychange', render);
@@ -210,4 +229,14 @@ async function addMember(conversation: ConversationHandle, composer: Composer): 
   const name = prompt('Who joins?')?.trim();
   if (!name) return;
   await conversation.addMembers([name]).catch(() => composer.say(`Nobody called ${name} has been here yet.`));
+}
+
+function pastCall(call: Awaited<ReturnType<Calls['history']>>[number], me: string): string {
+  const kind = call.kind === 'video' ? 'Video call' : 'Call';
+  const mine = call.participants.find((p) => p.userId === me)?.state;
+  if (mine === 'missed')
+    return `Missed ${kind.toLowerCase()} from ${call.createdBy}, ${time(call.createdAt)}`;
+  const { durationSeconds: seconds } = call;
+  const length = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+  return `${kind} by ${call.createdBy}, ${call.answeredAt ? length : (call.endReason ?? '')}, ${time(call.createdAt)}`;
 }

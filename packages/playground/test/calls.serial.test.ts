@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { chromium } from 'playwright-core';
+import type { Page } from 'playwright-core';
+import { startMediaService } from '../../server/test/calls/media-service.ts';
+import { use } from '../../server/test/support/use.ts';
+
+/** The playground's calls in a real Chromium: ringing, talking, hanging up, and what was missed. */
+
+const service = use(
+  () => startMediaService({}, 1),
+  (s) => s.dispose(),
+);
+const browser = use(
+  () =>
+    chromium.launch({
+      executablePath: '/usr/bin/chromium',
+      args: [
+        ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+        ...['--use-fake-ui-for-media-stream', '--use-fake-device-for-media-stream=fps=5'],
+      ],
+    }),
+  (b) => b.close(),
+);
+
+async function visit(name: string): Promise<Page> {
+  const page = await (await browser.newContext({ bypassCSP: true })).newPage();
+  page.setDefaultTimeout(60_000);
+  await page.goto(service.url);
+  await page.fill('#name', name);
+  await page.click('#sign-in button');
+  await page.waitForSelector('.state[data-state=connected]');
+  return page;
+}
+
+it('a call rings, is answered, shows both people, and is in the thread afterwards; so is a missed one', async () => {
+  const bob = await visit('bob');
+  const ada = await visit('ada');
+  await ada.fill('#new-conversation input', 'bob');
+  await ada.press('#new-conversation input', 'Enter');
+  await ada.waitForSelector('#talk:not([hidden])');
+  await ada.click('#start-call >> text=Video');
+  await bob.waitForSelector('#call[data-state=incoming]');
+  assert.equal(await bob.innerText('#call-state'), 'ada calls you');
+  await bob.click('#call-accept');
+  for (const page of [ada, bob]) {
+    await page.waitForSelector('#call[data-state=connected]');
+    await page.waitForFunction('document.querySelectorAll("#call .tile video").length === 2');
+    await page.waitForFunction(
+      '[...document.querySelectorAll("#call .tile video")].every((v) => v.videoWidth > 0)',
+    );
+  }
+  await ada.click('#call-mute');
+  await bob.waitForSelector('#call .tile .name:has-text("ada 🔇")');
+  await ada.click('#call-layout');
+  await ada.waitForSelector('#call.speaker .tile.large');
+  await bob.click('#call-leave');
+  await ada.waitForSelector('.past-call:has-text("Video call by ada")');
+
+  await ada.click('#start-call >> text=Call');
+  await bob.waitForSelector('#call[data-state=incoming]');
+  await ada.waitForSelector('#call[data-state=connected]');
+  await ada.click('#call-leave');
+  await bob.waitForSelector('#call', { state: 'hidden' });
+  await bob.click('#conversations li >> nth=0');
+  await bob.waitForSelector('.past-call:has-text("Missed call from ada")');
+});
