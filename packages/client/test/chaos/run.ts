@@ -18,6 +18,8 @@ export interface ChaosOptions {
   /** Pause between two faults, and between two acts of one client. */
   faultMs: number;
   actMs: number;
+  /** Instead: until so many nodes were killed and so many messages acknowledged. */
+  soak?: { kills: number; messages: number };
   log: (line: string) => void;
 }
 
@@ -51,14 +53,28 @@ export async function chaos(options: ChaosOptions): Promise<{ messages: number; 
         .map((c) => actor.client.conversations.open(c.id));
 
     const until = Date.now() + options.seconds * 1_000;
+    const { soak } = options;
+    let kills = 0;
+    const acknowledged = (): number => {
+      let count = 0;
+      for (const actor of actors) for (const list of actor.acknowledged.values()) count += list.length;
+      return count;
+    };
+    const over = (): boolean =>
+      soak ? kills >= soak.kills && acknowledged() >= soak.messages : Date.now() >= until;
     const talking = actors.map(async (actor) => {
       const own = random.fork();
-      while (Date.now() < until) {
+      while (!over()) {
         act(actor, own);
         await pause(options.actMs * (0.5 + own.next()));
       }
     });
-    const faults = await breakThings(world, actors, random.fork(), until, options.faultMs);
+    const faults = soak
+      ? await killNodes(world, random.fork(), over, () => {
+          kills++;
+          if (kills % 10 === 0) log(`${kills} kills, ${acknowledged()} messages acknowledged`);
+        })
+      : await breakThings(world, actors, random.fork(), until, options.faultMs);
     await Promise.all(talking);
 
     for (const actor of actors) actor.proxy.heal();
@@ -123,6 +139,22 @@ async function breakThings(
     else void world.killPostgres();
   }
   return faults;
+}
+
+/** One node after the other; the next when it is back. */
+async function killNodes(
+  world: World,
+  random: Random,
+  over: () => boolean,
+  killed: () => void,
+): Promise<number> {
+  let kills = 0;
+  for (; !over(); kills++) {
+    await pause(1_000 + random.int(4_000));
+    await world.killNode(random.int(world.nodes));
+    killed();
+  }
+  return kills;
 }
 
 /** Every client is connected and has nothing on its way. */
