@@ -3,6 +3,8 @@ import { analyticsFigures, limits } from '@parley/protocol';
 import type { AnalyticsFigures, AnalyticsReport, Input, UsageReport } from '@parley/protocol';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
+import { backlogOf, storageOf } from '../storage/sql.ts';
+import { lagSeconds } from '../storage/state.ts';
 import { figuresOf, summed } from './figures.ts';
 import { piecesOf, readRange, stepMs } from './range.ts';
 import type { Range } from './range.ts';
@@ -37,6 +39,15 @@ const plan = ({ env, services }: Context): AnalyticsReport['plan'] => {
   const { name, mauLimit, connectionLimit } = services.plans[env.plan];
   return { name, mauLimit, connectionLimit };
 };
+
+/** As the storage record shows it. */
+async function storageView({ db, env }: Context, now: number): Promise<AnalyticsReport['storage']> {
+  const { mode, status } = await storageOf(db, env.no);
+  if (mode === 'managed') return { mode, sink: { status: 'idle', lagSeconds: 0 } };
+  const { oldest } = await backlogOf(db, env.no);
+  const since = oldest === null ? null : Date.parse(oldest);
+  return { mode: 'byo_db', sink: { status, lagSeconds: lagSeconds(since, now) } };
+}
 
 const monthOf = (ms: number): string => `${iso(ms).slice(0, 7)}-01T00:00:00.000Z`;
 
@@ -73,7 +84,7 @@ export async function analytics(
     heatmap: await sql.heatmap(db, env, range),
     live: { connections: await services.connections(env) },
     plan: plan(ctx),
-    storage: { mode: 'managed', sink: { status: 'idle', lagSeconds: 0 } },
+    storage: await storageView(ctx, now),
     filling: fill && { progress: fill.total === 0 ? 0 : Math.min(1, fill.done / fill.total) },
   };
 }
