@@ -18,6 +18,7 @@ import { max } from './workloads/max.ts';
 import { abuse, neighbours } from './workloads/neighbours.ts';
 import { bigrooms, direct, light, send } from './workloads/paced.ts';
 import { requestlog } from './workloads/request-log.ts';
+import { sink } from './workloads/sink.ts';
 import { idle, storm } from './workloads/sockets.ts';
 import { growth, history, list, rest, start } from './workloads/store.ts';
 
@@ -40,6 +41,7 @@ const workloads: Record<WorkloadName, (bench: Bench) => Promise<void>> = {
   neighbours,
   abuse,
   requestlog,
+  sink,
 };
 /** These ask Parley alone. */
 const ownOnly: WorkloadName[] = [
@@ -52,6 +54,7 @@ const ownOnly: WorkloadName[] = [
   'neighbours',
   'abuse',
   'requestlog',
+  'sink',
 ];
 const resultsPath = fileURLToPath(new URL('../results.json', import.meta.url));
 

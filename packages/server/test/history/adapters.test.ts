@@ -15,6 +15,7 @@ import {
   startCustomerMariadb,
   startCustomerMongodb,
   startCustomerPostgres,
+  startPostgresWithTls,
   startHistoryReceiver,
 } from './servers.ts';
 import type { CustomerDatabase } from './servers.ts';
@@ -176,6 +177,42 @@ describe('http', () => {
     );
     assert.equal((await both.test()).ok, true);
   });
+});
+
+test('a certificate is verified by the authority that the URL gives, and by nothing less', async () => {
+  const server = await startPostgresWithTls();
+  try {
+    const plain = await server.createDatabase();
+    await migrateHistory({ url: plain }, deps('env_a'));
+    const tried = async (options: string) => {
+      const history = await openHistory({ url: plain.replace('?sslmode=disable', options) }, deps('env_a'));
+      const { ok, tls, errors } = await history.test();
+      await history.close();
+      return { ok, tls, errors };
+    };
+    assert.deepEqual(await tried(`?ca=${encodeURIComponent(server.ca)}`), {
+      ...{ ok: true, tls: { enabled: true, verified: true }, errors: [] },
+    });
+    assert.deepEqual((await tried('?sslmode=require')).tls, { enabled: true, verified: false });
+    const unknown = await tried('');
+    assert.equal(unknown.ok, false);
+    assert.match(unknown.errors.join(), /TLS/);
+    const other = plain
+      .replace('127.0.0.1', 'localhost')
+      .replace('?sslmode=disable', `?ca=${encodeURIComponent(server.ca)}`);
+    const named = {
+      ...deps('env_a'),
+      outbound: createOutbound({
+        allowPrivate: true,
+        resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+      }),
+    };
+    const wrong = await openHistory({ url: other }, named);
+    assert.match((await wrong.test()).errors.join(), /TLS/, 'the certificate is not for this name');
+    await wrong.close();
+  } finally {
+    await server.stop();
+  }
 });
 
 test('customers can check their own endpoint from the command line', async () => {

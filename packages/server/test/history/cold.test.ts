@@ -69,7 +69,7 @@ const plain = ({ createdAt, editedAt, deletedAt, ...rest }: any) => ({
 });
 
 test('every page of every size is one answer: right order, no gap, no repeat, right hasMore', async () => {
-  const { cid, reader, messages } = await old();
+  const { cid, messages } = await old();
   const seqs = [...messages.keys()].sort((a, b) => b - a);
   const [cold] = await db.query<{ n: number }>(
     'SELECT count(*)::int AS n FROM messages m JOIN conversations c ON c.env = m.env AND c.no = m.conv WHERE c.id = $1 AND m.id IS NULL',

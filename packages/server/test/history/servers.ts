@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, globSync } from 'node:fs';
-import { chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
@@ -80,7 +80,38 @@ async function directory(what: string): Promise<string> {
   return made;
 }
 
-export async function startCustomerPostgres(): Promise<CustomerDatabase> {
+export const startCustomerPostgres = (): Promise<CustomerDatabase> => startPostgres();
+
+/** With a certificate for 127.0.0.1 that nobody signed; `ca` is it, in base64. */
+export async function startPostgresWithTls(): Promise<CustomerDatabase & { ca: string }> {
+  const home = await directory('customer-tls');
+  const [key, cert] = [join(home, 'key.pem'), join(home, 'cert.pem')];
+  const made = [
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-keyout',
+    key,
+    '-out',
+    cert,
+  ];
+  const subject = ['-subj', '/CN=customer', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  await run('openssl', ['req', '-x509', '-days', '2', ...made, ...subject], { ...identity, cwd: home });
+  const running = await startPostgres(['ssl=on', `ssl_key_file=${key}`, `ssl_cert_file=${cert}`]);
+  const ca = (await readFile(cert)).toString('base64');
+  return {
+    ...running,
+    ca,
+    stop: async () => {
+      await running.stop();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startPostgres(more: readonly string[] = []): Promise<CustomerDatabase> {
   const [bin] = globSync('/usr/lib/postgresql/*/bin').sort();
   if (bin === undefined) throw new Error('PostgreSQL 15 or newer is needed: the Debian package postgresql.');
   const home = await directory('customer-pg');
@@ -101,6 +132,7 @@ export async function startCustomerPostgres(): Promise<CustomerDatabase> {
     `port=${port}`,
     `unix_socket_directories=${home}`,
     'fsync=off',
+    ...more,
   ];
   const running = await server(
     join(bin, 'postgres'),

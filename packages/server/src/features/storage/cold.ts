@@ -30,7 +30,7 @@ const longestPauseMs = 30_000;
 const pageSize = 200;
 const mostPages = 10;
 /** Reads of one environment under way at once, in one process. */
-const mostReads = 20;
+const mostReads = 60;
 
 /** After a failure nobody else tries for a while, then one does. */
 interface Circuit {
@@ -95,11 +95,10 @@ export function createCold(options: {
 
   /** The slots that may hold it, the newest first. */
   async function slots(env: number): Promise<SlotRow[]> {
-    const storage = await storageOf(db, env);
+    const [storage, rows] = await Promise.all([storageOf(db, env), slotsOf(db, env)]);
     // Messages that are cold, and no database that could have them.
     if (storage.active === null) throw unavailable(longestPauseMs);
     if (!storage.hasCold) return [];
-    const rows = await slotsOf(db, env);
     const named = [storage.active, ...(storage.previous ? [storage.previous] : [])];
     return named.flatMap((name) => rows.find((row) => row.slot === name) ?? []);
   }

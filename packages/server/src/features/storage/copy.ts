@@ -21,6 +21,8 @@ export interface CopyContext {
   previous: History | null;
 }
 
+/** Of what is written, and of what is read from the customer's database. */
+const writeSize = 500;
 const pageSize = 200;
 
 /** The copy as it goes on; null: it is done. */
@@ -65,7 +67,7 @@ const write =
   (rewrite: boolean): Step =>
   async (ctx, conv, from) => {
     const head = from === 0 ? await conversationRecords(ctx.db, ctx.env, [conv.no], []) : [];
-    const rows = await allAfter(ctx.db, ctx.env, conv.no, from, pageSize);
+    const rows = await allAfter(ctx.db, ctx.env, conv.no, from, writeSize);
     const held = rows.filter((row): row is MessageRow => row.id !== null);
     const messages = held.map((row): Placed => ({
       record: messageRecord(row),
@@ -73,7 +75,7 @@ const write =
       message: row.seq,
     }));
     if (head.length + messages.length > 0) await ctx.write([...head, ...messages], rewrite);
-    return { last: rows.length < pageSize ? null : rows.at(-1)!.seq, count: rows.length };
+    return { last: rows.length < writeSize ? null : rows.at(-1)!.seq, count: rows.length };
   };
 
 /** Hard-deleted ones too: their stubs keep late repetitions away. */

@@ -40,6 +40,10 @@ const webhookHours = 96;
 /** A backlog that somebody should look at. */
 const alarmingBacklog = 1_000_000;
 
+/** What a turn leaves: more to do now, something to look at again soon, or nothing. */
+type Next = 'more' | 'later' | 'idle';
+const laterMs = 250;
+
 export interface SinkOptions {
   db: Db;
   connections: Connections;
@@ -104,7 +108,7 @@ export function createSink(options: SinkOptions): Sink {
 
   const turn: Sink['turn'] = async (env) => {
     if (!(await claim(env.no))) return false;
-    let more = false;
+    let next: Next = 'idle';
     let failure: HistoryError | null = null;
     progress.delete(env.no);
     try {
@@ -112,7 +116,7 @@ export function createSink(options: SinkOptions): Sink {
       if (storage.mode === 'managed' || storage.active === null) return false;
       const until = clock.monotonic() + turnMs;
       try {
-        more = await work(env, storage, until);
+        next = await work(env, storage, until);
       } catch (error) {
         if (!(error instanceof HistoryError)) throw error;
         failure = error;
@@ -123,17 +127,17 @@ export function createSink(options: SinkOptions): Sink {
         if (error.errorClass === 'timeout')
           sizes.set(env.no, Math.max(leastRows, Math.floor((sizes.get(env.no) ?? mostRows) / 2)));
       }
-      await settle(env.no, failure);
+      await settle(env.no, failure, next === 'later' ? laterMs : 0);
     } finally {
       await db.query(`UPDATE storage SET owned_until = '-infinity' WHERE env = $1 AND owner = $2`, [
         env.no,
         node,
       ]);
     }
-    return more && failure === null;
+    return next === 'more' && failure === null;
   };
 
-  async function work(env: { no: number; id: string }, storage: StorageRow, until: number): Promise<boolean> {
+  async function work(env: { no: number; id: string }, storage: StorageRow, until: number): Promise<Next> {
     const slots = await slotsOf(db, env.no);
     const open = async (name: typeof storage.active) => {
       const slot = slots.find((s) => s.slot === name);
@@ -144,20 +148,20 @@ export function createSink(options: SinkOptions): Sink {
     await erasures(env.no, [history, ...(previous ? [previous] : [])]);
     await wanted(env.no, [history, ...(previous ? [previous] : [])]);
     for (let more = true; more;) {
-      if (clock.monotonic() > until) return true;
+      if (clock.monotonic() > until) return 'more';
       more = await drain(env.no, history);
     }
     let copy = storage.copy;
     while (copy) {
-      if (clock.monotonic() > until) return true;
+      if (clock.monotonic() > until) return 'more';
       const step = await copied(env.no, copy, history, previous);
-      if (step === 'wait') return false;
+      if (step === 'wait') return 'later';
       copy = step;
       // Changes go before what is copied: their lag is what people wait for.
-      while (await drain(env.no, history)) if (clock.monotonic() > until) return true;
+      while (await drain(env.no, history)) if (clock.monotonic() > until) return 'more';
     }
     if ((await storageOf(db, env.no)).mode === 'byo_db') await prune(env.no);
-    return false;
+    return 'idle';
   }
 
   /** One batch of the log. True: there may be more. */
@@ -236,18 +240,19 @@ export function createSink(options: SinkOptions): Sink {
        WHERE r.env = $1 AND r.conv = x.conv AND r.message = x.message`,
       [env, accepted.map((p) => p.conv), accepted.map((p) => p.message)],
     );
-    await tx.query(
-      `INSERT INTO sink_refused (env, conv, message, error, at) SELECT DISTINCT ON (x.conv, x.message) $1, x.conv, x.message, x.error, $5
+    if (refused.size > 0)
+      await tx.query(
+        `INSERT INTO sink_refused (env, conv, message, error, at) SELECT DISTINCT ON (x.conv, x.message) $1, x.conv, x.message, x.error, $5
        FROM unnest($2::bigint[], $3::bigint[], $4::text[]) x(conv, message, error)
        ON CONFLICT (env, conv, message) DO UPDATE SET error = excluded.error, at = excluded.at`,
-      [
-        env,
-        [...refused.keys()].map((p) => p.conv),
-        [...refused.keys()].map((p) => p.message),
-        [...refused.values()],
-        now(),
-      ],
-    );
+        [
+          env,
+          [...refused.keys()].map((p) => p.conv),
+          [...refused.keys()].map((p) => p.message),
+          [...refused.values()],
+          now(),
+        ],
+      );
     const messages = placed.filter((p) => p.record.kind === 'message');
     await tx.query(
       `INSERT INTO sink_conversations AS s (env, conv, oldest_at)
@@ -384,6 +389,8 @@ export function createSink(options: SinkOptions): Sink {
           copy?: Copy | null;
         }>('SELECT mode, copy FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE', [env, node]);
         if (mode !== 'byo_db' || (copy !== null && copy.kind !== 'rewrite')) return;
+        // Before the first message leaves: whoever finds it gone must know where to look.
+        await tx.query('UPDATE storage SET has_cold = true WHERE env = $1 AND NOT has_cold', [env]);
         const [done] = await tx.query<{ looked: number | null }>(
           'SELECT cool_messages($1, $2, $3, $4) AS looked',
           [env, conv, before, pruneMessages],
@@ -391,15 +398,14 @@ export function createSink(options: SinkOptions): Sink {
         cooled += done!.looked ?? 0;
       });
     const full = convs.length === pruneConversations || cooled >= pruneMessages;
-    await db.query('UPDATE storage SET has_cold = has_cold OR $2, pruned_at = $3 WHERE env = $1', [
+    await db.query('UPDATE storage SET pruned_at = $2 WHERE env = $1', [
       env,
-      cooled > 0,
       full ? new Date(0).toISOString() : now(),
     ]);
   }
 
   /** How it went, and what follows from it for the state. */
-  async function settle(env: number, failure: HistoryError | null): Promise<void> {
+  async function settle(env: number, failure: HistoryError | null, pauseMs: number): Promise<void> {
     await db.tx(async (tx) => {
       if (!(await stillMine(tx, env))) return;
       const [row] = await tx.query<{
@@ -421,7 +427,7 @@ export function createSink(options: SinkOptions): Sink {
       if (told) await options.tell(tx, env, told);
       const pause = failure
         ? Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(10, failures - 1)) * (0.5 + random() / 2)
-        : 0;
+        : pauseMs;
       await tx.query(
         `UPDATE storage SET status = $2, since = $3, failures = $4, due_at = $5, error = $6, error_class = $7,
            last_success_at = CASE WHEN $8 THEN last_success_at ELSE $9::timestamptz END WHERE env = $1`,

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import pg from 'pg';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { History, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
@@ -53,7 +54,8 @@ async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<pg.
       target.tls === 'off'
         ? false
         : {
-            servername: host,
+            // An address has no server name; the driver then compares the certificate with the address.
+            ...(isIP(host) ? {} : { servername: host }),
             rejectUnauthorized: target.tls === 'verified',
             ...(target.ca ? { ca: target.ca } : {}),
           },

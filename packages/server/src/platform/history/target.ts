@@ -1,4 +1,3 @@
-import { historyEngines } from './port.ts';
 import type { HistoryEngine } from './port.ts';
 
 /**
@@ -208,6 +207,3 @@ export const urlFor = (text: string, user: string, password: string): string =>
     /^([a-z0-9+]+:\/\/)(?:[^@/?#]*@)?/i,
     (_, scheme: string) => `${scheme}${encodeURIComponent(user)}:${encodeURIComponent(password)}@`,
   );
-
-export const isEngine = (text: string): text is HistoryEngine =>
-  (historyEngines as readonly string[]).includes(text);
