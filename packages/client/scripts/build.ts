@@ -55,7 +55,7 @@ const program = ts.createProgram(
 const result = program.emit(undefined, (path, text) => {
   // The protocol's own files are outside of rootDir.
   if (path.startsWith(at('dist')) && !path.includes('..'))
-    ts.sys.writeFile(path, text.replace(/((?:from |import\()'\.[^']+)\.ts'/g, "$1.js'"));
+    ts.sys.writeFile(path, uncited(text).replace(/((?:from |import\()'\.[^']+)\.ts'/g, "$1.js'"));
 });
 fail(result.diagnostics.filter((d) => d.code !== 6059));
 await writeFile(at('dist/types.d.ts'), await plainTypes());
@@ -107,6 +107,13 @@ async function plainTypes(): Promise<string> {
   for (const name of generic)
     lines.push(`export type ${name}<T extends string> = T extends '' ? never : any;`);
   return `${lines.join('\n')}\n`;
+}
+
+/** Users have no specification to look our citations up in. */
+function uncited(text: string): string {
+  return text
+    .replaceAll(/ ?\((?:SPEC|DECISIONS)[^)]*\)/g, '')
+    .replaceAll(/(?:SPEC|DECISIONS)(?: \d[\d.]*)?(?:, [^:*\n]*)?(?:: |(?=\. |\.\n))/g, '');
 }
 
 function fail(diagnostics: readonly ts.Diagnostic[]): void {

@@ -44,7 +44,7 @@ const result = program.emit(undefined, (path, text) => {
   const toProtocol = relative(dirname(path), protocol);
   ts.sys.writeFile(
     path,
-    text
+    uncited(text)
       .replace(/((?:from |import\()['"]\.[^'"]+)\.ts(['"])/g, '$1.js$2')
       .replace(/(['"])@parley\/protocol\1/g, `$1${toProtocol}$1`),
   );
@@ -63,6 +63,13 @@ const { dependencies } = JSON.parse(await readFile(at('../protocol/package.json'
 manifest['exports'] = { '.': { types: './types/server-sdk/src/index.d.ts', default: './index.js' } };
 manifest['dependencies'] = { typebox: dependencies['typebox'] };
 await writeFile(at('dist/package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+
+/** Users have no specification to look our citations up in. */
+function uncited(text: string): string {
+  return text
+    .replaceAll(/ ?\((?:SPEC|DECISIONS)[^)]*\)/g, '')
+    .replaceAll(/(?:SPEC|DECISIONS)(?: \d[\d.]*)?(?:, [^:*\n]*)?(?:: |(?=\. |\.\n))/g, '');
+}
 
 function fail(diagnostics: readonly ts.Diagnostic[]): void {
   if (diagnostics.length === 0) return;

@@ -31,16 +31,39 @@ test('every link inside the page leads somewhere, and no id is used twice', asyn
   }
 });
 
-test('nothing comes from outside: no script, only our stylesheet, and a policy that says so', async () => {
+test('nothing comes from outside: our script, our stylesheet, and a policy that says so', async () => {
   const page = await text('/docs');
-  assert.doesNotMatch(page, /<script|<img|<iframe|<style|\sstyle=|\son\w+=|\ssrc=/i);
+  assert.deepEqual(page.match(/<script[^>]*>/g), ['<script type="module" src="/docs/script.js">']);
+  assert.doesNotMatch(
+    page.replace(/<script.*?<\/script>/, ''),
+    /<img|<iframe|<style|\sstyle=|\son\w+=|\ssrc=/i,
+  );
+  assert.doesNotMatch(await text('/docs/script.js'), /https?:|innerHTML|import /);
   assert.doesNotMatch(await text('/docs/style.css'), /url\(|@import/);
   for (const route of routes.values()) {
     const policy = route.headers['content-security-policy'] ?? '';
-    assert.ok(policy.startsWith("default-src 'none'; style-src 'self'; img-src data:;"), policy);
+    assert.ok(
+      policy.startsWith(
+        "default-src 'none'; style-src 'self'; img-src data:; script-src 'self'; connect-src 'self';",
+      ),
+      policy,
+    );
     assert.doesNotMatch(policy, /unsafe|\*|https?:/);
     assert.equal(route.headers['x-content-type-options'], 'nosniff');
   }
+});
+
+test('guides, descriptions, SDK samples and what a call is tried with are in the page', async () => {
+  const page = await text('/docs');
+  for (const title of ['User tokens', 'Rate limits', 'Upload types', 'Plans'])
+    assert.ok(page.includes(`<h2>${title}</h2>`), title);
+  assert.ok(page.includes('hash_hmac'), 'token code in other languages');
+  assert.match(page, /data-tab="Node SDK"[\s\S]*?parley\.users\.upsert\(&#39;alice&#39;, \{/);
+  assert.match(
+    page,
+    /id="op-messages.send"\s+data-method="POST"\s+data-path="\/v1\/conversations\/\{conversationId\}\/messages"/,
+  );
+  assert.doesNotMatch(page, /id="op-session.create"\s+data-method/);
 });
 
 test('/openapi.json and /asyncapi.json are the generated documents', async () => {

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { readGenerated } from './documents.ts';
 import type { AsyncApi, OpenApi } from './documents.ts';
+import { markdown } from './markdown.ts';
 import { page } from './page.ts';
+import type { Guide } from './page.ts';
 
 export interface DocsRoute {
   path: string;
@@ -10,9 +12,9 @@ export interface DocsRoute {
   body: () => Promise<Buffer | string>;
 }
 
-/** Only our own stylesheet: no script, no outside network, no embedding. */
+/** Only our own stylesheet and script, which calls this service alone: no outside network, no embedding. */
 const contentSecurityPolicy =
-  "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; style-src 'self'; img-src data:; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** Read and rendered at the first request, then kept: the files never change while the process runs. */
 const kept = <T>(make: () => Promise<T>): (() => Promise<T>) => {
@@ -23,6 +25,15 @@ const kept = <T>(make: () => Promise<T>): (() => Promise<T>) => {
       throw error;
     }));
 };
+
+/** Pages of docs/ that whoever calls the API needs. */
+const guides = (): Promise<Guide[]> =>
+  Promise.all(
+    ['tokens', 'rate-limits', 'upload-types', 'plans'].map(async (name) => {
+      const source = await readFile(new URL(`../../../../../../docs/${name}.md`, import.meta.url), 'utf8');
+      return { title: /^# (.*)$/m.exec(source)?.[1] ?? name, body: markdown(source) };
+    }),
+  );
 
 /** The API reference and the documents it is made from; all public. */
 export function docsRoutes(): DocsRoute[] {
@@ -42,7 +53,11 @@ export function docsRoutes(): DocsRoute[] {
       contentType: 'text/html; charset=utf-8',
       headers,
       body: kept(async () =>
-        page(JSON.parse(await openapi()) as OpenApi, JSON.parse(await asyncapi()) as AsyncApi),
+        page(
+          JSON.parse(await openapi()) as OpenApi,
+          JSON.parse(await asyncapi()) as AsyncApi,
+          await guides(),
+        ),
       ),
     },
     {
@@ -50,6 +65,12 @@ export function docsRoutes(): DocsRoute[] {
       contentType: 'text/css; charset=utf-8',
       headers,
       body: kept(() => readFile(new URL('style.css', import.meta.url))),
+    },
+    {
+      path: '/docs/script.js',
+      contentType: 'text/javascript; charset=utf-8',
+      headers,
+      body: kept(() => readFile(new URL('script.js', import.meta.url))),
     },
     { path: '/openapi.json', contentType: 'application/json', headers: shared, body: openapi },
     { path: '/asyncapi.json', contentType: 'application/json', headers: shared, body: asyncapi },

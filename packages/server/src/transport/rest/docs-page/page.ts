@@ -52,10 +52,20 @@ const frameSections = (socket: AsyncApi): Section[] =>
       })),
   }));
 
-/** The API reference as one static page: no script, so nothing it could load. */
-export function page(api: OpenApi, socket: AsyncApi): string {
+export interface Guide {
+  title: string;
+  body: Html;
+}
+
+/** The API reference as one static page; its script only helps, everything is there without it. */
+export function page(api: OpenApi, socket: AsyncApi, guides: Guide[]): string {
   const schemas = { ...api.components.schemas, ...socket.components.schemas };
   const sections: Section[] = [
+    ...guides.map(({ title, body }) => ({
+      title,
+      intro: html`<article class="guide">${body}</article>`,
+      entries: [],
+    })),
     ...operationSections(api),
     ...frameSections(socket),
     { title: 'Errors', intro: errorTable(), entries: [] },
@@ -77,10 +87,13 @@ export function page(api: OpenApi, socket: AsyncApi): string {
         <title>${api.info.title} API reference</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href="/docs/style.css" />
+        <script type="module" src="/docs/script.js"></script>
       </head>
       <body>
         <nav aria-label="Contents">
           <a class="home" href="#top">${api.info.title}</a>
+          <button type="button" id="menu" hidden>Menu</button>
+          <input type="search" id="search" placeholder="Search ( / )" aria-label="Search" hidden />
           ${sections.map(
             ({ title, entries }) =>
               html`<section>

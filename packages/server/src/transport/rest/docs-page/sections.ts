@@ -57,6 +57,30 @@ function curl(method: string, path: string, op: ApiOperation): Html {
   return html`<pre><code>${lines.join(' \\\n  ')}</code></pre>`;
 }
 
+/** The server SDK's methods are named like the operations: the ids of the path, then the fields. */
+function sdk(path: string, op: ApiOperation): Html | false {
+  if (!op['x-callers']?.includes('server')) return false;
+  const ids = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => (name === 'userId' ? `'alice'` : name!));
+  const body = op.requestBody?.content['application/json'].example;
+  const fields = body === undefined ? [] : [JSON.stringify(body, null, 2).replaceAll(/"(\w+)":/g, '$1:')];
+  const call = `parley.${op.operationId}(${[...ids, ...fields].join(', ')})`;
+  const lines = [
+    `import { Parley } from '@parley/server-sdk';`,
+    `const parley = new Parley({ url: baseUrl, secretKey });`,
+    '',
+    `const answer = await ${call};`,
+  ];
+  return html`<pre><code>${lines.join('\n')}</code></pre>`;
+}
+
+function samples(method: string, path: string, op: ApiOperation): Html {
+  const node = sdk(path, op);
+  return html`<div class="tabs">
+    <div data-tab="curl">${curl(method, path, op)}</div>
+    ${node && html`<div data-tab="Node SDK">${node}</div>`}
+  </div>`;
+}
+
 function answer(status: string, response: ApiResponse): Html {
   const content = response.content?.['application/json'];
   return html`<h4><span class="status">${status}</span> ${prose(response.description)}</h4>
@@ -94,7 +118,11 @@ export function operationSection(api: OpenApi, method: string, path: string, op:
   ]);
   const failures = responses.map(([, one]) => one).filter((one) => one['x-error-codes']);
   const body = op.requestBody?.content['application/json'];
-  return html`<article id="${anchor('op', op.operationId)}">
+  // Trying is for those who have a key or a token: not for what needs the dashboard's cookie.
+  const callable = op['x-callers']?.some((one) => one === 'server' || one === 'client');
+  const example = body?.example === undefined ? '' : JSON.stringify(body.example, null, 2);
+  const tried = callable ? html` data-method="${method}" data-path="${path}" data-body="${example}"` : html``;
+  return html`<article id="${anchor('op', op.operationId)}" ${tried}>
     <h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></h3>
     <p>${prose(op.summary)}${op.deprecated && html` <strong>Deprecated.</strong>`}</p>
     ${op.description !== undefined && html`<p>${prose(op.description)}</p>`}
@@ -120,7 +148,7 @@ export function operationSection(api: OpenApi, method: string, path: string, op:
       html`<h4>Body</h4>
         ${schemaTable(body.schema)}`
     }
-    ${op['x-callers'] && curl(method, path, op)}
+    ${op['x-callers'] && samples(method, path, op)}
     ${responses.filter(([, one]) => !one['x-error-codes']).map(([status, one]) => answer(status, one))}
     ${
       failures.length > 0 &&
