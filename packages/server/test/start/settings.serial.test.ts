@@ -103,7 +103,7 @@ describe('an outside PostgreSQL that comes and goes', () => {
     try {
       await until(async () => (await status('/readyz')) === 503);
       assert.equal(await status('/healthz'), 200, 'it lives');
-      const page = await fetch(`${url}/`);
+      const page = await fetch(`${url}/`, { headers: { accept: 'text/html' } });
       assert.equal(page.status, 503);
       assert.match(await page.text(), /http-equiv="refresh"/, 'a page that looks again by itself');
       const refused = await createApi(url, key)('GET', '/v1/users');

@@ -202,7 +202,11 @@ export function createRest(options: RestOptions): FastifyInstance {
     if (api.retryAfterMs !== null && (api.row.http === 429 || api.row.http === 503))
       reply.header('Retry-After', retryAfter(api.retryAfterMs));
     if (api.row.http === 429 || api.row.http === 503) await braked(request, reply);
-    return reply.sent ? reply : send(reply, failure(api, request.id));
+    if (reply.sent) return reply;
+    const isPage = request.routeOptions.config.operation === 'page';
+    if (isPage && api.row.http === 503 && request.headers.accept?.includes('text/html'))
+      return reply.code(503).headers(startingHeaders).type('text/html; charset=utf-8').send(starting);
+    return send(reply, failure(api, request.id));
   });
   app.setNotFoundHandler(async (request, reply) => {
     await anonymous(request, reply);
@@ -294,12 +298,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     const answer = createPage(page, () => services.clock.now());
     app.get(page.path, { config: { operation: 'page', quiet: true } }, async (request, reply) => {
       await anonymous(request, reply);
-      try {
-        return await answer(request, reply);
-      } catch (error) {
-        if ((await readiness()).status !== 'not ready') throw error;
-        return reply.code(503).headers(startingHeaders).type('text/html; charset=utf-8').send(starting);
-      }
+      return answer(request, reply);
     });
   }
   for (const { path, answer } of options.apps ?? []) {
