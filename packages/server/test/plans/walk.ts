@@ -48,6 +48,7 @@ const small = [
   'invitations',
   'master_key_check',
   'media_nodes',
+  'media_storages',
   'media_usage',
   'nodes',
   'organization_accounts',
