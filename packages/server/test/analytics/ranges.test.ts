@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { createRequire } from 'node:module';
 import { describe, test } from 'node:test';
+import { parse } from 'csv-parse/sync';
 import pg from 'pg';
 import type { ApiError } from '@parley/protocol';
 import { piecesOf, readRange } from '../../src/features/analytics/range.ts';
@@ -11,10 +11,6 @@ import { assertError } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
 import { environments } from '../support/service.ts';
 import { useService } from '../support/use.ts';
-
-const { parse } = createRequire(import.meta.url)('csv-parse/sync') as {
-  parse: (text: string, options: object) => Record<string, string>[];
-};
 
 const now = Date.UTC(2026, 10, 15, 21, 30);
 const read = (input: Parameters<typeof readRange>[0]): [string, string, number] => {

@@ -55,6 +55,8 @@ export async function hold(db: PgDb, take: (tx: Tx) => Promise<unknown>): Promis
   let transaction: Promise<void> | undefined;
   await new Promise<void>((taken, failed) => {
     transaction = db.tx(async (tx) => {
+      // A connection of the service would be ended for holding on.
+      await tx.query('SET LOCAL idle_in_transaction_session_timeout = 0', []);
       await take(tx);
       taken();
       await new Promise<void>((resolve) => (letGo = resolve));
