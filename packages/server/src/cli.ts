@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ApiError, operations } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
+import { backUp, passphraseFrom, restore } from './backup/backup.ts';
 import { listenOrigin, readConfig } from './config.ts';
 import type { ControlContext, EnvironmentContext } from './features/context.ts';
 import { commands } from './features/handlers.ts';
@@ -16,6 +17,7 @@ import { openHistory } from './platform/history/open.ts';
 import { createLogger } from './platform/logging.ts';
 import { createOutbound, systemLookup } from './platform/outbound/outbound.ts';
 import { PgDb } from './platform/postgres/db.ts';
+import type { ConnectionSettings } from './platform/postgres/db.ts';
 import { migrate } from './platform/postgres/migrate.ts';
 import { attachStore } from './platform/postgres/store.ts';
 import { readCommand } from './transport/input.ts';
@@ -43,6 +45,10 @@ const usage = `npm run parley -- <command>
   account sign-out <email>         ends all sessions
   account drop-second-factor <email>
   audit list [<env id>] [--action <operation>] [--actor <who>]
+  backup <file>                    the rows as they are at one moment, uploaded files and the master key, in one new file, while the
+                                   service runs. Encrypted where PARLEY_BACKUP_PASSPHRASE (or …_FILE) is set; else keep it as you
+                                   would keep the key.
+  restore <file>                   into a new data directory (CHAT_DATA_DIR), with its embedded store
   history check <url>              does a history database or endpoint do what it must? The signing secret of an http
                                    endpoint is read from HISTORY_SECRET. It writes under an environment id of its own.
 
@@ -56,6 +62,8 @@ interface Line {
   /** What follows the command's own words. */
   args: string[];
   options: Record<string, string | undefined>;
+  connection: ConnectionSettings;
+  dataDir: string;
 }
 
 function need(value: string | undefined, what: string): string {
@@ -117,7 +125,17 @@ async function readJson(path: string): Promise<unknown> {
   }
 }
 
+/** The file that a backup is written to or read from. */
+const backupFile = async (path: string | undefined) => ({
+  file: resolve(process.env['INIT_CWD'] ?? '', need(path, 'The file')),
+  passphrase: await passphraseFrom(process.env),
+});
+
 const lines: Record<string, (line: Line) => Promise<unknown>> = {
+  backup: async ({ connection, dataDir, args }) => {
+    const where = await backupFile(args[0]);
+    return { file: where.file, ...(await backUp({ connection, dataDir, ...where })) };
+  },
   'env list': ({ ctx }) => all((cursor) => run('environments.list', ctx, { limit: '200', cursor })),
   'env create': async ({ ctx, options: { id, name, kind, plan, organization } }) =>
     run('environments.create', ctx, {
@@ -240,12 +258,19 @@ async function main(): Promise<void> {
     return;
   }
   const { options, words } = parsed();
+  const { config } = readConfig(process.env);
+  const logger = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
+  // Before there is a store.
+  if (words[0] === 'restore') {
+    const { dataDir } = config;
+    const counts = await restore({ dataDir, logger, ...(await backupFile(words[1])) });
+    process.stdout.write(`${JSON.stringify({ restored: dataDir, ...counts }, null, 2)}\n`);
+    return;
+  }
   if (words[0] === 'history' && words[1] === 'check') return checkHistory(need(words[2], 'The URL'));
   const length = [2, 1].find((n) => Object.hasOwn(lines, words.slice(0, n).join(' ')));
   if (length === undefined) throw new UsageError(usage);
   const command = lines[words.slice(0, length).join(' ')]!;
-  const { config } = readConfig(process.env);
-  const logger = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
   const store = await attachStore(config, logger);
   const db = new PgDb(store.connection, { max: 2, onError: () => undefined });
   try {
@@ -257,7 +282,10 @@ async function main(): Promise<void> {
       services: { clock: systemClock, ids, vault, linkOrigin: () => config.origin ?? listenOrigin(config) },
       ...{ db, requestId: ids.make('request') },
     };
-    const result = await command({ ctx, args: words.slice(length), options });
+    const result = await command({
+      ...{ ctx, args: words.slice(length), options },
+      ...{ connection: store.connection, dataDir: config.dataDir },
+    });
     process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
   } finally {
     await db.close();
