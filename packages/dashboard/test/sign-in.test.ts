@@ -61,6 +61,9 @@ describe('signing in', () => {
   it('a session that ends elsewhere leads to the sign-in, and from there back', async () => {
     const { page } = await newPage();
     await signIn(page, service.url);
+    // A page that asks for nothing by itself.
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.getByRole('heading', { name: 'Settings' }).waitFor();
     const other = await signedInOwner(service.url);
     assert.equal((await other.api('DELETE', '/v1/account/sessions')).status, 204);
     await page.getByRole('navigation').getByRole('link', { name: 'Webhooks' }).click();
