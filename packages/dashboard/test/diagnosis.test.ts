@@ -42,6 +42,21 @@ describe('diagnosis', () => {
     assert.equal(await page.getByText('Are you there?').count(), 0, 'never what it says');
   });
 
+  it('shows what became of a message, as far as it is kept', async () => {
+    const ann = await scene.actor('ann');
+    const { id } = await scene.group(ann, []);
+    const message = await scene.send(ann, id, { text: 'Helo' });
+    const edit = { text: 'Hello', expectedVersion: 1 };
+    assert.equal((await ann.api('PATCH', `/v1/messages/${message.id}`, edit)).status, 200);
+    const { page } = watched;
+    await page.goto(`${dashboard()}/conversations/${id}?view=messages`);
+    await page.getByRole('button', { name: 'Show its history' }).click();
+    const history = page.getByRole('list', { name: 'History, oldest first' }).getByRole('listitem');
+    await history.nth(1).waitFor();
+    assert.match(await history.nth(0).innerText(), /^written .* by ann.*: what it said is not kept$/);
+    assert.match(await history.nth(1).innerText(), /^edited .* by ann.*: Hello$/);
+  });
+
   it('follows the frames of one user, without what they say', async () => {
     const { actor: cleo, socket } = await scene.person('cleo');
     const dan = await scene.actor('dan');

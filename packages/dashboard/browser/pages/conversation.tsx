@@ -1,5 +1,6 @@
 import { Anchor, Badge, Button, Code, Group, Stack, Tabs, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { EventRecord, Output } from '@parley/protocol';
@@ -146,6 +147,7 @@ function Messages({ conversationId }: { conversationId: string }): ReactNode {
                 📎 {file.name} ({file.mimeType}, {file.size} bytes)
               </Text>
             ))}
+            {message.deletedAt || (message.version ?? 1) > 1 ? <History messageId={message.id} /> : null}
           </Stack>
         ))}
       </Stack>
@@ -161,6 +163,53 @@ function Messages({ conversationId }: { conversationId: string }): ReactNode {
         </Group>
       ) : null}
     </Section>
+  );
+}
+
+/** What a message said before, as far as it is kept. */
+function History({ messageId }: { messageId: string }): ReactNode {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Group>
+        <Button
+          variant="default"
+          size="compact-sm"
+          aria-expanded={open}
+          onClick={() => {
+            setOpen(!open);
+          }}
+        >
+          {open ? 'Hide its history' : 'Show its history'}
+        </Button>
+      </Group>
+      {open ? <Versions messageId={messageId} /> : null}
+    </>
+  );
+}
+
+const happened = { created: 'written', edited: 'edited', deleted: 'deleted' };
+
+function Versions({ messageId }: { messageId: string }): ReactNode {
+  const versions = useCall('messages.versions', { messageId });
+  if (versions.error) return <Failed error={versions.error} retry={() => void versions.refetch()} />;
+  if (!versions.data) return <Loading what="its history" />;
+  return (
+    <Stack
+      component="ol"
+      gap={4}
+      p={0}
+      m={0}
+      style={{ listStyle: 'none' }}
+      aria-label="History, oldest first"
+    >
+      {versions.data.data.map(({ seq, type, at, actorId, kept, text }) => (
+        <Text key={seq} component="li" size="sm" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>
+          {happened[type]} <Time at={at} /> by {actorId ?? 'the server'}
+          {type === 'deleted' ? '' : kept ? `: ${text ?? ''}` : ': what it said is not kept'}
+        </Text>
+      ))}
+    </Stack>
   );
 }
 

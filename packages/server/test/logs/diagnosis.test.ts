@@ -142,6 +142,10 @@ describe('GET /v1/diagnostics/delivery', () => {
     assert.deepEqual([hook!.ok, hook!.detail['deliveryId']], [true, told.id]);
     const times = diagnosis.timeline.flatMap((s) => s.at ?? []);
     assert.deepEqual(times, [...times].sort());
+    assert.ok(
+      diagnosis.timeline.slice(times.length).every((s) => s.at === null),
+      'steps without a time come last',
+    );
     assert.deepEqual(
       ['committed', 'edited', 'deleted'].map((kind) => kinds(diagnosis, kind).length),
       [1, 1, 1],

@@ -141,7 +141,9 @@ function timelineOf(facts: Facts, was: boolean | null): TimelineStep[] {
   ];
   if (message.editedAt !== null) steps.push(step(message.editedAt, 'edited', 'It was edited last', null));
   if (message.deletedAt !== null) steps.push(step(message.deletedAt, 'deleted', 'It was deleted', null));
-  steps.sort((a, b) => (a.at ?? '~').localeCompare(b.at ?? '~'));
+  // Those without a time come last.
+  const time = (one: TimelineStep): number => (one.at === null ? Infinity : Date.parse(one.at));
+  steps.sort((a, b) => (time(a) < time(b) ? -1 : Number(time(a) > time(b))));
   if (member && !own) steps.push(...marks(member, message.seq));
   return steps;
 }
