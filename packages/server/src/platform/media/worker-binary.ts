@@ -1,12 +1,12 @@
-import { spawn, execFile } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { access, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { runGroup } from '../run-group.ts';
 
 /**
  * Where the C++ worker of mediasoup comes from. `npm ci` brings its sources and no binary: it is looked for in
@@ -116,26 +116,22 @@ async function build(
     progress({ text, leftMs: Math.max(10_000, buildMs - (performance.now() - began)) });
   tell('building the media worker from its sources, which takes some minutes');
   const install = `apt-get install -y --no-install-recommends ${buildPackages}`;
-  if (process.getuid?.() === 0)
-    await run('sh', ['-c', `apt-get update -qq; ${install}`], {
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-      ...(signal ? { signal } : {}),
-    }).catch(() => tell('the packages that the build needs could not be installed; trying all the same'));
-  // Others that want it wait here, and find it built. It runs beside the chat, which comes first.
-  const child = spawn(
-    'flock',
-    [`${binary}.lock`, 'nice', '-n', '15', 'bash', recipe, '--out', binary, source],
-    { stdio: ['ignore', 'pipe', 'pipe'], signal },
-  );
+  // Whoever is interrupted while packages are being set up finishes that first (SIGINT), so that they are left whole.
+  if (process.getuid?.() === 0) {
+    const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    const setUp = `apt-get update -qq; ${install}`;
+    if ((await runGroup('sh', ['-c', setUp], { env, signal, ending: 'SIGINT' })) !== 0)
+      tell('the packages that the build needs could not be installed; trying all the same');
+  }
   let said = '';
-  for (const stream of [child.stdout, child.stderr])
-    createInterface({ input: stream }).on('line', (line) => {
+  // Others that want it wait here, and find it built. It runs beside the chat, which comes first.
+  const command = [`${binary}.lock`, 'nice', '-n', '15', 'bash', recipe, '--out', binary, source];
+  const code = await runGroup('flock', command, {
+    signal,
+    line: (line) => {
       said = line.trim();
       tell(`building the media worker: ${said}`);
-    });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
+    },
   });
   if (code !== 0) throw new Error(`the media worker could not be built: ${said}. It needs: ${install}`);
 }
