@@ -124,7 +124,10 @@ export const UsageReport = open(
   {
     data: Type.Array(
       open({
-        date: Timestamp,
+        date: Type.String({
+          description: 'The day (2026-11-01); by hour, the beginning of the hour',
+          examples: ['2026-11-01'],
+        }),
         mau: count('Distinct active users of the calendar month (UTC) of this row, so far'),
         peakConnections: figures.peakConnections,
         messages: figures.messages,

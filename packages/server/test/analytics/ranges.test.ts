@@ -173,6 +173,10 @@ describe('over REST', () => {
     assert.equal(hours.topConversations[0].senders, 2);
     const usage = (await server('GET', '/v1/usage?from=2026-01-31&to=2026-02-02')).body;
     assert.deepEqual(
+      usage.data.map((r: { date: string }) => r.date),
+      ['2026-01-31', '2026-02-01'],
+    );
+    assert.deepEqual(
       usage.data.map((r: { mau: number }) => r.mau),
       [1, 2],
     );

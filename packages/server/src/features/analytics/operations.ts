@@ -111,7 +111,7 @@ export async function usage(ctx: Context, input: Input<'usage.get'>): Promise<Us
   const data = (await series(ctx, range)).map(({ t, counts }) => {
     const { peakConnections, messages, apiRequests, webhookDeliveries, pushSent } = figuresOf(counts);
     return {
-      date: t,
+      date: range.granularity === 'day' ? t.slice(0, 10) : t,
       mau: months.get(monthOf(Date.parse(t))) ?? 0,
       ...{ peakConnections, messages, apiRequests, webhookDeliveries, pushSent },
     };

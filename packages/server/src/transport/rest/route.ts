@@ -53,7 +53,7 @@ export function createRoute(
     if (operation.deprecated)
       reply.headers({ Deprecation: operation.deprecated.since, Sunset: operation.deprecated.sunset });
     if (!operation.callers.includes(caller.kind) && !operation.callers.includes('anyone'))
-      throw new ApiError('forbidden', { message: notFor[caller.kind] });
+      throw new ApiError('forbidden', { message: notFor(operation) });
     if (caller.kind === 'dashboard') checkRole(operation, place.role, caller, options.services.clock);
 
     const input = readInput(request.params as Record<string, unknown>, query, request.body);
@@ -131,12 +131,16 @@ function concernOf(caller: HttpCaller, { no, id }: Environment): Concern {
 
 const ofAddress = ({ ip }: FastifyRequest) => ({ key: addressKey(ip), limit: rateLimits.anonymous });
 
-const notFor: Record<HttpCaller['kind'], string> = {
-  client: 'This is for servers only.',
-  server: 'This is for clients only: use a user token.',
-  dashboard: 'This is not for the dashboard.',
-  anyone: 'Sign in first.',
-};
+/** Says to whoever may not call an operation who may. */
+function notFor({ callers }: Operation): string {
+  if (callers.includes('client'))
+    return callers.includes('server')
+      ? 'This is for clients and servers, not for the dashboard.'
+      : 'This is for clients only: use a user token.';
+  return callers.includes('server')
+    ? 'This is for servers only.'
+    : 'This is for the dashboard: sign in there.';
+}
 
 /** DECISIONS, Control plane: what the account's role allows, and what needs a recent sign-in (SPEC 5.7). */
 function checkRole(
