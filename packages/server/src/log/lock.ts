@@ -13,6 +13,8 @@ export interface LockedConversation {
   deletedAt: string | null;
   /** When it was locked: the time of everything that this transaction does in it. */
   lockedAt: string;
+  /** The same by the clock that stamps activity. */
+  activeAt: string;
 }
 
 /** How long a change waits for a conversation that somebody else holds, in milliseconds; then it is service_unavailable. */
@@ -26,9 +28,11 @@ const locking = (where: string): string =>
   `WITH waiting AS MATERIALIZED (SELECT set_config('lock_timeout', '${waitMs}', true)),
    held AS MATERIALIZED (
      SELECT c.* FROM waiting, conversations c WHERE c.env = $1 AND ${where} FOR NO KEY UPDATE OF c
+   ), timed AS MATERIALIZED (
+     SELECT held.*, activity_clock() AS clock FROM held
    )
    SELECT env, no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt",
-     clock_timestamp()::timestamptz(3) AS "lockedAt" FROM held`;
+     (clock).at AS "lockedAt", (clock).active AS "activeAt" FROM timed`;
 
 /** Holds the conversation until the transaction ends; nothing else can be appended meanwhile. */
 export async function lockConversation(

@@ -39,6 +39,7 @@ export async function record(
     conv.lockedAt,
     JSON.stringify(events.map((event, i) => rowOf(conv, conv.lastSeq + 1 + i, event))),
     events.length,
+    conv.activeAt,
   ]);
   if (row?.seq !== conv.lastSeq + events.length) throw new Error('the conversation was not locked');
   if (row.stale)
@@ -58,7 +59,7 @@ export async function record(
 
 const appendSql = `
   WITH moved AS (
-    UPDATE conversations SET last_seq = last_seq + $5, last_activity_at = greatest(last_activity_at, activity_now())
+    UPDATE conversations SET last_seq = last_seq + $5, last_activity_at = greatest(last_activity_at, $6::timestamptz)
     WHERE env = $1 AND no = $2
     RETURNING last_seq, act < activity_step(last_activity_at) AS stale, activity_step(last_activity_at) AS step
   ), event AS MATERIALIZED (

@@ -28,6 +28,7 @@ function start(t: TestContext) {
     trustProxy: false,
     readiness: () => Promise.resolve({ status: 'ready' }),
     started: () => true,
+    details: () => ({}),
     pages: [
       {
         path: '/page',

@@ -84,7 +84,7 @@ export async function insertConversation(
 ): Promise<ConversationRow | undefined> {
   const [created] = await db.query<ConversationRow>(
     `INSERT INTO conversations (env, id, type, name, metadata, creator, last_activity_at, act, created_at)
-     SELECT $1, $2, $3, $4, $5, $6, a, activity_step(a), t FROM (SELECT clock_timestamp() AS t, activity_now() AS a) x
+     SELECT $1, $2, $3, $4, $5, $6, a, activity_step(a), t FROM activity_clock() x(t, a)
      ON CONFLICT (env, id) DO NOTHING
      RETURNING no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
     [env, row.id, row.type, row.name, row.metadata, row.creator],

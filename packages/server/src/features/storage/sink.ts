@@ -77,7 +77,7 @@ export function createSink(options: SinkOptions): Sink {
   const due: Sink['due'] = (limit) =>
     db.query<{ no: number; id: string }>(
       `SELECT e.no, e.id FROM storage s JOIN environments e ON e.no = s.env
-       WHERE (s.mode <> 'managed' OR EXISTS (SELECT 1 FROM sink_erasures x WHERE x.env = s.env)) AND s.active IS NOT NULL AND s.owned_until < clock_timestamp() AND s.due_at <= $1 AND (
+       WHERE (s.mode <> 'managed' OR (SELECT true FROM sink_erasures x WHERE x.env = s.env LIMIT 1)) AND s.active IS NOT NULL AND s.owned_until < clock_timestamp() AND s.due_at <= $1 AND (
          s.copy IS NOT NULL OR s.status <> 'healthy' OR (SELECT true FROM sink_log l WHERE l.env = s.env LIMIT 1)
          OR (SELECT true FROM sink_erasures x WHERE x.env = s.env LIMIT 1)
          OR (SELECT true FROM sink_conversations c WHERE c.env = s.env AND c.want_seq IS NOT NULL LIMIT 1)

@@ -45,8 +45,7 @@ BEGIN
     SELECT c.ctid AS tid, c.no, c.last_seq, c.message_count, c.act FROM conversations c
     WHERE c.id = c_id[k] AND c.env = c_env[k] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED
   ) c ON true;
-  ts := clock_timestamp();
-  active := activity_now();
+  SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
   step := activity_step(active);
 
   SELECT array_agg(m.tid), array_agg(CASE WHEN NOT d.expired THEN d.seq END), bool_or(d.expired),
@@ -155,8 +154,7 @@ BEGIN
     o_verdict := why_not_locked(p_env, p_conv);
     RETURN;
   END IF;
-  ts := clock_timestamp();
-  active := activity_now();
+  SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
   step := activity_step(active);
   SELECT d.seq, d.expired, m.tid INTO original, expired, sender_tid FROM (SELECT) one
     LEFT JOIN message_sent_before(p_env, o_conv, p_sender, p_cmid, ts) d ON true

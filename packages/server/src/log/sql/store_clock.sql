@@ -2,6 +2,17 @@
 CREATE OR REPLACE FUNCTION activity_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
   $$ SELECT greatest(clock_timestamp() + c.ahead, c.seen) FROM store_clock c WHERE c.one $$;
 
+-- The machine's time, for what is written, and the activity that is stamped with it. They are the same, to the millisecond, as long as the
+-- machine's clock is not set back: the list of conversations finds by one where a conversation stood by the other.
+CREATE OR REPLACE FUNCTION activity_clock(OUT at timestamptz, OUT active timestamptz) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  c store_clock;
+BEGIN
+  SELECT * INTO c FROM store_clock WHERE one;
+  at := clock_timestamp()::timestamptz(3);
+  active := greatest(at + c.ahead, c.seen)::timestamptz(3);
+END $$;
+
 -- Once a second from every process. Says whether the store still knows the mark, and its newest one.
 CREATE OR REPLACE FUNCTION store_beat(p_mark text, OUT o_known boolean, OUT o_mark text) LANGUAGE plpgsql AS $$
 DECLARE
