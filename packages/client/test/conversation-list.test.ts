@@ -25,7 +25,17 @@ function setup() {
       e: 'message.new',
       cid,
       seq,
-      d: { message: { id: `msg_${seq}`, seq, senderId, text: 'x', createdAt: '', deletedAt: null } },
+      d: {
+        message: {
+          id: `msg_${seq}`,
+          seq,
+          senderId,
+          text: 'x',
+          attachments: [],
+          createdAt: '',
+          deletedAt: null,
+        },
+      },
     }) as unknown as EventFrame;
   list.applySync(sync(10, 3), list.begin(), true);
   return { list, sync, message, asked, unread: () => list.store.get().unreadTotal };
