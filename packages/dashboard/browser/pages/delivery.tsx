@@ -54,7 +54,13 @@ function Diagnosis(input: { messageId: string; userId: string }): ReactNode {
         <Group gap="md">
           <Text size="sm">
             Message {message.seq} of{' '}
-            <Anchor component={Link} href={`/${env}/conversations/${message.conversationId}`} inherit>
+            <Anchor
+              component={Link}
+              href={`/${env}/conversations/${message.conversationId}`}
+              inherit
+              c="inherit"
+              underline="always"
+            >
               {message.conversationId}
             </Anchor>
             , sent <Time at={message.createdAt} /> by {message.senderId ?? 'the system'}.
