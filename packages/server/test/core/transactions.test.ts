@@ -78,13 +78,15 @@ test('the class of an error decides whether the caller may try again', () => {
 
 test('a process that stands still inside a transaction loses what it holds within seconds', async () => {
   const other = new PgDb(postgres.connection, { max: 1, onError: () => undefined });
-  const had = Promise.withResolvers<void>();
+  const [holds, had] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const frozen = db.tx(async (tx) => {
     await tx.query('SELECT 1 FROM things WHERE no = 1 FOR UPDATE');
+    holds.resolve();
     await had.promise;
     await tx.query('SELECT 1');
   });
   const lost = assert.rejects(frozen, busy);
+  await holds.promise;
   // Its lock time-out is 5 s, as is the time that a silent transaction has.
   for (let tries = 1; ; tries++)
     try {
