@@ -48,11 +48,16 @@ function counting(): { db: Queryable; pages: () => number } {
 const userNo = async (id: string): Promise<{ env: number; no: number }> =>
   (await db.query<{ env: number; no: number }>('SELECT env, no FROM users WHERE id = $1', [id]))[0]!;
 
+/** The least of some runs: the first on a connection also reads the catalogue for the functions that it calls. */
 async function cost(user: string, read: (db: Queryable, env: number, no: number) => Promise<unknown>) {
   const { env, no } = await userNo(user);
-  const counted = counting();
-  await read(counted.db, env, no);
-  return counted.pages();
+  const costs = [];
+  for (let run = 0; run < 3; run++) {
+    const counted = counting();
+    await read(counted.db, env, no);
+    costs.push(counted.pages());
+  }
+  return Math.min(...costs);
 }
 
 for (const [name, read] of [
