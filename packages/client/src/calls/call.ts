@@ -473,21 +473,22 @@ export class CallHandle implements Store<CallSnapshot> {
   /** What is heard needs no element of the page. */
   #playSounds(): void {
     if (typeof Audio === 'undefined') return;
-    const remotes = this.#session?.remotes;
+    // By consumer, not by source: media that was opened anew brings the same sources on new tracks.
+    const consumers = [...(this.#session?.remotes.values() ?? [])].map((remote) => remote.consumer);
     for (const [id, sound] of [...this.#sounds])
-      if (!remotes?.has(id)) {
+      if (!consumers.some((consumer) => consumer.id === id)) {
         sound.srcObject = null;
         this.#sounds.delete(id);
       }
-    for (const [id, { consumer }] of remotes ?? []) {
-      if (consumer.kind !== 'audio' || this.#sounds.has(id)) continue;
+    for (const consumer of consumers) {
+      if (consumer.kind !== 'audio' || this.#sounds.has(consumer.id)) continue;
       const sound = new Audio();
       sound.srcObject = new MediaStream([consumer.track]);
       if (this.#output) void sound.setSinkId(this.#output);
       sound
         .play()
         .catch((e: unknown) => this.#fail(new ParleyError('media_permission_denied', (e as Error).message)));
-      this.#sounds.set(id, sound);
+      this.#sounds.set(consumer.id, sound);
     }
   }
 
