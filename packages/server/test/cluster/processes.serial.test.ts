@@ -10,7 +10,9 @@ import { useNodes, until } from './nodes.ts';
 
 /** CHAT_PROCESSES: several processes behind one port. */
 
-const { cluster, scene, nodes } = useNodes([1, 2, 3].map(() => ({ CHAT_PROCESSES: '2' })));
+// Six processes share what one PostgreSQL gives out, which is 100 connections.
+const settings = { CHAT_PROCESSES: '2', CHAT_DATABASE_POOL: '4' };
+const { cluster, scene, nodes } = useNodes([settings, settings, settings]);
 const service = nodes[0]!;
 
 const childrenOf = async (node: Service): Promise<number[]> => {
