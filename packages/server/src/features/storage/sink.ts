@@ -8,6 +8,7 @@ import { erasedContext } from '../webhooks/signature.ts';
 import { isGone } from './cold.ts';
 import type { Connections } from './connections.ts';
 import { copyStep } from './copy.ts';
+import { prune } from './prune.ts';
 import { recordsOf } from './records.ts';
 import type { LogRow, Placed } from './records.ts';
 import { backlogOf, setMode, slotsOf, storageOf } from './sql.ts';
@@ -15,6 +16,7 @@ import type { Copy, SinkStatus, StorageRow } from './sql.ts';
 import { news, nextStatus } from './state.ts';
 import type { SinkNews } from './state.ts';
 import { thawMessages } from './thaw.ts';
+import { createWriter, mostRows } from './write.ts';
 
 /**
  * The sink of one environment: whatever its log names is written to the customer's database as it now is, and leaves the log when
@@ -22,21 +24,14 @@ import { thawMessages } from './thaw.ts';
  * effect happens once: the database compares revisions.
  */
 
-/** A batch ends at so many rows of the log, or at so many characters. */
-const mostRows = 500;
+/** A batch of a slow database is at least so long. */
 const leastRows = 10;
-const mostCharacters = 1_000_000;
 /** A turn ends after so long, so that others of the process have theirs; it goes on at once. */
 const turnMs = 5_000;
 /** Longer than a turn and the slowest exchange after its end. */
 const leaseSeconds = 60;
 const firstBackOffMs = 1_000;
 const longestBackOffMs = 60_000;
-const pruneConversations = 50;
-const pruneMessages = 500;
-const hourMs = 3_600_000;
-/** What webhooks may still show: attempts go on for so long. */
-const webhookHours = 96;
 /** A backlog that somebody should look at. */
 const alarmingBacklog = 1_000_000;
 
@@ -73,6 +68,7 @@ export function createSink(options: SinkOptions): Sink {
   /** Environments of which something was written in the turn under way. */
   const progress = new Set<number>();
   const now = () => new Date(clock.now()).toISOString();
+  const writeAll = createWriter(options);
 
   const due: Sink['due'] = (limit) =>
     db.query<{ no: number; id: string }>(
@@ -162,7 +158,7 @@ export function createSink(options: SinkOptions): Sink {
       // Changes go before what is copied: their lag is what people wait for.
       while (await drain(env.no, history)) if (clock.monotonic() > until) return 'more';
     }
-    if ((await storageOf(db, env.no)).mode === 'byo_db') await prune(env.no);
+    if ((await storageOf(db, env.no)).mode === 'byo_db') await prune(options, env.no);
     return 'idle';
   }
 
@@ -184,49 +180,6 @@ export function createSink(options: SinkOptions): Sink {
     sizes.set(env, Math.min(mostRows, size * 2));
     progress.add(env);
     return rows.length === size;
-  }
-
-  /** All of them in pieces; answers those that the database refuses, each alone. */
-  async function writeAll(
-    env: number,
-    history: History,
-    placed: readonly Placed[],
-    rewrite: boolean,
-  ): Promise<Map<Placed, string>> {
-    const refused = new Map<Placed, string>();
-    for (const piece of pieces(placed)) await writeOrSplit(history, piece, rewrite, refused);
-    options.counted('written', placed.length - refused.size);
-    for (const [{ conv, message }, error] of refused) {
-      options.counted('refused', 1);
-      logger.error(
-        { env, conv, message, error },
-        'a history database refuses a record: it is set aside and stays in our store',
-      );
-    }
-    return refused;
-  }
-
-  async function writeOrSplit(
-    history: History,
-    piece: readonly Placed[],
-    rewrite: boolean,
-    refused: Map<Placed, string>,
-  ): Promise<void> {
-    try {
-      await history.write(
-        piece.map((p) => p.record),
-        { rewrite },
-      );
-    } catch (error) {
-      if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
-      if (piece.length === 1) {
-        refused.set(piece[0]!, error.message);
-        return;
-      }
-      const half = Math.ceil(piece.length / 2);
-      await writeOrSplit(history, piece.slice(0, half), rewrite, refused);
-      await writeOrSplit(history, piece.slice(half), rewrite, refused);
-    }
   }
 
   /** What was written may leave when its time comes; what was refused stays until it is accepted. */
@@ -369,43 +322,6 @@ export function createSink(options: SinkOptions): Sink {
     return older.length > 0 ? 'wait' : copy;
   }
 
-  async function prune(env: number): Promise<void> {
-    const [row] = await db.query<{ webhooks: boolean; oldest: string | null }>(
-      `SELECT e.listeners & 1 <> 0 AS webhooks, (SELECT at FROM sink_log WHERE env = $1 ORDER BY no LIMIT 1) AS oldest
-       FROM environments e WHERE e.no = $1`,
-      [env],
-    );
-    const keptMs = Math.max(await options.retentionMs(env), row!.webhooks ? webhookHours * hourMs : 0);
-    const cutoff = new Date(clock.now() - keptMs).toISOString();
-    // Nothing that changed before this is missing in the customer's database.
-    const before = row!.oldest !== null && row!.oldest < cutoff ? row!.oldest : cutoff;
-    const convs = await db.query<{ conv: number }>(
-      'SELECT conv FROM sink_conversations WHERE env = $1 AND oldest_at < $2 ORDER BY oldest_at LIMIT $3',
-      [env, before, pruneConversations],
-    );
-    let cooled = 0;
-    for (const { conv } of convs)
-      await db.tx(async (tx) => {
-        const [{ mode = 'managed', copy = null } = {}] = await tx.query<{
-          mode?: string;
-          copy?: Copy | null;
-        }>('SELECT mode, copy FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE', [env, node]);
-        if (mode !== 'byo_db' || (copy !== null && copy.kind !== 'rewrite')) return;
-        // Before the first message leaves: whoever finds it gone must know where to look.
-        await tx.query('UPDATE storage SET has_cold = true WHERE env = $1 AND NOT has_cold', [env]);
-        const [done] = await tx.query<{ looked: number | null }>(
-          'SELECT cool_messages($1, $2, $3, $4) AS looked',
-          [env, conv, before, pruneMessages],
-        );
-        cooled += done!.looked ?? 0;
-      });
-    const full = convs.length === pruneConversations || cooled >= pruneMessages;
-    await db.query('UPDATE storage SET pruned_at = $2 WHERE env = $1', [
-      env,
-      full ? new Date(0).toISOString() : now(),
-    ]);
-  }
-
   /** How it went, and what follows from it for the state. */
   async function settle(env: number, failure: HistoryError | null, pauseMs: number): Promise<void> {
     await db.tx(async (tx) => {
@@ -458,30 +374,4 @@ export function createSink(options: SinkOptions): Sink {
   }
 
   return { due, turn };
-}
-
-/** Pieces of at most so many records and characters. */
-function pieces(placed: readonly Placed[]): Placed[][] {
-  const found: Placed[][] = [];
-  let piece: Placed[] = [];
-  let size = 0;
-  for (const one of placed) {
-    const { record } = one;
-    const length =
-      record.kind === 'message'
-        ? 200 +
-          (record.text?.length ?? 0) +
-          (record.metadata?.length ?? 0) +
-          (record.attachments?.length ?? 0)
-        : 200;
-    if (piece.length > 0 && (piece.length >= mostRows || size + length > mostCharacters)) {
-      found.push(piece);
-      piece = [];
-      size = 0;
-    }
-    piece.push(one);
-    size += length;
-  }
-  if (piece.length > 0) found.push(piece);
-  return found;
 }
