@@ -12,7 +12,7 @@ export interface Account {
   totpSecret: Buffer | null;
   totpSince: string | null;
   totpStep: number | null;
-  /** How many it has. */
+  /** How many passkeys the account has. */
   passkeys: number;
 }
 
@@ -20,7 +20,10 @@ const columns = `a.no, a.id, a.email, a.name, a.created_at AS "createdAt", a.pas
   a.totp_secret AS "totpSecret", a.totp_since AS "totpSince", a.totp_step AS "totpStep",
   (SELECT count(*)::int FROM passkeys p WHERE p.account = a.no) AS passkeys`;
 
-/** A passkey and a one-time code are both asked for besides the password; a passkey signs in without it, too. */
+/**
+ * True when the password alone does not sign in, because the account has one-time codes or a passkey. A passkey can
+ * also sign in alone.
+ */
 export const hasSecondFactor = (account: Account): boolean =>
   account.totpSince !== null || account.passkeys > 0;
 
@@ -40,7 +43,7 @@ export async function getAccount(db: Queryable, no: number): Promise<Account> {
   return account;
 }
 
-/** undefined: the address has an account already. */
+/** Returns the account's number, or undefined if the address already has an account. */
 export async function createAccount(
   db: Queryable,
   ids: Ids,
@@ -58,7 +61,7 @@ export async function renameAccount(db: Queryable, no: number, name: string): Pr
   await db.query('UPDATE accounts SET name = $2 WHERE no = $1', [no, name]);
 }
 
-/** Locks the account. False: its password is another one than when it was read. */
+/** Locks the account. Returns false if its password was changed since the account was read. */
 export async function lockUnchanged(tx: Queryable, { no, passwordHash }: Account): Promise<boolean> {
   const rows = await tx.query('SELECT 1 FROM accounts WHERE no = $1 AND password_hash = $2 FOR UPDATE', [
     no,
@@ -67,7 +70,7 @@ export async function lockUnchanged(tx: Queryable, { no, passwordHash }: Account
   return rows.length > 0;
 }
 
-/** Writes the hash where it is still the one that was checked, if one is named. */
+/** Writes the hash. If `before` is given, only while the stored hash is still `before`. */
 export async function setPassword(
   db: Queryable,
   account: number,

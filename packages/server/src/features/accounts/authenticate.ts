@@ -9,7 +9,10 @@ import { findMembership } from './organizations.ts';
 import type { Organization } from './organizations.ts';
 import { useSession } from './sessions.ts';
 
-/** SPEC 5: the dashboard's caller, by its cookie. Everything is looked up each time: what ended counts from the next request on. */
+/**
+ * SPEC 5: finds the dashboard's caller by the session cookie. Nothing is cached, so a session or role that ended is
+ * refused from the next request on.
+ */
 
 /** A place in one of the caller's organizations, and the role that the caller has there. */
 interface Place {
@@ -19,13 +22,13 @@ interface Place {
 }
 
 export interface Sessions {
-  /** Throws `token_invalid` where the cookie is nobody's session, or one that has ended. */
+  /** Throws `token_invalid` if the cookie belongs to no session, or to one that has ended. */
   authenticate(cookie: string): Promise<DashboardCaller>;
-  /** Throws `not_found` for an environment of none of the caller's organizations, as for one that does not exist. */
+  /** Throws `not_found` if the environment belongs to none of the caller's organizations, as if it did not exist. */
   environment(caller: DashboardCaller, id: string): Promise<Place & { env: Environment }>;
   /**
-   * The organization of that id, or the environment of that id. Throws `not_found` for what is none of the caller's, as for
-   * what does not exist.
+   * Finds the organization or the environment of the given id. Throws `not_found` if it belongs to none of the caller's
+   * organizations, as if it did not exist.
    */
   organization(
     caller: DashboardCaller,
@@ -33,7 +36,7 @@ export interface Sessions {
   ): Promise<Place>;
 }
 
-/** Other text cannot be the id of anything, and some of it cannot even be looked up. */
+/** Ids have no other characters, and PostgreSQL would refuse some of them (NUL) as text. */
 const isId = (value: unknown): value is string => typeof value === 'string' && /^\w{1,100}$/.test(value);
 const missing = (what: string) => new ApiError('not_found', { message: `There is no such ${what}.` });
 

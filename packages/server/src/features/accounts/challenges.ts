@@ -5,8 +5,9 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 
 /**
- * What a passkey signs. A challenge proves itself (random, when it ends, a keyed hash over both and what it is for), so that
- * asking for one costs us no row; a used one is kept until it ends, so that it works once.
+ * Challenges are what a passkey signs. A challenge proves itself (it holds random bytes, its end, and a keyed hash
+ * over both and its purpose), so handing one out needs no row. A used challenge is kept as a row until it ends, so
+ * that it works only once.
  */
 
 interface Tools {

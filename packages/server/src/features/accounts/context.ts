@@ -23,7 +23,7 @@ export function withCookie<T>(ctx: AccountContext, token: string | null, body: T
   return new Reply(status, body, { 'Set-Cookie': ctx.http.secure ? `${cookie}; Secure` : cookie });
 }
 
-/** What a person does with the own account concerns every organization that it opens: each has it in its audit log. */
+/** Records a change to the caller's own account in the audit log of each organization that the account belongs to. */
 export async function recordOwn(
   ctx: AccountContext,
   tx: Queryable,

@@ -15,7 +15,7 @@ import type { AccountServices } from './services.ts';
 import { removeEndedSessions } from './sessions.ts';
 
 const sweepMs = 10 * 60_000;
-/** Of work for after the answer: so many may wait, in this process. */
+/** How many pieces of work given to `later` may wait in this process; further ones are dropped. */
 const maxLater = 500;
 
 export function createAccounts(options: {
@@ -31,7 +31,7 @@ export function createAccounts(options: {
   vault: Vault;
   limiter: RateLimiter;
   logger: Logger;
-  /** Where we listen, for links where no origin is set. */
+  /** The address that this process listens on, used for links when CHAT_ORIGIN is not set. */
   listening: () => string;
 }) {
   const { config, db, clock, ids, vault, limiter, logger } = options;
@@ -63,7 +63,7 @@ export function createAccounts(options: {
 
   return {
     services,
-    /** Resolves when nothing is left for later. */
+    /** Resolves when all work given to `later` is done. */
     idle: (): Promise<void> => waiting,
     start: () => {
       if (services.mails.enabled) worker.start();

@@ -5,7 +5,10 @@ import { normalEmail } from './accounts.ts';
 import type { AccountServices } from './services.ts';
 import { hashToken, makeToken, tokenForm } from './tokens.ts';
 
-/** An invitation is a link that works once, within 7 days, for one address. A stranger's sign-up is one without organization. */
+/**
+ * An invitation is a link that works once, within 7 days, for one address. A sign-up by a stranger is an invitation
+ * without an organization.
+ */
 
 const validMs = 7 * 24 * 3_600_000;
 const maxPending = 200;
@@ -23,7 +26,7 @@ export interface Invitation {
 const columns = `i.id, i.org, i.email, i.role, i.created_at AS "createdAt", i.expires_at AS "expiresAt",
   (SELECT email FROM accounts WHERE no = i.invited_by) AS "invitedBy"`;
 
-/** Inviting an address again replaces the invitation before. */
+/** Inviting an address again replaces its earlier invitation. */
 export async function invite(
   tx: Queryable,
   { clock, ids }: AccountServices,
@@ -81,7 +84,7 @@ export async function withdrawInvitation(tx: Queryable, org: number, id: string)
 const gone = () =>
   new ApiError('not_found', { message: 'The invitation was used, withdrawn or is older than 7 days.' });
 
-/** Looks, and leaves it as it is. */
+/** Finds the invitation without using it up. */
 export async function openInvitation(
   db: Queryable,
   { clock }: AccountServices,
@@ -97,7 +100,7 @@ export async function openInvitation(
   return found;
 }
 
-/** Uses it up: of two requests with one token, the second finds nothing. */
+/** Uses the invitation up: of two requests with the same token, the second is refused. */
 export async function useInvitation(tx: Queryable, invitation: Invitation): Promise<void> {
   const rows = await tx.query('DELETE FROM invitations WHERE id = $1 RETURNING 1', [invitation.id]);
   if (rows.length === 0) throw gone();

@@ -9,9 +9,10 @@ import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 
 /**
- * Mail to account holders. It is a job written in the transaction of its cause, sealed, because it holds a link that opens
- * something; whoever caused it never waits for the mail server. Without CHAT_SMTP_URL none is sent, and the log would be no
- * place for such a link: then links are shown to whoever asked for them, or come from the command line.
+ * Mail to account holders. A mail is a job written in the transaction of its cause, so nobody waits for the mail
+ * server. The job is sealed, because the mail holds a link that opens something. Without CHAT_SMTP_URL no mail is
+ * sent, and links must not go to the log: they are shown to the person who asked for them, or come from the command
+ * line.
  */
 
 const queue = { name: 'account_mail', width: 2 };
@@ -21,9 +22,12 @@ const slots = 4;
 const mostTries = 8;
 
 export interface Mails {
-  /** False: there is no mail server. */
+  /** False if no mail server is configured. */
   readonly enabled: boolean;
-  /** @param about the account or organization that it is about: at most two mails about one are sent at once. */
+  /**
+   * @param about number of the account or organization that the mail is about: at most two mails about the same one
+   * are sent at once.
+   */
   send(tx: Queryable, about: number, mail: Mail): Promise<void>;
 }
 
@@ -50,7 +54,7 @@ export function createMailWorker(options: {
       await mailer.send(JSON.parse(vault.open(sealed, sealContext).toString()) as Mail);
       return { runAt: null };
     } catch (error) {
-      // 10, 20, 40 … seconds: somebody is waiting for it.
+      // Tries follow after 10, 20, 40 … seconds, because somebody is waiting for the mail.
       const again = job.claims >= mostTries ? null : new Date(clock.now() + 10_000 * 2 ** (job.claims - 1));
       logger.warn({ reason: (error as Error).message, again }, 'a mail could not be sent');
       return { runAt: again };

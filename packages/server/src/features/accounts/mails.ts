@@ -1,6 +1,6 @@
 import type { Mail } from '../../platform/mail/mailer.ts';
 
-/** What we write to people. Links hold their token after the #, which browsers send to nobody. */
+/** The texts of mails. In links the token stands after the #, a part that browsers do not send to servers. */
 
 const lines = (...text: string[]): string => text.join('\n');
 

@@ -35,7 +35,7 @@ export async function createOrganization(db: Queryable, ids: Ids, name: string):
   return row!;
 }
 
-/** The organization as the account sees it: not at all, unless it belongs to it. */
+/** The organization with the account's role in it, or undefined if the account does not belong to it. */
 export async function findMembership(
   db: Queryable,
   account: number,
@@ -85,13 +85,19 @@ export async function findPerson(db: Queryable, org: number, accountId: string):
   return person;
 }
 
-/** Who gives or takes away a role must have it: admins cannot make, change or remove owners. */
+/**
+ * An account may only give, change or take away roles that its own role includes: admins cannot make, change or
+ * remove owners.
+ */
 export function requireReach(actor: AccountRole, ...roles: AccountRole[]): void {
   if (!roles.every((role) => roleIncludes(actor, role)))
     throw new ApiError('forbidden', { message: 'Only an owner may do this to an owner.' });
 }
 
-/** False when the account belonged to it already. Refused beyond the bounds. */
+/**
+ * Returns false if the account already belonged to the organization. Throws `invalid_request` beyond `maxPeople` or
+ * `maxOrganizations`.
+ */
 export async function addPerson(tx: Tx, org: number, account: number, role: AccountRole): Promise<boolean> {
   await lockPeople(tx, org);
   const [{ people, organizations } = { people: 0, organizations: 0 }] = await tx.query<{
@@ -129,7 +135,10 @@ export async function removePerson(tx: Tx, org: number, person: Person): Promise
   await requireOwner(tx, org);
 }
 
-/** Two owners who leave at the same moment do so one after the other. */
+/**
+ * Locks the organization, so that two owners who leave at the same moment do so one after the other, and the second
+ * is refused.
+ */
 async function lockPeople(tx: Tx, org: number): Promise<void> {
   await tx.query('SELECT 1 FROM organizations WHERE no = $1 FOR UPDATE', [org]);
 }

@@ -6,8 +6,9 @@ import { challengeMs, isChallenge, makeChallenge, useChallenge } from './challen
 import type { AccountServices } from './services.ts';
 
 /**
- * Passkeys (WebAuthn). One proves possession and, by fingerprint or PIN, the person: it signs in by itself, and an account
- * that has one needs a code besides its password. We ask for no attestation: which make a key is of does not matter to us.
+ * Passkeys (WebAuthn). A passkey proves possession of the device and, by fingerprint or PIN, the person, so it signs
+ * in without a password. An account that has one also needs a code besides its password. We ask for no attestation,
+ * because the make of a key does not matter to us.
  */
 
 const maxPasskeys = 20;
@@ -27,7 +28,7 @@ interface Stored extends Passkey {
   transports: string[];
 }
 
-/** Whose passkeys they are: a browser gives none of one site to another. */
+/** The site that passkeys belong to: a browser offers them to no other site. */
 export interface RelyingParty {
   id: string;
   origin: string;
@@ -36,7 +37,7 @@ export interface RelyingParty {
 const viewColumns = 'id, name, created_at AS "createdAt", used_at AS "lastUsedAt"';
 const columns = `${viewColumns}, account, credential, public_key AS "publicKey", sign_count AS "signCount", transports`;
 
-/** The package takes a tenth of a second to load, and most processes never need it. */
+/** Loaded on first use: it takes 0.1 s to load, and most processes never need it. */
 const webauthn = () => import('@simplewebauthn/server');
 
 const purposeOf = (account: Account): string => `passkey of account ${account.no}`;
@@ -54,7 +55,7 @@ export const listPasskeys = (db: Queryable, account: number): Promise<Passkey[]>
     [account],
   );
 
-/** For `navigator.credentials.create`. */
+/** Returns the options for `navigator.credentials.create`. */
 export async function registrationOptions(
   db: Queryable,
   services: AccountServices,
@@ -106,7 +107,7 @@ export async function addPasskey(
   if (!verified?.verified) throw refused();
   const { credential } = verified.registrationInfo;
   await useChallenge(tx, services, challenge);
-  // Another request may have added one since the options were made.
+  // Another request may have added a passkey since the options were made.
   await tx.query('SELECT 1 FROM accounts WHERE no = $1 FOR UPDATE', [account.no]);
   if ((await list(tx, account.no)).length >= maxPasskeys) throw refused();
   const [row] = await tx.query<Passkey>(
@@ -123,8 +124,8 @@ export async function addPasskey(
 }
 
 /**
- * A certificate in an attestation may name addresses of revocation lists, and verifying it would fetch them. We asked for no
- * attestation, and browsers send none then.
+ * Refuses an attestation with certificates, because verifying one would fetch the revocation lists whose addresses it
+ * names. We ask for no attestation, so browsers send none.
  */
 async function refuseCertificates(response: RegistrationResponseJSON): Promise<void> {
   try {
@@ -135,7 +136,7 @@ async function refuseCertificates(response: RegistrationResponseJSON): Promise<v
     if (format === 'none') return;
     if (format === 'packed' && statement.get('attStmt').get('x5c') === undefined) return;
   } catch {
-    // falls through to the refusal
+    // Unreadable input is refused like one with certificates.
   }
   throw refused();
 }
@@ -144,7 +145,7 @@ const transportNames = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card
 const knownTransports = (given: readonly string[] = []): string[] =>
   transportNames.filter((name) => given.includes(name));
 
-/** True when the account had it. */
+/** Returns true if the account had this passkey. */
 export async function removePasskey(tx: Queryable, account: number, id: string): Promise<boolean> {
   const rows = await tx.query('DELETE FROM passkeys WHERE account = $1 AND id = $2 RETURNING 1', [
     account,
@@ -157,7 +158,7 @@ export async function removePasskeys(tx: Queryable, account: number): Promise<vo
   await tx.query('DELETE FROM passkeys WHERE account = $1', [account]);
 }
 
-/** For `navigator.credentials.get`: the browser offers the passkeys that it has of us. */
+/** Returns the options for `navigator.credentials.get`; the browser then offers the passkeys that it holds for our site. */
 export async function signInOptions(services: AccountServices, party: RelyingParty): Promise<object> {
   const { generateAuthenticationOptions } = await webauthn();
   return generateAuthenticationOptions({
@@ -169,7 +170,7 @@ export async function signInOptions(services: AccountServices, party: RelyingPar
   });
 }
 
-/** The account that the passkey signs in; its answer is used up. */
+/** Returns the account that the passkey signs in, and uses the challenge up. */
 export async function usePasskey(
   tx: Tx,
   services: AccountServices,

@@ -1,15 +1,15 @@
 import { ApiError } from '@parley/protocol';
 
 /**
- * Which passwords are refused (docs/accounts.md): too short, too long, or among those that are tried first. There are no
- * rules of composition, and nothing expires. The form of the common ones is recognised rather than listed: a common word
- * with digits and signs around it, repeated, or written with digits for letters; a row of the keyboard; a sequence; a
- * short pattern repeated.
+ * Which passwords are refused (docs/accounts.md): too short, too long, or among those that attackers try first. There
+ * are no rules about kinds of characters, and passwords do not expire. Common passwords are recognised by their form,
+ * not from a list: a common word with digits and signs around it, repeated, or with digits for letters; a row of the
+ * keyboard; a sequence; a short pattern repeated.
  */
 
 export const passwordLength = { min: 10, max: 256 };
 
-/** What people begin with when a password must be long, in lower case. */
+/** Words that people begin with when a password must be long, in lower case. */
 const commonWords = new Set(
   (
     'password passwort passw passwd pass motdepasse contrasena senha parola haslo wachtwoord mypassword thepassword ' +
@@ -66,17 +66,17 @@ const spelled: Record<string, string> = {
 const unleet = (text: string): string => text.replaceAll(/[013457@$!]/g, (sign) => spelled[sign]!);
 
 const isRun = (piece: string): boolean => piece.length >= 3 && runs.some((run) => run.includes(piece));
-/** What is put around words: a year or another short number, a letter. */
+/** A filler is what people put around words: a number of up to four digits, or one letter. */
 const isFiller = (piece: string): boolean => /^(\d{1,4}|\p{L})$/u.test(piece);
 const isSigns = (piece: string): boolean => /^[ -/:-@[-`{-~]{1,3}$/.test(piece);
 const isRepeated = (text: string): boolean => /^(.{1,6}?)\1+.{0,3}$/su.test(text);
 
-/** Longer ones may be made of common words: their number makes them good. */
+/** Passwords of more characters are not checked for common words: so many words are hard to guess. */
 const maxChecked = 40;
-/** What is made of so few pieces is guessed early, however long the pieces are. */
+/** A password made of at most this many pieces is guessed early, however long the pieces are. */
 const fewPieces = 3;
 
-/** @param own words that belong to the account: its address, its organization. */
+/** @param own words that belong to the account, such as its address and the names of its organizations. */
 export function isCommonPassword(password: string, own: readonly string[] = []): boolean {
   const text = password.normalize('NFKC').toLowerCase();
   if (isRepeated(text)) return true;
@@ -87,7 +87,10 @@ export function isCommonPassword(password: string, own: readonly string[] = []):
   return fewestPieces(text, isPiece) <= fewPieces;
 }
 
-/** How few pieces make up the text, signs between them not counted; Infinity where none do. */
+/**
+ * The smallest number of pieces that make up the text, not counting signs between them; Infinity if it is not made of
+ * pieces.
+ */
 function fewestPieces(text: string, isPiece: (piece: string) => boolean): number {
   const fewest = [0];
   for (let end = 1; end <= text.length; end++) {
@@ -121,7 +124,7 @@ export function checkNewPassword(password: string, own: readonly string[], param
     refuse(`${param} is among those that are guessed first: choose another one.`);
 }
 
-/** The words of an account that its password must not be made of. */
+/** Words that the account's password must not be made of. */
 export const ownWords = (email: string, ...names: string[]): string[] => [
   email,
   ...[email, ...names].flatMap((text) => text.split(/[^\p{L}\p{N}]+/u)),

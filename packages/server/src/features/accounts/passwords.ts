@@ -3,22 +3,25 @@ import type { RandomBytes } from '../../platform/clock.ts';
 import { createGate } from '../../platform/gate.ts';
 
 /**
- * Passwords at rest: argon2id in PHC strings, which carry their parameters, so that those can be raised later. Accounts
- * from before that have scrypt without parameters; both kinds are replaced at the next sign-in.
+ * Passwords at rest: argon2id as PHC strings, which carry their parameters, so that these can be raised later. Older
+ * accounts have scrypt hashes without parameters. Outdated hashes of both kinds are replaced at the next sign-in.
  */
 
 const current = { m: 19_456, t: 2, p: 1 };
 const saltBytes = 16;
 const hashBytes = 32;
 
-/** Each takes 19 MiB and a thread of Node's pool of four: two are left for files and names. */
+/**
+ * How many hashes run at once. Each takes 19 MiB and one of the four threads of Node's pool; two threads are left for
+ * files and name look-ups.
+ */
 const width = 2;
-/** About two seconds of work at 30 to 60 ms each; beyond it, sign-ins are refused rather than kept waiting. */
+/** How many hashes may wait: about two seconds of work at 30 to 60 ms each. Beyond it, sign-ins are refused. */
 const maxWaiting = 64;
 
 export interface Passwords {
   hash(password: string): Promise<string>;
-  /** Takes as long for an account that does not exist (`null`) as for one that does. */
+  /** Takes as long for an account that does not exist (`stored` is null) as for one that does. */
   verify(password: string, stored: string | null): Promise<{ matches: boolean; outdated: boolean }>;
 }
 
@@ -32,7 +35,7 @@ const encode = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base6
 const phc =
   /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
 
-/** The same letters, however they were typed, are the same password. */
+/** Unicode normalization makes the same letters the same password, however they were typed. */
 const bytesOf = (password: string): Buffer => Buffer.from(password.normalize('NFKC'));
 
 export function createPasswords(random: RandomBytes): Passwords {

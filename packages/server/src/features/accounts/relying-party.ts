@@ -2,7 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { AccountContext } from '../context.ts';
 import type { RelyingParty } from './passkeys.ts';
 
-/** The site that passkeys belong to: CHAT_ORIGIN, or where that is unset the host that the browser names. */
+/** The site that passkeys belong to: CHAT_ORIGIN or, if it is not set, the host that the browser names. */
 export function relyingParty({ http, services }: AccountContext): RelyingParty {
   const origin = services.accounts.origin ?? `${http.secure ? 'https' : 'http'}://${http.host}`;
   const url = URL.parse(origin);

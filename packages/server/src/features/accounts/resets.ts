@@ -3,7 +3,7 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { AccountServices } from './services.ts';
 import { hashToken, makeToken, tokenForm } from './tokens.ts';
 
-/** A forgotten password: a link that works once, within an hour. Asking again makes the one before worthless. */
+/** A reset of a forgotten password is a link that works once, within an hour. Asking again makes the earlier link invalid. */
 
 const validMs = 3_600_000;
 
@@ -25,7 +25,7 @@ export async function beginReset(
 const gone = () =>
   new ApiError('not_found', { message: 'The link was used, replaced or is older than an hour.' });
 
-/** The account whose password it resets; the token stays as it is. */
+/** Finds the account whose password the token resets, without using the token up. */
 export async function openReset(
   db: Queryable,
   { clock }: Pick<AccountServices, 'clock'>,
@@ -41,7 +41,7 @@ export async function openReset(
   return row.account;
 }
 
-/** Uses up a token that `openReset` accepted: of two requests with one, the second finds nothing. */
+/** Uses up a token that `openReset` accepted: of two requests with the same token, the second is refused. */
 export async function useReset(tx: Queryable, token: string): Promise<void> {
   const rows = await tx.query('DELETE FROM password_resets WHERE token = $1 RETURNING 1', [hashToken(token)]);
   if (rows.length === 0) throw gone();

@@ -12,7 +12,10 @@ const sealContext = (account: number): string => `one-time codes of account ${ac
 const openSecret = (vault: Vault, account: Account): Buffer | null =>
   account.totpSecret && vault.open(account.totpSecret, sealContext(account.no));
 
-/** Whether a code, typed at sign-in, is the second factor. It is used up then: run it in the transaction that signs in. */
+/**
+ * Whether the code that was typed at sign-in is a valid second factor. It uses the code up, so run it in the
+ * transaction that signs in.
+ */
 export async function useCode(
   tx: Queryable,
   { vault, clock }: AccountServices,
@@ -31,7 +34,7 @@ export async function useCode(
   return rows.length > 0;
 }
 
-/** False when another request used it, or a later one, meanwhile. */
+/** Marks the time step as used. Returns false if another request has used this step or a later one meanwhile. */
 async function useStep(tx: Queryable, account: number, step: number): Promise<boolean> {
   const rows = await tx.query(
     'UPDATE accounts SET totp_step = $2 WHERE no = $1 AND coalesce(totp_step, -1) < $2 RETURNING 1',
@@ -40,7 +43,7 @@ async function useStep(tx: Queryable, account: number, step: number): Promise<bo
   return rows.length > 0;
 }
 
-/** Makes a secret that counts once `confirmTotp` has seen a code of it. One that is in use stays. */
+/** Makes a secret, which counts only after `confirmTotp` has seen a code made with it. Refused while one-time codes are on. */
 export async function beginTotp(
   db: Queryable,
   { vault, ids }: AccountServices,
@@ -73,7 +76,7 @@ export async function confirmTotp(
   ]);
 }
 
-/** True when they were on. */
+/** Returns true if the account had one-time codes. */
 export async function removeTotp(tx: Queryable, account: number): Promise<boolean> {
   const rows = await tx.query(
     `UPDATE accounts SET totp_secret = NULL, totp_since = NULL, totp_step = NULL
@@ -83,7 +86,7 @@ export async function removeTotp(tx: Queryable, account: number): Promise<boolea
   return rows.length > 0;
 }
 
-/** New ones instead of those before; shown once. */
+/** Replaces the account's recovery codes and returns the new ones, which cannot be read again. */
 export async function renewRecoveryCodes(
   tx: Queryable,
   { ids }: AccountServices,

@@ -4,7 +4,7 @@ import type { Vault } from '../../platform/secrets.ts';
 import type { Mails } from './mail.ts';
 import type { Passwords } from './passwords.ts';
 
-/** What the operations on accounts need besides the store. */
+/** What the operations on accounts need besides the database. */
 export interface AccountServices {
   clock: Clock;
   ids: Ids;
@@ -12,12 +12,18 @@ export interface AccountServices {
   passwords: Passwords;
   limiter: RateLimiter;
   mails: Mails;
-  /** Where browsers reach us, by the setting: the home of passkeys. null: not set. */
+  /** The address at which browsers reach us (CHAT_ORIGIN), which passkeys belong to; null if it is not set. */
   origin: string | null;
-  /** Where links lead to: never what a request says, because then a stranger would choose where they lead. */
+  /**
+   * The origin of links in mails. It never comes from a request, because a stranger could then choose where the links
+   * lead.
+   */
   linkOrigin(): string;
-  /** Strangers may make accounts. */
+  /** True if strangers may create accounts. */
   signUpOpen: boolean;
-  /** Does it after the answer, so that the answer tells nothing of it; what is too much is left undone. */
+  /**
+   * Runs the work after the answer, so that the time of the answer tells nothing about it. Beyond a bound the work is
+   * dropped.
+   */
   later(work: () => Promise<void>): void;
 }

@@ -3,20 +3,21 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { hashToken, makeToken, tokenForm } from './tokens.ts';
 
 /**
- * DECISIONS, Control plane: sessions of the dashboard. A session ends 12 h after its last use, 30 days after it began, or
- * when it is ended. The cookie holds its token, which is new after every sign-in and whenever the password is given again.
+ * DECISIONS, Control plane: sessions of the dashboard. A session ends 12 h after its last use, 30 days after it
+ * began, or when somebody ends it. The cookie holds the session's token, which is replaced at every sign-in and
+ * whenever the password is confirmed.
  */
 
 const hour = 3_600_000;
 export const sessionTimes = {
   idleMs: 12 * hour,
   totalMs: 30 * 24 * hour,
-  /** How old `used_at` may become before it is written again. */
+  /** `used_at` is written again only when it is older than this, in milliseconds. */
   usedMs: 60_000,
-  /** How long after a sign-in the account may do what needs a recent one. */
+  /** For how many milliseconds after a sign-in the account may do what needs a recent one. */
   recentMs: 15 * 60_000,
 };
-/** A sign-in beyond these ends the sessions that were not used for the longest. */
+/** Sessions per account; a further sign-in ends the session that was unused for the longest time. */
 const maxSessions = 50;
 const maxUserAgent = 300;
 
@@ -25,7 +26,7 @@ export interface Tools {
   ids: Ids;
 }
 
-/** Where a request came from, as far as we can tell. */
+/** Where a request came from. */
 export interface Origin {
   address: string;
   userAgent: string;
@@ -78,7 +79,7 @@ export interface SignedIn extends Session {
   email: string;
 }
 
-/** The session that a token opens, or null; it counts as used. */
+/** Returns the session that the token opens, or null, and marks the session as used now. */
 export async function useSession(db: Queryable, clock: Clock, token: string): Promise<SignedIn | null> {
   if (!tokenForm.test(token)) return null;
   const now = clock.now();
@@ -97,7 +98,7 @@ export async function useSession(db: Queryable, clock: Clock, token: string): Pr
   return session;
 }
 
-/** The session goes on under a new token; the old one opens nothing any more. */
+/** Gives the session a new token; the old token is no longer valid. */
 export async function renewToken(
   db: Queryable,
   { clock, ids }: Tools,
@@ -117,7 +118,7 @@ export async function endByToken(db: Queryable, token: string): Promise<void> {
   await db.query('DELETE FROM account_sessions WHERE token = $1', [hashToken(token)]);
 }
 
-/** True when the account had such a session. */
+/** Returns true if the account had this session. */
 export async function endSession(db: Queryable, account: number, id: string): Promise<boolean> {
   const rows = await db.query('DELETE FROM account_sessions WHERE account = $1 AND id = $2 RETURNING 1', [
     account,
@@ -126,7 +127,7 @@ export async function endSession(db: Queryable, account: number, id: string): Pr
   return rows.length > 0;
 }
 
-/** Ends all sessions of the account but one. Returns how many. */
+/** Ends all sessions of the account except one. Returns how many it ended. */
 export async function endOtherSessions(
   db: Queryable,
   account: number,
@@ -146,11 +147,11 @@ export const listSessions = (db: Queryable, clock: Clock, account: number): Prom
     [account, new Date(clock.now())],
   );
 
-/** SPEC 5.7: whether the sign-in is recent enough for what needs one. */
+/** SPEC 5.7: whether the sign-in is recent enough for operations that need a recent one. */
 export const isRecent = (session: { signedInAt: string }, clock: Clock): boolean =>
   clock.now() - Date.parse(session.signedInAt) < sessionTimes.recentMs;
 
-/** What ended by itself goes for good; at most so many at a time. */
+/** Deletes sessions that ended by themselves, at most 10,000 a call. */
 export async function removeEndedSessions(db: Queryable, clock: Clock): Promise<void> {
   await db.query(
     `DELETE FROM account_sessions WHERE id IN (

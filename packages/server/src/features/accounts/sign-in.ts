@@ -8,8 +8,8 @@ import type { Origin } from './sessions.ts';
 import { countWrong, signInCounts } from './throttle.ts';
 
 /**
- * DECISIONS, Control plane: e-mail and password, and a code where the account has a second factor. An address without an
- * account gets the same answer after the same work as a wrong password.
+ * DECISIONS, Control plane: signing in takes an e-mail address and password, and a code if the account has a second
+ * factor. An address without an account gets the same answer after the same work as a wrong password.
  */
 
 export interface Given {
@@ -20,7 +20,7 @@ export interface Given {
 const isWrong = (error: unknown): boolean =>
   error instanceof ApiError && error.code === 'invalid_credentials';
 
-/** Checks what was given, and runs `then` in the transaction that uses up the code. */
+/** Checks the credentials, and runs `then` in the transaction that uses up the code. */
 export function signIn<T>(
   db: Db,
   services: AccountServices,
@@ -29,14 +29,17 @@ export function signIn<T>(
   then: (tx: Tx, account: Account) => Promise<T>,
 ): Promise<T> {
   const email = normalEmail(given.email);
-  // Addresses of people stay out of Redis.
+  // The key is a keyed hash, so that no e-mail addresses are stored in Redis.
   const about = services.vault.mac(`sign-in ${email}`).toString('base64url');
   return countWrong(services.limiter, signInCounts(about, address), isWrong, async () =>
     check(db, services, await findByEmail(db, email), given, then),
   );
 }
 
-/** The same for whoever is signed in already; counted by session, so that strangers cannot use the tries up. */
+/**
+ * Checks the password of a caller who is signed in. Wrong tries are counted per session, so that strangers cannot use
+ * them up.
+ */
 export function confirmPassword<T>(
   db: Db,
   services: AccountServices,
@@ -62,7 +65,8 @@ async function check<T>(
   if (hasSecondFactor(account) && code === undefined) throw new ApiError('second_factor_required');
   const fresh = outdated ? await services.passwords.hash(password) : null;
   return db.tx(async (tx) => {
-    // The password may have been changed meanwhile, which ends all sessions: none is made with the old one after that.
+    // The password may have been changed meanwhile, which ends all sessions: the old password must not make a new one
+    // after that.
     if (!(await lockUnchanged(tx, account))) throw new ApiError('invalid_credentials');
     if (hasSecondFactor(account) && !(await useCode(tx, services, account, code!)))
       throw new ApiError('invalid_credentials');

@@ -3,7 +3,7 @@ import type { LongWindowLimit } from '@parley/protocol';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 
 export interface Count {
-  /** One letter for what is counted, then about whom. */
+  /** One letter for what is counted, followed by whom it is counted for. */
   key: string;
   limit: LongWindowLimit;
 }
@@ -13,9 +13,9 @@ export const signInCounts = (account: string, address: string): Count[] => [
   { key: `x${account}`, limit: rateLimits.signInAccount },
 ];
 
-/** Counts one use of each; where one of them is used up, none is counted. */
+/** Counts one use of each; if one of them is exhausted, none is counted and `rate_limited` is thrown. */
 export async function countUse(limiter: RateLimiter, counts: readonly Count[]): Promise<void> {
-  // One by one: they may live on different nodes of a cluster.
+  // One after the other, because the keys may live on different nodes of a Redis cluster.
   for (const [i, count] of counts.entries()) {
     const [verdict] = await limiter.take([count]);
     if (verdict!.allowed) continue;
@@ -28,8 +28,8 @@ export async function countUse(limiter: RateLimiter, counts: readonly Count[]): 
 }
 
 /**
- * Counts a try before anybody knows whether it is right: a thousand at once come no further than ten one after the other.
- * @param isWrong which errors count; after every other outcome the try is given back.
+ * Counts a try before it runs, so that a thousand tries at once get no further than ten one after the other.
+ * @param isWrong tells which errors count; after every other outcome the try is given back.
  */
 export async function countWrong<T>(
   limiter: RateLimiter,

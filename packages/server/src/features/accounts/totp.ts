@@ -1,16 +1,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** RFC 6238 with what every authenticator app assumes: SHA-1, 30 s, 6 digits. */
+/** One-time codes by RFC 6238, with the parameters that every authenticator app assumes: SHA-1, 30 s, 6 digits. */
 
 export const secretBytes = 20;
 const stepSeconds = 30;
 const digits = 6;
-/** Clocks of telephones are off by a little: the step before and the one after count too. */
+/** The clocks of telephones are slightly off, so this many steps before and after the current one count too. */
 const tolerance = 1;
 
 export const isTotpForm = (code: string): boolean => /^\d{6}$/.test(code);
 
-/** RFC 4226: the code of one step. */
+/** RFC 4226: the code of one time step. */
 export function codeAt(secret: Uint8Array, step: number): string {
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(step));
@@ -20,8 +20,8 @@ export function codeAt(secret: Uint8Array, step: number): string {
 }
 
 /**
- * The step that the code is of, or null. Steps up to `usedStep` are refused: a code that was used once, or one older than
- * it, is worth nothing to whoever saw it being typed.
+ * Returns the time step that the code belongs to, or null. Steps up to `usedStep` are refused, so that a code that
+ * was used once, or an older one, is worth nothing to a person who saw it being typed.
  */
 export function matchingStep(
   secret: Uint8Array,
@@ -32,7 +32,7 @@ export function matchingStep(
   if (!isTotpForm(code)) return null;
   const now = Math.floor(nowMs / 1000 / stepSeconds);
   let found: number | null = null;
-  // All of them are computed, whichever matches.
+  // All steps are computed, so that the time taken does not tell which one matched.
   for (let step = now - tolerance; step <= now + tolerance; step++)
     if (timingSafeEqual(Buffer.from(codeAt(secret, step)), Buffer.from(code)) && step > (usedStep ?? -1))
       found = step;
@@ -55,7 +55,7 @@ export function base32(bytes: Uint8Array): string {
   return bits > 0 ? out + alphabet[(value << (5 - bits)) & 31] : out;
 }
 
-/** What the QR code holds. */
+/** The text that the QR code of an authenticator app holds. */
 export function otpauthUri(secret: Uint8Array, email: string): string {
   const query = new URLSearchParams({ secret: base32(secret), issuer: 'Parley' });
   return `otpauth://totp/Parley:${encodeURIComponent(email)}?${query}`;

@@ -4,8 +4,8 @@ import type { Context } from '../context.ts';
 import { record } from './operations.ts';
 
 /**
- * DECISIONS, Control plane: who reads in the dashboard what people wrote is noted, once per person, conversation and hour, and
- * before anything is shown.
+ * DECISIONS, Control plane: when a person reads message texts in the dashboard, the audit log gets an entry before
+ * anything is shown, one per person, conversation and hour.
  */
 
 const hourMs = 3_600_000;
@@ -31,7 +31,7 @@ export async function noteReading(ctx: Context, conversation: { no: number; id: 
   });
 }
 
-/** After the hour they are of no use: the audit log has what happened. */
+/** Deletes rows that only keep entries from being written twice in an hour; the entries themselves stay in the audit log. */
 export async function removeOldNotes(db: Queryable, clock: Clock): Promise<void> {
   await db.query('DELETE FROM content_reads WHERE hour < $1', [new Date(clock.now() - 2 * hourMs)]);
 }

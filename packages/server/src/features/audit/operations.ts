@@ -7,23 +7,26 @@ import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
 import { accountOf, manageableEnvironment } from '../tenancy/access.ts';
 import type { ManageContext } from '../tenancy/access.ts';
 
-/** DECISIONS, Control plane: every change by those who manage environments, in the transaction of the change. */
+/**
+ * DECISIONS, Control plane: every change made by people who manage environments is recorded, in the transaction of
+ * the change.
+ */
 
 interface Change {
-  /** The environment that it concerns, by number, or the organization alone. */
+  /** The number of the environment that the change concerns, or of the organization if it concerns no environment. */
   where: { env: number } | { org: number };
   action: OperationName;
-  /** The id of what was changed. A user of a tenant is named by `user` instead, by number: an erasure renames it. */
+  /** The id of what was changed. A tenant's user is given by number in `user` instead, because an erasure renames it. */
   target?: string;
   user?: number;
-  /** Who did it, where the caller does not say: somebody who is just signing in. */
+  /** Who did it, if the caller does not say so because the person is just signing in. */
   actor?: string;
-  /** The fields that changed, as they were and as they are; null where there was, or is, nothing. Never a secret. */
+  /** The changed fields as they were and as they are; null if there was, or is, nothing. They never hold a secret. */
   before: object | null;
   after: object | null;
 }
 
-/** What servers and clients do is their own business; the rest is recorded. */
+/** Changes by servers and clients of a tenant are not recorded; all others are. */
 export async function record(ctx: ControlContext, tx: Queryable, change: Change): Promise<void> {
   const actor = change.actor ?? actorOf(ctx.caller);
   if (actor === null) return;
@@ -45,7 +48,7 @@ function actorOf(caller: Caller): string | null {
   return caller.kind === 'dashboard' ? caller.account.email : null;
 }
 
-/** Only what differs: a change that changes nothing is not recorded. */
+/** Returns only the fields that differ. A change without a difference is not recorded. */
 export function difference<T extends object>(
   before: T,
   after: T,
@@ -60,7 +63,10 @@ export function difference<T extends object>(
 type Row = AuditEntry & { no: number };
 type Reader = (before: number | null, limit: number) => Promise<Row[]>;
 
-/** Reads the entries that the caller may see and the input asks for, newest first, from those before the given one on. */
+/**
+ * Returns a function that reads the entries that the caller may see and the input asks for: newest first, those
+ * before the given one.
+ */
 async function reader(ctx: ManageContext, input: Input<'audit.list'>): Promise<Reader> {
   const account = accountOf(ctx);
   const fixed: [string, unknown][] = [];
@@ -99,7 +105,7 @@ export async function list(
 }
 
 const exportPage = 1_000;
-/** Far above a year of what people do; an export ends here. */
+/** Entries in one export at most; it is far above what people do in a year. */
 const maxExported = 1_000_000;
 
 const formats = {
@@ -128,13 +134,16 @@ const formats = {
   },
 };
 
-/** RFC 4180. A spreadsheet would run a cell that begins like a formula: such a cell gets a quote before it. */
+/**
+ * Quotes a cell by RFC 4180. A spreadsheet would run a cell that begins like a formula, so such a cell gets a '
+ * before it.
+ */
 export function csvCell(value: string | null): string {
   const text = value === null ? '' : /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** All of it, page by page as the caller reads it. */
+/** Streams all entries, reading them page by page as the caller takes them. */
 function exported(read: Reader, from: number | null, format: keyof typeof formats): Reply<Readable> {
   const { type, head, line } = formats[format];
   async function* lines(): AsyncGenerator<string> {

@@ -25,12 +25,13 @@ import { erasedContext } from '../webhooks/signature.ts';
  * still marked as `erasing`.
  */
 
-/** Messages that go in one transaction, with the conversation locked: whoever sends there waits for no more than these. */
+/** Messages that are erased in one transaction with the conversation locked: senders there wait for no more than these. */
 const batchSize = 50;
 
 export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
   const env = ctx.env.no;
-  // What cannot be undone asks the dashboard for the name of a production environment, typed.
+  // An erasure cannot be undone, so in a production environment the dashboard must send the environment's name, typed
+  // by a person.
   if (ctx.caller.kind === 'dashboard' && ctx.env.kind === 'production' && input.confirm !== ctx.env.name)
     throw new ApiError('invalid_request', {
       param: 'confirm',
@@ -68,7 +69,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
        SELECT $1, $2, $3, $4, now() FROM storage WHERE env = $1 AND mode <> 'managed'`,
       [env, ctx.services.vault.seal(input.userId, erasedContext(env)), alias, mode],
     );
-    // The one event that must name the erased id: sealed, and gone with the delivery log.
+    // This is the only event that must name the erased id. The id is sealed, and is removed with the delivery log.
     await tell(ctx.services.log, tx, env, 'user.deleted', {
       data: { messages: mode },
       sealed: ctx.services.vault.seal(input.userId, erasedContext(env)),
@@ -77,7 +78,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     return { no: row.no, id: alias };
   });
   const rest = async (db: Db): Promise<void> => {
-    // Once more: a change that was under way may have kept the name.
+    // The user's name is removed once more, because a change that was running may have written it again.
     await forgetUser(db, env, await conversationsOf(db, env, user.no), input.userId);
     await finish({ db, services: ctx.services }, env, user, mode);
   };
@@ -104,7 +105,7 @@ async function finish(ctx: ErasureContext, env: number, user: Person, mode: Mode
   await ctx.db.query('UPDATE users SET erasing = NULL WHERE env = $1 AND no = $2', [env, user.no]);
 }
 
-/** Present and past memberships: a user can only have written there. */
+/** The conversations that the user is or was in: the user can have written nowhere else. */
 const conversationsOf = async (db: Queryable, env: number, user: number): Promise<number[]> =>
   (
     await db.query<{ conv: number }>(
@@ -114,10 +115,13 @@ const conversationsOf = async (db: Queryable, env: number, user: number): Promis
     )
   ).map((r) => r.conv);
 
-/** A conversation that somebody holds is tried this often, a second each; after that `resumeErasures` finishes what is left. */
+/**
+ * How often a conversation that is locked by others is tried, waiting a second each time; after that `resumeErasures`
+ * finishes the rest.
+ */
 const lockTries = 10;
 
-/** In one transaction, with the conversation locked; nothing where it is gone. */
+/** Runs in one transaction with the conversation locked; does nothing if the conversation no longer exists. */
 async function locked(
   ctx: ErasureContext,
   env: number,
@@ -137,7 +141,10 @@ async function locked(
   }
 }
 
-/** Hard-deletes messages of a locked conversation. They may have been found without the lock, so some may be gone by now. */
+/**
+ * Hard-deletes messages of a locked conversation. They may have been found before the lock was taken, so some may no
+ * longer exist.
+ */
 async function eraseMessages(
   ctx: ErasureContext,
   tx: Tx,
@@ -150,7 +157,8 @@ async function eraseMessages(
     found.map((seq) => ({ env, conv: conv.no, seq })),
   );
   const rows = messages.filter((m) => !m.hard);
-  // What the customer's database holds is emptied there; here it counts as deleted from now on, and no event can name it.
+  // Messages that only the customer's database holds are emptied there. Here they count as deleted from now on; they
+  // get no event, because no row is left that an event could refer to.
   const here = new Set(messages.map((m) => m.seq));
   const seqs = [...rows.map((m) => m.seq), ...found.filter((seq) => !here.has(seq))];
   await emptyMessages(tx, env, conv.no, seqs, true, conv.lockedAt);
@@ -176,8 +184,8 @@ async function eraseMessages(
 }
 
 /**
- * The user leaves a group. A send that was under way when the user was erased may have been committed behind the search (`looked` is
- * where that ended); from here on none can be.
+ * Removes the user from a group. A send that was running when the user was erased may have committed after the search
+ * for messages ended, at seq `looked`; those messages are erased here, and under this lock no more can follow.
  */
 async function leave(
   ctx: ErasureContext,

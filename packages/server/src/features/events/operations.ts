@@ -20,7 +20,8 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
     ctx.services.clock.now() - (await ctx.services.storage.retention.msOf(ctx.env.no)),
   ).toISOString();
   const end = Math.min((input.before ?? Infinity) - 1, conv.lastSeq);
-  // As with messages: with `before` alone the page is the next below it, otherwise the next above `after`, up to `before` if given.
+  // The same rule as for messages: `before` alone gives the page just below it; otherwise the page is just above
+  // `after`, up to `before` if it is given.
   if (input.before !== undefined && input.after === undefined) {
     if (end < 1) return { data: [], hasMore: false };
     const found = reachable(
@@ -39,7 +40,10 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
   return { data, hasMore: after + data.length < end };
 }
 
-/** Going back, the page ends where the buffer does: the newest first, and at least one. */
+/**
+ * Going back, the page ends where the buffer does. Returns the newest first; throws `resync_required` if there is not
+ * even one.
+ */
 function reachable(records: EventRecord[], end: number, floor: string): EventRecord[] {
   const found: EventRecord[] = [];
   for (let i = records.length - 1, seq = end; i >= 0; i--, seq--) {
@@ -59,7 +63,10 @@ interface EventRow extends KeptEvent {
 
 type Place = Pick<ConversationRow, 'no' | 'id'>;
 
-/** Events of a conversation with after < seq <= upTo; `resync_required` when the first is older than `floor`, or one is gone. */
+/**
+ * Events of a conversation with after < seq <= upTo. Throws `resync_required` if the first is older than `floor` or
+ * any is missing.
+ */
 export async function readEvents(
   db: Queryable,
   env: number,
@@ -76,8 +83,8 @@ export async function readEvents(
 }
 
 /**
- * Those that are there, with what they tell of. Message rows are their own message.new events, all others are in `events`. What they
- * refer to is shown as it is now, so erased users stay erased.
+ * The events that are stored, with what they refer to. A message row is its own message.new event; all others are
+ * rows in `events`. What they refer to is shown as it is now, so erased users stay erased.
  */
 async function eventsBetween(
   db: Queryable,
@@ -108,7 +115,7 @@ async function eventsBetween(
         conversation: references.conversation(event),
         data: event.data === null ? {} : (JSON.parse(event.data) as unknown),
       };
-      // The type says which of these its row has.
+      // Which of these fields an event has depends on its type.
       records.push(
         recordOf(event.type, conv.id, event.seq, event.at, references.actorId(event), told as never),
       );

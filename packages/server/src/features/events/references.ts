@@ -6,23 +6,23 @@ import type { ConversationRow, MemberView } from '../conversations/sql.ts';
 import { messagesAt, viewMessage } from '../messages/reader.ts';
 import { usersByNumber } from '../users/sql.ts';
 
-/** What kept events refer to by number. */
+/** A stored event, which refers to other rows by number. */
 export interface KeptEvent {
   env: number;
   conv: number | null;
   seq: number | null;
   type: string;
-  /** seq of the message it is about. */
+  /** The seq of the message that the event is about. */
   message: number | null;
   users: number[] | null;
   actor: number | null;
   data: string | null;
 }
 
-/** The things that events refer to, as they are now. */
+/** What events refer to, as it is now. */
 export interface References {
   conversationId(event: KeptEvent): string | undefined;
-  /** With the members as they are now, for the types that show them. */
+  /** The conversation, with its present members for the event types that show them. */
   conversation(event: KeptEvent): Conversation | undefined;
   message(event: KeptEvent): MessageOrTombstone | undefined;
   users(event: KeptEvent): Person[];
@@ -31,7 +31,7 @@ export interface References {
 
 const showsConversation = new Set(['conversation.created', 'conversation.updated']);
 
-/** All that the events refer to, in four queries whatever their number. */
+/** Loads everything that the events refer to, in four queries however many events there are. */
 export async function loadReferences(db: Queryable, events: readonly KeptEvent[]): Promise<References> {
   const places = events.flatMap(({ env, conv }) => (conv === null ? [] : [{ env, no: conv }]));
   const shown = events.flatMap(({ env, conv, type }) =>

@@ -14,7 +14,7 @@ import { endOtherSessions, endSession, listSessions, renewToken } from '../sessi
 import { confirmPassword } from '../sign-in.ts';
 import { viewSession } from './session.ts';
 
-/** What people do with their own account. */
+/** Operations of people on their own account. */
 
 const load = (ctx: AccountContext): Promise<Account> => getAccount(ctx.db, signedIn(ctx).account.no);
 
@@ -81,13 +81,16 @@ export async function confirmTotp(
   });
 }
 
-/** The first second factor brings recovery codes; with the second one, those of the first go on. */
+/**
+ * Makes recovery codes with the account's first second factor. A second one keeps the codes that exist, so null is
+ * returned.
+ */
 const firstCodes = (ctx: AccountContext, tx: Tx, before: Account): Promise<string[] | null> =>
   hasSecondFactor(before)
     ? Promise.resolve(null)
     : factors.renewRecoveryCodes(tx, ctx.services.accounts, before.no);
 
-/** Without a second factor there is nothing to recover. */
+/** Removes the recovery codes of an account that no longer has a second factor. */
 async function dropUselessCodes(tx: Tx, account: number): Promise<void> {
   if (!hasSecondFactor(await getAccount(tx, account))) await factors.removeRecoveryCodes(tx, account);
 }

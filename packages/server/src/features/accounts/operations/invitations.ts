@@ -14,7 +14,7 @@ import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { countUse } from '../throttle.ts';
 import { beginSession, viewSession } from './session.ts';
 
-/** How people come in: by invitation, and where the operator allows it by themselves. */
+/** How people get an account: by invitation or, where the operator allows it, by signing up. */
 
 const view = ({ org: _org, ...invitation }: Invitation): InvitationRecord => invitation;
 
@@ -88,7 +88,7 @@ async function organizationName(ctx: AccountContext, org: number): Promise<strin
   return row!.name;
 }
 
-/** Whoever has an account accepts as it; whoever has none gets one, and is signed in. */
+/** If the invited address has an account, that account accepts; otherwise the person gets one and is signed in. */
 export async function accept(
   ctx: AccountContext,
   input: Input<'invitations.accept'>,
@@ -108,8 +108,9 @@ export async function accept(
 }
 
 /**
- * The link alone opens no account that exists: whoever follows it must be signed in to that one. The session stays as it is,
- * because an invitation is no sign-in: anybody can invite an address, and would else renew the sign-in of a stolen session.
+ * The link alone never opens an existing account: the person must already be signed in to it. The session is not
+ * renewed, because anybody can invite an address, and an invitation would then count as a recent sign-in of a stolen
+ * session.
  */
 async function acceptAs(
   ctx: AccountContext,
@@ -160,7 +161,7 @@ async function newAccount(
   passwordHash: string,
 ): Promise<Account> {
   const no = await createAccount(tx, ctx.services.ids, { email, name, passwordHash });
-  // Somebody else made it a moment ago.
+  // Another request created an account for this address a moment ago.
   if (no === undefined) throw new ApiError('invalid_credentials');
   return getAccount(tx, no);
 }
@@ -168,7 +169,7 @@ async function newAccount(
 const newOrganization = async (ctx: AccountContext, tx: Tx, name = 'My organization'): Promise<number> =>
   (await createOrganization(tx, ctx.services.ids, name)).no;
 
-/** Answers alike whether the address has an account or not; one that has gets no mail. */
+/** The answer is the same whether or not the address has an account; an address that has one gets no mail. */
 export async function signUp(
   ctx: AccountContext,
   { email }: Input<'accounts.signUp'>,

@@ -12,7 +12,7 @@ import { beginReset } from '../resets.ts';
 import { removeRecoveryCodes, removeTotp } from '../second-factor.ts';
 import { endOtherSessions } from '../sessions.ts';
 
-/** What the operator does for people who cannot help themselves. */
+/** What the operator does for people who are locked out of their account. */
 
 type OperatorAction = 'accounts.reset' | 'accounts.endSessions' | 'accounts.removeSecondFactor';
 

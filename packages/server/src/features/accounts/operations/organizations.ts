@@ -5,7 +5,7 @@ import { signedIn } from '../context.ts';
 import * as organizations from '../organizations.ts';
 import type { Person } from '../organizations.ts';
 
-/** Organizations and their people. Which role may call what, the table says; who may touch whom, this file. */
+/** Organizations and their people. The operation table says which role may call what; this file says who may change whom. */
 
 const view = ({ no: _no, id, ...person }: Person): OrganizationMember => ({ accountId: id, ...person });
 

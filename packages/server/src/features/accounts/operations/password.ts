@@ -9,9 +9,9 @@ import { beginReset, openReset, useReset } from '../resets.ts';
 import { endOtherSessions } from '../sessions.ts';
 import { countUse } from '../throttle.ts';
 
-/** A forgotten password. */
+/** Operations for a forgotten password. */
 
-/** The answer comes before anything is looked up, so it tells nobody whether the address has an account. */
+/** The account is looked up after the answer, so the answer does not tell whether the address has one. */
 export async function forgot(
   ctx: AccountContext,
   { email }: Input<'password.forgot'>,
@@ -44,7 +44,7 @@ async function sendReset(ctx: AccountContext, email: string): Promise<void> {
   });
 }
 
-/** The second factor stays: whoever can read the mail still needs it. */
+/** A reset does not remove the second factor: a person who can only read the mail still needs it to sign in. */
 export async function reset(
   ctx: AccountContext,
   { token, password }: Input<'password.reset'>,

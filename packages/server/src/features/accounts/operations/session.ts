@@ -33,7 +33,7 @@ export async function viewSession(
   };
 }
 
-/** A session that the browser had before ends: nobody goes on in what somebody else may have planted there. */
+/** Ends the session that the browser had before, because somebody else may have planted its cookie there. */
 export async function beginSession(
   ctx: AccountContext,
   tx: Tx,
