@@ -20,58 +20,67 @@ import type { ConversationLog } from '../log/conversation-log.ts';
 import type { Push } from './push/service.ts';
 import type { Webhooks } from './webhooks/service.ts';
 
-/** The record that callers see, and the number that rows refer to. */
+/** An environment: the record that callers see, and the number that rows refer to it by. */
 export interface Environment extends EnvironmentRecord {
   no: number;
 }
 
-/** A key or a token says whom it speaks for, and in which environment. */
+/** A caller with a key or a token, which says whom it speaks for and in which environment. */
 export type TenantCaller =
   | { kind: 'server'; env: Environment; keyId: string }
   | { kind: 'client'; env: Environment; user: { no: number; id: string } };
 
-/** Somebody signed in to the dashboard. */
+/** A person signed in to the dashboard. */
 export interface DashboardCaller {
   kind: 'dashboard';
   account: { no: number; id: string; email: string };
   session: { id: string; signedInAt: string };
 }
 
-/** Those who manage environments: people, whoever runs the command line, and whoever is not signed in yet. */
+/**
+ * Callers of the control plane: people in the dashboard, the operator at the command line, and people who are not
+ * signed in yet.
+ */
 export type ControlCaller = DashboardCaller | { kind: 'anyone' } | { kind: 'operator'; name: string };
 
 /** Who is calling, after authentication. */
 export type Caller = TenantCaller | ControlCaller;
-/** The operator comes in by the command line alone. */
+/** Callers over HTTP. The operator calls through the command line only. */
 export type HttpCaller = Exclude<Caller, { kind: 'operator' }>;
 
-/** What every operation has besides its input. Those of the control plane that concern no single environment have no more. */
+/**
+ * What every operation gets besides its input. Operations of the control plane that concern no single environment get
+ * only this.
+ */
 export interface ControlContext {
   caller: Caller;
   db: Db;
   services: ControlServices;
   requestId: string;
-  /** The address that the call came from; unset where it did not come over REST. */
+  /** The IP address that the call came from; unset if it did not come over REST. */
   ip?: string;
   /** Set when the request carries an Idempotency-Key: makes a send without clientMsgId safe to repeat. */
   idempotencyKey?: string;
-  /** Where `db` is a transaction around the whole operation: takes work that must not be part of it, done before the answer. */
+  /**
+   * Set if `db` is a transaction around the whole operation: takes work that must run outside of it, after its commit
+   * and before the answer.
+   */
   afterwards?: (work: (db: Db) => Promise<void>) => void;
 }
 
-/** Of an operation that concerns one environment. */
+/** The context of an operation that concerns one environment. */
 export interface EnvironmentContext extends ControlContext {
   env: Environment;
 }
 
-/** What the dashboard says about itself, for sessions and passkeys. */
+/** What is known about the HTTP request of a browser, for sessions and passkeys. */
 export interface HttpRequest {
   address: string;
   userAgent: string;
-  /** Under which name and over what the browser reached us. */
+  /** The host name under which the browser reached us; `secure` is true if it came over https. */
   host: string;
   secure: boolean;
-  /** The session's token, whether it opens one or not. */
+  /** The session token in the cookie, whether or not it is valid. */
   cookie: string | null;
 }
 
@@ -82,35 +91,38 @@ export interface Place {
   role?: AccountRole;
 }
 
-/** Of any operation that is called over HTTP; what of the place it has the operation's scope says. */
+/**
+ * The context of any operation that is called over HTTP. The operation's scope says whether `env` or `organization`
+ * is set.
+ */
 export interface HttpContext extends ControlContext, Place {
   caller: HttpCaller;
   services: Services;
-  /** Of the control plane's operations. */
+  /** Set for operations of the control plane. */
   http?: HttpRequest;
 }
 
-/** Of an operation on the caller's own account, or on none. */
+/** The context of an operation on the caller's own account, or of one that needs no account. */
 export interface AccountContext extends HttpContext {
   http: HttpRequest;
 }
 
-/** Of an operation on one organization, by somebody who belongs to it. */
+/** The context of an operation on one organization, by a person who belongs to it. */
 export interface OrganizationContext extends AccountContext {
   organization: Organization;
   role: AccountRole;
 }
 
-/** Of an operation of the tenant plane, which a whole service runs. */
+/** The context of an operation of the tenant plane, which only a running service has. */
 export interface Context extends EnvironmentContext {
   services: Services;
 }
 
 /** Changes that other parts of the service must hear of, after the commit. */
 export interface Signals {
-  /** Tokens were revoked, the user was deactivated or erased: its sockets close with this code. */
+  /** The user's tokens were revoked, or the user was deactivated or erased: the user's sockets close with this code. */
   userOut(env: number, user: number, code: 4001 | 4003): void;
-  /** One of a user's sockets, on this node of the service, closes with 4001. */
+  /** The socket of this session, on the given node of the service, closes with 4001. */
   sessionOut(node: string, session: string): void;
   /** A member's read or delivery mark moved. */
   receipt(mark: {
@@ -129,43 +141,44 @@ export interface ClosedSession {
   session: string;
 }
 
-/** Which of a user's sockets. */
+/** Which of a user's sockets a frame goes to, by session id. */
 export interface SocketChoice {
   only?: string;
   except?: string;
 }
 
-/** The live sockets of users, on whichever node of the service they are. */
+/** The open sockets of users, on any node of the service. */
 export interface Sockets {
-  /** Open ones of an environment. */
+  /** How many sockets of the environment are open. */
   connections(env: number): Promise<number>;
   /**
-   * Sends a frame outside the seq stream to every live socket of these users; who has none misses it. With `only` to that one
-   * session, with `except` to all the others.
+   * Sends a frame outside the seq stream to every open socket of these users; users without one miss it. With `only`
+   * it goes to that session alone, with `except` to all but that one.
    */
   toUsers(env: number, users: readonly number[], frame: EphemeralFrame, where?: SocketChoice): void;
-  /** To every live socket of the members of a conversation. */
+  /** Sends a frame to every open socket of the conversation's members. */
   toConversation(cid: string, frame: EphemeralFrame): void;
   /**
-   * Tells of sessions that ended: on the node where the socket was, or, when that node died, on one of the others as soon as its
-   * lease has ended (30 s). A session may be told twice, and one whose node was only frozen goes on although it was told; where
-   * nothing may be missed, whoever listens also looks from time to time. Returns the function that ends it.
+   * Calls the listener for sessions that ended: on the node where the socket was or, if that node died, on another
+   * one as soon as its lease has ended (30 s). A session may be reported twice, and one whose node was only frozen
+   * may be reported although it continues. A listener that must not miss any also has to check from time to time.
+   * Returns the function that removes the listener.
    */
   onSessionClosed(listener: (closed: ClosedSession) => void): () => void;
 }
 
 /** Follows what goes over a user's sockets, on whichever node they are. */
 export interface Traces {
-  /** A stream of lines of JSON that ends by itself; throws `rate_limited` where too many are open. */
+  /** Returns a stream of JSON lines that ends by itself; throws `rate_limited` if too many are open. */
   open(wanted: { env: number; user: number; seconds: number; sessions: number }): Promise<Readable>;
 }
 
-/** What the command line has too. */
+/** Services that the command line has too. */
 export interface ControlServices {
   clock: Clock;
   ids: Ids;
   vault: Vault;
-  /** Where links in mails and on the command line lead to. */
+  /** The origin of links in mails and on the command line. */
   linkOrigin(): string;
 }
 
@@ -174,7 +187,7 @@ export interface Services extends ControlServices {
   media: Media;
   webhooks: Webhooks;
   push: Push;
-  /** Answers what changed for a user since a cursor; questions that come together are one query. */
+  /** Returns what changed for a user since a cursor; questions that arrive together become one query. */
   syncer: (env: number, user: number, cursor: string | null) => Promise<SyncResult>;
   signals: Signals;
   sockets: Sockets;
@@ -182,14 +195,17 @@ export interface Services extends ControlServices {
   calls: CallServices;
   accounts: AccountServices;
   analytics: Analytics;
-  /** Sockets of an environment that are open now, on all nodes. */
+  /** How many sockets of the environment are open now, on all nodes. */
   connections(env: number): Promise<number>;
   plans: Record<PlanName, Plan>;
   /** Customers' own history databases, and how long the buffer before them holds messages and events. */
   storage: Storage;
 }
 
-/** An answer with another status than the operation's first, or with headers; 204 has no body, whatever is given. */
+/**
+ * An answer with headers, or with another status than the first that the operation declares. A 204 has no body,
+ * whatever is given.
+ */
 export class Reply<T> {
   readonly status: number;
   readonly body: T;
@@ -201,7 +217,7 @@ export class Reply<T> {
   }
 }
 
-/** The answer of a change that took a seq in the conversation: acks on the socket tell it, REST does not. */
+/** The answer of a change that took a seq in the conversation. Acks on the socket contain the seq, REST answers do not. */
 export class Change<T> extends Reply<T> {
   readonly eventSeq: number;
   constructor(status: number, body: T, eventSeq: number) {

@@ -36,7 +36,7 @@ import * as uploads from './uploads/operations.ts';
 import * as users from './users/operations.ts';
 import * as webhooks from './webhooks/operations.ts';
 
-/** The operations that the operator may call. They need no part of a running service. */
+/** The operations that the operator may call. They need no running service. */
 export type CommandName = {
   [N in OperationName]: 'operator' extends Operations[N]['callers'][number] ? N : never;
 }[OperationName];
@@ -196,5 +196,5 @@ export const handlers = {
   'diagnostics.delivery': diagnostics.delivery,
 } satisfies Handlers;
 
-/** With what each of them answers exactly: the socket makes its acks of it. */
+/** The exact return type of each handler, from which the socket makes its acks. */
 export type TypedHandlers = typeof handlers;

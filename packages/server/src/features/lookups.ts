@@ -1,8 +1,9 @@
 /**
- * Ways to look up rows that no statistics can turn into a scan of the table. Each is a LATERAL subquery that PostgreSQL can
- * neither join in another order nor hash (LIMIT, OFFSET 0), on an index whose first column is given. `env + 0` keeps an index
- * out of it that has the environment but not that column: the planner takes environment and user for independent of each other,
- * and then believes that a walk over all conversations finds almost nothing.
+ * Ways to look up rows that never become a scan of the table, whatever the statistics say. Each is a LATERAL subquery
+ * that PostgreSQL can neither reorder nor hash (because of LIMIT or OFFSET 0), on an index whose first column is
+ * given. `env + 0` excludes indexes that begin with the environment but do not have that column: the planner takes
+ * environment and user to be independent, and then expects that a walk over all conversations of the environment
+ * finds almost nothing.
  *
  * Arguments are SQL: parameters or columns.
  */
@@ -15,6 +16,6 @@ export const userOf = (env: string, no: string): string =>
 export const memberOf = (env: string, conv: string, usr: string): string =>
   `LATERAL (SELECT * FROM members WHERE conv = ${conv} AND usr = ${usr} AND env = ${env} LIMIT 1)`;
 
-/** All memberships of a user, where `more` holds. */
+/** All memberships of a user that satisfy the condition `more`. */
 export const membershipsOf = (env: string, usr: string, more = 'true'): string =>
   `LATERAL (SELECT * FROM members WHERE usr = ${usr} AND env + 0 = ${env} AND ${more} OFFSET 0)`;

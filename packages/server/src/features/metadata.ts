@@ -1,3 +1,3 @@
-/** Metadata is kept as the text it came as; none is an empty object. */
+/** Metadata is stored as the text that was sent; null stands for an empty object. */
 export const parseMetadata = (text: string | null): Record<string, unknown> =>
   text === null ? {} : (JSON.parse(text) as Record<string, unknown>);

@@ -3,7 +3,7 @@ import { ApiError, limits } from '@parley/protocol';
 
 export const pageLimit = (limit: number | undefined): number => limit ?? limits.pageDefault;
 
-/** Cursors are opaque to callers: JSON in base64url, checked by the caller's guard. */
+/** A cursor is JSON in base64url, which callers must not interpret. A guard of the list checks it when it comes back. */
 export const encodeCursor = (value: unknown): string =>
   Buffer.from(JSON.stringify(value)).toString('base64url');
 
@@ -12,7 +12,7 @@ export function decodeCursor<T>(cursor: string, isValid: (value: unknown) => val
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
     if (isValid(value)) return value;
   } catch {
-    // falls through to the refusal
+    // Unreadable text is refused below.
   }
   throw new ApiError('invalid_request', { param: 'cursor', message: 'The cursor is not one of this list.' });
 }
@@ -22,15 +22,15 @@ export const isString = (value: unknown): value is string =>
 
 export const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
 
-/** Rows were read one past the page: says what the page is and whether more follow. */
+/** Splits rows, which were read one past the page, into the page and whether more follow. */
 export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {
   return { page: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** After so many bytes others get their turn. */
+/** Bytes of JSON after which the event loop gets a turn. */
 const sliceBytes = 64 * 1024;
 
-/** How many of the first items fit into the JSON of one page: at least one. */
+/** How many of the first items fit into `limits.pageBytes` of JSON; at least one. */
 export async function fitting(items: readonly unknown[]): Promise<number> {
   let bytes = 0;
   let slices = 1;
@@ -44,13 +44,13 @@ export async function fitting(items: readonly unknown[]): Promise<number> {
   return items.length;
 }
 
-/** No row's JSON is longer: its texts with each character escaped, and room for the names and numbers. */
+/** An upper bound of the row's JSON in bytes: all characters of its texts escaped, plus room for names and numbers. */
 const most = (row: object): number =>
   Object.values(row).reduce<number>((sum, v) => sum + (typeof v === 'string' ? 6 * v.length : 0), 1_000);
 
 /**
- * The page of rows that were read one past it, as callers see them; it ends early where it would be too large. Nearly all are
- * small, which is cheaper to see from the rows.
+ * Returns the page of rows, which were read one past it, as callers see them. The page ends early if it would be too
+ * large. The upper bound is cheap and shows for nearly all pages that they are not.
  */
 export async function shown<R extends object, T>(
   rows: R[],
@@ -64,7 +64,7 @@ export async function shown<R extends object, T>(
   return { data: data.slice(0, fit), more: more || fit < data.length };
 }
 
-/** A page by a key that never changes. */
+/** A page whose cursor is a key that never changes. */
 export async function keyPage<R extends object, T>(
   rows: R[],
   limit: number,

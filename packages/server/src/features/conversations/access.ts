@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { findConversation } from './sql.ts';
 import type { ConversationRow } from './sql.ts';
 
-/** Who may see and touch a conversation: its members, and the server. Foreign and unknown ids look alike. */
+/** Only members and the server may see or change a conversation. Ids of other tenants and unknown ids get the same answer. */
 
 const missing = () => new ApiError('not_found', { message: 'There is no such conversation.' });
 
@@ -58,7 +58,7 @@ export async function roleOf(db: Queryable, env: number, conv: number, user: num
   return row?.role ?? null;
 }
 
-/** Changes that only the owner and the server may make. */
+/** Throws `forbidden` unless the caller is the owner or the server. */
 export function requireOwner({ role, actor }: LockedAccess): void {
   if (actor && role !== 'owner') throw new ApiError('forbidden', { message: 'Only the owner may do this.' });
 }

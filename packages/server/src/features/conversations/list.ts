@@ -6,33 +6,36 @@ import { decodeCursor, encodeCursor, fitting } from '../pages.ts';
 import { listItems } from './sql.ts';
 
 /**
- * A user's conversations by last activity, newest first, in pages that neither repeat nor skip while messages
- * arrive: later pages show the order as it stood when the first page was read (`at`).
+ * A user's conversations by last activity, newest first, in pages that neither repeat nor skip while messages arrive:
+ * later pages show the order as it stood when the first page was read (`at`).
  *
- * A conversation that moved since is found again at the place it had then. A commit under way while the first page
- * was read may carry a time before `at`; so activity in the last moments before `at` (`overlap`) is only trusted
- * for conversations that the cursor names as returned.
+ * A conversation that moved since then is found again at the place it had. A transaction that committed while the
+ * first page was read may carry a time before `at`. So activity in the last `limits.syncOverlapMs` before `at` is
+ * trusted only for conversations that the cursor names as returned.
  */
 
-/** More than a write can take between the clock's reading and the first page's. */
+/** Milliseconds; more than the time between a writer's reading of the clock and ours for the first page. */
 const aheadMs = 60_000;
 
-/** Bounds the cursor; past it a conversation written to while being paged could come twice. */
+/**
+ * How many numbers a cursor holds at most; beyond it, a conversation that is written to while the list is read may
+ * appear twice.
+ */
 const maxSeen = 600;
 
-/** Conversations found in order: [activity as of the first page, number]. */
+/** Where a conversation stands in the order: [its activity as of the first page, its number]. */
 type Position = [at: string, no: number];
 
 interface Cursor {
   at: string;
   last: Position;
-  /** Returned with an activity inside the overlap. */
+  /** Numbers of the returned conversations whose activity was inside the overlap. */
   seen: number[];
 }
 
 const isPosition = (v: unknown): v is Position =>
   Array.isArray(v) && v.length === 2 && isTime(v[0]) && Number.isSafeInteger(v[1]);
-/** A real time of this century: the store refuses the 30th of February, and its activity steps are 32 bits. */
+/** A valid time of this century: PostgreSQL refuses a 30th of February, and an activity step has 32 bits. */
 const time = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const isTime = (v: unknown): v is string =>
   typeof v === 'string' && time.test(v) && Date.parse(v) >= 0 && new Date(v).toISOString() === v;
@@ -55,7 +58,7 @@ interface Row {
 
 const conversation = conversationOf('m.env', 'm.conv');
 
-/** Rows are found by the coarse activity step and sorted by the exact time; a step may lag the time by one. */
+/** Finds rows by the coarse activity step and sorts them by the exact time; a step may be one behind the time. */
 const settledSql = `
   WITH mine AS (
     SELECT m.act, c.no, c.last_activity_at AS at FROM members m, ${conversation} c
@@ -72,8 +75,8 @@ const settledSql = `
   ) y ORDER BY at DESC, no DESC LIMIT $6`;
 
 /**
- * Conversations active since just before the first page: where they stood then (`at`; null: they came later), and
- * before the overlap (`before`; the overlap's edge for those that are younger).
+ * Conversations active since the beginning of the overlap: their activity as of the first page (`at`; null if they
+ * were created later) and as of the beginning of the overlap (`before`; that beginning itself for younger ones).
  */
 const recentSql = `
   SELECT c.no,
@@ -99,7 +102,7 @@ export async function listConversations(
   const cursor = cursorText === undefined ? null : decodeCursor(cursorText, isCursor);
   const now =
     cursor?.at ?? (await db.query<{ at: string }>('SELECT activity_now()::timestamptz(3) AS at'))[0]!.at;
-  // The first page takes what it finds, also what was written a moment after `now`.
+  // The first page also takes what was written a moment after `now`.
   const last: Position = cursor?.last ?? [moved(now, aheadMs), 0];
   const rows = await db.query<Row>(settledSql, [env, user, cursor?.at ?? last[0], ...last, limit + 1]);
   const at = cursor || !rows[0] || rows[0].at < now ? now : rows[0].at;
@@ -127,7 +130,7 @@ export async function listConversations(
     user,
     wanted.map((r) => r.no),
   );
-  // Null: left or deleted between the two looks.
+  // Null if the user left the conversation, or it was deleted, between the two queries.
   const views = wanted.map((r) => items.get(r.no) ?? null);
   const page = wanted.slice(0, await fitting(views));
   const data = views.slice(0, page.length).filter((item) => item !== null);

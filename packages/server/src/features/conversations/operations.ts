@@ -17,7 +17,10 @@ import * as sql from './sql.ts';
 
 const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
 
-/** Unique by construction for a pair of users, and never again for ids that were erased and reused (DECISIONS). */
+/**
+ * The same for both orders of a pair of users. It is made of their numbers, so ids that are reused after an erasure
+ * get another conversation (DECISIONS).
+ */
 function directId(env: number, a: number, b: number): string {
   const pair = a < b ? `${a} ${b}` : `${b} ${a}`;
   const hash = createHash('sha256').update(`direct ${env} ${pair}`).digest();
@@ -76,7 +79,10 @@ export async function create(
   });
 }
 
-/** A client makes only so many: each costs its members' logins and syncs, for ever. Servers are bounded by their key's rate alone. */
+/**
+ * Clients may create only so many conversations, because each makes the logins and syncs of its members slower for
+ * ever. Servers are bounded by the rate of their key alone.
+ */
 async function requireRoom(ctx: Context, tx: Tx, user: number): Promise<void> {
   const { clientConversationsPerHour: perHour, clientConversations: inAll } = limits;
   const { waitMs, full } = await sql.roomToCreate(tx, ctx.env.no, user, { perHour, inAll });
@@ -91,7 +97,7 @@ async function requireRoom(ctx: Context, tx: Tx, user: number): Promise<void> {
     });
 }
 
-/** The pair has a conversation already: it is returned as it is, or brought back to life. */
+/** Returns the conversation that the pair already has; a deleted one is restored. */
 async function existingDirect(ctx: Context, tx: Tx, id: string) {
   const conv = await lockConversation(tx, ctx.env.no, id);
   if (conv!.deletedAt) {
@@ -123,7 +129,7 @@ export async function list(
 ): Promise<Output<'conversations.list'>> {
   const user = await listedUser(ctx, input.userId);
   const page = await listConversations(ctx.db, ctx.env.no, user, pageLimit(input.limit), input.cursor);
-  // What people wrote is read conversation by conversation, where it is noted who did.
+  // The dashboard reads message texts only per conversation, where the audit log notes who did.
   if (ctx.caller.kind === 'dashboard') for (const item of page.data) item.lastMessage = null;
   return page;
 }

@@ -31,12 +31,15 @@ export const viewConversation = (row: ConversationRow, members: MemberView[]): C
   ...(row.deletedAt ? { deletedAt: row.deletedAt } : {}),
 });
 
-/** What member `m` has not read of conversation `c` (migrations/0007); it costs the same however much that is. */
+/**
+ * SQL for how many messages of conversation `c` member `m` has not read (migrations/0007). The cost does not depend
+ * on the count.
+ */
 export const unreadCount = (c: string, m: string): string =>
   `${c}.message_count - ${m}.read_count - ${m}.own_unread - CASE WHEN ${m}.last_read_seq >= ${c}.last_deleted_seq THEN 0
      ELSE deleted_above(${c}.env, ${c}.no, ${m}.last_read_seq) END`;
 
-/** The conversation, with the role of one user in it (null: not a member). */
+/** The conversation, with the role of one user in it (null if the user is not a member). */
 export async function findConversation(
   db: Queryable,
   env: number,
@@ -69,7 +72,7 @@ export const viewMember = ({ userId, role }: MemberView): MemberView => ({ userI
 export const listMemberViews = async (db: Queryable, env: number, conv: number): Promise<MemberView[]> =>
   (await listMembers(db, env, conv)).map(viewMember);
 
-/** undefined: a conversation with this id exists already. */
+/** Returns undefined if a conversation with this id already exists. */
 export async function insertConversation(
   db: Queryable,
   env: number,
@@ -78,7 +81,7 @@ export async function insertConversation(
     type: string;
     name: string | null;
     metadata: string | null;
-    /** The user whose client creates it; null: a server does. */
+    /** The user whose client creates it; null if a server does. */
     creator: number | null;
   },
 ): Promise<ConversationRow | undefined> {
@@ -93,9 +96,10 @@ export async function insertConversation(
 }
 
 /**
- * What the user's clients have created before the conversation just made. One creation at a time is counted: the lock on the user is
- * held until the end of the transaction.
- * @returns `waitMs` until the hour has room for one more (0: it has), and whether there is room in all.
+ * Counts what the user's clients created before this conversation. The lock on the user is held until the transaction
+ * ends, so creations are counted one at a time.
+ * @returns `waitMs`: milliseconds until the hour has room for one more (0 if it has); `full`: whether the total is
+ * used up.
  */
 export async function roomToCreate(
   db: Queryable,
@@ -114,7 +118,7 @@ export async function roomToCreate(
   return { waitMs: Math.max(0, Math.ceil(Number(row!.waitMs))), full: row!.full };
 }
 
-/** Initial members start unread from 0; later ones with everything up to `joinedSeq` read. */
+/** Initial members start with everything unread; later ones with everything up to `joinedSeq` read. */
 export async function insertMembers(
   db: Queryable,
   env: number,
@@ -202,14 +206,17 @@ interface ListRow {
   attachments: string | null;
 }
 
-/** What a list says of the files of a message. */
+/** What a list item says about the attachments of its last message. */
 function attachmentHint(attachments: string | null) {
   if (attachments === null) return {};
   const all = JSON.parse(attachments) as Attachment[];
   return { attachments: { count: all.length, mimeType: all[0]!.mimeType, name: all[0]!.name } };
 }
 
-/** List items of the given conversations, as one member sees them; the cost does not depend on how much is unread. */
+/**
+ * List items of the given conversations, as one member sees them. The cost does not depend on how many messages are
+ * unread.
+ */
 export async function listItems(
   db: Queryable,
   env: number,

@@ -5,7 +5,7 @@ import { existingUser } from '../users/operations.ts';
 import * as sql from './sql.ts';
 import type { Membership, MessageFacts, Move, PushFacts, SocketFacts, WebhookFacts } from './sql.ts';
 
-/** Why a user did, or did not, get a message: told from what is kept, without what the message says. */
+/** Explains why a user did, or did not, get a message, from what is stored and without the message's text. */
 
 type Verdict = DeliveryDiagnosis['verdict'];
 
@@ -14,14 +14,14 @@ interface Facts {
   user: { no: number; id: string; deactivatedAt: string | null };
   member: Membership | undefined;
   moves: Move[];
-  /** Open when the message was committed. */
+  /** The user's sockets that were open when the message was committed. */
   sockets: SocketFacts[];
-  /** The first one after it. */
+  /** The first socket that the user opened afterwards. */
   later: SocketFacts | undefined;
   attempts: PushFacts[];
   means: { mode: string; devices: number; reachable: number };
   deliveries: WebhookFacts[];
-  /** Events before this moment are gone. */
+  /** Membership events before this moment are no longer stored. */
   membersSince: string;
 }
 
@@ -87,14 +87,17 @@ export async function delivery(
 
 const dayMs = 86_400_000;
 
-/** The last move before the message says it, else the first after it, else how it is now; null: what said it is gone. */
+/**
+ * Whether the user was a member when the message was committed: by the last membership event before the message, else
+ * the first after it, else the present membership. Null if the events that would tell are no longer stored.
+ */
 function wasMember({ message, moves, member, membersSince }: Facts): boolean | null {
   const before = moves.filter((m) => m.seq < message.seq).at(-1);
   if (before) return before.type !== 'member.removed';
   const after = moves.find((m) => m.seq > message.seq);
   if (after) return after.type === 'member.removed';
   if (member) return true;
-  // Whoever left before the events that are kept begin is in none of them.
+  // Stored events do not mention a user who left before they begin.
   return message.createdAt < membersSince ? null : false;
 }
 
@@ -141,7 +144,7 @@ function timelineOf(facts: Facts, was: boolean | null): TimelineStep[] {
   ];
   if (message.editedAt !== null) steps.push(step(message.editedAt, 'edited', 'It was edited last', null));
   if (message.deletedAt !== null) steps.push(step(message.deletedAt, 'deleted', 'It was deleted', null));
-  // Those without a time come last.
+  // Steps without a time come last.
   const time = (one: TimelineStep): number => (one.at === null ? Infinity : Date.parse(one.at));
   steps.sort((a, b) => (time(a) < time(b) ? -1 : Number(time(a) > time(b))));
   if (member && !own) steps.push(...marks(member, message.seq));
@@ -162,7 +165,7 @@ const moveTitles: Record<Move['type'], string> = {
   'member.removed': 'The user was removed, or left',
 };
 
-/** Every node that had sockets of members sent it to them right after the commit. */
+/** Every node that had sockets of members sent the message to them right after the commit. */
 function fanout(message: MessageFacts, sockets: SocketFacts[], was: boolean | null): TimelineStep {
   if (was === false)
     return step(message.createdAt, 'fanout', 'It was not sent to the user, who was no member', false);
@@ -214,7 +217,7 @@ const pushWords: Record<string, string> = {
   failed: 'the push failed for good',
 };
 
-/** The first thing that stood in its way, as things are now. */
+/** The first reason why no push was sent, judged by how things are now. */
 function noPush({ member, means, sockets, user }: Facts, was: boolean | null): TimelineStep {
   const reasons: [boolean, string][] = [
     [was === false, 'the user was no member'],

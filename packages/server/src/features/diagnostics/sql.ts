@@ -1,7 +1,7 @@
 import type { WebhookAttempt } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
-/** What is kept about one message and one user. No text is read. */
+/** Queries for what is stored about one message and one user. They read no message text. */
 
 export interface MessageFacts {
   conv: number;
@@ -60,7 +60,7 @@ export interface Move {
 
 const mostMoves = 100;
 
-/** When the user joined and left, as far as events are kept. */
+/** When the user joined and left, as far as events are stored. */
 export const moves = (db: Queryable, env: number, conv: number, user: number): Promise<Move[]> =>
   db.query<Move>(
     `SELECT seq, type, created_at AS at FROM events
@@ -81,7 +81,7 @@ export interface SocketFacts {
 const mostSockets = 20;
 const socketColumns = `id, node, sdk, opened_at AS "openedAt", closed_at AS "closedAt", close_code AS "closeCode"`;
 
-/** Those that were open at a moment. A session's id begins with the time of its login. */
+/** The user's sockets that were open at the given moment. A session's id begins with the time of its login. */
 export const socketsAt = (db: Queryable, env: number, user: number, at: string): Promise<SocketFacts[]> =>
   db.query<SocketFacts>(
     `SELECT ${socketColumns} FROM socket_sessions
@@ -124,7 +124,7 @@ export const pushAttempts = (
     [env, conv, seq, user],
   );
 
-/** What a push needs, as it is now. */
+/** What a push to the user needs, as it is now. */
 export async function pushMeans(
   db: Queryable,
   env: number,
@@ -150,10 +150,10 @@ export interface WebhookFacts {
 }
 
 const mostDeliveries = 50;
-/** Deliveries are made within moments of the commit; those of a replay later are not looked for. */
+/** First deliveries are made within moments of the commit; replays made later are not looked for. */
 const madeWithin = `interval '2 minutes'`;
 
-/** Of all endpoints, each by its index: ids begin with the time. */
+/** The deliveries of all endpoints, each found by its index, because delivery ids begin with their time. */
 export const webhookDeliveries = (
   db: Queryable,
   env: number,

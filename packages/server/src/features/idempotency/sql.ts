@@ -51,7 +51,7 @@ export async function store(
   );
 }
 
-/** Stored answers that show one of these ids are emptied: a repeated request then gets the status without the body. */
+/** Empties stored answers that contain one of these ids: a repeated request then gets the status without the body. */
 export async function forgetAnswers(db: Queryable, env: number, ids: string[]): Promise<void> {
   await db.query('UPDATE idempotency SET body = NULL, subjects = NULL WHERE env = $1 AND subjects && $2', [
     env,

@@ -7,8 +7,9 @@ import { beatMs, closeLost, closeOthers, removeNode, renewNode, saveSessions } f
 import type { SessionRow } from './sql.ts';
 
 /**
- * Which sockets there are and were, on this node: gathered and written once a second. While the store is away a bounded number
- * waits; what is lost beyond that is mended afterwards, by closing whatever this node does not have.
+ * Records the sockets that this node has and had. Changes are collected and written once a second. While PostgreSQL
+ * is unreachable, a bounded number waits. If more are lost, all recorded sockets that this node does not have are
+ * closed afterwards.
  */
 export interface SocketHistory {
   opened(session: Omit<SessionRow, 'node' | 'closedAt' | 'closeCode'>): void;
@@ -29,13 +30,13 @@ export function createSocketHistory(options: {
   node: string;
   version: string;
   roles: readonly string[];
-  /** The sessions that are open here. */
+  /** Ids of the sessions that are open on this node. */
   open: () => Iterable<string>;
   maxWaiting?: number;
 }): SocketHistory {
   const { db, clock, logger, node, version, roles } = options;
   const most = options.maxWaiting ?? maxWaiting;
-  /** By session: whoever opens and closes within a second is one row. */
+  /** Rows by session id: a socket that opens and closes within a second is one row. */
   let waiting = new Map<string, SessionRow>();
   let lost = false;
 
@@ -84,7 +85,7 @@ export function createSocketHistory(options: {
   };
 }
 
-/** For workers: what nodes that went without a word left behind. */
+/** Runs on workers: closes the sockets of nodes that stopped without saying so. */
 export const createLostSweep = (db: Queryable, logger: Logger) =>
   createPeriodic(30_000, logger, 'sockets of lost nodes', async () => {
     for (let i = 0; i < 100 && (await closeLost(db)) > 0; i++);

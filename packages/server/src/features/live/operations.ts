@@ -9,7 +9,7 @@ import { existingUser } from '../users/operations.ts';
 import { userNumbers } from '../users/sql.ts';
 import * as sql from './sql.ts';
 
-/** Nodes and sockets as they are now, and the sockets that users had. */
+/** The present nodes and sockets, and the sockets that users had. */
 
 export const nodes = async (ctx: Context): Promise<Output<'live.nodes'>> => ({
   data: await sql.liveNodes(ctx.db, ctx.env.no),
@@ -69,7 +69,7 @@ export async function endSession(ctx: Context, input: Input<'users.endSession'>)
   });
 }
 
-/** Sockets that a user can have, and a few that are just closing. */
+/** The most sockets that a user can have, plus a few that are just closing. */
 const mostSockets = 20;
 
 export async function trace(ctx: Context, input: Input<'live.trace'>): Promise<Reply<Readable>> {

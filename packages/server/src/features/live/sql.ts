@@ -1,10 +1,10 @@
 import type { LiveNode, SocketSession } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
-/** A node renews its row every 10 s; one that was not seen for so long is gone. */
+/** A node renews its row every `beatMs`; one that was not seen for `alive` is not listed. */
 export const beatMs = 10_000;
 const alive = `interval '35 seconds'`;
-/** A frozen process comes back: its sockets are written off only when it is surely gone. */
+/** A frozen process may come back, so its sockets are closed only after this time. */
 const gone = `interval '2 minutes'`;
 
 export interface NodeRow {
@@ -27,7 +27,10 @@ export async function removeNode(db: Queryable, id: string): Promise<void> {
   await db.query('DELETE FROM nodes WHERE id = $1', [id]);
 }
 
-/** Sockets of nodes that went without a word were open until these were last seen. In portions; answers how many. */
+/**
+ * Closes the sockets of nodes that stopped without saying so, as of when the node was last seen. At most `portion` at
+ * a time; returns how many.
+ */
 export async function closeLost(db: Queryable, portion = 5_000): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     `WITH lost AS (
@@ -59,7 +62,7 @@ export interface SessionRow {
 
 const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
 
-/** Opened and closed ones alike: what is known of a session is written as a whole. */
+/** Writes opened and closed sessions: all that is known of a session is one row. */
 export async function saveSessions(db: Queryable, rows: readonly SessionRow[]): Promise<void> {
   const sorted = [...rows].sort((a, b) => a.env - b.env || (a.id < b.id ? -1 : 1));
   await db.query(
@@ -82,7 +85,7 @@ export async function saveSessions(db: Queryable, rows: readonly SessionRow[]): 
   );
 }
 
-/** Closes were lost while the store was away: all of a node's that are not among these are closed. */
+/** Closes the node's sessions that are not in `open`, after closes were lost while PostgreSQL was unreachable. */
 export async function closeOthers(db: Queryable, node: string, open: readonly string[]): Promise<void> {
   await db.query(
     'UPDATE socket_sessions SET closed_at = now() WHERE node = $1 AND closed_at IS NULL AND NOT (id = ANY($2))',
@@ -91,7 +94,7 @@ export async function closeOthers(db: Queryable, node: string, open: readonly st
 }
 
 const living = `SELECT id FROM nodes WHERE seen_at > now() - ${alive}`;
-/** Counted up to this many a node. */
+/** Sockets are counted up to this many per node. */
 const mostCounted = 100_000;
 
 export const liveNodes = (db: Queryable, env: number): Promise<LiveNode[]> =>
@@ -104,7 +107,7 @@ export const liveNodes = (db: Queryable, env: number): Promise<LiveNode[]> =>
     [env],
   );
 
-/** Newest first. `live`: those that are open, on nodes that are running. */
+/** Sessions, newest first. With `live`, only those that are open on running nodes. */
 export function listSessions(
   db: Queryable,
   asked: { env: number; user?: number; node?: string; live: boolean; before: string | null; limit: number },

@@ -6,12 +6,12 @@ import * as reader from './reader.ts';
 import type { ColdRow, MessageRow } from './reader.ts';
 
 /**
- * Messages that left the store for the customer's database. Our rows say which there are, in which order, who sent them and which
- * were deleted; the database says the rest. So a page that spans both has no gap and no repeat, whatever moves meanwhile. A message
- * that the database has no more (its owner removed it) is left out.
+ * Messages that moved to the customer's database ("cold" ones). Our rows still say which messages exist, in which
+ * order, who sent them and which were deleted; the customer's database has the rest. So a page that spans both has no
+ * gap and no repeat, whatever moves meanwhile. A message that its owner removed from that database is left out.
  */
 
-/** The rows with what the customer's database says of the cold ones. */
+/** Returns the rows, the cold ones completed from the customer's database. */
 export async function held(ctx: Context, rows: readonly (MessageRow | ColdRow)[]): Promise<MessageRow[]> {
   const away = rows.filter((row): row is ColdRow => row.id === null);
   if (away.length === 0) return rows as MessageRow[];
@@ -20,7 +20,7 @@ export async function held(ctx: Context, rows: readonly (MessageRow | ColdRow)[]
     away[0]!.cid,
     away.map((row) => row.seq),
   );
-  // One that came back between the two looks is in our store again.
+  // A message that was moved back between the two queries is in our store again.
   const missed = away.filter((row) => !found.has(row.seq));
   const back = await reader.messagesAt(
     ctx.db,
@@ -34,10 +34,10 @@ export async function held(ctx: Context, rows: readonly (MessageRow | ColdRow)[]
   });
 }
 
-/** Pages that were empty because the customer's database has nothing of them any more. */
+/** How many pages in a row may be empty because the customer's database no longer has their messages. */
 const mostEmpty = 20;
 
-/** A history page; `read` gives the next rows from a seq on, one more than the page has. */
+/** A history page. `read` returns the rows from a seq on, one more than fits the page. */
 export async function page(
   ctx: Context,
   limit: number,
@@ -56,18 +56,21 @@ export async function page(
   }
 }
 
-/** The rows of one place, where it is cold. */
+/** The row at this place if it is cold, otherwise none. */
 export async function placed(ctx: Context, conversationId: string, seq: number): Promise<ColdRow[]> {
   const row = await reader.coldAt(ctx.db, ctx.env.no, { conversationId, seq });
   return row ? [row] : [];
 }
 
-/** By id. What our store does not count among the cold ones is not found, whatever the customer's database says. */
+/**
+ * Finds a cold message by id. A message that our store does not list as cold is not found, whatever the customer's
+ * database says.
+ */
 export async function find(ctx: Context, id: string): Promise<MessageRow | undefined> {
   const record = await ctx.services.storage.cold.get(ctx.env, id);
   if (!record) return undefined;
   const [row] = await placed(ctx, record.conversationId, record.seq);
-  // It may have come back between the two looks.
+  // It may have been moved back between the two queries.
   return row ? warmRow(row, record) : reader.findMessage(ctx.db, ctx.env.no, id);
 }
 

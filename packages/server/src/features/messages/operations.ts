@@ -31,7 +31,10 @@ export type SendInput = Input<'messages.send'>;
 
 const missing = () => new ApiError('not_found', { message: 'There is no such message.' });
 
-/** Commits a message. A repeated clientMsgId commits nothing and answers with the original, as it is now for whoever is still a member. */
+/**
+ * Commits a message. A repeated clientMsgId commits nothing: the answer is the original message, in its present state
+ * if the sender is still a member.
+ */
 export async function send(ctx: Context, input: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
   const files = input.attachments?.length ? input.attachments : null;
@@ -67,7 +70,7 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
     });
   const appended = await active.secondLook(() =>
     append().catch(async (error: unknown) => {
-      // What is replied to may be in the customer's database.
+      // The message that is replied to may be in the customer's database.
       const unknown = error instanceof ApiError && error.param === 'replyTo' && input.replyTo !== undefined;
       if (!unknown || !(await cold.fetchBack(ctx, input.replyTo!, input.conversationId))) throw error;
       return append();
@@ -79,7 +82,8 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
       { env: ctx.env.no, conv: appended.conv, seq: appended.seq },
     ]);
     const original = held ?? (await coldOriginal(ctx, input.conversationId, appended.seq));
-    // A repeat means that the first answer may have been lost, and with it the telling: whoever has seen it drops it.
+    // A repeat means that the first answer, and perhaps the event, was lost. Clients that have the event already
+    // ignore it.
     log.publish(createdEvent({ ...original, env: ctx.env.no }));
     return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
@@ -109,13 +113,13 @@ const createdEvent = (row: MessageRow & { env: number }): LogEvent =>
     message: reader.viewMessage(row),
   });
 
-/** Those of the messages that were committed, as events: for what was committed without an answer. */
+/** Those of the messages that were committed, as events. It serves commits whose answer never arrived. */
 export const committedMessages = async (
   db: Queryable,
   messages: readonly { env: number; id: string }[],
 ): Promise<LogEvent[]> => (await reader.messagesById(db, messages)).map(createdEvent);
 
-/** A repeated clientMsgId whose message is in the customer's database. */
+/** The original of a repeated clientMsgId that is in the customer's database. */
 async function coldOriginal(ctx: Context, conversationId: string, seq: number): Promise<MessageRow> {
   const [row] = await cold.held(ctx, await cold.placed(ctx, conversationId, seq));
   if (!row) throw new ApiError('history_unavailable');
@@ -126,8 +130,8 @@ const stillSees = async (ctx: Context, conv: number): Promise<boolean> =>
   ctx.caller.kind !== 'client' || (await roleOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== null;
 
 /**
- * For a sender who has left since: what was acknowledged when the message was sent, and nothing of what it contains or of what
- * became of it.
+ * The answer to a sender who has left since: what was acknowledged at first, without the content or the present state
+ * of the message.
  */
 const acknowledged = (row: MessageRow): Message => ({
   id: row.id,
@@ -144,10 +148,10 @@ const acknowledged = (row: MessageRow): Message => ({
   deletedAt: null,
 });
 
-/** A server's send under an Idempotency-Key is deduplicated inside the commit too, so a crash cannot double it. */
+/** A server's send with an Idempotency-Key is also deduplicated inside the commit, so a crash cannot double it. */
 const repeatKey = (ctx: Context): string | null =>
   ctx.idempotencyKey === undefined ? null : `${repeatPrefix}${ctx.idempotencyKey}`;
-/** Longer than any clientMsgId may be, so that nobody can send one that stands for a server's key. */
+/** Longer than any clientMsgId may be, so that no caller can send a clientMsgId that equals a server's key. */
 const repeatPrefix = 'idempotency-key:'.padEnd(limits.clientMsgIdCharacters, ':');
 
 interface Sender {
@@ -176,7 +180,8 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   await noteReading(ctx, conv);
   const limit = pageLimit(input.limit);
   const env = ctx.env.no;
-  // With `after` alone the page is the next above it; with `before` the next below, down to `after` if given.
+  // `after` alone gives the page just above it; `before` gives the page just below, down to `after` if that is given
+  // too.
   if (input.after !== undefined && input.before === undefined) {
     const { data, more } = await cold.page(ctx, limit, input.after, (from) =>
       reader.messagesAfter(ctx.db, env, conv.no, from, limit + 1),
@@ -200,7 +205,7 @@ export async function get(ctx: Context, input: Input<'messages.get'>): Promise<M
   return reader.viewMessage(row);
 }
 
-/** The conversation of a message must be readable; where it is gone for the caller, so is the message. */
+/** Checks that the caller may read the message's conversation; otherwise the message counts as not found. */
 async function readableMessage(ctx: Context, row: MessageRow): Promise<void> {
   try {
     await readable(ctx, ctx.db, row.cid);
@@ -246,7 +251,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
 export interface Deleted {
   tombstone: Tombstone;
   hard: boolean;
-  /** Of the event; the conversation's last one when there was nothing left to delete. */
+  /** The seq of the event, or the conversation's last seq if there was nothing left to delete. */
   eventSeq: number;
 }
 
@@ -291,7 +296,10 @@ interface LockedMessage {
   row: MessageRow;
 }
 
-/** One transaction with the message's conversation locked. A message that only the customer's database has comes back first. */
+/**
+ * Runs in one transaction with the message's conversation locked. A message that only the customer's database has is
+ * moved back first.
+ */
 async function withMessage<T>(
   ctx: Context,
   id: string,
@@ -307,7 +315,7 @@ async function withMessage<T>(
       return locked && { result: await change(tx, locked) };
     });
     if (done) return done.result;
-    // It may have left our store between the two looks.
+    // It may have left our store between the two queries.
     if (look === 2) throw missing();
   }
 }
@@ -330,7 +338,7 @@ async function lockMessage(
     throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
   }
   if (record) await thawMessages(tx, ctx.env.no, access.conv.no, [record]);
-  // Read again under the lock: the first look only told which conversation to lock.
+  // Read again under the lock: the first query only told which conversation to lock.
   const row = await reader.findMessage(tx, ctx.env.no, id);
   return row ? { access, row } : null;
 }

@@ -3,9 +3,9 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { parseMetadata } from '../metadata.ts';
 
 /**
- * The one place that reads what messages say; everybody else counts them, or asks here. A message may have left the store for
- * the customer's own database: its row is still there, with nothing but what counting needs. History pages fetch it from there
- * (features/storage), and all other readers leave such rows out: they are about recent messages.
+ * The only module that reads the content of messages; other code counts them, or asks here. A message may have moved
+ * to the customer's database: its row stays, with only what counting needs. History pages fetch the rest from there
+ * (features/storage). All other readers leave such rows out, because they are about recent messages.
  */
 
 export interface MessageRow {
@@ -26,7 +26,7 @@ export interface MessageRow {
   hard: boolean;
 }
 
-/** A message that this store holds no longer: where it stands, who sent it and whether it was deleted. */
+/** A message that this store no longer holds: where it stands, who sent it and whether it was deleted. */
 export interface ColdRow extends Pick<
   MessageRow,
   'conv' | 'cid' | 'seq' | 'sender' | 'senderId' | 'deletedAt'
@@ -36,7 +36,7 @@ export interface ColdRow extends Pick<
 
 const columns = `m.conv, c.id AS cid, m.seq, m.id, m.sender, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
   m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard`;
-/** LIMIT: one look into one index for each row, whatever the planner believes of the tables. */
+/** LIMIT makes this one index look-up per row, whatever the planner expects of the tables. */
 const joined = `CROSS JOIN LATERAL (SELECT id FROM conversations WHERE env = m.env AND no = m.conv LIMIT 1) c
   LEFT JOIN LATERAL (SELECT id FROM users WHERE env = m.env AND no = m.sender LIMIT 1) u ON true`;
 const source = `messages m ${joined}`;
@@ -70,7 +70,7 @@ export const viewLive = (row: MessageRow): Message => ({
 export const viewMessage = (row: MessageRow): MessageOrTombstone =>
   row.deletedAt ? viewTombstone(row) : viewLive(row);
 
-/** Hard-deleted messages are not found by id. */
+/** Finds a message by id, unless it was hard-deleted. */
 export async function findMessage(db: Queryable, env: number, id: string): Promise<MessageRow | undefined> {
   const [row] = await db.query<MessageRow>(
     `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.id = $2 AND NOT m.hard`,
@@ -79,7 +79,7 @@ export async function findMessage(db: Queryable, env: number, id: string): Promi
   return row;
 }
 
-/** Those that there are; hard-deleted ones are left out. */
+/** The messages with these ids that exist, without hard-deleted ones. */
 export const messagesById = (
   db: Queryable,
   messages: readonly { env: number; id: string }[],
@@ -96,7 +96,7 @@ export interface MessagePlace {
   seq: number;
 }
 
-/** Of any conversations, in any order; hard-deleted ones included, as stubs. */
+/** The messages at these places, of any conversations and in any order. Hard-deleted ones are included, as stubs. */
 export const messagesAt = (
   db: Queryable,
   places: readonly MessagePlace[],
@@ -111,7 +111,7 @@ export const messagesAt = (
         [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
       );
 
-/** The next below `before` and above `after`, newest first; hard-deleted ones are left out. */
+/** The messages below `before` and above `after`, newest first, without hard-deleted ones. */
 export const messagesBefore = (
   db: Queryable,
   env: number,
@@ -126,7 +126,7 @@ export const messagesBefore = (
     [env, conv, before, after, limit],
   );
 
-/** The next above `after`, oldest first; hard-deleted ones are left out unless asked for. */
+/** The messages above `after`, oldest first. Hard-deleted ones are left out unless asked for. */
 export const messagesAfter = (
   db: Queryable,
   env: number,
@@ -141,7 +141,10 @@ export const messagesAfter = (
     [env, conv, after, limit],
   );
 
-/** The row of a message that left this store, found by its place; undefined where it is here, deleted for good, or never was. */
+/**
+ * The row of a message that left this store, found by its place. Undefined if the message is here, was hard-deleted,
+ * or never existed.
+ */
 export async function coldAt(
   db: Queryable,
   env: number,
@@ -155,7 +158,7 @@ export async function coldAt(
   return row;
 }
 
-/** All with after < seq <= upTo, oldest first; hard-deleted ones included, as stubs. */
+/** All messages with after < seq <= upTo, oldest first. Hard-deleted ones are included, as stubs. */
 export const messagesBetween = (
   db: Queryable,
   env: number,
@@ -170,16 +173,19 @@ export const messagesBetween = (
   );
 
 /**
- * For the statement that lists conversations `c`: their latest live messages as `x`, with their senders as `xu`. Colder storage
- * leaves a conversation's latest live message here.
+ * Part of the query that lists conversations `c`: joins the latest live message as `x` and its sender as `xu`. The
+ * latest live message of a conversation never moves to the customer's database.
  */
 export const latestLive = `LEFT JOIN messages x ON x.env = c.env AND x.conv = c.no AND x.seq = c.last_message_seq AND x.id IS NOT NULL
   LEFT JOIN users xu ON xu.env = x.env AND xu.no = x.sender`;
 
-/** Seqs that one look for a user's messages goes over: there is no index by sender. */
+/** How many seqs one query for a user's messages covers: there is no index by sender. */
 const lookWidth = 10_000;
 
-/** A user's messages above `after` that are not hard-deleted, cold ones too, `limit` at most; `next` is where to go on, null at the end. */
+/**
+ * A user's messages above `after` that are not hard-deleted, cold ones too, at most `limit`. `next` is where to
+ * continue, null at the end.
+ */
 export async function messagesBy(
   db: Queryable,
   env: number,

@@ -23,8 +23,9 @@ export async function editMessage(
 }
 
 /**
- * Empties messages of one conversation, whose row is locked, and keeps every count exact (migrations/0007). Members' rows change
- * only where one of them sent a message that it has not read. Attachments go. What is a tombstone already only becomes hard.
+ * Empties messages of one conversation, whose row is locked, and keeps every count exact (migrations/0007). The row
+ * of a member changes only if that member sent one of the messages and has not read it. Attachments are removed. A
+ * message that is a tombstone already only becomes hard-deleted.
  */
 export async function emptyMessages(
   db: Queryable,
@@ -62,7 +63,7 @@ export async function emptyMessages(
      ) SELECT count_deleted($1, $2, $3)`,
     [env, conv, gone, live.map((l) => l.sender)],
   );
-  // The latest that is left may have gone to the customer's database: the sink fetches it back, for lists.
+  // The latest remaining message may be in the customer's database: the sink fetches it back, for lists.
   await db.query(
     `UPDATE sink_conversations s SET want_seq = m.seq FROM conversations c JOIN messages m ON m.env = c.env AND m.conv = c.no
        AND m.seq = c.last_message_seq AND m.id IS NULL

@@ -7,8 +7,8 @@ import { findMessage } from './reader.ts';
 import type { MessageRow } from './reader.ts';
 
 /**
- * What became of a message. Edits leave an event, which says when and by whom, as long as events are kept. What earlier versions
- * said is not kept for its own sake: it is known where webhooks are told of it, for as long as their payloads are kept.
+ * The versions of a message. An edit leaves an event that says when and by whom, as long as events are stored. Texts
+ * of earlier versions are known only from webhook payloads, as long as those are stored.
  */
 export async function versions(
   ctx: Context,
@@ -21,7 +21,7 @@ export async function versions(
     changesOf(ctx.db, ctx.env.no, row),
     textsOf(ctx.db, ctx.env.no, row),
   ]);
-  // A tombstone says nothing any more, and neither do its versions.
+  // A deleted message shows no text, and neither do its versions.
   if (row.deletedAt === null) texts.set(row.version, row.text);
   else texts.clear();
   const said = (version: number) => ({ text: texts.get(version) ?? null, kept: texts.has(version) });
@@ -35,7 +35,7 @@ export async function versions(
       actorId: row.senderId,
       ...said(1),
     },
-    // The last edit made the version of now, whatever is left of those before.
+    // The last edit made the present version, so versions are numbered backwards from it.
     ...edits.map((edit, i) => {
       const version = row.version - (edits.length - 1 - i);
       return { ...edit, version, ...said(version) };
@@ -49,7 +49,7 @@ export async function versions(
 
 type Change = Pick<MessageVersion, 'type' | 'seq' | 'at' | 'actorId'>;
 
-/** Events after the message that are looked through, and changes that are told. */
+/** How many events after the message are searched, and how many changes are returned. */
 const looked = 20_000;
 const mostChanges = 200;
 
@@ -62,7 +62,7 @@ const changesOf = (db: Queryable, env: number, { conv, seq }: MessageRow): Promi
     [env, conv, seq],
   );
 
-/** By version, as webhooks were told. */
+/** Texts by version, taken from webhook payloads. */
 async function textsOf(
   db: Queryable,
   env: number,

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Mails } from '../accounts/mail.ts';
 import type { Plans } from './table.ts';
 
-/** Owners hear by mail when 80 and when 100 percent of a ceiling are used: once a month each. */
+/** Owners get a mail when 80 and when 100 percent of a ceiling are used, each once a month. */
 
 interface Notice {
   env: number;
@@ -16,7 +16,7 @@ interface Notice {
   most: number;
 }
 
-/** What is noted here is told once: the mail is a job of the same transaction. */
+/** Each notice is inserted once, and its mail is a job of the same transaction. */
 const noteSql = `
   WITH used AS (
     SELECT e.no, e.id, e.org, e.plan, l.users, l.connections, date_trunc('month', now(), 'UTC') AS month, m.n,

@@ -7,8 +7,9 @@ import type { Logger } from '../../platform/logging.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 
 /**
- * What the plans allow: the table of the protocol package, and over it what the file says that CHAT_PLANS names. The file is read
- * again every few seconds, so a change counts without a restart; while it cannot be read, what it said before holds.
+ * What the plans allow: the table of the protocol package, overridden by the file that CHAT_PLANS names. The file is
+ * read again every few seconds, so a change needs no restart. While the file cannot be read, its last content stays
+ * in force.
  */
 
 const Limit = Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]);
@@ -54,13 +55,13 @@ export function parsePlans(text: string): Plans {
 const readMs = 2_000;
 
 export interface PlanTable {
-  /** Always the same object; its entries change. */
+  /** The object stays the same; its entries change. */
   readonly plans: Plans;
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** @param path undefined: the table as it is. */
+/** @param path the file, or undefined for the table of the protocol package alone. */
 export function createPlanTable(
   path: string | undefined,
   logger: Logger,

@@ -2,7 +2,7 @@ import type { PlanName } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, membershipsOf as members, userOf } from '../lookups.ts';
 
-/** Conversations of many users at once: [position in the question, id, last seq]. */
+/** The conversations of many users at once: [position in the question, id, last seq]. */
 export const membershipsOf = (
   db: Queryable,
   envs: number[],
@@ -27,7 +27,7 @@ export const usersById = (db: Queryable, env: number, ids: readonly string[]): P
     [env, ids],
   );
 
-/** Remembers when users were last there; returns those that were not erased. */
+/** Stores when users were last online; returns those that were not erased. */
 export const setLastSeen = (
   db: Queryable,
   seen: readonly { env: number; user: number; at: string }[],
@@ -39,7 +39,7 @@ export const setLastSeen = (
     [seen.map((s) => s.env), seen.map((s) => s.user), seen.map((s) => s.at)],
   );
 
-/** Users by their numbers, as far as they were not erased. */
+/** Users by their numbers, without erased ones. */
 export const usersByNumber = (
   db: Queryable,
   users: readonly { env: number; user: number }[],
@@ -50,13 +50,13 @@ export const usersByNumber = (
     [users.map((u) => u.env), users.map((u) => u.user)],
   );
 
-/** Which of these sessions may not go on: their environments, keys and (where asked) users as they are now. */
+/** A session that must end, because of the present state of its environment, its key or (if asked) its user. */
 export interface Standing {
   ord: number;
   suspended: boolean;
   deactivated: boolean;
 }
-/** The plans that environments have now, by number. */
+/** The present plans of environments, by environment number. */
 export async function plansOf(db: Queryable, envs: readonly number[]): Promise<Map<number, PlanName>> {
   const rows = await db.query<{ no: number; plan: PlanName }>(
     'SELECT no, plan FROM environments WHERE no = ANY($1)',

@@ -2,7 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { Input, Output } from '@parley/protocol';
 import type { Context } from '../context.ts';
 
-/** Moves the caller's read mark forward; a lower value, or one beyond the last event, changes nothing more. */
+/** Moves the caller's read mark forward. A lower seq changes nothing; one beyond the last event counts as the last event. */
 export async function read(
   ctx: Context,
   input: Input<'conversations.read'>,

@@ -9,12 +9,15 @@ import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
 
-/** How an erased id is remembered: by keyed hash, never by name. */
+/** Erased ids are stored as a keyed hash, never in clear. */
 export const subjectOf = (vault: Vault, env: number, id: string): Buffer => vault.mac(`user ${env} ${id}`);
 
 const unknownUser = () => new ApiError('not_found', { message: 'There is no such user.' });
 
-/** Those who share one of a user's newest conversations are told of a new name; whoever shares only an older one sees it with the next look. */
+/**
+ * How many of a user's newest conversations are told of a new name. People who share only an older one see it when
+ * they next load the user.
+ */
 const toldConversations = 100;
 
 export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promise<Output<'users.upsert'>> {
@@ -38,7 +41,7 @@ export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promis
   return user;
 }
 
-/** As `get` for several: who is not to be read is simply not there. */
+/** Like `get`, for several users: those that the caller may not read are left out. */
 export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promise<Output<'users.lookup'>> {
   const rows = await sql.findUsers(ctx.db, ctx.env.no, [...new Set(input.userIds)]);
   if (ctx.caller.kind !== 'client') return { data: rows.map(sql.viewUser) };
@@ -52,7 +55,8 @@ export async function get(ctx: Context, input: Input<'users.get'>): Promise<Outp
   const row = await sql.findUser(ctx.db, ctx.env.no, input.userId);
   if (ctx.caller.kind === 'client') {
     const me = ctx.caller.user;
-    // Known or not, a stranger is forbidden: no oracle (DECISIONS, Tenancy).
+    // A client gets the same answer for an unknown user and for a stranger, so it cannot find out which ids exist
+    // (DECISIONS, Tenancy).
     if (!row || (row.no !== me.no && !(await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
       throw new ApiError('forbidden');
   }
@@ -66,7 +70,10 @@ export async function existingUser(ctx: EnvironmentContext, db: Queryable, id: s
   return row;
 }
 
-/** In the audit log: what the dashboard does to a user, who is named by number, so that an erasure renames it there too. */
+/**
+ * Records in the audit log what the dashboard does to a user, given by number, so that an erasure renames the user
+ * there too.
+ */
 const note = (
   ctx: Context,
   tx: Queryable,
@@ -145,7 +152,7 @@ export async function revokeTokens(ctx: Context, input: Input<'users.revokeToken
   });
 }
 
-/** Numbers of the named users: a server's unknown ones are created, a client's are `404 not_found`. */
+/** Returns the numbers of the named users. Unknown ones are created for a server; a client gets `404 not_found`. */
 export async function resolveUsers(
   ctx: EnvironmentContext,
   db: Queryable,

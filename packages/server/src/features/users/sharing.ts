@@ -4,15 +4,15 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 /**
  * Who shares a live conversation with whom (SPEC 4, socket rule 3; DECISIONS, Tenancy).
  *
- * Two users are looked at from the side of the one with few conversations: its newest are tried one by one, which is exact when
- * it has no more, and the other's side is tried the same way. What one pair may cost is so bounded, however many conversations
- * somebody is in. Only where both have many are all of them compared.
+ * For a pair of users, the newest conversations of one are tried one by one, then those of the other. This is exact
+ * if one of them has no more than `few`, and it bounds the cost of a pair however many conversations they have. Only
+ * if both have more are all of them compared.
  */
 
-/** As many conversations of a user are tried one by one. */
+/** How many conversations of a user are tried one by one. */
 const few = 64;
 
-/** LIMIT: each is one look into one index, whatever the planner believes; `env + 0`: see lookups.ts. */
+/** LIMIT makes each of these one index look-up, whatever the planner expects; for `env + 0` see lookups.ts. */
 const sharesOneOfNewest = (user: string, other: string): string => `EXISTS (
   SELECT 1 FROM (SELECT conv FROM members WHERE usr = ${user} AND env + 0 = w.env ORDER BY act DESC LIMIT ${few}) m
   CROSS JOIN LATERAL (SELECT 1 FROM members WHERE conv = m.conv AND usr = ${other} AND env = w.env LIMIT 1) o
@@ -20,7 +20,7 @@ const sharesOneOfNewest = (user: string, other: string): string => `EXISTS (
 const hasMore = (user: string): string =>
   `EXISTS (SELECT 1 FROM members WHERE usr = ${user} AND env + 0 = w.env ORDER BY act DESC OFFSET ${few} LIMIT 1)`;
 
-/** null: both have many conversations, and none of the newest is shared. */
+/** The result is null if both have many conversations and share none of the newest. */
 const newestSql = `
   SELECT CASE
     WHEN ${sharesOneOfNewest('w.other', 'w.usr')} THEN true
@@ -43,23 +43,23 @@ interface Question {
   others: readonly number[];
 }
 
-/** Of the others, those that share a live conversation with the user. */
+/** Returns those of the others that share a live conversation with the user. */
 export type Sharing = (env: number, user: number, others: readonly number[]) => Promise<Set<number>>;
 
-/** Others that one statement compares as a whole: each may have thousands of conversations. */
+/** How many others one statement compares completely: each may have thousands of conversations. */
 const comparedAtOnce = 20;
-/** Questions that wait, of one environment and of all; beyond, `service_unavailable`. */
+/** Questions that may wait, of all environments and of one; beyond, `service_unavailable`. */
 const maxWaiting = 20_000;
 const ofOneEnvironment = 5_000;
 
 /**
- * For many questions: those that come together are few statements, one at a time, so that they never take more than two
- * connections of a node; environments take turns.
+ * For many questions: those that arrive together become a few statements, run one at a time, so that they never take
+ * more than two of the node's connections. Environments take turns.
  */
 export function createSharing(db: Queryable): Sharing {
   const turns = { groupOf: (question: Question) => question.env, maxWaiting: ofOneEnvironment };
   const ask = createBatcher<Question, Set<number>>({
-    // With up to 200 others each.
+    // Each question has up to 200 others.
     maxBatch: 10,
     maxWaiting,
     turns,
@@ -96,7 +96,7 @@ export function createSharing(db: Queryable): Sharing {
   return async (env, user, others) => (others.length === 0 ? new Set() : ask({ env, user, others }));
 }
 
-/** For one question by itself, about at most 200 others. */
+/** Answers one question alone, about at most 200 others. */
 export async function sharedOf(
   db: Queryable,
   env: number,
@@ -116,7 +116,7 @@ export async function sharedOf(
   return shared;
 }
 
-/** For one question by itself. */
+/** Answers one question alone. */
 export async function sharesConversation(
   db: Queryable,
   env: number,

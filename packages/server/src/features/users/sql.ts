@@ -55,7 +55,7 @@ export const newestConversations = (
     [env, user, limit],
   );
 
-/** @param prefix of the ids; every id begins with an empty one. */
+/** @param prefix what ids must begin with; '' matches every id. */
 export const listUsers = (
   db: Queryable,
   env: number,
@@ -68,10 +68,10 @@ export const listUsers = (
     [env, after, limit, prefix, endOf(prefix)],
   );
 
-/** Ids have characters below \x7f only, and are compared byte by byte: all that begin with the prefix are below this. */
+/** Ids have only characters below \x7f and are compared byte by byte, so all that begin with the prefix sort below this. */
 const endOf = (prefix: string): string => `${prefix}\x7f`;
 
-/** By name, whatever its case, then by id. */
+/** Users sorted by name, ignoring case, then by id. */
 export const listUsersByName = (
   db: Queryable,
   env: number,
@@ -94,10 +94,10 @@ export const listUsersByName = (
       asked.limit,
     ],
   );
-/** The highest code point: names compared by bytes that begin with a prefix are below the prefix with it. */
+/** The highest code point: names that begin with a prefix sort, byte by byte, below the prefix followed by it. */
 const lastCharacter = '\u{10ffff}';
 
-/** Inserts the user or sets the fields given (undefined keeps what is there); undefined for an erased id. */
+/** Inserts the user or sets the given fields (an undefined field keeps its value). Returns undefined for an erased id. */
 export async function upsertUser(
   db: Queryable,
   env: number,
@@ -129,7 +129,7 @@ export async function upsertUser(
   return row;
 }
 
-/** Numbers of the users that exist, by id. */
+/** The numbers of those users that exist, by id. */
 export async function userNumbers(db: Queryable, env: number, ids: string[]): Promise<Map<string, number>> {
   const rows = await db.query<{ id: string; no: number }>(
     'SELECT id, no FROM users WHERE env = $1 AND id = ANY($2) AND erased_at IS NULL',
@@ -138,7 +138,7 @@ export async function userNumbers(db: Queryable, env: number, ids: string[]): Pr
   return new Map(rows.map((r) => [r.id, r.no]));
 }
 
-/** Creates the users that do not exist yet, in the order of their ids (two requests must not wait for each other in a ring). */
+/** Creates the users that do not exist yet, in the order of their ids, so that two requests cannot deadlock. */
 export async function createMissingUsers(
   db: Queryable,
   env: number,
@@ -180,7 +180,7 @@ export async function revokeTokens(db: Queryable, env: number, id: string): Prom
   return row;
 }
 
-/** Erased users are found too, under their alias. */
+/** Users by number. Erased users are found too, under their alias. */
 export const usersByNumber = (
   db: Queryable,
   users: readonly { env: number; no: number }[],
@@ -193,7 +193,7 @@ export const usersByNumber = (
         [users.map((u) => u.env), users.map((u) => u.no)],
       );
 
-/** Which of the events (`no`, of the time `at`) name a user who was erased after them, by the alias it has now. */
+/** Numbers of those events (`no`, created at `at`) that name, by its present alias, a user who was erased after the event. */
 export async function erasedSince(
   db: Queryable,
   named: readonly { env: number; id: string; at: string; no: number }[],
