@@ -5,7 +5,7 @@ import type { PushCredentials } from '../../platform/push/credentials.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 
-/** An environment's own credentials with the providers. They are sealed, and nothing shows them again. */
+/** An environment's own credentials for the push providers. They are stored sealed and are never shown again. */
 
 const context = (env: number, provider: string): string => `push credentials ${env} ${provider}`;
 
@@ -46,7 +46,7 @@ export async function dropCredentials(
 }
 
 export interface SealedCredentials {
-  /** Another one after every change. */
+  /** Changes with every change of the credentials. */
   no: number;
   env: number;
   envId: string;

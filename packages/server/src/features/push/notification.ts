@@ -6,7 +6,7 @@ export interface PushedMessage {
   conversationName: string | null;
   messageId: string;
   seq: number;
-  /** null: the system. */
+  /** null if the system sent the message. */
   senderId: string | null;
   senderName: string | null;
   text: string | null;
@@ -15,10 +15,10 @@ export interface PushedMessage {
 }
 
 const bodyCharacters = 200;
-/** A device that was off for longer has a lot to catch up with anyway. */
+/** How long a provider keeps the notification for a device that is off. */
 const ttlSeconds = 7 * 86_400;
 
-/** What a device shows of a message: later ones of the same conversation take its place. */
+/** What a device shows of a message. A later notification of the same conversation replaces it. */
 export const notificationOf = (message: PushedMessage, badge: number): PushNotification => ({
   title: titleOf(message),
   body: bodyOf(message),

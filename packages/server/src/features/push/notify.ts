@@ -4,11 +4,11 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { PushNotification, PushProviderName } from '../../platform/push/port.ts';
 
 /**
- * Pushing anything to users: one job for each of their devices, written in the transaction of its cause. A notification is given as
- * it is (a call that rings), or is that of a message, which is read and checked again when it is sent.
+ * Pushes to users: one job per device, written in the transaction of its cause. A job holds either a finished
+ * notification (a ringing call) or refers to a message, which is read and checked again when the push is sent.
  */
 
-/** A lane is one provider of one environment: trouble there delays no other. */
+/** A lane is one provider of one environment, so that trouble there delays no other. */
 export const sendQueue = { name: 'push', width: 20 };
 const lanes = 8;
 export const laneOf = (env: number, provider: PushProviderName): number =>
@@ -17,13 +17,13 @@ export const envOfLane = (key: number): number => Math.floor(key / lanes);
 
 export const pushMode = (alias: string): string => `coalesce(${alias}.settings ->> 'pushMode', 'providers')`;
 
-/** Everything but the badge, which is the user's own. Without title and body it is data for the app alone. */
+/** A notification without its badge, which differs per user. Without title and body it is data for the app alone. */
 export type GivenNotification = Omit<PushNotification, 'badge'>;
 export interface MessageRef {
   conv: number;
   seq: number;
 }
-/** What is pushed. A given notification is dropped when its `ttlSeconds` are over. */
+/** What a job pushes. A finished notification is dropped at `expiresAt`, when its `ttlSeconds` are over. */
 export type Pushed = MessageRef | { notification: GivenNotification; expiresAt: string };
 export type SendData = { usr: number } & Pushed;
 
@@ -38,7 +38,10 @@ export interface Notice {
   pushed: Pushed;
 }
 
-/** Queues pushes to all devices of the users. Who has a socket and needs none is for the caller to know. Answers how many. */
+/**
+ * Queues pushes to all devices of the users, and returns how many. The caller leaves out users who need none because
+ * they have a socket.
+ */
 export async function notify(tx: Queryable, notices: readonly Notice[]): Promise<number> {
   const asked = notices.flatMap(({ env, users }, notice) => users.map((usr) => ({ env, usr, notice })));
   if (asked.length === 0) return 0;

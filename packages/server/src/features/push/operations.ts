@@ -12,9 +12,12 @@ import { existingUser } from '../users/operations.ts';
 import * as credentials from './credentials.ts';
 import * as sql from './sql.ts';
 
-/** DECISIONS, Webhooks, push: a device is known by its token, which belongs to the user who registered it last. */
+/** DECISIONS, Webhooks, push: a device is identified by its token, which belongs to the user who registered it last. */
 
-/** In a path each character may take several bytes, and a request's head has 16 KB. */
+/**
+ * The longest token in bytes once it is encoded for a path: a character may take several bytes, and the head of a
+ * request has at most 16 KB.
+ */
 const mostEncoded = 12_288;
 
 const bad = (message: string) => new ApiError('invalid_request', { param: 'token', message });
@@ -46,7 +49,7 @@ export async function register(
   checkToken(ctx, input);
   return ctx.db.tx(async (tx) => {
     const saved = await sql.saveDevice(tx, env, user, input.provider, input.token);
-    // Erased since the request was authenticated.
+    // The user was erased since the request was authenticated.
     if (!saved) throw new ApiError('token_invalid');
     const { known, ...device } = saved;
     if (!known) await sql.dropOldDevices(tx, env, user, limits.pushDevicesPerUser);
@@ -85,7 +88,7 @@ export async function setCredentials(
   });
 }
 
-/** The message names the field and what it should be, never what it is. */
+/** The error names the field and what is expected, never the given value. */
 function parsedCredentials(provider: PushProviderName, input: unknown): PushCredentials {
   try {
     return parsePushCredentials(provider, input);
@@ -115,7 +118,7 @@ export async function removeCredentials(
   });
 }
 
-/** What those who run the environment see and do of a user's devices. */
+/** A user's devices, as people who run the environment see them. */
 export async function devicesOf(
   ctx: Context,
   input: Input<'users.devices'>,
@@ -127,7 +130,10 @@ export async function devicesOf(
 const deviceId = (no: number): string => `dev_${no}`;
 const deviceNo = (id: string): number => (/^dev_\d{1,15}$/.test(id) ? Number(id.slice(4)) : -1);
 const missingDevice = () => new ApiError('not_found', { message: 'There is no such device.' });
-/** The last characters tell devices apart; of webpush, whose token ends with keys, those of the address. */
+/**
+ * How many last characters of a token are shown to tell devices apart. A webpush token ends with keys, so there the
+ * last ones of its address are shown.
+ */
 const shownCharacters = 6;
 
 function viewDevice({ no, provider, token, createdAt, registeredAt }: sql.DeviceRow): PushDeviceView {
@@ -151,7 +157,10 @@ export async function removeDevice(ctx: Context, input: Input<'users.removeDevic
   });
 }
 
-/** Asks the providers here and now, whatever the environment's push mode is. A token that they call dead is removed, as ever. */
+/**
+ * Sends a test now, whatever the environment's push mode is. A token that its provider calls dead is removed, as with
+ * any push.
+ */
 export async function test(ctx: Context, input: Input<'push.test'>): Promise<Output<'push.test'>> {
   const { env } = ctx;
   const user = await existingUser(ctx, ctx.db, input.userId);

@@ -13,24 +13,27 @@ import { notify, pushMode } from './notify.ts';
 import type { MessageRef } from './notify.ts';
 
 /**
- * Who is told of a message. The outbox hands over each message that may be pushed, which becomes a job; the job finds the members
- * to tell, and pushes to their devices or makes one notification.needed.
+ * Decides who is pushed a message. The outbox passes on each message that may need it, which becomes a job. The job
+ * finds the members concerned, and pushes to their devices or records one notification.needed event.
  */
 
 export const planQueue = { name: 'push_plan', width: 50 };
 
-/** A message with this `seq` of conversation `c` to its member `m`, who is user `r`: both still there, not muted, not read yet. */
+/**
+ * SQL for whether member `m` (user `r`) of conversation `c` still waits for the message with this seq: the
+ * conversation and the user are live, and the member neither muted the conversation nor has read the message.
+ */
 export const memberWaits = (seq: string): string =>
   `c.deleted_at IS NULL AND NOT m.muted AND m.last_read_seq < ${seq} AND r.deactivated_at IS NULL`;
 
-/** The workers may have stood still: what is older is no news. */
+/** Older messages, in milliseconds, are not pushed: the workers may have stood still. */
 const newsMs = 86_400_000;
 export const isNews = (message: MessageRow, now: number): boolean =>
   message.deletedAt === null && Date.parse(message.createdAt) > now - newsMs;
 
 export const placeKey = (env: number, { conv, seq }: MessageRef): string => `${env} ${conv} ${seq}`;
 
-/** By place; those that are gone are missing. */
+/** Messages by place; those that no longer exist are missing. */
 export async function loadMessages(
   db: Queryable,
   places: readonly ({ env: number } & MessageRef)[],
@@ -67,15 +70,15 @@ export async function dispatchToPush(tx: Tx, rows: readonly OutboxRow[]): Promis
 export interface Planned extends MessageRef {
   runAt: null;
   env: number;
-  /** Whom to push to. */
+  /** Numbers of the users to push to. */
   pushTo: number[];
-  /** Of notification.needed. */
+  /** Numbers of the users that notification.needed names. */
   recipients: number[];
 }
 
 const askAtOnce = 1_000;
 
-/** Which of the users have a live socket. A user's number is of one environment only. */
+/** The numbers of those users who have an open socket. User numbers are unique across environments. */
 export async function connectedUsers(
   presence: Presence,
   users: readonly { env: number; usr: number }[],
@@ -90,7 +93,7 @@ export async function connectedUsers(
   return online;
 }
 
-/** The members to tell, of all the jobs at once: those without a live socket. */
+/** Finds the members without an open socket, for all jobs at once. */
 export async function plan(
   db: Queryable,
   presence: Presence,
@@ -125,7 +128,7 @@ export async function plan(
   return planned;
 }
 
-/** In the transaction that ends the jobs of the plan. */
+/** Runs in the transaction that ends the jobs of the plan. */
 export async function settlePlan(
   log: Pick<Recorder, 'committed'>,
   tx: Tx,

@@ -7,10 +7,10 @@ import type { Vault } from '../../platform/secrets.ts';
 import { loadCredentials, openCredentials } from './credentials.ts';
 import type { SealedCredentials } from './credentials.ts';
 
-/** The providers in use, by environment, each with the credentials it was made from. */
+/** The providers in use by environment, each with the credentials it was made from. */
 export interface Providers {
   load(pairs: readonly Pair[]): Promise<(PushProvider | undefined)[]>;
-  /** Logged once, until the credentials change. */
+  /** Logs that a provider refused the credentials: once per reason, until they change. */
   rejected(pair: Pair, reason: string): void;
   close(): void;
 }
@@ -23,7 +23,7 @@ export interface Pair {
 interface Entry {
   no: number;
   envId: string;
-  /** undefined: the credentials cannot be read. */
+  /** undefined if the credentials cannot be read. */
   provider: PushProvider | undefined;
   reasons: Set<string>;
 }
@@ -36,7 +36,7 @@ export function createProviders(options: {
   db: Queryable;
   vault: Vault;
   logger: Logger;
-  /** What the providers of an environment work with. */
+  /** The dependencies of an environment's providers. */
   dependencies: (env: number) => PushDependencies;
   endpoints?: PushEndpoints | undefined;
 }): Providers {
@@ -62,7 +62,7 @@ export function createProviders(options: {
     const key = keyOf(row);
     const known = entries.get(key);
     if (known?.no === row.no) {
-      // To the end: the first is the one longest unused.
+      // Moved to the end, so that the first entry is the one unused for the longest time.
       entries.delete(key);
       entries.set(key, known);
       return known;

@@ -15,9 +15,9 @@ import type { Providers } from './providers.ts';
 import * as sql from './sql.ts';
 import type { DeviceRef } from './sql.ts';
 
-/** One attempt at each of a batch of pushes: load together, send each on its own, write the results together. */
+/** Makes one attempt at each push of a batch: loads them together, sends each on its own, writes the results together. */
 
-/** Expo tells of a dead token a quarter of an hour later. */
+/** Expo tells about a dead token only 15 minutes later, by a receipt. */
 export const receiptQueue = { name: 'push_receipts', width: 2 };
 const receiptMs = 15 * 60_000;
 const mostReceiptTries = 4;
@@ -29,10 +29,10 @@ export type PushResult = 'sent' | 'dead' | 'rejected' | 'retry' | 'failed';
 
 export interface SendOutcome {
   runAt: Date | null;
-  /** null: nothing was tried. */
+  /** null if nothing was tried. */
   result: PushResult | null;
   device?: DeviceRef;
-  /** Of a message: what became of it. */
+  /** What became of the push, if it was about a message. */
   attempt?: sql.Attempt | undefined;
   receiptId?: string | undefined;
 }
@@ -46,7 +46,7 @@ export interface SendOptions {
   onResult: (provider: PushProviderName, result: PushResult) => void;
 }
 
-/** A push whose device, user and environment are still there. */
+/** A push whose device, user and environment still exist. */
 interface Due {
   env: number;
   device: number;
@@ -56,7 +56,10 @@ interface Due {
   registeredAt: string;
 }
 
-/** 5 s, 20 s, 80 s …, at least what the provider asks for; null: no more. */
+/**
+ * The delay in milliseconds before the next try: 5 s, 20 s, 80 s …, but at least what the provider asked for; null
+ * after the last try.
+ */
 export function retryDelay(tries: number, random: number, askedMs = 0): number | null {
   if (tries >= mostTries) return null;
   return Math.max(askedMs, firstRetryMs * 4 ** (tries - 1) * (0.8 + 0.4 * random));
@@ -83,7 +86,7 @@ export async function startSends(
     const provider = row && providerOf.get(row);
     const badge = row && (badges.get(`${row.env} ${row.usr}`) ?? 0);
     const notification = shown.get(i)?.(badge ?? 0);
-    // What is told of, the device or the credentials are gone, or the user came online before a later attempt.
+    // The message, the device or the credentials no longer exist, or the user came online before a later attempt.
     if (!row || !provider || !notification || (job.claims > 1 && online.has(row.usr)))
       return { runAt: null, result: null };
     const outcome = await untilAborted(provider.send(row.token, notification), signal);
@@ -117,7 +120,10 @@ function attemptOf(
   return { env, conv, seq, usr, device, provider, result, reason, at };
 }
 
-/** A push that went out all the same goes out once more after the restart, and takes the place of the first. */
+/**
+ * Stops waiting when the process stops. If the push went out all the same, it is sent again after the restart and
+ * replaces the first on the device.
+ */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | 'aborted'> {
   if (signal.aborted) return 'aborted';
   let stop!: () => void;
@@ -196,7 +202,7 @@ async function loadDue(db: Queryable, jobs: readonly Job[]): Promise<Map<number,
   return new Map(rows.map((row) => [row.job, row]));
 }
 
-/** What each job shows, with the user's badge; missing where there is nothing to tell any more. */
+/** The notification of each job with the user's badge; missing if there is nothing left to push. */
 async function loadNotifications(
   db: Queryable,
   jobs: readonly Job[],
@@ -218,7 +224,7 @@ async function loadNotifications(
   return shown;
 }
 
-/** With all conditions once more: a message that was deleted, read or muted meanwhile is not pushed. */
+/** Checks all conditions again: a message that was deleted, read or muted meanwhile is not pushed. */
 async function showMessages(
   db: Queryable,
   asked: readonly ({ job: number; env: number; usr: number } & MessageRef)[],
@@ -267,7 +273,7 @@ async function showMessages(
   }
 }
 
-/** Total unread over all conversations, of all these users in one query. */
+/** The users' unread messages over all their conversations, in one query. */
 async function loadBadges(db: Queryable, rows: readonly Due[]): Promise<Map<string, number>> {
   const users = [...new Map(rows.map((r) => [r.usr, r])).values()];
   const found = await db.query<{ env: number; usr: number; unread: number }>(

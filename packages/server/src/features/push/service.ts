@@ -24,25 +24,25 @@ import { readReceipts, receiptQueue, settleSends, startSends } from './send.ts';
 import type { ReceiptOutcome, SendOutcome } from './send.ts';
 import * as sql from './sql.ts';
 
-/** What operations need of it. */
+/** What operations use of the push service. */
 export interface Push {
-  /** Sends a test notification to each of the devices, now; answers what their providers said. */
+  /** Sends a test notification to each device now, and returns what the providers answered. */
   test(env: number, devices: readonly sql.DeviceRow[]): Promise<PushOutcome[]>;
 }
 
 export interface PushService extends Push {
-  /** Plans pushes of what is in the outbox. */
+  /** Plans pushes for what is in the outbox. */
   consumer: Consumer;
-  /** Begins to push: for processes with the role worker, once the store is ready. */
+  /** Starts pushing, in processes with the role worker, once the database is ready. */
   start(): void;
   stop(): Promise<void>;
-  /** Its connections. */
+  /** Closes the service's connections. */
   close(): Promise<void>;
 }
 
 const workConnections = 3;
 const planLeaseMs = 30_000;
-/** Longer than any provider takes: a token and a push, each within 10 s, and once more where a payload was too large. */
+/** Longer than a provider takes: a token and a push, each within 10 s, and both again if a payload was too large. */
 const sendLeaseMs = 60_000;
 const sweepMs = 60_000;
 const depthMs = 10_000;
@@ -68,9 +68,9 @@ export function createPushService(options: {
   metrics: Metrics;
   presence: Presence;
   work: WorkSignal;
-  /** Something was put into the outbox. */
+  /** Must be called after something was put into the outbox. */
   wakeOutbox: () => void;
-  /** Where the vendors are, for tests. */
+  /** The vendors' addresses, replaced in tests. */
   endpoints?: PushEndpoints;
   random: () => number;
 }): PushService {

@@ -6,7 +6,10 @@ import type { PushProviderName } from '../../platform/push/port.ts';
 
 const hash = (token: string): Buffer => createHash('sha256').update(token).digest();
 
-/** `known`: this user had it already. Undefined: there is no such user any more (erasure waits for us, or we for it). */
+/**
+ * Saves a device. `known` is true if this user had it already. Returns undefined if the user no longer exists; saving
+ * and erasing wait for each other.
+ */
 export async function saveDevice(
   db: Queryable,
   env: number,
@@ -29,7 +32,7 @@ export async function saveDevice(
   return row;
 }
 
-/** Beyond `most`, those not registered for the longest time go. */
+/** Removes a user's devices beyond `most`, those not registered for the longest time first. */
 export async function dropOldDevices(db: Queryable, env: number, user: number, most: number): Promise<void> {
   await db.query(
     `DELETE FROM push_devices WHERE env = $1 AND no IN (
@@ -54,7 +57,7 @@ export interface DeviceRow {
   registeredAt: string;
 }
 
-/** Latest first. A user has a bounded number of them. */
+/** A user's devices, the latest first. Their number is bounded. */
 export const listDevices = (db: Queryable, env: number, user: number): Promise<DeviceRow[]> =>
   db.query<DeviceRow>(
     `SELECT no, provider, token, created_at AS "createdAt", registered_at AS "registeredAt" FROM push_devices
@@ -62,7 +65,7 @@ export const listDevices = (db: Queryable, env: number, user: number): Promise<D
     [env, user],
   );
 
-/** Answers the provider of the device that was there. */
+/** Removes the device and returns its provider; undefined if there was none. */
 export async function dropDeviceByNo(
   db: Queryable,
   env: number,
@@ -88,7 +91,7 @@ export interface Attempt {
   at: number;
 }
 
-/** What became of pushes of messages: kept for those who ask why somebody did not get one. */
+/** Stores what became of pushes of messages, for people who ask why a user did not get one. */
 export async function noteAttempts(db: Queryable, attempts: readonly Attempt[]): Promise<void> {
   if (attempts.length === 0) return;
   await db.query(
@@ -119,7 +122,7 @@ export interface DeviceRef {
   registeredAt: string;
 }
 
-/** Tokens that their provider calls dead; one registered anew meanwhile stays. */
+/** Removes devices whose provider calls their token dead, unless they were registered again meanwhile. */
 export async function dropDead(db: Queryable, devices: readonly DeviceRef[]): Promise<void> {
   if (devices.length === 0) return;
   await db.query(
@@ -129,7 +132,7 @@ export async function dropDead(db: Queryable, devices: readonly DeviceRef[]): Pr
   );
 }
 
-/** A device came: from now on messages may have to be noted for push. */
+/** After a device was registered, messages of the environment may have to be recorded for push. */
 export async function listenForPush(db: Queryable, env: number): Promise<void> {
   await db.query(
     `SELECT set_push_listener(no) FROM environments WHERE no = $1 AND listeners & ${listeners.push} = 0`,
@@ -137,7 +140,10 @@ export async function listenForPush(db: Queryable, env: number): Promise<void> {
   );
 }
 
-/** Devices go one by one without anybody looking whether they were the last; this does, now and then. */
+/**
+ * Corrects the listener bit of environments from time to time, because removing a device does not check whether it
+ * was the last.
+ */
 export async function correctListeners(db: Queryable): Promise<void> {
   await db.query(
     `SELECT set_push_listener(no) FROM environments

@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
-/** Rows past their windows go in small batches, so that nobody waits for a long delete. */
+/** Expired rows are deleted in small batches, so that no other query waits for a long delete. */
 
 const batch = 2_000;
 const maxBatches = 500;
@@ -11,14 +11,14 @@ const expired: { table: string; column?: string; hours: (eventHours: number) => 
   { table: 'idempotency', hours: () => limits.idempotencyHours },
   { table: 'events', hours: (eventHours: number) => eventHours, own: true },
   { table: 'audit', hours: () => limits.auditDays * 24 },
-  // Cursors of sync name one.
+  // Cursors of sync refer to a mark, so marks stay a day longer than cursors.
   { table: 'store_marks', column: 'at', hours: () => (limits.syncCursorDays + 1) * 24 },
   { table: 'activity', column: 'at', hours: () => 24 },
   { table: 'socket_sessions', column: 'closed_at', hours: () => limits.requestLogDays * 24 },
   { table: 'push_attempts', column: 'at', hours: () => limits.requestLogDays * 24 },
 ];
 
-/** Rows of hours (migrations/0025); days and months stay. */
+/** Tables with one row per hour (migrations/0025); their rows per day and per month stay. */
 const hourly = [
   'counters',
   'active_users',
@@ -34,7 +34,7 @@ export async function removeExpired(
   const removed: Record<string, number> = {};
   for (const { table, column = 'created_at', hours, own } of expired) {
     const before = (hours: string): string => `${column} < now() - ${hours} * interval '1 hour'`;
-    // Events stay as long as their environment says; the first condition is the one that an index can answer.
+    // Events stay as long as their environment says. The first condition is for the index.
     const conditions = own
       ? [
           before('least($1, (SELECT min(buffer_hours) FROM environments))'),

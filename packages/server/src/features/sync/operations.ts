@@ -10,9 +10,9 @@ const dayMs = 86_400_000;
 const cursorForm = /^s1\.([0-9a-z]{1,11})$|^s2\.([0-9a-z]{1,11})\.([0-9a-z]{1,11})\.([0-9a-f]{16})$/;
 
 interface Cursor {
-  /** By the store's own clock, in milliseconds: several nodes agree on it, and it never goes back. */
+  /** Milliseconds by the database's own clock, which all nodes share and which never goes back. */
   since: number;
-  /** A transaction and a mark that the store knew; null in cursors of earlier versions. */
+  /** A transaction number and a mark that the database had at that moment; null in cursors of earlier versions. */
   seen: { xid: number; mark: string } | null;
 }
 
@@ -33,13 +33,13 @@ function decode(cursor: string): Cursor {
 
 interface SyncClock {
   now: number;
-  /** No transaction still running can stamp anything before it. */
+  /** Milliseconds; no transaction that is still running can write an earlier time. */
   settled: number;
   xid: number;
   mark: string;
 }
 
-/** Asked before anything is read with it. */
+/** Must be called before the rows that the next cursor stands for are read. */
 async function readClock(db: Queryable): Promise<SyncClock> {
   const [clock] = await db.query<SyncClock>(
     'SELECT now_ms AS now, settled_ms AS settled, next_xid AS xid, mark FROM sync_clock()',
@@ -47,7 +47,7 @@ async function readClock(db: Queryable): Promise<SyncClock> {
   return clock!;
 }
 
-/** What changed for a user since the cursor, less 5 s: repeats are normal, misses are not (SPEC 4, Sync). */
+/** What changed for a user since 5 s before the cursor: repeats are normal, misses are not (SPEC 4, Sync). */
 export async function sync(ctx: Context, input: Input<'sync'>): Promise<SyncResult> {
   if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
   return ctx.services.syncer(ctx.env.no, ctx.caller.user.no, input.cursor);
@@ -68,7 +68,7 @@ export function createSyncer(db: Queryable): Services['syncer'] {
 interface Question {
   env: number;
   user: number;
-  /** null: everything is wanted. */
+  /** null if the user asks for everything. */
   cursor: Cursor | null;
 }
 
@@ -110,7 +110,7 @@ async function knownMarks(db: Queryable, questions: readonly Question[]): Promis
 
 type Item = SyncResult['conversations'][number];
 
-/** One statement for all questions: its rows lead with the question's place. */
+/** Runs one statement for all questions; each row begins with the position of its question. */
 async function ask(
   db: Queryable,
   sql: string,
@@ -145,7 +145,7 @@ const everythingSql = select(
   ', x.at DESC',
 );
 
-/** Found by activity step, which may lag the exact time by one. */
+/** Conversations are found by activity step, which may be one behind the exact time. */
 const changedSql = select(
   columns,
   `SELECT ${item} FROM (

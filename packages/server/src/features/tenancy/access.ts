@@ -4,11 +4,12 @@ import type { ControlContext, Environment, Place } from '../context.ts';
 import { findEnvironment } from './environments.ts';
 
 /**
- * What a caller of the control plane may manage. The operator, who holds the store, may manage everything in it. For people the
- * binding has looked up the organization that the request names, and their role there: nothing outside of it exists for them.
+ * What a caller of the control plane may manage. The operator, who has access to the database anyway, may manage
+ * everything. For people, the binding has looked up the organization that the request names and their role there;
+ * anything outside of it does not exist for them.
  */
 
-/** The operator's has no place: everything is in reach. */
+/** The operator's context has no place, because everything is within reach. */
 export type ManageContext = ControlContext & Place;
 
 export async function requireOrganization(ctx: ManageContext, db: Queryable, id: string): Promise<number> {
@@ -18,7 +19,7 @@ export async function requireOrganization(ctx: ManageContext, db: Queryable, id:
   return row.no;
 }
 
-/** @param lock until the end of the transaction, for a change. */
+/** @param lock locks the environment until the transaction ends, for a change. */
 export async function requireEnvironment(
   ctx: ManageContext,
   db: Queryable,
@@ -31,14 +32,14 @@ export async function requireEnvironment(
   return env;
 }
 
-/** By whose memberships lists are narrowed down; null: the operator's are not. */
+/** The account whose memberships restrict a list; null for the operator, whose lists are not restricted. */
 export function accountOf({ caller }: ManageContext): number | null {
   if (caller.kind === 'operator') return null;
   if (caller.kind !== 'dashboard') throw new ApiError('forbidden');
   return caller.account.no;
 }
 
-/** The number of an environment that a list is narrowed down to. */
+/** The number of the environment that a list is restricted to. */
 export async function manageableEnvironment(ctx: ManageContext, id: string): Promise<number> {
   const [row] = await ctx.db.query<{ no: number }>(
     `SELECT no FROM environments e WHERE id = $1 AND ($2::int IS NULL
@@ -49,7 +50,7 @@ export async function manageableEnvironment(ctx: ManageContext, id: string): Pro
   return row.no;
 }
 
-/** Where there is just one organization, it need not be named. */
+/** The only organization. If there are several, the caller has to name one. */
 export async function onlyOrganization(db: Queryable): Promise<string> {
   const [first, second] = await db.query<{ id: string }>('SELECT id FROM organizations ORDER BY no LIMIT 2');
   if (!first) throw new ApiError('not_found', { message: 'The store is empty: run npm start once first.' });

@@ -15,15 +15,15 @@ import { badSignature, claimedSubject, parseToken, signatureMatches, signedClaim
 import type { Claims } from './tokens.ts';
 
 /**
- * SPEC 5: who is calling. Every credential is looked up in the store each time, so a revocation counts from the next
- * request on, on every node; look-ups that arrive together are one query.
+ * SPEC 5: who is calling. Every credential is looked up in the database each time, so a revocation counts from the
+ * next request on, on every node. Look-ups that arrive together become one query.
  */
 
 const environmentId = new RegExp(environmentIdPattern);
 
-/** All parts have been checked for their form: text that cannot be stored would fail the whole batch. */
+/** The form of all fields has been checked: text that PostgreSQL cannot store would fail the whole batch. */
 interface Lookup {
-  /** The key that signed, or the environment that a development token names. */
+  /** The key that signed the token, or the environment that a development token names. */
   keyId: string | null;
   envId: string | null;
   userId: string;
@@ -46,13 +46,13 @@ export interface Authenticated {
   /** Milliseconds; only user tokens expire. */
   expiresAt: number | null;
   keyId: string | null;
-  /** Seconds; of a user token. */
+  /** Seconds; null unless it is a user token. */
   issuedAt: number | null;
-  /** Looks again whether it still holds; and when the user was last seen. */
+  /** Checks again whether the credential is still valid, and returns when the user was last seen. */
   again(): Promise<{ lastSeenAt: string | null }>;
 }
 
-/** Whose a refused credential is, where it is genuine: expired, revoked, of a user who was deactivated. */
+/** The owner of a credential that is genuine but was refused: expired, revoked, or of a deactivated user. */
 export interface Proven {
   kind: TenantCaller['kind'];
   env: { no: number; id: string };
@@ -66,14 +66,14 @@ export const provenBy = (error: unknown): Proven | undefined =>
 export interface Authenticator {
   /**
    * @param named the environments that the request names (header, query).
-   * @param from what the address it came from is counted by.
+   * @param from the key under which tries from the caller's address are counted.
    */
   authenticate(credential: string | undefined, named: string[], from: string): Promise<Authenticated>;
 }
 
 const maxOpened = 1_000;
 
-/** LIMIT: each is one look into one index, also before the planner knows anything of the tables. */
+/** LIMIT makes each of these one index look-up, also before the planner has statistics. */
 const lookupSql = `
   SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at,
     CASE WHEN k.ahead_at > now() - interval '1 day' THEN k.ahead ELSE 0 END AS ahead, u.no AS user_no, u.deactivated_at, u.tokens_from,
@@ -89,7 +89,7 @@ export function createAuthenticator(options: {
   vault: Vault;
   clock: Clock;
   limiter: RateLimiter;
-  /** A secret key, or a token that it signed, was accepted. */
+  /** Called when a secret key, or a token that it signed, was accepted. */
   keyUsed?: (keyId: string) => void;
 }): Authenticator {
   const { db, vault, clock, limiter, keyUsed = () => undefined } = options;
@@ -110,7 +110,7 @@ export function createAuthenticator(options: {
     },
   });
 
-  /** Opened secrets of the keys used last. */
+  /** Unsealed secrets of the keys used last. */
   const opened = new Map<string, { sealed: Buffer; secret: string }>();
   function secretOf(keyId: string, sealed: Buffer): string {
     const known = opened.get(keyId);
@@ -122,7 +122,7 @@ export function createAuthenticator(options: {
   }
 
   const view = environmentViews();
-  /** The environment follows from the credential; one that is named must be the same. */
+  /** The environment follows from the credential; if the request names one, it must be the same. */
   function checkedEnvironment(found: Found, named: string[]): Environment {
     const env = view(found);
     if (named.some((id) => id !== env.id))
@@ -185,7 +185,7 @@ export function createAuthenticator(options: {
       return checkedEnvironment(row, named);
     };
     try {
-      // Revoked keys are told before anything that their tokens claim.
+      // A revoked key is reported before anything that its tokens claim.
       if (found.revoked_at) throw new ApiError('key_revoked');
       return await user(question, found, check, signedClaims(parsed, nowSeconds, cutoffOf(found)));
     } catch (error) {
@@ -224,10 +224,10 @@ export function createAuthenticator(options: {
   }
 
   /**
-   * A token that is dated ahead, by a signer whose clock is. How far it is seen to run ahead is remembered, because a
-   * revocation must reach all that was signed before it. One that is dated further ahead than that, in the minute after a
-   * revocation, may be from before: it is refused, and a new one works a minute later at the latest. A token that is dated with the
-   * cut-off itself is our own.
+   * Handles a token whose `iat` is in the future because its signer's clock is ahead. How far the clock is ahead is
+   * stored with the key, because a revocation must reach all that was signed before it. In the minute after a
+   * revocation, a token dated further ahead than that may have been signed before it, so it is refused; a new token
+   * works after a minute at the latest. A token dated exactly with the cut-off was minted by us.
    */
   async function checkAhead(keyId: string, key: Found, row: Found, { iat }: Claims): Promise<void> {
     const nowSeconds = clock.now() / 1000;
@@ -244,7 +244,10 @@ export function createAuthenticator(options: {
     );
   }
 
-  /** Anybody can make development tokens: how many users they bring is bounded, by address and by environment. */
+  /**
+   * Anybody can make development tokens, so the number of new users that they create is bounded, by address and by
+   * environment.
+   */
   async function admit(env: Environment, from: string): Promise<void> {
     for (const check of [
       { key: `d${from}`, limit: rateLimits.unsignedUsersAddress },
@@ -259,7 +262,7 @@ export function createAuthenticator(options: {
     }
   }
 
-  /** A valid token's first use creates the user, unless it is a token from before that id was erased. */
+  /** The first use of a valid token creates the user, unless the token was issued before that id was erased. */
   async function firstUse(env: Environment, claims: Claims): Promise<Found> {
     const subject = subjectOf(vault, env.no, claims.sub);
     const [erased] = await db.query<{ tokens_from: string }>(
@@ -285,7 +288,7 @@ export function createAuthenticator(options: {
   };
 }
 
-/** The error, with whose it is: `provenBy` tells. */
+/** Remembers whose credential caused the error; `provenBy` returns it. */
 function attributed(error: unknown, kind: TenantCaller['kind'], found: Found, keyId: string): unknown {
   if (error instanceof ApiError)
     proven.set(error, { kind, env: { no: found.no, id: found.id }, keyId, user: found.user_no });
@@ -297,12 +300,12 @@ function present(found: Found | null): Found {
   return found;
 }
 
-/** Seconds; 0: nothing was revoked. */
+/** The cut-off in seconds; 0 if nothing was revoked. */
 const cutoffOf = (row: Found): number => (row.tokens_from === null ? 0 : Date.parse(row.tokens_from) / 1000);
 
 function checkUser(row: Found, claims: Claims): void {
   if (claims.iat < cutoffOf(row)) {
-    // A deactivation cuts tokens off too; the reason it gives is the deactivation.
+    // A deactivation also sets the cut-off, so it is reported first.
     if (row.deactivated_at) throw new ApiError('user_deactivated');
     throw new ApiError('token_invalid', { message: 'The token was revoked.' });
   }

@@ -18,7 +18,7 @@ import { createPasswords } from '../accounts/passwords.ts';
 import type { ControlContext, ControlServices } from '../context.ts';
 import { addEnvironment } from './operations.ts';
 
-/** The first start on an empty store (settings CHAT_BOOTSTRAP_…). What was made up is returned, to be shown once. */
+/** The first start on an empty database (settings CHAT_BOOTSTRAP_…). Generated secrets are returned, to be shown once. */
 
 const Environments = Type.Array(
   Type.Object(
@@ -39,14 +39,14 @@ export interface BootstrapSettings {
   environments: string | undefined;
   email: string | undefined;
   password: string | undefined;
-  /** Of the environment that is made where none are listed. */
+  /** The kind of the environment that is created if none are listed. */
   kind: EnvironmentKind;
 }
 
 export interface Bootstrapped {
   environments: { id: string; kind: string; secretKey: string | null }[];
   email: string;
-  /** null: it was given, so there is nothing to show. */
+  /** null if the password was given, so there is nothing to show. */
   password: string | null;
 }
 
@@ -78,7 +78,7 @@ export async function bootstrap(
   const email = (settings.email ?? 'owner@localhost').toLowerCase();
   const passwordHash = await createPasswords(ids.random).hash(password);
   return db.tx(async (tx) => {
-    // Several processes may start on one empty store: the first makes it.
+    // Several processes may start on one empty database: the first one fills it.
     await tx.query('LOCK TABLE environments IN SHARE ROW EXCLUSIVE MODE');
     if ((await tx.query('SELECT 1 FROM environments LIMIT 1')).length > 0) return null;
     const org = await createOwner(tx, ids, email, passwordHash);
@@ -88,7 +88,8 @@ export async function bootstrap(
       requestId: ids.make('request'),
     };
     const environments = [];
-    // Whoever runs the service for themselves needs no ceilings; listed environments have the plan that they name, or the first.
+    // The default environment has no ceilings, because people run it for themselves. Listed environments get the plan
+    // that they name, otherwise `free`.
     for (const wanted of given ?? [
       { plan: 'enterprise' as const, id: ids.make('environment'), kind: settings.kind },
     ]) {
@@ -117,7 +118,10 @@ async function createOwner(tx: Tx, ids: Ids, email: string, passwordHash: string
   return org!.no;
 }
 
-/** Reads the master key, or makes that of a new store. One that did not seal this store is refused: nothing that is read could be opened. */
+/**
+ * Reads the master key, or makes one for a new database. A key that did not seal this database is refused, because
+ * nothing in it could be opened.
+ */
 export async function openVault(
   db: Db,
   given: string | undefined,

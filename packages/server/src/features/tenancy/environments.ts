@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Environment } from '../context.ts';
 
 export interface EnvironmentRow extends Omit<Environment, 'settings' | 'createdAt'> {
-  /** Those that were set. */
+  /** Only the settings that were set; the others have their defaults. */
   settings: EnvironmentSettingsChange;
   created_at: string;
 }
@@ -25,7 +25,7 @@ export const viewEnvironment = (row: EnvironmentRow): Environment => ({
   createdAt: row.created_at,
 });
 
-/** The environments seen last, so that ten thousand sessions of one hold one object. */
+/** Caches the environments seen last, so that ten thousand sessions of one environment share one object. */
 export function environmentViews(max = 1_000): (row: EnvironmentRow) => Environment {
   const known = new Map<number, { text: string; env: Environment }>();
   return (row) => {
@@ -39,7 +39,7 @@ export function environmentViews(max = 1_000): (row: EnvironmentRow) => Environm
   };
 }
 
-/** The record as callers see it. */
+/** The environment as callers see it. */
 export const environmentRecord = ({ no: _no, ...record }: Environment): EnvironmentRecord => record;
 
 export interface NewEnvironment {
@@ -50,7 +50,7 @@ export interface NewEnvironment {
   settings?: EnvironmentSettingsChange;
 }
 
-/** Undefined: the id is taken. */
+/** Returns undefined if the id is taken. */
 export async function insertEnvironment(
   db: Queryable,
   org: number,
@@ -76,7 +76,7 @@ export async function findEnvironment(
   return row && viewEnvironment(row);
 }
 
-/** The oldest environment that takes development tokens: the playground's. */
+/** The oldest environment that accepts development tokens; the playground uses it. */
 export async function developmentEnvironment(db: Queryable): Promise<string | null> {
   const [row] = await db.query<{ id: string }>(
     `SELECT id FROM environments WHERE kind = 'development' AND status = 'active'
@@ -85,7 +85,7 @@ export async function developmentEnvironment(db: Queryable): Promise<string | nu
   return row?.id ?? null;
 }
 
-/** @param account only those of its organizations; null: all. */
+/** @param account restricts the list to the account's organizations; null lists all. */
 export async function listEnvironments(
   db: Queryable,
   account: number | null,
@@ -102,7 +102,7 @@ export async function listEnvironments(
 
 const maxShown = 1_000;
 
-/** Those of the account's organizations, each with the number of its organization. */
+/** The environments of the account's organizations, each with the number of its organization. */
 export async function environmentsOfAccount(
   db: Queryable,
   account: number,

@@ -4,10 +4,10 @@ import { createPeriodic } from '../../platform/periodic.ts';
 import type { Periodic } from '../../platform/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
-/** When a secret key, or a token that it signed, was last used: gathered here and written once a minute. */
+/** When a secret key, or a token that it signed, was last used: collected in memory and written once a minute. */
 
 const flushMs = 60_000;
-/** Keys of one process in a minute; those beyond are noted when they are used again. */
+/** How many keys one process remembers per minute; further ones are recorded when they are used again. */
 const maxKeys = 50_000;
 
 export interface KeyUsage extends Periodic {

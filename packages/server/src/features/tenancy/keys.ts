@@ -12,7 +12,7 @@ const sealContext = (keyId: string): string => `secret key ${keyId}`;
 const columns =
   'id, name, created_at AS "createdAt", last_used_at AS "lastUsedAt", revoked_at AS "revokedAt"';
 
-/** Keeps a key (a new one unless given) and returns it: the only time it is shown. */
+/** Stores a key (a new one unless given) and returns it, which is the only time it is shown. */
 export async function insertKey(
   db: Queryable,
   { ids, vault }: { ids: Ids; vault: Vault },
@@ -33,7 +33,7 @@ export async function insertKey(
 export const openKey = (vault: Vault, keyId: string, sealed: Uint8Array): string =>
   vault.open(sealed, sealContext(keyId)).toString();
 
-/** Oldest first, those after the one that `after` names. */
+/** The keys after the one that `after` names, oldest first. */
 export const listKeys = (
   db: Queryable,
   env: number,
@@ -46,7 +46,7 @@ export const listKeys = (
     [env, after?.createdAt ?? null, after?.id ?? null, limit],
   );
 
-/** The key as it was, and whether it was live until now; undefined: there is none. */
+/** Returns the key as it was, and whether it was live until now; undefined if there is none. */
 export async function revokeKey(
   db: Queryable,
   env: number,

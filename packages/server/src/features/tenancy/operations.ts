@@ -43,7 +43,7 @@ export async function createToken(
   return { token: mintToken(secretKey, key.id, { sub: input.userId, iat, exp }), expiresAt };
 }
 
-/** A server signs with the key it came with; the operator, who has none, with the newest one. */
+/** A server signs with the key it authenticated with; the operator, who has none, with the newest key. */
 async function signingKey({ caller, db, env }: EnvironmentContext): Promise<SealedKey> {
   if (caller.kind === 'server') {
     const key = await findKey(db, env.no, caller.keyId);
@@ -86,7 +86,7 @@ export async function createEnvironment(
   });
 }
 
-/** An environment with its first key (a new one unless given). */
+/** Creates an environment with its first key (a new one unless given). */
 export async function addEnvironment(
   ctx: ControlContext,
   tx: Tx,
@@ -139,7 +139,10 @@ export async function updateEnvironment(
   });
 }
 
-/** What stops a production environment for its users needs its name, typed; the operator has typed its id. */
+/**
+ * Stopping a production environment needs its name in `confirm`, typed by a person. The operator has typed its id
+ * already.
+ */
 function requireConfirmation(ctx: ControlContext, env: Environment, confirm: string | undefined): void {
   if (env.kind === 'production' && ctx.caller.kind !== 'operator' && confirm !== env.name)
     throw new ApiError('invalid_request', {
@@ -148,7 +151,7 @@ function requireConfirmation(ctx: ControlContext, env: Environment, confirm: str
     });
 }
 
-/** Settings side by side with the other fields, so that a change names just those that changed. */
+/** Puts the settings beside the other fields, so that the audit log names only those that changed. */
 const flat = ({ settings, ...fields }: Environment): object => ({ ...fields, ...settings });
 
 export async function listKeys(

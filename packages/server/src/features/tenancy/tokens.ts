@@ -8,7 +8,7 @@ import { ApiError, limits, userIdPattern } from '@parley/protocol';
 
 export interface Claims {
   sub: string;
-  /** Seconds. */
+  /** `iat` and `exp` are in seconds. */
   iat: number;
   exp: number;
 }
@@ -21,7 +21,7 @@ const invalid = (message: string) => new ApiError('token_invalid', { message });
 const userId = new RegExp(userIdPattern);
 const keyId = /^[A-Za-z0-9]{16}$/;
 const base64url = /^[A-Za-z0-9_-]*$/;
-/** What a Date can hold, in seconds: an `exp` beyond it could not be told to anybody. */
+/** The largest time that a Date can hold, in seconds: a later `exp` could not be shown. */
 const lastSecond = 8.64e12;
 
 function part(text: string, name: 'header' | 'payload'): Record<string, unknown> {
@@ -30,12 +30,12 @@ function part(text: string, name: 'header' | 'payload'): Record<string, unknown>
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
   } catch {
-    // falls through to the refusal
+    // Unreadable text is refused below.
   }
   throw invalid(`The ${name} of the token is no JSON object.`);
 }
 
-/** An unknown key and a wrong signature read the same: which keys exist is nobody's business. */
+/** An unknown key and a wrong signature get the same answer, so that nobody learns which keys exist. */
 export const badSignature = (): ApiError =>
   invalid('The signature is wrong: sign with the whole secret key string, and put its key id into kid.');
 
@@ -79,7 +79,7 @@ export function parseToken(token: string, nowSeconds: number): ParsedToken {
 const sign = (signed: string, secretKey: string): Buffer =>
   createHmac('sha256', secretKey).update(signed).digest();
 
-/** True when the signature is this key's. */
+/** True if this key made the signature. */
 export function signatureMatches(
   token: Extract<ParsedToken, { kind: 'signed' }>,
   secretKey: string,
@@ -88,14 +88,17 @@ export function signatureMatches(
   return token.signature.length === expected.length && timingSafeEqual(token.signature, expected);
 }
 
-/** @param cutoff seconds: a token minted right after a revocation is dated with its cut-off, which may lie ahead. */
+/** @param cutoff seconds; a token minted right after a revocation is dated with its cut-off, which may be in the future. */
 export const signedClaims = (
   token: Extract<ParsedToken, { kind: 'signed' }>,
   nowSeconds: number,
   cutoff: number,
 ): Claims => checkClaims(part(token.payload, 'payload'), nowSeconds, cutoff);
 
-/** Who a signed token speaks for, before its signature was checked: only to look the user up. Empty: nobody. */
+/**
+ * The user whom a signed token names, before its signature was checked: only for looking the user up. Empty if it
+ * names nobody.
+ */
 export function claimedSubject(token: ParsedToken): string {
   if (token.kind === 'development') return token.claims.sub;
   const sub = part(token.payload, 'payload')['sub'];

@@ -21,31 +21,37 @@ import { sweepMedia } from './sweep.ts';
 
 /** What operations see of the media storage. */
 export interface Media {
-  /** Where new files of an environment go: what rows remember (migrations/0028). Throws storage_unavailable where there is no such place. */
+  /**
+   * The place where new files of an environment go, as rows store it (migrations/0028). Throws `storage_unavailable`
+   * if there is none.
+   */
   placeFor(env: number): Promise<number>;
-  /** One exchange with the storage that a place means; a provider that fails is storage_unavailable (SPEC 7). */
+  /** Runs one exchange with the storage of a place. A provider that fails becomes `storage_unavailable` (SPEC 7). */
   reach<T>(env: number, place: number | null, work: (storage: MediaStorage) => Promise<T>): Promise<T>;
-  /** A storage that is not used yet. Throws TypeError or OutboundRefused where it cannot be. */
+  /**
+   * A storage that is not in use yet, for a test of its settings. Throws TypeError or OutboundRefused if they cannot
+   * work.
+   */
   tryOut(config: MediaConfig, env: number): { storage: MediaStorage; request: Outbound['request'] };
   /** The storage that new files go to. */
   currentFor(env: number): Promise<{ storage: MediaStorage; request: Outbound['request'] }>;
-  /** Keeps a customer's storage; answers its number. */
+  /** Stores a customer's storage settings and returns their number. */
   add(tx: Queryable, env: number, config: MediaConfig, shown: object, at: string): Promise<number>;
-  /** Forgets an upload at once, whatever becomes of the caller's transaction, and removes its object. */
+  /** Deletes an upload at once, whatever happens to the caller's transaction, and removes its object. */
   discard(env: number, id: string): Promise<void>;
-  /** Objects wait for their removal. */
+  /** Must be called when objects wait for their removal. */
   wake(): void;
 }
 
 export interface MediaService extends Media {
-  /** Transfers of managed files, in front of the API and its body parser: true when it took the request. */
+  /** Handles transfers of managed files, before the API and its body parser. Returns true if it took the request. */
   intercept(req: IncomingMessage, res: ServerResponse, stamp: () => Promise<void>): boolean;
-  /** To be called when the port is known, for the default of CHAT_MEDIA_ORIGIN. */
+  /** Must be called when the port is known, for the default of CHAT_MEDIA_ORIGIN. */
   open(port: number): Promise<void>;
-  /** Clean-up runs from here on. */
+  /** Starts the clean-up. */
   start(): void;
   stop(): Promise<void>;
-  /** Its connections to the storage. */
+  /** Closes the connections to the storage. */
   close(): void;
 }
 
@@ -67,7 +73,7 @@ export interface MediaOptions {
 
 const managedPath = '/media';
 const sweepMs = 60_000;
-/** Places of the service's own (migrations/0028). */
+/** Numbers that stand for the service's own places (migrations/0028). */
 const inDirectory = -1;
 const inBucket = -2;
 const mostOpened = 1_000;
@@ -75,7 +81,7 @@ const mostOpened = 1_000;
 export function createMediaService(options: MediaOptions): MediaService {
   const { config, db, clock, ids, vault, logger } = options;
   const now = () => new Date(clock.now());
-  // The operator's own setting may name a private address; what a customer types may not.
+  // The operator's own setting may name a private address; what a customer enters may not.
   const outbound = createOutbound({ allowPrivate: true, resolve: systemLookup });
   const bucket = config.media && createMedia(config.media, { request: outbound.request, now });
   let managed: ManagedStorage | undefined;
@@ -89,7 +95,7 @@ export function createMediaService(options: MediaOptions): MediaService {
     (request) =>
       guarded.request({ ...request, tenant: env });
   const sealContext = (env: number) => `media storage ${env}`;
-  /** Customers' storages by number: a number means the same for ever. */
+  /** Customers' storages by number; a number never changes its meaning. */
   const opened = new Map<number, MediaStorage>();
 
   function tryOut(given: MediaConfig, env: number): { storage: MediaStorage; request: Outbound['request'] } {
@@ -174,7 +180,7 @@ export function createMediaService(options: MediaOptions): MediaService {
     wake: () => sweeper.wake(),
     intercept: (req, res, stamp) => managed?.handle(req, res, stamp) ?? false,
     async open(port) {
-      // Files from before the bucket stay readable.
+      // Files that were stored before the bucket was configured stay readable.
       if (bucket && !existsSync(join(config.dataDir, 'media'))) return;
       const storage = createManaged({
         directory: join(config.dataDir, 'media'),

@@ -7,10 +7,16 @@ import { verify } from './content/verify.ts';
 import * as sql from './sql.ts';
 import type { AttachmentRow } from './sql.ts';
 
-/** SPEC 4, Uploads and attachments: the service signs, looks and forgets; the bytes go straight to the storage. */
+/**
+ * SPEC 4, Uploads and attachments: the service signs tickets, checks objects and deletes them; the bytes go directly
+ * to the storage.
+ */
 
 const hour = 3_600;
-/** An upload that nobody completes within an hour of its ticket, and an attachment that no message uses in a day, go. */
+/**
+ * Seconds. An upload that is not completed within an hour after its ticket ended, and an attachment that no message
+ * uses within a day, are deleted.
+ */
 const keepPending = limits.uploadTicketSeconds + hour;
 const keepReady = 24 * hour;
 
@@ -102,7 +108,7 @@ export async function url(ctx: Context, input: Input<'attachments.url'>): Promis
   return { url: address, expiresAt };
 }
 
-/** The attachment, for those who may see its conversation; where that is gone for the caller, so is the attachment. */
+/** The attachment, if the caller may see its conversation; otherwise it counts as not found. */
 async function found(ctx: Context, id: string): Promise<AttachmentRow> {
   const row = await sql.findAttachment(ctx.db, ctx.env.no, id);
   if (!row) throw missing();

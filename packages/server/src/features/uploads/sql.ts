@@ -10,7 +10,7 @@ export interface AttachmentRow {
   size: number;
   contentType: string;
   key: string;
-  /** Where the object is (migrations/0028). */
+  /** The place of the object (migrations/0028). */
   storage: number | null;
   resource: Resource;
   readyAt: string | null;
@@ -22,7 +22,7 @@ export interface AttachmentRow {
 const columns = `a.id, c.id AS cid, a.uploader, a.name, a.size, a.content_type AS "contentType", a.object_key AS key, a.storage,
   a.resource, a.ready_at AS "readyAt", a.mime_type AS "mimeType", a.width, a.height`;
 
-/** The same fields as `take_attachments` gives a message. */
+/** The attachment as callers see it, with the same fields that `take_attachments` puts into a message. */
 export const viewReady = (row: AttachmentRow): Attachment => ({
   id: row.id,
   name: row.name,
@@ -33,7 +33,7 @@ export const viewReady = (row: AttachmentRow): Attachment => ({
   status: 'ready',
 });
 
-/** Announces an upload, unless the environment's files would then be more than `room` bytes (null: no bound). */
+/** Announces an upload, unless the environment's files would then exceed `room` bytes (null means no bound). */
 export async function insertUpload(
   db: Queryable,
   env: number,
@@ -88,7 +88,7 @@ export async function findAttachment(
   return row;
 }
 
-/** Undefined where the upload is gone meanwhile; one that was completed meanwhile stays as it is. */
+/** Returns undefined if the upload was deleted meanwhile; one that was completed meanwhile stays unchanged. */
 export async function markReady(
   db: Queryable,
   env: number,
@@ -103,7 +103,7 @@ export async function markReady(
   return findAttachment(db, env, id);
 }
 
-/** Attachments go, and their objects after the commit. Answers how many. */
+/** Deletes attachments, and queues their objects for removal after the commit. Returns how many. */
 async function drop(db: Queryable, condition: string, values: unknown[]): Promise<number> {
   const rows = await db.query(
     `WITH gone AS (
@@ -121,7 +121,7 @@ export const dropUpload = (db: Queryable, env: number, id: string): Promise<numb
 export const dropOfMessages = (db: Queryable, env: number, conv: number, seqs: number[]): Promise<number> =>
   drop(db, 'env = $1 AND conv = $2 AND message = ANY($3)', [env, conv, seqs]);
 
-/** What a user uploaded and no message holds. Locked in the order in which sends lock. */
+/** Deletes what a user uploaded and no message holds. Rows are locked in the order in which sends lock them. */
 export const dropUnusedOf = (db: Queryable, env: number, user: number): Promise<number> =>
   drop(
     db,
@@ -130,7 +130,7 @@ export const dropUnusedOf = (db: Queryable, env: number, user: number): Promise<
     [env, user],
   );
 
-/** Uploads that nobody completed or used in time. */
+/** Deletes uploads that were not completed or used in time. */
 export const dropExpired = (db: Queryable, limit: number): Promise<number> =>
   drop(
     db,
@@ -148,7 +148,7 @@ export interface Removal {
   attempts: number;
 }
 
-/** Takes removals that are due. One that is not finished comes back later and later. */
+/** Takes removals that are due. One that does not finish becomes due again after a growing delay, at most 6 hours. */
 export const claimRemovals = (db: Queryable, limit: number, maxAttempts: number): Promise<Removal[]> =>
   db.query<Removal>(
     `UPDATE object_removals SET attempts = attempts + 1,
@@ -159,7 +159,10 @@ export const claimRemovals = (db: Queryable, limit: number, maxAttempts: number)
     [limit, maxAttempts],
   );
 
-/** Objects are gone: those whose ticket has ended count no longer, the others are removed once more. Locked in order. */
+/**
+ * Ends the removals of objects that were deleted: if the upload ticket has ended, the size is freed; otherwise the
+ * object is removed once more after the ticket ends. Rows are locked in order.
+ */
 export async function finishRemovals(db: Queryable, numbers: number[]): Promise<void> {
   await db.query(
     `WITH later AS (

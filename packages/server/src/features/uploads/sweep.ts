@@ -5,10 +5,10 @@ import type { Removal } from './sql.ts';
 const batch = 50;
 const atOnce = 10;
 const maxBatches = 100;
-/** With 6 hours between the later ones: more than a week. */
+/** How often a removal is tried: with up to 6 hours in between, for more than a week. */
 const maxAttempts = 40;
 
-/** Drops uploads past their time, then removes objects that nothing refers to any more. Safe to run in several processes. */
+/** Deletes uploads past their time, then removes objects that nothing refers to. Safe to run in several processes. */
 export async function sweepMedia(
   db: Queryable,
   remove: (removal: Removal) => Promise<void>,
@@ -28,7 +28,7 @@ export async function sweepMedia(
     if (finished.length > 0) await sql.finishRemovals(db, finished);
     done.removed += finished.length;
     done.failed += due.length - finished.length;
-    // A storage that refuses everything is left alone until the next sweep.
+    // If the storage refuses everything, it is left alone until the next sweep.
     if (due.length < batch || finished.length === 0) break;
   }
   return done;

@@ -12,11 +12,14 @@ import type { Renderable } from './render.ts';
 import { retryDelay } from './schedule.ts';
 import { secretContext, sign } from './signature.ts';
 
-/** One attempt at each of a batch of deliveries: load and render together, send each on its own, write the results together. */
+/**
+ * Makes one attempt at each delivery of a batch: loads and renders them together, sends each on its own, writes the
+ * results together.
+ */
 
 /**
- * Deliveries of one endpoint under way at once: one more with every good answer, up to a hundred. One that takes its time or refuses
- * has ten; one that hardly answers two, so that it cannot fill the workers.
+ * How many deliveries of one endpoint run at once. Each good answer allows one more, up to a hundred. An endpoint
+ * that is slow or refuses has ten; one that takes 2 s or more has two, so that it cannot occupy the workers.
  */
 export const webhookQueue = { name: 'webhook', width: 10 };
 const widthWhileWell = 100;
@@ -28,22 +31,25 @@ const widthAfter = (ms: number, well: boolean): number => {
   return well && ms < promptMs ? widthWhileWell : webhookQueue.width;
 };
 const suspendedMs = 60_000;
-/** Of the answer's body. It is read and dropped: receivers echo what they got, and that must not outlive an erasure. */
+/**
+ * How many bytes of the answer's body are read. They are dropped, because receivers echo what they got, and that must
+ * not outlive an erasure.
+ */
 const answerBytes = 4_096;
 
 export interface Outcome {
   delivery: number;
   env: number;
   endpoint: number;
-  /** null: nothing was tried, and nothing changes. */
+  /** null if nothing was tried and nothing changes. */
   status: 'pending' | 'succeeded' | 'failed' | null;
   attempt: WebhookAttempt | null;
   runAt: Date | null;
   width?: number;
   test?: boolean;
-  /** It is the first attempt of its delivery. */
+  /** True for the first attempt of its delivery. */
   first?: boolean;
-  /** The endpoint was not asked: it has not failed. */
+  /** True if the endpoint was not asked, so that it has not failed. */
   unasked?: boolean;
 }
 
@@ -59,7 +65,7 @@ export interface DeliverOptions {
 }
 
 interface Due extends Renderable {
-  /** Of the delivery. */
+  /** The id of the delivery. */
   id: string;
   endpoint: number;
   url: string;
@@ -69,14 +75,14 @@ interface Due extends Renderable {
 }
 
 const userAgent = 'Parley-Webhooks/1.0';
-/** For the customer's log. */
+/** The reason that the customer's delivery log shows. */
 export const unavailable =
   'the payload is not kept any more: its content was deleted for good, or a user in it was erased';
 
 export function createDeliverer(options: DeliverOptions) {
   const { db, outbound, vault, ids, clock } = options;
 
-  /** Starts the deliveries with these numbers; undefined: there is no such delivery or endpoint any more. */
+  /** Starts the deliveries with these numbers. An element is undefined if its delivery or endpoint no longer exists. */
   async function start(
     numbers: readonly number[],
     signal?: AbortSignal,
@@ -92,7 +98,7 @@ export function createDeliverer(options: DeliverOptions) {
     });
   }
 
-  /** In the log of the environment. */
+  /** Adds the attempt to the environment's log. */
   function note(row: Due, made: WebhookAttempt, code: string | null): void {
     options.recorder.add({
       env: row.env,
@@ -164,7 +170,7 @@ export function createDeliverer(options: DeliverOptions) {
       });
     } catch (failure) {
       if (signal?.aborted) return { ...outcome, status: null, runAt: new Date(clock.now()) };
-      // The answer came in time, only its body did not end.
+      // The answer came in time, but its body did not end.
       if (failure instanceof OutboundTimeout && failure.status !== undefined)
         answer = { status: failure.status };
       else error = describe(failure);
@@ -199,7 +205,7 @@ export function createDeliverer(options: DeliverOptions) {
   return { start, settle };
 }
 
-/** Writes what came of a batch. Tests never count against an endpoint. */
+/** Writes the results of a batch. Test deliveries never count against an endpoint. */
 async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
   const tried = outcomes.filter((o) => o.status !== null);
   if (tried.length === 0) return;
@@ -269,7 +275,7 @@ async function loadSecrets(db: Queryable, vault: Vault, due: readonly Due[]): Pr
   return secrets;
 }
 
-/** For the log that the customer reads: what happened, in our words. */
+/** Describes, for the log that the customer reads, what happened. */
 function describe(error: unknown): string {
   if (error instanceof OutboundTimeout) return `no answer within ${limits.webhookTimeoutMs / 1000} s`;
   if (error instanceof OutboundRefused) return `refused: ${error.message}`;

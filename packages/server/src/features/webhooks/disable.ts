@@ -16,7 +16,7 @@ interface Notice {
   url: string;
 }
 
-/** Its pending deliveries fail when they come up, and can be replayed like any other. */
+/** Disables an endpoint. Its pending deliveries fail when they are due, and can be replayed like any other. */
 async function disableEndpoint(tx: Tx, env: number, endpoint: number): Promise<void> {
   await lockEnvironment(tx, env);
   const [row] = await tx.query<{ id: string; url: string }>(
@@ -30,7 +30,7 @@ async function disableEndpoint(tx: Tx, env: number, endpoint: number): Promise<v
   await enqueue(tx, mailQueue, [{ key: env, data: notice }]);
 }
 
-/** Disables what has failed too long; an idle endpoint has not failed. Returns how many. */
+/** Disables endpoints that have failed for too long; an idle endpoint has not failed. Returns how many. */
 export async function disableFailing(db: Db): Promise<number> {
   const rows = await db.query<{ no: number; env: number }>(
     `SELECT no, env FROM webhook_endpoints
@@ -42,7 +42,7 @@ export async function disableFailing(db: Db): Promise<number> {
 
 const mostTries = 8;
 
-/** Sends one notice. Resolves to when to try again: null for done or given up. */
+/** Sends one notice. Resolves to the time of the next try, or null if it was sent or given up. */
 export async function sendNotice(
   db: Queryable,
   mailer: Mailer,
@@ -69,7 +69,7 @@ export async function sendNotice(
     });
     return { runAt: null };
   } catch (error) {
-    // 1, 2, 4 … minutes.
+    // Tries follow after 1, 2, 4 … minutes.
     const again = job.claims >= mostTries ? null : new Date(now + 60_000 * 2 ** (job.claims - 1));
     return { runAt: again, error };
   }

@@ -3,7 +3,7 @@ import type { OutboxRow } from '../../platform/jobs/outbox.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { webhookQueue } from './deliver.ts';
 
-/** One delivery, with its job, for every enabled endpoint that subscribed to the event. */
+/** Creates one delivery, with its job, for every enabled endpoint that subscribed to the event. */
 export async function dispatchToWebhooks(tx: Tx, rows: readonly OutboxRow[]): Promise<void> {
   const made = await tx.query<{ no: number; endpoint: number }>(
     `INSERT INTO webhook_deliveries (id, env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed,

@@ -41,7 +41,7 @@ async function existing(ctx: Context, db: Queryable, id: string): Promise<Endpoi
 
 type Change = Extract<OperationName, `webhooks.${string}`>;
 
-/** In the audit log: what the dashboard does. */
+/** Records in the audit log what the dashboard does. */
 const note = (
   ctx: Context,
   tx: Queryable,
@@ -56,7 +56,7 @@ const settingsOf = ({ url, events, description, status }: EndpointRow): object =
 
 const secretBytes = 32;
 
-/** Makes the endpoint's current secret; only its caller ever sees it. */
+/** Makes the endpoint's new current secret; only this answer ever shows it. */
 async function newSecret(ctx: Context, db: Queryable, row: EndpointRow): Promise<WebhookEndpointWithSecret> {
   const secret = Buffer.from(ctx.services.ids.random(secretBytes));
   await sql.addSecret(db, row.no, ctx.services.vault.seal(secret, secretContext(row.id)));
@@ -114,7 +114,7 @@ export function update(ctx: Context, input: Input<'webhooks.update'>): Promise<W
   });
 }
 
-/** Its deliveries are out of reach at once, and go from the store when their time is over. */
+/** Deletes an endpoint. Its deliveries cannot be read from then on, and are deleted when their time is over. */
 export async function remove(ctx: Context, input: Input<'webhooks.delete'>): Promise<void> {
   await ctx.db.tx(async (tx) => {
     await sql.lockEnvironment(tx, ctx.env.no);
@@ -136,7 +136,10 @@ export const rotateSecret = (
     return newSecret(ctx, tx, row);
   });
 
-/** One attempt, made before the answer; under an Idempotency-Key, whose transaction must not wait for it, made right after. */
+/**
+ * Makes one attempt before the answer. Under an Idempotency-Key it is made right after the answer, because that
+ * transaction must not wait for it.
+ */
 export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise<WebhookDelivery> {
   const { webhooks, ids } = ctx.services;
   const row = await existing(ctx, ctx.db, input.webhookId);
@@ -158,7 +161,7 @@ export async function test(ctx: Context, input: Input<'webhooks.test'>): Promise
   return sql.viewDelivery((await sql.findDelivery(ctx.db, row.no, delivery.id)) ?? delivery);
 }
 
-/** Says of each delivery whether it can still be sent again. */
+/** Adds to each delivery whether it can still be sent again. */
 async function withAvailability(
   ctx: Context,
   db: Queryable,
@@ -208,7 +211,7 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
 
 const replayedAtOnce = 1_000;
 
-/** Recovery after an outage of the receiver: each event that failed and was not delivered since gets a new delivery. */
+/** For the time after an outage of the receiver: each event that failed and was not delivered since gets a new delivery. */
 export async function replayFailed(
   ctx: Context,
   input: Input<'webhooks.replayFailed'>,

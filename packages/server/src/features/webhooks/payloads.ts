@@ -4,11 +4,15 @@ import { viewLive } from '../messages/reader.ts';
 import type { MessageRow } from '../messages/reader.ts';
 
 /**
- * The `data` of events that show what can change (migrations/0013). `record` keeps that of events at their commit; here is what
- * happens to it later. All of this runs in the transaction of the change, with the conversation locked where it says so.
+ * Stored `data` of events that show something that can change (migrations/0013). `record` stores it when an event is
+ * committed; this file changes it later. All functions run in the transaction of the change; those marked "locked"
+ * need the conversation's lock.
  */
 
-/** Before a message changes for the first time: what its message.created says, where an endpoint may still be told. Locked. */
+/**
+ * Stores the data of message.created before the message changes for the first time, if an endpoint may still get it.
+ * Locked.
+ */
 export async function keepMessageCreated(tx: Queryable, env: number, row: MessageRow): Promise<void> {
   if (row.version > 1 || row.deletedAt !== null) return;
   const { data } = catalogue['message.new'].webhook!;
@@ -22,7 +26,7 @@ export async function keepMessageCreated(tx: Queryable, env: number, row: Messag
   );
 }
 
-/** Hard deletion: the events of these messages can be told no more. Locked. */
+/** After a hard deletion, the events of these messages can no longer be delivered. Locked. */
 export async function forgetMessages(
   tx: Queryable,
   env: number,
@@ -35,7 +39,7 @@ export async function forgetMessages(
   );
 }
 
-/** Erasure: what names the user goes. Its id has no character that JSON would escape. */
+/** After an erasure, removes data that names the user. A user id has no character that JSON would escape. */
 export async function forgetUser(tx: Queryable, env: number, convs: number[], userId: string): Promise<void> {
   await tx.query(
     'UPDATE webhook_payloads SET data = NULL WHERE env = $1 AND conv = ANY($2) AND strpos(data, $3) > 0',
@@ -43,7 +47,7 @@ export async function forgetUser(tx: Queryable, env: number, convs: number[], us
   );
 }
 
-/** By event; null where it was taken out. */
+/** Stored data by event id; null if it was removed. */
 export async function loadPayloads(
   db: Queryable,
   eventIds: readonly string[],
@@ -55,7 +59,10 @@ export async function loadPayloads(
   return new Map(rows.map((r) => [r.id, r.data]));
 }
 
-/** Attempts go on for three and a half days; an environment that is suspended meanwhile is waited for. */
+/**
+ * Hours: attempts go on for three and a half days. If the environment is suspended meanwhile, payloads stay up to
+ * `longestDays`.
+ */
 const keptHours = 96;
 export const longestDays = 30;
 const batch = 2_000;

@@ -9,9 +9,9 @@ import { loadPayloads } from './payloads.ts';
 import { erasedContext } from './signature.ts';
 
 /**
- * The body of a delivery: what was committed with its event, the same bytes on every attempt and replay. It is what was kept of it
- * (payloads.ts), or is rendered from what cannot have changed. Where content was taken out for good, or a user was erased, nothing
- * can be sent.
+ * The body of a delivery: what was committed with its event, the same bytes on every attempt and replay. It comes
+ * from the stored payload (payloads.ts), or is rendered from what cannot have changed. If content was hard-deleted or
+ * a user was erased, nothing can be sent.
  */
 
 export interface Renderable extends KeptEvent {
@@ -25,7 +25,7 @@ export interface Renderable extends KeptEvent {
 
 export const testEvent = 'webhook.test';
 
-/** Bodies by delivery; one that is missing is available no more. */
+/** Bodies by delivery number; a missing one can no longer be rendered. */
 export async function render(
   db: Queryable,
   vault: Vault,
@@ -35,12 +35,12 @@ export async function render(
     db,
     rows.filter((r) => !shapes.get(r.type)?.kept),
   );
-  // After the messages: where one was changed meanwhile, what it said is kept by now.
+  // Loaded after the messages: if one was changed meanwhile, its earlier data is stored by now.
   const payloads = await loadPayloads(
     db,
     rows.map((r) => r.eventId),
   );
-  // Events from before payloads were kept (migrations/0013) are told as things are now.
+  // Events from before payloads were stored (migrations/0013) are rendered from the present state.
   const older = rows.filter((r) => shapes.get(r.type)?.kept && !payloads.has(r.eventId));
   const asNow = older.length === 0 ? references : await loadReferences(db, older);
   const found = rows.flatMap((row) => {
@@ -66,13 +66,13 @@ export async function render(
   );
 }
 
-/** How an erased user is called. Events from before the erasure showed another name. */
+/** The beginning of an erased user's alias. Events from before the erasure showed the user's id. */
 const aliasStart = '"deleted:';
 const alias = /"(deleted:[A-Za-z0-9]+)"/g;
 
 interface Shape {
   data: (event: never) => object;
-  /** It shows what can change, and was kept at its commit. */
+  /** True if the event shows something that can change, so that its data was stored at the commit. */
   kept: boolean;
 }
 const shapes = new Map<string, Shape>([
@@ -85,14 +85,14 @@ const shapes = new Map<string, Shape>([
   ]),
 ]);
 
-/** The JSON of `data`; null: what the event showed is not there any more. */
+/** The JSON of `data`; null if what the event showed no longer exists. */
 function rendered(row: Renderable, references: References, vault: Vault): string | null {
   if (row.type === testEvent) return JSON.stringify({ webhookId: row.endpointId });
   const shape = shapes.get(row.type)!;
   const cid = references.conversationId(row);
   const message = references.message(row);
   if ((row.conv !== null && cid === undefined) || (row.message !== null && !message)) return null;
-  // The content of a message that was deleted without being kept is gone.
+  // The content of a message that was deleted before it was stored is lost.
   if (row.type === 'message.created' && message?.deletedAt) return null;
   const event = {
     cid,
@@ -104,6 +104,6 @@ function rendered(row: Renderable, references: References, vault: Vault): string
     data: row.data === null ? {} : (JSON.parse(row.data) as unknown),
     secret: row.sealed && vault.open(row.sealed, erasedContext(row.env)).toString(),
   };
-  // The type says which of these its row has.
+  // Which of these fields an event has depends on its type.
   return JSON.stringify(shape.data(event as never));
 }

@@ -5,14 +5,14 @@
  *   pending --anything else--> pending, tried again after the next delay of the table
  *   pending --anything else, table used up--> failed
  *
- * Whatever the answer says: neither a 410 nor a Retry-After changes it.
+ * The content of the answer changes nothing, not even a 410 or a Retry-After.
  */
 
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** After the first attempt, which is immediate. */
+/** Delays in milliseconds after the first attempt, which is immediate. */
 export const retryDelays: readonly number[] = [
   10 * second,
   minute,
@@ -25,7 +25,7 @@ export const retryDelays: readonly number[] = [
   24 * hour,
 ];
 
-/** Milliseconds from the end of attempt number `attempt` (1: the first) to the next; null: there is none. */
+/** Milliseconds from the end of attempt number `attempt` (counted from 1) to the next; null after the last. */
 export function retryDelay(attempt: number, random: number): number | null {
   const delay = retryDelays[attempt - 1];
   return delay === undefined ? null : Math.round(delay * (0.8 + 0.4 * random));

@@ -24,26 +24,26 @@ import { dispatchToWebhooks } from './dispatch.ts';
 import { removeOldPayloads } from './payloads.ts';
 import { removeOldDeliveries } from './sweep.ts';
 
-/** What operations need of it. */
+/** What operations use of the webhook service. */
 export interface Webhooks {
   outbound: Outbound;
-  /** A delivery was queued. */
+  /** Must be called after a delivery was queued. */
   queued(): void;
-  /** Attempts one delivery here and now. */
+  /** Attempts one delivery now, in this process. */
   deliver(no: number): Promise<void>;
 }
 
 export interface WebhookService extends Webhooks {
-  /** Makes deliveries of what is in the outbox. */
+  /** Creates deliveries for what is in the outbox. */
   consumer: Consumer;
-  /** Begins to deliver: for processes with the role worker, once the store is ready. */
+  /** Starts delivering, in processes with the role worker, once the database is ready. */
   start(): void;
   stop(): Promise<void>;
-  /** Its connections, which operations use too. */
+  /** Closes the service's connections, which operations use too. */
   close(): Promise<void>;
 }
 
-/** Deliveries under way at once in one process. */
+/** How many deliveries one process attempts at once. */
 const slots = 1_000;
 /** An attempt takes 10 s at most; the rest is for writing its result. */
 const leaseMs = 20_000;
@@ -68,7 +68,7 @@ export function createWebhookService(options: {
   recorder: Pick<Recorder, 'add'>;
 }): WebhookService {
   const { config, db, clock, logger, metrics } = options;
-  // Connections of its own, so that deliveries and requests never wait for each other.
+  // A pool of its own, so that deliveries and requests never wait for each other.
   const workDb = new PgDb(options.connection, {
     ...{ max: workConnections, onError: options.onError },
     settings: workSettings,

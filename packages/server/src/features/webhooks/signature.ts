@@ -12,7 +12,7 @@ export function sign(secrets: readonly Buffer[], id: string, timestamp: number, 
     .join(' ');
 }
 
-/** What a sealed secret is bound to. */
+/** The context that a sealed secret is bound to. */
 export const secretContext = (endpointId: string): string => `webhook ${endpointId}`;
-/** What the id of an erased user is bound to, until the event that tells of it is gone. */
+/** The context that the sealed id of an erased user is bound to, until the event that names it is deleted. */
 export const erasedContext = (env: number): string => `erased user ${env}`;

@@ -21,12 +21,15 @@ const endpointColumns = `no, id, url, events, description, status, created_at AS
 
 export const viewEndpoint = ({ no: _, ...view }: EndpointRow): WebhookEndpoint => view;
 
-/** Holds the environment's row: endpoints are counted and its listeners set by one at a time. */
+/** Locks the environment's row, so that endpoints are counted and listeners are set one at a time. */
 export async function lockEnvironment(db: Queryable, env: number): Promise<void> {
   await db.query('SELECT 1 FROM environments WHERE no = $1 FOR NO KEY UPDATE', [env]);
 }
 
-/** Says in the environment's row whether a webhook listens, whether one wants message.read, and whether push has one to tell. */
+/**
+ * Updates the `listeners` bits of the environment: whether a webhook is enabled, whether one wants message.read, and
+ * whether push needs messages.
+ */
 export async function setListeners(db: Queryable, env: number): Promise<void> {
   await db.query(
     `UPDATE environments e SET listeners = (e.listeners & ~${listeners.webhooks | listeners.webhookReads}) | x.bits
@@ -78,7 +81,7 @@ export async function findEndpoint(db: Queryable, env: number, id: string): Prom
   return row;
 }
 
-/** Enabling forgets why it was disabled and since when it failed. */
+/** Enabling an endpoint clears the reason why it was disabled and the time since when it failed. */
 export async function updateEndpoint(db: Queryable, row: EndpointRow): Promise<EndpointRow> {
   const [updated] = await db.query<EndpointRow>(
     `UPDATE webhook_endpoints SET url = $2, events = $3, description = $4, status = $5,
@@ -99,10 +102,10 @@ export async function deleteEndpoint(db: Queryable, env: number, id: string): Pr
   return rows.length > 0;
 }
 
-/** Live secrets at once; a rotation beyond that ends the oldest early. */
+/** How many secrets of an endpoint are live at once; a further rotation ends the oldest early. */
 const maxSecrets = 5;
 
-/** The new secret is the current one; those before stay valid for the rotation window. */
+/** Makes the new secret the current one; earlier secrets stay valid for the rotation window. */
 export async function addSecret(db: Queryable, endpoint: number, sealed: Buffer): Promise<void> {
   await db.query(
     `UPDATE webhook_secrets SET expires_at = now() + interval '${limits.webhookRotationHours} hours'
@@ -135,7 +138,7 @@ const deliveryColumns = `no, id, event_id AS "eventId", type AS "eventType", sta
 
 export const viewDelivery = ({ no: _, ...view }: DeliveryRow): WebhookDelivery => view;
 
-/** Newest first: the ids begin with the time. */
+/** Deliveries, newest first: their ids begin with their time. */
 export const listDeliveries = (
   db: Queryable,
   endpoint: number,
@@ -174,7 +177,7 @@ export async function insertDelivery(
 
 const copied = 'env, endpoint, event_id, type, conv, seq, message, users, actor, data, sealed, event_at';
 
-/** A new delivery of the same event. */
+/** Creates a new delivery of the same event. */
 export async function copyDelivery(db: Queryable, no: number): Promise<DeliveryRow> {
   const [created] = await db.query<DeliveryRow>(
     `INSERT INTO webhook_deliveries (id, ${copied}, created_at, next_at)
@@ -195,7 +198,7 @@ export async function copyDeliveries(db: Queryable, numbers: readonly number[]):
   return rows.map((row) => row.no);
 }
 
-/** The latest deliveries of events that failed for good since then, oldest first. Their ids begin with their time. */
+/** The latest deliveries of events that failed for good since then, oldest first. Delivery ids begin with their time. */
 export async function failedSince(
   db: Queryable,
   env: number,

@@ -3,10 +3,10 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 
 const batch = 2_000;
 const maxBatches = 500;
-/** A delivery still pending by then belongs to an environment suspended for weeks. */
+/** Days; a delivery that is still pending then belongs to an environment that was suspended for weeks. */
 const mostDays = 30;
 
-/** The delivery log reaches back as far as a replay does. */
+/** Removes deliveries that are too old for a replay. */
 export async function removeOldDeliveries(db: Queryable): Promise<number> {
   let removed = 0;
   for (let i = 0; i < maxBatches; i++) {

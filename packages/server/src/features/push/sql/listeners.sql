@@ -1,5 +1,5 @@
--- Whether push must hear of messages, which is bit 2 of `listeners`: a provider can be asked to push to some device, or an endpoint
--- wants notification.needed.
+-- Whether messages must be recorded for push, which is bit 2 of `listeners`: a provider can push to some device, or
+-- an endpoint subscribed to notification.needed.
 CREATE OR REPLACE FUNCTION can_push(p_env int, p_settings jsonb) RETURNS boolean LANGUAGE sql STABLE AS $$
   SELECT CASE coalesce(p_settings ->> 'pushMode', 'providers')
     WHEN 'providers' THEN EXISTS (

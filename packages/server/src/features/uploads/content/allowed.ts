@@ -2,7 +2,7 @@ import type { Kind } from './detect.ts';
 
 interface Rule {
   kind: Exclude<Kind, 'blocked'> | 'any';
-  /** What the bytes may turn out to be; null stands for no known format. */
+  /** The kinds that the bytes may turn out to be; null stands for no known format. */
   found: (string | null)[];
 }
 
@@ -18,7 +18,7 @@ const image = one(
   'image/bmp',
 );
 const video = one('video', 'video/mp4', 'video/quicktime', 'video/webm', 'video/3gpp');
-// Recorders write audio into video containers, and MP3s begin with all sorts of bytes.
+// Recorders write audio into video containers, and MP3 files begin with many different bytes.
 const audio = one(
   'audio',
   ...['audio/mpeg', 'audio/ogg', 'audio/wav', 'audio/mp4', 'audio/flac', 'audio/aac'],
@@ -26,7 +26,7 @@ const audio = one(
 );
 const text = one('document', null);
 const zip = one('document', 'application/zip');
-// An encrypted office file is a CFB whatever its age.
+// An encrypted office file is a CFB container, whatever its version.
 const office = one('document', 'application/zip', 'application/x-cfb');
 const gzip = one('document', 'application/gzip');
 
@@ -81,13 +81,13 @@ const allowed: Record<string, Rule> = {
   'application/vnd.oasis.opendocument.text': office,
   'application/vnd.oasis.opendocument.spreadsheet': office,
   'application/vnd.oasis.opendocument.presentation': office,
-  // What a browser says of a file it does not know: name and bytes decide.
+  // Browsers declare this for a file they do not know; its name and bytes decide.
   'application/octet-stream': one('any'),
 };
 
 const words = (list: string) => list.trim().split(/\s+/);
 
-/** Extensions that something would run or render as a page: refused at the end of a name and inside it. */
+/** Extensions of files that would be run, or rendered as a page. They are refused at the end of a name and inside it. */
 const active = new Set(
   words(`
   svg svgz html htm xhtml xht shtml mhtml mht hta xml xsl xslt js mjs cjs jse wasm
@@ -96,7 +96,7 @@ const active = new Set(
   php php3 php4 php5 php7 php8 phtml phar asp aspx jsp jspx cgi
   docm dotm xlsm xltm xlam pptm potm ppam ppsm sldm`),
 );
-/** The same at the end only: inside they are ordinary words ("example.com.pdf"). */
+/** Extensions that are refused only at the end of a name: inside they are ordinary words ("example.com.pdf"). */
 const activeAtEnd = new Set(
   words('com app run command url inf scf ws pl py pyc pyw rb desktop pkg workflow xll jnlp'),
 );
@@ -118,7 +118,8 @@ export const ruleOf = (contentType: string): Rule | undefined => {
 export function allowedType(contentType: string, filename: string): Verdict {
   if (!ruleOf(contentType)) return { ok: false, reason: NOT_ALLOWED };
   if (/[\p{Cc}/\\]/u.test(filename)) return { ok: false, reason: 'file name not allowed' };
-  // Look-alike letters and dots, marks that turn the direction, a stream name, and the ends that Windows drops.
+  // Normalizes look-alike letters and dots, and removes marks that turn the direction, a stream name, and the endings
+  // that Windows drops.
   const name =
     filename
       .normalize('NFKC')
@@ -135,7 +136,7 @@ export function allowedType(contentType: string, filename: string): Verdict {
   return blocked ? { ok: false, reason: NOT_ALLOWED } : { ok: true };
 }
 
-/** The image-hosting provider's resource segment (SPEC 4): video is audio too, raw is everything else. */
+/** The path segment that the image-hosting provider wants (SPEC 4): its `video` includes audio, `raw` is everything else. */
 export function resourceOf(contentType: string): 'image' | 'video' | 'raw' {
   const kind = ruleOf(contentType)?.kind;
   return kind === 'image' ? 'image' : kind === 'video' || kind === 'audio' ? 'video' : 'raw';

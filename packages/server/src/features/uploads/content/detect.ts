@@ -8,7 +8,10 @@ export interface Detected {
 const latin1 = (bytes: Uint8Array, start: number, end: number) =>
   Buffer.from(bytes.subarray(start, end)).toString('latin1');
 
-/** Formats told by their first bytes, written as latin-1. Order matters where one is the beginning of another. */
+/**
+ * Formats recognised by their first bytes, written as latin-1. If one is the beginning of another, the longer stands
+ * first.
+ */
 const signatures: [prefix: string, mime: string, kind: Kind][] = [
   ['\x89PNG\r\n\x1a\n', 'image/png', 'image'],
   ['\xff\xd8\xff', 'image/jpeg', 'image'],
@@ -27,7 +30,7 @@ const signatures: [prefix: string, mime: string, kind: Kind][] = [
   ['\xfe\xed\xfa\xcf', 'application/x-mach-binary', 'blocked'],
   ['\xce\xfa\xed\xfe', 'application/x-mach-binary', 'blocked'],
   ['\xcf\xfa\xed\xfe', 'application/x-mach-binary', 'blocked'],
-  // A Java class, and a Mach-O for several processors.
+  // These bytes begin a Java class, or a Mach-O for several processors.
   ['\xca\xfe\xba\xbe', 'application/java-vm', 'blocked'],
   ['\0asm', 'application/wasm', 'blocked'],
   ['dex\n', 'application/vnd.android.dex', 'blocked'],
@@ -40,11 +43,11 @@ const signatures: [prefix: string, mime: string, kind: Kind][] = [
   ['ZWS', 'application/x-shockwave-flash', 'blocked'],
 ];
 
-/** What browsers take for a page whatever it is called (WHATWG MIME Sniffing 7.1), and SVG, XML and PHP. */
+/** What browsers take for a page whatever its name is (WHATWG MIME Sniffing 7.1), and SVG, XML and PHP. */
 const markup =
   /^(<!doctype|<html|<head|<body|<script|<iframe|<h1|<div|<font|<table|<a|<style|<title|<b|<br|<p|<svg|<math|<link|<meta|<base|<img|<object|<embed|<form)[\s/>]|^<!--|^<\?(xml|php|=)/;
 
-/** The format that the first bytes of an object show; null where none is known, as for plain text. */
+/** The format that the first bytes of an object show; null if none is recognised, as for plain text. */
 export function detect(head: Uint8Array): Detected | null {
   const start = latin1(head, 0, 64);
   const found = signatures.find(([prefix]) => start.startsWith(prefix));
@@ -57,7 +60,7 @@ function detectContainer(head: Uint8Array, start: string): Detected | null {
     if (start.startsWith('WEBP', 8)) return { mime: 'image/webp', kind: 'image' };
     return start.startsWith('WAVE', 8) ? { mime: 'audio/wav', kind: 'audio' } : null;
   }
-  // The size of the header that follows tells a bitmap from a text that begins with BM.
+  // The size of the header that follows distinguishes a bitmap from a text that begins with BM.
   if (start.startsWith('BM') && [12, 40, 52, 56, 64, 108, 124].includes(head[14] ?? 0)) {
     return { mime: 'image/bmp', kind: 'image' };
   }
@@ -69,7 +72,7 @@ function detectContainer(head: Uint8Array, start: string): Detected | null {
   return /^PK(\x03\x04|\x05\x06|\x07\x08)/.test(start) ? detectZip(head) : null;
 }
 
-/** ISO base media: the major brand, then the compatible ones (bytes 16 up). */
+/** Reads the brands of an ISO base media file: the major brand, then the compatible ones (from byte 16). */
 function detectBrand(start: string): Detected {
   const major = start.slice(8, 12);
   const brands = start.slice(8, Math.max(12, Math.min(64, (start.charCodeAt(2) << 8) | start.charCodeAt(3))));
@@ -81,7 +84,7 @@ function detectBrand(start: string): Detected {
   return { mime: major.startsWith('3g') ? 'video/3gpp' : 'video/mp4', kind: 'video' };
 }
 
-/** Office files are zips too; so are programs for Java and Android, as far as their first entries say so. */
+/** Zips: office files are zips too, and so are programs for Java and Android, which are recognised by their first entries. */
 function detectZip(head: Uint8Array): Detected {
   const names = latin1(head, 0, head.length);
   const program =
@@ -91,7 +94,10 @@ function detectZip(head: Uint8Array): Detected {
     : { mime: 'application/zip', kind: 'document' };
 }
 
-/** Frames of raw MPEG audio: eleven set bits, version, layer; layer 0 is AAC's ADTS. Layer I (a UTF-16 mark) is not taken. */
+/**
+ * Frames of raw MPEG audio: eleven set bits, then version and layer; layer 0 is AAC's ADTS. Layer I is not accepted,
+ * because UTF-16 text begins with the same bytes.
+ */
 function detectMpeg(head: Uint8Array): Detected | null {
   const [first = 0, second = 0, third = 0] = head;
   if (first !== 0xff || (second & 0xe0) !== 0xe0) return null;

@@ -5,7 +5,7 @@ export interface Dimensions {
   height: number;
 }
 
-/** Width and height of an image as it is shown (orientation applied), or null where its first bytes do not hold them. */
+/** Width and height of an image as it is shown (orientation applied), or null if its first bytes do not contain them. */
 export function dimensions(head: Uint8Array): Dimensions | null {
   const measure = measures[detect(head)?.mime ?? ''];
   try {
@@ -42,7 +42,10 @@ function webp(b: Buffer): Dimensions | null {
   return { width: 1 + (bits & 0x3fff), height: 1 + ((bits >>> 14) & 0x3fff) };
 }
 
-/** From segment to segment up to the start of frame; an EXIF orientation of 5 to 8 lies on its side. */
+/**
+ * Goes from segment to segment up to the start of frame. An EXIF orientation of 5 to 8 means that the image lies on
+ * its side.
+ */
 function jpeg(b: Buffer): Dimensions | null {
   let turned = false;
   for (let at = 2; at < b.length;) {

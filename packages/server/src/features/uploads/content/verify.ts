@@ -2,7 +2,7 @@ import { allowedType, essence, NOT_ALLOWED, ruleOf } from './allowed.ts';
 import { detect } from './detect.ts';
 import { dimensions } from './dimensions.ts';
 
-/** What the storage found (MediaStorage.inspect). */
+/** What the storage says about the object (MediaStorage.inspect). */
 export interface Inspected {
   size: number;
   head: Uint8Array;
@@ -10,7 +10,7 @@ export interface Inspected {
   height?: number;
 }
 
-/** `mimeType` is what the object really is; the declared type where its bytes say less. */
+/** `mimeType` is what the bytes show, or the declared type if they do not show enough. */
 export type Verified =
   { ok: true; mimeType: string; width?: number; height?: number } | { ok: false; reason: string };
 
@@ -29,13 +29,14 @@ export function verify(declared: string, filename: string, size: number, stored:
     return refuse(visual ? 'not a valid image or video' : `the content is not ${essence(declared)}`);
   }
   if (rule.kind !== 'image') {
-    // A zip may be any office file: there the declared type says more than the bytes.
+    // A zip may be any office file, so there the declared type says more than the bytes.
     const telling = rule.kind !== 'document' && found?.kind === rule.kind;
     return { ok: true, mimeType: telling ? found.mime : essence(declared) };
   }
 
   const measured = dimensions(stored.head) ?? providerSize(stored);
-  // A size that is in none of the bytes is missing; one that lies behind the first bytes is only unknown.
+  // If all bytes were looked at, the dimensions are missing and the file is refused; otherwise they may stand further
+  // behind, and stay unknown.
   if (!measured && stored.head.length >= stored.size) return refuse('not a valid image or video');
   return { ok: true, mimeType: found?.mime ?? essence(declared), ...measured };
 }
