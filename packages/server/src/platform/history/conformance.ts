@@ -3,12 +3,13 @@ import { messageRevision } from './port.ts';
 import type { ConversationRecord, History, HistoryRecord, MemberRecord, MessageRecord } from './port.ts';
 
 /**
- * What every history database must do, as checks that can be run on any of them: the tests run them on the four engines, and
- * `npm run parley -- history check` on a customer's own endpoint. Each works in conversations of its own.
+ * What every history database must do, as checks that can run on any of them: the tests run them on the four engines,
+ * and `npm run parley -- history check` runs them on a customer's own endpoint. Each check uses conversations of its
+ * own.
  */
 export interface Check {
   name: string;
-  /** `unique` gives names that no other check has. */
+  /** `unique` returns names that no other check uses. */
   run(history: History, unique: (what: string) => string): Promise<void>;
 }
 

@@ -5,10 +5,10 @@ import { emptyReport, hex, sentences } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
 
-/** DECISIONS, Storage, http engine: one URL, signed like webhooks. docs/storage.md has the contract. */
+/** DECISIONS, Storage, http engine: one URL, signed like webhooks. docs/storage.md describes the contract. */
 
 const timeoutMs = 10_000;
-/** 200 of the largest messages. */
+/** Bytes of 200 messages of the largest size. */
 const maxBytes = 16 * 1024 * 1024;
 
 const classOf = (status: number): HistoryErrorClass => {
@@ -18,7 +18,7 @@ const classOf = (status: number): HistoryErrorClass => {
   return status === 429 || status >= 500 ? 'overloaded' : 'failed';
 };
 
-/** JSON fields are JSON on the way, not JSON in a string. */
+/** JSON fields are sent as JSON, not as JSON in a string. */
 const outgoing = (record: HistoryRecord): object =>
   record.kind === 'member'
     ? record
@@ -32,7 +32,7 @@ const texted = (value: unknown): string | null => {
   return empty ? null : JSON.stringify(value);
 };
 
-/** What a stranger's server says is looked at before it is believed. */
+/** Answers of a customer's server are checked before they are used. */
 function incoming(value: unknown): MessageRecord {
   const m = value as Record<string, unknown>;
   const text = (field: string): string | null => {
@@ -78,7 +78,7 @@ function incoming(value: unknown): MessageRecord {
   };
 }
 
-/** `secrets`: whsec_…, more than one while an old one still counts. */
+/** @param secrets whsec_…; more than one while an old one is still valid. */
 export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: readonly string[]): History {
   const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
   const { env } = deps;

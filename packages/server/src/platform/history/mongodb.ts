@@ -52,8 +52,8 @@ function translate(error: unknown): HistoryError {
 }
 
 /**
- * One host, and none that the server announces. Addresses are refused before the driver sees them, and names are looked up by the
- * guard, each time that the driver connects.
+ * Connects to one host, and to none that the server announces. Forbidden addresses are refused before the driver sees
+ * them, and the guard looks names up each time the driver connects.
  */
 async function connectTo(
   target: HistoryTarget,
@@ -89,7 +89,7 @@ async function connectTo(
   return client;
 }
 
-/** The member that can be written to. */
+/** Connects to the member of the replica set that accepts writes. */
 async function connectToWritable(target: HistoryTarget, deps: HistoryDeps): Promise<MongoClient> {
   let why: unknown = new HistoryError('unreachable', undefined);
   for (const host of target.hosts) {
@@ -120,7 +120,7 @@ const collections = {
 type Stored = Document & { _id: string; revision: number };
 const writeTries = 5;
 
-/** One document for each record; times are dates, and the whole can be read without this service. */
+/** One document per record. Times are dates, so that the history can be read without this service. */
 function document(env: string, record: HistoryRecord): Stored {
   const { kind: _kind, ...rest } = record;
   const own = record.kind === 'member' ? `${record.conversationId}:${record.userId}` : record.id;
@@ -160,8 +160,9 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
   };
 
   /**
-   * Writes those that are newer than what is there. A duplicate key means that somebody wrote in between, so it looks again; a server
-   * that stops at the first of them, whatever it was asked, leaves the rest for the next look.
+   * Writes those records that are newer than what is stored. A duplicate key means that another process wrote in
+   * between, so it reads and tries again. A server that stops at the first error, although it was asked to continue,
+   * leaves the rest for the next try.
    */
   async function upsert(
     kind: HistoryRecord['kind'],
@@ -195,7 +196,7 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
       } catch (error) {
         if (!(error instanceof MongoBulkWriteError)) throw error;
         const refused = [error.writeErrors].flat();
-        // None: the answer was lost, not given.
+        // No refused record means that the answer was lost.
         if (refused.length === 0) throw error;
         const others = refused.filter((e) => e.code !== duplicateKey);
         if (others.length > 0) throw new HistoryError('refused', others[0]!.code);
@@ -254,7 +255,7 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
             { ordered: false },
           );
         }
-        // The user is part of a member's key: the document is written anew.
+        // The user is part of a member's key, so the document is written again under a new one.
         for (const member of await members.find({ env, userId: erasure.userId }).toArray()) {
           const renamed = {
             ...member,
@@ -302,7 +303,7 @@ async function test(client: MongoClient, db: Db, target: HistoryTarget): Promise
   return report;
 }
 
-/** As the admin: collections with their indexes, and a writer. */
+/** Runs as the admin: creates collections with their indexes, and a user that may only write and read them. */
 export async function migrateMongodb(
   target: HistoryTarget,
   deps: HistoryDeps,

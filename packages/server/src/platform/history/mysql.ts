@@ -41,7 +41,7 @@ function translate(error: unknown): HistoryError {
   return new HistoryError('failed', code);
 }
 
-/** The checked address is the one connected to; the name stays for the certificate. */
+/** Connects to exactly the checked address; the name is kept for the certificate. */
 async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<ConnectionOptions> {
   const { host, port } = target.hosts[0]!;
   const [address] = await deps.outbound.resolve(host, deps.tenant);
@@ -113,7 +113,7 @@ const isTime = (column: string) => column.endsWith('_at');
 const stored = (column: string, value: unknown): unknown =>
   isTime(column) && typeof value === 'string' ? value.replace('T', ' ').replace('Z', '') : value;
 
-/** MySQL assigns from left to right: the revision, which the others are compared by, comes last. */
+/** MySQL assigns from left to right, so the revision, which decides about the other columns, comes last. */
 function upsert(table: string, key: readonly string[], fields: readonly string[], rewrite: boolean): string {
   const newer = `VALUES(revision) ${rewrite ? '>=' : '>'} revision`;
   const others = fields.filter((c) => !key.includes(c) && c !== 'revision');
@@ -140,7 +140,7 @@ const record = (row: MessageRow): MessageRecord => ({
   hard: Boolean(row.hard),
 });
 
-/** Strict, and with backslashes as the driver writes them, whatever the server's default is. */
+/** Strict mode, and backslashes as the driver writes them, whatever the server's default is. */
 const session = `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE', time_zone = '+00:00', innodb_lock_wait_timeout = 5`;
 
 export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
@@ -175,7 +175,7 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
       return result;
     } catch (error) {
       const translated = translate(error);
-      // After an answer the connection is as good as before; what a time-out leaves behind is not.
+      // After an answer the connection can be reused; after a time-out it cannot.
       broken = ['unreachable', 'timeout', 'failed', 'overloaded'].includes(translated.errorClass);
       throw translated;
     } finally {
@@ -274,7 +274,8 @@ async function test(
       report.version = String(row!['version']);
       report.role = String(row!['role']);
       report.tls = { enabled: target.tls !== 'off', verified: target.tls === 'verified' };
-      // "GRANT SELECT, INSERT ON `db`.`table` TO …": what stands between GRANT and TO, without any password hash.
+      // From "GRANT SELECT, INSERT ON `db`.`table` TO …" only the part between GRANT and TO is shown, so no password
+      // hash is.
       const shown = await run<RowDataPacket>('SHOW GRANTS');
       report.grants = shown
         .map((line) => String(Object.values(line)[0]).replace(/^GRANT (.*) TO .*$/s, '$1'))
@@ -292,7 +293,7 @@ async function test(
       else {
         const meta = await run<RowDataPacket>(`SELECT name AS \`key\`, value FROM ${at('parley_meta')}`);
         readMeta(report, meta as unknown as { key: string; value: string }[]);
-        // Whether it may write shows without writing: the statement concerns no row.
+        // Whether the user may write is tested with a statement that matches no row.
         for (const [what, sql] of [
           [
             'INSERT',
@@ -331,7 +332,7 @@ const definitions = (at: (table: string) => string): string[] => [
      ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin`,
 ];
 
-/** As the admin: tables, and a writer that can do no more than write and read them. */
+/** Runs as the admin: creates tables, and a user that may only write and read them. */
 export async function migrateMysql(
   target: HistoryTarget,
   deps: HistoryDeps,

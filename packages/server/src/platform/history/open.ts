@@ -10,11 +10,11 @@ export interface HistorySource {
   url: string;
   type?: HistoryEngine | undefined;
   schema?: string | null | undefined;
-  /** Of an http endpoint: whsec_… */
+  /** Secrets of an http endpoint: whsec_… */
   secrets?: readonly string[] | undefined;
 }
 
-/** Throws TargetError where the URL cannot mean anything, HistoryError where the place cannot be reached. */
+/** Throws TargetError if the URL is invalid, HistoryError if the database cannot be reached. */
 export async function openHistory(source: HistorySource, deps: HistoryDeps): Promise<History> {
   const target = parseTarget(source.url, source);
   if (target.engine === 'http') {
@@ -25,7 +25,7 @@ export async function openHistory(source: HistorySource, deps: HistoryDeps): Pro
   return target.engine === 'mysql' ? openMysql(target, deps) : openMongodb(target, deps);
 }
 
-/** With an admin's URL, which is used here and kept nowhere. */
+/** Uses an admin's URL, which is not stored anywhere. */
 export async function migrateHistory(
   source: HistorySource,
   deps: HistoryDeps,

@@ -1,12 +1,13 @@
 /**
- * A customer's own database for history. What goes there are messages as they now are, conversations and members, so that the
- * history can be read without this service. Writing is idempotent: a record that is older than the one that is there changes nothing.
+ * A customer's own database for history. It gets conversations, members, and messages in their present state, so that
+ * the history can be read without this service. Writing is idempotent: a record that is older than the stored one
+ * changes nothing.
  */
 
 export const historyEngines = ['postgres', 'mysql', 'mongodb', 'http'] as const;
 export type HistoryEngine = (typeof historyEngines)[number];
 
-/** Of the tables or collections. Changes are additive; a database that is behind is told to migrate. */
+/** The version of the tables or collections. Changes only add; a database with an older version must be migrated. */
 export const historySchemaVersion = 1;
 
 export interface MessageRecord {
@@ -25,7 +26,7 @@ export interface MessageRecord {
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
-  /** Deleted for good: an empty stub stays, so that a late repetition does not bring the message back. */
+  /** Hard-deleted: an empty stub stays, so that a late repetition does not bring the message back. */
   hard: boolean;
   /** Grows with every change of the message. */
   revision: number;
@@ -48,14 +49,14 @@ export interface MemberRecord {
   conversationId: string;
   userId: string;
   role: string;
-  /** The user is no member any more. */
+  /** True if the user is no longer a member. */
   removed: boolean;
   revision: number;
 }
 
 export type HistoryRecord = MessageRecord | ConversationRecord | MemberRecord;
 
-/** What a message's revision is: edits count, and after them deletions. */
+/** The revision of a message: it grows with edits, and with deletions after them. */
 export const messageRevision = (m: { version: number; deletedAt: string | null; hard: boolean }): number =>
   m.version * 4 + (m.hard ? 2 : m.deletedAt === null ? 0 : 1);
 
@@ -63,13 +64,13 @@ export interface ReadRange {
   conversationId: string;
   /** Only below this seq. */
   before?: number;
-  /** Only above this seq; alone: the next above it. */
+  /** Only above this seq; without `before`, the next messages above it. */
   after?: number;
   limit: number;
 }
 
 export interface HistoryPage {
-  /** Descending seq; without those that were deleted for good. */
+  /** Descending seq, without hard-deleted messages. */
   data: MessageRecord[];
   hasMore: boolean;
 }
@@ -91,12 +92,12 @@ export interface HistoryReport {
   errors: string[];
   warnings: string[];
   rttMs: number | null;
-  /** Which database it is, whatever the user name and the address: written when its tables are made. */
+  /** Identifies the database, whatever user name and address are used; written when its tables are created. */
   databaseId: string | null;
 }
 
 export interface Migrated {
-  /** Of the writer that was made; null where somebody must make one by hand. */
+  /** The URL of the user that was created; null if one must be created by hand. */
   runtimeUrl: string | null;
   notes: string[];
 }
@@ -104,19 +105,19 @@ export interface Migrated {
 /** One environment's connections to its database: at most four, closed when idle. */
 export interface History {
   readonly engine: HistoryEngine;
-  /** Never throws: what is wrong stands in the report. */
+  /** Never throws: the report says what is wrong. */
   test(): Promise<HistoryReport>;
-  /** Writes all of them or none. With `rewrite` also what is already there at the same revision. */
+  /** Writes all records or none. With `rewrite`, it also replaces records of the same revision. */
   write(records: readonly HistoryRecord[], options?: { rewrite?: boolean }): Promise<void>;
   read(range: ReadRange): Promise<HistoryPage>;
   get(messageId: string): Promise<MessageRecord | null>;
   erase(erasure: Erasure): Promise<void>;
-  /** Messages that are there; null where the engine cannot tell. */
+  /** How many messages are stored; null if the engine cannot tell. */
   count(): Promise<number | null>;
   close(): Promise<void>;
 }
 
-/** Why a database did not do what it was asked. The first three pass by themselves or by somebody's work on the database. */
+/** Why a database did not do what it was asked. The first three classes pass by themselves, or after work on the database. */
 export type HistoryErrorClass =
   | 'unreachable'
   | 'timeout'
@@ -140,7 +141,7 @@ const words: Record<HistoryErrorClass, string> = {
   failed: 'The database answered with an error',
 };
 
-/** Its message names no value, no address and no credential: it may be logged, kept and shown. */
+/** The message contains no value, address or credential, so it may be logged, stored and shown. */
 export class HistoryError extends Error {
   override name = 'HistoryError';
   readonly errorClass: HistoryErrorClass;
@@ -162,7 +163,7 @@ const network = new Set([
 ]);
 const certificate = /CERT|SELF_SIGNED|ALTNAME|ERR_TLS|ERR_SSL|UNABLE_TO_|HANDSHAKE_SSL/;
 
-/** What every engine has in common; null where the engine itself must tell. */
+/** Recognises errors that all engines have in common; null if the engine itself must tell. */
 export function commonError(error: unknown): HistoryError | null {
   if (error instanceof HistoryError) return error;
   const { code, name, message = '' } = error as { code?: unknown; name?: string; message?: string };

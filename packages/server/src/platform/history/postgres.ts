@@ -40,7 +40,7 @@ function translate(error: unknown): HistoryError {
   return new HistoryError('failed', code);
 }
 
-/** The checked address is the one connected to; the name stays for the certificate. */
+/** Connects to exactly the checked address; the name is kept for the certificate. */
 async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<pg.PoolConfig> {
   const { host, port } = target.hosts[0]!;
   const [address] = await deps.outbound.resolve(host, deps.tenant);
@@ -72,7 +72,7 @@ const columns = `'message' AS kind, id, conversation_id AS "conversationId", seq
   attachments, metadata, version, ${time('created_at')} AS "createdAt", ${time('edited_at')} AS "editedAt", ${time('deleted_at')} AS "deletedAt",
   hard, revision::float8 AS revision`;
 
-/** An upsert that takes arrays, one for each column, and lets no older record over a newer one. */
+/** An upsert that takes one array per column, and lets no older record replace a newer one. */
 function upsert(
   table: string,
   key: string[],
@@ -316,7 +316,7 @@ const definitions = (at: (table: string) => string): string[] => [
   `CREATE INDEX IF NOT EXISTS parley_members_user ON ${at('parley_members')} (env, user_id)`,
 ];
 
-/** As the admin: tables, and a writer that can do no more than write and read them. */
+/** Runs as the admin: creates tables, and a user that may only write and read them. */
 export async function migratePostgres(
   target: HistoryTarget,
   deps: HistoryDeps,
@@ -352,7 +352,7 @@ export async function migratePostgres(
     ];
     try {
       await client.query('BEGIN');
-      // The password is of letters and digits alone.
+      // The password consists of letters and digits only.
       await client.query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}'`);
       for (const sql of grants) await client.query(sql);
       await client.query('COMMIT');

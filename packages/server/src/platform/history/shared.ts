@@ -4,9 +4,9 @@ import type { HistoryEngine, HistoryRecord, HistoryReport, ReadRange } from './p
 
 export interface HistoryDeps {
   outbound: Outbound;
-  /** The environment's number, for its turn in looking names up. */
+  /** The environment's number; name look-ups take its turn. */
   tenant: number;
-  /** The environment's id: several may share a database. */
+  /** The environment's id, because several may share a database. */
   env: string;
   random: RandomBytes;
   /** Unix seconds, for signatures. */
@@ -32,7 +32,10 @@ export const byKind = (records: readonly HistoryRecord[]): [Kind, HistoryRecord[
     .map((kind): [Kind, HistoryRecord[]] => [kind, records.filter((r) => r.kind === kind)])
     .filter(([, rows]) => rows.length > 0);
 
-/** With `after` alone the page is the next above it; otherwise the next below `before`, down to `after` where given. */
+/**
+ * `after` alone gives the page just above it; otherwise the page is just below `before`, down to `after` if that is
+ * given.
+ */
 export const bounds = ({ before, after, limit }: ReadRange) => ({
   before: before ?? Number.MAX_SAFE_INTEGER,
   after: after ?? 0,
@@ -59,5 +62,8 @@ export const hex = (deps: HistoryDeps, bytes: number): string =>
 
 export const writerName = (deps: HistoryDeps): string => `parley_writer_${hex(deps, 4)}`;
 
-/** Letters and digits alone, so that it needs no quoting anywhere; with both cases and a digit for those who ask for them. */
+/**
+ * Only letters and digits, so that it needs no quoting anywhere; both cases and a digit, because some servers demand
+ * them.
+ */
 export const passwordFor = (deps: HistoryDeps): string => `P${hex(deps, 24)}x7`;

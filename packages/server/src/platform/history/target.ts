@@ -1,12 +1,12 @@
 import type { HistoryEngine } from './port.ts';
 
 /**
- * A database URL that a customer typed. It is never handed to a driver: drivers read files, run code and dial hosts that a URL
- * names. Only what is known here is taken from it.
+ * A database URL that a customer entered. It is never passed to a driver, because drivers read files, run code and
+ * connect to hosts that a URL names. Only the fields below are taken from it.
  */
 export interface HistoryTarget {
   engine: HistoryEngine;
-  /** More than one: hosts of a MongoDB replica set. */
+  /** Several hosts only for a MongoDB replica set. */
   hosts: { host: string; port: number }[];
   user: string;
   password: string;
@@ -15,13 +15,13 @@ export interface HistoryTarget {
   tls: 'off' | 'unverified' | 'verified';
   /** PEM of the authority that signed the server's certificate. */
   ca: string | null;
-  /** MongoDB: where the user is defined. */
+  /** MongoDB: the database in which the user is defined. */
   authSource: string | null;
   /** The whole URL of an http endpoint. */
   url: string;
 }
 
-/** The text may be shown to whoever typed the URL: it repeats nothing of it. */
+/** The message may be shown to the person who entered the URL: it repeats nothing of it. */
 export class TargetError extends Error {
   override name = 'TargetError';
 }
@@ -43,7 +43,7 @@ const names: Record<HistoryEngine, string> = {
   http: 'an http endpoint',
 };
 
-/** Which of them a URL means; undefined where none. */
+/** The engine that a URL means; undefined if none. */
 export const engineOf = (url: string): HistoryEngine | undefined =>
   schemes[/^[a-z0-9+]+:/i.exec(url)?.[0].toLowerCase() ?? ''];
 
@@ -92,7 +92,7 @@ function httpTarget(text: string): HistoryTarget {
 }
 
 function serverTarget(engine: HistoryEngine, text: string, schema: string | null): HistoryTarget {
-  // URL knows no list of hosts: they are taken out, and the first put in.
+  // The URL class does not support a list of hosts: the list is taken out, and its first host put in.
   const parts = /^([a-z]+:\/\/)(?:([^@/?#]*)@)?([^/?#]+)(.*)$/i.exec(text);
   if (!parts) throw new TargetError('The URL names no host.');
   const [, , credentials = '', list = '', rest = ''] = parts;
@@ -147,7 +147,7 @@ function hostOf(text: string, port: number): { host: string; port: number } {
   return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: named === undefined ? port : Number(named) };
 }
 
-/** Verified unless the URL says otherwise. */
+/** TLS is verified unless the URL says otherwise. */
 function tlsOf(options: Record<string, string>): HistoryTarget['tls'] {
   const mode = (options['sslmode'] ?? options['ssl-mode'])?.toLowerCase().replaceAll('_', '-');
   const flag = options['tls'] ?? options['ssl'];
@@ -179,7 +179,7 @@ function decode(text: string): string {
   }
 }
 
-/** For showing: without the password and without what stands in options. */
+/** The URL for showing, without the password and the values of options. */
 export function maskUrl(text: string): string {
   const masked = text.replace(/^([a-z0-9+]+:\/\/)([^@/?#]*)@/i, (_, scheme: string, credentials: string) => {
     const colon = credentials.indexOf(':');
@@ -201,7 +201,7 @@ export function maskUrl(text: string): string {
   });
 }
 
-/** The same database for another user. */
+/** The URL of the same database for another user. */
 export const urlFor = (text: string, user: string, password: string): string =>
   text.replace(
     /^([a-z0-9+]+:\/\/)(?:[^@/?#]*@)?/i,
