@@ -1,6 +1,6 @@
 import { findWorkerBinary } from './worker-binary.ts';
 
-/** `npm run media:build`: gets the media worker ready, as the service would at its start. */
+/** `npm run media:build`: prepares the media worker, as the service does at its start. */
 
 let said = '';
 const binary = await findWorkerBinary({

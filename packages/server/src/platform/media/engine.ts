@@ -3,18 +3,18 @@ import type { types } from 'mediasoup';
 import type { Logger } from '../logging.ts';
 
 /**
- * The workers of one media node: one process per core, each with one server on a port of its own that takes UDP and TCP. A worker
- * that dies is replaced; what ran on it is gone, and whoever used it hears of it.
+ * The workers of one media node: one process per core, each with one server on a port of its own that takes UDP and
+ * TCP. A worker that dies is replaced. What ran on it is lost, and `onDied` reports it.
  */
 
 export interface EngineOptions {
   binary: string;
   workers: number;
-  /** The first worker's; the others have those after it. */
+  /** The port of the first worker; the others use the following ports. */
   port: number;
   listenIp: string;
   announcedAddress: string | undefined;
-  /** Beside VP8, which is always there. */
+  /** Video codecs besides VP8, which is always offered. */
   codecs: readonly ExtraCodec[];
   logger: Logger;
 }
@@ -22,20 +22,20 @@ export interface EngineOptions {
 export const extraCodecs = ['h264', 'vp9', 'av1'] as const;
 export type ExtraCodec = (typeof extraCodecs)[number];
 
-/** A worker and what belongs to it. */
+/** A worker process with its server and load. */
 export interface EngineWorker {
   readonly worker: types.Worker;
   readonly server: types.WebRtcServer;
-  /** How much of its core it uses, 0 to 1, when last looked at. */
+  /** How much of its core it used when last measured, 0 to 1. */
   load: number;
-  /** What was put on it since, so that many calls at one moment spread. */
+  /** How many routers were put on it since then, so that many calls at one moment are spread. */
   placed: number;
   cpuMs: number;
 }
 
 const replaceMs = 500;
 const replaceTries = 20;
-/** How long somebody waits for a worker while all are being replaced. */
+/** Milliseconds that a call waits for a worker while all are being replaced. */
 const waitMs = 5_000;
 const placedLoad = 0.01;
 
@@ -64,7 +64,7 @@ export class Engine {
   readonly #codecs: types.RouterRtpCodecCapability[];
   #mediasoup!: typeof import('mediasoup');
   #closed = false;
-  /** Told of a worker that died, after it is out of the list. */
+  /** Called after a dead worker was removed from the list. */
   onDied: (worker: EngineWorker) => void = () => undefined;
 
   private constructor(options: EngineOptions) {
@@ -82,10 +82,10 @@ export class Engine {
     ];
   }
 
-  /** Fails where a port is taken. */
+  /** Fails if a port is taken. */
   static async start(options: EngineOptions): Promise<Engine> {
     const engine = new Engine(options);
-    // Loaded here: processes that carry no media do without it.
+    // Loaded here, because processes without media do not need it.
     engine.#mediasoup = await import('mediasoup');
     try {
       for (let i = 0; i < options.workers; i++) engine.#workers.push(await engine.#startWorker(i));
@@ -141,7 +141,7 @@ export class Engine {
     return this.#workers.filter((w) => w !== null);
   }
 
-  /** A router on the worker with the most room. */
+  /** Creates a router on the worker with the most room. */
   async router(
     except: readonly EngineWorker[] = [],
   ): Promise<{ router: types.Router; on: EngineWorker } | null> {
@@ -159,7 +159,7 @@ export class Engine {
     }
   }
 
-  /** What every router of ours can do. */
+  /** What every router of ours supports. */
   async rtpCapabilities(): Promise<types.RtpCapabilities> {
     const router = await this.alive[0]!.worker.createRouter({ mediaCodecs: this.#codecs });
     const { rtpCapabilities } = router;
@@ -167,7 +167,7 @@ export class Engine {
     return rtpCapabilities;
   }
 
-  /** Looks at what the workers used in the last `ms`; answers the load of the one with the most room. */
+  /** Measures what the workers used in the last `ms` milliseconds; returns the load of the one with the most room. */
   async measure(ms: number): Promise<number> {
     for (const one of this.alive) {
       try {

@@ -4,11 +4,12 @@ import type { CallConsumer, CallProducer, CallSource, CallTransport } from '@par
 import type { Engine, EngineWorker } from './engine.ts';
 
 /**
- * The media of one call on this node. Each participant has a seat: two transports, what it sends and what it receives. A frame
- * reaches only what belongs to its own seat, so the transport of another user is as unknown as one that never was.
+ * The media of one call on this node. Each participant has a seat: two transports, what it sends and what it
+ * receives. A frame can name only what belongs to its own seat; the transport of another user is as unknown as one
+ * that never existed.
  *
- * A call that outgrows a worker continues on another: seats are spread over routers, and what is sent on one is piped to those
- * whose seats want it.
+ * A call that outgrows a worker continues on another: seats are spread over routers, and what is sent on one router
+ * is piped to those whose seats want it.
  */
 
 export interface SeatRef {
@@ -19,9 +20,9 @@ export interface SeatRef {
 }
 
 export interface RoomEvents {
-  /** Media of the seat is connected for the first time. */
+  /** The media of the seat connected for the first time. */
   connected(seat: SeatRef): void;
-  /** To all seats but that of `except`. */
+  /** Goes to all seats but that of `except`. */
   producer(producer: CallProducer, closed: boolean, except: number | null): void;
   speakers(levels: { userId: string; level: number }[], dominant: string | null): void;
   /** The seat sends more frames than any client needs to. */
@@ -41,7 +42,7 @@ interface Seat extends SeatRef {
   sent: Map<string, Sent>;
   received: Map<string, types.Consumer>;
   connected: boolean;
-  /** When its budget of frames is whole again. */
+  /** Milliseconds; the time at which its budget of frames is full again. */
   wholeAt: number;
 }
 
@@ -54,12 +55,12 @@ interface Hall {
   seats: number;
 }
 
-/** Beyond this many seats another worker takes the next, where there is one. */
+/** If all routers have this many seats, the next seat is on another worker, if there is one. */
 const seatsPerWorker = 12;
 const mostSent = 4;
 const mostReceived = 4 * 50;
 const levelsMs = 800;
-/** Below this many dB nobody speaks. */
+/** Decibels; a quieter participant is not speaking. */
 const quietest = -60;
 
 const unknown = (what: string) => new ApiError('not_found', { message: `There is no such ${what}.` });
@@ -70,7 +71,7 @@ export class Room {
   readonly #now: () => number;
   readonly #halls: Hall[] = [];
   readonly #seats = new Map<number, Seat>();
-  /** Seats that are being made, one at a time for a user. */
+  /** Users whose seats are being opened, one at a time per user. */
   readonly #opening = new Map<number, Promise<unknown>>();
   readonly #piped = new Map<string, Promise<unknown>>();
   #dominant: string | null = null;
@@ -91,7 +92,7 @@ export class Room {
     return this.#halls.some((hall) => hall.on === worker);
   }
 
-  /** The seat of a user, made anew; with `resume` the one that is there, under the new socket. */
+  /** Opens the seat of a user; with `resume`, the existing seat continues under the new socket. */
   async open(
     ref: SeatRef,
     rtpCapabilities: types.RtpCapabilities,
@@ -149,7 +150,7 @@ export class Room {
     return { send: viewTransport(send), recv: viewTransport(recv), producers: this.#producers(ref.user) };
   }
 
-  /** One after the other: two that are made at once could be on the same worker, and cannot be piped then. */
+  /** Halls are created one after the other: two created at once could be on the same worker, and could not be piped then. */
   #hall(): Promise<Hall> {
     const made = this.#making.then(() => this.#makeHall());
     this.#making = made.catch(() => undefined);
@@ -195,7 +196,7 @@ export class Room {
     );
   }
 
-  /** The seat that a frame comes from. */
+  /** The seat that a frame came from. */
   #seat(user: number, session: string): Seat {
     const seat = this.#seats.get(user);
     if (!seat || seat.session !== session) throw unknown('media session: open it with call.open');
@@ -269,7 +270,7 @@ export class Room {
     this.#events.producer(viewProducer(seat, sent), false, except);
   }
 
-  /** By the server; everybody sees it, the participant too. False where it is not connected. */
+  /** Mutes by the server; everybody sees it, the participant too. Returns false if the user's media is not connected. */
   async mute(user: number, source: CallSource): Promise<boolean> {
     const seat = this.#seats.get(user);
     if (!seat?.connected) return false;
@@ -395,7 +396,7 @@ const viewProducer = (seat: SeatRef, { producer, source }: Sent): CallProducer =
   paused: producer.paused,
 });
 
-/** What the media server refuses is the client's fault, as long as it lives. */
+/** An error of the media server is the client's fault, as long as the server is alive. */
 async function refusing<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -9,30 +9,31 @@ import { promisify } from 'node:util';
 import { runGroup } from '../run-group.ts';
 
 /**
- * Where the C++ worker of mediasoup comes from. `npm ci` brings its sources and no binary: it is looked for in
- * MEDIASOUP_WORKER_BIN, then in a cache outside of node_modules (by version, C library, architecture and recipe), then
- * downloaded where a checksum vouches for it, and last built from the sources with Debian's packages, which takes some minutes.
+ * Where the C++ worker of mediasoup comes from. `npm ci` brings its sources and no binary. The binary is looked for
+ * in MEDIASOUP_WORKER_BIN, then in a cache outside of node_modules (by version, C library, architecture and recipe),
+ * then downloaded if its checksum is given, and finally built from the sources with Debian's packages, which takes
+ * some minutes.
  */
 
 export interface Progress {
   /** What is being done, in words. */
   text: string;
-  /** How much longer it will take, as far as one knows. */
+  /** Estimated milliseconds that remain. */
   leftMs: number;
 }
 
 export interface WorkerBinaryOptions {
   env?: NodeJS.ProcessEnv;
-  /** Of the archive that may be downloaded. */
+  /** The checksum of the archive that may be downloaded. */
   sha256?: string | undefined;
   progress?: (progress: Progress) => void;
-  /** Ends a build that is under way. */
+  /** Ends a running build. */
   signal?: AbortSignal;
 }
 
 const run = promisify(execFile);
 const recipe = fileURLToPath(new URL('../../../media/build-worker.sh', import.meta.url));
-/** A build on two idle cores, with room for a busy machine. */
+/** Milliseconds that a build takes on two idle cores, with room for a busy machine. */
 const buildMs = 240_000;
 const buildPackages = 'g++ flatbuffers-compiler libflatbuffers-dev libssl-dev libuv1-dev libsrtp2-dev';
 
@@ -40,7 +41,7 @@ export async function findWorkerBinary(options: WorkerBinaryOptions = {}): Promi
   const { env = process.env, progress = () => undefined } = options;
   const given = env['MEDIASOUP_WORKER_BIN'];
   if (given) return given;
-  // mediasoup names no package.json among its exports; its entry stands two folders below.
+  // The exports of mediasoup do not name its package.json; its entry file is two folders below.
   const entry = createRequire(import.meta.url).resolve('mediasoup');
   const source = entry.slice(0, entry.lastIndexOf('mediasoup') + 'mediasoup'.length);
   const { version } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { version: string };
@@ -60,7 +61,7 @@ export async function findWorkerBinary(options: WorkerBinaryOptions = {}): Promi
 const cacheFolder = (env: NodeJS.ProcessEnv): string =>
   join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'parley', 'media');
 
-/** The worker itself compares no versions: a binary of another one starts, and fails later. */
+/** The worker itself does not compare versions: a binary of another version starts, and fails later. */
 async function fits(binary: string, version: string): Promise<boolean> {
   try {
     const made = JSON.parse(await readFile(`${binary}.json`, 'utf8')) as { mediasoup?: string };
@@ -71,7 +72,7 @@ async function fits(binary: string, version: string): Promise<boolean> {
   }
 }
 
-/** One that mediasoup publishes. It comes without a checksum of its own, so the operator names the one to trust. */
+/** Downloads the binary that mediasoup publishes. It has no published checksum, so the operator names the one to trust. */
 async function download(
   source: string,
   version: string,
@@ -116,7 +117,7 @@ async function build(
     progress({ text, leftMs: Math.max(10_000, buildMs - (performance.now() - began)) });
   tell('building the media worker from its sources, which takes some minutes');
   const install = `apt-get install -y --no-install-recommends ${buildPackages}`;
-  // Whoever is interrupted while packages are being set up finishes that first (SIGINT), so that they are left whole.
+  // If packages are interrupted while they are set up, they finish first (SIGINT), so that they stay intact.
   if (process.getuid?.() === 0) {
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
     const setUp = `apt-get update -qq; ${install}`;
@@ -124,7 +125,8 @@ async function build(
       tell('the packages that the build needs could not be installed; trying all the same');
   }
   let said = '';
-  // Others that want it wait here, and find it built. It runs beside the chat, which comes first.
+  // Other processes that need the binary wait here, and then find it built. The build has a low priority, because the
+  // chat comes first.
   const command = [`${binary}.lock`, 'nice', '-n', '15', 'bash', recipe, '--out', binary, source];
   const code = await runGroup('flock', command, {
     signal,
