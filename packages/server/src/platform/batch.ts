@@ -8,28 +8,37 @@ export interface Batcher<I, O> {
   (item: I): Promise<O>;
   /** Items waiting for the next batch. */
   readonly waiting: number;
-  /** Resolves when nothing is waiting or under way. */
+  /** Resolves when nothing is waiting or running. */
   idle(): Promise<void>;
 }
 
-/** For look-ups that many ask for at once, as when all clients come back after a restart: at one per millisecond, batches begin 2 ms apart. */
+/**
+ * For look-ups that many callers need at once, as when all clients come back after a restart. Below two items per
+ * millisecond nothing waits; above, batches begin 4 to 5 ms apart.
+ */
 export const readPace = (): Pace => new Pace(2, 5);
 
 export interface BatcherOptions<I, O> {
-  /** Answers item by item: a value, a promise of one that takes longer than the batch, or an Error for that item alone. */
+  /**
+   * Returns one result per item: a value, a promise of one that takes longer than the batch, or an Error for that
+   * item alone.
+   */
   run: (items: I[]) => Promise<(O | Promise<O> | Error)[]>;
   maxBatch: number;
   /** At this many waiting items the next one is refused with service_unavailable. */
   maxWaiting: number;
-  /** Items of one group keep their order; when more waits than a batch takes, groups take turns. Without it all are one group. */
+  /**
+   * Items of one group keep their order; when more items wait than a batch takes, groups take turns. Without it, all
+   * items are one group.
+   */
   turns?: {
     groupOf: (item: I) => number;
-    /** The bound for a single group. */
+    /** How many items of one group may wait. */
     maxWaiting: number;
   };
-  /** Whether an error of the whole batch is the fault of some item in it. */
+  /** Whether an error of the whole batch was caused by one of its items. */
   badItem?: (error: unknown) => boolean;
-  /** When the next batch may begin; without one, as soon as the batch before is done. */
+  /** Decides when the next batch may begin; without it, as soon as the last one is done. */
   pace?: Pace;
   timers?: Timers;
 }
@@ -40,12 +49,12 @@ interface Waiting<I, O> {
   reject: (error: unknown) => void;
 }
 
-/** Everything that arrives while the batch before is under way goes out as one batch. */
+/** Items that arrive while a batch runs become the next batch. */
 export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O> {
   const { run, maxBatch, maxWaiting, turns, badItem = () => false, pace, timers = systemTimers } = options;
   const groupOf = turns?.groupOf ?? (() => 0);
   const room = new Room({ inAll: maxWaiting, ofOne: turns?.maxWaiting ?? maxWaiting });
-  /** By group; whichever was served last stands last. */
+  /** Waiting items by group; the group served last stands last. */
   const queues = new Map<number, Waiting<I, O>[]>();
   let active = false;
   let onIdle: (() => void)[] = [];
@@ -111,8 +120,8 @@ export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O
 }
 
 /**
- * Runs items together, so that one bad item never fails its neighbours: a batch that fails because of some item in it is run again
- * in halves, down to the item. Any other failure is everybody's.
+ * Runs items together, so that one bad item does not fail the others: a batch that fails because of one of its items
+ * is run again in halves, down to single items. Any other error fails all items.
  */
 export async function runApart<I, O>(
   items: I[],

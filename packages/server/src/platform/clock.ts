@@ -3,16 +3,19 @@ import { idPrefixes, ulid } from '@parley/protocol';
 import type { IdKind } from '@parley/protocol';
 
 export interface Clock {
-  /** Wall time, in milliseconds since the epoch: for what people and other machines read, and for tokens. It may be set back or ahead. */
+  /**
+   * Wall time in milliseconds since the epoch: for tokens, and for what people and other machines read. It may be set
+   * back or ahead.
+   */
   now(): number;
-  /** Milliseconds since some moment; it never jumps. For whatever has to last: time-outs, budgets, grace periods. */
+  /** Milliseconds since an arbitrary moment; it never jumps. For durations: time-outs, budgets, grace periods. */
   monotonic(): number;
 }
 export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
 /**
- * For whoever waits as well as looks at the time: timers that go by the monotonic clock. They do not keep the process alive. Each
- * returns the function that ends it.
+ * A monotonic clock with timers that go by it. The timers do not keep the process alive. Each method returns the
+ * function that cancels its timer.
  */
 export interface Timers extends Pick<Clock, 'monotonic'> {
   every(ms: number, run: () => void): () => void;
@@ -35,7 +38,7 @@ export const sleep = (timers: Timers, ms: number): Promise<void> =>
 
 export type RandomBytes = (size: number) => Uint8Array;
 
-/** Random bytes cut from a larger draw: ids are made by the thousand. */
+/** Cuts random bytes from a larger draw, because ids are made by the thousand. */
 export function pooledRandom(poolSize = 8_192): RandomBytes {
   let pool = Buffer.alloc(0);
   let offset = 0;
@@ -50,7 +53,7 @@ export function pooledRandom(poolSize = 8_192): RandomBytes {
 
 export interface Ids {
   make(kind: IdKind): string;
-  /** Characters of A-Za-z0-9, for keys and passwords. */
+  /** A random string of A-Za-z0-9, for keys and passwords. */
   secret(length: number): string;
   random: RandomBytes;
 }

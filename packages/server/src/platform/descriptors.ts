@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Descriptors that connections never take: for the store, Redis, files, and requests to others. */
+/** How many file descriptors are kept free of client connections: for PostgreSQL, Redis, files and outgoing requests. */
 const reserve = (limit: number): number => Math.max(32, Math.min(1_024, Math.floor(limit / 4)));
 
-/** How many descriptors this process may have open; undefined where the system does not say. */
+/** How many file descriptors this process may have open; undefined if the system does not say. */
 export function descriptorLimit(limits: string = systemLimits()): number | undefined {
   const soft = /^Max open files +(\d+)/m.exec(limits)?.[1];
   return soft === undefined ? undefined : Number(soft);
@@ -17,5 +17,8 @@ function systemLimits(): string {
   }
 }
 
-/** How many connections may be open at once: without a free descriptor the process could reach neither its store nor anybody else. */
+/**
+ * How many client connections may be open at once: without a free descriptor the process could not reach PostgreSQL
+ * or anything else.
+ */
 export const connectionsFor = (limit: number): number => limit - reserve(limit);

@@ -7,40 +7,46 @@ import type { Clock } from './clock.ts';
 import type { Logger } from './logging.ts';
 
 export interface DoorOptions {
-  /** Connections that may be open at once (descriptors.ts); Infinity where nothing bounds them. */
+  /** How many connections may be open at once (descriptors.ts); Infinity if nothing bounds them. */
   connections: number;
-  /** By what the other side of a connection is known; null: many come from there, as from a proxy. */
+  /** The key by which connections of one client are counted; null if many clients come from there, as from a proxy. */
   ownerOf: (socket: Socket) => string | null;
   logger: Logger;
   clock: Pick<Clock, 'monotonic'>;
 }
 
-/** Listeners on the port. */
+/** How many sockets listen on the port. */
 const width = 32;
-/** After a restart all clients come back at once; Node's own backlog of 511 would make them wait for TCP. */
+/**
+ * The listen queue. After a restart all clients come back at once, and Node's default of 511 would make them wait for
+ * TCP retries.
+ */
 const backlog = 4_096;
 /** One address gets no more than this share of all connections. */
 const share = 0.75;
 const logEveryMs = 60_000;
 
-/** Several sockets can listen on one port; in a cluster it is the primary that listens, and it does nothing else. */
+/** On Linux several sockets can listen on one port. In a Node cluster the primary listens, and does nothing else. */
 const canBeWide = process.platform === 'linux' && !cluster.isWorker;
 
 /**
- * Where connections come in. Node accepts one of them in each turn of its event loop, in their order; so somebody who dials
- * 2,000 times makes the next one wait for 2,000 turns, which under load are seconds. Therefore several sockets listen on the port,
- * and the kernel spreads connections over them.
+ * Accepts connections. Node accepts one connection per listening socket in each turn of its event loop, in order of
+ * arrival. So a client that connects 2,000 times makes the next one wait for 2,000 turns, which under load are
+ * seconds. Therefore several sockets listen on the port, and the kernel spreads connections over them.
  *
- * Connections beyond the bound are dropped, and so are those of an address that has most of them. The log says so at most once a
- * minute.
+ * Connections beyond the bound are dropped, and so are those of an address that has more than its share. The log says
+ * so at most once a minute.
  */
 export class Door {
   readonly #server: Server;
   readonly #options: DoorOptions;
-  /** How many connections came in by each listener. The first is the server itself, which is given those of the others. */
+  /**
+   * How many open connections came in through each listener. The first is the server itself, which is handed those of
+   * the others.
+   */
   readonly #listeners = new Map<Listener, number>();
   readonly #owners = new Map<string, number>();
-  /** By which the connection comes in that the server is given at this moment. */
+  /** The listener of the connection that the server is being handed right now. */
   #from: Listener;
   #open = 0;
   #dropped = 0;
@@ -53,10 +59,11 @@ export class Door {
     server.on('connection', (socket: Socket) => this.#admit(socket, this.#from));
   }
 
-  /** What the server itself is to listen with. */
+  /** Options for the server's own `listen`. */
   async listenOptions(host: string, port: number): Promise<{ backlog: number; reusePort?: true }> {
     if (!canBeWide) return { backlog };
-    // Whoever listens there too would share the port with us, silently: only a socket that wants it alone is refused.
+    // With reusePort, another program that listens there would silently share the port with us. Only a socket without
+    // it is refused then, so one is tried first.
     if (port !== 0) {
       const alone = createServer();
       await once(alone.listen({ host, port }), 'listening');
@@ -65,7 +72,7 @@ export class Door {
     return { backlog, reusePort: true };
   }
 
-  /** The server listens: the others join it. */
+  /** Opens the other listeners once the server listens. */
   async widen(): Promise<void> {
     if (!canBeWide) return;
     const { address: host, port } = this.#server.address() as AddressInfo;
@@ -80,7 +87,10 @@ export class Door {
     }
   }
 
-  /** Resolves when the connections that came in by the others have ended; the server closes by itself. */
+  /**
+   * Closes the other listeners; resolves when the connections that came in through them have ended. The server closes
+   * by itself.
+   */
   async close(): Promise<void> {
     const [, ...others] = this.#listeners.keys();
     await Promise.all(others.map((listener) => new Promise((resolve) => listener.close(resolve))));
@@ -112,7 +122,7 @@ export class Door {
     this.#bound();
   }
 
-  /** Node drops what comes to a listener that has its `maxConnections`: each may have what the others leave. */
+  /** Node drops connections to a listener that has its `maxConnections`, so each may have what the others leave free. */
   #bound(): void {
     const free = this.#options.connections - this.#open;
     if (free === Infinity) return;

@@ -1,6 +1,6 @@
 /**
- * Runs one job at a time. Of those that come meanwhile only the newest is run, when it is its turn; the ones that it replaced
- * get its result. So a caller that asks in a loop never has more than one under way and one waiting.
+ * Runs one job at a time. Of the inputs that arrive meanwhile only the newest is run next; callers of the others get
+ * its result. So a caller that asks in a loop never has more than one job running and one waiting.
  */
 export class LatestOnly<I, O> {
   readonly #job: (input: I) => Promise<O>;

@@ -3,7 +3,10 @@ import type { Logger } from 'pino';
 
 export type { Logger };
 
-/** JSON lines on stderr, or lines to read where that is a terminal. Values that could be secrets are masked whatever object they come in. */
+/**
+ * Logs JSON lines to stderr, or readable lines if that is a terminal. Values that could be secrets are masked
+ * wherever they stand.
+ */
 export const createLogger = (level: string): Logger =>
   pino(
     {
@@ -34,7 +37,7 @@ export const createLogger = (level: string): Logger =>
       : pino.destination({ fd: 2, sync: true }),
   );
 
-/** A line for people: when, how bad, what, and the rest as it is. */
+/** A line for people: time, level, message, and the other fields unchanged. */
 export function readable(line: string): string {
   try {
     const { level, time, msg, pid: _, err, ...rest } = JSON.parse(line) as Record<string, unknown>;

@@ -3,23 +3,23 @@ import type { Timers } from './clock.ts';
 
 /** What a process uses at one moment. */
 export interface Usage {
-  /** Bytes that the system counts as ours. */
+  /** Bytes that the operating system counts for this process. */
   resident: number;
-  /** Bytes of the heap and of buffers: those that V8 knows to be in use, or soon to be. */
+  /** Bytes of heap and buffers: memory that V8 uses, or will use soon. */
   known: number;
-  /** The share of the time since the last look in which there was something to do, 0 to 1. */
+  /** The share of the time since the last look in which the event loop had work, 0 to 1. */
   busy: number;
 }
 
-/** So much may be resident beyond what is known, and beyond what it was when it was least. */
+/** Resident memory beyond `known` may grow this many bytes above its smallest value so far. */
 const keptBytes = 64 * 1024 * 1024;
 const calm = 0.5;
 const lookMs = 10_000;
 
 /**
- * Gives memory back after a busy time. When its heap shrinks, V8 keeps the pages for the next time, which may never come. In its
- * memory-saving mode the next collection returns them to the system. That mode costs more of the processor, so it is on only
- * while there is something to return and little else to do.
+ * Gives memory back after a busy time. When its heap shrinks, V8 keeps the pages, which may never be needed again. In
+ * its memory-saving mode the next garbage collection returns them to the system. That mode costs more CPU, so it is
+ * on only while there is something to return and the process is not busy.
  */
 export function createMemoryKeeper(
   timers: Timers,

@@ -1,6 +1,6 @@
 /**
- * When the next batch may begin. A batch costs less than its items one by one, but its items wait for it. A pace finds the balance: when
- * few items arrive nothing waits; the more arrive, the further apart batches begin, up to a limit.
+ * Decides when the next batch may begin. A batch costs less than its items one by one, but its items wait for it. At
+ * a low rate of items nothing waits; the higher the rate, the further apart batches begin, up to a limit.
  */
 export class Pace {
   readonly #msPerRate: number;
@@ -21,7 +21,7 @@ export class Pace {
     this.#now = now;
   }
 
-  /** A batch begins, with so many items. */
+  /** Must be called when a batch of this many items begins. */
   begin(items: number): void {
     const now = this.#now();
     const passed = Math.max(1, now - this.#at);
@@ -36,7 +36,7 @@ export class Pace {
     return spacing < leastMs ? 0 : spacing;
   }
 
-  /** Milliseconds until the next batch may begin; 0: now. */
+  /** Milliseconds until the next batch may begin; 0 means now. */
   wait(): number {
     const { spacing } = this;
     return spacing === 0 ? 0 : Math.max(0, this.#at + spacing - this.#now());
@@ -44,5 +44,5 @@ export class Pace {
 }
 
 const smoothMs = 100;
-/** Less than this is not worth a timer. */
+/** Milliseconds; a shorter wait is not worth a timer. */
 const leastMs = 4;

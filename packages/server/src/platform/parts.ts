@@ -1,27 +1,27 @@
 import type { Logger } from './logging.ts';
 
-/** A piece of the service that begins and ends with the process. */
+/** A part of the service that starts and stops with the process. */
 export interface Part<Role extends string> {
   name: string;
-  /** It runs in processes that have one of these roles; unset: in every process. */
+  /** The part runs in processes that have one of these roles; if unset, in every process. */
   roles?: readonly Role[];
   start?: () => unknown;
   stop?: () => unknown;
-  /** How long its stop may take. After that it is left behind, and the parts under it stop. */
+  /** Milliseconds that its stop may take. After that it is abandoned, and the parts below it stop. */
   stopMs?: number;
 }
 
-/** One after the other; parts in an inner list do not need each other, and start and stop together. */
+/** Parts in the order in which they start. Parts in an inner list do not need each other, and start and stop together. */
 export type PartList<Role extends string> = readonly (Part<Role> | readonly Part<Role>[])[];
 
 export interface Parts {
   readonly state: 'starting' | 'running' | 'stopping';
   /**
-   * Starts the parts in order. When one of them fails, those that had started are stopped again and its error is thrown. A
-   * stop that is asked for meanwhile waits for the part that is just starting; no other is started then.
+   * Starts the parts in order. If one fails, those that had started are stopped again and its error is thrown. A stop
+   * that is requested meanwhile waits for the part that is just starting, and no further one is started.
    */
   start(): Promise<void>;
-  /** Stops what was started, in the reverse order. It never throws: what fails or takes too long is logged. */
+  /** Stops the started parts in reverse order. It never throws: parts that fail or take too long are logged. */
   stop(): Promise<void>;
 }
 

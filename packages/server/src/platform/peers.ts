@@ -11,12 +11,12 @@ import type { RateLimiter } from './rate-limit/port.ts';
 import { redisRateLimiter } from './rate-limit/redis.ts';
 import { connectRedis } from './redis.ts';
 
-/** What the processes of one service share: in memory for a single one, in Redis for several. */
+/** What the processes of one service share: in memory for a single process, in Redis for several. */
 export interface Peers {
   bus: Bus;
   registry: PresenceRegistry;
   limiter: RateLimiter;
-  /** True when there is nothing to reach. */
+  /** Whether Redis answers; always true without Redis. */
   reachable(): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export function createPeers(
   redisUrl: string | undefined,
   options: { node: string; clock: Clock; graceMs: number; logger: Logger },
 ): Peers {
-  // Limits last for seconds and minutes: a wall clock that is set back must not refuse everybody for as long.
+  // Limits go by the monotonic clock: a wall clock that is set back by minutes must not refuse everybody for minutes.
   const clock = { now: () => options.clock.monotonic() };
   if (redisUrl === undefined) {
     const bus = new MemoryBroker().bus();

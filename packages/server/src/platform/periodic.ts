@@ -2,9 +2,9 @@ import type { Logger } from './logging.ts';
 
 export interface Periodic {
   start(): void;
-  /** Runs soon, after the run under way; nothing before the start. */
+  /** Runs the job soon, after the present run; does nothing before the start. */
   wake(): void;
-  /** Waits for the run under way. */
+  /** Resolves when the present run is over. */
   stop(): Promise<void>;
 }
 

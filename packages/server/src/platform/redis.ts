@@ -4,15 +4,18 @@ import type { ClusterOptions, RedisOptions } from 'ioredis';
 import type { Logger } from './logging.ts';
 
 /**
- * Connections to one Redis (Valkey) or a Redis Cluster. Nothing waits for a Redis that is gone: commands fail at once or
- * within a second, nothing is queued or repeated, and connections are tried again for ever with a bounded pause.
+ * Connections to one Redis (or Valkey) or to a Redis Cluster. Nothing waits for an unreachable Redis: commands fail
+ * at once or within a second, nothing is queued or repeated, and reconnecting is tried for ever with a bounded pause.
  */
 export interface RedisConnection {
   readonly client: Redis | Cluster;
   readonly isCluster: boolean;
-  /** A connection of its own for subscriptions: to the server, or to this node of the cluster. It does not re-subscribe by itself. */
+  /**
+   * A connection of its own for subscriptions, to the server or to this node of the cluster. It does not subscribe
+   * again by itself.
+   */
   subscriber(at?: { host: string; port: number }): Redis;
-  /** False when Redis did not answer in time; the connection is tried on. */
+  /** Resolves to false if Redis did not answer in time; connecting is still tried. */
   ready(timeoutMs: number): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -26,10 +29,10 @@ export interface RedisAddress {
   db: number;
 }
 
-/** `redis[s]://[user:password@]host[:port][,host[:port]…][/db][?cluster=true]`; several hosts are a cluster. */
+/** Parses `redis[s]://[user:password@]host[:port][,host[:port]…][/db][?cluster=true]`; several hosts are a cluster. */
 export function parseRedisUrl(url: string): RedisAddress {
   const parts = /^(rediss?):\/\/(?:([^@/]*)@)?([^/?]+)(?:\/(\d*))?(?:\?cluster=(true|false))?$/.exec(url);
-  // The address may hold a password: it is not repeated.
+  // The address may contain a password, so the error does not repeat it.
   if (!parts) throw new Error('not a Redis address');
   const [, scheme, credentials = '', hosts = '', db = '', flag] = parts;
   const nodes = hosts.split(',').map((host) => {
@@ -50,10 +53,10 @@ export function parseRedisUrl(url: string): RedisAddress {
   };
 }
 
-/** 100 ms, 200 ms, … 2 s. */
+/** Pauses of 100 ms, 200 ms, … 2 s. */
 const backoff = (attempt: number): number => Math.min(2_000, 50 * 2 ** Math.min(attempt, 6));
 
-/** @param commandTimeoutMs after which a command counts as lost. */
+/** @param commandTimeoutMs milliseconds after which a command counts as lost. */
 export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_000): RedisConnection {
   const address = parseRedisUrl(url);
   const common = {
@@ -61,12 +64,12 @@ export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_0
     ...(address.password !== undefined && { password: address.password }),
     ...(address.tls && { tls: {} }),
     maxRetriesPerRequest: 0,
-    // What was under way may have been done: a second time could double it.
+    // A running command may have been executed: a second time could double its effect.
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,
     commandTimeout: commandTimeoutMs,
     connectTimeout: 2_000,
-    // A peer that is silent while an answer is due is gone, whatever TCP believes.
+    // A peer that is silent while an answer is due is dead, whatever TCP says.
     socketTimeout: 5_000,
     keepAlive: 10_000,
   } satisfies RedisOptions;
@@ -77,10 +80,10 @@ export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_0
     clusterRetryStrategy: backoff,
     maxRedirections: 6,
     slotsRefreshTimeout: 2_000,
-    // A pipeline that is only partly refused as MOVED does not make the client look again by itself.
+    // The client does not look again by itself after a pipeline that was only partly refused with MOVED.
     slotsRefreshInterval: 2_000,
     redisOptions: common,
-    // Certificates are for names: the names must not be resolved before.
+    // Certificates are for names, so the names must not be resolved first.
     ...(address.tls && { dnsLookup: (name, done) => done(null, name) }),
   };
   const client = address.cluster
@@ -130,7 +133,7 @@ function end(client: Redis | Cluster): Promise<void> {
   });
 }
 
-/** One line when it is lost and one when it is back, not one an attempt. */
+/** Logs one line when the connection is lost and one when it is back, not one per attempt. */
 function logChanges(client: Redis | Cluster, logger: Logger, name: string): void {
   let down = false;
   client.on('error', (error: Error) => {
@@ -152,7 +155,7 @@ export const luaScript = (source: string): Script => ({
   sha: createHash('sha1').update(source).digest('hex'),
 });
 
-/** The keys must share a hash tag. Redis may have forgotten the script; then it is sent whole. */
+/** Runs a script; its keys must share a hash tag. If Redis has forgotten the script, its whole text is sent. */
 export async function runScript(
   client: Redis | Cluster,
   script: Script,

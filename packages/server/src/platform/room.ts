@@ -1,4 +1,4 @@
-/** Counts what waits, in all and for each group, so that one group cannot take up everybody's room. */
+/** Counts waiting items, in all and per group, so that one group cannot use up the room of all. */
 export class Room {
   readonly #inAll: number;
   readonly #ofOne: number;
@@ -10,7 +10,7 @@ export class Room {
     this.#ofOne = limits.ofOne;
   }
 
-  /** False when there is no room left; then nothing is counted. */
+  /** Returns false, and counts nothing, if there is no room left. */
   enter(group: number): boolean {
     const count = this.#counts.get(group) ?? 0;
     if (this.#count >= this.#inAll || count >= this.#ofOne) return false;

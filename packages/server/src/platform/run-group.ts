@@ -5,14 +5,15 @@ export interface GroupOptions {
   env?: NodeJS.ProcessEnv;
   /** Ends the command and every process that it started. */
   signal?: AbortSignal | undefined;
-  /** What they are told then. */
+  /** The signal that they get then. */
   ending?: NodeJS.Signals;
   line?: (line: string) => void;
 }
 
 /**
- * Runs a command in a process group of its own, so that it and all that it started can be ended together: when the signal
- * says so, and when this process exits. Gives the exit code (null: ended by a signal) once no process of it writes any more.
+ * Runs a command in a process group of its own, so that it and everything it started can be ended together: when
+ * `signal` aborts, and when this process exits. Resolves to the exit code (null if a signal ended it) once none of
+ * its processes writes any more.
  */
 export async function runGroup(
   command: string,
@@ -26,7 +27,7 @@ export async function runGroup(
     try {
       if (child.pid !== undefined) process.kill(-child.pid, ending);
     } catch {
-      // It has ended by itself.
+      // The group has ended by itself.
     }
   };
   for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', line);

@@ -4,15 +4,15 @@ import { dirname, join } from 'node:path';
 
 const version = 1;
 
-/** Secrets at rest: AES-256-GCM under the master key; `context` binds a sealed value to its place. */
+/** Encrypts secrets for storage: AES-256-GCM under the master key. `context` binds an encrypted value to its place. */
 export interface Vault {
   seal(plain: string | Uint8Array, context: string): Buffer;
   open(sealed: Uint8Array, context: string): Buffer;
-  /** A keyed hash, for looking a thing up without keeping it. */
+  /** A keyed hash, for looking something up without storing it. */
   mac(value: string): Buffer;
 }
 
-/** @param masterKey as a function where it is known only later, before the first use. */
+/** @param masterKey a function if the key is known only later, before the first use. */
 export function createVault(masterKey: Uint8Array | (() => Uint8Array)): Vault {
   const derive = (purpose: string): (() => Buffer) => {
     let key: Buffer | undefined;
@@ -49,8 +49,8 @@ export function parseMasterKey(text: string): Buffer {
 }
 
 /**
- * The key given, or the one kept in the data directory, readable by its owner alone. For a store that has no secrets yet one is made;
- * where a store has some, a lost file is not replaced, because nothing could be read with a new key.
+ * Returns the given key, or the one in the data directory, which only its owner may read. For a store without secrets
+ * a key is made. If a store has secrets, a lost file is not replaced, because a new key could read none of them.
  */
 export async function loadMasterKey(
   given: string | undefined,
@@ -72,7 +72,7 @@ export async function loadMasterKey(
   );
 }
 
-/** Whole or not at all, and once: processes may start together. */
+/** Writes the file completely or not at all, and only once, because processes may start together. */
 async function makeKeyFile(path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const whole = `${path}.${randomBytes(6).toString('hex')}`;

@@ -1,25 +1,26 @@
 /**
- * Fair turns. Work runs in lanes (one a tenant). How much runs at once is bounded in all, and of one lane further, so that others
- * find room at any moment. What cannot run waits in its lane. Lanes take turns by deficit round robin: each turn is worth the
- * same, so a lane of dear work gets fewer turns than one of cheap work, and a lane with a long queue delays only itself.
+ * Fair turns. Work runs in lanes (one per tenant). How much runs at once is bounded in all and, more tightly, per
+ * lane, so that others always find room. Work that cannot run yet waits in its lane. Lanes take turns by deficit
+ * round robin: each turn is worth the same cost, so a lane with expensive work gets fewer turns than one with cheap
+ * work, and a lane with a long queue delays only itself.
  */
 
 export interface TurnsOptions {
-  /** How many run at once. */
+  /** How many pieces of work run at once. */
   slots: number;
   lane: {
-    /** How many of one lane run at once, */
+    /** How many of one lane run at once. */
     slots: number;
-    /** and what their costs may add up to. One runs in any case, whatever it costs. */
+    /** What the costs of one lane's running work may add up to. One piece always runs, whatever it costs. */
     cost: number;
-    /** How many of one lane wait; more are refused. */
+    /** How many of one lane may wait; more are refused. */
     waiting: number;
   };
-  /** How many wait over all lanes; more are refused, except the first of a lane. */
+  /** How many may wait over all lanes; more are refused, except the first of a lane. */
   waiting: number;
-  /** How long something waits before it is refused. */
+  /** Milliseconds after which waiting work is refused. */
   waitMs: number;
-  /** What is thrown to those who are refused. */
+  /** Makes the error for refused work. */
   refuse: () => Error;
 }
 
@@ -32,18 +33,18 @@ interface Lane {
   readonly name: number | string;
   running: number;
   runningCost: number;
-  /** What is left of its turn. */
+  /** The cost that is left of the lane's turn. */
   credit: number;
   readonly waiting: Set<Job>;
 }
 
-/** The costs that a lane may run in one turn. */
+/** The cost that a lane may start in one turn. */
 const quantum = 4;
 
 export class Turns {
   readonly #options: TurnsOptions;
   readonly #lanes = new Map<number | string, Lane>();
-  /** Lanes in which somebody waits; the first has the turn. */
+  /** Lanes with waiting work; the first has the turn. */
   readonly #ring: Lane[] = [];
   #running = 0;
   #waiting = 0;
@@ -56,7 +57,7 @@ export class Turns {
     return this.#waiting;
   }
 
-  /** Runs the work when its lane's turn comes, and at once where there is room. */
+  /** Runs the work at once if there is room, otherwise when its lane's turn comes. */
   async run<T>(name: number | string, cost: number, work: () => Promise<T>): Promise<T> {
     let lane = this.#lanes.get(name);
     if (!lane)
@@ -121,9 +122,9 @@ export class Turns {
     if (lane.running === 0 && lane.waiting.size === 0) this.#lanes.delete(lane.name);
   }
 
-  /** Starts what may start. */
+  /** Starts waiting work that may run now. */
   #dispatch(): void {
-    // Lanes that are at their own bound are passed over; when all are, there is nothing to start.
+    // Lanes at their own bound are passed over; if all are, there is nothing to start.
     for (let passed = 0; this.#running < this.#options.slots && passed < this.#ring.length;) {
       const lane = this.#ring[0]!;
       const [job] = lane.waiting as Iterable<Job>;

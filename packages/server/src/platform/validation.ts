@@ -3,7 +3,10 @@ import type { ErrorObject, ValidateFunction } from 'ajv';
 import { ApiError, limits } from '@parley/protocol';
 import type { ErrorCode } from '@parley/protocol';
 
-/** JSON Schema to ApiError. `x-error` names the code that breaking a rule of that schema has; `x-metadata` is the metadata rule. */
+/**
+ * Turns failures of a JSON Schema into ApiError. `x-error` names the error code for breaking a rule of that schema;
+ * `x-metadata` is the rule for metadata.
+ */
 
 function depth(value: unknown, limit: number): number {
   if (typeof value !== 'object' || value === null) return 0;
@@ -52,7 +55,7 @@ const wrap =
 const unknown = (param: string): ApiError =>
   new ApiError('unknown_field', { param, message: `Unknown field: ${param}.` });
 
-/** SPEC 1.4: whatever else is wrong. */
+/** SPEC 1.4: an unknown field is reported before anything else that is wrong. */
 function unknownField(schema: object, value: unknown): ApiError | null {
   const { properties = {}, additionalProperties } = schema as {
     properties?: object;
@@ -65,7 +68,7 @@ function unknownField(schema: object, value: unknown): ApiError | null {
 }
 
 function toApiError(errors: ErrorObject[]): ApiError {
-  // A union reports the failures of every branch: a branch's own code, and its own words, say more than "anyOf".
+  // A union reports the failures of every branch. A branch's own code or message says more than "anyOf".
   const error =
     errors.find((e) => codeOf(e) !== 'invalid_request') ?? errors.find(isTelling) ?? errors.at(-1)!;
   const code = codeOf(error);
@@ -100,7 +103,7 @@ function codeOf(error: ErrorObject): ErrorCode {
   return 'invalid_request';
 }
 
-/** `a.b[2].c` form (DECISIONS, Resources). */
+/** The path of the field in the form `a.b[2].c` (DECISIONS, Resources). */
 function paramOf(error: ErrorObject): string {
   const path = error.instancePath
     .split('/')
@@ -112,10 +115,13 @@ function paramOf(error: ErrorObject): string {
   return last === undefined ? path : path ? `${path}.${last}` : last;
 }
 
-/** No request is nested deeper; a bound, because the walk below is recursive. */
+/** No valid request is nested deeper; it is a bound because the function below is recursive. */
 const maxNesting = 32;
 
-/** NUL characters and broken surrogates cannot be stored as text: refused wherever they stand (DECISIONS, Resources). */
+/**
+ * NUL characters and broken surrogates cannot be stored as text, so they are refused everywhere (DECISIONS,
+ * Resources). Returns the path of the field.
+ */
 export function unstorableText(value: unknown, path = '', level = 0): string | null {
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? path : null;
   if (typeof value !== 'object' || value === null) return null;

@@ -1,6 +1,6 @@
 import type { Bus, BusListener } from './port.ts';
 
-/** Nodes in one process: the only one of a service on a single process, or several in tests. */
+/** Connects nodes inside one process: the only node of a service with one process, or several in tests. */
 export class MemoryBroker {
   readonly #subscribers = new Map<string, Set<MemoryBus>>();
   #nodes = 0;

@@ -1,22 +1,22 @@
 /**
- * Carries messages between the nodes of one service. At most once: a message published while a connection is down is lost,
- * and `restored` says so, whereupon clients are told to sync. A node never hears its own messages.
+ * Carries messages between the nodes of one service, at most once: a message published while a connection is down is
+ * lost. `restored` reports that, and clients are then told to sync. A node does not receive its own messages.
  */
 export interface Bus {
-  /** Fire and forget; messages of one publisher on one channel arrive in order. */
+  /** Does not wait for delivery. Messages of one publisher on one channel arrive in order. */
   publish(channel: string, payload: string): void;
-  /** Resolves when messages published from now on will arrive. Subscribing twice is once. */
+  /** Resolves when messages published from now on will arrive. A second subscription to the same channel changes nothing. */
   subscribe(channels: readonly string[]): Promise<void>;
   unsubscribe(channels: readonly string[]): void;
-  /** Before the first subscription. Several may listen; each hears every message. */
+  /** Must be called before the first subscription. There may be several listeners; each gets every message. */
   listen(listener: BusListener): void;
-  /** True when there is no other node: publishing is then a waste. */
+  /** True if there is no other node, so that nothing needs to be published. */
   readonly alone: boolean;
   close(): Promise<void>;
 }
 
 export interface BusListener {
   message(channel: string, payload: string): void;
-  /** The connection is back after a loss; messages in between are gone. */
+  /** The connection is back after a loss; messages sent in between are lost. */
   restored(): void;
 }

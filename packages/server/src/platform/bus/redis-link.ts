@@ -1,35 +1,35 @@
 import type { Redis } from 'ioredis';
 
-/** Channels of one SUBSCRIBE, and commands under way at once. */
+/** Channels per SUBSCRIBE command, and commands that run at once. */
 const maxChannels = 500;
 const maxCommands = 32;
-/** A silent connection is found out by asking. */
+/** A connection that is silent for this many milliseconds is tested with a PING. */
 const pingMs = 5_000;
 
 export interface LinkEvents {
   message(name: string, data: string): void;
-  /** Everything wanted is subscribed, for the first time or again. */
+  /** All wanted channels are subscribed, for the first time or again. */
   up(): void;
   down(): void;
-  /** The server says that another one has the channel now. */
+  /** The server says that another server has the channel now. */
   moved(): void;
 }
 
-/** The subscriptions that one server carries: subscribed again, whole, whenever its connection is back. */
+/** The subscriptions that one server carries. All of them are subscribed again whenever the connection is back. */
 export class RedisLink {
   readonly #redis: Redis;
   readonly #sharded: boolean;
   readonly #waitMs: number;
   readonly #events: LinkEvents;
   readonly #wanted = new Set<string>();
-  /** Wanted and not yet asked for. */
+  /** Channels that are wanted but not yet requested. */
   #todo = new Set<string>();
   #waiters: (() => void)[] = [];
   #draining = false;
   #ready = false;
   #up = false;
   #closed = false;
-  /** The connection has been away for longer than anybody waits for it. */
+  /** True if the connection was lost for longer than callers wait for it. */
   #away = false;
   #awayTimer: NodeJS.Timeout | undefined;
   readonly #pingTimer: NodeJS.Timeout;
@@ -58,7 +58,7 @@ export class RedisLink {
     return this.#up;
   }
 
-  /** Resolves to false when the connection stays away; the channels are then subscribed when it is back. */
+  /** Resolves to false if the connection stays away; the channels are then subscribed when it is back. */
   subscribe(names: readonly string[]): Promise<boolean> {
     for (const name of names) {
       if (this.#wanted.has(name)) continue;
@@ -85,7 +85,7 @@ export class RedisLink {
     if (!this.#ready) return;
     for (const batch of this.#batches(names)) {
       const done = this.#sharded ? this.#redis.sunsubscribe(...batch) : this.#redis.unsubscribe(...batch);
-      // At worst the server goes on sending what is ignored here.
+      // At worst the server keeps sending messages that are ignored here.
       done.catch(() => undefined);
     }
   }
@@ -131,7 +131,7 @@ export class RedisLink {
     for (const resolve of waiters) resolve();
   }
 
-  /** A clean start: after a failure it is unknown what the server took in. */
+  /** Starts over with a new connection: after a failure it is unknown which commands the server executed. */
   #reconnect(): void {
     if (this.#ready) this.#redis.disconnect(true);
   }

@@ -6,25 +6,26 @@ import { RedisLink } from './redis-link.ts';
 
 /** Channels are spread over this many hash tags, so that many of them fit one SSUBSCRIBE. */
 const shards = 256;
-/** Messages on their way to Redis; beyond this they are lost, as when it is gone. */
+/** Messages on their way to Redis; further ones are lost, as when Redis is unreachable. */
 const maxInFlight = 20_000;
-/** Nodes say here that messages of theirs were lost. No channel has an empty name. */
+/** The channel on which nodes report that messages of theirs were lost. No other channel has an empty name. */
 const lossChannel = nameOf('');
 const checkMs = 1_000;
 const topologyMs = 5_000;
 
 export interface RedisBusOptions {
   connection: RedisConnection;
-  /** Unique among the nodes; no blanks. */
+  /** Unique among the nodes, without blanks. */
   node: string;
   logger: Logger;
-  /** How long a subscription waits for a Redis that is away. */
+  /** How many milliseconds a subscription waits for an unreachable Redis. */
   waitMs?: number;
 }
 
 /**
- * Over pub/sub of one server, or sharded pub/sub (Redis 7) of a cluster. Loss of both directions is told: a node that lost its
- * subscriptions hears `restored` when all are back; one that could not publish lets the others hear it.
+ * A bus over pub/sub of one Redis, or over sharded pub/sub (Redis 7) of a cluster. Losses in both directions are
+ * reported: a node that lost its subscriptions gets `restored` when all are back; one that could not publish makes
+ * the others get it.
  */
 export class RedisBus implements Bus {
   readonly alone = false;
@@ -34,17 +35,20 @@ export class RedisBus implements Bus {
   readonly #waitMs: number;
   readonly #channels = new Set<string>();
   readonly #links = new Map<string, RedisLink>();
-  /** The link of each hash tag; one server has them all. */
+  /** The link of each hash tag; with a single server all have the same. */
   #routes: string[] = [];
-  /** The routes are known, or were waited for long enough. */
+  /** Resolves when the routes are known, or were waited for long enough. */
   readonly #started = Promise.withResolvers<void>();
   readonly #startTimer: NodeJS.Timeout;
   readonly #listeners: BusListener[] = [];
-  /** Something published elsewhere may not have arrived here. */
+  /** True if something published elsewhere may not have arrived here. */
   #missed = false;
-  /** Something published here did not arrive elsewhere. */
+  /** True if something published here did not arrive elsewhere. */
   #unsent = false;
-  /** Something published here was not confirmed in time: lost only if the connection is lost too, and not when all is slow. */
+  /**
+   * True if something published here was not confirmed in time. It counts as lost only if the connection is lost too,
+   * not if Redis is merely slow.
+   */
   #late = false;
   #inFlight = 0;
   #refreshing = false;
@@ -156,7 +160,7 @@ export class RedisBus implements Bus {
     this.#late = false;
   };
 
-  /** Many nodes lose and find Redis together: their notices count once. */
+  /** Many nodes lose and find Redis together, so notices that arrive together count as one. */
   #notice(): void {
     this.#noticeTimer ??= setTimeout(() => {
       this.#noticeTimer = undefined;
@@ -204,7 +208,10 @@ export class RedisBus implements Bus {
     return link;
   }
 
-  /** Cluster: which server has which hash tag. Channels that moved are subscribed there; what they missed is told. */
+  /**
+   * Cluster: reads which server has which hash tag. Channels that moved are subscribed at their new server, and what
+   * they missed is reported.
+   */
   readonly #refresh = (): void => {
     void this.#readTopology();
   };
@@ -218,7 +225,7 @@ export class RedisBus implements Bus {
       if (routes.includes(undefined)) return;
       this.#reroute(routes as string[]);
     } catch {
-      // #check tries again too
+      // #check tries again, too.
       if (this.#routes.length === 0) setTimeout(this.#refresh, 100).unref();
     } finally {
       this.#refreshing = false;
@@ -250,7 +257,7 @@ export class RedisBus implements Bus {
   }
 }
 
-/** The hash tag of a channel is a share of all channels. */
+/** The hash tag of a channel is one of `shards` numbers. */
 function nameOf(channel: string): string {
   return `b{${slotOf(channel) % shards}}${channel}`;
 }

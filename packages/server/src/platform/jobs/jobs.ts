@@ -1,20 +1,21 @@
 import type { Queryable } from '../postgres/db.ts';
 
 /**
- * Jobs in PostgreSQL (sql/jobs.sql): a row written in the transaction of its cause, claimed with a lease by one of
- * several workers, in lanes that bound how much of one key runs at once. See worker.ts for who runs them.
+ * Jobs in PostgreSQL (sql/jobs.sql): a job is a row written in the transaction of its cause, and claimed with a lease
+ * by one of several workers. Jobs with the same key form a lane, which bounds how many of them run at once. worker.ts
+ * runs them.
  */
 
 /**
- * For the connections of workers. Their commits do not wait for the disk, for which everybody who sends a message waits: a
- * crash of PostgreSQL may undo the last half second of what they did, and then they do it again.
+ * Settings for the connections of workers. Their commits do not wait for the disk, so that senders of messages do not
+ * wait behind them. A crash of PostgreSQL may undo the last half second of their work, which they then repeat.
  */
 export const workSettings = { synchronous_commit: 'off' };
 
 export interface Job {
   no: number;
   key: number;
-  /** How often it was claimed, this time included; also the proof that a claim is still ours. */
+  /** How often it was claimed, this time included. It also proves that a claim is still ours. */
   claims: number;
   ref: number | null;
   data: unknown;
@@ -28,9 +29,12 @@ export interface NewJob {
 
 export interface Settled {
   job: Job;
-  /** null: it is done. */
+  /** When it runs again; null if it is done. */
   runAt: Date | null;
-  /** How many the lane may run at once, as far as this job can tell: it grows towards that by one a job, and shrinks to it at once. */
+  /**
+   * How many jobs the lane may run at once, as far as this job can tell. The lane's width grows towards it by one per
+   * job, and shrinks to it at once.
+   */
   width?: number;
 }
 
@@ -75,7 +79,7 @@ export async function untilDue(db: Queryable, queue: string, most: number): Prom
   return Math.max(1, row?.ms ?? most);
 }
 
-/** Jobs waiting or running, counted up to a bound. */
+/** The number of jobs waiting or running, counted up to `bound`. */
 export async function depth(db: Queryable, queue: string, bound = 100_000): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM jobs WHERE queue = $1 LIMIT $2) x',
@@ -84,7 +88,7 @@ export async function depth(db: Queryable, queue: string, bound = 100_000): Prom
   return row!.n;
 }
 
-/** Lanes without jobs are kept a while (their width is worth keeping) and then go. */
+/** Removes lanes that have had no job for a while. Until then they are kept for their width. */
 export async function removeEmptyLanes(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM job_lanes WHERE ctid = ANY(ARRAY(

@@ -2,18 +2,21 @@ import type { Logger } from '../logging.ts';
 
 export interface Loop {
   start(): void;
-  /** There may be work: look now, or again right after the look under way. */
+  /** There may be work: look now, or once more right after the present turn. */
   poke(): void;
-  /** Waits for the turn under way. */
+  /** Resolves when the present turn is over. */
   stop(): Promise<void>;
 }
 
-/** A pause between looks that find nothing, so that being due without being claimable never spins. */
+/**
+ * Milliseconds between turns that find nothing, so that a job that is due but cannot be claimed does not make the
+ * loop spin.
+ */
 const leastPauseMs = 5;
 
 /**
- * Repeats `turn`, never twice at once. A turn answers how many milliseconds it can wait for the next (0: go on at once,
- * null: until poked). A failed turn is logged and tried again after `pollMs`.
+ * Repeats `turn`, never twice at once. A turn returns how many milliseconds the next can wait (0: none, null: until
+ * `poke`). A failed turn is logged and tried again after `pollMs`.
  */
 export function createLoop(
   logger: Logger,
@@ -49,7 +52,7 @@ export function createLoop(
     if (!started || stopped || running) return;
     running = run().finally(() => {
       running = undefined;
-      // Poked between the last look and the end of the run.
+      // It was poked between the last turn and the end of the run.
       if (poked) wake();
     });
   }

@@ -5,14 +5,15 @@ import type { Loop } from './loop.ts';
 import type { WorkSignal } from './wake.ts';
 
 /**
- * The outbox: what was committed and must still be told to somebody (migrations/0002, 0012). It is a queue for each consumer: who
- * listens gets a row of its own, written by the statement that commits its cause. Each consumer takes its rows in one transaction that also
- * removes them, so whatever it writes there happens exactly once, and one that fails or is slow holds up no other.
+ * The outbox holds what was committed and must still be passed on (migrations/0002, 0012). It is one queue per
+ * consumer: each one that listens gets its own row, written by the statement that commits the cause. A consumer takes
+ * its rows in one transaction that also removes them. So what it writes there happens exactly once, and a consumer
+ * that fails or is slow holds up no other.
  */
 
 /**
- * Bits of environments.listeners. The first two are consumers of the outbox; the third says that webhooks want message.read, the
- * last that changes are noted for the customer's own database (sink_log).
+ * Bits of environments.listeners. `webhooks` and `push` are consumers of the outbox; `webhookReads` says that a
+ * webhook wants message.read; `sink` says that changes are recorded for the customer's own database (sink_log).
  */
 export const listeners = { webhooks: 1, push: 2, webhookReads: 4, sink: 8 } as const;
 
@@ -24,7 +25,7 @@ export interface OutboxRow {
   type: string;
   conv: number | null;
   seq: number | null;
-  /** seq of the message it is about. */
+  /** The seq of the message that the row is about. */
   message: number | null;
   users: number[] | null;
   actor: number | null;
@@ -34,12 +35,12 @@ export interface OutboxRow {
 
 export interface Consumer {
   name: string;
-  /** Its bit of environments.listeners, which is also the `consumer` of its rows. */
+  /** The consumer's bit of environments.listeners, which is also the `consumer` of its rows. */
   bit: number;
-  /** Connections of its own: a consumer that hangs must not hold those of others. */
+  /** Connections of its own, so that a consumer that hangs does not hold those of others. */
   db: Db;
   take(tx: Tx, rows: readonly OutboxRow[]): Promise<void>;
-  /** After the commit: its workers have something to do. */
+  /** Called after the commit: its workers have something to do. */
   taken?: () => void;
 }
 
@@ -55,7 +56,7 @@ export interface NewOutboxRow {
   sealed?: Buffer;
 }
 
-/** Notes for webhooks, where they listen, something that is no event of a conversation. */
+/** Writes a row for webhooks, if they listen, about something that is no event of a conversation. */
 export async function emit(tx: Queryable, row: NewOutboxRow): Promise<void> {
   await tx.query(
     `INSERT INTO outbox (consumer, id, env, type, conv, seq, message, users, actor, data, sealed, created_at, due_at)
@@ -76,9 +77,9 @@ export async function emit(tx: Queryable, row: NewOutboxRow): Promise<void> {
 }
 
 export interface Outbox {
-  /** Something was committed that may have left rows here. */
+  /** Must be called after a commit that may have left rows here. */
   wake(): void;
-  /** Begins to hand rows out: for processes with the role worker, once the store is ready. */
+  /** Starts handing rows out, in processes with the role worker, once the store is ready. */
   start(): void;
   stop(): Promise<void>;
 }
@@ -107,18 +108,18 @@ export function createOutbox(options: {
 
 const batchSize = 500;
 const pauseMs = 5;
-/** How often a row that its consumer cannot take is tried again, and for how long. */
+/** A row that its consumer cannot take is tried again at this interval, for this long. */
 const retryMinutes = 1;
 const giveUpHours = 72;
 
 function consumerLoop({ name, bit, db, take, taken }: Consumer, logger: Logger, pollMs: number): Loop {
-  /** After a failure rows go one by one, this many times, so that a bad one is put off alone. */
+  /** How many rows are still taken one by one after a failure, so that a bad row is put off alone. */
   let alone = 0;
 
   async function handOut(limit: number): Promise<number> {
     let numbers: number[] = [];
-    // A row with a key takes up later changes until it is due. It lets go of the key in a moment of its own: whoever notes the
-    // next change must not wait until this one is handed out.
+    // A row with a key absorbs later changes until it is due. The key is released in a statement of its own, so that
+    // a transaction that records the next change does not wait until this row is handed out.
     await db.query(
       `UPDATE outbox SET key = NULL WHERE no = ANY(ARRAY(
          SELECT no FROM outbox WHERE consumer = $2 AND due_at <= clock_timestamp() AND key IS NOT NULL

@@ -3,13 +3,16 @@ import type { Logger } from '../logging.ts';
 import type { ConnectionSettings, Queryable } from '../postgres/db.ts';
 
 /**
- * Tells those who work that there may be something to do, in this process or, where nobody works here, in others by NOTIFY. It carries
- * no data and may be lost: whoever works also looks on its own every second. It is not part of the commit, because NOTIFY inside one
- * makes all such commits wait for each other.
+ * Tells workers that there may be something to do: in this process or, if it does no such work, in others by NOTIFY.
+ * The notice carries no data and may be lost, so workers also look every second. It is not sent inside the commit,
+ * because NOTIFY makes all such commits wait for each other.
  */
 
 const channel = 'parley_work';
-/** Commits come by the hundred per second: one look answers many. */
+/**
+ * Milliseconds for which notices are collected, in this process and before a NOTIFY: at hundreds of commits per
+ * second one look serves many.
+ */
 const gatherHereMs = 5;
 const gatherElsewhereMs = 10;
 const reconnectMs = 1_000;
@@ -17,14 +20,14 @@ const reconnectMs = 1_000;
 export interface WorkSignal {
   /** There may be work on this subject. */
   raise(subject: string): void;
-  /** Runs `look` whenever it is raised, here or elsewhere. Before the start. */
+  /** Runs `look` whenever the subject is raised, here or in another process. Must be called before the start. */
   on(subject: string, look: () => void): void;
-  /** From now on this process is one that works. */
+  /** From now on this process works itself. */
   start(): void;
   stop(): Promise<void>;
 }
 
-/** Runs `fn` at most once per `ms`; the last call is always followed by a run. */
+/** Runs `fn` at most once per `ms` milliseconds; a run always follows the last call. */
 export function gathered(ms: number, fn: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   return () => {
@@ -49,7 +52,7 @@ export function createWorkSignal(options: {
   let working = false;
   let stopped = false;
 
-  /** Without a subject: all of them. */
+  /** Without a subject it runs all looks. */
   const look = (subject?: string): void => {
     for (const [known, runs] of looks) if (!subject || known === subject) for (const run of runs) run();
   };

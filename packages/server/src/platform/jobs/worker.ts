@@ -8,24 +8,24 @@ import { createLoop } from './loop.ts';
 import type { Loop } from './loop.ts';
 
 /**
- * Runs the jobs of one queue: claim as many as there are free slots, run them, write what came of them and end them in one
- * transaction (many jobs at a time). A job whose end could not be written comes again when its lease ends.
+ * Runs the jobs of one queue: claims as many as there are free slots, runs them, then writes their results and ends
+ * them in one transaction (many jobs at a time). If that cannot be written, the job comes again when its lease ends.
  */
 
 export interface WorkerOptions<O extends { runAt: Date | null; width?: number }> {
   db: Db;
   logger: Logger;
   queue: string;
-  /** Jobs under way at once in this process. */
+  /** How many jobs run at once in this process. */
   slots: number;
-  /** Longer than any job takes. */
+  /** Milliseconds; must be longer than any job takes. */
   leaseMs: number;
   pollMs?: number;
-  /** Starts a batch. Each outcome arrives on its own; one that rejects leaves its job to the lease. */
+  /** Starts a batch. Each outcome arrives on its own; if one rejects, its job comes again when its lease ends. */
   run(jobs: Job[], signal: AbortSignal): Promise<Promise<O>[]>;
-  /** In the transaction that ends the jobs. */
+  /** Runs in the transaction that ends the jobs. */
   settle?(tx: Tx, outcomes: O[]): Promise<void>;
-  /** How long `stop` waits before it aborts what runs. */
+  /** How many milliseconds `stop` waits before it aborts running jobs. */
   graceMs?: number;
 }
 
@@ -78,7 +78,7 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     try {
       outcomes = await options.run(jobs, aborter.signal);
     } catch (error) {
-      // One bad job must not hold up those it was claimed with.
+      // One bad job must not hold up the others of its batch.
       logger.warn({ err: error, queue, jobs: jobs.length }, 'a batch of jobs could not begin');
       outcomes = jobs.map(async (job) => (await options.run([job], aborter.signal))[0]!);
     }

@@ -14,7 +14,7 @@ export interface Mailer {
 
 const timeoutMs = 10_000;
 
-/** SMTP by CHAT_SMTP_URL (smtp:// or smtps://); where it is unset, the log says what would have been sent. */
+/** Sends by SMTP to CHAT_SMTP_URL (smtp:// or smtps://); if that is unset, the log says what would have been sent. */
 export function createMailer(options: { url: string | undefined; from: string }, logger: Logger): Mailer {
   if (options.url === undefined)
     return {

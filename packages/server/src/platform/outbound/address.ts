@@ -1,8 +1,8 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
-// What an outbound connection may not reach (DECISIONS, "Targets"). IPv4 lists what is refused, after the IANA
-// special-purpose registry; IPv6 allows global unicast alone and then takes out the special blocks inside it,
-// so mapped (::ffff:), NAT64 (64:ff9b::), unique-local, link-local and multicast forms are refused by default.
+// Addresses that an outbound connection may not reach (DECISIONS, "Targets"). For IPv4 this lists what is refused, by
+// the IANA special-purpose registry. IPv6 allows only global unicast, minus the special blocks inside it, so mapped
+// (::ffff:), NAT64 (64:ff9b::), unique-local, link-local and multicast addresses are refused by default.
 const refused4: [net: string, prefix: number, what: string][] = [
   ['0.0.0.0', 8, 'an unspecified address'],
   ['10.0.0.0', 8, 'a private address'],
@@ -41,7 +41,7 @@ const lists6 = lists(refused6, 'ipv6');
 const global6 = new BlockList();
 global6.addSubnet('2000::', 3, 'ipv6');
 
-/** Why this IP address must not be connected to, or null where it may. Anything but a plain IP address is refused. */
+/** Why this IP address must not be connected to, or null if it may be. Anything but a plain IP address is refused. */
 export function addressRefusal(address: string): string | null {
   if (isIPv4(address)) return lists4.find((l) => l.list.check(address, 'ipv4'))?.what ?? null;
   if (!isIPv6(address) || address.includes('%')) return 'not a plain IP address';

@@ -7,14 +7,14 @@ import type { LookupFunction, Socket } from 'node:net';
 import { addressRefusal } from './address.ts';
 import type { Address, NameResolver } from './resolver.ts';
 
-/** The target is one this service must not connect to. The message may be shown to whoever typed it. */
+/** This service must not connect to the target. The message may be shown to the person who entered it. */
 export class OutboundRefused extends Error {
   override name = 'OutboundRefused';
 }
 
 /**
- * The name has no address that may be connected to. A customer who types names must not learn which of them mean something
- * inside our network, so the message is the same for a name that does not exist and one that is refused; `cause` is for us.
+ * The name has no address that may be connected to. Customers must not learn which names exist inside our network, so
+ * the message is the same for a name that does not exist and one that is refused; `cause` is for our own use.
  */
 export class OutboundUnresolved extends Error {
   override name = 'OutboundUnresolved';
@@ -23,7 +23,7 @@ export class OutboundUnresolved extends Error {
   }
 }
 
-/** The exchange did not end in time; `status` is set where the answer had begun. */
+/** The exchange did not end in time; `status` is set if the answer had begun. */
 export class OutboundTimeout extends Error {
   override name = 'OutboundTimeout';
   status: number | undefined;
@@ -38,12 +38,12 @@ export interface OutboundRequest {
   method?: string;
   headers?: Record<string, string>;
   body?: Uint8Array | string;
-  /** For the whole exchange: queueing, connecting, sending, and the body to its last byte. */
+  /** Milliseconds for the whole exchange: queueing, connecting, sending, and reading the body to its end. */
   timeoutMs?: number;
-  /** Bytes of the body that are kept; a longer one is cut and its connection destroyed. */
+  /** How many bytes of the body are kept; a longer one is cut and its connection destroyed. */
   maxBytes?: number;
   signal?: AbortSignal;
-  /** Whose request it is: the environment's number. Its names are looked up in its own turn. */
+  /** The number of the environment that the request is for; names are looked up in its turn. */
   tenant?: number;
 }
 
@@ -55,27 +55,33 @@ export interface OutboundResponse {
 }
 
 export interface Outbound {
-  /** Throws OutboundRefused where the URL alone shows that it is not allowed. */
+  /** Throws OutboundRefused if the URL alone shows that it is not allowed. */
   checkUrl(url: string): URL;
-  /** The same for a host name or address literal (no brackets). */
+  /** The same for a host name or an address literal (without brackets). */
   checkHost(host: string): void;
-  /** The addresses of a host, all of them checked; OutboundUnresolved where there are none. Connect to these, not to the name. */
+  /**
+   * The addresses of a host, all of them checked; OutboundUnresolved if there are none. Connect to these, not to the
+   * name.
+   */
   resolve(host: string, tenant?: number): Promise<Address[]>;
-  /** For net.connect, tls.connect and drivers that take a `lookup`. They skip it for literals: checkHost first. */
+  /**
+   * For net.connect, tls.connect and drivers that accept a `lookup`. They do not call it for literals, so call
+   * checkHost first.
+   */
   lookup: LookupFunction;
   connect(host: string, port: number): Socket;
-  /** One HTTP exchange. Redirects are answers like any other. */
+  /** One HTTP exchange. Redirects are not followed. */
   request(request: OutboundRequest): Promise<OutboundResponse>;
   close(): void;
 }
 
 export interface OutboundOptions {
-  /** CHAT_ALLOW_PRIVATE_TARGETS: any address, and http beside https. */
+  /** CHAT_ALLOW_PRIVATE_TARGETS: allows any address, and http besides https. */
   allowPrivate: boolean;
-  /** How names are looked up: by resolver.ts where strangers type them. Unset: addresses alone can be reached. */
+  /** How names are looked up: by resolver.ts if strangers enter them. If unset, only addresses can be reached. */
   resolve?: NameResolver['resolve'];
   maxSocketsPerHost?: number;
-  /** Requests under way at once, over all hosts; more are rejected. */
+  /** How many requests run at once, over all hosts; more are rejected. */
   maxInFlight?: number;
 }
 
@@ -83,14 +89,14 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_BYTES = 64 * 1024;
 const IDLE_SOCKET_MS = 30_000;
 
-/** The system's own look-up, for names that the operator has set. */
+/** The system's own look-up, for names that the operator configured. */
 export const systemLookup = (host: string): Promise<Address[]> =>
   lookup(host, { all: true, order: 'verbatim' });
 
-/** Requests that are nobody's take turns as one tenant. */
+/** Requests without a tenant take turns as one tenant. */
 const nobody = 0;
 
-/** The one way out to an address a customer typed. The address that was checked is the one connected to. */
+/** The only way to connect to an address that a customer entered. It connects to exactly the address that was checked. */
 export function createOutbound(options: OutboundOptions): Outbound {
   const { allowPrivate, maxInFlight = 8192 } = options;
   const resolveName = options.resolve ?? (() => Promise.reject(new Error('names cannot be looked up here')));
@@ -102,14 +108,15 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const name = host.toLowerCase().replace(/\.$/, '');
     if (name === 'localhost' || name.endsWith('.localhost'))
       throw new OutboundRefused(`${host} is this machine`);
-    // A zone id, or a number that is no dotted quad but that a resolver would take for one (127.1, 0x7f000001).
+    // A literal also is an address with a zone id, or a number that a resolver would read as an address (127.1,
+    // 0x7f000001).
     const literal = isIP(name) !== 0 || name.includes(':') || /(^|\.)(0x[0-9a-f]*|[0-9]+)$/.test(name);
     const reason = literal ? addressRefusal(name) : null;
     if (reason) throw new OutboundRefused(`${host} is ${reason}`);
   }
 
   function checkUrl(text: string): URL {
-    // A parser drops line breaks silently; what is stored, logged and mailed would still have them.
+    // The URL parser drops line breaks silently, but what is stored, logged and mailed would still contain them.
     if (/[\p{Cc}\u2028\u2029]/u.test(text)) throw new OutboundRefused('the URL has a control character');
     const url = URL.parse(text);
     if (!url) throw new OutboundRefused('not a valid URL');
@@ -126,14 +133,14 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const addresses = await resolveName(host, tenant).catch((error: unknown) => {
       throw new OutboundUnresolved(error);
     });
-    // One bad address among good ones refuses the name: which of them gets connected to is not ours to gamble on.
+    // One bad address among good ones refuses the name, because we do not choose which of them is connected to.
     const reasons = allowPrivate ? [] : addresses.map(({ address }) => addressRefusal(address));
     const reason = addresses.length === 0 ? 'no address' : reasons.find((r) => r !== null);
     if (reason) throw new OutboundUnresolved(new OutboundRefused(`${host} resolves to ${reason}`));
     return addresses;
   }
 
-  // Look-ups of one name under way are shared by those of one tenant: nobody waits for another tenant's turn.
+  // A running look-up of a name is shared only within a tenant, so that no tenant waits for another's turn.
   function resolve(host: string, tenant = nobody): Promise<Address[]> {
     const key = `${tenant} ${host}`;
     const running = resolving.get(key);
@@ -162,7 +169,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       );
     };
 
-  // A reused socket was checked when it connected. maxSockets is per host, so one slow host holds up no other.
+  // A reused socket was checked when it connected. maxSockets is per host, so a slow host does not hold up others.
   const agentOptions = {
     keepAlive: true,
     maxSockets: options.maxSocketsPerHost ?? 64,
@@ -234,7 +241,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       signal.addEventListener('abort', onAbort, { once: true });
       req.on('error', (error: NodeJS.ErrnoException) => {
         stop();
-        // The other side closed an idle connection just as we took it up: once more, on a new one.
+        // The other side closed an idle connection just when we reused it: try once more on a new one.
         const stale =
           req.reusedSocket && status === undefined && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
         if (stale && !fresh && !signal.aborted) resolveResponse(exchange(url, o, signal, true));

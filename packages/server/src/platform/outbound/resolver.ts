@@ -4,9 +4,9 @@ import { isIP } from 'node:net';
 import { Turns } from '../turns.ts';
 
 /**
- * Looks up names that strangers typed. The system's own look-up takes one of a few threads for as long as a name takes, so that
- * a handful of names that never resolve stops every file and every other name. This one asks the name servers itself, gives up
- * after 2 s, lets tenants take turns, and remembers for a while which names came to nothing.
+ * Looks up names that strangers entered. The system's own look-up occupies one of a few threads until a name
+ * resolves, so a handful of names that never resolve would block all files and all other names. This one asks the
+ * name servers itself, gives up after 2 s, lets tenants take turns, and remembers for a while which names failed.
  */
 
 export interface Address {
@@ -15,24 +15,24 @@ export interface Address {
 }
 
 export interface NameResolver {
-  /** @param tenant who pays for the look-up; at its bound it waits for its own. */
+  /** @param tenant whose turn the look-up takes; at its bound it waits for its own look-ups only. */
   resolve(host: string, tenant: number): Promise<Address[]>;
-  /** Lets go of questions that are still open. */
+  /** Cancels open questions. */
   close(): void;
 }
 
 export interface ResolverBounds {
   timeoutMs: number;
-  /** Look-ups under way: of one tenant, and in all. */
+  /** How many look-ups run at once, of one tenant and in all. */
   perTenant: number;
   inAll: number;
-  /** Look-ups of one tenant that wait; more fail at once. */
+  /** How many look-ups of one tenant may wait; more fail at once. */
   waiting: number;
-  /** How long a name that did not resolve in time fails at once. */
+  /** For how many milliseconds a name that did not resolve in time keeps failing at once. */
   slowMs: number;
-  /** The same for one that does not exist, or that the name server refused. */
+  /** The same for a name that does not exist, or that the name server refused. */
   missingMs: number;
-  /** How many such names are remembered. */
+  /** How many failed names are remembered. */
   remembered: number;
 }
 
@@ -46,7 +46,7 @@ export const resolverBounds: ResolverBounds = {
   remembered: 10_000,
 };
 
-/** Once one family of addresses has come, the other has this much longer. */
+/** Milliseconds that the other address family still gets once one has answered. */
 const otherFamilyMs = 250;
 const hostsFileMs = 10_000;
 
@@ -57,13 +57,13 @@ export class NameTimeout extends Error {
 
 export function createResolver(options: {
   now: () => number;
-  /** `address` or `address:port` of name servers; none: those of the system. */
+  /** Name servers as `address` or `address:port`; if empty, those of the system. */
   servers?: readonly string[];
   bounds?: Partial<ResolverBounds>;
   hostsFile?: string;
 }): NameResolver {
   const bounds = { ...resolverBounds, ...options.bounds };
-  // It asks again within the time, because its own estimate of a server's pace may be far too short for one name.
+  // It asks again within the time, because its own estimate of a server's speed may be far too short for one name.
   const dns = new Resolver({ timeout: bounds.timeoutMs, tries: 4, maxTimeout: bounds.timeoutMs });
   if (options.servers && options.servers.length > 0) dns.setServers(options.servers);
   const turns = new Turns({
@@ -84,7 +84,7 @@ export function createResolver(options: {
   }
 
   function remember(host: string, error: Error): void {
-    // The oldest goes: forgetting one costs no more than asking again.
+    // The oldest entry goes: forgetting it costs only another question.
     if (failed.size >= bounds.remembered) failed.delete(failed.keys().next().value!);
     const ms = error instanceof NameTimeout ? bounds.slowMs : bounds.missingMs;
     failed.set(host, { until: options.now() + ms, error });
@@ -99,7 +99,7 @@ export function createResolver(options: {
     }
   }
 
-  /** IPv4 first: where both lead to the host, it is the one that more networks have. */
+  /** IPv4 stands first, because more networks have it. */
   function bothFamilies(host: string): Promise<Address[]> {
     return new Promise((resolve, reject) => {
       const found: Address[] = [];
@@ -148,7 +148,7 @@ export function createResolver(options: {
   };
 }
 
-/** What the machine's own table of names says; localhost is this machine in any case (RFC 6761). */
+/** Reads the hosts file; localhost is this machine in any case (RFC 6761). */
 function hostsReader(path: string, now: () => number): (name: string) => Address[] {
   let readAt = -Infinity;
   let table = new Map<string, Address[]>();
@@ -173,7 +173,7 @@ function readHosts(path: string): Map<string, Address[]> {
   try {
     text = readFileSync(path, 'utf8');
   } catch {
-    // there is none
+    // There is no hosts file.
   }
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);

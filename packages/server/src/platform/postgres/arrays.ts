@@ -1,7 +1,7 @@
 /**
- * Array parameters in PostgreSQL's binary form, which costs both sides a fraction of the text form: a header (dimensions,
- * whether there are nulls, the elements' type, length, lower bound), then each element's length and bytes. The driver sends
- * a Buffer as it is, so the parameter's type in the statement must be the array's own.
+ * Array parameters in PostgreSQL's binary form, which costs both sides a fraction of the text form: a header
+ * (dimensions, whether there are nulls, element type, length, lower bound), then each element's length and bytes. The
+ * driver sends a Buffer unchanged, so the parameter must have exactly this array type in the statement.
  */
 
 const headBytes = 20;
@@ -50,7 +50,7 @@ export const booleanArray = (values: readonly boolean[]): Buffer =>
     (bytes, value, at) => bytes.writeUInt8(value ? 1 : 0, at),
   );
 
-/** Whole numbers from 0 to 2^53. */
+/** For integers from 0 to 2^53. */
 export const bigintArray = (values: readonly (number | null)[]): Buffer =>
   encode(
     oids.bigint,

@@ -3,14 +3,14 @@ import { ApiError } from '@parley/protocol';
 import { isUnanswered, isUnavailable } from './errors.ts';
 import { ConnectionWatch } from './watch.ts';
 
-/** Numbers above 2^53 do not occur in our columns. */
+/** Our columns never hold numbers above 2^53. */
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
-/** Not among the names of `pg.types.builtins`. */
+/** The OID of int8[], which `pg.types.builtins` does not name. */
 const int8Array = 1016 as typeof pg.types.builtins.INT8;
 pg.types.setTypeParser(int8Array, (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number)));
 pg.types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, isoTimestamp);
 
-/** PostgreSQL's text form in a UTC session to ISO 8601 with milliseconds. */
+/** Converts PostgreSQL's text form in a UTC session to ISO 8601 with milliseconds. */
 export function isoTimestamp(text: string): string {
   const dot = text.indexOf('.');
   const zone = text.indexOf('+', 19);
@@ -23,15 +23,18 @@ export interface Queryable {
 }
 
 export interface Tx extends Queryable {
-  /** Several statements without parameters (migrations, savepoints). */
+  /** Runs several statements without parameters (migrations, savepoints). */
   script(sql: string): Promise<void>;
-  /** Runs after the commit, in order; never when the transaction fails. One that throws is reported and stops nothing. */
+  /**
+   * Runs after the commit, in order of registration; never if the transaction fails. If one throws, the error is
+   * reported and the others still run.
+   */
   afterCommit(fn: () => void): void;
-  /** Runs when the answer to the commit was lost, so that nobody knows whether it happened. */
+  /** Runs if the answer to the commit was lost, so that it is unknown whether the commit happened. */
   inDoubt(fn: () => void): void;
 }
 
-/** What operations work with: plain queries, and transactions that join one already open. */
+/** What operations use: plain queries, and transactions that join one already open. */
 export interface Db extends Queryable {
   tx<T>(run: (tx: Tx) => Promise<T>): Promise<T>;
 }
@@ -55,31 +58,33 @@ function statementName(sql: string): string {
 const deadlock = '40P01';
 const maxTries = 4;
 
-/** For errors of a connection: the query under way, or the next one, fails with the same error. */
+/** Ignores errors of a connection: the running query, or the next one, fails with the same error. */
 const ignore = (): void => undefined;
 
 const sessionSettings = {
   TimeZone: 'UTC',
   statement_timeout: '60000',
-  // Whoever waits for a lock keeps a connection of the pool: rather the caller tries again than everybody waits.
+  // A transaction that waits for a lock keeps a connection of the pool: it is better if its caller tries again than
+  // if everybody waits.
   lock_timeout: '5000',
-  // A process that was frozen inside a transaction lets go of what it holds.
+  // A process that was frozen inside a transaction loses its locks.
   idle_in_transaction_session_timeout: '5000',
-  // Statements are few and look things up by key: planning one anew costs more than running it.
+  // Statements are few and find rows by key: planning one again costs more than running it.
   plan_cache_mode: 'force_generic_plan',
-  // A plan made while a table was small must not read it whole when it has grown, nor when statistics mislead.
+  // A plan made while a table was small must not scan the table when it has grown, nor if statistics mislead.
   enable_seqscan: 'off',
-  // Up to version 17 that is done by giving such a scan an enormous cost, at which PostgreSQL would compile the statement.
+  // Up to version 17, enable_seqscan=off gives such a scan an enormous cost, at which PostgreSQL would compile the
+  // statement.
   jit: 'off',
 };
 
-/** What PostgreSQL does not end at its own time-out, for want of a connection, ends here. */
+/** Milliseconds beyond PostgreSQL's own time-out after which a query fails here, in case the connection is lost. */
 const unansweredMs = 5_000;
 
 export interface PgOptions {
-  /** Connections at most. */
+  /** The maximum number of connections. */
   max: number;
-  /** Told of what no caller hears of; `what` happened, in words. */
+  /** Called for errors that no caller gets; `what` describes in words what happened. */
   onError: (error: Error, what: string) => void;
   settings?: Record<string, string>;
 }
@@ -108,7 +113,7 @@ export class PgDb implements Db {
       application_name: 'parley',
     });
     this.pool.on('error', (error) => this.#onError(error, 'an idle connection was lost'));
-    // The pool listens to idle connections only: one lost between two queries of a transaction would end the process.
+    // The pool listens to idle connections only: an error between two queries of a transaction would end the process.
     this.pool.on('connect', (client) => {
       client.on('error', ignore);
       this.#watch.opened(client);
@@ -128,7 +133,7 @@ export class PgDb implements Db {
     return (await this.#watch.run(client, () => client.query<R>(query))).rows;
   }
 
-  /** Without parameters; several statements, where need be. */
+  /** Runs SQL without parameters, possibly several statements. */
   #script(client: pg.PoolClient, sql: string): Promise<unknown> {
     return this.#watch.run(client, () => client.query(sql));
   }
@@ -147,7 +152,7 @@ export class PgDb implements Db {
     }
   }
 
-  /** One transaction; a deadlock runs it again, so `run` must act through the transaction alone. */
+  /** Runs one transaction. After a deadlock it runs again, so `run` must act through the transaction only. */
   async tx<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -193,7 +198,7 @@ export class PgDb implements Db {
     }
   }
 
-  /** What was committed stays committed, whatever its followers do. */
+  /** What was committed stays committed, whatever happens in functions that run after it. */
   #follow(fn: () => void): void {
     try {
       fn();
@@ -208,7 +213,7 @@ export class PgDb implements Db {
   }
 }
 
-/** A transaction that is already open, seen as a Db: `tx` joins it. What a failed part registered does not run. */
+/** Presents an open transaction as a Db whose `tx` joins it. Functions that a failed part registered do not run. */
 export function joined(tx: Tx): Db {
   return {
     query: (sql, values) => tx.query(sql, values),

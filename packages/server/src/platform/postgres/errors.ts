@@ -1,4 +1,4 @@
-/** What an error of PostgreSQL means, by its SQLSTATE. An error that was translated for the caller has the original as its cause. */
+/** The SQLSTATE of a PostgreSQL error. An error that was translated for the caller has the original as its cause. */
 function stateOf(error: unknown): string {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return code;
@@ -8,7 +8,7 @@ function stateOf(error: unknown): string {
 /** Classes 22 (data) and 23 (constraints): a row cannot be stored, now or later. */
 export const isBadRow = (error: unknown): boolean => /^2[23]/.test(stateOf(error));
 
-/** A lock was not to be had in time, or two transactions waited for each other. */
+/** A lock could not be had in time, or two transactions waited for each other. */
 export const isLockedOut = (error: unknown): boolean => ['55P03', '40P01'].includes(stateOf(error));
 
 const networkErrors = new Set([
@@ -20,21 +20,21 @@ const networkErrors = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
 ]);
-/** Errors that pg makes itself have no code. */
+/** Errors that pg itself makes have no code. */
 const lostConnection =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|not queryable/;
 
 /**
- * SQLSTATE classes 08 (connection), 40 (transaction rollback: deadlocks), 53 (insufficient resources) and 57 (operator
- * intervention: shutdowns, cancelled statements), and of the others lock and transaction time-outs.
+ * SQLSTATE classes 08 (connection), 40 (transaction rollback, such as deadlocks), 53 (insufficient resources) and 57
+ * (operator intervention: shutdowns, cancelled statements); and lock and transaction time-outs of other classes.
  */
 const passingStates = /^(08...|40...|53...|57...|55P03|25P03|25P04)$/;
 
-/** The store cannot be reached, is shutting down, or gave up for lack of time or room: the caller may try again. */
+/** The store cannot be reached, is shutting down, or lacked time or room: the caller may try again. */
 export const isUnavailable = (error: unknown): boolean =>
   isUnanswered(error) || passingStates.test(stateOf(error));
 
-/** The connection is lost or the server goes down: whether a commit under way has happened is not known. */
+/** The connection was lost or the server is going down: it is unknown whether a running commit has happened. */
 export function isUnanswered(error: unknown): boolean {
   const { code, message, cause } = error as { code?: unknown; message?: unknown; cause?: unknown };
   if (cause !== undefined && cause !== null) return isUnanswered(cause);

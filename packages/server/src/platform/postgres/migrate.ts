@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { ConnectionSettings, Queryable } from './db.ts';
 
 /**
- * Brings a store to the form that this program needs. There are two kinds of SQL files:
+ * Brings a store to the schema that this program needs. There are two kinds of SQL files:
  *
  * - `migrations/0001_….sql` change tables. Each is applied once, in its own transaction, and its checksum is recorded: an
  *   applied file is never edited. A file whose first line is `-- no transaction` runs outside of one, statement by statement
@@ -26,7 +26,7 @@ export interface Schema {
 
 const root = new URL('../../../', import.meta.url);
 const noTransaction = '-- no transaction';
-/** Any constant: all processes of this product ask for the same lock. */
+/** An arbitrary constant: all processes of this product ask for the same lock. */
 const lockKey = 7_041_885;
 const lockRetryMs = 100;
 
@@ -51,8 +51,8 @@ const checksum = (files: SqlFile[]): string => {
 };
 
 /**
- * Runs on a connection of its own without time-outs, because building an index may take long. Processes that start together
- * wait for each other. Answers what was applied.
+ * Runs on a connection of its own without time-outs, because building an index may take long. Processes that start
+ * together wait for each other. Returns what was applied.
  */
 export async function migrate(connection: ConnectionSettings, schema?: Schema): Promise<string[]> {
   const { migrations, functions } = schema ?? (await readSchema());
@@ -63,7 +63,7 @@ export async function migrate(connection: ConnectionSettings, schema?: Schema): 
     options: '-c TimeZone=UTC -c statement_timeout=0 -c lock_timeout=0',
     application_name: 'parley migrations',
   });
-  // A lost connection fails the query under way; without a listener it would end the process.
+  // A lost connection fails the running query; without a listener it would end the process.
   client.on('error', () => undefined);
   await client.connect();
   try {
@@ -77,7 +77,7 @@ export async function migrate(connection: ConnectionSettings, schema?: Schema): 
 }
 
 /**
- * Asks again and again instead of waiting inside PostgreSQL: CREATE INDEX CONCURRENTLY waits for every statement that runs,
+ * Asks repeatedly instead of waiting inside PostgreSQL: CREATE INDEX CONCURRENTLY waits for every running statement,
  * so it would wait for the process that waits for it.
  */
 async function lock(client: pg.Client): Promise<void> {
@@ -91,7 +91,7 @@ async function lock(client: pg.Client): Promise<void> {
 }
 
 async function applyMigrations(client: pg.Client, migrations: SqlFile[]): Promise<string[]> {
-  // Stores from before checksums were kept get them at their first start under this program.
+  // Stores from before checksums were recorded get them at their first start under this program.
   await client.query(`
     CREATE TABLE IF NOT EXISTS schema_migrations (version int PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now());
     ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS checksum text;
@@ -137,7 +137,7 @@ async function applyMigrations(client: pg.Client, migrations: SqlFile[]): Promis
 
 const statements = (sql: string): string[] => sql.split(/;[ \t]*$/m).filter((s) => s.trim() !== '');
 
-/** Functions of a newer program stay: it knows a migration that this one does not. */
+/** Functions of a newer program stay. A store is newer if it has a migration that this program does not know. */
 const newerSql = 'EXISTS (SELECT 1 FROM schema_migrations WHERE version <> ALL($2::int[]))';
 
 async function applyFunctions(
@@ -175,8 +175,8 @@ async function transaction(client: pg.Client, run: () => Promise<void>): Promise
 }
 
 /**
- * For /readyz: true when every migration of this program is applied, and its functions are there. A newer store is fine, unless
- * CHANGELOG.md says that its version cannot run beside this one. The files are read once.
+ * For /readyz: true if every migration of this program is applied and its functions exist. A newer store is fine,
+ * unless CHANGELOG.md says that its version cannot run beside this one. The files are read once.
  */
 export function migrationCheck(db: Queryable): () => Promise<boolean> {
   let expected: Promise<[string, number[]]> | undefined;

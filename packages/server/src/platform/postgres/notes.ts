@@ -1,13 +1,13 @@
 import type { Queryable } from './db.ts';
 
 /**
- * Counts for analytics that must be exact: written in the transaction of what they count, and folded in a moment later
- * (migrations/0025). The names are those of the counters, which need no other declaration.
+ * Counts for analytics that must be exact. They are written in the transaction of what they count, and added up a
+ * moment later (migrations/0025). A counter needs no declaration besides its name.
  */
 export interface Noted {
   env: number;
   counts: Record<string, number>;
-  /** Who was active by it. */
+  /** Numbers of the users who were active by it. */
   users?: readonly number[];
 }
 
@@ -25,7 +25,7 @@ export async function noteCounts(tx: Queryable, noted: readonly Noted[]): Promis
   );
 }
 
-/** Adds up by environment: each item says which counters it raises by one. */
+/** Adds up by environment; `names` says which counters an item raises by one. */
 export function counted<T extends { env: number }>(
   items: readonly T[],
   names: (item: T) => readonly string[],

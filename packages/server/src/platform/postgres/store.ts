@@ -4,7 +4,10 @@ import type { ConnectionSettings } from './db.ts';
 import { runningPostgres, startEmbeddedPostgres } from './embedded/index.ts';
 import type { EmbeddedPostgres } from './embedded/index.ts';
 
-/** Asking whether it is up yet, or whether it has our database yet, is answered with a FATAL as long as it has not. */
+/**
+ * Messages to ignore: PostgreSQL logs a FATAL for each question whether it is up yet, or has our database yet, while
+ * it has not.
+ */
 const expected =
   /the database system is (starting up|not yet accepting connections|shutting down)|database "parley" does not exist/;
 const noteworthy = (line: string): boolean =>
@@ -17,7 +20,7 @@ export interface Store {
 
 const restartDelayMs = 1_000;
 
-/** The outside server that DATABASE_URL names, or the embedded one, which is started again whenever it ends. */
+/** Opens the server that DATABASE_URL names, or the embedded one, which is started again whenever it ends. */
 export async function openStore(
   options: { databaseUrl: string | undefined; dataDir: string },
   logger: Logger,
@@ -60,7 +63,7 @@ export async function openStore(
   };
 }
 
-/** For a command beside the service: its running embedded server, or one for the time of the command. */
+/** For a command beside the service: connects to the service's embedded server, or starts one for the time of the command. */
 export async function attachStore(
   options: { databaseUrl: string | undefined; dataDir: string },
   logger: Logger,

@@ -1,22 +1,23 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 
-/** A query without an answer for so long is looked into. */
+/** A query without an answer for this many milliseconds is checked. */
 const patienceMs = 3_000;
 const lookMs = 1_000;
-/** For the look itself: it is asked over a new connection. */
+/** Milliseconds for the check itself, which uses a new connection. */
 const answerMs = 2_000;
 
 interface Pending {
   since: number;
-  /** PostgreSQL said that it is not working on it. */
+  /** True if PostgreSQL said that it is not working on the query. */
   suspect: boolean;
 }
 
 /**
- * Finds connections that died without a word, as after a failover: the query is on its way for ever, and PostgreSQL knows nothing of
- * it. A query that takes long is asked after over a new connection; one that is not being worked on, twice in a row, has its
- * connection destroyed. Connections opened before that moment are suspects too and are not used any more.
+ * Finds connections that died silently, as after a failover: the query never gets an answer, and PostgreSQL does not
+ * know it. For a slow query, PostgreSQL is asked over a new connection whether it is working on it. If it is not,
+ * twice in a row, the connection is destroyed. Connections opened before that moment are suspect too, and are no
+ * longer used.
  */
 export class ConnectionWatch {
   readonly #connection: pg.ClientConfig;
@@ -37,7 +38,7 @@ export class ConnectionWatch {
     this.#openedAt.set(client, performance.now());
   }
 
-  /** Others of its age were dead. */
+  /** True if other connections from the same time were found dead. */
   isSuspect(client: object): boolean {
     return (this.#openedAt.get(client) ?? 0) < this.#deadAt;
   }
@@ -63,7 +64,7 @@ export class ConnectionWatch {
     this.#looking = true;
     try {
       const working = await this.#working(late.map(([client]) => processOf(client)));
-      // Answered meanwhile, it has no entry any more, or another one.
+      // If the query was answered meanwhile, it has no entry any more, or another one.
       const idle = late.filter(
         ([client, its]) => this.#pending.get(client) === its && !working.has(processOf(client)),
       );
@@ -74,7 +75,7 @@ export class ConnectionWatch {
       for (const [client] of dead) streamOf(client).destroy();
       this.#onDead(dead.length);
     } catch {
-      // No new connection works either: nothing is known yet.
+      // A new connection does not work either, so nothing is known yet.
     } finally {
       this.#looking = false;
     }

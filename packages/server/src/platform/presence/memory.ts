@@ -2,12 +2,12 @@ import type { Clock } from '../clock.ts';
 import type { PresenceRegistry, SessionRef, UserRef } from './port.ts';
 
 interface Entry {
-  /** In the order of their opening. */
+  /** Session ids in the order in which they were opened. */
   sessions: string[];
   graceUntil: number;
 }
 
-/** One node: the registry is a map. */
+/** The registry of a single node, in a map. */
 export function memoryPresence(options: { clock: Clock; node: string; graceMs: number }): PresenceRegistry {
   const { clock, node, graceMs } = options;
   const users = new Map<number, Entry>();
@@ -28,7 +28,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
       const open = (connections.get(env) ?? 0) - leaving;
       if (ceiling !== null && open >= ceiling)
         return Promise.resolve({ refused: true, evict: [], cameOnline: false, connections: open });
-      // Copied: an array that is pushed to keeps room for sixteen more.
+      // Copied, because an array that was pushed to reserves room for sixteen more elements.
       if (entry) entry.sessions = [...entry.sessions, session];
       else users.set(user, (entry = { sessions: [session], graceUntil: 0 }));
       count(env, 1);

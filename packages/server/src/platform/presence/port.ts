@@ -1,8 +1,9 @@
 /**
- * Which sockets are open, on all nodes: who is online, the 10-socket rule and the connection count of an environment.
+ * Which sockets are open, on all nodes: who is online, the limit of 10 sockets per user, and the connection count of
+ * an environment.
  *
- * A user is online with at least one socket, and for a grace period after the last one closed. A node holds a lease; when it
- * ends without being renewed, the node's sockets are gone and another node takes note of it once.
+ * A user is online with at least one socket, and for a grace period after the last one closed. A node holds a lease.
+ * If it ends without being renewed, the node's sockets are gone and another node reports that once.
  */
 export interface SessionRef {
   node: string;
@@ -14,43 +15,47 @@ export interface UserRef {
   user: number;
 }
 
-/** What a node that died leaves behind. */
+/** What a dead node leaves behind. */
 export interface Lost {
-  /** Its sessions, as far as they were still registered. */
+  /** The node's sessions that were still registered. */
   sessions: (UserRef & { session: string })[];
-  /** Of their users, those without a socket on any node: they are to be settled now. */
+  /** Those of their users who have no socket on any node; `settle` must be called for them now. */
   offline: UserRef[];
 }
 
 export interface Added {
-  /** There was no room: the socket is not registered. */
+  /** True if there was no room, so that the socket is not registered. */
   refused: boolean;
-  /** The oldest ones beyond `maxSockets`, already taken out. */
+  /** The user's oldest sessions beyond `maxSockets`, already removed from the registry. */
   evict: SessionRef[];
-  /** The user was offline before. */
+  /** True if the user was offline before. */
   cameOnline: boolean;
-  /** Sockets of the environment on all nodes, with this one. */
+  /** How many sockets the environment has on all nodes, including this one. */
   connections: number;
 }
 
 export interface PresenceRegistry {
   /**
-   * Registers a socket, unless the environment then had more than `ceiling` on all nodes together (null: no ceiling), counted
-   * after the user's oldest ones beyond `maxSockets` were taken out. However many come at once, never more than the ceiling get in.
+   * Registers a socket, unless the environment would then have more than `ceiling` sockets on all nodes together
+   * (null means no ceiling). The user's oldest sockets beyond `maxSockets` are removed before counting. However many
+   * arrive at once, never more than the ceiling are admitted.
    */
   add(ref: UserRef, session: string, maxSockets: number, ceiling?: number | null): Promise<Added>;
-  /** `last`: no socket is left anywhere; the grace period has begun. */
+  /** `last` is true if no socket is left on any node; the grace period has then begun. */
   remove(ref: UserRef, session: string): Promise<{ last: boolean }>;
-  /** After the grace period: true exactly once, when the user is offline now. */
+  /** Called after the grace period. Returns true exactly once, if the user is now offline. */
   settle(ref: UserRef): Promise<boolean>;
   online(refs: readonly UserRef[]): Promise<boolean[]>;
-  /** Who has a socket at this moment: the grace period does not count. */
+  /** Whether each user has a socket at this moment; the grace period does not count. */
   connected(refs: readonly UserRef[]): Promise<boolean[]>;
-  /** Sockets of an environment on all nodes. */
+  /** How many sockets the environment has on all nodes. */
   connections(env: number): Promise<number>;
-  /** Called when another node's lease has ended: on one of the other nodes, in portions. */
+  /** The listener is called on one of the other nodes when a node's lease has ended, in portions. */
   onDeadNode(listener: (lost: Lost) => void): void;
-  /** Called when this node's users stood as offline although it had their sockets all the time: it was away, or Redis forgot. */
+  /**
+   * The listener is called if this node's users were registered as offline although it had their sockets all the
+   * time, because the node or Redis was away.
+   */
   onBack(listener: (users: UserRef[]) => void): void;
   close(): Promise<void>;
 }

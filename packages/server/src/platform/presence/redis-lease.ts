@@ -7,7 +7,7 @@ import { beatScript, endScript, leaseKeys, listKey, openKey, reapScript, userKey
 
 const chunk = 500;
 
-/** A node's word that it lives: `<node>#<generation>`, which others clear when it is not renewed. */
+/** A node's sign of life, named `<node>#<generation>`; if it is not renewed, another node clears it. */
 export class RedisLease {
   readonly #connection: RedisConnection;
   readonly #clock: Clock;
@@ -19,9 +19,9 @@ export class RedisLease {
   #begun = false;
   #surelyUntil = 0;
   #beating: Promise<void> | undefined;
-  /** Earlier generations of this node, to be ended when nothing stands under them any more. */
+  /** Earlier generations of this node, which end when nothing is registered under them any more. */
   readonly former = new Set<string>();
-  /** Leases that have ended and that this node took on to clear. */
+  /** Leases that have ended and that this node took over to clear. */
   readonly ended = new Set<string>();
   /** Called with each new generation. */
   onRenew: () => void = () => undefined;
@@ -49,7 +49,7 @@ export class RedisLease {
     return this.#begun;
   }
 
-  /** The lease to register under: one that surely still runs. */
+  /** Returns the lease to register under: one that certainly still runs. */
   async hold(): Promise<string> {
     if (this.#clock.monotonic() >= this.#surelyUntil) await this.beat();
     if (this.#clock.monotonic() >= this.#surelyUntil) throw new Error('no lease');
@@ -95,7 +95,10 @@ export class RedisLease {
   }
 }
 
-/** Clears a lease that has ended; yields what stood under it. Doing it twice, or half and again, does no harm. */
+/**
+ * Clears a lease that has ended, and yields what was registered under it. Doing it twice, or partly and then again,
+ * does no harm.
+ */
 export async function* clearLease(connection: RedisConnection, lease: string): AsyncGenerator<Lost> {
   const { client } = connection;
   const envs = new Set<number>();
@@ -122,7 +125,7 @@ export async function* clearLease(connection: RedisConnection, lease: string): A
   await client.zrem(leaseKeys[1], lease);
 }
 
-/** Also those of which nothing else was written: the node died in the middle of it. */
+/** Also removes entries of which nothing else was written, because the node died in between. */
 async function closeAll({ client }: RedisConnection, env: number, lease: string): Promise<void> {
   let cursor = '0';
   do {

@@ -1,22 +1,23 @@
 import { luaScript } from '../redis.ts';
 
 /**
- * Each script works on keys of one hash tag. Their clock is Redis's own, so that the nodes' clocks need not agree.
+ * Each script works on keys of one hash tag. Scripts use the clock of Redis, so that the nodes' clocks need not
+ * agree.
  *
- * A user: `s` its sockets by the time of their opening (microseconds) as `<session>|<lease>`; `g` exists during the grace
- * period, with the lease that began it; `m` exists until the user was settled.
+ * Keys of a user: `ps` holds its sockets as `<session>|<lease>`, by the time of their opening (microseconds); `pg`
+ * exists during the grace period and holds the lease that began it; `pm` exists until the user was settled.
  */
 export const userKeys = (user: string): string[] => [`ps:{${user}}`, `pg:{${user}}`, `pm:{${user}}`];
 
-/** The users listed under a lease. */
+/** The users registered under a lease. */
 export const listKey = (lease: string): string => `pn:{${lease}}`;
 
-/** The sockets of an environment, each as `<session>|<lease>`: adding or removing one twice changes nothing. */
+/** The sockets of an environment, each as `<session>|<lease>`; adding or removing one twice changes nothing. */
 export const openKey = (env: number): string => `pe:{${env}}`;
 
 /**
- * ARGV: member, ceiling or '', then members to take out first. Adds the socket to its environment's where there is room.
- * Returns 1 or 0, and how many there are.
+ * Adds the socket to its environment if there is room.
+ * ARGV: member, ceiling or '', then members to remove first. Returns 1 or 0, and how many there are.
  */
 export const openScript = luaScript(`
 for i = 3, #ARGV do redis.call('SREM', KEYS[1], ARGV[i]) end
@@ -27,10 +28,14 @@ redis.call('SADD', KEYS[1], ARGV[1])
 return { 1, count + 1 }
 `);
 
-/** How long an unsettled user is remembered after its sockets are gone. */
+/** Milliseconds for which an unsettled user is remembered after its sockets are gone. */
 const unsettledMs = 3_600_000;
 
-/** ARGV: member, opened at or '', maximum, member it replaces or ''. Returns came online, opened at, evicted members. */
+/**
+ * Registers a socket.
+ * ARGV: member, opened at or '', maximum, member it replaces or ''. Returns whether the user came online, opened at,
+ * evicted members.
+ */
 export const addScript = luaScript(`
 local was = redis.call('EXISTS', KEYS[1], KEYS[2])
 local at = ARGV[2]
@@ -53,7 +58,10 @@ end
 return { was == 0 and 1 or 0, at, evicted }
 `);
 
-/** ARGV: member, lease, grace. Returns 1 when it was the last. */
+/**
+ * Removes a socket.
+ * ARGV: member, lease, grace period in milliseconds. Returns 1 if it was the user's last.
+ */
 export const removeScript = luaScript(`
 if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 or redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 if tonumber(ARGV[3]) > 0 then redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3]) end
@@ -62,8 +70,10 @@ return 1
 `);
 
 /**
- * ARGV: milliseconds by which the grace period may have begun late here, and the lease of the node that asks: one that it began
- * itself is over by its own clock. Returns 1 when offline and not yet settled.
+ * Settles a user.
+ * ARGV: milliseconds by which the grace period may have begun late in Redis, and the lease of the asking node: a
+ * grace period that the node itself began is over by its own clock. Returns 1 if the user is offline and was not
+ * settled yet.
  */
 export const settleScript = luaScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
@@ -72,7 +82,10 @@ redis.call('DEL', KEYS[2])
 return redis.call('DEL', KEYS[3])
 `);
 
-/** ARGV: lease that ended. Takes its sockets and its grace period; returns 1 when the user is to be settled, then the sessions taken. */
+/**
+ * Removes the sockets and grace periods of a lease that ended.
+ * ARGV: the lease. Returns 1 if the user is to be settled, then the removed sessions.
+ */
 export const reapScript = luaScript(`
 local suffix = '|' .. ARGV[1]
 local result = { 0 }
@@ -89,12 +102,12 @@ result[1] = redis.call('PEXPIRE', KEYS[3], ${unsettledMs})
 return result
 `);
 
-/** The leases that run, and those that ended and are being cleared, by the time they end (milliseconds). */
+/** Running leases, ended leases that are being cleared (both by their end in milliseconds), and the clock of leases. */
 export const leaseKeys = ['pl:{leases}', 'pd:{leases}', 'pt:{leases}'] as const;
 
 /**
- * The clock of leases, in milliseconds: it goes on with Redis's own, but never back, and from one look to the next by no more than half
- * a lease. So a clock that is set ahead ends no lease of a node that lives. KEYS[3] keeps it.
+ * The clock of leases, in milliseconds, stored in KEYS[3]. It follows the clock of Redis, but never goes back, and
+ * between two looks it advances by at most half a lease. So setting the clock ahead ends no lease of a live node.
  */
 const leaseNow = (leaseMs: string): string => `
 local t = redis.call('TIME')
@@ -106,8 +119,8 @@ redis.call('HSET', KEYS[3], 'real', string.format('%.0f', real), 'now', string.f
 `;
 
 /**
- * ARGV: lease, its length, '1' to begin it. Renews the lease, and takes on one that has ended: from the running ones, or from a
- * node that did not finish clearing it. Returns whether the lease still ran, and the lease taken on or ''.
+ * Renews the lease, and takes over one that has ended, or one whose clearing another node did not finish.
+ * ARGV: lease, its length, '1' to begin it. Returns whether the lease still ran, and the lease taken over or ''.
  */
 export const beatScript = luaScript(`
 ${leaseNow('ARGV[2]')}
@@ -128,7 +141,10 @@ if ended then redis.call('ZADD', KEYS[2], till, ended) end
 return { runs, ended or '' }
 `);
 
-/** ARGV: lease, milliseconds it still runs, and the length of a lease. */
+/**
+ * Ends a lease.
+ * ARGV: lease, milliseconds it still runs, and the length of a lease.
+ */
 export const endScript = luaScript(`
 ${leaseNow('ARGV[3]')}
 return redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[1])

@@ -19,34 +19,34 @@ import {
 interface Entry {
   key: string;
   session: string;
-  /** Microseconds; '' until it is known. */
+  /** Microseconds; '' until known. */
   openedAt: string;
-  /** The lease under which it may stand in Redis, and the one under which it does. */
+  /** The lease under which the socket may be registered in Redis, and the one under which it certainly is. */
   tried: string;
   lease: string;
   closed: boolean;
-  /** Its registration; never fails. */
+  /** The running registration; never rejects. */
   pending: Promise<unknown>;
 }
 
-/** What this node knows by itself, which is all there is while Redis is gone. */
+/** What this node itself knows about a user, which is all there is while Redis is unreachable. */
 interface LocalUser {
   env: number;
-  /** In the order of their opening. */
+  /** Sessions in the order in which they were opened. */
   sessions: Entry[];
   graceUntil: number;
 }
 
 export interface RedisPresenceOptions {
   connection: RedisConnection;
-  /** For this node's own affairs; what nodes share is timed by Redis. */
+  /** For this node's own timing; what nodes share is timed by Redis. */
   clock: Clock;
-  /** Unique among the nodes; without '#' and '|'. */
+  /** Unique among the nodes, without '#' and '|'. */
   node: string;
   graceMs: number;
   logger: Logger;
   leaseMs?: number;
-  /** How often the lease is renewed and ended ones are looked for. */
+  /** Milliseconds between renewals of the lease, at which ended leases are also looked for. */
   beatMs?: number;
 }
 
@@ -60,9 +60,9 @@ const refOfKey = (key: string): UserRef => {
 const memberOf = (entry: Entry, lease: string): string => `${entry.session}|${lease}`;
 
 /**
- * A node's sockets stand in Redis under its lease `<node>#<generation>`, and the lease lists their users, so that any other node
- * can clear them. After every loss of Redis or of the lease the node begins a new generation, registers its sockets there and
- * ends the one before: whatever Redis forgot, kept or missed is then right again.
+ * A node's sockets are registered in Redis under its lease `<node>#<generation>`, and the lease lists their users, so
+ * that any other node can clear them. After every loss of Redis or of the lease the node begins a new generation,
+ * registers its sockets under it and ends the one before. This corrects whatever Redis forgot, kept or missed.
  */
 export class RedisPresence implements PresenceRegistry {
   readonly #connection: RedisConnection;
@@ -73,7 +73,7 @@ export class RedisPresence implements PresenceRegistry {
   readonly #periodic: Periodic;
   readonly #users = new Map<string, LocalUser>();
   readonly #counts = new Map<number, number>();
-  /** To be registered under the lease of now, or to be taken out. */
+  /** Sockets to be registered under the present lease, or to be removed. */
   readonly #dirty = new Set<Entry>();
   readonly #lease: RedisLease;
   #working: Promise<void> | undefined;
@@ -130,7 +130,7 @@ export class RedisPresence implements PresenceRegistry {
       }
       return { refused, evict, cameOnline, connections };
     } catch {
-      // Redis is away: what this node knows by itself decides.
+      // Redis is unreachable: what this node itself knows decides.
       const leaving = Math.max(0, user.sessions.length - maxSockets);
       const connections = (this.#counts.get(ref.env) ?? 0) - leaving;
       if (ceiling !== null && connections > ceiling) {
@@ -171,7 +171,7 @@ export class RedisPresence implements PresenceRegistry {
 
   async settle(ref: UserRef): Promise<boolean> {
     const key = keyOf(ref);
-    // The caller's wait may have begun a little before the grace period in Redis.
+    // The caller's wait may have begun slightly before the grace period in Redis.
     const slack = Math.min(1_000, this.#graceMs / 4);
     const user = this.#users.get(key);
     const here = user?.sessions.length === 0 && user.graceUntil <= this.#clock.monotonic() + slack;
@@ -231,7 +231,7 @@ export class RedisPresence implements PresenceRegistry {
     this.#backListener = listener;
   }
 
-  /** The lease runs on for the users whose grace period this node began; then another node settles them. */
+  /** The lease keeps running for users whose grace period this node began; after its end another node settles them. */
   async close(): Promise<void> {
     this.#connection.client.removeListener('ready', this.#reconnected);
     this.#connection.client.removeListener('+node', this.#reconnected);
@@ -242,7 +242,7 @@ export class RedisPresence implements PresenceRegistry {
       if (this.#lease.begun)
         await this.#lease.end(this.#lease.name, this.#users.size > 0 ? this.#graceMs : 0);
     } catch {
-      // it ends by itself
+      // The lease ends by itself.
     }
   }
 
@@ -259,7 +259,7 @@ export class RedisPresence implements PresenceRegistry {
     return entry;
   }
 
-  /** It could not be taken out of Redis, where it may stand: that is done later. */
+  /** The socket may be registered in Redis and could not be removed; that is done later. */
   #forget(entry: Entry): void {
     if (entry.tried !== '') this.#dirty.add(entry);
   }
@@ -294,7 +294,7 @@ export class RedisPresence implements PresenceRegistry {
     this.#mustBeReady();
     const { client } = this.#connection;
     const lease = await this.#lease.hold();
-    // Listed first: whatever stands under the lease can be found by its list.
+    // The user is listed first, so that everything under the lease can be found by its list.
     const [, sockets] = await Promise.all([
       client.sadd(listKey(lease), entry.key),
       client.zcard(userKeys(entry.key)[0]!),
@@ -302,7 +302,7 @@ export class RedisPresence implements PresenceRegistry {
     const before = entry.tried === '' || entry.tried === lease ? '' : memberOf(entry, entry.tried);
     entry.tried = lease;
     const member = memberOf(entry, lease);
-    // Who takes the place of an own socket makes room first; all others need room before anything changes.
+    // A socket that replaces an own one makes room first; all others need room before anything changes.
     const room =
       sockets < maxSockets ? await this.#open(entry, member, ceiling, before === '' ? [] : [before]) : null;
     if (room?.refused) return { ...room, cameOnline: false, evicted: [] };
@@ -321,7 +321,7 @@ export class RedisPresence implements PresenceRegistry {
     return { ...opened, cameOnline: came === 1 && !opened.refused, evicted };
   }
 
-  /** Adds the socket to its environment's, after taking others out. */
+  /** Adds the socket to its environment, after removing others. */
   async #open(
     entry: Entry,
     member: string,
@@ -377,7 +377,7 @@ export class RedisPresence implements PresenceRegistry {
       for (const ended of this.#lease.ended) {
         for await (const lost of clearLease(this.#connection, ended)) this.#listener?.(lost);
         this.#lease.ended.delete(ended);
-        // There may be more, and a long list must not cost this node its own lease.
+        // There may be more, and clearing a long list must not cost this node its own lease.
         await this.#lease.beat();
       }
     } catch (error) {
@@ -399,7 +399,7 @@ export class RedisPresence implements PresenceRegistry {
     }
   }
 
-  /** True when the user is online only since then. */
+  /** Returns true if the user came online only by this. */
   async #repairEntry(entry: Entry): Promise<boolean> {
     let came = false;
     await entry.pending;

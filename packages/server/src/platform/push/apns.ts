@@ -29,9 +29,10 @@ interface Session {
 }
 
 /**
- * APNs by provider token: https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns
- * One HTTP/2 session carries everything; a session that is closing is replaced by the next send.
- * Node queues requests beyond the streams that Apple allows, so only the total in flight is bounded here.
+ * APNs with provider tokens:
+ * https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns
+ * One HTTP/2 session carries everything; a session that is closing is replaced at the next send. Node queues requests
+ * beyond the streams that Apple allows, so only the total in flight is bounded here.
  */
 export function createApnsProvider(
   credentials: ApnsCredentials,
@@ -54,7 +55,7 @@ export function createApnsProvider(
     return provider.token;
   }
 
-  /** Ends a session once its streams are done; its socket goes too where the other side leaves it half open. */
+  /** Closes a session once its streams are done, and destroys its socket if the other side leaves it half open. */
   function retire({ http2, socket }: Session): void {
     http2.close();
     setTimeout(() => socket?.destroy(), timeoutMs).unref();
@@ -66,7 +67,7 @@ export function createApnsProvider(
     opened.http2.on('connect', (_, socket) => {
       opened.socket = socket;
     });
-    // Every stream of a broken session fails by itself; without a listener the process would end.
+    // Each stream of a broken session fails by itself; without a listener the process would end.
     opened.http2.on('error', () => {});
     opened.http2.on('goaway', () => retire(opened));
     opened.http2.setTimeout(idleMs, () => retire(opened));
@@ -81,7 +82,7 @@ export function createApnsProvider(
       const chunks: Buffer[] = [];
       let size = 0;
       let response: Pick<HttpResponse, 'status' | 'headers'> | undefined;
-      // Silence this long means a dead connection: the next send opens another one.
+      // No answer for this long means a dead connection: the next send opens another one.
       const timer = setTimeout(() => {
         reject(Object.assign(new Error('APNs did not answer'), { code: 'timeout' }));
         current.destroy();
@@ -127,7 +128,7 @@ export function createApnsProvider(
         const response = await exchange(headers, body);
         if (response.status === 200) return { kind: 'sent' };
         const reason = codeText(jsonObject(response.body).reason);
-        // DeviceTokenNotForTopic is not in this list: a mistyped topic must not cost anybody their devices.
+        // DeviceTokenNotForTopic is not in this list: a mistyped topic must not remove anybody's devices.
         if (response.status === 410 || (response.status === 400 && reason === 'BadDeviceToken')) {
           return { kind: 'dead', reason };
         }

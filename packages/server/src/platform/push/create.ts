@@ -5,7 +5,7 @@ import { createFcmProvider } from './fcm.ts';
 import type { PushDependencies, PushProvider } from './port.ts';
 import { createWebpushProvider } from './webpush.ts';
 
-/** Where the vendors are, for tests; a customer's credentials never say where to send. */
+/** The vendors' addresses, replaced in tests; a customer's credentials never say where to send. */
 export interface PushEndpoints {
   fcm?: string;
   oauth?: string;

@@ -12,7 +12,7 @@ export interface FcmCredentials {
   private_key_id?: string;
 }
 
-/** An APNs signing key (.p8) with the app it is for. */
+/** An APNs signing key (.p8) with the app that it is for. */
 export interface ApnsCredentials {
   provider: 'apns';
   keyId: string;
@@ -25,7 +25,7 @@ export interface ApnsCredentials {
 
 export interface ExpoCredentials {
   provider: 'expo';
-  /** Needed only where the Expo project has enhanced push security switched on. */
+  /** Needed only if the Expo project has enhanced push security switched on. */
   accessToken?: string;
 }
 
@@ -40,7 +40,7 @@ export interface WebpushCredentials {
 
 export type PushCredentials = FcmCredentials | ApnsCredentials | ExpoCredentials | WebpushCredentials;
 
-/** Names the field and what it should be, never the value. */
+/** The error names the field and what is expected, never the value. */
 export class PushCredentialsError extends Error {
   readonly field: string;
 
@@ -141,12 +141,13 @@ function pem(fields: Fields, field: string, expected: string, check: (key: KeyOb
   const value = fields[field];
   if (value === undefined) throw new PushCredentialsError(field, 'is missing');
   if (typeof value !== 'string' || value.length > 16_384) throw new PushCredentialsError(field, expected);
-  // Keys that travelled through an environment variable often have their line breaks written out.
+  // Keys that came through an environment variable often have `
+  // ` instead of line breaks.
   const key = value.replaceAll('\\n', '\n').trim() + '\n';
   try {
     if (check(createPrivateKey(key))) return key;
   } catch {
-    // The reason below says what is expected; OpenSSL's says nothing more.
+    // The error below says what is expected; OpenSSL's says no more.
   }
   throw new PushCredentialsError(field, expected);
 }

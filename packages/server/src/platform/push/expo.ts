@@ -5,7 +5,7 @@ import type { PushDependencies, PushOutcome, PushProvider } from './port.ts';
 
 const tokenPattern = /^(Expo(nent)?PushToken\[[\w.:-]{1,200}\]|[a-z\d]{8}(-[a-z\d]{4}){3}-[a-z\d]{12})$/i;
 const maxReceiptIds = 1000;
-// Expo's limit is the 4,096 bytes of Apple and Google, with its own keys among them.
+// Expo's limit is the 4,096 bytes of Apple and Google, which include its own keys.
 const maxPayloadBytes = 3584;
 
 /** Expo's push service: https://docs.expo.dev/push-notifications/sending-notifications/ */

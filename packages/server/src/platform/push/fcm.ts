@@ -6,7 +6,7 @@ import { signJwt } from './jwt.ts';
 import { collapseId, fitNotification, isDataOnly, unixSeconds } from './payload.ts';
 import type { PushDependencies, PushNotification, PushOutcome, PushProvider } from './port.ts';
 
-/** For tests only: the key file's own `token_uri` is an address a customer typed and is never used. */
+/** For tests only: the key file's own `token_uri` is an address that a customer entered, and is never used. */
 export interface FcmEndpoints {
   fcm?: string;
   oauth?: string;
@@ -76,7 +76,7 @@ export function createFcmProvider(
       const message = JSON.stringify({
         message: { token, ...asObject(JSON.parse(body)), ...options(notification, now()) },
       });
-      // Google may end an access token early; one fresh token tells that apart from bad credentials.
+      // Google may end an access token early; trying once with a fresh one distinguishes that from bad credentials.
       for (let attempt = 1; ; attempt += 1) {
         const current = await accessToken();
         if ('kind' in current) return current;
@@ -145,9 +145,9 @@ function outcome(response: HttpResponse, now: number): PushOutcome {
   const code =
     details.map((detail) => codeText(detail.errorCode)).find((found) => found !== '') ??
     codeText(error.status);
-  // A 404 without this code is a wrong project: that must not cost anybody their devices.
+  // A 404 without this code means a wrong project, which must not remove anybody's devices.
   if (code === 'UNREGISTERED') return { kind: 'dead', reason: code };
-  // The same code stands for a wrong body and a wrong token; the text or the field tells which.
+  // This code stands for a wrong body and for a wrong token; the text or the field tells which.
   if (code === 'INVALID_ARGUMENT' && blamesToken(error.message, details))
     return { kind: 'dead', reason: code };
   const result = statusOutcome(response, now, code);

@@ -7,7 +7,7 @@ const maxRetryAfterMs = 60 * 60 * 1000;
 
 export type PostResult = { response: HttpResponse } | { failed: PushOutcome; refused: boolean };
 
-/** A POST whose network trouble is already an outcome. */
+/** Sends a POST and turns network errors into an outcome. */
 export async function post(
   request: HttpRequestFunction,
   url: string,
@@ -32,13 +32,13 @@ export async function post(
   }
 }
 
-/** An error's code or class, never its message: messages carry addresses. */
+/** An error's code or class, never its message, because messages contain addresses. */
 export function errorReason(error: unknown): string {
   if (!(error instanceof Error)) return 'network_error';
   return ('code' in error && codeText(error.code)) || codeText(error.name) || 'network_error';
 }
 
-/** 429 and 5xx are the provider's trouble; every other status is about what we sent. */
+/** 429 and 5xx are the provider's trouble; every other status concerns what we sent. */
 export function statusOutcome(response: HttpResponse, now: number, reason = ''): PushOutcome {
   const text = reason === '' ? `http_${response.status}` : reason;
   if (response.status !== 429 && response.status < 500) return { kind: 'rejected', reason: text };
@@ -52,7 +52,7 @@ export function retryAfter(header: string | string[] | undefined, now: number): 
   return Number.isNaN(delay) ? {} : { retryAfterMs: Math.min(Math.max(delay, 0), maxRetryAfterMs) };
 }
 
-/** The body as a JSON object; an empty one where it is something else. */
+/** The body as a JSON object, or an empty object if it is something else. */
 export function jsonObject(body: Buffer): Record<string, unknown> {
   try {
     return asObject(JSON.parse(body.toString('utf8')));
@@ -67,7 +67,7 @@ export function asObject(value: unknown): Record<string, unknown> {
     : {};
 }
 
-/** A vendor's error code for logs: bounded, and one word, or nothing. */
+/** A vendor's error code for logs if it is one short word, otherwise ''. */
 export function codeText(value: unknown): string {
   return typeof value === 'string' && /^[\w.-]{1,64}$/.test(value) ? value : '';
 }

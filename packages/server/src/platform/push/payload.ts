@@ -4,8 +4,8 @@ import type { PushNotification } from './port.ts';
 const ellipsis = '…';
 
 /**
- * The encoded notification in at most `maxBytes` of UTF-8: the body is shortened first, then the title,
- * never inside a code point. Undefined where even empty texts do not fit.
+ * Encodes the notification in at most `maxBytes` of UTF-8. The body is shortened first, then the title, never inside
+ * a code point. Returns undefined if even empty texts do not fit.
  */
 export function fitNotification(
   notification: PushNotification,
@@ -13,7 +13,7 @@ export function fitNotification(
   encode: (title: string, body: string) => string,
 ): string | undefined {
   const fits = (title: string, body: string): boolean => Buffer.byteLength(encode(title, body)) <= maxBytes;
-  // A UTF-16 unit needs at least one byte, so texts longer than this are cut in any case.
+  // A UTF-16 unit needs at least one byte, so longer texts are cut in any case.
   const title = clip(notification.title, maxBytes);
   const body = clip(notification.body, maxBytes);
   if (fits(title, body)) return encode(title, body);
@@ -40,7 +40,7 @@ function clip(text: string, maxUnits: number): string {
   );
 }
 
-/** The longest beginning of the text, with an ellipsis, that fits; empty where none does. */
+/** The longest beginning of the text, with an ellipsis, that fits; empty if none does. */
 function shorten(text: string, fits: (text: string) => boolean): string {
   const points = Array.from(text);
   const start = (count: number): string => (count === 0 ? '' : points.slice(0, count).join('') + ellipsis);
@@ -54,7 +54,7 @@ function shorten(text: string, fits: (text: string) => boolean): string {
   return start(low);
 }
 
-/** The collapse key in at most `maxLength` base64url characters: itself where it fits, else its hash. */
+/** The collapse key in at most `maxLength` base64url characters: unchanged if it fits, otherwise its hash. */
 export function collapseId(key: string, maxLength: number): string {
   if (key.length <= maxLength && /^[\w-]+$/.test(key)) return key;
   return createHash('sha256').update(key).digest('base64url').slice(0, maxLength);

@@ -1,4 +1,4 @@
-/** What a device is told. An empty title and body make a data-only push (SPEC 6, call push notifications). */
+/** What a device gets. With an empty title and body it is a data-only push (SPEC 6, call push notifications). */
 export interface PushNotification {
   title: string;
   body: string;
@@ -13,9 +13,9 @@ export interface PushNotification {
 
 export type PushOutcome =
   | { kind: 'sent'; receiptId?: string }
-  /** The token is gone: remove the device. */
+  /** The token is no longer valid: remove the device. */
   | { kind: 'dead'; reason: string }
-  /** Provider trouble: back off, at least so long where the provider said how long. */
+  /** The provider has trouble: try again later, after at least `retryAfterMs` if the provider named a time. */
   | { kind: 'retry'; reason: string; retryAfterMs?: number }
   /** Our credentials or our request are wrong: trying again changes nothing, and the token may be good. */
   | { kind: 'rejected'; reason: string };
@@ -49,11 +49,14 @@ export interface HttpResponse {
   body: Buffer;
 }
 
-/** Follows no redirect; rejects on network errors and time-outs, and with OutboundRefused where the guard says no. */
+/**
+ * Follows no redirect; rejects on network errors and time-outs, and with OutboundRefused if the guard refuses the
+ * address.
+ */
 export type HttpRequestFunction = (request: HttpRequest) => Promise<HttpResponse>;
 
 export interface PushDependencies {
-  /** The guarded outbound request: a Web Push endpoint is an address that a client typed. */
+  /** The guarded outbound request: a Web Push endpoint is an address that a client entered. */
   request: HttpRequestFunction;
   now: () => number;
   randomBytes: (size: number) => Buffer;

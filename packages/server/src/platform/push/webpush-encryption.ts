@@ -10,10 +10,10 @@ export interface PushSubscription {
 const curve = 'prime256v1';
 const recordSize = 4096;
 const headerSize = 16 + 4 + 1 + 65;
-/** RFC 8030 7.2: a push service takes 4,096 bytes; the header, a delimiter and the tag are among them. */
+/** RFC 8030 7.2: a push service accepts 4,096 bytes, which include the header, a delimiter and the tag. */
 export const maxPlaintextBytes = recordSize - headerSize - 1 - 16;
 
-/** The JSON of a browser's PushSubscription, or undefined. The endpoint is for the outbound guard to judge. */
+/** Parses the JSON of a browser's PushSubscription; undefined if it is not one. The outbound guard judges the endpoint. */
 export function parseSubscription(token: string): PushSubscription | undefined {
   try {
     const { endpoint, keys } = asObject(JSON.parse(token));

@@ -11,12 +11,12 @@ import {
   type PushSubscription,
 } from './webpush-encryption.ts';
 
-// RFC 8292 2: at most 24 hours ahead.
+// RFC 8292 2: a token may expire at most 24 hours ahead.
 const vapidLifeSeconds = 12 * 3600;
 const vapidRenewSeconds = 3600;
-// Audiences come from clients, so their number has a bound.
+// Audiences come from clients, so their number is bounded.
 const maxAudiences = 100;
-/** What is tried once after a 413: some services count differently. */
+/** The size that is tried once after a 413: some services count differently. */
 const smallPlaintextBytes = 2000;
 
 /** Web Push: RFC 8030 delivery, RFC 8291 encryption, RFC 8292 VAPID. The token is the PushSubscription's JSON. */
@@ -86,11 +86,11 @@ export function createWebpushProvider(
           const { status } = result.response;
           if (status >= 200 && status < 300) return { kind: 'sent' };
           if (status === 404 || status === 410) return { kind: 'dead', reason: `http_${status}` };
-          // The answer's body is not looked at: it comes from an address a client typed.
+          // The answer's body is not read, because it comes from an address that a client entered.
           if (status !== 413) return statusOutcome(result.response, now());
         }
       } catch (error) {
-        // One random number in 2^32 is no private key of the curve; the next attempt takes another.
+        // One random number in 2^32 is not a valid private key of the curve; the next attempt takes another.
         return { kind: 'retry', reason: errorReason(error) };
       }
       return { kind: 'rejected', reason: 'payload_too_large' };
@@ -101,7 +101,7 @@ export function createWebpushProvider(
   };
 }
 
-/** What the page's service worker reads with `event.data.json()`. */
+/** The text that the page's service worker reads with `event.data.json()`. */
 function message({ badge, collapseKey, data }: PushNotification, title: string, body: string): string {
   return JSON.stringify({ title, body, badge, tag: collapseKey, data });
 }

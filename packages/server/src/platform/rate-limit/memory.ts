@@ -3,10 +3,13 @@ import type { RateLimiter, Verdict } from './port.ts';
 import { bucketVerdict, givenBack, owed, windowVerdict } from './rules.ts';
 import type { WindowState } from './rules.ts';
 
-/** At most this many keys are remembered; those not used for the longest go first, which can only forgive. */
+/**
+ * At most this many keys are remembered. Those unused for the longest time are forgotten first, which can only allow
+ * more.
+ */
 const maxKeys = 200_000;
 
-/** The keys used last, in two halves: when the young one is full, it becomes the old one. */
+/** The keys used last, in two halves: when the young half is full, it becomes the old one. */
 class Recent<T> {
   #young = new Map<string, T>();
   #old = new Map<string, T>();

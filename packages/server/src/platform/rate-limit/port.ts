@@ -6,19 +6,19 @@ export interface Verdict {
   allowed: boolean;
   limit: number;
   remaining: number;
-  /** Until the limit is whole again. */
+  /** Milliseconds until the limit is unused again. */
   resetMs: number;
-  /** When refused: until one more is allowed. */
+  /** If refused, milliseconds until one more is allowed. */
   retryAfterMs: number;
 }
 
 /** Counts calls against limits. Buckets refill evenly; windows slide. */
 export interface RateLimiter {
-  /** Takes one from every limit, or from none: the first that refuses is the verdict. */
+  /** Takes one from every limit, or from none if one refuses. */
   take(checks: readonly { key: string; limit: Limit }[]): Promise<Verdict[]> | Verdict[];
-  /** Takes one back from windows where what was counted turned out not to count; nothing where they have moved on. */
+  /** Returns one to windows if what was counted turned out not to count; does nothing if a window has ended. */
   giveBack(checks: readonly { key: string; limit: WindowLimit | LongWindowLimit }[]): Promise<void> | void;
-  /** Takes `cost` more from a bucket, whatever is left: where it was not enough, the bucket refuses until that is made up. */
+  /** Takes `cost` more from a bucket, even if it is empty; the bucket then refuses until the debt is refilled. */
   owe(key: string, limit: BucketLimit, cost: number): Promise<void> | void;
 }
 

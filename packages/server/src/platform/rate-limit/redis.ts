@@ -7,13 +7,14 @@ import { bucketVerdict, windowOf, windowVerdict } from './rules.ts';
 import type { WindowState } from './rules.ts';
 
 /**
- * rules.ts, as far as it decides and counts; the verdicts are made of the states that it returns, by rules.ts itself. Numbers
- * are written with all their digits, so that both come to the same decision.
+ * Decides and counts like rules.ts, which makes the verdicts from the states that this script returns. Numbers are
+ * written with all digits, so that both come to the same decision.
  *
- * Redis's clock may be set back. A bucket is kept with the time of its last change, and is never longer from being full than it was then.
+ * The clock of Redis may be set back. A bucket is therefore stored with the time of its last change, and is never
+ * further from being full than it was then.
  *
- * ARGV: the time or '', then for each key burst, rate and 0 of a bucket, or 0, the count and the length of a window. Keys
- * outlive their meaning by a minute.
+ * ARGV: the time or '', then for each key: burst, rate and 0 for a bucket, or 0, the count and the length for a
+ * window. Keys are kept a minute longer than needed.
  */
 const fullAt = `
 local function fullAt(key, now)
@@ -62,7 +63,7 @@ end
 return { string.format('%.17g', now), before }
 `);
 
-/** rules.ts, `givenBack`. ARGV: the time or '', and the length of the window. */
+/** Like `givenBack` in rules.ts. ARGV: the time or '', and the length of the window. */
 const giveBackScript = luaScript(`
 local now = tonumber(ARGV[1])
 if not now then
@@ -75,7 +76,7 @@ if tonumber(w) == math.floor(now / tonumber(ARGV[2])) and tonumber(c) > 0 then
 end
 `);
 
-/** rules.ts, `owed`. ARGV: the time or '', the rate and the cost. */
+/** Like `owed` in rules.ts. ARGV: the time or '', the rate and the cost. */
 const oweScript = luaScript(`${fullAt}
 local now = tonumber(ARGV[1])
 if not now then
@@ -86,7 +87,10 @@ local next = fullAt(KEYS[1], now) + tonumber(ARGV[3]) * 1000 / tonumber(ARGV[2])
 redis.call('SET', KEYS[1], string.format('%.17g %.17g', next, now), 'PX', math.ceil(next - now) + 60000)
 `);
 
-/** The first letter says what is counted, the rest about whom: that is the hash tag, and the same for all keys of a call. */
+/**
+ * The first letter of a key says what is counted, the rest for whom. The rest is the hash tag, and is the same for
+ * all keys of a call.
+ */
 const nameOf = (key: string): string => `rl:{${key.slice(1)}}${key.slice(0, 1)}`;
 
 function argsOf(limit: Limit): [number, number, number] {
@@ -95,11 +99,11 @@ function argsOf(limit: Limit): [number, number, number] {
   return [0, max, ms];
 }
 
-/** Counts for all nodes together, by Redis's clock; while Redis is gone, for this node by its own. */
+/** Counts for all nodes together, by the clock of Redis; while Redis is unreachable, for this node alone by its own clock. */
 export function redisRateLimiter(options: {
   connection: RedisConnection;
   clock: { now(): number };
-  /** Which clock Redis counts by; its own unless a test holds it still. */
+  /** The clock that Redis counts by; its own, unless a test stops it. */
   time?: { now(): number };
 }): RateLimiter {
   const { connection, clock, time } = options;

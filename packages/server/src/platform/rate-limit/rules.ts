@@ -1,9 +1,9 @@
 import type { BucketLimit, LongWindowLimit, WindowLimit } from '@parley/protocol';
 import type { Verdict } from './port.ts';
 
-/** The arithmetic of both limits, with the clock passed in. */
+/** The arithmetic of both kinds of limits, with the time passed in. */
 
-/** A bucket is kept as the moment at which it is full again (GCRA). */
+/** A bucket is stored as the time at which it is full again, in milliseconds (GCRA). */
 export function bucketVerdict(fullAt: number, limit: BucketLimit, now: number): Verdict & { fullAt: number } {
   const step = 1_000 / limit.perSecond;
   const next = Math.max(fullAt, now) + step;
@@ -19,12 +19,12 @@ export function bucketVerdict(fullAt: number, limit: BucketLimit, now: number): 
   };
 }
 
-/** When the bucket is full again after `cost` was taken from it in any case. */
+/** The time at which the bucket is full again after `cost` was taken from it, even if it was empty. */
 export const owed = (fullAt: number, limit: BucketLimit, cost: number, now: number): number =>
   Math.max(fullAt, now) + (cost * 1_000) / limit.perSecond;
 
 export interface WindowState {
-  /** Which window it is of, counted since the epoch. */
+  /** The number of the window that `count` belongs to, counted since the epoch; `before` is the count of the one before. */
   index: number;
   count: number;
   before: number;
@@ -35,7 +35,7 @@ type AnyWindow = WindowLimit | LongWindowLimit;
 export const windowOf = (limit: AnyWindow): { max: number; ms: number } =>
   'perMinute' in limit ? { max: limit.perMinute, ms: 60_000 } : { max: limit.max, ms: limit.windowMs };
 
-/** The window before counts for the share of it that is still inside the last `ms`. */
+/** The previous window counts with the share of it that lies within the last `ms`. */
 export function windowVerdict(
   state: WindowState | undefined,
   limit: AnyWindow,
@@ -61,7 +61,7 @@ export function windowVerdict(
   };
 }
 
-/** The state with one taken back, where the window is still the same. */
+/** The state with one given back, if the window is still the same. */
 export const givenBack = (state: WindowState, limit: AnyWindow, now: number): WindowState =>
   state.index === Math.floor(now / windowOf(limit).ms) && state.count > 0
     ? { ...state, count: state.count - 1 }
@@ -69,7 +69,7 @@ export const givenBack = (state: WindowState, limit: AnyWindow, now: number): Wi
 
 function retryAfter(state: WindowState, max: number, ms: number, elapsed: number): number {
   const room = max - 1 - state.count;
-  // Room comes while the window before slides out; otherwise this one itself must slide out first.
+  // Room appears while the previous window slides out; otherwise the present one must slide out first.
   if (room >= 0 && state.before > 0) return Math.max(1, Math.ceil((1 - room / state.before) * ms - elapsed));
   const nextRoom = max - 1;
   return Math.max(1, Math.ceil(ms - elapsed + (1 - nextRoom / state.count) * ms));

@@ -10,16 +10,16 @@ export interface AzureConfig {
   accountKey: string;
   container: string;
   prefix?: string;
-  /** Default https://{account}.blob.core.windows.net; an emulator's holds the account as its path. */
+  /** Default https://{account}.blob.core.windows.net. The endpoint of an emulator has the account as its path. */
   endpoint?: string;
 }
 
 const VERSION = '2021-12-02';
 
 /**
- * Azure Blob Storage with service SAS. A SAS binds the blob, the permission and the time, but neither length nor
- * type: an upload of another size succeeds, and completion finds it by `inspect`. The permission is "create", so a
- * ticket cannot replace a blob that is there.
+ * Azure Blob Storage with service SAS. A SAS fixes the blob, the permission and the time, but neither length nor
+ * type: an upload of another size succeeds, and completion detects it by `inspect`. The permission is "create", so a
+ * ticket cannot replace an existing blob.
  */
 export function createAzure(config: AzureConfig, deps: StorageDeps): MediaStorage {
   const endpoint = URL.parse(config.endpoint ?? `https://${config.account}.blob.core.windows.net`);

@@ -13,12 +13,12 @@ export interface CloudinaryConfig {
   signatureAlgorithm?: 'sha1' | 'sha256';
 }
 
-/** A signature is good for one hour from its timestamp (Cloudinary, "Generating authentication signatures"). */
+/** A signature is valid for one hour from its timestamp (Cloudinary, "Generating authentication signatures"). */
 const SIGNATURE_SECONDS = 3600;
-/** Assets of this delivery type are reachable by signed URLs only. */
+/** Assets of this delivery type can be reached by signed URLs only. */
 const TYPE = 'private';
 
-/** The vendor's name of each format that it stores as an image or video; raw assets have none. */
+/** Cloudinary's name of each format that it stores as an image or video; raw assets have none. */
 const formats: Record<string, string> = {
   'image/png': 'png',
   'image/jpeg': 'jpg',
@@ -50,7 +50,10 @@ export function parseCloudinaryUrl(text: string): { apiKey: string; apiSecret: s
   return { apiKey, apiSecret, cloud: url.hostname };
 }
 
-/** Every parameter but file, cloud_name, resource_type and api_key, sorted, joined, the secret appended, hashed. */
+/**
+ * Sorts and joins all parameters except file, cloud_name, resource_type and api_key, appends the secret, and hashes
+ * the result.
+ */
 export function cloudinarySignature(
   params: Record<string, string>,
   apiSecret: string,
@@ -66,8 +69,8 @@ export function cloudinarySignature(
 }
 
 /**
- * The signed form binds the public id and forbids overwriting, but neither length nor type: completion finds both by
- * `inspect`. The vendor gives downloads its own file name, made of the public id.
+ * Cloudinary. The signed form fixes the public id and forbids overwriting, but neither length nor type: completion
+ * checks both by `inspect`. Downloads get a file name that Cloudinary makes from the public id.
  */
 export function createCloudinary(config: CloudinaryConfig, deps: StorageDeps): MediaStorage {
   const { apiKey, apiSecret, cloud } = parseCloudinaryUrl(config.cloudinaryUrl);
@@ -110,7 +113,7 @@ export function createCloudinary(config: CloudinaryConfig, deps: StorageDeps): M
           public_id: publicId(o.key),
           type: TYPE,
           overwrite: 'false',
-          // Back-dated, so that the vendor's hour ends when the ticket does.
+          // Back-dated, so that Cloudinary's hour ends when the ticket does.
           timestamp: String(seconds(o.expiresAt) - SIGNATURE_SECONDS),
         }),
       };
@@ -144,7 +147,7 @@ export function createCloudinary(config: CloudinaryConfig, deps: StorageDeps): M
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
         body: new URLSearchParams(signed(params)).toString(),
       });
-      // { result: 'ok' } or { result: 'not found' }: both mean it is not there.
+      // The result is 'ok' or 'not found'; after both the object does not exist.
       if (answer.status !== 200 && answer.status !== 404)
         throw unexpected('cloudinary', 'removing', answer.status);
     },

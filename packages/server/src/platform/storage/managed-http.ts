@@ -24,12 +24,18 @@ interface HandlerConfig {
 
 type Handler = HandlerConfig & { slowest: Slowest; transfers: Transfers };
 
-/** One transfer, either way; a client slower than this starts again. */
+/** Milliseconds for one transfer in either direction; a slower client must start again. */
 const MAX_TRANSFER_MS = 15 * 60_000;
-/** Once refused, the rest of a body is taken for this long, so that the client can read the answer; then the connection goes. */
+/**
+ * Milliseconds for which the rest of a refused body is read, so that the client can read the answer; then the
+ * connection is closed.
+ */
 const LINGER_MS = 1_000;
 
-/** The object endpoint of the managed storage: OPTIONS, PUT, GET and HEAD of signed URLs. `stamp` sets headers before anything is answered. */
+/**
+ * The object endpoint of the managed storage: OPTIONS, PUT, GET and HEAD of signed URLs. `stamp` sets headers before
+ * anything is answered.
+ */
 export function createManagedHandler(options: HandlerConfig) {
   const config: Handler = { slowest, ...options, transfers: new Transfers() };
   const prefix = `${new URL(config.baseUrl).pathname.replace(/\/+$/, '')}/`;
@@ -46,7 +52,7 @@ export function createManagedHandler(options: HandlerConfig) {
       .catch(() => undefined)
       .then(() => answer(config, req, res, path.slice(prefix.length), query))
       .catch((error: unknown) => {
-        // A broken disk, or a client that went away or dawdles; what was half written is gone already.
+        // The disk failed, or the client went away or is too slow; the partial file is deleted already.
         if (res.headersSent) res.destroy();
         else if (error instanceof TooSlow) refuse(req, res, 408, 'The transfer is too slow.');
         else refuse(req, res, 500, 'The object could not be transferred.');
@@ -59,7 +65,7 @@ const exposed =
   'ETag, Content-Length, Content-Range, Content-Disposition, Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After';
 
 function common(config: Handler, req: IncomingMessage, res: ServerResponse): void {
-  // Whatever is stored here came from a stranger: it is never sniffed, never run, never framed with rights.
+  // Everything stored here came from strangers: browsers must never sniff it, run it or frame it with rights.
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Content-Security-Policy', "sandbox; default-src 'none'");
   res.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
@@ -131,7 +137,7 @@ async function store(
     }
     await receive(config, req, grant.size, file);
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    // A link, unlike a rename, never replaces: of two uploads of one object the first stays.
+    // Unlike a rename, a link never replaces a file: of two uploads of one object the first stays.
     await link(temporary, path);
     await syncDirectory(dirname(path));
   } catch (error) {
@@ -157,10 +163,10 @@ async function receive(config: Handler, req: IncomingMessage, size: number, file
   }
 }
 
-/** The parser holds a request to its Content-Length; this holds the file to the signed size whatever comes. */
+/** The parser enforces the Content-Length of a request; this enforces the signed size in any case. */
 async function* exactly(req: IncomingMessage, size: number, moved: (bytes: number) => void) {
   let seen = 0;
-  // Destroying the request would take its connection along, and with it the answer.
+  // Destroying the request would close its connection, and the answer would be lost.
   for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     seen += chunk.length;
     moved(chunk.length);
@@ -219,7 +225,7 @@ async function serve(
   }
 }
 
-/** RFC 9110 14.2: one range is served; a form we do not know, or several ranges, mean the whole object. */
+/** RFC 9110 14.2: one range is served; for an unknown form, or several ranges, the whole object is sent. */
 function parseRange(
   header: string | undefined,
   size: number,
@@ -241,7 +247,7 @@ const codes: Partial<Record<number, ErrorCode>> = {
   503: 'storage_unavailable',
 };
 
-/** The body is the specification's (SPEC 7); the status may say more than its code. */
+/** The body has the form of SPEC 7; the status may be more specific than its code. */
 function refuse(req: IncomingMessage, res: ServerResponse, status: number, message: string): void {
   const { code, row, retryAfterMs } = new ApiError(codes[status] ?? 'invalid_request');
   const requestId = String(res.getHeader('Request-Id') ?? '');
@@ -249,7 +255,7 @@ function refuse(req: IncomingMessage, res: ServerResponse, status: number, messa
   const body = JSON.stringify({
     error: { type: row.type, code, message, requestId, ...wait },
   } satisfies ErrorBody);
-  // The unread body is drained so that the client can read this answer, but not for long.
+  // The unread body is drained so that the client can read this answer, but only for a short time.
   const timer = setTimeout(() => !req.complete && req.destroy(), LINGER_MS);
   res.once('close', () => req.complete && clearTimeout(timer));
   res.writeHead(status, {

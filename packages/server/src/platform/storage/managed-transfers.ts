@@ -2,16 +2,19 @@ import { createHash } from 'node:crypto';
 import { readlink, stat, symlink, unlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
-/** What bounds transfers of managed files: how many run at once, how slow one may be, and one upload of an object at a time. */
+/**
+ * Bounds transfers of managed files: how many run at once, how slow one may be, and only one upload of an object at a
+ * time.
+ */
 
 export interface Slowest {
-  /** A transfer that moves fewer than these bytes within this time, and is not at its end, is cut off. */
+  /** A transfer that moves fewer than `bytes` within `ms` milliseconds, and is not at its end, is cut off. */
   bytes: number;
   ms: number;
 }
 export const slowest: Slowest = { bytes: 64 * 1024, ms: 20_000 };
 
-/** Uploads and downloads under way in one process: of one environment, and of all. */
+/** How many uploads and downloads run at once in one process, of one environment and of all. */
 const atOnce = {
   put: { environment: 100, all: 400 },
   get: { environment: 1_000, all: 4_000 },
@@ -20,7 +23,10 @@ const atOnce = {
 export class Transfers {
   readonly #running = new Map<string, number>();
 
-  /** The environment leads the key of an object. Returns what ends the transfer, or null: too many are under way. */
+  /**
+   * The key of an object begins with its environment. Returns the function that ends the transfer, or null if too
+   * many run.
+   */
   begin(op: keyof typeof atOnce, key: string): (() => void) | null {
     const [own, all] = [`${op} ${key.split('/', 1)[0]}`, op];
     if (this.#count(own) >= atOnce[op].environment || this.#count(all) >= atOnce[op].all) return null;
@@ -43,7 +49,7 @@ export class TooSlow extends Error {
   override name = 'TooSlow';
 }
 
-/** Counts what moves; `signal` aborts with TooSlow. Must be stopped. */
+/** Counts moved bytes; `signal` aborts with TooSlow. The caller must call `stop`. */
 export function pacemaker(least: Slowest): { signal: AbortSignal; moved(bytes: number): void; stop(): void } {
   const controller = new AbortController();
   let bytes = 0;
@@ -61,8 +67,9 @@ export function pacemaker(least: Slowest): { signal: AbortSignal; moved(bytes: n
 }
 
 /**
- * Only one upload of an object at a time, over all processes that share the directory: a symbolic link named after the key
- * points to the file that is being written. One whose file has not grown for a while was left behind by a crash.
+ * Allows only one upload of an object at a time, over all processes that share the directory: a symbolic link named
+ * after the key points to the file being written. A link whose file has not grown for a while was left behind by a
+ * crash.
  */
 export async function lockUpload(
   directory: string,

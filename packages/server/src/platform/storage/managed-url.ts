@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** What a signed URL of the managed storage allows: one upload of one exact object, or reading one for a while. */
+/** What a signed URL of the managed storage allows: one upload of one exact object, or reading one object until `expires`. */
 export type Grant =
   | { op: 'put'; key: string; expires: number; type: string; size: number }
   | {
@@ -15,7 +15,7 @@ export type Grant =
 const mac = (secret: Uint8Array, key: string, query: string) =>
   createHmac('sha256', secret).update(`${key}\n${query}`).digest('base64url');
 
-/** The signature covers the key and the query as written, so nothing in it can be added, dropped or changed. */
+/** The signature covers the key and the query as written, so that nothing can be added, removed or changed. */
 export function signGrant(baseUrl: string, secret: Uint8Array, grant: Grant): string {
   const { key, ...rest } = grant;
   const query = new URLSearchParams(
@@ -24,7 +24,7 @@ export function signGrant(baseUrl: string, secret: Uint8Array, grant: Grant): st
   return `${baseUrl}/${key}?${query}&sig=${mac(secret, key, query)}`;
 }
 
-/** The grant of a request's key and query, or why there is none. */
+/** The grant in a request's key and query, or the reason why there is none. */
 export function readGrant(
   secret: Uint8Array,
   key: string,
@@ -35,7 +35,7 @@ export function readGrant(
   const expected = Buffer.from(mac(secret, key, signed));
   const given = Buffer.from(sig);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 'invalid';
-  // From here on the values are our own.
+  // The signature is valid, so from here on the values are our own.
   const q = new URLSearchParams(signed);
   const get = (name: string) => q.get(name) ?? '';
   const expires = Number(get('expires'));

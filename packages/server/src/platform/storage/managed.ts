@@ -8,32 +8,38 @@ import { checkKey, HEAD_BYTES, StorageUnavailable } from './port.ts';
 import type { MediaStorage } from './port.ts';
 
 export interface ManagedConfig {
-  /** Objects lie in `objects/`, uploads under way in `incoming/`. */
+  /** Holds objects in `objects/` and unfinished uploads in `incoming/`. */
   directory: string;
-  /** Where clients reach the handler, with its path: its own origin where the operator gives it one. */
+  /**
+   * The URL at which clients reach the handler, including its path; it has an origin of its own if the operator
+   * configured one.
+   */
   baseUrl: string;
-  /** Signs URLs; every process that serves the same directory shares it. */
+  /** The key that signs URLs; every process that serves the same directory has the same. */
   secret: Uint8Array;
-  /** Origins whose pages may use it. A signed URL is the credential, so any may by default. */
+  /** Origins whose pages may use the storage. A signed URL is the credential, so all may by default. */
   origins?: '*' | string[];
   now: () => Date;
-  /** A name nothing else has, for a file under way. */
+  /** Returns a unique name for an unfinished file. */
   uniqueName: () => string;
-  /** Slower transfers are cut off. */
+  /** Transfers that are slower are cut off. */
   slowest?: Slowest;
 }
 
 export interface ManagedStorage extends MediaStorage {
   provider: 'managed';
-  /** Makes the directories and drops what a crash left half uploaded. */
+  /** Creates the directories and deletes uploads that a crash left unfinished. */
   open(): Promise<void>;
-  /** Mounted in front of the API and its body parser. False: the path is not this storage's, nothing was done. */
+  /**
+   * Mounted before the API and its body parser. Returns false, and does nothing, if the path does not belong to this
+   * storage.
+   */
   handle(req: IncomingMessage, res: ServerResponse, stamp?: () => Promise<void>): boolean;
 }
 
 const STALE_MS = 3_600_000;
 
-/** The embedded default: an object store on local disk whose signed URLs the server itself answers. */
+/** The embedded default: an object store on the local disk, whose signed URLs this server answers itself. */
 export function createManaged(config: ManagedConfig): ManagedStorage {
   const baseUrl = config.baseUrl.replace(/\/+$/, '');
   const objects = join(config.directory, 'objects');

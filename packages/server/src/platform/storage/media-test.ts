@@ -2,7 +2,10 @@ import type { Outbound } from '../outbound/outbound.ts';
 import { StorageUnavailable } from './port.ts';
 import type { MediaStorage } from './port.ts';
 
-/** Tries a media storage as clients and this service will use it: upload, read, delete, and what browsers ask for first. */
+/**
+ * Tests a media storage the way clients and this service will use it: upload, read, delete, and the CORS requests of
+ * browsers.
+ */
 
 export interface MediaCheck {
   name: 'upload' | 'read' | 'delete' | 'cors';
@@ -35,7 +38,7 @@ export async function testMedia(
     } catch (error) {
       if (!(error instanceof Failed) && !(error instanceof StorageUnavailable) && !isNetwork(error))
         throw error;
-      // URLs are signed, and stay out of it.
+      // URLs are left out of the result, because they are signed.
       checks.push({
         name,
         ok: false,

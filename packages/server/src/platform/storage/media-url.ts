@@ -8,7 +8,7 @@ import type { S3Config, S3Preset } from './s3.ts';
 
 export type MediaConfig = S3Config | AzureConfig | CloudinaryConfig;
 
-/** Throws TypeError where the configuration cannot work. */
+/** Throws TypeError if the configuration cannot work. */
 export function createMedia(config: MediaConfig, deps: StorageDeps): MediaStorage {
   if (config.provider === 's3') return createS3(config, deps);
   if (config.provider === 'azure') return createAzure(config, deps);
@@ -22,7 +22,7 @@ export const MEDIA_URL_FORMS = [
   'cloudinary://API_KEY:API_SECRET@CLOUD[?folder=…]',
 ];
 
-/** The operator's CHAT_MEDIA_URL. Errors never repeat the URL: it holds secrets. */
+/** Parses the operator's CHAT_MEDIA_URL. Errors never repeat the URL, because it contains secrets. */
 export function mediaFromUrl(text: string): MediaConfig {
   const url = URL.parse(text);
   if (!url) throw fault('is not a URL (a "/", "+" or "=" in a secret is written %2F, %2B, %3D)');

@@ -1,18 +1,18 @@
 import type { Outbound } from '../outbound/outbound.ts';
 
-/** Media storage: files go straight between client and storage (SPEC 1), the server signs, looks and removes. */
+/** Media storage. Files go directly between client and storage (SPEC 1); the server signs, inspects and removes. */
 export interface MediaStorage {
   provider: 'managed' | 's3' | 'azure' | 'cloudinary';
   /** What the client needs to upload one object itself (SPEC 3, Upload ticket). */
   ticket(o: TicketRequest): Promise<Ticket>;
-  /** What really is there; null where the object is not. */
+  /** What is really stored; null if the object does not exist. */
   inspect(key: string, resource: Resource): Promise<StoredObject | null>;
   downloadUrl(o: DownloadRequest): Promise<string>;
-  /** Idempotent. */
+  /** Removing an object that does not exist succeeds. */
   remove(key: string, resource: Resource): Promise<void>;
 }
 
-/** The resource segment of the image-hosting provider: video is audio too, raw everything that is neither. */
+/** The resource segment of the image-hosting provider: `video` includes audio, `raw` is everything else. */
 export type Resource = 'image' | 'video' | 'raw';
 
 export interface TicketRequest {
@@ -35,11 +35,11 @@ export interface Ticket {
 
 export interface StoredObject {
   size: number;
-  /** As the uploader declared it to the storage: not evidence of anything. */
+  /** The type that the uploader declared to the storage; it proves nothing. */
   contentType?: string;
   /** The first bytes, at most HEAD_BYTES. */
   head: Uint8Array;
-  /** Where the provider measures images itself. */
+  /** Set if the provider measures images itself. */
   width?: number;
   height?: number;
 }
@@ -60,15 +60,15 @@ export interface StorageDeps {
   now: () => Date;
 }
 
-/** The provider cannot be reached, or will not do what it was asked (SPEC 7, `storage_unavailable`). */
+/** The provider cannot be reached, or does not do what it was asked (SPEC 7, `storage_unavailable`). */
 export class StorageUnavailable extends Error {
   override name = 'StorageUnavailable';
 }
 
-/** Enough for the frame header of a photo behind its EXIF block and thumbnail. */
+/** Bytes; enough for the frame header of a photo that follows its EXIF block and thumbnail. */
 export const HEAD_BYTES = 64 * 1024;
 
-/** Keys are made by the server. Anything that could leave a prefix or need escaping is a bug of the caller. */
+/** Keys are made by the server. A key that could leave its prefix or would need escaping is a bug of the caller. */
 export function checkKey(key: string): string {
   if (key.length > 512 || !/^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/.test(key)) {
     throw new TypeError(`not a storage key: ${JSON.stringify(key)}`);
@@ -76,7 +76,7 @@ export function checkKey(key: string): string {
   return key;
 }
 
-/** Puts keys below the operator's folder. Throws at once where that folder's name cannot work. */
+/** Returns a function that puts keys below the operator's folder. Throws at once if the folder's name cannot work. */
 export function keysBelow(prefix: string | undefined): (key: string) => string {
   const trimmed = prefix?.replace(/^\/+|\/+$/g, '');
   if (!trimmed) return checkKey;
@@ -87,7 +87,7 @@ export function keysBelow(prefix: string | undefined): (key: string) => string {
 
 /** RFC 6266 with RFC 5987: an ASCII name for old readers, the real one as filename*. */
 export function contentDisposition(disposition: 'inline' | 'attachment', filename: string): string {
-  // Lone surrogates, controls and path separators have no place in a name.
+  // Lone surrogates, control characters and path separators are not allowed in a name.
   const name = filename.toWellFormed().replace(/[\p{Cc}\p{Cf}/\\]/gu, '_');
   const ascii = name.replace(/[^ -~]|["%;]/g, '_');
   const star = encodeURIComponent(name).replace(

@@ -2,7 +2,10 @@ import type { OutboundRequest, OutboundResponse } from '../outbound/outbound.ts'
 import { HEAD_BYTES, StorageUnavailable } from './port.ts';
 import type { StorageDeps, StoredObject } from './port.ts';
 
-/** One call to a provider; whatever keeps it from an answer is StorageUnavailable. URLs stay out of messages: they are signed. */
+/**
+ * Makes one call to a provider; if there is no answer, throws StorageUnavailable. URLs stay out of messages, because
+ * they are signed.
+ */
 export async function call(
   deps: StorageDeps,
   provider: string,
@@ -20,7 +23,10 @@ export function unexpected(provider: string, doing: string, status: number): Sto
   return new StorageUnavailable(`${provider} answered ${status} to ${doing}`);
 }
 
-/** The first bytes of an object, its size and type, by one ranged GET of a signed URL; the answer itself where there is none. */
+/**
+ * Reads the first bytes of an object, its size and type, by one ranged GET of a signed URL; returns the answer itself
+ * if there is no object.
+ */
 export async function readHead(
   deps: StorageDeps,
   provider: string,
@@ -30,7 +36,7 @@ export async function readHead(
   const range = { range: `bytes=0-${HEAD_BYTES - 1}` };
   const answer = await call(deps, provider, { url, headers: { ...headers, ...range }, maxBytes: HEAD_BYTES });
   const contentType = answer.headers['content-type'];
-  // An empty object has no first byte: 416, `bytes */0`.
+  // An empty object has no first byte, so the answer is 416 with `bytes */0`.
   const total = /^bytes (?:\d+-\d+|\*)\/(\d+)$/.exec(answer.headers['content-range'] ?? '')?.[1];
   if (answer.status === 206 && total)
     return { found: { size: Number(total), contentType, head: answer.body } };

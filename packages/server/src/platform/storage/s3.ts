@@ -21,12 +21,12 @@ export interface S3Config {
 }
 
 interface PresetDefaults {
-  /** Absent: the operator must name it, it is their own. */
+  /** If absent, the operator must name the endpoint, because it is their own. */
   endpoint?: (region: string) => string;
-  /** Absent: the operator must name it, it is part of the endpoint. */
+  /** If absent, the operator must name the region, because it is part of the endpoint. */
   region?: string;
   pathStyle: boolean;
-  /** Honours `If-None-Match: *`, so that a ticket writes once. */
+  /** True if the provider honours `If-None-Match: *`, so that a ticket can write only once. */
   writeOnce?: boolean;
 }
 
@@ -46,7 +46,7 @@ const presets: Record<S3Preset, PresetDefaults> = {
   custom: { region: 'us-east-1', pathStyle: true },
 };
 
-/** The endpoint, region and style a configuration means. Throws TypeError where it leaves something open. */
+/** The endpoint, region and style that a configuration means. Throws TypeError if something is missing. */
 export function resolveS3(config: S3Config): { base: URL; region: string; writeOnce: boolean } {
   const preset = presets[config.preset ?? (config.endpoint ? 'custom' : 'aws')];
   if (!preset) throw new TypeError(`preset must be one of ${s3Presets.join(', ')}`);
@@ -59,7 +59,7 @@ export function resolveS3(config: S3Config): { base: URL; region: string; writeO
     throw new TypeError('endpoint must be an http(s) URL without credentials or query');
   }
   if (!/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(config.bucket)) throw new TypeError('not a bucket name');
-  // A dot in a virtual host's bucket breaks its TLS name.
+  // A bucket name with a dot does not fit the TLS certificate of a virtual host.
   const pathStyle = config.forcePathStyle ?? (preset.pathStyle || config.bucket.includes('.'));
   if (pathStyle) base.pathname = `${base.pathname.replace(/\/+$/, '')}/${config.bucket}`;
   else base.hostname = `${config.bucket}.${base.hostname}`;

@@ -2,10 +2,10 @@ import { createHash, createHmac } from 'node:crypto';
 
 export interface SigV4Options {
   method: 'GET' | 'PUT' | 'DELETE';
-  /** Scheme, host and the path, already encoded as encodePath does. */
+  /** Scheme, host and path, already encoded as encodePath does. */
   url: string;
   query?: Record<string, string>;
-  /** Headers the sender is bound to; `host` is always signed. */
+  /** Headers that the sender must send exactly; `host` is always signed. */
   headers?: Record<string, string>;
   region: string;
   accessKeyId: string;

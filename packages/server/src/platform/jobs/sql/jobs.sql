@@ -8,7 +8,8 @@ BEGIN
     ON CONFLICT (queue, key) DO UPDATE SET next_at = least(l.next_at, excluded.next_at);
 END $$;
 
--- When a lane should be looked at next: its earliest job, or, when it is full, the end of its earliest lease.
+-- When a lane should be looked at next: when its earliest job is due or, if the lane is full, when its earliest lease
+-- ends.
 CREATE OR REPLACE FUNCTION lane_next(p_queue text, p_key bigint, p_width int, p_now timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT coalesce(CASE WHEN x.running >= p_width THEN x.until
     ELSE (SELECT j.run_at FROM jobs j WHERE j.queue = p_queue AND j.key = p_key ORDER BY j.run_at LIMIT 1) END, 'infinity')
@@ -16,8 +17,8 @@ CREATE OR REPLACE FUNCTION lane_next(p_queue text, p_key bigint, p_width int, p_
     WHERE queue = p_queue AND key = p_key AND leased AND run_at > p_now) x
 $$;
 
--- Claims due jobs: lanes in turn, each up to its width. The lanes are locked first; the next statement then sees all that
--- was claimed before, so the width holds across processes.
+-- Claims due jobs: lanes take turns, each up to its width. The lanes are locked first; the next statement then sees
+-- all earlier claims, so the width holds across processes.
 CREATE OR REPLACE FUNCTION claim_jobs(p_queue text, p_max int, p_lease_ms int)
 RETURNS TABLE (no bigint, key bigint, claims int, ref bigint, data jsonb) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -50,7 +51,8 @@ BEGIN
     WHERE l.queue = p_queue AND l.key = ANY(keys);
 END $$;
 
--- Ends claimed jobs: without a time they are done, with one they run again then. A job claimed anew meanwhile stays as it is.
+-- Ends claimed jobs: those without a time are done, the others run again at that time. A job that was claimed again
+-- meanwhile stays unchanged.
 CREATE OR REPLACE FUNCTION finish_jobs(p_queue text, p_no bigint[], p_key bigint[], p_claims int[], p_run_at timestamptz[], p_width int[])
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -59,7 +61,7 @@ BEGIN
     WHERE j.no = u.no AND j.claims = u.claims AND u.run_at IS NULL;
   UPDATE jobs j SET run_at = u.run_at, leased = false FROM unnest(p_no, p_claims, p_run_at) u(no, claims, run_at)
     WHERE j.no = u.no AND j.claims = u.claims AND u.run_at IS NOT NULL;
-  -- A lane shrinks at once to the least that any of them names, and grows towards it by one for each.
+  -- A lane shrinks at once to the smallest width that any of its jobs names, and grows towards it by one per job.
   UPDATE job_lanes l SET width = u.width, next_at = lane_next(p_queue, l.key, u.width, clock_timestamp())
     FROM (
       SELECT y.key, least(coalesce(min(x.width), y.width), y.width + count(x.width))::int AS width

@@ -7,7 +7,7 @@ export interface Binaries {
   initdb: string;
 }
 
-/** Where root puts a copy of the binaries that an unprivileged uid can reach; it is a cache, losing it is harmless. */
+/** Where root puts a copy of the binaries that an unprivileged user can read. It is a cache: losing it does no harm. */
 const STAGE = '/var/cache/parley';
 
 /** Finds the binaries that npm installed for this platform. */
@@ -28,7 +28,7 @@ export async function locateBinaries(
   }
 }
 
-/** Copies the binaries out of a directory tree that only its owner may enter. */
+/** Copies the binaries out of a directory that only its owner may enter. */
 export async function stageBinaries(binaries: Binaries): Promise<Binaries> {
   const native = dirname(dirname(binaries.postgres));
   const { mtimeMs, size } = await stat(binaries.postgres);
@@ -50,7 +50,7 @@ export async function stageBinaries(binaries: Binaries): Promise<Binaries> {
   return staged;
 }
 
-/** An installation under umask 077 gives nobody else a right, and neither would our copy. */
+/** An installation under umask 077 is readable by its owner only, and so would our copy be. */
 async function openToAll(directory: string): Promise<void> {
   for (const name of ['.', ...(await readdir(directory, { recursive: true }))]) {
     const path = join(directory, name);

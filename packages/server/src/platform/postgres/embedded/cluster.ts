@@ -13,7 +13,7 @@ const TEMPORARY = 'postgres-init-';
 /** Longest usable path in `sockaddr_un`, without its final zero. */
 const SOCKET_PATH_LIMIT = process.platform === 'linux' ? 107 : 103;
 
-/** Makes the database directory unless it is there. It appears whole, by a rename, or not at all. */
+/** Creates the database directory unless it exists. It appears complete, by a rename, or not at all. */
 export async function ensureCluster(
   runner: Runner,
   dataDir: string,
@@ -31,8 +31,8 @@ export async function ensureCluster(
   }
   const directory = await mkdtemp(join(dataDir, TEMPORARY));
   await giveTo(runner, directory);
-  // Authentication is by reach: the socket lies in a directory that only the owner may enter. `peer` would compare
-  // user names, and those differ from one way of running to the next.
+  // There is no password: the socket lies in a directory that only the owner may enter. `peer` would compare user
+  // names, which depend on how the server is run.
   const child = launch(
     runner,
     [
@@ -53,18 +53,18 @@ export async function ensureCluster(
   await parent.sync().finally(() => parent.close());
 }
 
-/** A directory written by another identity, from before user namespaces were taken away. */
+/** Takes over a directory written under another identity, when user namespaces were still available. */
 async function giveTree(runner: Runner, directory: string): Promise<void> {
   if ((await stat(directory)).uid === runner.owner?.uid) return;
   for (const entry of await readdir(directory, { recursive: true }))
     await giveTo(runner, join(directory, entry));
-  // Last, so that an interrupted walk is repeated.
+  // The directory itself comes last, so that an interrupted walk is repeated.
   await giveTo(runner, directory);
 }
 
 /**
- * The directory of the socket: the database directory itself (0700), or where its path is too long for a socket a
- * private one under the temporary directory.
+ * The directory of the socket: the database directory itself (0700) or, if its path is too long for a socket, a
+ * private one in the temporary directory.
  */
 export function socketDirectory(pgdata: string): string {
   if (Buffer.byteLength(join(pgdata, SOCKET)) <= SOCKET_PATH_LIMIT) return pgdata;
@@ -79,7 +79,7 @@ export async function prepareSocketDirectory(runner: Runner, pgdata: string): Pr
     await mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
-    // Others may write to the temporary directory too, so what stands there must be proved to be ours.
+    // Others may write to the temporary directory too, so we must check that the directory is ours.
     const found = await lstat(directory);
     const owners = [process.getuid?.(), runner.owner?.uid];
     if (!found.isDirectory() || !owners.includes(found.uid)) {
@@ -90,7 +90,8 @@ export async function prepareSocketDirectory(runner: Runner, pgdata: string): Pr
     await chmod(directory, 0o700);
     await giveTo(runner, directory);
   }
-  // No server runs here now, and one that was killed leaves these with a pid that another process may have.
+  // No server runs here now, and a killed one leaves these files behind, with a pid that another process may have by
+  // now.
   for (const stale of [SOCKET, `${SOCKET}.lock`]) await rm(join(directory, stale), { force: true });
   return directory;
 }

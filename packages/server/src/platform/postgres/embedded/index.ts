@@ -1,7 +1,7 @@
 /**
- * The PostgreSQL server that runs when no DATABASE_URL is set: binaries from npm, data in `<dataDir>/postgres`, no
- * TCP port. It lives exactly as long as this process, however this process ends, and hears none of the signals sent
- * to our process group, so it serves while we drain.
+ * The PostgreSQL server that runs if no DATABASE_URL is set: binaries from npm, data in `<dataDir>/postgres`, no TCP
+ * port. It ends with this process, however this process ends. It does not get the signals sent to our process group,
+ * so it serves while we drain.
  */
 import { mkdir, realpath, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,13 +19,13 @@ export interface EmbeddedPostgres {
   connection: { host: string; port: number; user: string; database: string };
   /** Resolves with a reason if the server process ends without stop() being called. */
   exited: Promise<{ code: number | null; signal: string | null; tail: string }>;
-  /** Fast shutdown; escalates after a bound; idempotent. */
+  /** Shuts down fast; escalates after a bound; may be called again. */
   stop(): Promise<void>;
 }
 
 const DATABASE = 'parley';
 const START_ATTEMPTS = 5;
-/** Crash recovery has this long: the sum of the waits between the looks at whether it is done, 5 minutes. */
+/** How often readiness is checked: with the pauses in between, crash recovery gets 5 minutes. */
 const READY_ATTEMPTS = 3_000;
 const READY_POLL_MS = 100;
 
@@ -34,21 +34,21 @@ const DEFAULTS: Record<string, string> = {
   max_connections: '60',
   shared_buffers: '128MB',
   synchronous_commit: 'on',
-  // One server without replicas: no need to write what only they would read.
+  // There are no replicas, so nothing is written that only they would read.
   wal_level: 'minimal',
   max_wal_senders: '0',
   max_wal_size: '2GB',
   wal_buffers: '16MB',
   checkpoint_timeout: '15min',
-  // Tables grow fast after the first start; plans follow what the statistics say.
+  // Tables grow fast after the first start, and plans depend on the statistics.
   autovacuum_naptime: '15s',
   max_logical_replication_workers: '0',
-  // Short queries only; and /dev/shm, which parallel ones use, is small in containers.
+  // Queries are short; and /dev/shm, which parallel ones use, is small in containers.
   max_parallel_workers_per_gather: '0',
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_line_prefix: '',
-  // The client gets errors in full; here their texts could carry what users wrote.
+  // The client gets errors in full; in this log their texts could contain what users wrote.
   log_min_messages: 'log',
   log_error_verbosity: 'terse',
   log_checkpoints: 'off',
@@ -80,7 +80,7 @@ export async function startEmbeddedPostgres(options: {
       } catch (error) {
         const endedByItself = server.hasEnded();
         await stopServer(server);
-        // What is left of a server killed a moment ago can still hold its shared memory.
+        // Processes left over from a server killed a moment ago can still hold its shared memory.
         if (!endedByItself || attempt === START_ATTEMPTS) throw error;
         log(`embedded PostgreSQL did not start, attempt ${attempt} of ${START_ATTEMPTS}`);
         await delay(100 * 2 ** attempt);
@@ -92,7 +92,7 @@ export async function startEmbeddedPostgres(options: {
   }
 }
 
-/** The connection of the server that a running service keeps in this data directory, if there is one. */
+/** The connection to the server that a running service has in this data directory, if there is one. */
 export async function runningPostgres(dataDir: string): Promise<EmbeddedPostgres['connection'] | undefined> {
   const real = await realpath(dataDir).catch(() => undefined);
   if (real === undefined) return undefined;
@@ -181,7 +181,7 @@ async function waitUntilReady(server: Server, host: string): Promise<void> {
   throw new Error(`embedded PostgreSQL was not ready in time: ${server.tail()}`);
 }
 
-/** No socket yet, or the server says that it still recovers (57P03). */
+/** True if there is no socket yet, or the server says that it still recovers (57P03). */
 function isStarting(error: unknown): boolean {
   return !(error instanceof pg.DatabaseError) || error.code === '57P03';
 }

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** How long a predecessor that was just killed may take to vanish. */
+/** Seconds that a predecessor which was just killed may take to disappear. */
 const PATIENCE_SECONDS = 3;
 /** BSD and macOS lock on open; the flag is not among Node's constants. */
 const O_EXLOCK = 0x20;
 
 /**
- * Takes the kernel's lock on a file, which ends with this process however it ends, so no stale lock can exist.
- * Returns the release. Rejects when another live process (or another call in this one) holds it.
+ * Takes the kernel's lock on a file. The lock ends with this process however it ends, so there are no stale locks.
+ * Returns the function that releases it. Rejects if another live process (or another call in this one) holds it.
  */
 export async function lockFile(path: string): Promise<() => void> {
   const fd = process.platform === 'linux' ? await lockByUtility(path) : await lockOnOpen(path);
@@ -29,7 +29,7 @@ export async function lockFile(path: string): Promise<() => void> {
   };
 }
 
-/** `flock` locks the open file that it inherits from us, so the lock stays ours when the utility has ended. */
+/** `flock` locks the open file that it inherits from us, so the lock stays ours after the utility has ended. */
 async function lockByUtility(path: string): Promise<number | undefined> {
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
   try {

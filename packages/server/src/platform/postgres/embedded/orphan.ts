@@ -3,7 +3,10 @@ import { readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Fast shutdown, immediate shutdown (recovery at the next start), and the end; each with the time it gets. */
+/**
+ * Signals for a fast shutdown, an immediate shutdown (with recovery at the next start) and a kill, each with the
+ * milliseconds it gets.
+ */
 export const SHUTDOWN_STEPS = [
   ['SIGINT', 15_000],
   ['SIGQUIT', 5_000],
@@ -13,8 +16,8 @@ export const SHUTDOWN_STEPS = [
 const POLL_MS = 20;
 
 /**
- * Ends a server that a killed predecessor left behind, and disarms its `postmaster.pid`. The caller holds the lock
- * of the data directory, so a server running there is nobody's.
+ * Ends a server that a killed predecessor left behind, and makes its `postmaster.pid` harmless. The caller holds the
+ * lock of the data directory, so a server that runs there belongs to nobody.
  */
 export async function clearOrphan(pgdata: string, log: (line: string) => void): Promise<void> {
   const file = join(pgdata, 'postmaster.pid');
@@ -28,8 +31,9 @@ export async function clearOrphan(pgdata: string, log: (line: string) => void): 
   }
   const left = await readFile(file, 'utf8').catch(() => undefined);
   if (left === undefined) return;
-  // The file names a dead process, or one that got the number since. A new server ignores its parent's pid but still
-  // checks by the other lines that no process of the old one uses its shared memory; so the file is not just removed.
+  // The file names a dead process, or another one that has its pid by now. The file is not just removed, because a
+  // new server checks by its other lines that no process of the old one uses its shared memory. It gets our pid,
+  // because a server ignores its parent's.
   if (/^-?[1-9]\d*\n/.test(left)) await writeFile(file, left.replace(/^-?\d+/, `${process.pid}`));
   else await rm(file, { force: true });
 }
@@ -49,7 +53,7 @@ async function end(pid: number, pgdata: string): Promise<boolean> {
   return false;
 }
 
-/** True only for a live server of this directory: not for a zombie, nor for another process with a reused pid. */
+/** True only for a live server of this directory, not for a zombie or another process with the same pid. */
 async function isPostmaster(pid: number, pgdata: string): Promise<boolean> {
   if (process.platform !== 'linux') {
     const { stdout } = spawnSync('ps', ['-o', 'command=', '-p', `${pid}`], { encoding: 'utf8' });

@@ -8,7 +8,7 @@ export interface End {
   signal: string | null;
 }
 
-/** Passes a child's output on by lines and keeps the last ones, to say why it ended. */
+/** Passes a child's output on line by line, and keeps the last lines to say why it ended. */
 export function collectOutput(child: ChildProcess, log: (line: string) => void): { tail(): string } {
   const lines: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
@@ -31,14 +31,14 @@ export function collectOutput(child: ChildProcess, log: (line: string) => void):
   return { tail: () => lines.join('\n') };
 }
 
-/** Resolves when the process has ended and, if that comes soon, its output too. Never rejects. */
+/** Resolves when the process has ended and, if that follows within 500 ms, its output too. Never rejects. */
 export function whenEnded(child: ChildProcess): Promise<End> {
   return new Promise((resolve) => {
     child.on('error', (error) => {
       if (child.pid === undefined) resolve({ code: null, signal: error.message });
     });
     child.once('exit', (code, signal) => {
-      // Processes that the server leaves behind for a moment hold its output open.
+      // Processes that the server leaves behind for a moment keep its output open.
       const timer = setTimeout(() => resolve({ code, signal }), 500);
       child.once('close', () => {
         clearTimeout(timer);

@@ -1,12 +1,12 @@
 /**
- * Under which identity PostgreSQL runs, which refuses to run as root.
+ * The identity under which PostgreSQL runs, because it refuses to run as root.
  *
  * - An ordinary user runs it directly.
  * - root runs it in a user namespace where root looks like an ordinary user and still owns its files.
  * - root without user namespaces runs it as an unprivileged uid that owns the database directory.
  *
- * As root on Linux the server is given its directory as its working directory, so that it needs no permission
- * on the directories above (a 0700 home): `/proc/self/cwd` is entered without walking through them.
+ * As root on Linux the server gets its directory as its working directory, so that it needs no permission on the
+ * directories above (a 0700 home): `/proc/self/cwd` is entered without walking through them.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
@@ -17,7 +17,7 @@ import { stageBinaries, type Binaries } from './binaries.ts';
 
 interface Identity {
   prefix: string[];
-  /** Set when the server runs as somebody other than us. */
+  /** Set if the server runs as another user than we do. */
   owner?: { uid: number; gid: number };
 }
 
@@ -28,7 +28,7 @@ export interface Runner extends Identity {
 
 const PATH = process.env['PATH'] || '/usr/local/bin:/usr/bin:/bin';
 
-/** Nothing of our environment goes to the server: it holds secrets, and PG* or LC_* variables would change it. */
+/** The server gets nothing of our environment: it holds secrets, and PG* or LC_* variables would change the server. */
 const ENV = { PATH, LC_ALL: 'C', TZ: 'UTC' };
 
 export async function chooseRunner(options: {
@@ -61,7 +61,7 @@ export async function chooseRunner(options: {
   return { ...identity, binaries: staged, viaWorkingDirectory };
 }
 
-/** What the server calls its data directory. */
+/** The path under which the server knows its data directory. */
 export function nameOf(runner: Runner, directory: string): string {
   return runner.viaWorkingDirectory ? '/proc/self/cwd' : directory;
 }
@@ -71,13 +71,13 @@ export async function giveTo(runner: Runner, path: string): Promise<void> {
 }
 
 /**
- * Starts a command in a session of its own, so that signals to our process group do not reach it, and tied to our
- * life, so that it gets SIGINT (a fast shutdown) even when we are killed with SIGKILL.
+ * Starts a command in a session of its own, so that signals to our process group do not reach it. It is tied to our
+ * process, so that it gets SIGINT (a fast shutdown) even if we are killed with SIGKILL.
  */
 export function launch(runner: Runner, command: string[], cwd: string): ChildProcess {
   const tied = process.platform === 'linux' && inPath('setpriv');
-  // The death signal is set last: a change of credentials clears it. It comes too late when we are dead already, so
-  // the shell looks for us once more.
+  // The death signal is set last, because a change of credentials clears it. If we died before that, it never comes,
+  // so the shell checks once more that we are alive.
   const tie = [
     'setpriv',
     '--pdeathsig',
@@ -100,7 +100,7 @@ export function launch(runner: Runner, command: string[], cwd: string): ChildPro
   return child;
 }
 
-/** Where there is no death signal: a shell that waits for our end of a pipe to close. */
+/** For systems without a death signal: a shell that waits until our end of a pipe closes. */
 function watch(child: ChildProcess): void {
   if (child.pid === undefined) return;
   const script = 'read -r _; kill -INT "$0" 2>/dev/null';
@@ -126,7 +126,7 @@ function succeeds(identity: Identity, command: string[]): boolean {
   return result.status === 0;
 }
 
-/** `initdb` insists that its uid has a name, so the uid in the namespace must be one that has. */
+/** `initdb` needs a uid that has a name, so the uid in the namespace must be one. */
 async function namespaced(): Promise<Identity> {
   const { uid, gid } = (await accounts()).find((account) => account.uid !== 0) ?? { uid: 1000, gid: 1000 };
   return { prefix: ['unshare', '--user', `--map-user=${uid}`, `--map-group=${gid}`, '--'] };
