@@ -3,9 +3,12 @@ import { ApiError } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
 import { coercingValidator, unstorableText, validator } from '../platform/validation.ts';
 
-/** What an operation gets, from what came in: checked by its schemas, path, query and body fields in one object. */
+/**
+ * Makes the input of an operation from a request or command: checks it by the operation's schemas, and puts path,
+ * query and body fields into one object.
+ */
 
-/** Of a request. */
+/** For a REST request. */
 export function requestReader(operation: Operation) {
   const params = coercingValidator(operation.params);
   const queryRules = coercingValidator(operation.query);
@@ -29,7 +32,7 @@ export function requestReader(operation: Operation) {
   }
 }
 
-/** Of the command line, where values arrive as text and fields have no place. */
+/** For the command line, where values are text and a field is not assigned to path, query or body. */
 export function readCommand(operation: Operation, fields: Record<string, unknown>): unknown {
   const { params, query, body } = operation;
   const schema = Type.Object(

@@ -10,8 +10,8 @@ export interface Check {
 }
 
 /**
- * SPEC 8: which limits a request counts against. A server's calls count against its environment's key rate alone, those of the
- * dashboard against the account's.
+ * SPEC 8: which limits a request counts against. A server's calls count only against the key rate of its environment,
+ * those of the dashboard against the account's limit.
  */
 export function limitsOf(
   caller: Exclude<HttpCaller, { kind: 'anyone' }>,
@@ -25,7 +25,7 @@ export function limitsOf(
   return [{ key: `u${user}`, limit: rateLimits.user }, ...ownLimits(user, rate)];
 }
 
-/** A frame counts against its operation's own limit, which REST shares; where there is none, as a request of the user. */
+/** A frame counts against its operation's own limit, which REST shares; without one, it counts as a request of the user. */
 export function frameLimits(env: number, user: number, rate: RateClass): Check[] {
   const name = `${env}:${user}`;
   const own = ownLimits(name, rate);
@@ -46,7 +46,10 @@ function ownLimits(user: string, rate: RateClass): Check[] {
   }
 }
 
-/** Who has no credential is known by its address; of IPv6 by its first half, because whoever has one address there has all of that half. */
+/**
+ * Callers without a credential are identified by their address. For IPv6 this is its first half, because one customer
+ * has all addresses of that half.
+ */
 export const addressKey = (ip: string): string => `a${isIPv6(ip) ? network(ip) : ip}`;
 
 function network(ip: string): string {
@@ -63,14 +66,15 @@ function network(ip: string): string {
 }
 
 /**
- * What is kept for Idempotency-Keys, in KB: for an environment's server 1 KB for each request that its plan allows, an hour's
- * worth at once; for its clients together as much again, and for each of them a small part of it. An account has that part too.
+ * How much may be stored for Idempotency-Keys, in KB. An environment's server has 1 KB for each request that its plan
+ * allows, and an hour's worth at once. Its clients together have the same amount, and each client a small part of it.
+ * An account has that part too.
  */
 export function answerLimits(
   caller: HttpCaller,
   plans: Services['plans'],
 ): { key: string; limit: BucketLimit }[] {
-  // Nothing is kept for those who are not signed in.
+  // Nothing is stored for callers who are not signed in.
   if (caller.kind === 'anyone') return [];
   if (caller.kind === 'dashboard') return [{ key: `id${caller.account.no}`, limit: rateLimits.userAnswers }];
   const { no, plan } = caller.env;
@@ -88,7 +92,7 @@ export interface Taken {
   refused: ApiError | null;
 }
 
-/** At once where the limiter answers at once: most calls would wait for nothing else. */
+/** Returns no promise if the limiter answers at once, because most calls wait for nothing else. */
 export function take(limiter: RateLimiter, checks: readonly Check[]): Taken | Promise<Taken> {
   const verdicts = limiter.take(checks);
   return verdicts instanceof Promise ? verdicts.then(taken) : taken(verdicts);

@@ -2,24 +2,25 @@ import { ApiError, costOf } from '@parley/protocol';
 import type { OperationName } from '@parley/protocol';
 import { Turns } from '../platform/turns.ts';
 
-/** Operations run when the turn of their environment comes: REST and the socket share the turns. */
+/** Operations run when their environment's turn comes; REST and the socket share the turns. */
 export interface OperationTurns {
-  /** @param lane the environment's number; of a call that concerns none, who makes it. */
+  /** @param lane the environment's number or, if the call concerns none, the caller's key. */
   of(lane: number | string, name: OperationName, input: unknown): { turn: Turn; briefly: Turn };
   readonly waiting: number;
 }
 type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** Connections of the pool that are kept for what takes no turn: credentials, batches, the standing of sessions. */
+/** Connections of the pool that are kept for work without turns: credentials, batches, checks of sessions. */
 const keptConnections = 2;
 const waitMs = 10_000;
 
-/** @param pool connections of the pool that operations work with. */
+/** @param pool how many connections the pool of operations has. */
 export function createTurns(pool: number): OperationTurns {
   const slots = Math.max(1, pool - keptConnections);
   const turns = new Turns({
     slots,
-    // A quarter of them is always there for others; what is dear runs with less of its own kind beside it.
+    // A quarter of the slots is always left for other lanes. `cost` bounds how much expensive work of one lane runs
+    // at once.
     lane: { slots: Math.max(1, Math.floor(slots * 0.75)), cost: slots, waiting: 500 },
     waiting: 5_000,
     waitMs,

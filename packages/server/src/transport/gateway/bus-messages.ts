@@ -2,7 +2,7 @@ import type { EphemeralFrames, EventName, TraceLine } from '@parley/protocol';
 import type { SocketChoice } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
 
-/** What nodes say to each other: a letter for the kind, a JSON head, and the socket frame as it is. */
+/** Messages between nodes: a letter for the kind, a JSON head, and the socket frame unchanged. */
 
 export const encodeEvent = ({ frame, ...head }: LogEvent): string => `E${JSON.stringify(head)}\n${frame}`;
 
@@ -21,12 +21,12 @@ export function decodeRelay(payload: string): { frame: string; except: number | 
   return { frame: payload.slice(split + 1), except: split === 1 ? null : Number(payload.slice(1, split)) };
 }
 
-/** A mark that moved: each node holds it back for its own sockets as long as it must. */
+/** A mark that moved. Each node delays it for its own sockets as long as needed. */
 export const encodeReceipt = (receipt: EphemeralFrames['receipt']): string => `R${JSON.stringify(receipt)}`;
 export const decodeReceipt = (payload: string): EphemeralFrames['receipt'] =>
   JSON.parse(payload.slice(1)) as EphemeralFrames['receipt'];
 
-/** A frame for the sockets of the user whose channel it is. */
+/** A frame for the sockets of the user whose channel carries it. */
 export const encodeToUser = (env: number, frame: string, { only, except }: SocketChoice = {}): string =>
   `U${env}${only ? ` +${only}` : except ? ` -${except}` : ''}\n${frame}`;
 
@@ -38,16 +38,16 @@ export function decodeToUser(payload: string): { env: number; frame: string; whe
   return { env: Number(env), frame: payload.slice(split + 1), where };
 }
 
-/** The user's sockets close with this code. */
+/** The user's sockets must close with this code. */
 export const encodeOut = (code: number): string => `O${code}`;
-/** The session makes room for a newer one of its user. */
+/** The session must make room for a newer one of its user. */
 export const encodeEvict = (session: string): string => `V${session}`;
-/** The session is ended by those who run the environment. */
+/** The session is ended by people who run the environment. */
 export const encodeEnd = (session: string): string => `K${session}`;
 /** A presence frame for the watchers of a user. */
 export const encodePresence = (frame: string): string => `P${frame}`;
 
-/** A trace of a user's sockets, for so long (0: no more), told to this node. */
+/** A request to trace a user's sockets for some time (0 ends it), with the results sent to this node. */
 export interface AskedTrace {
   id: string;
   env: number;
@@ -59,7 +59,7 @@ export const encodeTrace = (asked: AskedTrace): string => `T${JSON.stringify(ask
 export const decodeTrace = (payload: string): AskedTrace | null =>
   payload[0] === 'T' ? (JSON.parse(payload.slice(1)) as AskedTrace) : null;
 
-/** What a node gathered for a trace. */
+/** What a node collected for a trace. */
 export interface Traced {
   id: string;
   lines: TraceLine[];

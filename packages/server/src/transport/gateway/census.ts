@@ -7,7 +7,7 @@ import type { Session } from './session.ts';
 
 const hourMs = 3_600_000;
 const sampleMs = 60_000;
-/** Users noted at once. */
+/** How many users are recorded at once. */
 const portion = 500;
 
 export interface CensusOptions {
@@ -19,8 +19,8 @@ export interface CensusOptions {
 }
 
 /**
- * What analytics must know of sockets that simply stay open: that their users are active in every hour, and how many there are.
- * Logins tell both at their own moment.
+ * What analytics must know about sockets that stay open: in every hour, that their users are active, and how many
+ * sockets there are. Logins report both at their own time.
  */
 export class Census {
   readonly #options: CensusOptions;
@@ -65,7 +65,7 @@ export class Census {
     for (const env of envs) analytics.tally.connections(env, await presence.connections(env));
     const all = [...online];
     for (let i = 0; i < all.length; i += portion)
-      // Whom the plan has no room for stays connected, uncounted, until it acts.
+      // A user for whom the plan has no room stays connected, uncounted, until it does something.
       await Promise.allSettled(
         all.slice(i, i + portion).map(([user, env]) => analytics.active.connected(env, user)),
       );

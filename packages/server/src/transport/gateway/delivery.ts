@@ -6,10 +6,10 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { LocalUser } from './session.ts';
 import type { Session } from './session.ts';
 
-/** Conversations that one session may have waiting; past it, further ones are dropped and come again. */
+/** How many conversations of one session may wait; further marks are dropped, and clients send them again. */
 const maxWaiting = limits.deliveredItems * 5;
 
-/** In one statement: it holds the conversations of its marks, and sends wait for it. */
+/** How many marks one statement writes. It locks the conversations of its marks, and sends wait for it. */
 const marksPerStatement = 500;
 
 const markSql = 'SELECT ord, delivered_seq AS seq FROM mark_delivered($1, $2, $3, $4)';
@@ -25,9 +25,9 @@ interface Mark {
 }
 
 /**
- * SPEC 4, socket rule 5: `delivered` marks, kept as the greater of stored and new. Whatever a client sends, its marks are
- * written at most once per second, all sessions' together, and the last ones always are. A mark whose conversation
- * another transaction holds waits for the next time.
+ * SPEC 4, socket rule 5: `delivered` marks, stored as the greater of stored and new. However often a client sends
+ * marks, they are written at most once per second, those of all sessions together, and the last ones always are. A
+ * mark whose conversation another transaction has locked waits for the next time.
  */
 export class Delivery {
   #waiting = new Set<Session>();
@@ -64,7 +64,7 @@ export class Delivery {
     });
   }
 
-  /** At shutdown. A conversation that somebody holds is tried a few times. */
+  /** Runs at shutdown. A conversation that another transaction has locked is tried a few times. */
   async flush(): Promise<void> {
     await this.#writing;
     for (let tries = 1; tries <= flushTries; tries++) {

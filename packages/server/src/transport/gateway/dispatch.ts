@@ -9,24 +9,24 @@ import type { Notes } from './notes.ts';
 import type { Session } from './session.ts';
 import { ackFrame, errorFrame } from './wire.ts';
 
-/** A client that is refused this often within this time does not heed the refusals: it is sent away. */
+/** A client that is refused this often within this time ignores the refusals, so it is disconnected. */
 const patience = 100;
 const patienceMs = 10_000;
 
 export interface DispatchOptions {
   login: (session: Session, token: string) => Promise<void>;
-  /** Runs a frame of a live session: undefined where nothing is answered, otherwise the ack's `d`. */
+  /** Runs a frame of a live session. Returns undefined if there is no answer, otherwise the `d` of the ack. */
   run: (session: Session, frame: Frame) => Promise<unknown> | void;
   notes: Notes;
   clock: Clock;
   logger: Logger;
-  /** A send was answered this many milliseconds after it came. */
+  /** Called with the milliseconds after which a send was answered. */
   acked: (session: Session, ms: number) => void;
-  /** A frame failed on our side. */
+  /** Called when a frame failed by our own fault. */
   broken: (session: Session) => void;
 }
 
-/** From the bytes that a client sent to the answer it gets (SPEC 4, envelopes). */
+/** Turns the bytes that a client sent into the answer it gets (SPEC 4, envelopes). */
 export class Dispatch {
   readonly #options: DispatchOptions;
 
@@ -60,7 +60,7 @@ export class Dispatch {
     } else this.#early(session);
   }
 
-  /** Pings and pongs count as any other frame does, for the liveness and for the budget. */
+  /** Pings and pongs count like any other frame, both as a sign of life and against the budget. */
   ping(session: Session, data: Buffer): void {
     if (!session.isOpen || !this.#counts(session, data.length)) return;
     session.ws.pong(data);
@@ -71,7 +71,10 @@ export class Dispatch {
     if (session.isOpen) this.#counts(session, data.length);
   }
 
-  /** False when the client sends more than any client needs to: it is told, nothing more is read, and it is cut off a moment later. */
+  /**
+   * Returns false if the client sends more than any client needs to. It is told so, nothing more is read, and the
+   * connection is cut a moment later.
+   */
   #counts(session: Session, bytes: number): boolean {
     session.lastFrameTick = this.#options.clock.monotonic();
     if (session.spend(bytes, session.lastFrameTick)) return true;
@@ -80,7 +83,7 @@ export class Dispatch {
     return false;
   }
 
-  /** A first frame that is not `auth` (DECISIONS, Socket), or anything between `auth` and `hello`. */
+  /** Handles a first frame that is not `auth` (DECISIONS, Socket), and anything between `auth` and `hello`. */
   #early(session: Session): void {
     if (session.state === 'opened') session.close(4001, 'auth comes first');
     else session.close(4400, 'hello comes first');

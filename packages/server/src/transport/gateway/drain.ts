@@ -3,10 +3,10 @@ import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
 import { pushFrame } from './wire.ts';
 
-/** How long a close handshake may take at the end of a drain. */
+/** Milliseconds that a close handshake may take at the end of a drain. */
 const closingMs = 2_000;
 
-/** SPEC 4, socket rule 8: about 30 s for the clients to leave, then 1012, then the connections are cut. */
+/** SPEC 4, socket rule 8: clients get about 30 s to leave, then sockets close with 1012, then the connections are cut. */
 export async function drain(
   sessions: Sessions,
   goaway: (session: Session) => void,
@@ -20,7 +20,7 @@ export async function drain(
   for (const session of sessions.all) session.ws.terminate();
 }
 
-/** A client is told to come back at a moment of its own, so that not all come at once. */
+/** Each client is told to come back at a random time, so that not all come at once. */
 export function sendGoaway(session: Session, random: () => number): void {
   session.send(pushFrame('goaway', { reconnectAfterMs: Math.floor(random() * realtime.goawayMaxMs) }));
 }

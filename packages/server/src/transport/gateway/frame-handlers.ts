@@ -17,7 +17,7 @@ import type { Presence } from './presence.ts';
 import type { Session } from './session.ts';
 import type { TypingThrottle } from './typing.ts';
 
-/** What each client frame does: those that run an operation are bound from the table, the socket's own are here. */
+/** What each client frame does. Frames that run an operation are bound from the table; those of the socket alone are here. */
 
 export interface FrameHandlerOptions {
   db: Db;
@@ -54,7 +54,7 @@ export function createFrameHandlers(
       requestId: session.id,
     });
 
-  /** At once where the limiter answers at once. */
+  /** Returns no promise if the limiter answers at once. */
   function count(session: Session, rate: RateClass): Promise<void> | void {
     const { env, no } = session.user!;
     const checks = (session.checks ??= {});
@@ -95,7 +95,7 @@ export function createFrameHandlers(
     hb: () => undefined,
   };
 
-  /** Many of them at once are normal; the media node counts them. */
+  /** Many media frames at once are normal; the media node counts them. */
   async function media(session: Session, t: CallFrameType, d: Record<string, unknown>): Promise<unknown> {
     if (t === 'call.open') await count(session, 'request');
     const open = (session.calls ??= new Map());

@@ -3,7 +3,7 @@ import type { FrameType } from '@parley/protocol';
 import { unstorableText, validator } from '../../platform/validation.ts';
 import type { Validator } from '../../platform/validation.ts';
 
-/** What a client sends, made sure of: each frame is checked against its schema in the protocol package. */
+/** Checks each frame that a client sends against its schema in the protocol package. */
 
 const validators = new Map<string, Validator>(frameTypes.map((t) => [t, validator(frameSchema(t))]));
 
@@ -14,8 +14,8 @@ export interface Frame {
 }
 
 /**
- * A well-formed frame, or the error it deserves. Unknown fields are `invalid_frame` here (PITFALLS 11).
- * @param escapes the JSON text has `\u` escapes: only they can bring text that cannot be stored.
+ * Returns a well-formed frame or throws the error. Unknown fields are `invalid_frame` here (PITFALLS 11).
+ * @param escapes whether the JSON text has `\u` escapes: only these can produce text that cannot be stored.
  */
 export function parseFrame(value: unknown, escapes = true): Frame {
   const frame = value as { t?: unknown; id?: unknown; d?: unknown } | null;
@@ -41,7 +41,7 @@ export function parseFrame(value: unknown, escapes = true): Frame {
   };
 }
 
-/** The request id of a frame that may be anything. */
+/** The request id of a frame whose form is not checked yet. */
 export function requestIdOf(value: unknown): string | number | undefined {
   const id = (value as { id?: unknown } | null | undefined)?.id;
   return (typeof id === 'string' && id.length <= 64) || Number.isSafeInteger(id)

@@ -51,9 +51,9 @@ export interface GatewayOptions {
   node: string;
   logger: Logger;
   timers: Timers;
-  /** The client's address is what the proxy in front says (CHAT_TRUST_PROXY). */
+  /** True if the client's address is what the proxy in front says (CHAT_TRUST_PROXY). */
   trustProxy: boolean;
-  /** Connections that the process may have open; sockets get most of them. */
+  /** How many connections the process may have open; sockets may use most of them. */
   maxConnections?: number;
   silentBounds?: SilentBounds;
   random: () => number;
@@ -67,8 +67,9 @@ const tickMs = 200;
 const secondMs = 1_000;
 
 /**
- * The chat.v1 socket (SPEC 4, Realtime socket), put together: `opening.ts` opens, `login.ts` authenticates, `dispatch.ts` runs
- * frames, `keep-alive.ts` keeps alive, `drain.ts` drains. What the nodes tell each other arrives here.
+ * The chat.v1 socket (SPEC 4, Realtime socket), assembled from its parts: `opening.ts` opens, `login.ts`
+ * authenticates, `dispatch.ts` runs frames, `keep-alive.ts` keeps alive, `drain.ts` drains. Messages from other nodes
+ * arrive here.
  */
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -83,7 +84,7 @@ export class Gateway {
   readonly #census: Census;
   #hurried = false;
   readonly #stopTimers: (() => void)[] = [];
-  /** Closed sockets that the presence registry has not noted yet. */
+  /** Closed sockets that the presence registry does not know about yet. */
   readonly #leaving = new Set<Promise<void>>();
 
   constructor(options: GatewayOptions) {
@@ -153,7 +154,8 @@ export class Gateway {
     });
     this.#others = new Others({ bus, clock, node: options.node });
     this.#others.onGone = () => void hub.catchUp();
-    // Also without sockets of its own (CHAT_ROLES=api): reads over REST make receipts for other nodes' sockets.
+    // Also runs without sockets of its own (CHAT_ROLES=api): reads over REST make receipts for the sockets of other
+    // nodes.
     this.#every(tickMs, () => {
       this.#receipts.tick();
       this.#delivery.tick();
@@ -165,7 +167,7 @@ export class Gateway {
     return this.#sessions.loggedIn.size;
   }
 
-  /** The sessions that are open here. */
+  /** Ids of the sessions that are open on this node. */
   get open(): Iterable<string> {
     return this.#sessions.loggedIn.keys();
   }
@@ -186,7 +188,7 @@ export class Gateway {
     this.#stopTimers.push(this.#options.timers.every(ms, run));
   }
 
-  /** The drain, if it comes or is under way, waits for nobody. */
+  /** A drain, whether running or to come, waits for no client. */
   hurry(when: 'always' | 'all are local'): void {
     const isLocal = ({ address }: Session) => /^a(127\.|::1$|0:0:0:0::)/.test(address);
     if (when === 'all are local' && ![...this.#sessions.all].every(isLocal)) return;
@@ -194,7 +196,10 @@ export class Gateway {
     this.#sessions.hurry();
   }
 
-  /** SPEC 4, socket rule 8: no new sockets, goaway to the others, and when they are gone, what waits is written. */
+  /**
+   * SPEC 4, socket rule 8: accepts no new sockets and sends goaway to the others; when they are gone, pending marks
+   * are written.
+   */
   async drain(ms: number = realtime.drainMs): Promise<void> {
     this.#opening.closed = true;
     this.#options.tracing.close();
@@ -212,7 +217,7 @@ export class Gateway {
     await this.#options.presence.drained();
   }
 
-  /** What this node knows of conversations is wrong: clients come back and load again. */
+  /** What this node knows about conversations is wrong, so clients have to come back and load again. */
   restart(): void {
     this.#options.hub.restart();
     for (const session of this.#sessions.loggedIn.values()) session.close(1012);
@@ -224,7 +229,7 @@ export class Gateway {
     this.#receipts.add(mark);
   }
 
-  /** Closes the user's sockets here and on every other node. */
+  /** Closes the user's sockets on all nodes. */
   userOut(user: number, code: 4001 | 4003): void {
     this.#closeUser(user, code);
     if (!this.#options.bus.alone) this.#options.bus.publish(`u:${user}`, encodeOut(code));
@@ -260,7 +265,7 @@ export class Gateway {
     this.#sessions.remove(session);
   }
 
-  // From other nodes.
+  // Messages from other nodes.
 
   #fromBus(channel: string, payload: string): void {
     switch (payload[0]) {
@@ -291,7 +296,10 @@ export class Gateway {
     }
   }
 
-  /** Events of other nodes may be missing: clients sync, and whoever was put out meanwhile is found. */
+  /**
+   * Events of other nodes may have been lost: clients sync, and users who were deactivated or revoked meanwhile are
+   * looked for.
+   */
   #restored(): void {
     for (const session of this.#sessions.loggedIn.values()) session.send(resyncHint);
     this.#standing.checkEveryUser();

@@ -17,11 +17,12 @@ import type { FrameTrace, LocalUser, Route, Session } from './session.ts';
 import { pushFrame, textFrame } from './wire.ts';
 
 /**
- * Fan-out on one node: which live sockets get an event, in which order.
+ * Fan-out on one node: which open sockets get an event, and in which order.
  *
- * A conversation with a live member here has a route; its events arrive from this node's own commits and, through the bus,
- * from others'. Per conversation they are applied in seq order: an event that comes too early is held for a moment; if what is
- * missing does not come, the later ones go out and the client repairs the gap (SPEC 4, gap handling).
+ * A conversation with a connected member on this node has a route. Its events come from this node's own commits and,
+ * through the bus, from other nodes. Events of a conversation are applied in seq order: one that comes too early is
+ * held for a moment. If the missing one does not come, the later ones go out and the client repairs the gap (SPEC 4,
+ * gap handling).
  */
 
 export interface Membership {
@@ -30,9 +31,9 @@ export interface Membership {
 }
 
 const holdMs = 250;
-/** Events held for one conversation; past it they go out at once. */
+/** How many events of one conversation are held; beyond this they go out at once. */
 const maxHeld = 200;
-/** Users whose conversations are read together. */
+/** How many users' conversations are read together. */
 const comparedAtOnce = 100;
 
 export class Hub {
@@ -44,12 +45,15 @@ export class Hub {
   readonly #memberships: (env: number, user: number) => Promise<Membership[]>;
   readonly #missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
   readonly #catchingUp = new LatestOnly<void, void>(() => this.#catchUp());
-  /** A user, here or not, lost a membership: what it may watch, and who may watch it, has changed. */
+  /**
+   * Called when a user, connected here or not, lost a membership, so that whom the user may watch, and who may watch
+   * the user, has changed.
+   */
   onLeave: (user: number) => void = () => undefined;
-  /** A message that this node committed is on its way to sockets here. */
+  /** Called when a message that this node committed goes out to sockets here. */
   onFanout: (env: number) => void = () => undefined;
 
-  /** Whether somebody follows a user who comes to this node. */
+  /** Returns the trace of a user who connects to this node, if somebody follows the user. */
   traceOf: (env: number, user: number) => FrameTrace | null = () => null;
 
   constructor(options: {
@@ -57,7 +61,7 @@ export class Hub {
     timers: Timers;
     logger: Logger;
     memberships: (env: number, user: number) => Promise<Membership[]>;
-    /** Events after a seq, for a user who joined while its node was not listening yet; null: too many. */
+    /** Events after a seq, for a user who joined while this node was not subscribed yet; null if there are too many. */
     missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
   }) {
     this.#bus = options.bus;
@@ -74,7 +78,7 @@ export class Hub {
     return this.#routes.size;
   }
 
-  /** Resolves when every event committed from now on reaches the session. */
+  /** Resolves when every event that is committed from now on reaches the session. */
   async attach(session: Session, env: number, no: number, id: string): Promise<LocalUser> {
     let user = this.#users.get(no);
     if (!user) {
@@ -88,13 +92,13 @@ export class Hub {
           loaded.loading = null;
         },
         (error: unknown) => {
-          // The next login loads again: a user without its routes would hear nothing.
+          // The next login loads again: a user without routes would receive nothing.
           this.#forget(loaded);
           throw error;
         },
       );
     }
-    // Copied: an array that is pushed to keeps room for sixteen more.
+    // Copied, because an array that was pushed to reserves room for sixteen more elements.
     user.sessions = [...user.sessions, session];
     session.user = user;
     await user.loading?.done;
@@ -107,14 +111,14 @@ export class Hub {
     if (this.#users.get(user.no) !== user) return [];
     for (const { cid, lastSeq } of memberships)
       if (!left.has(cid)) join(this.#routes.get(cid) ?? this.#createRoute(cid, lastSeq), user);
-    // Also those that another user's login is only about to subscribe.
+    // Also subscribes channels that another user's login is only about to subscribe.
     await this.#bus.subscribe(user.routes.map((route) => `c:${route.cid}`));
     return memberships;
   }
 
   /**
-   * A node that is gone may have committed what it told nobody: what the users here have missed is read from the store. One round at a
-   * time; what is asked meanwhile is one more.
+   * A node that is gone may have committed something without telling the others, so what users here have missed is
+   * read from the store. Only one round runs at a time; requests made meanwhile cause one more round.
    */
   catchUp(): Promise<void> {
     return this.#catchingUp.run(undefined);
@@ -126,7 +130,7 @@ export class Hub {
       const users = [...this.#users.values()].filter((user) => user.loading === null);
       for (let i = 0; i < users.length; i += comparedAtOnce)
         await Promise.all(users.slice(i, i + comparedAtOnce).map((user) => this.#compare(user, behind)));
-      // What is only on its way arrives meanwhile.
+      // Events that are only on their way arrive meanwhile.
       await sleep(this.#timers, holdMs);
       for (const [route, lastSeq] of behind)
         if (route.lastSeq < lastSeq && this.#routes.get(route.cid) === route) await this.#read(route);
@@ -135,7 +139,7 @@ export class Hub {
     }
   }
 
-  /** Loads the user again, and finds its routes that are behind the store. */
+  /** Loads the user's memberships again, and finds routes that are behind the store. */
   async #compare(user: LocalUser, behind: Map<Route, number>): Promise<void> {
     if (user.loading !== null || this.#users.get(user.no) !== user) return;
     const known = [...user.routes];
@@ -148,17 +152,17 @@ export class Hub {
     user.loading = { left, done };
     void done.then(() => (user.loading = null));
     const lastSeqs = new Map((await loaded).map(({ cid, lastSeq }) => [cid, lastSeq]));
-    // It was added to a conversation, and nobody told it.
+    // The user was added to a conversation without being told.
     if (user.routes.some((route) => !known.includes(route) && lastSeqs.has(route.cid)))
       this.sendTo([user], pushFrame('resync_hint', {}));
-    // Of one that it is no member of any more, the end is still to be told.
+    // For a conversation that the user has left, the last events must still be sent.
     for (const route of known) {
       const lastSeq = lastSeqs.get(route.cid) ?? Infinity;
       if (route.lastSeq < lastSeq) behind.set(route, lastSeq);
     }
   }
 
-  /** The store was restored to an earlier state: seqs begin again somewhere below. */
+  /** The store was restored to an earlier state: seqs continue from a lower number. */
   restart(): void {
     for (const route of this.#routes.values()) {
       route.lastSeq = 0;
@@ -187,7 +191,7 @@ export class Hub {
     return route;
   }
 
-  /** True when nobody is left and the route is gone. */
+  /** Returns true if no user is left and the route was removed. */
   #leaveRoute(route: Route, user: LocalUser): boolean {
     const at = route.users.indexOf(user);
     if (at >= 0) route.users.splice(at, 1);
@@ -196,7 +200,7 @@ export class Hub {
     return true;
   }
 
-  /** After a commit on this node: to the sockets here and to the other nodes. */
+  /** Runs after a commit on this node: sends the event to the sockets here and to the other nodes. */
   publish(event: LogEvent): void {
     if (event.e === 'message.new' && this.#routes.has(event.cid)) this.onFanout(event.env);
     this.#deliver(event);
@@ -227,7 +231,7 @@ export class Hub {
     else this.#apply(route, event);
   }
 
-  /** A route made by a join: what was committed before the bus was listening is read from the store. */
+  /** For a route made by a join: what was committed before the bus was subscribed is read from the store. */
   async #follow(route: Route, event: LogEvent): Promise<void> {
     try {
       await this.#bus.subscribe([`c:${route.cid}`]);
@@ -238,7 +242,7 @@ export class Hub {
     }
   }
 
-  /** Reads what comes after the event, or after the last one that the route had. */
+  /** Reads the events after the given one, or after the last one that the route had. */
   async #read(route: Route, event?: LogEvent): Promise<void> {
     const env = event?.env ?? route.users[0]?.env;
     if (env === undefined) return;
@@ -261,7 +265,7 @@ export class Hub {
     return held;
   }
 
-  /** What was missing did not come: the held events go out in order. */
+  /** The missing events did not come: the held ones go out in order. */
   #release(route: Route): void {
     const { held } = route;
     route.held = null;
@@ -280,7 +284,7 @@ export class Hub {
     if (route.users.length > 0) this.sendTo(route.users, textFrame(event.frame));
     for (const no of event.leave ?? []) this.#leave(route, no);
     if (event.e === 'conversation.deleted') for (const user of [...route.users]) this.#leave(route, user.no);
-    // Nobody is left; what waits may bring somebody back.
+    // No user is left; one of the held events may add a user again.
     if (this.#routes.get(route.cid) !== route) return this.#release(route);
     const next = route.held?.get(event.seq + 1);
     if (next) {
@@ -303,7 +307,7 @@ export class Hub {
     for (const user of users) for (const session of user.sessions) session.send(frame);
   }
 
-  /** A frame outside the seq stream, to the live sockets of these users, on all nodes. */
+  /** Sends a frame outside the seq stream to the open sockets of these users, on all nodes. */
   toUsers(env: number, users: readonly number[], text: string, where: SocketChoice = {}): void {
     const frame = textFrame(text);
     const payload = this.#bus.alone ? null : encodeToUser(env, text, where);
@@ -327,13 +331,13 @@ export class Hub {
         session.send(frame);
   }
 
-  /** True when the user is a member, as far as this node's routes know. */
+  /** True if this node's routes say that the user is a member. */
   isMember(user: LocalUser, cid: string): boolean {
     const route = this.#routes.get(cid);
     return route !== undefined && route.users.includes(user);
   }
 
-  /** A frame outside the seq stream, to the live sockets of all members, on all nodes. */
+  /** Sends a frame outside the seq stream to the open sockets of all members, on all nodes. */
   relay(cid: string, frame: string, except: number | null): void {
     this.relayHere(cid, frame, except);
     if (!this.#bus.alone) this.#bus.publish(`c:${cid}`, encodeRelay(frame, except));
@@ -344,7 +348,7 @@ export class Hub {
     if (relay) this.relayHere(channel.slice(2), relay.frame, relay.except);
   }
 
-  /** The same, on this node alone. */
+  /** Sends the frame on this node alone. */
   relayHere(cid: string, text: string, except: number | null): void {
     const route = this.#routes.get(cid);
     if (!route) return;

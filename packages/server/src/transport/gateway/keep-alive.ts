@@ -6,7 +6,7 @@ import { pushFrame } from './wire.ts';
 
 const heartbeat = pushFrame('hb', {});
 
-/** SPEC 4, socket rules 1 and 6: heartbeats, silence, tokens that expire, and sockets that never log in. */
+/** SPEC 4, socket rules 1 and 6: heartbeats, silent clients, tokens that expire, and sockets that never log in. */
 export class KeepAlive {
   readonly #sessions: Sessions;
   readonly #clock: Clock;
@@ -16,7 +16,7 @@ export class KeepAlive {
     this.#clock = clock;
   }
 
-  /** From `hello` on. */
+  /** Called when the session got its `hello`. */
   begin(session: Session): void {
     session.nextHeartbeatTick = this.#clock.monotonic() + realtime.heartbeatMs;
     this.#announceExpiry(session, this.#clock.now());
@@ -28,7 +28,7 @@ export class KeepAlive {
     const tick = this.#clock.monotonic();
     for (const session of this.#sessions.opened) {
       if (tick - session.openedTick < realtime.authTimeoutMs) break;
-      // A login under way has longer: the store may be slow.
+      // A login that is being checked gets more time, because the store may be slow.
       if (session.state === 'opened' || tick - session.openedTick > realtime.livenessMs) session.end(4001);
     }
     for (const session of this.#sessions.loggedIn.values()) {

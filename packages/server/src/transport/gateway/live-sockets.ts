@@ -4,7 +4,7 @@ import type { Logger } from '../../platform/logging.ts';
 import type { Hub } from './hub.ts';
 import type { Presence } from './presence.ts';
 
-/** What features get to reach users' sockets, and to hear that one is gone. */
+/** Lets features reach users' sockets, and learn that a session closed. */
 export class LiveSockets implements Sockets {
   readonly #hub: Hub;
   readonly #presence: Presence;
@@ -31,13 +31,13 @@ export class LiveSockets implements Sockets {
   }
 
   onSessionClosed(listener: (closed: ClosedSession) => void): () => void {
-    // A function of its own, so that the same listener twice is two.
+    // A new function for each call, so that registering a listener twice calls it twice.
     const own = (closed: ClosedSession): void => listener(closed);
     this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
   }
 
-  /** One that fails does not keep the others from hearing it. */
+  /** A listener that fails does not keep the others from being called. */
   closed(session: ClosedSession): void {
     for (const listener of this.#listeners) {
       try {

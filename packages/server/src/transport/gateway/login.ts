@@ -30,10 +30,10 @@ export interface LoginOptions {
   logger: Logger;
 }
 
-/** SPEC 4, handshake: verifies the token, binds the socket to its user, registers route and presence, says hello. */
+/** SPEC 4, handshake: verifies the token, binds the socket to its user, registers routes and presence, and sends hello. */
 export class Login {
   readonly #options: LoginOptions;
-  /** Called with each session that is live from now on. */
+  /** Called with each session that becomes live. */
   onHello: (session: Session) => void = () => undefined;
 
   constructor(options: LoginOptions) {
@@ -53,7 +53,7 @@ export class Login {
     }
   }
 
-  /** Wrong credentials count by address, as over REST, so that nobody can try them without end. */
+  /** Wrong credentials are counted by address, as over REST, so that nobody can try them endlessly. */
   async #guessing(session: Session, error: ApiError): Promise<ApiError | null> {
     if (error.row.type !== 'authentication') return null;
     const check = { key: session.address, limit: rateLimits.anonymous };
@@ -78,7 +78,7 @@ export class Login {
     session.tokenExpiresAt = expiresAt!;
     if (!session.isOpen) return;
     await hub.attach(session, caller.env.no, caller.user.no, caller.user.id);
-    // From here on a revocation reaches the session; one that came before is found by looking again.
+    // From here on a revocation reaches the session; one that came before is found by checking again.
     const { lastSeenAt } = await again();
     if (!session.isOpen) return;
     session.registered = true;
@@ -100,7 +100,7 @@ export class Login {
     this.#hello(session);
   }
 
-  /** SPEC 4, socket rule 7: the oldest socket of a user makes room for its eleventh, on whichever node it is. */
+  /** SPEC 4, socket rule 7: a user's eleventh socket closes the oldest one, on whichever node that is. */
   #evict(node: string, session: string): void {
     const { bus, sessions } = this.#options;
     if (node === this.#options.node) sessions.loggedIn.get(session)?.close(4009);

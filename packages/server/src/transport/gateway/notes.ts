@@ -7,8 +7,8 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Session } from './session.ts';
 
 /**
- * What is kept of an environment's sockets: in its log, frames that failed, logins that were refused and sockets that were put out;
- * and when each was opened and closed.
+ * What is stored about an environment's sockets: in its log, frames that failed, logins that were refused and sockets
+ * that we closed; and when each socket was opened and closed.
  */
 export class Notes {
   readonly #recorder: Pick<Recorder, 'add'>;
@@ -32,8 +32,8 @@ export class Notes {
 
   /**
    * A frame was answered with an error.
-   * @param type of the frame, where it has one that is known.
-   * @param since tick at which it came.
+   * @param type the type of the frame, if it is a known one.
+   * @param since the tick at which the frame arrived.
    */
   failed(session: Session, type: string | undefined, error: ApiError, since: number): void {
     const { socket } = error.row;
@@ -47,7 +47,10 @@ export class Notes {
     });
   }
 
-  /** A login was refused. It is in a log where the credential, although refused, proves whose it is. */
+  /**
+   * A login was refused. It appears in an environment's log if the refused credential proves to which environment it
+   * belongs.
+   */
   refused(session: Session, error: ApiError): void {
     session.noted = true;
     const proven = provenBy(error);
@@ -71,7 +74,7 @@ export class Notes {
     });
   }
 
-  /** A socket that was live is closed. What we closed for a reason is an error; what clients close themselves is not. */
+  /** A live socket has closed. It is an error if we closed it for a reason, and none if the client closed it. */
   closed(session: Session): void {
     this.#history.closed({ ...rowOf(session), closeCode: session.closeCode });
     const code = putOut[session.closeCode as CloseCode];
@@ -97,7 +100,7 @@ export class Notes {
   }
 }
 
-/** What stands for a close code among the codes of errors. */
+/** The error code that a close code is logged as. */
 const putOut: { readonly [C in CloseCode]?: string } = {
   1009: 'body_too_large',
   1013: 'service_unavailable',
@@ -117,7 +120,7 @@ const rowOf = (session: Session) => ({
   openedAt: session.loggedInAt,
 });
 
-/** Sessions keep it as a key of the limiter (see `addressKey`). */
+/** The client's address; sessions hold it as a key of the limiter (see `addressKey`). */
 const addressOf = ({ address }: Session): string => address.slice(1);
 
 function operationOf(type: string | undefined): string {

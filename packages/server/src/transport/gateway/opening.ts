@@ -12,7 +12,7 @@ import type { Sessions, SilentBounds } from './sessions.ts';
 import { checkUpgrade, clientAddress } from './upgrade.ts';
 import type { Writer } from './writer.ts';
 
-/** What becomes of a socket once it is open. */
+/** What happens on an open socket. */
 export interface SocketEvents {
   message(session: Session, data: Buffer, isBinary: boolean): void;
   ping(session: Session, data: Buffer): void;
@@ -28,20 +28,20 @@ export interface OpeningOptions {
   ids: Ids;
   limiter: RateLimiter;
   trustProxy: boolean;
-  /** Connections that the process may have open. */
+  /** How many connections the process may have open. */
   maxConnections: number;
   silentBounds: SilentBounds;
   events: SocketEvents;
 }
 
-/** How long a client may take to answer a close, or to read why it was refused. */
+/** Milliseconds that a client may take to answer a close, or to read why it was refused. */
 const closeMs = 2_000;
-/** A frame in more pieces than this is no client's. */
+/** No real client sends a frame in more fragments. */
 const maxFragments = 32;
-/** Sockets may take this share of the connections; the others are for requests. */
+/** Sockets may use this share of the connections; the others are for requests. */
 const socketShare = 0.9;
 
-/** Its types do not know all of them yet. */
+/** The types of the library do not know all of these options yet. */
 const serverOptions: ServerOptions & { maxFragments: number; closeTimeout: number } = {
   noServer: true,
   maxPayload: limits.frameBytes,
@@ -55,7 +55,7 @@ const serverOptions: ServerOptions & { maxFragments: number; closeTimeout: numbe
 
 type Tagged = WebSocket & { session: Session };
 
-/** Opens sockets: an upgrade is checked and refused, or becomes a session that has to log in. */
+/** Opens sockets: an upgrade request is refused, or becomes a session that has to log in. */
 export class Opening {
   readonly #options: OpeningOptions;
   readonly #wss: WebSocketServer;
@@ -63,13 +63,13 @@ export class Opening {
   readonly #onPing: (this: WebSocket, data: Buffer) => void;
   readonly #onPong: (this: WebSocket, data: Buffer) => void;
   readonly #onClose: (this: WebSocket, code: number) => void;
-  /** At shutdown: no socket is opened any more. */
+  /** Set at shutdown: no more sockets are opened. */
   closed = false;
 
   constructor(options: OpeningOptions) {
     this.#options = options;
     const { events } = options;
-    // One function for all sockets, because a closure each would cost memory: `this` is the socket.
+    // One function for all sockets, because a closure per socket would cost memory; `this` is the socket.
     this.#onMessage = function (data, isBinary) {
       events.message((this as Tagged).session, data, isBinary);
     };
@@ -141,14 +141,14 @@ export class Opening {
     return null;
   }
 
-  /** The specification's error, with the headers that every answer has. */
+  /** Answers with the error in the form of SPEC 7, and the headers that every answer has. */
   async #refuse(
     socket: Duplex,
     address: string,
     error: ApiError,
     headers: Record<string, string> = {},
   ): Promise<void> {
-    // The other side may neither read nor end its half.
+    // The other side may neither read nor end its half of the connection.
     socket.once(
       'close',
       this.#options.timers.after(closeMs, () => socket.destroy()),

@@ -7,15 +7,21 @@ import type { OperationTurns } from '../turns.ts';
 import type { Session } from './session.ts';
 
 /**
- * Frames that run an operation, bound from the protocol's table as REST binds its routes: the same executor, counted by the
- * operation's own limit, the fields renamed as the table says.
+ * Frames that run an operation, bound from the protocol's table as REST binds its routes: the same executor, counted
+ * by the operation's own limit, with the fields renamed as the table says.
  */
 
 type Answer<T extends OperationFrameType> = Awaited<ReturnType<TypedHandlers[OperationOf<T>]>>;
-/** What can be an ack as it is; the body of a change cannot, because its seq is not that of the event. */
+/**
+ * The body of an answer that can be the ack unchanged. The body of a change cannot, because its seq is not that of
+ * the event.
+ */
 type Body<A> = A extends Change<unknown> ? undefined : A extends Reply<infer B> ? B : A;
 
-/** Makes the ack of an operation's answer: the compiler asks for one where the answer's body is not the ack already. */
+/**
+ * Functions that make the ack from an operation's answer. The compiler demands one if the answer's body is not the
+ * ack already.
+ */
 type Acks = {
   [T in OperationFrameType as [Body<Answer<T>>] extends [AckData<T>] ? never : T]: (
     answer: Answer<T>,
@@ -42,7 +48,7 @@ type Run = (session: Session, d: Fields) => Promise<unknown>;
 export interface OperationFrameOptions {
   handlers: TypedHandlers;
   contextOf: (session: Session) => Context;
-  /** Counts one call; throws where the limit is reached. */
+  /** Counts one call; throws if the limit is reached. */
   count: (session: Session, rate: RateClass) => Promise<void> | void;
   turns: OperationTurns;
 }

@@ -1,18 +1,19 @@
 import type { Bus } from '../../platform/bus/port.ts';
 import type { Clock } from '../../platform/clock.ts';
 
-/** Where every node says that it is there. */
+/** The channel on which every node announces itself. */
 export const nodesChannel = 'n:all';
-/** Four beats. */
+/** A node that was silent for this many milliseconds, which are four beats, counts as gone. */
 const silentMs = 4_000;
-/** A commit that a node began as it died may still take a while in PostgreSQL. */
+/** Milliseconds; a commit that a node began before it died may still take a while in PostgreSQL. */
 const againMs = 10_000;
-/** Far more than a service has; the others are not watched. */
+/** Far more nodes than a service has; any more are not watched. */
 const maxNodes = 1_000;
 
 /**
- * The other nodes, as their beats tell. One that falls silent may have died between a commit and telling of it, so `onGone` lets the
- * rest look into the store: at once, and again when nothing of it can be under way any more. A node that only paused costs a look.
+ * The other nodes, known by their beats. A node that falls silent may have died between a commit and its
+ * announcement. So `onGone` lets the others look into the store: at once, and again when no commit of it can still be
+ * running. For a node that only paused, this costs a look.
  */
 export class Others {
   readonly #bus: Bus;
@@ -28,7 +29,7 @@ export class Others {
     this.#node = options.node;
   }
 
-  /** Whoever is new is answered at once. */
+  /** A new node gets an answer at once. */
   heard(node: string): void {
     const isNew = !this.#heard.has(node);
     if (isNew && this.#heard.size >= maxNodes) return;

@@ -10,7 +10,7 @@ import type { Added, PresenceRegistry, UserRef } from '../../platform/presence/p
 import { encodePresence } from './bus-messages.ts';
 import { Watching } from './watching.ts';
 
-/** The last socket of a user closed at this moment, by the wall clock, which people read, and by the monotonic one. */
+/** A user whose last socket closed, with the time by the wall clock, which people read, and by the monotonic clock. */
 interface Leaving extends UserRef {
   closedAt: number;
   closedTick: number;
@@ -25,20 +25,20 @@ export interface PresenceOptions {
   logger: Logger;
 }
 
-/** Users that one statement settles. */
+/** How many users one statement settles. */
 const settledAtOnce = 500;
 
-/** SPEC 4, socket rule 2: who is online; `watching` tells those who want to know. */
+/** SPEC 4, socket rule 2: who is online. `watching` tells the sockets that want to know. */
 export class Presence {
   readonly #registry: PresenceRegistry;
   readonly #bus: Bus;
   readonly #db: Db;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** Users in their grace period that this node settles, in the order in which it ends. */
+  /** Users in their grace period whom this node will settle, in the order in which it ends. */
   readonly #leaving = new Map<number, Leaving>();
 
-  /** Called with each session of a node that died, on one of the others. */
+  /** Called with each session of a node that died, on one of the other nodes. */
   onLost: (session: UserRef & { session: string }) => void = () => undefined;
 
   readonly watching: Watching;
@@ -57,21 +57,25 @@ export class Presence {
     this.#registry.onBack((users) => void this.#back(users));
   }
 
-  /** Registers a socket, where the environment has room for it; `evict` are those that must make room (the 10-socket rule). */
+  /**
+   * Registers a socket if the environment has room for it. `evict` lists the sockets that must close (at most 10 per
+   * user).
+   */
   async opened(ref: UserRef, session: string, ceiling: number | null): Promise<Added> {
     const added = await this.#registry.add(ref, session, limits.socketsPerUser, ceiling);
     if (!added.refused) this.#leaving.delete(ref.user);
     return added;
   }
 
-  /** Watchers are told what a snapshot would say. */
+  /** Tells watchers what a snapshot would say. */
   cameOnline(user: number, item: Omit<PresenceItem, 'online'>): void {
     this.#announce(user, { ...item, online: true });
   }
 
   async closed(ref: UserRef, session: string): Promise<void> {
     const { last } = await this.#registry.remove(ref, session);
-    // Read after the registry did: settled earlier than its own grace period ends, the user would never go offline.
+    // The time is read after the registry was updated: a user settled before the registry's grace period ends would
+    // never go offline.
     if (last) this.#leaving.set(ref.user, { ...ref, ...this.#justNow() });
   }
 
@@ -79,7 +83,7 @@ export class Presence {
     return this.#registry.connections(env);
   }
 
-  /** Called every second: grace periods that are over. In the order of their closing. */
+  /** Called every second: settles users whose grace period is over, in the order in which their sockets closed. */
   tick(): void {
     const over = this.#clock.monotonic() - realtime.presenceGraceMs;
     const settled: Leaving[] = [];
@@ -91,7 +95,7 @@ export class Presence {
     if (settled.length > 0) void this.#settle(settled);
   }
 
-  /** At shutdown: nobody here will settle these later, so their last-seen time is kept now. */
+  /** At shutdown nobody on this node will settle these users later, so their last-seen time is stored now. */
   async drained(): Promise<void> {
     const leaving = [...this.#leaving.values()];
     this.#leaving.clear();
@@ -113,7 +117,7 @@ export class Presence {
       }
   }
 
-  /** When they were last seen is when the last socket closed, not when it was noticed. */
+  /** A user was last seen when the last socket closed, not when this was noticed. */
   async #keep(users: readonly Leaving[]) {
     if (users.length === 0) return [];
     return sql.setLastSeen(

@@ -7,29 +7,29 @@ type Receipt = EphemeralFrames['receipt'];
 
 interface Entry {
   dueAt: number;
-  /** What the sockets here were told last. */
+  /** What the sockets on this node were sent last. */
   sent: Receipt;
-  /** For the sockets here: marks that were moved here or elsewhere. */
+  /** Marks that still have to be sent to the sockets on this node, wherever they were moved. */
   waiting: Receipt | null;
-  /** For the other nodes: marks that were moved here. */
+  /** Marks moved on this node that still have to be sent to the other nodes. */
   own: Receipt | null;
 }
 
-/** At most this many (conversation, user) pairs are remembered; beyond, receipts go out at once. */
+/** At most this many (conversation, user) pairs are remembered; receipts of further ones go out at once. */
 const maxEntries = 100_000;
 
 export interface ReceiptRelayOptions {
-  /** To the sockets of this node. */
+  /** Sends to the sockets of this node. */
   deliver(cid: string, frame: string): void;
-  /** To the other nodes, whose relays hear it. */
+  /** Sends to the relays of the other nodes. */
   publish(receipt: Receipt): void;
   now(): number;
 }
 
 /**
- * SPEC 4, socket rule 5: a receipt at most once per second per (conversation, user), with a trailing edge: the last
- * value always goes out. Marks of one user may move on several nodes; each node holds back what its own sockets get, from
- * wherever it comes, so no socket gets more. `tick` is called a few times a second.
+ * SPEC 4, socket rule 5: a receipt at most once per second per (conversation, user), and the last value always goes
+ * out. Marks of one user may move on several nodes. Each node delays what its own sockets get, wherever it comes
+ * from, so that no socket gets more. `tick` is called a few times a second.
  */
 export class ReceiptRelay {
   readonly #entries = new Map<string, Entry>();
@@ -39,7 +39,7 @@ export class ReceiptRelay {
     this.#options = options;
   }
 
-  /** A mark was moved here. */
+  /** A mark was moved on this node. */
   add({ cid, userId, lastReadSeq, lastDeliveredSeq }: Mark): void {
     const receipt = {
       cid,
@@ -50,12 +50,12 @@ export class ReceiptRelay {
     this.#take(receipt, receipt);
   }
 
-  /** Another node published it. */
+  /** Another node published the receipt. */
   heard(receipt: Receipt): void {
     this.#take(receipt, null);
   }
 
-  /** Entries are in the order of their due times: each is re-entered at the end when it is sent. */
+  /** Entries are in the order of their due times: each is put at the end again when it is sent. */
   tick(): void {
     const now = this.#options.now();
     for (const [key, entry] of this.#entries) {
@@ -67,7 +67,7 @@ export class ReceiptRelay {
     }
   }
 
-  /** Sends what waits, at shutdown. */
+  /** Sends everything that waits, at shutdown. */
   flush(): void {
     for (const { waiting, own } of this.#entries.values()) if (waiting) this.#send(waiting, own);
     this.#entries.clear();
@@ -77,7 +77,7 @@ export class ReceiptRelay {
     const key = `${receipt.cid} ${receipt.userId}`;
     const entry = this.#entries.get(key);
     if (entry) {
-      // Held back on another node, it may be overtaken.
+      // A receipt that another node delayed may arrive after a newer one.
       const news = newsIn(receipt, entry.sent);
       if (!news) return;
       entry.waiting = later(entry.waiting, news);
@@ -101,14 +101,14 @@ export class ReceiptRelay {
 
 const marks = ['lastReadSeq', 'lastDeliveredSeq'] as const;
 
-/** The marks that are further than what was sent; null: none. */
+/** The marks that are beyond what was sent, or null if none are. */
 function newsIn({ cid, userId, ...given }: Receipt, sent: Receipt): Receipt | null {
   const further = marks.filter((mark) => (given[mark] ?? -1) > (sent[mark] ?? -1));
   if (further.length === 0) return null;
   return { cid, userId, ...Object.fromEntries(further.map((mark) => [mark, given[mark]])) };
 }
 
-/** Both marks of both; they only move forward, whichever node's came first. */
+/** Combines two receipts; marks only move forward, whichever came first. */
 function later(a: Receipt | null, b: Receipt): Receipt {
   if (!a) return b;
   const both = { ...a, ...b };

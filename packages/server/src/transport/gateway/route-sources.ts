@@ -11,7 +11,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Membership } from './hub.ts';
 
-/** Where the hub reads from: memberships at login (many logins are one query), and events missed at a join. */
+/** What the hub reads from the store: memberships at login (one query for many logins), and events missed at a join. */
 export function routeSources(db: Db, retentionMs: (env: number) => Promise<number>, clock: Clock) {
   const load = createBatcher<{ env: number; user: number }, Membership[]>({
     maxBatch: 500,
@@ -55,7 +55,7 @@ export function routeSources(db: Db, retentionMs: (env: number) => Promise<numbe
 
 const routeEvents = eventNames.filter((name) => catalogue[name].routes);
 
-/** Who joined and left, so that an event read from the store changes routes as it would have from the bus. */
+/** Who joined and left, so that an event read from the store changes routes like one from the bus. */
 const routeChanges = (
   db: Db,
   env: number,

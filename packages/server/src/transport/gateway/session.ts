@@ -13,13 +13,13 @@ import type { Writer } from './writer.ts';
  *
  * opened --auth--> authenticating --hello--> live --close--> closed; any state may close.
  *
- * Frames of one moment leave as one write. A socket that does not take them (`maxBuffered`) is cut off: it never grows memory or
- * slows others, and its client syncs when it is back.
+ * Frames of one moment are sent as one write. A socket whose client does not read (`maxBuffered`) is cut off, so that
+ * it neither uses up memory nor slows others; its client syncs when it is back.
  */
 
-/** Is told what goes over a user's sockets (`tracing.ts`). */
+/** Gets what goes over a user's sockets (`tracing.ts`). */
 export interface FrameTrace {
-  /** @param frame with its head, as it is written. */
+  /** @param frame the whole WebSocket frame with its header. */
   sent(session: Session, frame: Buffer): void;
   received(session: Session, frame: object, bytes: number): void;
   closed(session: Session): void;
@@ -32,13 +32,13 @@ export interface LocalUser {
   id: string;
   sessions: Session[];
   routes: Route[];
-  /** While memberships are being loaded: conversations left meanwhile. */
+  /** Set while memberships are being loaded: the conversations left meanwhile. */
   loading: { left: Set<string>; done: Promise<void> } | null;
-  /** Somebody follows what goes over its sockets. */
+  /** Set while somebody follows the user's sockets. */
   trace: FrameTrace | null;
 }
 
-/** A conversation with a live member on this node. */
+/** A conversation with a connected member on this node. */
 export interface Route {
   cid: string;
   lastSeq: number;
@@ -48,10 +48,10 @@ export interface Route {
 
 export type SessionState = 'opened' | 'authenticating' | 'live' | 'closed';
 
-/** Bytes that may wait for one socket. */
+/** How many bytes may wait for one socket. */
 const maxBuffered = 1024 * 1024;
 
-/** All frames of one socket together, whatever they are; a large one counts for several. */
+/** The budget of one socket for frames of all kinds; a frame costs one more for each `frameShare` bytes. */
 const framesPerSecond = 100;
 const frameBurst = 1_000;
 const frameShare = 4_096;
@@ -65,44 +65,44 @@ export class Session {
   env: Environment | undefined;
   user: LocalUser | undefined;
   keyId: string | null = null;
-  /** Environments that the URL names. */
+  /** The environments that the URL names. */
   readonly named: string[];
-  /** Where its client is (see `addressKey`). */
+  /** The key of the client's address (see `addressKey`). */
   readonly address: string;
-  /** As its client names itself. */
+  /** The name that the client gives itself. */
   readonly sdk: string | null;
   /** Wall time of the login, in milliseconds. */
   loggedInAt = 0;
-  /** It no longer counts among those that have said nothing. */
+  /** True if it no longer counts among the sockets that have sent nothing. */
   heard = false;
-  /** Seconds, as the token says: a later cut-off of the user's tokens ends the session. */
+  /** The `iat` of the token in seconds: a later cut-off of the user's tokens ends the session. */
   tokenIssuedAt = 0;
-  /** Milliseconds of wall time. */
+  /** Wall time in milliseconds. */
   tokenExpiresAt = 0;
-  /** On the monotonic clock, as whatever is called a tick. */
+  /** Milliseconds of the monotonic clock, like everything called a tick. */
   readonly openedTick: number;
   lastFrameTick: number;
   nextHeartbeatTick = 0;
   expiryAnnounced = false;
-  /** The presence registry knows it. */
+  /** True if the presence registry has it. */
   registered = false;
-  /** With which it was closed, by either side; 0: it is open. */
+  /** The code with which either side closed it; 0 while it is open. */
   closeCode = 0;
-  /** The log says already why it is closed. */
+  /** True if the log already says why it was closed. */
   noted = false;
   invalidInARow = 0;
-  /** When the budget of frames is whole again (see `spend`). */
+  /** The tick at which the budget of frames is full again (see `spend`). */
   #budgetWholeTick = 0;
   refused = 0;
   refusedSinceTick = 0;
-  /** Users whose presence it watches. */
+  /** Numbers of the users whose presence it watches. */
   watching: Set<number> | undefined;
-  /** What its operations are given, and what they count against; made when first needed. */
+  /** The context of its operations, and the limits they count against; made when first needed. */
   context: Context | undefined;
   checks: { [rate in RateClass]?: readonly Check[] } | undefined;
-  /** Calls whose media it opened. */
+  /** The calls whose media it opened. */
   calls: Map<string, OpenCall> | undefined;
-  /** `delivered` marks waiting for their second. */
+  /** `delivered` marks that wait to be written. */
   delivered: Map<string, number> | undefined;
   #pending: Buffer[] | undefined;
 
@@ -122,14 +122,14 @@ export class Session {
     this.openedTick = this.lastFrameTick = clock.monotonic();
   }
 
-  /** Counts a frame of this many bytes; false when the client sends more than any client needs to. */
+  /** Counts a frame of this many bytes; returns false if the client sends more than any client needs to. */
   spend(bytes: number, tick: number): boolean {
     const cost = (1 + bytes / frameShare) * (1_000 / framesPerSecond);
     this.#budgetWholeTick = Math.max(this.#budgetWholeTick, tick) + cost;
     return this.#budgetWholeTick - tick <= frameBurst * (1_000 / framesPerSecond);
   }
 
-  /** Nothing leaves before `hello`; what happened until then is the client's to sync. */
+  /** Nothing is sent before `hello`; the client syncs what happened until then. */
   send(frame: Buffer): void {
     if (this.state !== 'live') return;
     this.user?.trace?.sent(this, frame);
@@ -150,7 +150,7 @@ export class Session {
     this.checkBuffered();
   }
 
-  /** Also after what the WebSocket library writes by itself (pongs). */
+  /** Also called after the WebSocket library wrote something itself (pongs). */
   checkBuffered(): void {
     if (this.#socket.writableLength > maxBuffered) this.#writer.overflowed(this);
   }
@@ -159,14 +159,14 @@ export class Session {
     return this.ws.readyState === 1;
   }
 
-  /** Frames sent before still leave. */
+  /** Frames that were queued before still go out. */
   close(code: number, reason = ''): void {
     this.flush();
     this.closeCode ||= code;
     this.ws.close(code, reason);
   }
 
-  /** Says why and cuts the connection, without waiting for an answer from a client that may be gone. */
+  /** Sends the close code and cuts the connection, without waiting for an answer from a client that may be gone. */
   end(code: number, reason = ''): void {
     this.close(code, reason);
     this.ws.terminate();

@@ -1,20 +1,20 @@
 import type { Timers } from '../../platform/clock.ts';
 import type { Session } from './session.ts';
 
-/** How many sockets may be open at one moment that have not sent their `auth`: of one address, and of all. */
+/** How many sockets that have not sent their `auth` may be open at once, of one address and in all. */
 export interface SilentBounds {
   perAddress: number;
   inAll: number;
 }
 export const silentBounds: SilentBounds = { perAddress: 2_000, inAll: 10_000 };
 
-/** The sockets of this node, from their opening to their end. */
+/** The sockets of this node, from opening to closing. */
 export class Sessions {
-  /** With a login, by id. */
+  /** Sockets that logged in, by session id. */
   readonly loggedIn = new Map<string, Session>();
-  /** Without one yet, in the order of their opening. */
+  /** Sockets that have not logged in yet, in the order in which they were opened. */
   readonly opened = new Set<Session>();
-  /** Those that have not sent their `auth`, by address. */
+  /** How many sockets have not sent their `auth`, by address. */
   readonly #silent = new Map<string, number>();
   #allSilent = 0;
   readonly #timers: Timers;
@@ -40,7 +40,7 @@ export class Sessions {
     this.#silent.set(session.address, (this.#silent.get(session.address) ?? 0) + 1);
   }
 
-  /** The session sent its `auth`, or is gone. */
+  /** The session sent its `auth`, or has closed. */
   heard(session: Session): void {
     if (session.heard) return;
     session.heard = true;
@@ -50,7 +50,7 @@ export class Sessions {
     else this.#silent.delete(session.address);
   }
 
-  /** The session has its id and its user now. */
+  /** The session got its id and its user. */
   admit(session: Session): void {
     this.opened.delete(session);
     this.loggedIn.set(session.id, session);
@@ -67,7 +67,7 @@ export class Sessions {
     return [...this.loggedIn.values(), ...this.opened];
   }
 
-  /** Resolves when no socket is left, and after this time in any case. */
+  /** Resolves when no socket is left, but after this many milliseconds at the latest. */
   emptied(ms: number): Promise<void> {
     if (this.#isEmpty()) return Promise.resolve();
     return new Promise((resolve) => {
@@ -79,7 +79,7 @@ export class Sessions {
     });
   }
 
-  /** Whoever waits for the end waits no longer. */
+  /** Callers of `emptied` wait no longer. */
   hurry(): void {
     this.#onEmpty?.();
   }

@@ -4,8 +4,8 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Session } from './session.ts';
 
 /**
- * Keys revoked and environments suspended by other means (the command line) are looked for every second, one row for each
- * key in use; after the bus was away every user is looked at, once.
+ * Looks every second for keys that were revoked and environments that were suspended by other means (the command
+ * line), with one row per key in use. After the bus was unreachable, every user is checked once.
  */
 export class StandingCheck {
   readonly #db: Db;
@@ -52,14 +52,14 @@ export class StandingCheck {
         for (const session of all[row.ord - 1]!)
           session.close(row.suspended || row.deactivated ? 4003 : 4001);
     } catch {
-      // The store is away; the next look is in a second.
+      // The store is unreachable; the next look is in a second.
       this.#everyUser ||= everyUser;
     } finally {
       this.#checking = false;
     }
   }
 
-  /** A change of plan counts for sockets that are open. */
+  /** A change of plan also applies to sockets that are already open. */
   async #renewPlans(): Promise<void> {
     const known = new Map<number, Environment>();
     for (const { env } of this.#sessions.values()) if (env) known.set(env.no, env);

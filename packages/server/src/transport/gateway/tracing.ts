@@ -10,16 +10,17 @@ import { nodesChannel } from './others.ts';
 import type { FrameTrace, Session } from './session.ts';
 
 /**
- * Traces: whoever runs an environment watches the frames of one user's sockets go by, without what they say. The node that was asked
- * tells all nodes, and again every few seconds; each notes what goes over the user's sockets and sends it back. A node that hears no
- * more of a trace forgets it. Who is not traced costs one look at a field for each frame.
+ * Traces: people who run an environment watch the frames of one user's sockets, without their content. The node that
+ * was asked tells all nodes, and repeats it every few seconds. Each node records what goes over the user's sockets
+ * and sends it back. A node that hears no more of a trace forgets it. For users who are not traced, each frame costs
+ * one look at a field.
  */
 
 export interface TraceBounds {
-  /** At once, on this node. */
+  /** How many traces run at once on this node, of one environment and in all. */
   ofOne: number;
   inAll: number;
-  /** Lines of one trace; and in a second, from one node. */
+  /** How many lines a trace has, and how many one node sends per second. */
   lines: number;
   perSecond: number;
 }
@@ -28,23 +29,23 @@ const traceBounds: TraceBounds = { ofOne: 5, inAll: 50, lines: 2_000, perSecond:
 const flushMs = 200;
 const renewMs = 5_000;
 const leaseMs = 15_000;
-/** Bytes that may wait for whoever reads the stream. */
+/** How many bytes may wait for the reader of the stream. */
 const maxUnread = 256 * 1024;
 
-/** What a node gathers for one trace. */
+/** What a node collects for one trace. */
 interface Tap {
   id: string;
-  /** The node that asked. */
+  /** The node that asked for the trace. */
   node: string;
   untilTick: number;
   lines: TraceLine[];
-  /** In the second that began at this tick. */
+  /** How many lines were recorded in the second that began at `sinceTick`. */
   sinceTick: number;
   noted: number;
   dropped: number;
 }
 
-/** The traces of one user on this node: what its sockets are given. */
+/** The traces of one user on this node; the user's sockets hold a reference to it. */
 class UserTrace implements FrameTrace {
   readonly taps = new Map<string, Tap>();
   readonly env: number;
@@ -101,7 +102,7 @@ class UserTrace implements FrameTrace {
   }
 }
 
-/** What kind of frame it is and what it refers to; never what it says. */
+/** What kind of frame it is and what it refers to, never its content. */
 function outline(frame: unknown): { t: string } & Partial<TraceLine> {
   const { t, e, cid, seq, id, re, code, d } = frame as Record<string, unknown>;
   const inner = (d ?? {}) as Record<string, unknown>;
@@ -120,7 +121,7 @@ function outline(frame: unknown): { t: string } & Partial<TraceLine> {
   };
 }
 
-/** A trace that was asked for here. */
+/** A trace that was requested on this node. */
 interface Trace {
   env: number;
   user: number;
@@ -136,9 +137,9 @@ export class Tracing implements Traces {
   readonly #timers: Timers;
   readonly #ids: Ids;
   readonly #bounds: TraceBounds;
-  /** By user: what is gathered here. */
+  /** What is collected on this node, by user number. */
   readonly #users = new Map<number, UserTrace>();
-  /** By id: what was asked for here. */
+  /** What was requested on this node, by trace id. */
   readonly #traces = new Map<string, Trace>();
   #stopFlushing: (() => void) | undefined;
 
@@ -219,7 +220,7 @@ export class Tracing implements Traces {
     stream.once('close', stop);
     write({ at: now(), t: 'trace.started', sessions });
     try {
-      // What other nodes gather comes back on this node's own channel.
+      // What other nodes collect comes back on this node's own channel.
       await this.#bus.subscribe([`n:${this.#node}`]);
     } catch (error) {
       stop();
@@ -229,12 +230,12 @@ export class Tracing implements Traces {
     return stream;
   }
 
-  /** At shutdown. */
+  /** Called at shutdown. */
   close(): void {
     for (const trace of [...this.#traces.values()]) trace.end('shutdown');
   }
 
-  // From other nodes.
+  // Messages from other nodes.
 
   received(payload: string): void {
     const asked = decodeTrace(payload);
@@ -259,7 +260,7 @@ export class Tracing implements Traces {
       return;
     }
     const traced = found ?? new UserTrace(env, this.#node, this.#clock, this.#bounds.perSecond);
-    // Other nodes have bounds of their own; this one holds whatever they ask for.
+    // Other nodes have their own bounds, but this node enforces its own on whatever they ask for.
     if (
       traced.env !== env ||
       traced.taps.size >= this.#bounds.inAll ||

@@ -1,13 +1,16 @@
 import { realtime } from '@parley/protocol';
 
-/** At most this many (conversation, user) pairs are remembered; the oldest go first, which only lets a `start` through. */
+/**
+ * At most this many (conversation, user) pairs are remembered. The oldest are forgotten first, which only lets a
+ * `start` through.
+ */
 const maxEntries = 50_000;
-/** A little less than the client's own pace, so that its timer's jitter costs nothing. */
+/** Milliseconds, slightly less than the client's own interval, so that the jitter of its timer does no harm. */
 const throttleMs = realtime.typingThrottleMs - 500;
-/** After a `stop` somebody may well begin anew, but start and stop in turns are a flood too. */
+/** Milliseconds. A user may start again after a `stop`, but many starts and stops in turn are a flood too. */
 const restartMs = 1_000;
 
-/** SPEC 4, socket rule 4: `start` at most once per 3 s; a `stop` is relayed when a `start` was. */
+/** SPEC 4, socket rule 4: `start` is relayed at most once per 3 s, a `stop` only after a relayed `start`. */
 export class TypingThrottle {
   readonly #started = new Map<string, { at: number; typing: boolean }>();
   readonly #now: () => number;
@@ -16,7 +19,7 @@ export class TypingThrottle {
     this.#now = now;
   }
 
-  /** True when the frame is to be relayed. */
+  /** Returns true if the frame is to be relayed. */
   allows(cid: string, user: number, state: 'start' | 'stop'): boolean {
     const key = `${cid} ${user}`;
     const last = this.#started.get(key);

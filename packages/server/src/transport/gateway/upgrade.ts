@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, realtime } from '@parley/protocol';
 
-/** One for all: most name none. */
+/** One array shared by all sockets, because most URLs name no environment. */
 const nothingNamed: string[] = [];
 
 /** SPEC 4: the socket is at /v1 and speaks chat.v1. Returns the environments and the client that the URL names, or why it is refused. */
@@ -17,7 +17,7 @@ export function checkUpgrade(request: IncomingMessage): { named: string[]; sdk: 
   return { named: named.length === 0 ? nothingNamed : named, sdk: sdkOf(url.searchParams.get('sdk')) };
 }
 
-/** Names of clients: few for many sockets, so each is kept once. */
+/** Names of clients, each stored once, because many sockets have the same. */
 const sdks = new Map<string, string>();
 const maxSdks = 1_000;
 const sdkPattern = /^[\x20-\x7e]{1,64}$/;
@@ -31,7 +31,7 @@ function sdkOf(given: string | null): string | null {
   return given;
 }
 
-/** Where the client is, as REST has it: a proxy that is trusted adds the address it saw at the end. */
+/** The client's address, found as in REST: a trusted proxy appends the address that it saw. */
 export function clientAddress(request: IncomingMessage, trustProxy: boolean): string {
   const forwarded = trustProxy ? request.headers['x-forwarded-for'] : undefined;
   const last = [forwarded].flat().at(-1)?.split(',').at(-1)?.trim();

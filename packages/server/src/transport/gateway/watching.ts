@@ -8,14 +8,14 @@ import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { Session } from './session.ts';
 import { textFrame } from './wire.ts';
 
-/** What is being looked up for a session. */
+/** The look-ups of a session. */
 interface Watch {
   requests: LatestOnly<readonly string[], PresenceItem[]>;
-  /** Counts the look-ups of whole sets that have begun: a later one knows better than an earlier look at some of its users. */
+  /** How many look-ups of whole sets have begun: the result of a later one replaces an earlier check of some of its users. */
   begun: number;
 }
 
-/** Users of a watch set that are to be looked at again, and the last frame of each user until it is known who may be seen. */
+/** Users of a watch set that must be checked again, and the last frame of each until it is known who may be seen. */
 interface Recheck {
   users: Set<number>;
   held: Map<number, Buffer>;
@@ -29,15 +29,15 @@ export interface WatchingOptions {
 }
 
 /**
- * SPEC 4, socket rule 3: who watches whom. A session looks up one set at a time, and has at most one look at users that it may no
- * longer see under way and one waiting, however many memberships end at once.
+ * SPEC 4, socket rule 3: who watches whom. A session looks up one set at a time. Of checks for users whom it may no
+ * longer see, at most one runs and one waits, however many memberships end at once.
  */
 export class Watching {
   readonly #options: WatchingOptions;
   readonly #watchers = new Map<number, Set<Session>>();
   readonly #watches = new Map<Session, Watch>();
   readonly #rechecks = new Map<Session, Recheck>();
-  /** For each set that is being looked up: who lost a membership meanwhile. */
+  /** For each set that is being looked up: the users who lost a membership meanwhile. */
   readonly #leavers = new Set<Set<number>>();
 
   constructor(options: WatchingOptions) {
@@ -45,8 +45,8 @@ export class Watching {
   }
 
   /**
-   * Replaces the session's watch set; the answer is the snapshot. Of requests that come while one is looked up the newest counts;
-   * those that it replaced are answered with it, as far as they asked for the same users.
+   * Replaces the session's watch set and returns the snapshot. Of the requests that arrive during a look-up only the
+   * newest counts; those that it replaced get its answer, restricted to the users they asked for.
    */
   async watch(session: Session, userIds: readonly string[]): Promise<PresenceItem[]> {
     let watch = this.#watches.get(session);
@@ -63,7 +63,7 @@ export class Watching {
     const { db, sharing, registry, bus } = this.#options;
     const { env, no } = session.user!;
     const watch = this.#watches.get(session);
-    // It closed before its turn came.
+    // The session closed before its turn came.
     if (!watch) return [];
     const leavers = new Set<number>();
     this.#leavers.add(leavers);
@@ -88,7 +88,7 @@ export class Watching {
     }
   }
 
-  /** Returns the channels that nobody here listened to. */
+  /** Returns the channels that no session here was subscribed to. */
   #replace(session: Session, users: number[]): string[] {
     this.#forget(session);
     session.watching = new Set(users);
@@ -104,7 +104,7 @@ export class Watching {
     return fresh;
   }
 
-  /** The socket closed. */
+  /** Called when the socket closed. */
   end(session: Session): void {
     this.#watches.delete(session);
     this.#rechecks.delete(session);
@@ -123,7 +123,7 @@ export class Watching {
     }
   }
 
-  /** A presence frame of this node or another: to the sockets here that watch the user. */
+  /** Passes a presence frame, from this node or another, to the sockets here that watch the user. */
   announced(user: number, text: string): void {
     const watchers = this.#watchers.get(user);
     if (!watchers) return;
@@ -135,7 +135,7 @@ export class Watching {
     }
   }
 
-  /** A membership ended: sessions of that user, and sessions that watch it, drop what they may no longer see. */
+  /** A membership ended: sessions of that user, and sessions that watch that user, drop users whom they may no longer see. */
   left(leaver: number, sessions: readonly Session[]): void {
     for (const leavers of this.#leavers) leavers.add(leaver);
     for (const session of sessions) if (session.watching?.size) this.#lookAgain(session, [leaver]);
@@ -151,14 +151,14 @@ export class Watching {
     if (session.state !== 'live') return;
     const begun = { users: new Set(users), held: new Map<number, Buffer>() };
     this.#rechecks.set(session, begun);
-    // In a moment: the end of a conversation is the end of many memberships at once.
+    // Runs in a moment, because the end of a conversation ends many memberships at once.
     setImmediate(() => void this.#recheck(session, begun));
   }
 
   async #recheck(session: Session, recheck: Recheck): Promise<void> {
     const { env, no } = session.user!;
     while (recheck.users.size > 0) {
-      // The session's own memberships are in question with it: then all whom it watches are.
+      // If the session's own memberships changed, all users whom it watches must be checked.
       const all = recheck.users.has(no);
       const users = [...(session.watching ?? [])].filter(
         (user) => user !== no && (all || recheck.users.has(user)),
@@ -166,7 +166,7 @@ export class Watching {
       recheck.users = new Set();
       const begun = this.#watches.get(session)?.begun;
       const shared = await this.#options.sharing(env, no, users).catch(() => new Set<number>());
-      // A set that was asked for since then was looked up later than these.
+      // If another set was requested since then, it was looked up later than these.
       if (begun === this.#watches.get(session)?.begun)
         this.#forget(
           session,

@@ -1,30 +1,34 @@
 import type { Timers } from '../../platform/clock.ts';
 import { Pace } from '../../platform/pace.ts';
 
-/** A write costs as much as a dozen frames in it, so it is worth waiting the longer, the more frames a socket gets meanwhile. */
+/**
+ * How long a write may wait, in milliseconds: `writeMsPerRate` for each frame per millisecond, at most
+ * `writeMsPerFrame` for each frame that a socket gets in one write, and never more than `writeMaxMs`. A write costs
+ * as much as a dozen frames in it, so waiting pays off the more, the more frames a socket gets meanwhile.
+ */
 const writeMsPerRate = 1;
 const writeMsPerFrame = 18;
 const writeMaxMs = 45;
-/** Bytes gathered, of all sockets together, that wait no longer. */
+/** When this many bytes are collected for all sockets together, they are written at once. */
 const maxGathered = 8 * 1024 * 1024;
 
 /**
- * Collects the sockets that have something to send and writes them all at once: at the end of the tick, or under load some
- * milliseconds after the time before, because several frames in one write cost little more than one.
+ * Collects the sockets that have something to send and writes to all of them at once: at the end of the tick or,
+ * under load, up to 45 ms after the last time, because several frames in one write cost little more than one.
  */
 export class Writer<S extends { flush(): void }> {
   #dirty: S[] = [];
   #scheduled = false;
   #frames = 0;
   #bytes = 0;
-  /** Frames in one write, smoothed. */
+  /** The smoothed number of frames in one write. */
   #perSocket = 1;
-  /** What was joined last: the members of a conversation mostly get the same. */
+  /** The frames joined last: the members of a conversation mostly get the same. */
   #last: { frames: Buffer[]; bytes: Buffer } | null = null;
   readonly #pace: Pace;
   readonly #timers: Timers;
   readonly #onOverflow: (session: S) => void;
-  /** All that was gathered is written. */
+  /** Called when everything collected was written. */
   onFlushed: () => void = () => undefined;
 
   constructor(timers: Timers, onOverflow: (session: S) => void) {
@@ -34,7 +38,7 @@ export class Writer<S extends { flush(): void }> {
     this.#pace = new Pace(writeMsPerRate, most, () => timers.monotonic());
   }
 
-  /** Milliseconds between two times; 0 when nothing waits. */
+  /** Milliseconds between two rounds of writes; 0 if nothing waits. */
   get spacing(): number {
     return this.#pace.spacing;
   }
@@ -48,7 +52,7 @@ export class Writer<S extends { flush(): void }> {
     return bytes;
   }
 
-  /** A frame was queued; `session` when it is the first for its socket. */
+  /** A frame was queued; `session` is given if it is the first frame for its socket. */
   add(session: S | null, bytes: number): void {
     this.#frames++;
     this.#bytes += bytes;

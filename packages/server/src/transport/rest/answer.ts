@@ -2,7 +2,7 @@ import type { ApiError } from '@parley/protocol';
 import type { ErrorBody } from '@parley/protocol';
 import { Reply } from '../../features/context.ts';
 
-/** What goes out for a request: a status and a JSON body (null: none). */
+/** The answer to a request: a status and a JSON body (null for none). */
 export interface Answer {
   status: number;
   body: unknown;

@@ -1,16 +1,17 @@
 /**
- * Who is refused and asks again at once would keep us busy with refusing. A caller who is refused more than 50 times in a second is
- * answered a second later; when 100 of its answers wait so, the connection of the next one is cut.
+ * A caller who is refused and asks again at once would keep us busy with refusing. A caller who is refused more than
+ * 50 times in a second gets the answer a second later. When 100 of its answers wait like this, the connection of the
+ * next one is cut.
  */
 
 export interface BrakeBounds {
-  /** Refusals of one caller that are told at once, each second. */
+  /** How many refusals of one caller are answered at once, per second. */
   free: number;
   heldMs: number;
-  /** Refusals that wait: of one caller, and in all. */
+  /** How many refusals wait, of one caller and in all. */
   held: number;
   heldInAll: number;
-  /** Callers remembered at once. */
+  /** How many callers are remembered. */
   callers: number;
 }
 
@@ -39,7 +40,7 @@ export class Brake {
     this.#now = now;
   }
 
-  /** Resolves when the caller may be told of its refusal; false: it is not worth an answer. */
+  /** Resolves when the refusal may be answered; false if it gets no answer. */
   async hold(who: string): Promise<boolean> {
     const { free, held, heldInAll, heldMs } = this.#bounds;
     const refusals = this.#of(who);
@@ -58,7 +59,7 @@ export class Brake {
     const second = Math.floor(this.#now() / 1_000);
     let refusals = this.#callers.get(who);
     if (!refusals) {
-      // Forgetting one can only forgive.
+      // Forgetting a caller can only allow more.
       if (this.#callers.size >= this.#bounds.callers)
         this.#callers.delete(this.#callers.keys().next().value!);
       this.#callers.set(who, (refusals = { second, count: 0, held: 0 }));

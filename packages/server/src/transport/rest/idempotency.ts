@@ -10,9 +10,10 @@ import { failure } from './answer.ts';
 import type { Answer } from './answer.ts';
 
 /**
- * SPEC 1, Idempotency. The key is claimed, the operation runs and its answer is stored in one transaction: a crash leaves
- * all of it or nothing. A duplicate waits (in this process on a promise, across processes on the row) and then replays.
- * 429 and 5xx are not stored. The caller is part of the fingerprint, so nobody sees another's answer.
+ * SPEC 1, Idempotency. The key is claimed, the operation runs and its answer is stored in one transaction: a crash
+ * leaves all of it or nothing. A duplicate waits (in this process for a promise, across processes for the row) and
+ * then replays. 429 and 5xx are not stored. The caller is part of the fingerprint, so nobody sees another caller's
+ * answer.
  */
 
 const keyForm = /^[\x21-\x7e]{1,255}$/;
@@ -27,12 +28,12 @@ export function idempotencyKey(header: string | string[] | undefined): string | 
   return header;
 }
 
-/** No environment has this number: answers of the control plane are kept under it. */
+/** No environment has this number; answers of the control plane are stored under it. */
 const noEnvironment = 0;
 
 interface Request {
   key: string;
-  /** Method with the concrete path and query. */
+  /** The method with the concrete path and query. */
   route: string;
   body: unknown;
 }
@@ -41,11 +42,11 @@ type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** How an operation runs. */
 export interface Manner {
-  /** See Operation: it runs before the transaction that stores its answer, not inside. */
+  /** See Operation: if true, it runs before the transaction that stores its answer, not inside it. */
   repeatable: boolean;
-  /** Runs the operation in its environment's turn, */
+  /** Runs the operation in its environment's turn. */
   turn: Turn;
-  /** and what is short in another. */
+  /** Runs short work in a turn of its own. */
   briefly: Turn;
 }
 type Outcome = Answer & { replayed: boolean };
@@ -118,18 +119,18 @@ async function outside(ctx: HttpContext, slot: Slot, execute: Execute, manner: M
   );
 }
 
-/** What an answer takes besides its body: the row with its place in the indexes, and each id that it is found by. */
+/** Bytes that an answer takes besides its body: the row with its index entries, and each id that it can be found by. */
 const rowBytes = 300;
 const subjectBytes = 50;
 
 /**
- * How much an environment and a client may have stored is bounded. Without room a new request is refused before it runs,
- * because one that ran unrepeatable could run twice; what is stored already is still replayed.
+ * Bounds how much is stored for an environment and for a client. Without room a new request is refused before it
+ * runs, because without a stored answer a repetition would run it twice. Answers already stored are still replayed.
  */
 class Room {
   readonly #limiter: RateLimiter;
   readonly #checks: { key: string; limit: BucketLimit }[];
-  /** Asked for while the key is being claimed. */
+  /** The limiter is asked while the key is being claimed. */
   readonly #refused: Promise<ApiError | null>;
 
   constructor(limiter: RateLimiter, ctx: HttpContext) {
@@ -156,14 +157,14 @@ class Room {
     if (refused) throw refused;
   }
 
-  /** After the commit: what it took besides the KB that the question took. */
+  /** Called after the commit: counts what was stored beyond the first KB, which was counted when asking. */
   used(bytes: number): void {
     for (const { key, limit } of this.#checks)
       void this.#limiter.owe(key, limit, (bytes + rowBytes) / 1_024 - 1);
   }
 }
 
-/** Where the answer to one key and route is kept. */
+/** The place where the answer to one key and route is stored. */
 class Slot {
   readonly key: string;
   readonly room: Room;
@@ -174,13 +175,13 @@ class Slot {
 
   constructor(ctx: HttpContext, { key, route, body }: Request, room: Room) {
     const caller = nameOf(ctx.caller);
-    // Keyed: a path names a user, and a plain hash of it would outlive an erasure.
+    // A keyed hash, because a path names a user, and a plain hash of it would outlive an erasure.
     const { vault } = ctx.services;
     this.key = key;
     this.room = room;
     this.#ctx = ctx;
     this.#body = body;
-    // Outside of an environment a key is the caller's own.
+    // Outside of an environment, a key belongs to its caller.
     this.#route = vault.mac(`route ${ctx.env ? route : `${caller} ${route}`}`);
     this.#fingerprint = vault.mac(`request ${caller}\n${JSON.stringify(body ?? null)}`);
   }
@@ -197,7 +198,7 @@ class Slot {
     return sql.claim(db, this.#env, this.key, this.#route, this.#fingerprint);
   }
 
-  /** null: there is none yet. */
+  /** Returns null if no answer is stored yet. */
   async replay(db: Queryable): Promise<Outcome | null> {
     const found = await sql.stored(db, this.#env, this.key, this.#route);
     if (!found) return null;
@@ -222,7 +223,7 @@ function nameOf(caller: HttpCaller): string {
   return caller.kind === 'dashboard' ? `account ${caller.account.no}` : caller.kind;
 }
 
-/** The answer of an operation that failed for good; what may be tried again is thrown on. */
+/** The answer of an operation that failed finally; errors after which a caller may try again are thrown on. */
 function finalFailure(error: unknown, requestId: string): Answer {
   if (!(error instanceof ApiError) || !isFinal(error)) throw error;
   return failure(error, requestId);
@@ -240,8 +241,8 @@ const idFields = new Set([
 const maxSubjects = 2_000;
 
 /**
- * Ids of users and messages in a request and its answer (a token and an error's text name users too): erasing one of
- * them empties the answer.
+ * Ids of users and messages in a request and its answer (a token or an error text names users too). Erasing one of
+ * them empties the stored answer.
  */
 export function subjects(body: unknown, field = '', found = new Set<string>()): string[] {
   if (typeof body === 'string' && idFields.has(field)) found.add(body);

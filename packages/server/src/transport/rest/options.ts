@@ -16,28 +16,31 @@ export interface RestOptions {
   services: Services;
   handlers: Handlers;
   authenticator: Authenticator;
-  /** Unset: nobody can sign in to the dashboard, and cookies count for nothing. */
+  /** If unset, nobody can sign in to the dashboard, and cookies are ignored. */
   sessions?: Sessions;
   limiter: RateLimiter;
   turns: OperationTurns;
   logger: Logger;
   metrics: Metrics;
-  /** What environments' requests are noted in. */
+  /** Records the requests of environments. */
   recorder: Recorder;
   trustProxy: boolean;
-  /** Those that this process serves; health and the pages it always serves. */
+  /** The operations that this process serves; it always serves health and the pages. */
   operations: readonly Operation[];
-  /** Whether it can do its work; `reason` says why not, or what it has to do without. */
+  /** Whether the process can do its work; `reason` says why not, or what is missing. */
   readiness: () => Promise<Readiness>;
-  /** Until then every request but those about health is to come again. */
+  /** While false, every request except those about health is told to come again. */
   started: () => boolean;
-  /** What else /readyz tells. */
+  /** Further fields of /readyz. */
   details: () => Record<string, string>;
-  /** Static pages: path, type and body. */
+  /** Static pages, each with a path, type and body. */
   pages: Page[];
-  /** Web applications, each with a path and all that is below it. */
+  /** Web applications, each with a path and everything below it. */
   apps?: WebApp[];
-  /** Requests that never reach the API (file bodies): true when it took the request. It answers after `stamp`, which sets what every answer has. */
+  /**
+   * Takes requests that must not reach the API (file bodies); returns true if it took the request. It must await
+   * `stamp`, which sets the headers of every answer, before it answers.
+   */
   intercept?: (...args: [...Parameters<RequestListener>, stamp: () => Promise<void>]) => boolean;
 }
 
@@ -53,7 +56,7 @@ export interface Page {
   body: () => Promise<Buffer | string>;
 }
 
-/** Whose request it is: also of one that was refused, where its credential proves it. */
+/** The environment and caller of a request, also of a refused one if its credential proves it. */
 export interface Concern {
   env: { no: number; id: string };
   caller: HttpCaller['kind'];
@@ -72,15 +75,15 @@ export interface WebApp {
 declare module 'fastify' {
   interface FastifyContextConfig {
     operation?: string;
-    /** `tenant` unless given. */
+    /** The default is `tenant`. */
     plane?: Plane;
-    /** Logged at debug level only. */
+    /** If true, it is logged at debug level only. */
     quiet?: boolean;
   }
   interface FastifyRequest {
-    /** The environment that it concerns, once the credential said so. */
+    /** The environment that the request concerns, once the credential tells. */
     concerns?: Concern;
-    /** The error that it was answered with. */
+    /** The code of the error that was answered. */
     failure?: ErrorCode;
     /** The key that the caller's requests are counted by, once it is known. */
     who?: string;

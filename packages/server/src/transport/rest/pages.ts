@@ -5,8 +5,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Page } from './options.ts';
 
 /**
- * Pages that anybody may ask for. Each is rendered and compressed once, and looked at again after 10 s at the earliest, so that a
- * request costs no more than handing over bytes; a browser that has them already gets 304.
+ * Public pages. Each is rendered and compressed once, and rendered again after 10 s at the earliest, so that a
+ * request costs no more than sending bytes. A browser that already has the page gets 304.
  */
 
 const renewMs = 10_000;
@@ -31,7 +31,7 @@ async function render(body: Buffer): Promise<Rendered> {
   return { etag, body, br, gzip: gz };
 }
 
-/** The page as it was at most `renewMs` ago; those who ask meanwhile share one look. */
+/** The page as it was at most `renewMs` ago; requests that arrive while it is rendered share the result. */
 function kept(page: Page, now: () => number): () => Promise<Rendered> {
   let known: Rendered | undefined;
   let looking: Promise<Rendered> | undefined;
@@ -54,7 +54,7 @@ export function createPage(page: Page, now: () => number) {
     const { etag, ...forms } = await current();
     const accepted = String(request.headers['accept-encoding'] ?? '');
     const encoding = encodings.find((name) => accepts(accepted, name));
-    // Each form is another representation, and has a tag of its own.
+    // Each encoding is another representation, and has a tag of its own.
     const tag = `"${etag}${encoding ? `-${encoding}` : ''}"`;
     reply.headers({ ...page.headers, ETag: tag, Vary: 'Accept-Encoding' }).type(page.contentType);
     const seen = String(request.headers['if-none-match'] ?? '').split(/\s*,\s*/);
@@ -64,7 +64,7 @@ export function createPage(page: Page, now: () => number) {
   };
 }
 
-/** RFC 9110 12.5.3, as far as it is used: named, and not with a weight of 0. */
+/** RFC 9110 12.5.3, as far as it is used: the encoding is named, and not with a weight of 0. */
 const accepts = (header: string, name: string): boolean =>
   header
     .toLowerCase()

@@ -1,14 +1,17 @@
 import { Readable } from 'node:stream';
 
-/** What is larger leaves in pieces of about this size: others get their turn between two of them, and one sees them move. */
+/**
+ * Larger bodies are sent in pieces of about this many bytes, so that other requests get their turn in between, and
+ * progress can be observed.
+ */
 export const pieceBytes = 64 * 1024;
 
-/** A body that is made, or cut, piece by piece as it is taken. */
+/** A body that is made, or cut, piece by piece while it is read. */
 export class Pieces extends Readable {
-  /** Of the whole body, or about as many. */
+  /** The length of the whole body, possibly estimated. */
   readonly bytes: number;
   readonly #pieces: Iterator<Buffer>;
-  /** Called when a piece was taken. */
+  /** Called when a piece was read. */
   onTaken: () => void = () => undefined;
 
   constructor(bytes: number, pieces: Iterable<Buffer>) {
@@ -32,7 +35,10 @@ function* slices(body: Buffer): Generator<Buffer> {
   for (let at = 0; at < body.length; at += pieceBytes) yield body.subarray(at, at + pieceBytes);
 }
 
-/** The JSON of an answer. A page of a list is written item by item, because a megabyte at once would make everybody wait. */
+/**
+ * The JSON of an answer. A list is written item by item, because serializing a megabyte at once would delay all other
+ * requests.
+ */
 export function jsonOf(body: object): string | Pieces {
   if (!('data' in body) || !Array.isArray(body.data)) return JSON.stringify(body);
   const { data, ...rest } = body as { data: unknown[] };
@@ -48,7 +54,7 @@ function* encoded(first: string, texts: Iterable<{ text: string }>): Generator<B
   for (const { text } of texts) yield Buffer.from(text);
 }
 
-/** `{"data":[…],…}` in texts of about `pieceBytes`, each with the number of items in it. */
+/** Yields `{"data":[…],…}` in texts of about `pieceBytes`, each with the number of items in it. */
 function* pageTexts(data: unknown[], rest: object): Generator<{ text: string; items: number }> {
   const others = JSON.stringify(rest).slice(1);
   const end = others === '}' ? ']}' : `],${others}`;

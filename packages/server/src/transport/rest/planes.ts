@@ -9,16 +9,16 @@ import { sessionCookie } from '../../features/accounts/context.ts';
 import { addressKey } from '../limits.ts';
 
 /**
- * What differs between the planes over HTTP (SPEC 5, DECISIONS, Control plane). Keys and tokens come in the Authorization
- * header, which no browser sends by itself: any web page may use them. The dashboard has a cookie, which browsers send with every
- * request to us, whichever page made it: requests that change something must be our own pages' (see `guard`), and answers of
- * the control plane are for our own pages alone.
+ * How the planes differ over HTTP (SPEC 5; DECISIONS, Control plane). Keys and tokens come in the Authorization
+ * header, which no browser sends by itself, so any web page may use them. The dashboard uses a cookie, which browsers
+ * send with every request to us, whichever page made it. So requests that change something must come from our own
+ * pages (see `guard`), and only our own pages may read answers of the control plane.
  */
 
 export interface RestPlane {
-  /** Headers of every answer of its operations: which web pages may read it. */
+  /** Headers of every answer of its operations; they say which web pages may read it. */
   cors: Record<string, string>;
-  /** Headers of the answer to a browser that asks beforehand what a page may send. */
+  /** Headers of the answer to a browser that asks what a page may send. */
   preflight: Record<string, string>;
 }
 
@@ -35,34 +35,37 @@ export const planes: Record<Plane, RestPlane> = {
       'Access-Control-Max-Age': '86400',
     },
   },
-  /** Without these headers a browser lets pages of the same origin read the answer, and no others. */
+  /** Without these headers a browser lets only pages of the same origin read the answer. */
   control: { cors: {}, preflight: {} },
 };
 
 export interface Arrival {
   caller: HttpCaller;
-  /** What the call concerns, as far as it is one environment or one organization of the dashboard's caller. */
+  /** The environment or organization that the call concerns, if it concerns one. */
   env?: Environment;
   organization?: Organization;
-  /** Of the dashboard's caller there. */
+  /** The role of the dashboard's caller there. */
   role?: AccountRole;
 }
 
 export interface Gatekeeper {
-  /** Before the body is read: what another site may have made a signed-in browser send. null: there is nothing to look for. */
+  /**
+   * Runs before the body is read, and refuses what another site may have made a signed-in browser send. null if there
+   * is nothing to check.
+   */
   guard: ((request: FastifyRequest) => ApiError | undefined) | null;
   /** @param named the environments that the request names (header, query). */
   authenticate(request: FastifyRequest, named: string[]): Promise<Arrival>;
 }
 
-/** How the callers of an operation come in. */
+/** How the callers of an operation are let in. */
 export function createGatekeeper(
   operation: Operation,
   options: { authenticator: Authenticator; sessions?: Sessions | undefined },
 ): Gatekeeper {
   const forAnyone = operation.callers.includes('anyone');
   const sessions = forAnyone || operation.callers.includes('dashboard') ? options.sessions : undefined;
-  /** A request with an Authorization header ignores the cookie. */
+  /** The cookie is ignored if the request has an Authorization header. */
   const cookieOf = (request: FastifyRequest): string | undefined =>
     sessions && request.headers.authorization === undefined
       ? readCookie(request.headers.cookie, sessionCookie)
@@ -70,7 +73,8 @@ export function createGatekeeper(
 
   function guard(request: FastifyRequest): ApiError | undefined {
     if (request.method === 'GET') return undefined;
-    // Nobody is signed in by another site either: whoever signs in without saying where it comes from is no browser.
+    // Another site must not sign anybody in either. A sign-in that does not say where it comes from was not sent by a
+    // browser.
     if (forAnyone ? !says(request) : cookieOf(request) === undefined) return undefined;
     if (!isOurPage(request))
       return new ApiError('forbidden', { message: 'The request does not come from the dashboard.' });
@@ -108,7 +112,7 @@ export function createGatekeeper(
   return { guard: sessions ? guard : null, authenticate };
 }
 
-/** A cookie that opens nothing is none. */
+/** An invalid cookie counts as none. */
 async function whoever(sessions: Sessions, cookie: string | undefined): Promise<HttpCaller> {
   if (cookie === undefined) return { kind: 'anyone' };
   return sessions.authenticate(cookie).catch((error: unknown) => {
@@ -127,7 +131,10 @@ function theOne(named: string[]): string {
   return id;
 }
 
-/** By its own id, or by that of one of its environments. The operation's schema is checked later, and is not needed for this. */
+/**
+ * The organization, named by its own id or by that of one of its environments. This runs before the operation's
+ * schema is checked, and does not need that check.
+ */
 function namedOrganization({ params, body }: FastifyRequest): {
   organizationId?: unknown;
   environmentId?: unknown;
@@ -140,11 +147,14 @@ const says = ({ headers }: FastifyRequest): boolean =>
 
 const bearer = (header: string | undefined): string | undefined => /^Bearer +(\S+)$/i.exec(header ?? '')?.[1];
 
-/** Browsers of today say where a request comes from in Sec-Fetch-Site, older ones in Origin. What says neither is refused. */
+/**
+ * Current browsers say in Sec-Fetch-Site where a request comes from, older ones in Origin. A request with neither is
+ * refused.
+ */
 function isOurPage({ headers, host }: FastifyRequest): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';
-  // The scheme is not compared: behind a proxy we do not see it.
+  // The scheme is not compared, because behind a proxy we do not see it.
   return headers.origin !== undefined && URL.parse(headers.origin)?.host === host;
 }
 

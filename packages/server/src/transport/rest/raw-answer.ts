@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { ApiError } from '@parley/protocol';
 import { failure } from './answer.ts';
 
-/** Answers hold what only their caller may see, and are nothing but JSON. Pages, which are public, say otherwise themselves. */
+/** Answers contain what only their caller may see, and are always JSON. Pages, which are public, set other headers. */
 export const answerHeaders = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
@@ -10,7 +10,10 @@ export const answerHeaders = {
 
 export const retryAfter = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1000)));
 
-/** A whole HTTP answer, for what never becomes a request: what is not HTTP, and upgrades that are refused (SPEC 7). */
+/**
+ * A complete HTTP answer, for input that never becomes a request: what is not HTTP, and upgrades that are refused
+ * (SPEC 7).
+ */
 export function rawFailure(error: ApiError, requestId: string, headers: Record<string, string>): string {
   const { status, body } = failure(error, requestId);
   const text = JSON.stringify(body);

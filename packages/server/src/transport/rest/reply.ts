@@ -12,7 +12,7 @@ export function send(reply: FastifyReply, answer: Answer): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(jsonOf(answer.body as object));
 }
 
-/** Fastify's own errors, and ours, as one of the specification's. */
+/** Turns any error, also Fastify's own, into an ApiError. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isUnavailable(error)) return new ApiError('service_unavailable');

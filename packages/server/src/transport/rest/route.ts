@@ -23,7 +23,7 @@ import type { Arrival } from './planes.ts';
 import { send } from './reply.ts';
 import type { Unsent } from './unsent.ts';
 
-/** Life of a request: authenticate, count, check the caller, validate, then run (once per Idempotency-Key). */
+/** The life of a request: authenticate, count, check the caller, validate, then run (once per Idempotency-Key). */
 export function createRoute(
   name: OperationName,
   operation: Operation,
@@ -68,7 +68,7 @@ export function createRoute(
     };
     const execute = async (inner: HttpContext) => {
       const result = await run(inner, input);
-      // Others of the same caller may have filled it meanwhile.
+      // Other requests of the same caller may have filled it meanwhile.
       if (operation.changesNothing) unsent.refuseFull(who);
       return success(result, operation.statuses[0]!);
     };
@@ -76,7 +76,7 @@ export function createRoute(
     const given = acceptsIdempotencyKey(operation)
       ? idempotencyKey(request.headers['idempotency-key'])
       : undefined;
-    // Answers about one's own account hold cookies, codes and secrets: none of them is kept to be given out again.
+    // Answers about the caller's own account contain cookies, codes and secrets, so they are not stored for a replay.
     const key = operation.changesNothing || operation.scope === 'account' ? undefined : given;
     const asked = key && { key, route: `${request.method} ${request.url}`, body: request.body };
     const { turn, briefly } = options.turns.of(env?.no ?? who, name, input);
@@ -88,7 +88,7 @@ export function createRoute(
   };
   return { onRequest: guard ? [(request, _reply, done) => done(guard(request))] : [], handler };
 
-  /** Wrong credentials count by address, so that nobody can try keys without end. */
+  /** Wrong credentials are counted by address, so that nobody can try keys endlessly. */
   async function authenticated(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -131,7 +131,7 @@ function concernOf(caller: HttpCaller, { no, id }: Environment): Concern {
 
 const ofAddress = ({ ip }: FastifyRequest) => ({ key: addressKey(ip), limit: rateLimits.anonymous });
 
-/** Says to whoever may not call an operation who may. */
+/** Tells a caller who may not call an operation who may. */
 function notFor({ callers }: Operation): string {
   if (callers.includes('client'))
     return callers.includes('server')
@@ -142,7 +142,7 @@ function notFor({ callers }: Operation): string {
     : 'This is for the dashboard: sign in there.';
 }
 
-/** DECISIONS, Control plane: what the account's role allows, and what needs a recent sign-in (SPEC 5.7). */
+/** DECISIONS, Control plane: checks what the account's role allows, and what needs a recent sign-in (SPEC 5.7). */
 function checkRole(
   operation: Operation,
   role: AccountRole | undefined,
@@ -162,7 +162,7 @@ const httpOf = (request: FastifyRequest): HttpRequest => ({
   cookie: readCookie(request.headers.cookie, sessionCookie) ?? null,
 });
 
-/** SPEC 5, rule 2: the `Chat-Env` header or the query's `env`, which is then no field of the operation. */
+/** SPEC 5, rule 2: reads the `Chat-Env` header or the query's `env`, which is no field of the operation. */
 function namedEnvironments(request: FastifyRequest, query: Record<string, unknown>): string[] {
   const header = request.headers['chat-env'];
   const inQuery = query['env'];

@@ -21,7 +21,7 @@ import { createPage } from './pages.ts';
 import { Pieces } from './pieces.ts';
 import { Unsent, unsentBounds } from './unsent.ts';
 
-/** A file may take this long to arrive, headers and the body of an API request only `requestMs`. */
+/** Milliseconds that a file may take to arrive; headers and the body of an API request get only `requestMs`. */
 const transferMs = 15 * 60_000;
 const requestMs = 30_000;
 
@@ -35,7 +35,7 @@ function boundBody(req: IncomingMessage): void {
   req.once('close', () => clearTimeout(timer));
 }
 
-/** The other side may never end its half of a connection that was told to go: once told, it has this long. */
+/** Milliseconds that a closed connection stays open if the other side does not end its half. */
 const lingerMs = 1_000;
 
 function cutOff(socket: Duplex): void {
@@ -43,7 +43,7 @@ function cutOff(socket: Duplex): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Readiness is looked at once in this time at most. */
+/** Readiness is checked at most once in this many milliseconds. */
 const readyMs = 250;
 const health = new Set(['/healthz', '/readyz']);
 
@@ -60,7 +60,7 @@ export function createRest(options: RestOptions): FastifyInstance {
       caseSensitive: true,
       ignoreTrailingSlash: false,
     },
-    // The proxy adds the address it saw at the end; what stands before it is the client's own word.
+    // The proxy appends the address it saw; what stands before it is only claimed by the client.
     trustProxy: options.trustProxy && ((_address, hop) => hop === 0),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -82,7 +82,8 @@ export function createRest(options: RestOptions): FastifyInstance {
           keepAliveTimeout: 65_000,
           headersTimeout: requestMs,
           requestTimeout: transferMs,
-          // Any other upgrade (h2c) is an offer that may be ignored: the request is answered as if it were not made.
+          // Any other upgrade (h2c) is an offer that may be ignored: the request is answered as if the offer were not
+          // made.
           shouldUpgradeCallback: (req): boolean =>
             req.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
         },
@@ -120,7 +121,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     return reply.sent ? reply : reply.headers(plane.preflight).code(204).send();
   });
 
-  // Once closing, a connection ends with its answer: kept alive, it would hold up the end of the process.
+  // While closing, a connection ends with its answer: kept alive, it would delay the end of the process.
   let closing = false;
   app.addHook('preClose', (done) => {
     closing = true;
@@ -142,7 +143,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload) && !(payload instanceof Readable))
       return done();
     const watched = unsent.watch(request.who ?? addressKey(request.ip), payload, reply.raw);
-    // The length of what is written as it leaves is not known.
+    // The length of a body that is written while it is sent is not known.
     if (watched instanceof Pieces && watched !== payload)
       reply.header('Content-Length', String(watched.bytes));
     done(null, watched);
@@ -161,7 +162,7 @@ export function createRest(options: RestOptions): FastifyInstance {
       ms: Math.round(ms),
     };
     note(request, reply.statusCode, operation, ms);
-    // What a stranger is refused is no news: there may be thousands in a second.
+    // Refusals of strangers are not logged, because there may be thousands per second.
     const quiet =
       request.routeOptions.config.quiet ?? (request.who === undefined && reply.statusCode === 429);
     const passing = reply.statusCode === 503 && (quiet || !options.started());
@@ -171,7 +172,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     done();
   });
 
-  /** In the log of the environment that it concerns, if it concerns one. */
+  /** Adds the request to the log of its environment, if it concerns one. */
   function note(request: FastifyRequest, status: number, operation: string, ms: number): void {
     const { concerns } = request;
     if (!concerns) return;
@@ -213,7 +214,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     throw new ApiError('not_found', { message: 'There is no such path.' });
   });
 
-  /** Those who are refused and ask again at once are told later, or nothing. */
+  /** Callers who are refused and ask again at once get their answer later, or none. */
   const brake = new Brake(brakeBounds, now);
   async function braked(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (await brake.hold(request.who ?? addressKey(request.ip))) return;
@@ -221,7 +222,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     request.raw.destroy();
   }
 
-  /** Requests that are nobody's count by address. */
+  /** Requests without a caller are counted by address. */
   async function anonymousHeaders(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | null> {
     const { verdict, refused } = await take(limiter, [
       { key: addressKey(request.ip), limit: rateLimits.anonymous },
@@ -235,7 +236,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     if (refused) throw refused;
   }
 
-  /** Health and preflights are never refused, but those who ask too often wait. */
+  /** Health and preflights are never refused, but callers who ask too often have to wait. */
   async function unhurried(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (await anonymousHeaders(request, reply)) await braked(request, reply);
   }
@@ -245,7 +246,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     return rateHeaders(verdict);
   }
 
-  /** Transfers of files are bounded where they are served; what they count here only informs. */
+  /** Transfers of files are bounded by the storage; the rate-limit headers here only inform. */
   async function stamp(req: IncomingMessage, res: ServerResponse): Promise<void> {
     res.setHeader('Request-Id', services.ids.make('request'));
     const ip = clientAddress(req, options.trustProxy);
@@ -254,7 +255,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     for (const [name, value] of Object.entries(rateHeaders(verdict))) res.setHeader(name, value);
   }
 
-  /** What is not HTTP, or has headers too large, never becomes a request: the whole answer is written here. */
+  /** Input that is not HTTP, or has too large headers, never becomes a request: the complete answer is written here. */
   async function malformedAnswer(ip: string): Promise<string> {
     const id = services.ids.make('request');
     const error = new ApiError('invalid_request', { message: 'The request is malformed.' });
@@ -270,7 +271,7 @@ export function createRest(options: RestOptions): FastifyInstance {
       config: { operation: name, plane },
       ...createRoute(name as OperationName, operation, options, shared),
     });
-    // Answered by the hook above: the route only says whose path it is.
+    // The hook above answers; the route only says to which plane the path belongs.
     if (plane === 'control' && !app.hasRoute({ method: 'OPTIONS', url }))
       app.options(url, { config: { plane } }, (_request, reply) => reply.send());
   }
@@ -302,7 +303,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     });
   }
   for (const { path, answer } of options.apps ?? []) {
-    // Of the control plane: no other site's page may read it.
+    // Belongs to the control plane, so that pages of other sites cannot read it.
     const config = { operation: 'page', plane: 'control', quiet: true } as const;
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       await anonymous(request, reply);
@@ -316,7 +317,7 @@ export function createRest(options: RestOptions): FastifyInstance {
   return app;
 }
 
-/** Until the store is there: a page that asks again by itself. */
+/** The page until the store is ready; it reloads itself. */
 const startingHeaders = {
   'Retry-After': '2',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -328,7 +329,7 @@ const starting = `<!doctype html>
 </html>
 `;
 
-/** Those who ask at the same time, or soon after, share one answer. */
+/** Callers who ask at the same time, or soon after, share one answer. */
 function remembered<T>(ask: () => Promise<T>, ms: number, now: () => number): () => Promise<T> {
   let asked: { at: number; answer: Promise<T> } | undefined;
   return () => {

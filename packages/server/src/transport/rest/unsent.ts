@@ -5,18 +5,19 @@ import { ApiError } from '@parley/protocol';
 import { cutBody, pieceBytes, Pieces } from './pieces.ts';
 
 /**
- * Answers that wait to be read. Who asks and does not read would fill our memory, so what waits is bounded for each caller
- * (more is refused before any work is done) and in all (what has not moved for the longest goes first), and an answer of
- * which nothing moves for a while is given up with its connection.
+ * Answers that wait to be read. A caller who asks and does not read would fill our memory. So waiting bytes are
+ * bounded per caller (further requests are refused before any work is done) and in all (the answer that has not moved
+ * for the longest time is dropped first). An answer of which nothing is read for a while is given up with its
+ * connection.
  */
 
 export interface UnsentBounds {
-  /** Bytes of one caller: an environment's server, or anybody else. */
+  /** Bytes that may wait for one caller: for an environment's server, or for any other caller. */
   server: number;
   other: number;
-  /** Bytes in this process. */
+  /** Bytes that may wait in this process. */
   all: number;
-  /** A piece that is not taken within this time ends the connection. */
+  /** A piece that is not read within this many milliseconds ends the connection. */
   stallMs: number;
 }
 
@@ -28,11 +29,11 @@ export const unsentBounds: UnsentBounds = {
   stallMs: 20_000,
 };
 
-/** Smaller answers fit into the kernel's buffers and need no watching. */
+/** Smaller answers, in bytes, fit into the kernel's buffers and are not watched. */
 const watchedBytes = 8 * 1024;
 const retryAfterMs = 1_000;
 
-/** What a stream of unknown length keeps in its buffers. */
+/** Bytes that a stream of unknown length keeps in its buffers. */
 const streamBytes = 2 * pieceBytes;
 
 const bytesOf = (body: Buffer | Readable): number =>
@@ -45,7 +46,7 @@ function watchedStream(body: Readable, onTaken: () => void): Readable {
       done(null, chunk);
     },
   });
-  // Whichever of the two ends first takes the other along.
+  // If one of the two ends, the other ends too.
   return pipeline(body, through, () => undefined);
 }
 
@@ -59,7 +60,7 @@ interface Waiting {
 export class Unsent {
   readonly #bounds: UnsentBounds;
   readonly #now: () => number;
-  /** In the order in which they moved last. */
+  /** Waiting answers in the order in which they last moved. */
   readonly #waiting = new Set<Waiting>();
   readonly #byCaller = new Map<string, number>();
   #bytes = 0;
@@ -83,7 +84,7 @@ export class Unsent {
     });
   }
 
-  /** What to send instead of the payload, watched until it is taken. */
+  /** Returns what to send instead of the payload; it is watched until it was read. */
   watch(
     who: string,
     payload: string | Buffer | Readable,
@@ -107,7 +108,7 @@ export class Unsent {
     return pieces;
   }
 
-  /** To be called now and then: gives up what has not moved for too long. */
+  /** Must be called regularly: gives up answers that have not moved for too long. */
   tick(): void {
     const before = this.#now() - this.#bounds.stallMs;
     for (const waiting of this.#waiting) {
@@ -116,7 +117,7 @@ export class Unsent {
     }
   }
 
-  /** The whole body is kept, and counts, until its last piece was taken. */
+  /** The whole body is kept, and counted, until its last piece was read. */
   #moved(waiting: Waiting): void {
     if (!this.#waiting.delete(waiting)) return;
     waiting.movedAt = this.#now();
@@ -126,7 +127,7 @@ export class Unsent {
   #giveUp(waiting: Waiting): void {
     this.#forget(waiting);
     const { response } = waiting;
-    // A reset: otherwise the kernel would keep what it holds, and go on offering it.
+    // A reset, because otherwise the kernel would keep offering what it holds.
     response.socket?.resetAndDestroy();
     response.destroy();
   }

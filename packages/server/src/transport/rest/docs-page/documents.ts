@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
-/** As much of OpenAPI 3.1 and AsyncAPI 3 as our generator writes and the page shows. */
+/** The parts of OpenAPI 3.1 and AsyncAPI 3 that our generator writes and the page shows. */
 export interface Schema {
   $ref?: string;
   type?: string;

@@ -1,6 +1,6 @@
 import type { Schema } from './documents.ts';
 
-/** Text that is HTML already. Everything else is escaped where it enters a template. */
+/** Text that is HTML already. Everything else is escaped when it is put into a template. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -25,7 +25,7 @@ const print = (part: Part): string => {
 export const html = (strings: TemplateStringsArray, ...parts: Part[]): Html =>
   new Html(strings.map((text, i) => text + print(parts[i])).join(''));
 
-/** Escapes, and turns `code` in our own summaries and descriptions into code. */
+/** Escapes the text, and renders `code` in our own summaries and descriptions as code. */
 export const prose = (text: string): Html =>
   new Html(print(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>'));
 export const anchor = (kind: string, name: string): string => `${kind}-${name.replaceAll(/[^\w.-]/g, '-')}`;
@@ -48,7 +48,7 @@ export function typeOf(schema: Schema): Html {
   return html`${schema.format === 'date-time' ? 'timestamp' : (schema.type ?? 'any')}`;
 }
 
-/** What a value must keep to, besides its type. */
+/** The rules for a value besides its type. */
 export function rulesOf(schema: Schema): Html {
   const variants = schema.anyOf?.filter(({ type }) => type !== 'null') ?? [];
   if (variants.length === 1 && variants[0]) return rulesOf({ ...schema, ...variants[0], anyOf: undefined });

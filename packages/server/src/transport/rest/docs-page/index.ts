@@ -12,11 +12,11 @@ export interface DocsRoute {
   body: () => Promise<Buffer | string>;
 }
 
-/** Only our own stylesheet and script, which calls this service alone: no outside network, no embedding. */
+/** Only our own stylesheet and script, which calls this service alone: no other network, no embedding. */
 const contentSecurityPolicy =
   "default-src 'none'; style-src 'self'; img-src data:; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Read and rendered at the first request, then kept: the files never change while the process runs. */
+/** Reads and renders at the first request and keeps the result, because the files never change while the process runs. */
 const kept = <T>(make: () => Promise<T>): (() => Promise<T>) => {
   let made: Promise<T> | undefined;
   return () =>
@@ -26,7 +26,7 @@ const kept = <T>(make: () => Promise<T>): (() => Promise<T>) => {
     }));
 };
 
-/** Pages of docs/ that whoever calls the API needs. */
+/** The pages of docs/ that callers of the API need. */
 const guides = (): Promise<Guide[]> =>
   Promise.all(
     ['tokens', 'rate-limits', 'upload-types', 'plans'].map(async (name) => {
@@ -45,7 +45,7 @@ export function docsRoutes(): DocsRoute[] {
     'referrer-policy': 'no-referrer',
     'cache-control': 'public, max-age=300',
   };
-  /** Tools in a browser may read the documents; they hold nothing secret. */
+  /** Browser-based tools may read the documents, which contain nothing secret. */
   const shared = { ...headers, 'access-control-allow-origin': '*' };
   return [
     {

@@ -1,6 +1,9 @@
 import { html, Html } from './html.ts';
 
-/** As much of Markdown as our own guides use: headings, paragraphs, lists, tables, code. Links to other files become their text. */
+/**
+ * Renders the part of Markdown that our guides use: headings, paragraphs, lists, tables, code. Links to other files
+ * become plain text.
+ */
 
 const inline = (text: string): Html =>
   new Html(
@@ -53,7 +56,7 @@ function block(lines: string[]): Html {
   return html`<p>${inline(lines.join(' '))}</p>`;
 }
 
-/** A guide without its title, which is the section's. */
+/** Renders a guide without its title, which is the title of its section. */
 export function markdown(source: string): Html {
   const parts: Html[] = [];
   for (const piece of source.replace(/^# .*\n/, '').split(/^(```[\s\S]*?^```)$/m)) {

@@ -57,7 +57,7 @@ export interface Guide {
   body: Html;
 }
 
-/** The API reference as one static page; its script only helps, everything is there without it. */
+/** The API reference as one static page. Everything is readable without its script. */
 export function page(api: OpenApi, socket: AsyncApi, guides: Guide[]): string {
   const schemas = { ...api.components.schemas, ...socket.components.schemas };
   const sections: Section[] = [

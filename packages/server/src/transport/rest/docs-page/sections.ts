@@ -5,7 +5,7 @@ import type { Html } from './html.ts';
 
 const deepest = 4;
 
-/** The fields of an object, those of nested ones below it with a dotted name. */
+/** The fields of an object; fields of nested objects follow with a dotted name. */
 function fieldRows(schema: Schema, prefix = '', depth = 0): Html[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const path = prefix + name;
@@ -57,7 +57,7 @@ function curl(method: string, path: string, op: ApiOperation): Html {
   return html`<pre><code>${lines.join(' \\\n  ')}</code></pre>`;
 }
 
-/** The server SDK's methods are named like the operations: the ids of the path, then the fields. */
+/** The methods of the server SDK are named like the operations, and take the ids of the path, then the fields. */
 function sdk(path: string, op: ApiOperation): Html | false {
   if (!op['x-callers']?.includes('server')) return false;
   const ids = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => (name === 'userId' ? `'alice'` : name!));
@@ -118,7 +118,7 @@ export function operationSection(api: OpenApi, method: string, path: string, op:
   ]);
   const failures = responses.map(([, one]) => one).filter((one) => one['x-error-codes']);
   const body = op.requestBody?.content['application/json'];
-  // Trying is for those who have a key or a token: not for what needs the dashboard's cookie.
+  // Trying a call needs a key or a token, so it is not offered for operations that need the dashboard's cookie.
   const callable = op['x-callers']?.some((one) => one === 'server' || one === 'client');
   const example = body?.example === undefined ? '' : JSON.stringify(body.example, null, 2);
   const tried = callable ? html` data-method="${method}" data-path="${path}" data-body="${example}"` : html``;
