@@ -23,8 +23,8 @@ import { attachStore } from './platform/postgres/store.ts';
 import { readCommand } from './transport/input.ts';
 
 /**
- * The command line: a binding over the operation table, as REST is one. It runs the operations that the operator may call, with
- * the same checks and the same audit.
+ * The command line: a binding over the operation table, like REST. It runs the operations that the operator may call,
+ * with the same checks and the same audit log.
  */
 
 const usage = `npm run parley -- <command>
@@ -59,7 +59,7 @@ class UsageError extends Error {}
 
 interface Line {
   ctx: ControlContext;
-  /** What follows the command's own words. */
+  /** The arguments after the words of the command. */
   args: string[];
   options: Record<string, string | undefined>;
   connection: ConnectionSettings;
@@ -75,7 +75,10 @@ function need(value: string | undefined, what: string): string {
 const given = (fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** Checks the fields by the operation's schemas and runs it. Fields are text; the schemas say what it stands for. */
+/**
+ * Checks the fields by the operation's schemas and runs the operation. Fields arrive as text; the schemas say which
+ * types they stand for.
+ */
 function run<N extends CommandName>(
   name: N,
   ctx: Parameters<(typeof commands)[N]>[0],
@@ -96,7 +99,7 @@ interface Page {
   nextCursor?: string | null;
 }
 
-/** At most this much is shown of a list. */
+/** How many pages of a list are shown at most. */
 const mostPages = 50;
 
 async function all(read: (cursor: string | undefined) => Promise<unknown>): Promise<unknown[]> {
@@ -112,9 +115,9 @@ async function all(read: (cursor: string | undefined) => Promise<unknown>): Prom
   return found;
 }
 
-/** Its messages say nothing of what is in the file. */
+/** Error messages do not repeat the content of the file. */
 async function readJson(path: string): Promise<unknown> {
-  // npm runs the command in the repository, wherever it was typed.
+  // npm runs the command in the repository, wherever it was entered.
   const text = await readFile(resolve(process.env['INIT_CWD'] ?? '', path), 'utf8').catch(() => {
     throw new UsageError(`The file ${path} cannot be read.`);
   });
@@ -216,7 +219,7 @@ function parsed() {
   }
 }
 
-/** Needs neither the store nor its settings: whoever runs an endpoint can run this. */
+/** Needs neither the store nor the settings, so that anybody who runs an endpoint can use it. */
 async function checkHistory(url: string): Promise<void> {
   const secret = process.env['HISTORY_SECRET'];
   const outbound = createOutbound({ allowPrivate: true, resolve: systemLookup });
@@ -242,12 +245,12 @@ async function checkHistory(url: string): Promise<void> {
   if (failed > 0) process.exitCode = 1;
 }
 
-/** Whom the audit names: the user of this machine that runs the command. */
+/** The name that the audit log shows: the user of this machine who runs the command. */
 function operatorName(): string {
   try {
     return userInfo().username;
   } catch {
-    // This user id has no name here.
+    // This user id has no name on this machine.
     return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
 }
@@ -260,7 +263,7 @@ async function main(): Promise<void> {
   const { options, words } = parsed();
   const { config } = readConfig(process.env);
   const logger = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
-  // Before there is a store.
+  // This runs before there is a store.
   if (words[0] === 'restore') {
     const { dataDir } = config;
     const counts = await restore({ dataDir, logger, ...(await backupFile(words[1])) });
@@ -293,7 +296,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** What whoever typed it can mend: everything but the service's own trouble. */
+/** True for errors that the person at the command line can correct: everything but failures of the service. */
 const isMistake = (error: unknown): boolean =>
   error instanceof UsageError || (error instanceof ApiError && (error.row.http ?? 500) < 500);
 

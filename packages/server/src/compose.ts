@@ -72,13 +72,13 @@ export interface ServiceOptions {
   store: Store;
   logger: Logger;
   clock: Clock;
-  /** What sockets are timed by. Batches, commits and writes keep the pace of the machine. */
+  /** The timers of sockets. Batches, commits and writes always use the real ones. */
   timers?: Timers;
-  /** From 0 up to but not including 1: for jitter. */
+  /** A number from 0 up to but not including 1, for jitter. */
   random: () => number;
-  /** For ids, keys and secrets. */
+  /** Random bytes for ids, keys and secrets. */
   randomBytes: RandomBytes;
-  /** How long clients have to leave at the end. */
+  /** Milliseconds that clients get to leave when the service stops. */
   drainMs?: number;
   /** What the plans allow. */
   plans?: Services['plans'];
@@ -88,24 +88,24 @@ export interface ServiceOptions {
 
 export interface Service {
   port: number;
-  /** What the operations of this process are given. */
+  /** The services that the operations of this process get. */
   services: Services;
-  /** What the first start made up; null when the store was not empty. */
+  /** What the first start created; null if the store was not empty. */
   first: Bootstrapped | null;
   stop(): Promise<void>;
-  /** Sockets are not waited for: at once, or only where all of them are of this machine. */
+  /** Stops without waiting for sockets: always, or only if all of them come from this machine. */
   hurry(when: 'always' | 'all are local'): void;
 }
 
 const readyTimeoutMs = 2_000;
 const retryMs = 500;
 const sweepMs = 10 * 60_000;
-/** The longest statement and the arrival of the slowest body both fit into it. */
+/** Milliseconds; longer than the longest statement and the slowest request body together. */
 const requestsStopMs = 65_000;
-/** After the drain: close handshakes, marks that wait to be written, presence. */
+/** Milliseconds after the drain, for close handshakes, pending marks and presence. */
 const gatewayStopMs = 15_000;
 
-/** Picks the adapters, and puts the parts together in the order in which they start. */
+/** Chooses the adapters, and assembles the parts in the order in which they start. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, store, logger, clock, random } = options;
   const { timers = systemTimers, drainMs = realtime.drainMs } = options;
@@ -113,7 +113,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { plans } = planTable;
   const ids = createIds(clock, options.randomBytes);
   const metrics = createMetrics();
-  // The error of a lost connection carries the whole client with it: only its text is for the log.
+  // The error of a lost connection has the whole client as a field, so only its text is logged.
   const onError = (error: Error, what: string) =>
     logger.warn({ part: 'postgres', reason: error.message, stack: error.stack }, what);
   const db = new PgDb(store.connection, { max: config.pool, onError });
@@ -234,7 +234,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const migrationsAreCurrent = migrationCheck(db);
   const storeProblem = async (): Promise<string | null> => {
     try {
-      // Through the log's own connections too: those are what sends need.
+      // Also over the log's own connections, which sends need.
       const current = await Promise.race([
         Promise.all([migrationsAreCurrent(), logDb.query('SELECT 1')]).then(([known]) => known),
         delay(readyTimeoutMs, 'late' as const, { ref: false }),
@@ -250,7 +250,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       return { status: 'not ready', reason: parts.state === 'starting' ? 'starting' : 'shutting down' };
     const reason = await storeProblem();
     if (reason !== null) return { status: 'not ready', reason };
-    // Without Redis each node goes on by itself: no reason to take all of them out.
+    // Without Redis each node continues alone, which is no reason to take all nodes out of service.
     if (!(await peers.reachable())) return { status: 'degraded', reason: 'Redis cannot be reached' };
     return { status: 'ready' };
   };
@@ -333,8 +333,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let first: Bootstrapped | null = null;
   let closeMetrics = (): void => undefined;
   const worker = ['worker'] as const;
-  // Health is answered before the store can be reached. At the end sockets drain first, then requests are answered, then
-  // what they left to do is done, and the connections go last.
+  // Health is answered before the store can be reached. When stopping, sockets drain first, then requests are
+  // answered, then the work they left is done, and connections close last.
   const list: PartList<RoleName> = [
     { name: 'connections', stop: () => Promise.all([db.close(), logDb.close()]) },
     { name: 'peers', stop: () => peers.close() },
@@ -414,7 +414,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       },
     ],
     {
-      // Before the workers stop, whose sweep could not move its calls any more.
+      // Stops before the workers, whose sweep could then no longer move its calls.
       name: 'media of calls',
       roles: ['media'],
       start: () => calls.media.start(services),
@@ -445,7 +445,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     hurry: (when) => gateway.hurry(when),
   };
 
-  /** Waits for the store as long as it takes; a store that answers but does not fit ends the start. */
+  /** Waits for the store as long as it takes; a store that answers but does not fit this program ends the start. */
   async function prepare(): Promise<Bootstrapped | null> {
     for (let attempt = 0; ; attempt++) {
       try {

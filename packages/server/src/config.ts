@@ -12,9 +12,9 @@ import type { MediaConfig } from './platform/storage/media-url.ts';
 
 interface Setting {
   name: string;
-  /** Empty: none. */
+  /** The default; empty if there is none. */
   fallback: string;
-  /** Markdown. */
+  /** The description, in Markdown. */
   text: string;
 }
 
@@ -168,7 +168,7 @@ export interface Config {
     password: string | undefined;
     kind: 'development' | 'production';
   };
-  /** Only this machine can reach it. */
+  /** True if only this machine can reach it. */
   loopback: boolean;
   eventRetentionMs: number;
   pool: number;
@@ -179,7 +179,7 @@ export interface Config {
   origin: string | undefined;
   requestLog: boolean;
   signUpOpen: boolean;
-  /** A file. */
+  /** The path of a file. */
   plans: string | undefined;
   trustProxy: boolean;
   turn: { urls: readonly string[]; secret: string | undefined };
@@ -339,7 +339,7 @@ function origin(name: string, text: string | undefined): string | undefined {
   return url.origin;
 }
 
-/** Where we listen, as a browser on this machine reaches it. */
+/** The address we listen on, as a browser on this machine reaches it. */
 export function listenOrigin({ host, port }: Pick<Config, 'host' | 'port'>): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;

@@ -1,6 +1,6 @@
 import { ConfigError } from './config.ts';
 
-/** For whoever runs the service: what is wrong in one line. Only mistakes of ours come with their stack. */
+/** Says in one line, for the person who runs the service, what is wrong. Only bugs of ours are shown with their stack. */
 export function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code, port, path } = error as NodeJS.ErrnoException & { port?: number };

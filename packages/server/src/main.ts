@@ -12,7 +12,8 @@ import { openStore } from './platform/postgres/store.ts';
 import { inheritedStore, reportStarted, runPrimary, workerIndex } from './primary.ts';
 import type { Started } from './primary.ts';
 
-// V8 would let the heap grow to four times what lives in it, and give hardly any of it back: a busy minute would cost its memory for ever.
+// V8 would let the heap grow to four times its live size and hardly give any memory back, so one busy minute would
+// cost that memory for ever.
 v8.setFlagsFromString('--heap-growing-percent=100');
 
 if (process.argv.includes('--help')) {
@@ -20,7 +21,7 @@ if (process.argv.includes('--help')) {
   process.exit(0);
 }
 
-/** What Ctrl-C asks of the service, once there is one. */
+/** What Ctrl-C calls, once the service exists. */
 let hurry: Service['hurry'] = () => undefined;
 const sameKeyMs = 300;
 
@@ -36,21 +37,21 @@ async function run(): Promise<void> {
   const logger = createLogger(config.logLevel);
   for (const name of unknown) logger.warn(`${name} is not a setting of Parley; see npm start -- --help`);
 
-  // Signals count from the first moment on; a second SIGTERM changes nothing (the whole group may be signalled).
+  // Signals count from the start; a second SIGTERM changes nothing (the whole process group may be signalled).
   let stopRequested!: () => void;
   const stop = new Promise<void>((resolve) => (stopRequested = resolve));
   process.on('SIGTERM', () => stopRequested());
   let interruptedAt = 0;
   process.on('SIGINT', () => {
     stopRequested();
-    // One Ctrl-C may come twice, from the terminal and from npm; later, it is somebody's second.
+    // One Ctrl-C may arrive twice, from the terminal and from npm. One that comes later was pressed again.
     if (interruptedAt === 0) interruptedAt = Date.now();
     hurry(Date.now() - interruptedAt > sameKeyMs ? 'always' : 'all are local');
   });
 
   const inherited = inheritedStore();
   if (inherited && config.metricsPort !== undefined) config.metricsPort += workerIndex();
-  // The ports of media are one process's.
+  // Only one process can use the ports of media.
   if (inherited && workerIndex() > 0) config.roles = new Set([...config.roles].filter((r) => r !== 'media'));
   if (config.processes > 1 && !inherited)
     await runPrimary(config, logger, stop, (started) => announce(config, logger, started));
@@ -111,7 +112,7 @@ function announce(config: Config, logger: Logger, { port, first }: Started): voi
     );
   }
   process.stdout.write(`${lines.join('\n')}\n`);
-  // While nobody waits for it yet. Workers find it in the cache.
+  // Built now, while nobody waits for it. Workers find it in the cache.
   prepareDashboard().catch((error: unknown) =>
     logger.warn({ err: error }, 'the dashboard could not be built'),
   );

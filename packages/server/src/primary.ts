@@ -8,8 +8,8 @@ import { openStore } from './platform/postgres/store.ts';
 import type { Store } from './platform/postgres/store.ts';
 
 /**
- * CHAT_PROCESSES above 1: this process keeps the store and its workers, which share the port. A worker that ends is
- * replaced after a second; one that cannot start at all ends the service.
+ * With CHAT_PROCESSES above 1, this process runs the store and its workers, which share the port. A worker that ends
+ * is replaced after a second; if a worker cannot start at all, the service ends.
  */
 
 const storeVariable = 'PARLEY_STORE';
@@ -21,14 +21,14 @@ export interface Started {
   first: Bootstrapped | null;
 }
 
-/** Which of the workers this process is; each has a metrics port of its own, counted from the setting. */
+/** The index of this worker. Each worker has its own metrics port, counted up from the setting. */
 export const workerIndex = (): number => Number(process.env[indexVariable] ?? 0);
 
-/** In a worker: the store that the primary keeps. */
+/** In a worker: the store that the primary runs. */
 export function inheritedStore(): Store | null {
   const connection = process.env[storeVariable];
   if (!cluster.isWorker || connection === undefined) return null;
-  // Without its primary a worker has no store: it must not outlive it.
+  // Without its primary a worker has no store, so it must not outlive it.
   process.on('disconnect', () => process.exit(1));
   return { connection: JSON.parse(connection) as Store['connection'], stop: () => Promise.resolve() };
 }
@@ -61,7 +61,7 @@ export async function runPrimary(
   };
 
   try {
-    // One after the other: the first prepares the store and tells what it made up.
+    // Workers start one after the other: the first prepares the store and reports what it created.
     const started: Started[] = [];
     for (let i = 0; i < config.processes; i++) {
       const next = await firstStart(fork(i), stop);
@@ -79,7 +79,7 @@ export async function runPrimary(
   }
 }
 
-/** Null when the service is to stop before that. */
+/** Returns null if the service is stopped before the worker has started. */
 async function firstStart(worker: Worker, stop: Promise<void>): Promise<Started | null> {
   const gone = new AbortController();
   try {

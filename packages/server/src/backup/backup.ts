@@ -9,11 +9,12 @@ import { migrate, readSchema } from '../platform/postgres/migrate.ts';
 import { readLines, writeLines } from './file.ts';
 
 /**
- * All that a service keeps, in one file: the rows as they were at one moment, read in a single transaction while the service goes
- * on, and of the data directory the files that were uploaded and the master key.
+ * Everything that a service stores, in one file: the rows as they were at one moment, read in a single transaction
+ * while the service runs, and the uploaded files and the master key from the data directory.
  *
- * The lines of the file, by their first letter: H what it is; T a table, and R some of its rows as a JSON array; S where the
- * sequences stand; F a file of the data directory, and D a part of it in base64; E the end, with the counts.
+ * The first letter of a line in the file says what it is: H the header; T a table, and R some of its rows as a JSON
+ * array; S the positions of the sequences; F a file of the data directory, and D a part of it in base64; E the end,
+ * with the counts.
  */
 
 const rowsPerLine = 500;
@@ -21,21 +22,21 @@ const bytesPerLine = 768 * 1024;
 const keyFile = 'master.key';
 const mediaDirectory = 'media';
 
-/** Made by the program itself in every store. Partitioned tables hold logs of some days, and are left out. */
+/** Tables that the program itself creates in every store. Partitioned tables hold logs of some days, and are left out. */
 const ownTables = ['schema_migrations', 'schema_functions'];
 const tablesSql = `SELECT c.relname AS name FROM pg_class c
   WHERE c.relkind = 'r' AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace AND c.relname <> ALL ($1) ORDER BY 1`;
 
 interface Head {
   createdAt: string;
-  /** The form of the store. */
+  /** The applied migrations, which define the schema of the store. */
   migrations: string[];
 }
 
 export interface BackupCounts {
   rows: number;
   files: number;
-  /** It is in the file: whoever has the file can read every secret in it. */
+  /** True if the file contains the master key, so that anybody who has the file can read every secret in it. */
   masterKey: boolean;
 }
 
@@ -67,7 +68,7 @@ export async function backUp(options: {
     try {
       await writeLines(options.file, options.passphrase, lines);
     } catch (error) {
-      // What is not whole is no backup. One that was there before is not ours.
+      // An incomplete file is no backup, so it is removed. A file that existed before is not ours.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(options.file, { force: true });
       throw error;
     }
@@ -100,7 +101,7 @@ async function* contents(client: pg.Client, dataDir: string, counts: BackupCount
   yield `S${JSON.stringify(sequences)}`;
   await client.query('COMMIT');
   for (const path of await filesIn(dataDir)) {
-    // What the clean-up has removed since is no loss.
+    // A file that the clean-up has removed meanwhile is not needed.
     const file = await open(join(dataDir, path)).catch(() => undefined);
     if (!file) continue;
     counts.files++;
@@ -112,7 +113,7 @@ async function* contents(client: pg.Client, dataDir: string, counts: BackupCount
   yield `E${JSON.stringify(counts)}`;
 }
 
-/** Of the data directory, what is not the store: paths with a slash between their parts. */
+/** The files of the data directory that do not belong to PostgreSQL, with a slash between the parts of a path. */
 async function filesIn(dataDir: string): Promise<string[]> {
   const media = await readdir(join(dataDir, mediaDirectory), { recursive: true, withFileTypes: true }).catch(
     () => [],
@@ -124,7 +125,7 @@ async function filesIn(dataDir: string): Promise<string[]> {
   return key ? [keyFile, ...found] : found;
 }
 
-/** Into a data directory that does not exist yet, or is empty; it appears whole or not at all. */
+/** Restores into a data directory that does not exist yet, or is empty; it appears complete or not at all. */
 export async function restore(options: {
   dataDir: string;
   file: string;
@@ -172,7 +173,7 @@ async function fill(
   let file: Awaited<ReturnType<typeof open>> | undefined;
   let end: BackupCounts | undefined;
   await client.query('BEGIN');
-  // Rows come in the order of their tables, not of what they refer to.
+  // Rows come in the order of their tables, so foreign keys are not checked meanwhile.
   await client.query('SET LOCAL session_replication_role = replica');
   for await (const line of lines) {
     const [kind, rest] = [line[0], line.slice(1)];
@@ -221,7 +222,10 @@ async function create(directory: string, path: string) {
   return open(target, 'wx', 0o600);
 }
 
-/** From the file that PARLEY_BACKUP_PASSPHRASE_FILE names, or the variable itself; never from the command line, which others can see. */
+/**
+ * Read from the file that PARLEY_BACKUP_PASSPHRASE_FILE names, or from the variable itself; never from the command
+ * line, which others can see.
+ */
 export async function passphraseFrom(env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const path = env['PARLEY_BACKUP_PASSPHRASE_FILE'];
   const text = path ? (await readFile(path, 'utf8')).trim() : env['PARLEY_BACKUP_PASSPHRASE'];

@@ -7,8 +7,9 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 
 /**
- * The file of a backup: lines, compressed, and encrypted where there is a passphrase (AES-256-GCM, key by scrypt). It begins with
- * what it is, one byte that says whether it is encrypted, the salt and the nonce; an encrypted one ends with its tag.
+ * The format of a backup file: lines, compressed, and encrypted if there is a passphrase (AES-256-GCM, key by
+ * scrypt). It begins with a magic text, one byte that says whether it is encrypted, the salt and the nonce; an
+ * encrypted file ends with its tag.
  */
 
 const magic = Buffer.from('PARLEY BACKUP 1\n');
@@ -20,7 +21,7 @@ const tagBytes = 16;
 const keyOf = (passphrase: string, salt: Uint8Array): Buffer =>
   scryptSync(passphrase.normalize(), salt, 32, { N: 2 ** 15, r: 8, p: 1, maxmem: 2 ** 26 });
 
-/** The file must not exist; only its owner may read it. */
+/** The file must not exist yet; only its owner may read it. */
 export async function writeLines(
   path: string,
   passphrase: string | undefined,
@@ -47,7 +48,7 @@ export async function writeLines(
   }
 }
 
-/** The lines, which are to be believed when all of them have come: an encrypted file is proved at its end. */
+/** Yields the lines. They must not be trusted before the last one: an encrypted file is verified at its end. */
 export async function* readLines(path: string, passphrase: string | undefined): AsyncGenerator<string> {
   const file = await open(path);
   const head = Buffer.alloc(headBytes);
