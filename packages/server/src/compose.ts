@@ -1,10 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 import { dashboardApp } from '@parley/dashboard';
 import { playgroundPages } from '@parley/playground';
-import { ApiError, operationList, realtime } from '@parley/protocol';
+import { operationList, realtime } from '@parley/protocol';
 import { listenOrigin } from './config.ts';
 import type { Config, RoleName } from './config.ts';
+import { prepareStore } from './prepare.ts';
+import { createReadiness } from './readiness.ts';
 import type { Services, Signals } from './features/context.ts';
 import { createSessions } from './features/accounts/authenticate.ts';
 import { createAccounts } from './features/accounts/create.ts';
@@ -19,7 +20,6 @@ import { removeExpired } from './features/retention/retention.ts';
 import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
 import { developmentEnvironment } from './features/tenancy/environments.ts';
-import { bootstrap, openVault } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { tellOwners } from './features/plans/notices.ts';
 import { createPlanTable } from './features/plans/table.ts';
@@ -43,10 +43,8 @@ import type { Logger } from './platform/logging.ts';
 import { createMemoryKeeper } from './platform/memory.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { createParts } from './platform/parts.ts';
-import type { PartList } from './platform/parts.ts';
+import type { Part, PartList } from './platform/parts.ts';
 import { PgDb } from './platform/postgres/db.ts';
-import { isUnavailable } from './platform/postgres/errors.ts';
-import { migrate, migrationCheck } from './platform/postgres/migrate.ts';
 import type { Store } from './platform/postgres/store.ts';
 import { createResolver } from './platform/outbound/resolver.ts';
 import { createPeers } from './platform/peers.ts';
@@ -64,7 +62,6 @@ import { Tracing } from './transport/gateway/tracing.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
 import { addressKey } from './transport/limits.ts';
 import { createTurns } from './transport/turns.ts';
-import type { Readiness } from './transport/rest/options.ts';
 import { createRest } from './transport/rest/server.ts';
 
 export interface ServiceOptions {
@@ -97,13 +94,24 @@ export interface Service {
   hurry(when: 'always' | 'all are local'): void;
 }
 
-const readyTimeoutMs = 2_000;
-const retryMs = 500;
 const sweepMs = 10 * 60_000;
 /** Milliseconds; longer than the longest statement and the slowest request body together. */
 const requestsStopMs = 65_000;
 /** Milliseconds after the drain, for close handshakes, pending marks and presence. */
 const gatewayStopMs = 15_000;
+
+interface Running {
+  start(): unknown;
+  stop(): unknown;
+}
+
+/** A part that is one object's start and stop. */
+const part = (name: string, running: Running, roles?: readonly RoleName[]): Part<RoleName> => ({
+  name,
+  start: () => running.start(),
+  stop: () => running.stop(),
+  ...(roles && { roles }),
+});
 
 /** Chooses the adapters, and assembles the parts in the order in which they start. */
 export async function startService(options: ServiceOptions): Promise<Service> {
@@ -231,29 +239,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   metrics.gauge('parley_pool_waiting', 'Requests waiting for a connection', () => db.pool.waitingCount);
   metrics.gauge('parley_commit_waiting', 'Messages waiting for the next group commit', () => log.waiting);
 
-  const migrationsAreCurrent = migrationCheck(db);
-  const storeProblem = async (): Promise<string | null> => {
-    try {
-      // Also over the log's own connections, which sends need.
-      const current = await Promise.race([
-        Promise.all([migrationsAreCurrent(), logDb.query('SELECT 1')]).then(([known]) => known),
-        delay(readyTimeoutMs, 'late' as const, { ref: false }),
-      ]);
-      if (current === 'late') return 'the store does not answer';
-      return current ? null : 'migrations are not current';
-    } catch {
-      return 'the store cannot be reached';
-    }
-  };
-  const readiness = async (): Promise<Readiness> => {
-    if (parts.state !== 'running')
-      return { status: 'not ready', reason: parts.state === 'starting' ? 'starting' : 'shutting down' };
-    const reason = await storeProblem();
-    if (reason !== null) return { status: 'not ready', reason };
-    // Without Redis each node continues alone, which is no reason to take all nodes out of service.
-    if (!(await peers.reachable())) return { status: 'degraded', reason: 'Redis cannot be reached' };
-    return { status: 'ready' };
-  };
+  const readiness = createReadiness({ db, logDb, peers, state: () => parts.state });
 
   const descriptors = descriptorLimit();
   const connections = descriptors === undefined ? Infinity : connectionsFor(descriptors);
@@ -339,8 +325,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     { name: 'connections', stop: () => Promise.all([db.close(), logDb.close()]) },
     { name: 'peers', stop: () => peers.close() },
     { name: 'names', stop: () => names.close() },
-    { name: 'plans', start: () => planTable.start(), stop: () => planTable.stop() },
-    { name: 'memory', start: () => memory.start(), stop: () => memory.stop() },
+    part('plans', planTable),
+    part('memory', memory),
     {
       name: 'metrics',
       start: async () => {
@@ -366,41 +352,29 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     {
       name: 'store',
       start: async () => {
-        first = await prepare();
+        first = await prepareStore({
+          ...{ store, db, services, config, logger },
+          onMasterKey: (key) => (masterKey = key),
+        });
       },
     },
-    { name: 'history of sockets', start: () => history.start(), stop: () => history.stop() },
-    { name: 'request log', start: () => recorder.start(), stop: () => recorder.stop() },
-    { name: 'clock of the store', start: () => storeClock.start(), stop: () => storeClock.stop() },
+    part('history of sockets', history),
+    part('request log', recorder),
+    part('clock of the store', storeClock),
     { name: 'media', start: () => media.open(address().port), stop: () => media.close() },
-    { name: 'counting', start: () => analytics.flushing.start(), stop: () => analytics.flushing.stop() },
-    { name: 'last use of keys', start: () => keyUsage.start(), stop: () => keyUsage.stop() },
+    part('counting', analytics.flushing),
+    part('last use of keys', keyUsage),
     [
-      { name: 'accounts', roles: worker, start: () => accounts.start(), stop: () => accounts.stop() },
-      { name: 'lost nodes', roles: worker, start: () => lostSweep.start(), stop: () => lostSweep.stop() },
-      {
-        name: 'analytics',
-        roles: worker,
-        start: () => analytics.folding.start(),
-        stop: () => analytics.folding.stop(),
-      },
-      {
-        name: 'filling of analytics',
-        roles: worker,
-        start: () => analytics.filling.start(),
-        stop: () => analytics.filling.stop(),
-      },
-      {
-        name: 'notices of plans',
-        roles: worker,
-        start: () => analytics.notices.start(),
-        stop: () => analytics.notices.stop(),
-      },
-      { name: 'sweep', roles: worker, start: () => sweeper.start(), stop: () => sweeper.stop() },
-      { name: 'media clean-up', roles: worker, start: () => media.start(), stop: () => media.stop() },
-      { name: 'webhooks', roles: worker, start: () => webhooks.start(), stop: () => webhooks.stop() },
-      { name: 'push', roles: worker, start: () => push.start(), stop: () => push.stop() },
-      { name: 'sinks', roles: worker, start: () => storage.start(), stop: () => storage.stop() },
+      part('accounts', accounts, worker),
+      part('lost nodes', lostSweep, worker),
+      part('analytics', analytics.folding, worker),
+      part('filling of analytics', analytics.filling, worker),
+      part('notices of plans', analytics.notices, worker),
+      part('sweep', sweeper, worker),
+      part('media clean-up', media, worker),
+      part('webhooks', webhooks, worker),
+      part('push', push, worker),
+      part('sinks', storage, worker),
       {
         name: 'calls',
         roles: worker,
@@ -420,10 +394,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       start: () => calls.media.start(services),
       stop: () => calls.media.stop(),
     },
-    [
-      { name: 'outbox', roles: worker, start: () => outbox.start(), stop: () => outbox.stop() },
-      { name: 'work signal', roles: worker, start: () => work.start(), stop: () => work.stop() },
-    ],
+    [part('outbox', outbox, worker), part('work signal', work, worker)],
     { name: 'log', stop: () => log.idle() },
     { name: 'what was left for later', stop: () => accounts.idle() },
     { name: 'requests', stop: close, stopMs: requestsStopMs },
@@ -444,29 +415,4 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     stop: () => parts.stop(),
     hurry: (when) => gateway.hurry(when),
   };
-
-  /** Waits for the store as long as it takes; a store that answers but does not fit this program ends the start. */
-  async function prepare(): Promise<Bootstrapped | null> {
-    for (let attempt = 0; ; attempt++) {
-      try {
-        const applied = await migrate(store.connection);
-        if (applied.length > 0) logger.info({ applied }, 'migrated the store');
-        ({ masterKey } = await openVault(db, config.masterKey, config.dataDir));
-        const made = await bootstrap(db, services, config.bootstrap);
-        const open = config.loopback ? null : await developmentEnvironment(db);
-        if (open !== null)
-          logger.warn(
-            { env: open, host: config.host },
-            'ANYBODY WHO REACHES THIS SERVICE CAN BE ANY USER of a development environment: it takes unsigned tokens. Turn them off (npm run parley -- env set --dev-tokens false), or listen on 127.0.0.1.',
-          );
-        return made;
-      } catch (error) {
-        const waitable =
-          isUnavailable(error) || (error instanceof ApiError && error.code === 'service_unavailable');
-        if (!waitable) throw error;
-        if (attempt % 10 === 0) logger.warn('the store cannot be reached yet; trying again');
-        await delay(retryMs);
-      }
-    }
-  }
 }

@@ -1,0 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Parts } from './platform/parts.ts';
+import type { Peers } from './platform/peers.ts';
+import type { PgDb } from './platform/postgres/db.ts';
+import { migrationCheck } from './platform/postgres/migrate.ts';
+import type { Readiness } from './transport/rest/options.ts';
+
+export interface ReadinessOptions {
+  db: PgDb;
+  logDb: PgDb;
+  peers: Pick<Peers, 'reachable'>;
+  state: () => Parts['state'];
+}
+
+const timeoutMs = 2_000;
+
+/** What `/readyz` tells: whether this process can do its work now. */
+export function createReadiness({ db, logDb, peers, state }: ReadinessOptions): () => Promise<Readiness> {
+  const migrationsAreCurrent = migrationCheck(db);
+  const storeProblem = async (): Promise<string | null> => {
+    try {
+      // Also over the log's own connections, which sends need.
+      const current = await Promise.race([
+        Promise.all([migrationsAreCurrent(), logDb.query('SELECT 1')]).then(([known]) => known),
+        delay(timeoutMs, 'late' as const, { ref: false }),
+      ]);
+      if (current === 'late') return 'the store does not answer';
+      return current ? null : 'migrations are not current';
+    } catch {
+      return 'the store cannot be reached';
+    }
+  };
+  return async () => {
+    if (state() !== 'running')
+      return { status: 'not ready', reason: state() === 'starting' ? 'starting' : 'shutting down' };
+    const reason = await storeProblem();
+    if (reason !== null) return { status: 'not ready', reason };
+    // Without Redis each node continues alone, which is no reason to take all nodes out of service.
+    if (!(await peers.reachable())) return { status: 'degraded', reason: 'Redis cannot be reached' };
+    return { status: 'ready' };
+  };
+}
