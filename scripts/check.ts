@@ -1,5 +1,5 @@
 // npm run check [-- step …]: everything that can be known about the code without running it.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { parallel } from './parallel.ts';
@@ -43,6 +43,8 @@ if (unknown.length > 0) {
   console.error(`No step ${unknown.join(', ')}. Steps: ${steps.map((step) => step.name).join(', ')}`);
   process.exit(2);
 }
+// Its types are looked at too.
+if (spawnSync(process.execPath, ['bench/install.ts'], { stdio: 'inherit' }).status !== 0) process.exit(1);
 const chosen = steps.filter((step) => wanted.length === 0 || wanted.includes(step.name));
 const passed = await parallel(chosen, CONCURRENCY, runStep);
 process.exit(passed.every(Boolean) ? 0 : 1);
