@@ -1,7 +1,10 @@
 import { ApiError } from '@parley/protocol';
 import type { Db, Tx } from '../platform/postgres/db.ts';
 
-/** An act of a user whom this process does not know to be counted in this month, under a plan with a ceiling. */
+/**
+ * An action of a user, under a plan with a ceiling, of whom this process does not know that the user is counted in
+ * this month.
+ */
 export interface Acting {
   env: number;
   user: number;
@@ -9,9 +12,9 @@ export interface Acting {
 }
 
 /**
- * Does it in a transaction that holds the environment's month: the user is counted exactly when the act is committed, and refused
- * exactly when the month is full (features/analytics/sql/active_users.sql).
- * @param counts whether the answer means that it was done.
+ * Runs the action in a transaction that locks the environment's month: the user is counted exactly if the action is
+ * committed, and refused exactly if the month is full (features/analytics/sql/active_users.sql).
+ * @param counts tells from the answer whether the action was done.
  */
 export function admitted<A>(
   db: Db,

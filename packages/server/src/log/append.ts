@@ -5,14 +5,17 @@ import { blocked } from './lanes.ts';
 import type { Blocked } from './lanes.ts';
 import { refusal } from './refusals.ts';
 
-/** The group commit of messages, seen from this side: what sql/append_messages.sql is given, and what its answer means. */
+/**
+ * The group commit of messages on the side of TypeScript: the arguments of sql/append_messages.sql, and what its
+ * answer means.
+ */
 
 export interface NewMessage {
   env: number;
   conversationId: string;
-  /** null: a system message. */
+  /** null for a system message. */
   sender: number | null;
-  /** Sent by the user itself, so it also reads everything up to it. */
+  /** True if the user itself sent it, which also marks everything up to it as read. */
   own: boolean;
   clientMsgId: string | null;
   id: string;
@@ -21,7 +24,7 @@ export interface NewMessage {
   metadata: string | null;
   /** JSON array of attachment ids. */
   attachments: string | null;
-  /** The plan's ceiling of monthly active users, where it must be looked at. */
+  /** The plan's ceiling of monthly active users, if it must be checked. */
   ceiling?: number | null;
 }
 
@@ -34,37 +37,41 @@ export type Appended =
       /** JSON of the attachment objects. */
       attachments: string | null;
     }
-  /** This clientMsgId was sent before, as the message with this seq. */
+  /** This clientMsgId was already sent, as the message with this seq. */
   | { status: 'duplicate'; conv: number; seq: number };
 
 type Answer = Appended | Error | Blocked;
 
 /**
- * For the log's connections. The statements of the append functions look rows up one by one, also where the tables were empty when
- * they were planned. The time-out is for locks that nobody thought of: those of conversations are never waited for.
+ * Settings of the log's connections. The statements of the append functions find rows one by one, even if the tables
+ * were empty when they were planned. The lock time-out is for unforeseen locks: those of conversations are never
+ * waited for.
  */
 export const logSettings = {
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
   lock_timeout: '1000',
-  // A batch takes milliseconds. Whoever sent a message waits for it.
+  // A batch takes milliseconds, and its senders wait for it.
   statement_timeout: '10000',
 };
 
-/** Three for messages and three for read marks: for the batch, for blocked conversations that are tried together, and for one that waits for its lock. */
+/**
+ * Three for messages and three for read marks: one for the batch, one for blocked conversations that are tried
+ * together, and one for a conversation that waits for its lock.
+ */
 export const logConnections = 6;
 
 /**
- * Commits all that can be committed and answers each message: with an error where it was refused, and with `blocked` where another
- * transaction holds its conversation.
- * @param waitMs how long to wait for such a conversation; null: not at all.
+ * Commits all that can be committed and returns one answer per message: an error if it was refused, `blocked` if
+ * another transaction has locked its conversation.
+ * @param waitMs milliseconds to wait for such a conversation; null means no wait.
  */
 export async function appendBatch(
   db: Db,
   batch: NewMessage[],
   waitMs: number | null = null,
 ): Promise<Answer[]> {
-  // Whatever repeats a clientMsgId of the same batch gets the answer of the first, as a duplicate of it.
+  // A message that repeats a clientMsgId of the same batch gets the answer of the first, as its duplicate.
   const firsts = new Map<string, number>();
   const items: NewMessage[] = [];
   const places = batch.map((item) => {
@@ -86,7 +93,7 @@ export async function appendBatch(
   });
 }
 
-/** Whoever must be counted first goes one by one: once a month for each user. All others go at once. */
+/** Messages of users who must be counted first go one by one, which happens once a month per user. All others go together. */
 async function appendItems(db: Db, items: NewMessage[], waitMs: number | null): Promise<Answer[]> {
   const counted = items.filter(isToBeCounted);
   if (counted.length === 0) return append(db, items, waitMs);
@@ -164,7 +171,7 @@ async function appendMany(db: Queryable, items: NewMessage[], waitMs: number | n
   ]);
   const { verdicts, originals, attached } = row!;
   const numbers = row!.convs.split(',').map(Number);
-  /** Of each conversation: the seq given out last. */
+  /** For each conversation, the seq assigned last; at first the one from before this batch. */
   const seqs = row!.seqs.split(',').map(Number);
   const at = new Date(row!.at).toISOString();
   return ofItem.map(({ conv: { place } }, i) => {
@@ -180,6 +187,6 @@ function answerOf(verdict: string, conv: number, original: number): Answer {
   return verdict === 'duplicate' ? { status: 'duplicate', conv, seq: original } : refusal(verdict);
 }
 
-/** null instead of an array of nothing but nulls, so that it is not sent. */
+/** null instead of an array of nothing but nulls, which then need not be sent. */
 const unlessEmpty = (values: (string | null)[]): Buffer | null =>
   values.some((v) => v !== null) ? textArray(values) : null;

@@ -11,12 +11,14 @@ import type {
 } from '@parley/protocol';
 
 /**
- * Every event, described once: what an operation says of it, how it looks on the socket and over REST, whose routes it
- * changes, and what webhooks are told.
+ * Every event, described once: what an operation passes in, how it looks on the socket and over REST, whose routes it
+ * changes, and what webhooks get.
  *
- * To add an event of a conversation: declare its `d` in the protocol package, add a line to `Told` and an entry to `described`.
- * To add one that only webhooks hear of: declare its `data` in the protocol package, then `ToldToWebhooks` and `webhookOnly`.
- * The compiler asks for whatever is missing, and `test/core/catalogue.test.ts` for a way to make it happen.
+ * To add an event of a conversation: declare its `d` in the protocol package, add a line to `Told` and an entry to
+ * `described`.
+ * To add one for webhooks only: declare its `data` in the protocol package, then add to `ToldToWebhooks` and
+ * `webhookOnly`.
+ * The compiler demands whatever is missing, and `test/core/catalogue.test.ts` demands a way to make it happen.
  */
 
 export interface Person {
@@ -25,8 +27,8 @@ export interface Person {
 }
 
 /**
- * What an event of each type tells, besides its place, time and actor. `message` and `users` are kept as numbers and `data` as
- * JSON; `conversation` is not kept, but shown as it is when the event is read.
+ * What an event of each type contains besides its place, time and actor. `message` and `users` are stored as numbers
+ * and `data` as JSON; `conversation` is not stored, but shown as it is when the event is read.
  */
 export interface Told {
   'message.new': { message: MessageOrTombstone };
@@ -43,16 +45,16 @@ export interface Told {
   'conversation.deleted': object;
 }
 
-/** The same for what is not an event of a conversation. */
+/** The same for webhook events that are no events of a conversation. */
 export interface ToldToWebhooks {
   'message.read': { users: Person[] };
   'notification.needed': { message: MessageOrTombstone; users: Person[] };
-  /** `secret` is the id that was erased; it is kept sealed. */
+  /** `secret` is the id that was erased; it is stored sealed. */
   'user.deleted': { secret: string; data: { messages: 'anonymize' | 'delete' } };
   'sink.degraded': { data: WebhookEvents['sink.degraded'] };
   'sink.failing': { data: WebhookEvents['sink.failing'] };
   'sink.recovered': { data: WebhookEvents['sink.recovered'] };
-  /** As it was then: kept with the event. */
+  /** The call as it was at that moment, stored with the event. */
   'call.started': { call: Call };
   'call.ended': { call: Call };
 }
@@ -61,28 +63,31 @@ interface Place {
   /** The conversation's id. */
   cid: string;
   seq: number;
-  /** null: the server. */
+  /** null if a server did it. */
   actorId: string | null;
 }
 
-/** `kept`: the data shows what can change, so it is kept with the event. Other data is rendered from the event's row when it is sent. */
+/**
+ * `kept` means that the data shows something that can change, so it is stored with the event. Other data is rendered
+ * from the event's row when it is sent.
+ */
 type Webhook<E> = {
   [N in WebhookEventName]: { name: N; data(event: E): WebhookEvents[N]; kept?: true };
 }[WebhookEventName];
 
 interface Description<K extends EventName> {
-  /** `d` on the socket, and beside seq, type and createdAt over REST. */
+  /** `d` on the socket; over REST the same fields beside seq, type and createdAt. */
   d(event: Place & Told[K]): SocketEvents[K];
-  /** Users of the event join or leave the conversation. */
+  /** Whether the users of the event join or leave the conversation. */
   routes?: 'join' | 'leave';
-  /** null: webhooks are not told. */
+  /** null if webhooks do not get the event. */
   webhook: Webhook<Place & Told[K]> | null;
 }
 
 const place = ({ cid, seq }: Place) => ({ conversationId: cid, seq });
 const idOf = ({ users }: { users: Person[] }): string => users[0]!.id;
 const idsOf = ({ users }: { users: Person[] }): string[] => users.map((u) => u.id);
-/** As of the event: whoever reads it later may find events after it. */
+/** The conversation as of the event: when it is read later, there may be newer events. */
 const asOf = (event: Place & { conversation: Conversation }): Conversation => ({
   ...event.conversation,
   lastSeq: event.seq,
@@ -91,7 +96,7 @@ const asOf = (event: Place & { conversation: Conversation }): Conversation => ({
 const described = {
   'message.new': {
     d: ({ message }) => ({ message }),
-    // Nearly every message stays as it was: features/webhooks/payloads.ts keeps this when one first changes.
+    // Nearly every message stays as it was; features/webhooks/payloads.ts stores this data when one first changes.
     webhook: { name: 'message.created', data: (e) => ({ ...place(e), message: e.message as Message }) },
   },
   'message.updated': {

@@ -14,13 +14,13 @@ import type { Blocked } from './lanes.ts';
 import { refusal } from './refusals.ts';
 
 /**
- * The conversation log: the only place where a `seq` is given out.
+ * The conversation log: the only place that assigns a `seq`.
  *
- * Messages go through a group commit (append.ts): all that arrive while a transaction is under way are committed together by the next
- * one. It waits for no conversation that another transaction holds (lanes.ts). Everything else that happens in a conversation is
- * rare, and is appended in the transaction of its own operation (record.ts). Both hold the conversation's row meanwhile, so seqs have
- * no gaps, whichever process appends.
- * Events leave after the commit, through `publish`, and nowhere else.
+ * Messages go through a group commit (append.ts): all that arrive while a transaction runs are committed together by
+ * the next one. It does not wait for a conversation that another transaction has locked (lanes.ts). Everything else
+ * that happens in a conversation is rare, and is appended in the transaction of its own operation (record.ts). Both
+ * lock the conversation's row meanwhile, so seqs have no gaps, whichever process appends.
+ * Events leave after the commit, through `publish` and nowhere else.
  */
 
 export interface ReadMark {
@@ -28,7 +28,7 @@ export interface ReadMark {
   conversationId: string;
   user: number;
   seq: number;
-  /** The plan's ceiling of monthly active users, where it must be looked at. */
+  /** The plan's ceiling of monthly active users, if it must be checked. */
   ceiling?: number | null;
 }
 export interface ReadMarked {
@@ -41,13 +41,14 @@ export interface ReadMarked {
 const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4, $5)`;
 
 /**
- * A commit costs as much as a few dozen messages in it, so under load commits begin a little apart: 8 ms for each message that
- * arrives per millisecond, at most 25 ms. Below 500 messages a second nothing waits.
+ * A commit costs as much as a few dozen messages in it, so under load commits begin some milliseconds apart: 8 ms for
+ * each message that arrives per millisecond, at most 25 ms or, if that is longer, `writeSpacing`. Below 500 messages
+ * per second nothing waits.
  */
 const commitMsPerRate = 8;
 const commitMaxMs = 25;
 
-/** What waits for the next batch: in all, and of one environment, which cannot use up the others' room. */
+/** How many items may wait for the next batch: in all, and of one environment, which cannot use up the room of others. */
 const limits = { maxBatch: 1_000, maxWaiting: 20_000 };
 const turns = { groupOf: (item: { env: number }) => item.env, maxWaiting: 5_000 };
 
@@ -59,17 +60,17 @@ export class ConversationLog {
   readonly #read: Batcher<ReadMark, ReadMarked>;
 
   constructor(options: {
-    /** Connections of its own, `logConnections` of them: appends never wait for the pool. */
+    /** A pool of its own with `logConnections` connections, so that appends never wait for the other pool. */
     db: Db;
     publish: (event: LogEvent) => void;
     onBatch?: (size: number, ms: number) => void;
-    /** Something was committed that may have left rows in the outbox. */
+    /** Called after a commit that may have left rows in the outbox. */
     onCommit?: () => void;
-    /** Whether these were committed is not known. */
+    /** Called with messages of which it is unknown whether they were committed. */
     onDoubt?: (doubts: readonly Doubt[]) => void;
     /**
-     * How far apart the gateway writes to its sockets at present, in milliseconds. Commits may be as far apart: what is committed
-     * sooner would only wait for the next write.
+     * The present milliseconds between two writes of the gateway to its sockets. Commits may be as far apart: what is
+     * committed sooner would only wait for the next write.
      */
     writeSpacing?: () => number;
     timers?: Timers;
@@ -115,7 +116,7 @@ export class ConversationLog {
     this.#publish(event);
   }
 
-  /** Something was committed elsewhere that may have left rows in the outbox. */
+  /** Must be called after a commit elsewhere that may have left rows in the outbox. */
   committed(): void {
     this.#onCommit();
   }
@@ -135,7 +136,7 @@ export class ConversationLog {
 
 type ReadAnswer = ReadMarked | Error | Blocked;
 
-/** Whoever must be counted first goes one by one: once a month for each user. */
+/** Marks of users who must be counted first go one by one, which happens once a month per user. */
 async function markBatch(db: Db, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> {
   const others = items.filter((item) => typeof item.ceiling !== 'number');
   const rest = others.length > 0 ? await readBatch(db, others, waitMs) : [];

@@ -4,17 +4,17 @@ import type { Queryable } from '../platform/postgres/db.ts';
 import type { LogEvent } from './events.ts';
 
 /**
- * Commits whose answer was lost: nobody knows whether they happened, and nobody else was told. The store is asked until it answers,
- * and what is found in it is published late. Whoever has seen it already drops it.
+ * Commits whose answer was lost: it is unknown whether they happened, and nobody else was told. The store is asked
+ * until it answers, and what is found in it is published late. Clients that have it already ignore it.
  */
 
-/** A message, by its id; or an event as it would have been told, and the time it was to be kept with. */
+/** A message by its id; or an event as it would have been sent, with the time it would be stored with. */
 export type Doubt = { env: number; id: string } | { event: LogEvent; at: string };
 
-/** After the loss: a statement that PostgreSQL was left alone with may still be running at the first looks. */
+/** Milliseconds after the loss at which the store is asked: at first the statement may still be running in PostgreSQL. */
 const looksMs = [500, 2_000, 8_000, 30_000];
 const retryMs = 1_000;
-/** More than two batches; of what comes on top clients hear by their next sync. */
+/** More than two batches; clients learn of any more by their next sync. */
 const maxDoubts = 5_000;
 
 export interface Doubts {

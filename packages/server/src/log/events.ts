@@ -1,6 +1,6 @@
 import type { EventName, SocketEvents } from '@parley/protocol';
 
-/** A committed event on its way to live sockets. */
+/** A committed event on its way to open sockets. */
 export interface LogEvent {
   env: number;
   conv: number;
@@ -9,7 +9,7 @@ export interface LogEvent {
   e: EventName;
   /** The whole socket frame, encoded once. */
   frame: string;
-  /** Users whose routes change: they join (member.added, conversation.created) or leave (member.removed). */
+  /** Numbers of the users who join the conversation (member.added, conversation.created) or leave it (member.removed). */
   join?: number[];
   leave?: number[];
 }

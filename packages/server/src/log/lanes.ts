@@ -7,20 +7,21 @@ import { isBadRow, isLockedOut } from '../platform/postgres/errors.ts';
 import { Room } from '../platform/room.ts';
 
 /**
- * The group commit waits for no conversation that another transaction holds: such a one is `blocked`, and what is meant for it waits
- * here, in a lane of its own, while all others go on. Later items of the conversation join its lane, so that order is kept.
+ * The group commit does not wait for a conversation that another transaction has locked. Such a conversation is
+ * `blocked`, and its items wait here, in a lane of their own, while all others go on. Later items of the conversation
+ * join its lane, so that order is kept.
  *
- * A conversation is held for a moment by every commit of another node and by every edit, so a lane is first tried again a few times
- * soon, together with other lanes. Where several nodes commit to one conversation without a pause, trying now and then could fail
- * for ever; so later each lane in turn also waits for a while in PostgreSQL's own queue for the lock, which is first come, first
- * served. What could not be committed in time is refused with service_unavailable.
+ * Every commit of another node and every edit locks a conversation for a moment, so a lane is first tried again a few
+ * times soon, together with other lanes. If several nodes commit to one conversation without a pause, trying now and
+ * then could fail for ever. So later each lane in turn also waits for a while in PostgreSQL's own queue for the lock,
+ * which is first come, first served. Items that could not be committed in time are refused with service_unavailable.
  */
 
-/** The answer for an item whose conversation another transaction holds. */
+/** The answer for an item whose conversation another transaction has locked. */
 export const blocked: unique symbol = Symbol('blocked');
 export type Blocked = typeof blocked;
 
-/** What the group commit carries: something for a conversation. */
+/** An item of the group commit, which belongs to one conversation. */
 interface ForConversation {
   env: number;
   conversationId: string;
@@ -28,12 +29,12 @@ interface ForConversation {
 
 type Commit<I, O> = (items: I[], waitMs: number | null) => Promise<(O | Error | Blocked)[]>;
 
-/** Between two tries of a lane: 2, 4, 8, … 100 ms. */
+/** Milliseconds between two tries of a lane: 2, 4, 8, … 100. */
 const firstPauseMs = 2;
 const longestPauseMs = 100;
 /** The first tries of a lane are made together with other lanes; later ones are made alone, and wait for the lock. */
 const triesTogether = 3;
-/** Longer than anything in good health holds a conversation. */
+/** Milliseconds; longer than a healthy transaction locks a conversation. */
 const lockWaitMs = 50;
 const maxAgeMs = 5_000;
 const maxOfConversation = 500;
@@ -53,7 +54,7 @@ export function createLanedBatcher<I extends ForConversation, O>(
     try {
       return await options.commit(items, waitMs);
     } catch (error) {
-      // Which of them could not be locked is not known: each finds out in its lane.
+      // It is not known which of them could not be locked: each finds out in its lane.
       if (isLockedOut(error)) return items.map(() => blocked);
       throw error;
     }
@@ -93,7 +94,7 @@ interface Waiting<I, O> {
 interface Lane<I, O> {
   key: string;
   queue: Waiting<I, O>[];
-  /** Tries in a row that found the conversation held. */
+  /** How many tries in a row found the conversation locked. */
   tries: number;
 }
 
@@ -103,7 +104,7 @@ class Lanes<I extends ForConversation, O> {
   readonly #lanes = new Map<string, Lane<I, O>>();
   readonly #room = new Room({ inAll: maxInAll, ofOne: maxOfEnvironment });
   readonly #together: Batcher<I[], (O | Error | Blocked)[]>;
-  /** Lanes whose turn it is to wait for the lock. */
+  /** Lanes that wait for their turn to wait for the lock. */
   readonly #patient: { tries: number; run: () => Promise<void> }[] = [];
   #waitsForLock = false;
   #onIdle: (() => void)[] = [];
@@ -138,7 +139,7 @@ class Lanes<I extends ForConversation, O> {
 
   add(item: I): Promise<O> {
     const answer = this.#enter(item);
-    // Whoever asked may look at it only later, when the rest of its batch is answered too.
+    // The caller may look at the answer only later, when the rest of its batch is answered too.
     answer.catch(() => undefined);
     return answer;
   }
@@ -157,7 +158,7 @@ class Lanes<I extends ForConversation, O> {
     return answer;
   }
 
-  /** Tries the lane until nothing waits in it. */
+  /** Tries the lane until it is empty. */
   async #drive(lane: Lane<I, O>): Promise<void> {
     while (lane.queue.length > 0) {
       await sleep(this.#timers, Math.min(firstPauseMs * 2 ** lane.tries, longestPauseMs));
@@ -192,7 +193,7 @@ class Lanes<I extends ForConversation, O> {
     return runApart(items, (some) => this.#commit(some, waitMs), isBadRow);
   }
 
-  /** Tries a lane that waits for the lock, when its turn comes; too late, it is not tried any more. */
+  /** Tries a lane, waiting for the lock, when its turn comes; after `until` it is not tried any more. */
   #wait(items: I[], tries: number, until: number): Promise<(O | Error | Blocked)[]> {
     return new Promise((resolve) => {
       const run = async (): Promise<void> => {
@@ -204,7 +205,7 @@ class Lanes<I extends ForConversation, O> {
     });
   }
 
-  /** One lane at a time; those that were tried least come first, so that many hopeless ones do not keep a hopeful one waiting. */
+  /** One lane at a time. Those that were tried least come first, so that many hopeless lanes do not delay a hopeful one. */
   async #takeTurns(): Promise<void> {
     if (this.#waitsForLock) return;
     this.#waitsForLock = true;

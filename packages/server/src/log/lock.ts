@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/postgres/db.ts';
 
-/** A conversation whose row this transaction holds. */
+/** A conversation whose row this transaction has locked. */
 export interface LockedConversation {
   env: number;
   no: number;
@@ -11,18 +11,19 @@ export interface LockedConversation {
   lastSeq: number;
   createdAt: string;
   deletedAt: string | null;
-  /** When it was locked: the time of everything that this transaction does in it. */
+  /** When it was locked; everything that this transaction does in it gets this time. */
   lockedAt: string;
-  /** The same by the clock that stamps activity. */
+  /** The same moment by the clock of activity (sql/store_clock.sql). */
   activeAt: string;
 }
 
-/** How long a change waits for a conversation that somebody else holds, in milliseconds; then it is service_unavailable. */
+/** Milliseconds that a change waits for a locked conversation; after that it is service_unavailable. */
 const waitMs = 1_000;
 
 /**
- * The wait is set before the row is locked, for this transaction: it would otherwise keep its connection from others for longer. The
- * clock is read when the row is had: columns of the locking query itself are computed before it waits.
+ * The time-out is set before the row is locked, and for this transaction only, because a longer wait would keep the
+ * connection from others. The clock is read once the row is locked: columns of the locking query itself are computed
+ * before it waits.
  */
 const locking = (where: string): string =>
   `WITH waiting AS MATERIALIZED (SELECT set_config('lock_timeout', '${waitMs}', true)),
@@ -34,7 +35,7 @@ const locking = (where: string): string =>
    SELECT env, no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt",
      (clock).at AS "lockedAt", (clock).active AS "activeAt" FROM timed`;
 
-/** Holds the conversation until the transaction ends; nothing else can be appended meanwhile. */
+/** Locks the conversation until the transaction ends; nothing else can be appended meanwhile. */
 export async function lockConversation(
   tx: Tx,
   env: number,

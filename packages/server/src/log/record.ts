@@ -9,22 +9,23 @@ import type { LogEvent } from './events.ts';
 import type { LockedConversation } from './lock.ts';
 
 /**
- * How something that happened is told: one call appends events to a conversation, notes them for those who listen, and publishes
- * them to live sockets after the commit. Messages have a faster way in (append.ts) and come here only to be published.
+ * How something that happened is recorded: one call appends events to a conversation, writes rows for those who
+ * listen, and publishes the events to open sockets after the commit. Messages have a faster way in (append.ts) and
+ * come here only to be published.
  */
 
-/** What the conversation log gives to this module. */
+/** What this module needs of the conversation log. */
 export interface Recorder {
   publish(event: LogEvent): void;
-  /** Something was committed that may have left rows in the outbox. */
+  /** Must be called after a commit that may have left rows in the outbox. */
   committed(): void;
-  /** Whether this was committed is not known. */
+  /** Must be called if it is unknown whether this was committed. */
   doubt(doubts: readonly Doubt[]): void;
 }
 
 type NewEvent<K extends EventName> = { type: K; actor: Person | null } & Told[K];
 
-/** Gives the events the next seqs of a locked conversation, in order, and answers with the seqs. */
+/** Gives the events the next seqs of a locked conversation, in order, and returns the seqs. */
 export async function record(
   log: Recorder,
   tx: Tx,
@@ -82,7 +83,7 @@ const appendSql = `
     SELECT n.id, $1, $2, e.message, e.payload, $3 FROM noted n JOIN event e ON e.seq = n.seq WHERE e.payload IS NOT NULL
   ) SELECT last_seq AS seq, stale, step FROM moved`;
 
-/** The columns in which an event is kept, and with `payload` what webhooks are told, where that can change. */
+/** The columns in which an event is stored; `payload` is the data for webhooks, if it can change. */
 function rowOf<K extends EventName>(conv: LockedConversation, seq: number, event: NewEvent<K>): object {
   const told = event as { message?: { seq: number }; users?: Person[]; data?: object };
   const { webhook } = catalogue[event.type];
@@ -98,7 +99,7 @@ function rowOf<K extends EventName>(conv: LockedConversation, seq: number, event
   };
 }
 
-/** An event as it goes to live sockets. */
+/** An event as it goes to open sockets. */
 export function liveEvent<K extends EventName>(
   conv: { env: number; no: number; id: string },
   seq: number,
@@ -110,13 +111,13 @@ export function liveEvent<K extends EventName>(
   return logEvent(at, event.type, d({ ...event, ...at, actorId: event.actor?.id ?? null }), moved);
 }
 
-/** What is told is noted by reference; its form is made when it is sent. */
+/** What an event contains is stored by reference; its data is rendered when it is sent. */
 type References<T> = (T extends { message: unknown } ? { conv: number; message: number } : object) &
   (T extends { users: unknown } ? { users: number[] } : object) &
   (T extends { data: infer D } ? { data: D } : object) &
   (T extends { secret: unknown } ? { sealed: Buffer } : object);
 
-/** Notes what only webhooks are told of. `message.read` is noted by the statement that moves the read mark. */
+/** Records an event for webhooks only. `message.read` is recorded by the statement that moves the read mark. */
 export async function tell<
   N extends Exclude<keyof ToldToWebhooks, 'message.read' | 'call.started' | 'call.ended'>,
 >(
@@ -130,7 +131,7 @@ export async function tell<
   tx.afterCommit(() => log.committed());
 }
 
-/** Notes a call for webhooks, where they listen, as it is now. Locked. */
+/** Records a call for webhooks as it is now, if they listen. The call must be locked. */
 export async function tellOfCall(
   log: Pick<Recorder, 'committed'>,
   tx: Tx,

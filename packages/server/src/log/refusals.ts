@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
 
-/** What the log's SQL functions answer instead of `ok`, as errors. */
+/** The errors for what the log's SQL functions answer instead of `ok`. */
 export const refusals = {
   not_found: () => new ApiError('not_found', { message: 'There is no such conversation.' }),
   not_member: () => new ApiError('not_member'),

@@ -5,7 +5,7 @@ import { isUnavailable } from '../platform/postgres/errors.ts';
 
 const beatMs = 1_000;
 
-/** Keeps the store's clock going, and finds out when the store under this process was restored to an earlier state. */
+/** Keeps the store's clock going, and detects that the store under this process was restored to an earlier state. */
 export function createStoreClock(options: { db: Queryable; logger: Logger; onRestored: () => void }) {
   const { db, logger } = options;
   let mark: string | null = null;
@@ -21,12 +21,12 @@ export function createStoreClock(options: { db: Queryable; logger: Logger; onRes
   };
   const periodic = createPeriodic(beatMs, logger, 'the beat of the store’s clock', () =>
     beat().catch((error: unknown) => {
-      // Everybody else says so already.
+      // Other parts report an unreachable store already.
       if (!isUnavailable(error)) throw error;
     }),
   );
   return {
-    /** Resolves after the first beat: whatever is stamped from now on is later than anything before. */
+    /** Resolves after the first beat: whatever is written from now on has a later time than anything before. */
     start: async (): Promise<void> => {
       await beat();
       periodic.start();

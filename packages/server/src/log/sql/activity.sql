@@ -1,5 +1,5 @@
--- Activity is kept in steps of 10 s. A conversation's members carry it too, so that a user's newest conversations are found by index; it is
--- renewed at most once a step.
+-- Activity is stored in steps of 10 s. The members of a conversation have it too, so that a user's newest
+-- conversations are found by index. It is renewed at most once a step.
 CREATE OR REPLACE FUNCTION activity_step(t timestamptz) RETURNS int LANGUAGE sql STABLE AS
   $$ SELECT (extract(epoch FROM t) / 10)::int $$;
 
@@ -17,7 +17,7 @@ BEGIN
     FROM unnest(p_env, p_conv) u(env, conv) WHERE m.env = u.env AND m.conv = u.conv;
 END $$;
 
--- When the conversation was last active as of a moment in the past.
+-- When the conversation was last active, as of a moment in the past.
 CREATE OR REPLACE FUNCTION activity_as_of(p_env int, p_conv bigint, p_at timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT greatest(
     (SELECT m.created_at FROM messages m WHERE m.env = p_env AND m.conv = p_conv AND m.created_at <= p_at ORDER BY m.seq DESC LIMIT 1),

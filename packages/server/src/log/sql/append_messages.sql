@@ -1,21 +1,21 @@
 -- The group commit: appends messages to conversations, each message with the next seq of its conversation.
---   1. Lock. A conversation that another transaction holds is left out: its messages are 'blocked', and nobody waits for it. Whoever
---      changes a conversation, its members or its messages holds this lock, so what the next steps read stays true until the commit,
---      and a row that was found once is found again by its place (ctid).
+--   1. Lock. A conversation that another transaction has locked is left out: its messages are 'blocked', and nothing waits
+--      for it. Every change of a conversation, its members or its messages takes this lock, so what the next steps read stays
+--      true until the commit, and a row that was found once is found again by its place (ctid).
 --   2. Decide, message by message, what is refused and what was sent before (append_rules.sql).
 --   3. Write the others, all at once.
--- The same clientMsgId of one sender comes at most once in a call for each conversation. append_message does the same for one message.
+-- A clientMsgId of one sender occurs at most once per conversation in a call. append_message does the same for one message.
 CREATE OR REPLACE FUNCTION append_messages(
   c_env int[], c_id text[], -- the conversations, each once
-  p_conv int[],             -- of each message: the place of its conversation in c_id, from 1
-  p_rank int[],             -- and its own place among the messages of that conversation, from 1
+  p_conv int[],             -- for each message: the index of its conversation in c_id, from 1
+  p_rank int[],             -- for each message: its index among the messages of that conversation, from 1
   p_sender bigint[], p_own boolean[], p_cmid text[], p_id text[], p_text text[],
-  p_reply text[], p_meta text[], p_files text[], -- null where no message has any; files: JSON arrays of attachment ids
-  p_wait_ms int,                 -- how long to wait for conversations that others hold; null: not at all
-  OUT convs text, OUT seqs text, -- of the conversations: the number, and the last seq before
-  OUT at bigint,                 -- milliseconds
-  OUT verdicts text[],           -- of the messages, null where it was written; no array where all were
-  OUT originals bigint[],        -- of the messages: the seq of the one that was sent before
+  p_reply text[], p_meta text[], p_files text[], -- null if no message has any; files: JSON arrays of attachment ids
+  p_wait_ms int,                 -- milliseconds to wait for locked conversations; null: no wait
+  OUT convs text, OUT seqs text, -- for each conversation: its number, and its last seq before
+  OUT at bigint,                 -- milliseconds since the epoch
+  OUT verdicts text[],           -- for each message: null if it was written; no array if all were
+  OUT originals bigint[],        -- for each message: the seq of the one that was sent before
   OUT attached text[]
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -90,7 +90,8 @@ BEGIN
       last_activity_at = greatest(c.last_activity_at, active), act = greatest(c.act, step)
     FROM (SELECT p_conv[i] AS c, max(p_rank[i]) AS n FROM generate_series(1, total) i WHERE verdicts[i] IS NULL GROUP BY 1) k
     WHERE c.ctid = tids[k.c];
-  -- A user's own send reads everything up to it; a send on its behalf does not, and is not unread for it.
+  -- A send by the user itself marks everything up to it as read. A send on the user's behalf does not, but does not
+  -- count as unread for the user.
   UPDATE members m SET last_read_seq = coalesce(lasts[k.c] + k.own, m.last_read_seq), read_count = coalesce(counts[k.c] + k.own, m.read_count),
       own_unread = CASE WHEN k.own IS NULL THEN m.own_unread ELSE 0 END
         + CASE WHEN k.behalf IS NULL THEN 0 ELSE (SELECT count(*) FROM unnest(k.behalf) b WHERE b > coalesce(k.own, 0)) END
@@ -104,7 +105,7 @@ BEGIN
         array_agg(p_id[i]), array_agg(p_sender[i]), ts)
       FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND c_env[p_conv[i]] = ANY (listening);
   END IF;
-  -- For analytics (migrations/0025): the arrays as they are.
+  -- For analytics (migrations/0025), which gets the arrays unchanged.
   IF verdicts IS NULL OR num_nulls(VARIADIC verdicts) > 0 THEN
     INSERT INTO activity_notes (at, size, c_env, c_no, place, usr, kind, refused)
       VALUES (ts, total, c_env, nos, p_conv, p_sender, message_kinds(p_text, p_reply, p_meta, p_files), verdicts);
@@ -129,12 +130,13 @@ BEGIN
   IF verdicts IS NULL THEN originals := NULL; END IF;
 END $$;
 
--- append_messages for one message without attachments, as most commits of a quiet service are: half the cost of a batch of one,
--- because nothing is an array. test/core/append-paths.test.ts shows that both leave the same store.
+-- The same as append_messages for one message without attachments, which most commits of a quiet service are. It
+-- costs half of a batch of one, because nothing is an array. test/core/append-paths.test.ts shows that both leave the
+-- same store.
 CREATE OR REPLACE FUNCTION append_message(
   p_env int, p_conv text, p_sender bigint, p_own boolean, p_cmid text, p_id text, p_text text, p_reply text, p_meta text,
-  OUT o_conv bigint, OUT o_seq bigint, OUT o_at bigint, -- the seq is the original's where the verdict is 'duplicate'
-  OUT o_verdict text -- null: it was written
+  OUT o_conv bigint, OUT o_seq bigint, OUT o_at bigint, -- if the verdict is 'duplicate', the seq is that of the original
+  OUT o_verdict text -- null if it was written
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE

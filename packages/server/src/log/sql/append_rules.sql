@@ -1,23 +1,24 @@
--- The rules of appending that both append_message and append_messages follow. The first three are set-returning and of one
--- statement, so that the planner puts their text into the statement that calls them; their LIMIT keeps it from turning them into a
--- join over the whole table. Each is one look into one index.
+-- The rules of appending that both append_message and append_messages follow. The first three return sets and consist of one
+-- statement, so that the planner inlines them into the calling statement; their LIMIT keeps it from turning them into a join
+-- over the whole table. Each is one index look-up.
 
--- SPEC 1, Idempotency 4: the message that this sender has sent to the conversation under the same clientMsgId. After 48 hours it
--- counts no more (`expired`), but stands in the way until it is removed.
+-- SPEC 1, Idempotency 4: the message that this sender has sent to the conversation under the same clientMsgId. After
+-- 48 hours it no longer counts (`expired`), but its row is in the way until it is removed.
 CREATE OR REPLACE FUNCTION message_sent_before(p_env int, p_conv bigint, p_sender bigint, p_cmid text, p_at timestamptz)
 RETURNS TABLE (seq bigint, expired boolean) LANGUAGE sql STABLE AS $$
   SELECT d.seq, d.created_at <= p_at - interval '48 hours' FROM dedup d
   WHERE d.conv = p_conv AND d.sender = coalesce(p_sender, 0) AND d.client_msg_id = p_cmid AND d.env = p_env LIMIT 1
 $$;
 
--- The member who sends. A send may outlive its user by a moment: whoever was erased is nobody's member.
+-- The member who sends. A send may run slightly longer than its user exists: an erased user is no member.
 CREATE OR REPLACE FUNCTION sending_member(p_env int, p_conv bigint, p_usr bigint)
 RETURNS TABLE (tid tid) LANGUAGE sql STABLE AS $$
   SELECT m.ctid FROM members m WHERE m.conv = p_conv AND m.usr = p_usr AND m.env = p_env
     AND NOT EXISTS (SELECT 1 FROM users u WHERE u.no = m.usr AND u.erased_at IS NOT NULL) LIMIT 1
 $$;
 
--- The message that a reply refers to: one of the same conversation, which may be a tombstone. (`+ 0`: by id, not by conversation.)
+-- The message that a reply refers to: one of the same conversation, possibly a tombstone. (`+ 0` makes it search by
+-- id, not by conversation.)
 CREATE OR REPLACE FUNCTION reply_target(p_env int, p_conv bigint, p_id text)
 RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
   SELECT r.seq FROM messages r WHERE r.id = p_id AND r.env = p_env AND r.conv + 0 = p_conv AND NOT r.hard LIMIT 1
@@ -30,8 +31,8 @@ BEGIN
   RETURN CASE WHEN FOUND THEN 'blocked' ELSE 'not_found' END;
 END $$;
 
--- Notes new messages for each consumer of the outbox that listens: 1 webhooks, 2 push. The event's id is the message's: one message, one
--- message.created. 8 is the sink, which has a log of its own.
+-- Records new messages for each consumer of the outbox that listens: bit 1 is webhooks, bit 2 push. The id of the
+-- event is that of the message: one message has one message.created. Bit 8 is the sink, which has a log of its own.
 CREATE OR REPLACE FUNCTION note_messages(p_env int[], p_conv bigint[], p_seq bigint[], p_id text[], p_sender bigint[], p_at timestamptz)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -44,9 +45,10 @@ BEGIN
     JOIN environments e ON e.no = u.env AND e.listeners & 8 <> 0;
 END $$;
 
--- The attachments that messages name, each a JSON array of ids: only ready ones of the message's own conversation by its sender (or
--- by the server, in a server's send), and each once. Answers their JSON, and verdicts where there were none; the rows stay locked.
--- Where another transaction holds an attachment, all that the batch has for its conversation is 'blocked', so that the order stays.
+-- The attachments that messages name, each as a JSON array of ids: only ready ones of the message's own conversation,
+-- uploaded by its sender (or by the server, in a server's send), and each only once. Returns their JSON, and verdicts
+-- for messages that were refused; the rows stay locked. If another transaction has locked an attachment, all messages
+-- of the batch for its conversation are 'blocked', so that the order stays.
 CREATE OR REPLACE FUNCTION take_attachments(
   c_env int[], c_no bigint[], p_conv int[], p_sender bigint[], p_own boolean[], p_files text[],
   INOUT verdicts text[], OUT attached text[]
@@ -87,7 +89,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- What analytics tells apart, in bits: 1 attachments, 2 no text, 4 a reply. Null where all are plain text.
+-- Kinds of messages that analytics distinguishes, as bits: 1 attachments, 2 no text, 4 a reply. Null if all are plain
+-- text.
 CREATE OR REPLACE FUNCTION message_kinds(p_text text[], p_reply text[], p_meta text[], p_files text[]) RETURNS int[] LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
   IF p_reply IS NULL AND p_meta IS NULL AND p_files IS NULL THEN RETURN NULL; END IF;

@@ -1,5 +1,5 @@
--- Deleted messages of a conversation with a seq above p_seq: the rest of its block at each level (migrations/0007). STABLE, so that it
--- sees what the statement around it sees.
+-- The number of deleted messages of a conversation with a seq above p_seq: the rest of its block at each level
+-- (migrations/0007). STABLE, so that it sees what the calling statement sees.
 CREATE OR REPLACE FUNCTION deleted_above(p_env int, p_conv bigint, p_seq bigint) RETURNS bigint LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$

@@ -1,5 +1,6 @@
--- Moves delivery marks forward, many at once. A mark lost in a crash comes again with the next one, so it need not wait for the disk. A row
--- without a seq is a mark whose conversation another transaction holds: it is to be tried again.
+-- Moves delivery marks forward, many at once. A mark that is lost in a crash comes again with the next one, so the
+-- commit does not wait for the disk. A row without a seq is a mark whose conversation another transaction has locked:
+-- it must be tried again.
 CREATE OR REPLACE FUNCTION mark_delivered(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[])
 RETURNS TABLE (ord int, delivered_seq bigint) LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
@@ -9,7 +10,8 @@ DECLARE
   locked bigint[];
 BEGIN
   SET LOCAL synchronous_commit = off;
-  -- Whoever writes a member's row holds its conversation: that is what lets append_messages write it without waiting for it.
+  -- Every writer of a member's row locks its conversation, which lets append_messages write the row without waiting
+  -- for it.
   locked := ARRAY(
     SELECT l.no FROM (
       SELECT DISTINCT c.no, c.env FROM unnest(p_env, p_conv, p_usr, p_seq) AS u(env, cid, usr, seq), delivery_mark(u.env, u.cid, u.usr, u.seq) c
@@ -24,7 +26,7 @@ BEGIN
   ) SELECT m.ord::int, m.seq FROM moved m UNION ALL SELECT t.ord::int, NULL FROM target t WHERE t.no <> ALL (locked);
 END $$;
 
--- The member's row and its new mark; nothing where the mark does not move.
+-- The member's row and its new mark; no row if the mark does not move.
 CREATE OR REPLACE FUNCTION delivery_mark(p_env int, p_conv text, p_usr bigint, p_seq bigint)
 RETURNS TABLE (no bigint, env int, tid tid, seq bigint) LANGUAGE sql STABLE AS $$
   SELECT c.no, c.env, m.tid, least(p_seq, c.last_seq)

@@ -1,5 +1,6 @@
--- Moves read marks forward, many at once. Counting happens under the conversation's lock, or a delete could slip between. A conversation
--- that another transaction holds is 'blocked'; with p_wait_ms it is waited for that long.
+-- Moves read marks forward, many at once. Counting happens under the conversation's lock, so that no delete comes in
+-- between. A conversation that another transaction has locked is 'blocked'; with p_wait_ms it is waited for that many
+-- milliseconds.
 CREATE OR REPLACE FUNCTION mark_read(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[], p_wait_ms int)
 RETURNS TABLE (ord int, status text, conv bigint, read_seq bigint, unread bigint, changed boolean) LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
@@ -34,7 +35,8 @@ BEGIN
       SELECT * FROM members WHERE env = u.env AND conv = c.no AND usr = u.usr LIMIT 1
     ) m ON true
   ), counted AS MATERIALIZED (
-    -- Deleted messages count as read once the mark is above them; those still above it are taken off what is unread.
+    -- Deleted messages count as read once the mark is above them; those still above it are subtracted from the unread
+    -- ones.
     SELECT DISTINCT ON (i.env, i.cno, i.usr) i.env, i.cno, i.usr, i.target, i.last_read_seq, d.above,
       CASE WHEN i.target >= coalesce(i.last_message_seq, 0) THEN i.message_count - d.above
         ELSE i.read_count + coalesce(x.live, 0) + d.before - d.above END AS read_count,
@@ -54,7 +56,7 @@ BEGIN
       self_at = active, self_act = activity_step(active)
     FROM counted k WHERE k.target > k.last_read_seq AND m.env = k.env AND m.conv = k.cno AND m.usr = k.usr
   ), noted AS (
-    -- SPEC 6, message.read: one per member and 10 s, with the last value; the row outlives a crash.
+    -- SPEC 6, message.read: one per member and 10 s, with the last value; the row survives a crash.
     INSERT INTO outbox (id, env, type, key, conv, seq, users, created_at, due_at)
     SELECT make_id('evt_', ts), k.env, 'message.read', k.cno || ' ' || k.usr, k.cno, k.target, ARRAY[k.usr], ts, ts + interval '10 seconds'
     FROM counted k JOIN environments e ON e.no = k.env AND e.listeners & 4 <> 0 WHERE k.target > k.last_read_seq

@@ -1,9 +1,10 @@
--- What stamps activity. The machine's clock may be set back between two beats: then this one stands still until the next.
+-- The time that activity is stored with. The machine's clock may be set back between two beats; then this one stands
+-- still until the next beat.
 CREATE OR REPLACE FUNCTION activity_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS
   $$ SELECT greatest(clock_timestamp() + c.ahead, c.seen) FROM store_clock c WHERE c.one $$;
 
--- The machine's time, for what is written, and the activity that is stamped with it. They are the same, to the millisecond, as long as the
--- machine's clock is not set back: the list of conversations finds by one where a conversation stood by the other.
+-- The machine's time, for what is written, and the activity time that belongs to it. Both are the same, to the
+-- millisecond, as long as the machine's clock is not set back: the list of conversations compares one with the other.
 CREATE OR REPLACE FUNCTION activity_clock(OUT at timestamptz, OUT active timestamptz) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   c store_clock;
@@ -13,13 +14,13 @@ BEGIN
   active := greatest(at + c.ahead, c.seen)::timestamptz(3);
 END $$;
 
--- Once a second from every process. Says whether the store still knows the mark, and its newest one.
+-- Called once a second by every process. Says whether the store still knows the mark, and returns its newest one.
 CREATE OR REPLACE FUNCTION store_beat(p_mark text, OUT o_known boolean, OUT o_mark text) LANGUAGE plpgsql AS $$
 DECLARE
   c store_clock;
   t timestamptz;
 BEGIN
-  -- A crash takes the beats of its last moment with it; sync looks back further than that.
+  -- A crash may lose the beats of its last moment; sync looks back further than that.
   SET LOCAL synchronous_commit = off;
   SELECT * INTO c FROM store_clock WHERE one FOR UPDATE SKIP LOCKED;
   IF FOUND THEN
@@ -36,8 +37,9 @@ BEGIN
   SELECT m.mark INTO o_mark FROM store_marks m ORDER BY m.at DESC LIMIT 1;
 END $$;
 
--- For a cursor: what the clock shows, and a time that no transaction still running can stamp anything before. To be asked before what is
--- read with it. For ten minutes after the machine's clock was set back nobody knows how old such a transaction is.
+-- For a cursor: the present time, and a time before which no transaction that is still running can write anything. It
+-- must be called before the rows that the cursor stands for are read. For ten minutes after the machine's clock was
+-- set back it is unknown how old such a transaction is.
 CREATE OR REPLACE FUNCTION sync_clock(OUT now_ms bigint, OUT settled_ms bigint, OUT next_xid bigint, OUT mark text) LANGUAGE plpgsql AS $$
 DECLARE
   c store_clock;
