@@ -8,18 +8,19 @@ import type { Participant, ParticipantMove } from './participant-state.ts';
  *   ringing ──a callee joins──► active ──last but one leaves (direct)──► ended: completed
  *      │                           └─────last one leaves (group)───────► ended: completed
  *      ├─the caller leaves──────────► ended: cancelled
- *      ├─nobody rings any more──────► ended: declined (somebody declined), missed, busy, or cancelled (all were put out)
+ *      ├─nobody rings any more──────► ended: declined (one declined), missed, busy, or cancelled (all were removed)
  *      └─45 s───────────────────────► ended: missed
  *   ringing, active ──the server ends it, its conversation is deleted──► ended: ended_by_server
  *   ringing, active ──no media node can host it──► ended: failed
  *
- * When a call ends, who is in it has left and who still rings has missed it. An ended call never changes.
+ * When a call ends, participants who are in it have left, and those who still ring have missed it. An ended call
+ * never changes.
  */
 
 export interface CallState {
   status: CallStatus;
   kind: CallKind;
-  /** Of a direct conversation: two people, and one alone is no call. */
+  /** True for a call of a direct conversation, which ends when only one person is left. */
   direct: boolean;
   createdBy: number;
   answeredAt: string | null;
@@ -28,7 +29,7 @@ export interface CallState {
   participants: readonly Participant[];
 }
 
-/** Moves one participant (or several, where `who` says so) and draws the consequences for the call. */
+/** Moves one participant (or all of them) and then updates the state of the call. */
 export function withMove<C extends CallState>(
   call: C,
   who: number | 'everybody',
@@ -43,7 +44,7 @@ export function withMove<C extends CallState>(
   return settled({ ...call, participants }, at);
 }
 
-/** A member who was not among those invited. */
+/** Adds a member who was not among those invited. */
 export const withNewcomer = <C extends CallState>(call: C, newcomer: Participant, at: string): C =>
   settled({ ...call, participants: [...call.participants, newcomer] }, at);
 
@@ -55,11 +56,11 @@ export function ended<C extends CallState>(call: C, reason: CallEndReason, at: s
   return { ...call, participants, status: 'ended', endReason: reason, endedAt: at };
 }
 
-/** 45 s are over: whoever has not answered has missed it, and nobody did where it still rings. */
+/** 45 s are over: participants who have not answered missed the call, and a call that still rings was answered by nobody. */
 export const rungOut = <C extends CallState>(call: C, at: string): C =>
   call.status === 'ringing' ? ended(call, 'missed', at) : withMove(call, 'everybody', 'miss', at);
 
-/** What follows for the call from the states of its participants; also right after it was made. */
+/** The call in the state that follows from the states of its participants; also used right after it was created. */
 export function settled<C extends CallState>(call: C, at: string): C {
   if (call.status === 'ended') return call;
   const callees = call.participants.filter((p) => p.usr !== call.createdBy);

@@ -10,8 +10,8 @@ import { callQueue } from './jobs.ts';
 import type { CallJob } from './jobs.ts';
 
 /**
- * Sockets of participants that are gone. Each is noted with its time, and a job looks 30 s later whether the participant came back
- * (DECISIONS, Calls). A closed socket that nobody told of is found by looking every half minute.
+ * Participants whose socket closed. The closing is stored with its time, and a job checks 30 s later whether the
+ * participant came back (DECISIONS, Calls). A closed socket that was not reported is found by looking every 30 s.
  */
 
 const lookMs = 30_000;
@@ -64,7 +64,7 @@ export function createGoneSockets(options: { db: Db; services: Services; logger:
 
   return {
     ...look,
-    // What cannot be noted now is found by looking.
+    // What cannot be stored now is found by looking.
     closed: (session) => void batch(session).catch(() => undefined),
   };
 }

@@ -11,16 +11,16 @@ import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 
 /**
- * Calls whose media node is gone go to another: looked for every second, together with the lease (5 s) and the clients' new
- * transports within 10 s. Where there is none for a while, the call has failed.
+ * Moves calls whose media node is gone to another node. It looks every second; with the lease (5 s) and the clients'
+ * new transports a call continues within 10 s. If there is no node for a while, the call has failed.
  */
 
 const lookMs = 1_000;
 const lookMost = 500;
-/** Long enough for a process that restarts to be back. */
+/** Seconds; long enough for a process that restarts to be back. */
 const unhostedSeconds = 15;
 
-/** The live calls of a node that is leaving, or, without one, those whose node is gone. */
+/** The live calls of a node that is leaving or, without one, those whose node is gone. */
 const orphans = (db: Db, node: string | null): Promise<{ env: number; no: number }[]> =>
   db.query(
     node === null
@@ -30,7 +30,7 @@ const orphans = (db: Db, node: string | null): Promise<{ env: number; no: number
     node === null ? [] : [node],
   );
 
-/** True where the call has a node again. */
+/** Returns true if the call has a node again. */
 async function rehost(
   { db, services }: { db: Db; services: Services },
   { env, no }: { env: number; no: number },
@@ -72,7 +72,7 @@ export const createHostWatch = (options: { db: Db; services: Services; logger: L
     for (const call of await orphans(options.db, null)) await rehost(options, call, null);
   });
 
-/** Moves the calls of a node that leaves; answers how many found no other. */
+/** Moves the calls of a node that is leaving; returns how many found no other node. */
 export async function evacuate(options: { db: Db; services: Services }, node: string): Promise<number> {
   let left = 0;
   for (const call of await orphans(options.db, node)) if (!(await rehost(options, call, node))) left++;

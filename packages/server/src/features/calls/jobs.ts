@@ -9,12 +9,12 @@ import { change } from './moves.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 
-/** What happens to a call later, as durable jobs: they survive a restart of everything. */
+/** What happens to a call later, as durable jobs, which survive a restart of everything. */
 
 export const callQueue = { name: 'calls', width: 20 };
 
 export type CallJob =
-  /** It has rung for 45 s. */
+  /** The call has rung for 45 s. */
   | { kind: 'ring' }
   /** The socket of a participant has been gone for 30 s. */
   | { kind: 'gone'; user: number; session: string };
@@ -33,7 +33,7 @@ export function createCallWorker(options: { db: Db; services: Services; logger: 
       if (what.kind === 'ring') {
         const missed = call.participants.filter((p) => p.state === 'ringing');
         const here = missed.map(({ usr }) => ({ user: usr, endedHere: 'missed' as const }));
-        // Where it ends for everybody, that is what they hear.
+        // If the call ends for everybody, they are told of that instead.
         await change({ services }, tx, call, rungOut(call, at), call.status === 'active' ? here : []);
         return;
       }

@@ -3,8 +3,8 @@ import type { ErrorCode } from '@parley/protocol';
 import type { Bus } from '../../platform/bus/port.ts';
 
 /**
- * How a process speaks with the media node of a call: directly where it is the same process, else by question and answer over the
- * bus. A question without an answer is calls_unavailable.
+ * How a process talks to the media node of a call: directly if it is the same process, otherwise by question and
+ * answer over the bus. A question without an answer is `calls_unavailable`.
  */
 
 export interface MediaRequest {
@@ -19,14 +19,14 @@ export type MediaHandler = (request: MediaRequest) => Promise<unknown>;
 
 export interface MediaLink {
   ask(node: string, request: MediaRequest): Promise<unknown>;
-  /** From now on this process is a media node. */
+  /** From now on this process is a media node; null ends that. */
   serve(handler: MediaHandler | null): void;
   start(): Promise<void>;
   stop(): void;
 }
 
 const timeoutMs = 8_000;
-/** Questions without an answer yet. */
+/** How many questions may wait for an answer. */
 const mostWaiting = 10_000;
 
 type Answer =

@@ -20,16 +20,16 @@ import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 
 /**
- * A process that carries media (role `media`): it gets its workers ready beside everything else, holds a lease in media_nodes with
- * its load, answers the frames of the calls that it hosts, and says what became of them.
+ * A process that carries media (role `media`): it prepares its workers in the background, holds a lease in
+ * media_nodes with its load, answers the frames of the calls that it hosts, and reports what becomes of them.
  */
 
 const leaseSeconds = 5;
 const renewMs = 1_500;
-/** After a failure it is tried again, each time twice as long after. */
+/** Milliseconds before the first retry after a failure; each further one waits twice as long. */
 const retryMs = 10_000;
 const longestRetryMs = 600_000;
-/** Rooms of calls that ended without our hearing of it. */
+/** Milliseconds between searches for rooms of calls that ended without this node being told. */
 const reviewMs = 10_000;
 
 interface Hosted {
@@ -40,10 +40,10 @@ interface Hosted {
 }
 
 export interface MediaNode {
-  /** In words, for /readyz. */
+  /** The status in words, for /readyz. */
   readonly status: string;
   start(services: Services): void;
-  /** No further call comes here, and those that are here move where they can. */
+  /** Takes no further calls, and moves its calls to other nodes if possible. */
   stop(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ export function createMediaNode(options: {
   link: MediaLink;
   clock: Clock;
   logger: Logger;
-  /** Moves the calls of this node to others; answers how many stay. */
+  /** Moves the calls of this node to others; returns how many stay. */
   evacuate: () => Promise<number>;
 }): MediaNode {
   const { config, node, db, link, clock, logger } = options;
@@ -265,7 +265,7 @@ export function createMediaNode(options: {
         try {
           return await answer(request);
         } catch (error) {
-          // What closed while it was asked for, as when two leave at once.
+          // The media closed while it was being asked for, as when two participants leave at once.
           if ((error as Error).name !== 'InvalidStateError') throw error;
           throw new ApiError('not_found', { message: 'The media is gone: open it with call.open.' });
         }
@@ -291,7 +291,7 @@ export function createMediaNode(options: {
   };
 }
 
-/** The first address of this machine that is not its own loopback. */
+/** The first address of this machine that is not its loopback. */
 const ownAddress = (): string | undefined =>
   Object.values(networkInterfaces())
     .flatMap((list) => list ?? [])

@@ -11,8 +11,8 @@ import * as sql from './sql.ts';
 import type { CallRow } from './sql.ts';
 
 /**
- * Every move of a call goes through `change`: what differs is written, webhooks and pushes are queued in the same transaction,
- * and sockets and the media node hear of it after the commit.
+ * Every move of a call goes through `change`: it writes what differs, queues webhooks and pushes in the same
+ * transaction, and tells sockets and the media node after the commit.
  */
 
 type CallContext = { services: Services };
@@ -20,7 +20,7 @@ type CallContext = { services: Services };
 export interface HereEnded {
   user: number;
   endedHere: EndedHere;
-  /** Only this socket of the user, or all but this one; neither: all. */
+  /** Only this socket of the user, or all but this one; if neither is set, all. */
   only?: string;
   except?: string;
 }
@@ -37,7 +37,7 @@ export const notification = (call: CallRow, type: 'call.incoming' | 'call.missed
     callerId: call.createdById,
   },
   priority: 'high',
-  // A call that was missed is worth knowing for longer than it rang.
+  // A missed call is worth knowing about for longer than it rang.
   ttlSeconds: type === 'call.incoming' ? limits.ringTimeoutMs / 1_000 : 86_400,
 });
 
@@ -77,7 +77,7 @@ export async function change(
   return after;
 }
 
-/** Ends the live call of a conversation, where there is one. The conversation is locked. */
+/** Ends the live call of a conversation, if there is one. The conversation must be locked. */
 export async function endCallOf(
   ctx: CallContext,
   tx: Tx,
@@ -89,7 +89,7 @@ export async function endCallOf(
   if (locked) await change(ctx, tx, locked.call, ended(locked.call, reason, locked.at));
 }
 
-/** A user is put out of the calls that it rings or takes part in: of one conversation, or of all. */
+/** Removes a user from the calls that the user rings or takes part in: those of one conversation, or all. */
 export async function leaveCalls(
   ctx: CallContext,
   tx: Tx,

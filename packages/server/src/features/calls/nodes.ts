@@ -1,21 +1,21 @@
 import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
-/** Which media nodes there are (media_nodes), and which of them takes a call. */
+/** Which media nodes exist (media_nodes), and which of them takes a call. */
 
 export interface ChosenNode {
   id: string;
   rtpCapabilities: Record<string, unknown>;
 }
 
-/** A node above this takes no further call: its workers answer slowly beyond. */
+/** A node with a higher load takes no further call, because its workers would answer slowly. */
 const fullLoad = 0.85;
-/** What a call counts before its media shows in the load. */
+/** The load that a call counts for before its media shows in the measured load. */
 const callLoad = 0.005;
 
 const alive = 'n.lease_until > clock_timestamp()';
 
-/** The node with the most room; null where there is none. */
+/** The node with the most room; null if there is none. */
 export async function chooseNode(db: Queryable, except: string | null = null): Promise<ChosenNode | null> {
   const [row] = await db.query<ChosenNode>(
     `SELECT n.id, n.rtp_capabilities AS "rtpCapabilities" FROM media_nodes n
@@ -26,7 +26,7 @@ export async function chooseNode(db: Queryable, except: string | null = null): P
   return row ?? null;
 }
 
-/** A node that hosts calls: it may be draining, since those it has go on until they are moved. */
+/** The node that hosts a call. It may be draining, because its calls go on until they are moved. */
 export async function findNode(db: Queryable, id: string | null): Promise<ChosenNode | null> {
   const [row] = await db.query<ChosenNode>(
     `SELECT n.id, n.rtp_capabilities AS "rtpCapabilities" FROM media_nodes n
@@ -39,7 +39,7 @@ export async function findNode(db: Queryable, id: string | null): Promise<Chosen
 const defaultRetryMs = 5_000;
 const longestRetryMs = 600_000;
 
-/** Says how long to wait: as long as a node that is being prepared expects to take. */
+/** The error says how long to wait: as long as a node that is being prepared still needs. */
 export async function callsUnavailable(db: Queryable): Promise<ApiError> {
   const [row] = await db.query<{ ms: number | null }>(
     `SELECT (extract(epoch FROM min(n.ready_at) - clock_timestamp()) * 1000)::int AS ms FROM media_nodes n

@@ -22,7 +22,7 @@ import type { Participant } from './participant-state.ts';
 import * as sql from './sql.ts';
 import type { CallRow, LockedCall } from './sql.ts';
 
-/** SPEC 4, Calls; DECISIONS, Calls. Each change is one transaction that holds the call. */
+/** SPEC 4, Calls; DECISIONS, Calls. Each change is one transaction that locks the call. */
 
 const missing = () => new ApiError('not_found', { message: 'There is no such call.' });
 const notInCall = () => new ApiError('not_found', { message: 'The user is not in the call.' });
@@ -38,7 +38,7 @@ async function connectedUsers(ctx: Context, users: readonly number[]): Promise<S
     const connected = await ctx.services.calls.connected(refs);
     return new Set(users.filter((_, i) => connected[i]));
   } catch {
-    // Rather a push too many than a call that nobody hears.
+    // One push too many is better than a call that nobody notices.
     return new Set();
   }
 }
@@ -47,7 +47,7 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
   const env = ctx.env.no;
   const caller = await callerOf(ctx, input.callerId);
   const conv = await readable(ctx, ctx.db, input.conversationId);
-  // Asked before the transaction, which must not wait for Redis; who becomes a member meanwhile gets a push.
+  // Asked before the transaction, which must not wait for Redis. A user who becomes a member meanwhile gets a push.
   const online = await connectedUsers(
     ctx,
     (await listMembers(ctx.db, env, conv.no)).map((m) => m.no),
@@ -119,7 +119,10 @@ const newCall = (
   epoch: 1,
 });
 
-/** It rings: webhook, pushes to those without a socket, frames to the others, and the end of the ringing. */
+/**
+ * Lets the call ring: queues the webhook, pushes to users without a socket, and the job that ends the ringing; sends
+ * frames to the others.
+ */
 async function begin(ctx: Context, tx: Tx, call: CallRow): Promise<void> {
   const { services } = ctx;
   const view = sql.viewCall(call);
@@ -173,7 +176,7 @@ export async function get(ctx: Context, input: Input<'calls.get'>): Promise<Call
   return sql.viewCall(call);
 }
 
-/** A live call that the caller may see, held until the transaction ends. */
+/** A live call that the caller may see, locked until the transaction ends. */
 async function lockLive(ctx: Context, tx: Tx, id: string): Promise<LockedCall> {
   const locked = await sql.lockCall(tx, ctx.env.no, id);
   if (!locked) throw missing();
@@ -216,7 +219,7 @@ export async function join(ctx: Context, input: Input<'calls.join'>): Promise<Ou
   });
 }
 
-/** What the user's other devices hear when one joins: they stop ringing, or give their place away. */
+/** What the user's other devices are told when one joins: they stop ringing, or lose their place. */
 function elsewhere(mine: Participant | undefined, user: number, session: string | null): HereEnded[] {
   if (mine?.state === 'ringing' && session !== null)
     return [{ user, endedHere: 'answered_elsewhere', except: session }];
@@ -230,7 +233,7 @@ export const withParticipant = (
   map: (one: Participant) => Participant,
 ): CallRow => ({ ...call, participants: call.participants.map((p) => (p.usr === user ? map(p) : p)) });
 
-/** The node that hosts the call; one whose node is gone goes to another, under another epoch. */
+/** The node that hosts the call. A call whose node is gone moves to another, with a new epoch. */
 export async function hostOf(
   tx: Tx,
   call: CallRow,

@@ -23,16 +23,16 @@ export interface Participant {
   userId: string;
   state: CallParticipantState;
   invitedAt: string;
-  /** When media first connected. */
+  /** When media connected for the first time. */
   joinedAt: string | null;
   leftAt: string | null;
-  /** Since when it is connected now. */
+  /** Since when media has been connected; null if it is not. */
   stayFrom: string | null;
-  /** How long it was connected before that. */
+  /** How many seconds it was connected before that. */
   seconds: number;
-  /** Given out by the last join. */
+  /** The id that the last join gave out. */
   device: string | null;
-  /** The socket on which that device opened media, and since when it is gone. */
+  /** The socket on which that device opened media, and when that socket closed. */
   session: string | null;
   goneAt: string | null;
   pushed: boolean;
@@ -78,7 +78,7 @@ export function invited(
   };
 }
 
-/** The participant after the move; the same object where nothing changes. */
+/** The participant after the move; the same object if nothing changes. */
 export function moved(one: Participant, move: ParticipantMove, at: string): Participant {
   const state = moves[move][one.state];
   if (state === undefined) return one;
@@ -103,6 +103,6 @@ export function moved(one: Participant, move: ParticipantMove, at: string): Part
   }
 }
 
-/** Whole seconds; 0 where it never began. */
+/** Whole seconds; 0 if one of the times is missing. */
 export const secondsBetween = (from: string | null, to: string | null): number =>
   from === null || to === null ? 0 : Math.max(0, Math.floor((Date.parse(to) - Date.parse(from)) / 1_000));

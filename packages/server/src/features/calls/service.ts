@@ -17,13 +17,13 @@ import { iceServers } from './turn.ts';
 
 export interface CallService {
   services: CallServices;
-  /** What the media node of this process is doing; null where it is none. */
+  /** What the media node of this process is doing; null if it is none. */
   mediaStatus(): string | null;
-  /** Hears of sockets that close, and of what media nodes answer: for every process, once the store is ready. */
+  /** Follows sockets that close and answers of media nodes; runs in every process, once the store is ready. */
   sockets: CallPart;
-  /** Runs what is due later: for processes with the role worker. */
+  /** Runs what is due later, in processes with the role worker. */
   later: CallPart;
-  /** Carries media: for processes with the role media. */
+  /** Carries media, in processes with the role media. */
   media: CallPart;
 }
 
@@ -58,7 +58,7 @@ export function createCallService(options: {
     user,
     d,
   });
-  /** Where it does not arrive, the node finds out by itself. */
+  /** If the message does not arrive, the node finds out by itself. */
   const tell = (to: string, method: string, seat: MediaSeat): void => {
     link.ask(to, request(method, seat)).catch(() => undefined);
   };

@@ -9,11 +9,11 @@ export interface MediaSeat {
   user: number;
 }
 
-/** What the operations of calls need of the running service. */
+/** What the operations on calls use of the running service. */
 export interface CallServices {
-  /** Who has a socket. */
+  /** Tells which users have a socket. */
   connected: PresenceRegistry['connected'];
-  /** Pushes were queued. */
+  /** Must be called after pushes were queued. */
   pushQueued(): void;
   iceServers(user: number, callId: string): CallMedia['iceServers'];
   /** Asks the media node of a call. */
@@ -21,9 +21,9 @@ export interface CallServices {
   media: {
     /** The call is over: its node forgets it. */
     close(node: string, call: number): void;
-    /** Its media ends, also where it has not noticed yet that it left. */
+    /** Ends the user's media, even if the media node has not noticed yet that the user left. */
     drop(node: string, seat: MediaSeat): void;
-    /** False where it is not connected to media. */
+    /** Returns false if the user is not connected to media. */
     mute(node: string, seat: MediaSeat, source: CallSource): Promise<boolean>;
   };
 }

@@ -5,18 +5,18 @@ import { hostOf, withParticipant } from './operations.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 
-/** Media frames of a socket: opened once for a call, then passed on to the node that hosts it. */
+/** Media frames of a socket: the first opens the media of a call, the others are passed on to the node that hosts it. */
 
-/** Where the media of a call is, as this socket opened it. */
+/** The place of a call's media, as this socket opened it. */
 export interface OpenCall {
   node: string;
   call: number;
 }
 
-/** Calls that one socket may have open. */
+/** How many calls one socket may have open. */
 const mostOpen = 4;
 
-/** @param session of the socket, with its own calls in `open`. */
+/** @param session the socket's session, with its open calls in `open`. */
 export async function signal(
   ctx: Context,
   session: { id: string; open: Map<string, OpenCall> },
@@ -45,7 +45,7 @@ export async function signal(
   return ask(to);
 }
 
-/** The device that joined last may open media, on this socket. */
+/** Only the device that joined last may open media, on this socket. */
 async function bind(
   ctx: Context,
   user: number,
@@ -65,7 +65,7 @@ async function bind(
     const { call } = await hostOf(tx, locked.call);
     const bound = withParticipant(call, user, (p) => ({ ...p, session, goneAt: null }));
     if (mine.session !== session || mine.goneAt !== null) await sql.saveCall(tx, locked.call, bound);
-    // It joined without saying on which socket.
+    // The device joined without naming its socket.
     if (mine.session === null && user !== call.createdBy) {
       const { sockets } = ctx.services;
       const frame = {

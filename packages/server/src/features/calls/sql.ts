@@ -24,7 +24,7 @@ export interface CallRow extends CallState {
   epoch: number;
 }
 
-/** A call that this transaction holds, and when it got hold of it: the time of all that it does. */
+/** A call that this transaction has locked, and the time of the lock, which everything that it does gets. */
 export interface LockedCall {
   call: CallRow;
   at: string;
@@ -79,7 +79,7 @@ export async function findCall(db: Queryable, env: number, id: string): Promise<
   return (await withParticipants(db, rows))[0];
 }
 
-/** Holds the call until the transaction ends. */
+/** Locks the call until the transaction ends. */
 export async function lockCall(tx: Tx, env: number, which: string | number): Promise<LockedCall | undefined> {
   const key = typeof which === 'string' ? 'k.id' : 'k.no';
   const [row] = await tx.query<BareCall & { at: string }>(
@@ -90,7 +90,7 @@ export async function lockCall(tx: Tx, env: number, which: string | number): Pro
   if (!row) return undefined;
   const { at, ...bare } = row;
   const [call] = await withParticipants(tx, [bare]);
-  // Whoever held the call before us may have set its times by a later reading of the clock.
+  // The transaction that had the lock before may have read a later time from the clock.
   const latest = [bare.createdAt, bare.answeredAt, at].reduce<string>((a, b) => (b && b > a ? b : a), at);
   return { call: call!, at: latest };
 }
@@ -193,7 +193,7 @@ async function saveParticipants(
 export interface ListFilter {
   env: number;
   conv: number | null;
-  /** Only calls in which this user took or takes part. */
+  /** Only calls that this user took or takes part in. */
   user: number | null;
   /** Only calls of conversations that this user is a member of. */
   member: number | null;
@@ -202,7 +202,7 @@ export interface ListFilter {
   limit: number;
 }
 
-/** Newest first. The text depends on which filters there are, so that each way in has its own plan. */
+/** Calls, newest first. The SQL text depends on the filters, so that each combination has its own plan. */
 export async function listCalls(db: Queryable, filter: ListFilter): Promise<CallRow[]> {
   const where = ['k.env = $1', 'k.no < $2'];
   const values: unknown[] = [filter.env, filter.before, filter.limit];
