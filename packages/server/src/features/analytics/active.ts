@@ -4,31 +4,32 @@ import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
-/** The environment, as far as it matters here. */
+/** The fields of an environment that matter here. */
 interface Tenant {
   no: number;
   plan: PlanName;
 }
 
 /**
- * Who is active, and whom the plan's ceiling of monthly active users admits (DECISIONS, Analytics and usage). Messages and reads are
- * noted by the statements that commit them; here are connections, and the look whether a user is new to the month.
+ * Who is active, and whom the plan's ceiling of monthly active users admits (DECISIONS, Analytics and usage).
+ * Messages and reads are recorded by the statements that commit them; this file handles connections, and the check
+ * whether a user is new in the month.
  *
- * Under a plan without a ceiling nothing is looked up. Under one with a ceiling a user is looked up once a month and process: then
- * it is known, and is not refused again before the month ends.
+ * Under a plan without a ceiling nothing is looked up. Under one with a ceiling each process looks a user up once a
+ * month; after that the user is known, and is not refused before the month ends.
  */
 export interface ActiveUsers {
-  /** Notes that the user is connected, or throws plan_limit_reached. */
+  /** Records that the user is connected, or throws plan_limit_reached. */
   connected(env: Tenant, user: number): Promise<void>;
-  /** The ceiling that the transaction of an action must look at; null: none, or the user is known. */
+  /** The ceiling that the transaction of an action must check; null if there is none, or the user is known. */
   ceiling(env: Tenant, user: number): number | null;
-  /** The transaction of an action is committed, so the user is counted. */
+  /** The transaction of an action was committed, so the user is counted. */
   known(user: number): void;
-  /** What an action that was refused asks before it tells: whether the user acted a moment ago, which may not be counted yet. */
+  /** Runs an action; if it is refused, runs it once more after recent activity, which may include the user's, was counted. */
   secondLook<T>(run: () => Promise<T>): Promise<T>;
 }
 
-/** Users that a process remembers; when there are more, it forgets them all, and looks them up again. */
+/** How many users a process remembers; beyond that it forgets them all, and looks them up again. */
 const mostRemembered = 1_000_000;
 
 /** Users seen in the present hour or month. */
@@ -55,7 +56,7 @@ export function createActiveUsers(options: {
   db: Queryable;
   clock: Clock;
   plans: Record<PlanName, Plan>;
-  /** Folds in what was noted before. */
+  /** Counts what was recorded before. */
   catchUp: () => Promise<void>;
 }): ActiveUsers {
   const { db, clock, plans, catchUp } = options;

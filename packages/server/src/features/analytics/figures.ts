@@ -2,9 +2,9 @@ import { analyticsFigures } from '@parley/protocol';
 import type { AnalyticsFigures } from '@parley/protocol';
 import type { Counts } from './sql.ts';
 
-/** Counters by name become the figures that callers see. */
+/** Turns counters, by name, into the figures that callers see. */
 
-/** Adds counters up; those that begin with `peak` are maxima, as in the store. */
+/** Adds counters up. Those whose name begins with `peak` are maxima, as in the store. */
 export function summed(rows: readonly Counts[]): Counts {
   const sum: Counts = {};
   for (const row of rows)
@@ -16,7 +16,7 @@ export function summed(rows: readonly Counts[]): Counts {
 const ratio = (a: number, b: number, none: number): number => (b === 0 ? none : a / b);
 const rounded = (n: number, digits = 3): number => Number(n.toFixed(digits));
 
-/** Those that are not a counter of the same name. */
+/** The figures that are not simply the counter of the same name. */
 const derived: Partial<Record<keyof AnalyticsFigures, (of: (name: string) => number) => number>> = {
   webhookSuccessRate: (of) => rounded(ratio(of('webhookSucceeded'), of('webhookAttempts'), 1), 4),
   avgAckMs: (of) => rounded(ratio(of('ackMs'), of('acks'), 0)),

@@ -24,7 +24,7 @@ function rangeView({ granularity, from, to }: Range, now: number): AnalyticsRepo
   };
 }
 
-/** A row for every step, also where nothing was counted. */
+/** One row for every step, also if nothing was counted in it. */
 async function series(ctx: Context, range: Range): Promise<{ t: string; counts: Counts }[]> {
   const rows = await sql.stepCounts(ctx.db, ctx.env.no, range);
   const known = new Map(rows.map(({ at, counts }) => [Date.parse(at), counts]));
@@ -40,7 +40,7 @@ const plan = ({ env, services }: Context): AnalyticsReport['plan'] => {
   return { name, mauLimit, connectionLimit };
 };
 
-/** As the storage record shows it. */
+/** The storage mode and sink, as the storage record shows them. */
 async function storageView({ db, env }: Context, now: number): Promise<AnalyticsReport['storage']> {
   const { mode, status } = await storageOf(db, env.no);
   if (mode === 'managed') return { mode, sink: { status: 'idle', lagSeconds: 0 } };

@@ -1,12 +1,12 @@
 import { ApiError, limits } from '@parley/protocol';
 
-/** SPEC 4, Analytics and usage: which steps a request asks for. All times are UTC and in milliseconds. */
+/** SPEC 4, Analytics and usage: the steps that a request asks for. All times are UTC, in milliseconds. */
 
 export type Granularity = 'hour' | 'day';
 
 export interface Range {
   granularity: Granularity;
-  /** The beginnings of its first step and of the step after its last. */
+  /** The beginning of the first step, and of the step after the last. */
   from: number;
   to: number;
 }
@@ -16,11 +16,11 @@ const dayMs = 24 * hourMs;
 export const stepMs = { hour: hourMs, day: dayMs } as const;
 const defaultDays = { hour: limits.analyticsDays.hour, day: 30 } as const;
 
-/** The steps that rows are kept for (migrations/0025). */
+/** The step numbers in the tables of analytics (migrations/0025). */
 const stepNumbers = { hour: 0, day: 1, month: 2 } as const;
 export const stepOf = (granularity: Granularity): number => stepNumbers[granularity];
 
-/** A step is whole: `from` goes down to the beginning of its step, `to` up to the end of the last. */
+/** Steps are whole: `from` is rounded down to the beginning of its step, `to` up to the end of its step. */
 export function readRange(
   input: { from?: string; to?: string; granularity?: Granularity },
   now: number,
@@ -45,7 +45,10 @@ export function readRange(
 const form =
   /^(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?$/i;
 
-/** A date, or a timestamp with any offset; without one it is UTC. (In a query an unescaped + has become a space.) */
+/**
+ * Parses a date, or a timestamp with any offset; without an offset it is UTC. (In a query an unescaped + has become a
+ * space.)
+ */
 function moment(text: string, param: string): number {
   const parts = form.exec(text.replace(' ', '+'));
   const wrong = (): ApiError =>
@@ -65,7 +68,7 @@ function moment(text: string, param: string): number {
   const fraction = Math.floor(Number(`0.${parts[7] ?? 0}`) * 1000);
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  // 30 February has become 2 March.
+  // Date turns 30 February into 2 March.
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || year === 0) throw wrong();
   date.setUTCHours(hour, minute, second, fraction);
   return date.getTime() - offsetOf(parts[8]);
@@ -82,7 +85,10 @@ export interface Piece {
   at: string;
 }
 
-/** The range cut into as few months, days and hours as possible: at most 12 months with the days around them, or 7 days with hours. */
+/**
+ * Cuts the range into as few months, days and hours as possible: at most 12 months with the days around them, or 7
+ * days with hours.
+ */
 export function piecesOf({ from, to }: Range): Piece[] {
   const pieces: Piece[] = [];
   for (let at = from; at < to;) {
@@ -95,7 +101,7 @@ export function piecesOf({ from, to }: Range): Piece[] {
   return pieces;
 }
 
-/** The end of the month that begins here; null where none does. */
+/** The end of the month that begins at this time; null if none does. */
 function nextMonth(at: number): number | null {
   const date = new Date(at);
   if (at % dayMs !== 0 || date.getUTCDate() !== 1) return null;

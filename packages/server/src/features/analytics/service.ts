@@ -11,32 +11,35 @@ import type { ActiveUsers } from './active.ts';
 import { readFill } from './sql.ts';
 import { Tally } from './tally.ts';
 
-/** How often memory is written. */
+/** Milliseconds between writes of what is counted in memory. */
 const flushMs = 5_000;
-/** How often notes are folded in, at least and at most; in between, so that folding takes a fiftieth of the time at most. */
+/**
+ * Milliseconds between two rounds of counting recorded activity, at least and at most; in between they are chosen so
+ * that counting takes at most 1/50 of the time.
+ */
 const foldMs = { least: 2_000, most: 60_000, share: 50 };
-/** How often owners may have to be told of their ceilings. */
+/** Milliseconds between checks whether owners must be told about their ceilings. */
 const noticeMs = 10_000;
-/** Messages folded by one transaction. */
+/** How many messages one transaction counts. */
 const foldAtOnce = 20_000;
-/** Portions that one request waits for; what is left then is counted a moment later. */
+/** How many portions one request waits for; what is left then is counted a moment later. */
 const mostPortions = 25;
 
 export interface Analytics {
   readonly tally: Tally;
   readonly active: ActiveUsers;
-  /** Counts all that this process knows of and all that was committed before, so that a report shows it. */
+  /** Counts everything that this process knows of and everything committed before, so that a report shows it. */
   catchUp(): Promise<void>;
 }
 
 export interface AnalyticsService extends Analytics {
-  /** Writes what is counted in memory: in every process. */
+  /** Writes what is counted in memory; runs in every process. */
   readonly flushing: { start(): void; stop(): Promise<void> };
-  /** Folds notes in: in processes with the role worker. */
+  /** Counts recorded activity; runs in processes with the role worker. */
   readonly folding: Loop;
-  /** Counts what was there before analytics: likewise. */
+  /** Counts what existed before analytics did; runs in processes with the role worker. */
   readonly filling: Loop;
-  /** Tells owners of ceilings that are near: likewise. */
+  /** Tells owners that a ceiling is near; runs in processes with the role worker. */
   readonly notices: Periodic;
 }
 
@@ -64,7 +67,7 @@ export function createAnalytics(options: {
     for (let i = 0; i < mostPortions; i++) if ((await fold()) === 0) return;
   }
 
-  // Those who come while one is under way share the one after it: it began after they asked.
+  // Callers that arrive during a run share the next one, which begins after they asked.
   const catchUp = (): Promise<void> => (next ??= running = running.catch(() => undefined).then(run));
 
   const periodic = createPeriodic(flushMs, logger, 'counting', flush);

@@ -2,9 +2,9 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { stepOf } from './range.ts';
 import type { Piece, Range } from './range.ts';
 
-/** How figures are read. None of these statements touches a message. */
+/** How figures are read. None of these statements reads a message. */
 
-/** Counters by name, as they are kept. */
+/** Counters by name, as they are stored. */
 export type Counts = Record<string, number>;
 
 const edges = ({ from, to }: Range): [string, string] => [
@@ -28,7 +28,7 @@ const pieceValues = (pieces: Piece[]): [number[], string[]] => [
   pieces.map((p) => p.at),
 ];
 
-/** Distinct users over all pieces. */
+/** The number of distinct users over all pieces. */
 export async function activeUsers(db: Queryable, env: number, pieces: Piece[]): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     `SELECT coalesce(sum(bit_count(x.bits)), 0)::bigint AS n FROM (
@@ -40,7 +40,7 @@ export async function activeUsers(db: Queryable, env: number, pieces: Piece[]): 
   return row!.n;
 }
 
-/** Monthly active users of the months from the one of `from` on, by the beginning of the month. */
+/** Monthly active users of the months since that of `from`, by the beginning of the month. */
 export async function monthlyActiveUsers(
   db: Queryable,
   env: number,
@@ -53,7 +53,7 @@ export async function monthlyActiveUsers(
   return new Map(rows.map(({ at, n }) => [at, n]));
 }
 
-/** How far the counting of what was there before analytics is; null: it is over, or there was nothing. */
+/** How far counting what existed before analytics has come; null if it is finished, or there was nothing. */
 export async function readFill(db: Queryable): Promise<{ done: number; total: number } | null> {
   const [row] = await db.query<{ done: number; total: number }>(
     'SELECT done, total FROM analytics_fill WHERE finished_at IS NULL',
@@ -61,7 +61,7 @@ export async function readFill(db: Queryable): Promise<{ done: number; total: nu
   return row ?? null;
 }
 
-/** Messages by weekday, Monday first, and hour. */
+/** Messages by weekday (Monday first) and hour. */
 export async function heatmap(db: Queryable, env: number, range: Range): Promise<number[][]> {
   const rows = await db.query<{ hour: number; n: number }>(
     `SELECT extract(epoch FROM at)::bigint / 3600 % 168 AS hour, sum(messages)::bigint AS n
@@ -75,11 +75,11 @@ export async function heatmap(db: Queryable, env: number, range: Range): Promise
 }
 
 const listed = 10;
-/** Of those that are among the largest of some piece, the most promising are added up. */
+/** Of the entries that are among the largest of some piece, this many are added up exactly. */
 const candidates = 25;
 const perPiece = 50;
 
-/** The lists of largest, of all pieces together. LIMIT 1: each is one look into one index. */
+/** Merges the lists of largest entries of all pieces. LIMIT 1 makes each one index look-up. */
 const best = (kind: 'conversation' | 'sender', table: string, column: string, more = '') => `
   WITH piece AS MATERIALIZED (SELECT * FROM unnest($2::int[], $3::timestamptz[]) AS p(step, at)),
   candidate AS MATERIALIZED (

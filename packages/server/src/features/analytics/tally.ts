@@ -1,9 +1,9 @@
 import type { Queryable } from '../../platform/postgres/db.ts';
 
 /**
- * What is counted in memory and written every few seconds, in one statement. A process that is killed loses what it had not written
- * yet, so this is for what may be a little too low: requests, sockets, times. What must be exact is noted in the store by the
- * transaction that makes it happen (migrations/0025).
+ * What is counted in memory and written every few seconds, in one statement. A process that is killed loses what it
+ * had not written yet, so this is for figures that may be slightly too low: requests, sockets, times. Figures that
+ * must be exact are recorded in the store by the transaction that causes them (migrations/0025).
  */
 export type TallyName =
   | 'apiRequests'
@@ -20,9 +20,9 @@ export type TallyName =
 type Counts = Partial<Record<TallyName | 'peakConnections', number>>;
 
 export class Tally {
-  /** By environment: there are no more of them than the store has. */
+  /** Counts by environment number; there are no more of them than the store has environments. */
   #counts = new Map<number, Counts>();
-  /** Messages between their commit and the next write, and the sum of the ticks of their commits. */
+  /** Messages between their commit and the next write to sockets, and the sum of the ticks of their commits. */
   readonly #leaving = new Map<number, { n: number; ticks: number }>();
 
   add(env: number, name: TallyName, n = 1): void {
@@ -36,7 +36,7 @@ export class Tally {
     counts.ackMs = (counts.ackMs ?? 0) + ms;
   }
 
-  /** A message was committed at this tick, and is on its way to sockets here: it has left them with the next flush. */
+  /** A message was committed at this tick, and is on its way to sockets here; it leaves with the next write. */
   fanout(env: number, tick: number): void {
     const leaving = this.#leaving.get(env);
     if (!leaving) {
@@ -67,7 +67,7 @@ export class Tally {
     }
   }
 
-  /** So many sockets are open at this moment. */
+  /** This many sockets are open at this moment. */
   connections(env: number, n: number): void {
     const counts = this.#of(env);
     if (n > (counts.peakConnections ?? 0)) counts.peakConnections = n;
@@ -79,7 +79,7 @@ export class Tally {
     return counts;
   }
 
-  /** They count for the hour and the day in which they are written. What could not be written is tried again with the next. */
+  /** Writes the counts, which count for the hour and day of the writing. If it fails, they are written with the next ones. */
   async flush(db: Queryable): Promise<void> {
     if (this.#counts.size === 0) return;
     const taken = this.#counts;
@@ -99,6 +99,6 @@ export class Tally {
   }
 }
 
-/** Times are sums of fractions: a thousandth of a millisecond is enough. */
+/** Times are sums of fractions: 0.001 ms is precise enough. */
 const rounded = (counts: Counts): Counts =>
   Object.fromEntries(Object.entries(counts).map(([name, n]) => [name, Math.round(n * 1000) / 1000]));

@@ -1,5 +1,6 @@
--- Whether a user may act in this month under the plan's ceiling: 'known' (it is counted already, and is never refused again), 'room' or
--- 'full'. Holds the month until the end of the transaction, unless the user is known: nobody else is counted meanwhile.
+-- Whether a user may act in this month under the plan's ceiling: 'known' (the user is counted already, and is never
+-- refused again), 'room' or 'full'. Unless the user is known, the month stays locked until the transaction ends, so
+-- that nobody else is counted meanwhile.
 CREATE OR REPLACE FUNCTION month_admits(p_env int, p_usr bigint, p_limit bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   month timestamptz := date_trunc('month', now(), 'UTC');
@@ -29,8 +30,8 @@ BEGIN
   UPDATE active_months m SET n = m.n + 1 WHERE m.env = p_env AND m.at = month;
 END $$;
 
--- Users connected: notes those whom the plan's ceiling admits (null: none), and answers for each whether it does. Environments in order,
--- so that two such batches never wait for each other in a circle.
+-- Users connected: records those whom the plan's ceiling admits (null: no ceiling), and returns for each whether it
+-- does. Environments are processed in order, so that two such batches cannot deadlock.
 CREATE OR REPLACE FUNCTION note_connected(p_env int[], p_usr bigint[], p_limit bigint[]) RETURNS boolean[] LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE

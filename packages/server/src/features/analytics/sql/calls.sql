@@ -1,4 +1,4 @@
--- Calls are counted where they are kept, in the transaction that changes them, whatever changes them.
+-- Calls are counted by triggers, in the transaction that changes them, whatever changes them.
 CREATE OR REPLACE FUNCTION note_call() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   counts jsonb := '{}';
@@ -19,7 +19,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER count_calls AFTER INSERT OR UPDATE ON calls FOR EACH ROW EXECUTE FUNCTION note_call();
 
--- A participant is active when its media connects; its minutes count when it leaves.
+-- A participant is active when the media connects; the minutes count when the participant leaves.
 CREATE OR REPLACE FUNCTION note_call_participant() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   seconds bigint := coalesce(NEW.seconds, 0);

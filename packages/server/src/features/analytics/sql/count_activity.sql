@@ -6,8 +6,8 @@ CREATE OR REPLACE FUNCTION merged_counts(a jsonb, b jsonb) RETURNS jsonb LANGUAG
   ) x
 $$;
 
--- Adds counts to the hours and days in which they happened, or only to those of the step given, always in the same order, so that two
--- who do so never wait for each other in a circle.
+-- Adds counts to the hours and days in which they happened, or only to those of the given step. The order is always
+-- the same, so that two calls cannot deadlock.
 CREATE OR REPLACE FUNCTION add_counts(p_env int[], p_at timestamptz[], p_counts jsonb[], p_step int[]) RETURNS void LANGUAGE sql AS $$
   INSERT INTO counters AS c (env, step, at, counts)
   SELECT x.env, x.step, x.at, jsonb_object_agg(x.name, x.n) FROM (
@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION add_counts(p_env int[], p_at timestamptz[], p_counts 
   ON CONFLICT (env, step, at) DO UPDATE SET counts = merged_counts(c.counts, excluded.counts)
 $$;
 
--- Keeps the 100 largest: of those there are, and of those that have just grown.
+-- Keeps the 100 largest of the present entries and those that have just grown.
 CREATE OR REPLACE FUNCTION merged_top(p_nos bigint[], p_messages bigint[], p_more bigint[], p_of_more bigint[], OUT nos bigint[], OUT messages bigint[])
 LANGUAGE sql IMMUTABLE AS $$
   SELECT array_agg(t.no), array_agg(t.messages) FROM (
@@ -30,8 +30,8 @@ LANGUAGE sql IMMUTABLE AS $$
   ) t
 $$;
 
--- Makes users active in the steps of the hours given, and answers how many became so, by step. Months are those of active_months, whose
--- rows are locked first.
+-- Marks users as active in the steps of the given hours, and returns how many became active, by step. Months are
+-- those of active_months, whose rows are locked first.
 CREATE OR REPLACE FUNCTION mark_active(p_env int[], p_hour timestamptz[], p_usr bigint[])
 RETURNS TABLE (env int, step int, at timestamptz, came bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -55,7 +55,7 @@ BEGIN
     INSERT INTO active_users (env, step, at, chunk, bits) SELECT m.env, m.step, m.at, m.chunk, m.bits FROM merged m WHERE m.came > 0
     ON CONFLICT (env, step, at, chunk) DO UPDATE SET bits = excluded.bits
   ), month AS (
-    -- By place: the row is locked, and no plan can walk over those of other tenants.
+    -- By ctid: the row is locked, and no plan can scan the rows of other tenants.
     UPDATE active_months x SET n = x.n + m.came
     FROM (SELECT m.env, m.at, sum(m.came) AS came FROM merged m WHERE m.step = 2 AND m.came > 0 GROUP BY 1, 2) m
       CROSS JOIN LATERAL (SELECT a.ctid FROM active_months a WHERE a.env = m.env AND a.at = m.at LIMIT 1) p WHERE x.ctid = p.ctid
@@ -63,8 +63,8 @@ BEGIN
   SELECT m.env, m.step, m.at, sum(m.came)::bigint FROM merged m WHERE m.came > 0 GROUP BY 1, 2, 3;
 END $$;
 
--- Folds messages, active users and counts into the tables of analytics. Whoever calls it holds the advisory lock of analytics (or works
--- on environments that nobody else counts), because tops and chunks are read and then written.
+-- Adds messages, active users and counts to the tables of analytics. The caller holds the advisory lock of analytics
+-- (or works on environments that nobody else counts), because tops and chunks are read and then written.
 CREATE OR REPLACE FUNCTION fold_activity(
   m_env int[], m_at timestamptz[], m_conv bigint[], m_usr bigint[], m_kind int[], -- messages
   a_env int[], a_at timestamptz[], a_usr bigint[],                                 -- active users
@@ -149,7 +149,8 @@ BEGIN
   PERFORM add_counts(n_env, n_at, n_counts, n_step);
 END $$;
 
--- Takes notes, about p_most messages at once, and folds them. Answers how many notes there were. One process at a time does it.
+-- Takes recorded notes of about p_most messages and counts them. Returns how many notes there were. Only one process
+-- does it at a time.
 CREATE OR REPLACE FUNCTION count_notes(p_most int) RETURNS int LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -173,7 +174,7 @@ BEGIN
   ) y WHERE y.before < p_most);
   IF cardinality(tids) = 0 THEN RETURN 0; END IF;
   WITH note AS MATERIALIZED (
-    -- What happened before the cut of migrations/0026 is counted from the rows that are there.
+    -- What happened before the cut of migrations/0026 is counted from the existing rows.
     SELECT * FROM activity_notes n WHERE n.ctid = ANY (tids) AND n.at >= coalesce((SELECT f.cut FROM analytics_fill f), '-infinity')
   ), message AS (
     SELECT array_agg(x.env) AS env, array_agg(n.at) AS at, array_agg(x.no) AS conv, array_agg(x.usr) AS usr, array_agg(x.kind) AS kind

@@ -1,6 +1,7 @@
--- Counts a portion of what was there before analytics (migrations/0026): users, conversations, edits, deletions and pushes first, then messages
--- in the order of their rows, each portion in one transaction with its place. Answers true while there is more. What people wrote is not
--- looked at: a message without attachments counts as text.
+-- Counts a portion of what existed before analytics (migrations/0026): users, conversations, edits, deletions and
+-- pushes first, then messages in the order of their rows. Each portion is one transaction that also stores its
+-- position. Returns true while there is more. Message texts are not read: a message without attachments counts as
+-- text.
 CREATE OR REPLACE FUNCTION fill_analytics(p_most int) RETURNS boolean LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
