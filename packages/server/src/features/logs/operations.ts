@@ -7,7 +7,7 @@ import { stepMs } from './recorder.ts';
 import * as sql from './sql.ts';
 import type { Asked, Place, Row } from './sql.ts';
 
-/** DECISIONS, Control plane: what happened in an environment, and how it is doing. */
+/** DECISIONS, Control plane: what happened in an environment, and its present health. */
 
 const isPlace = (value: unknown): value is [string, number] =>
   Array.isArray(value) &&
@@ -30,7 +30,7 @@ export async function list(ctx: Context, input: Input<'logs.list'>): Promise<Out
   return { data: page.map(entry), nextCursor: last ? cursorOf(last) : null };
 }
 
-/** null: there is nothing that could fit. */
+/** Returns null if nothing can match. */
 async function question(ctx: Context, input: Input<'logs.list'>): Promise<Asked | null> {
   const before = input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace);
   const asked: Asked = {
@@ -51,7 +51,7 @@ async function question(ctx: Context, input: Input<'logs.list'>): Promise<Asked 
   const { status } = input;
   if (status !== undefined) {
     const first = Number(status[0]) * 100;
-    // What failed has an index of its own.
+    // Failed rows have an index of their own.
     asked.failed = status === 'error' || first >= 400;
     if (status.endsWith('xx')) asked.where.push(['l.status >= $', first], ['l.status < $', first + 100]);
     else if (status !== 'error') asked.where.push(['l.status = $', Number(status)]);
@@ -72,7 +72,7 @@ export async function overview(ctx: Context): Promise<Output<'overview.get'>> {
   const { db, env, services } = ctx;
   const now = services.clock.now();
   const first = Math.floor(now / minuteMs) * minuteMs - (minutes - 1) * minuteMs;
-  // The last step is not whole yet, and counts are written every few seconds.
+  // The last step is not complete yet, and counts are written every few seconds.
   const until = Math.floor(now / stepMs) * stepMs - stepMs;
   const [connections, series, last, webhooks, has] = await Promise.all([
     services.sockets.connections(env.no),

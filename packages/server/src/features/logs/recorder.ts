@@ -8,16 +8,16 @@ import type { Counts, LogRow } from './rows.ts';
 import { addActivity, alike, insertRows, keepPartitions } from './sql.ts';
 
 /**
- * What happens in environments, gathered here and written once a second, so that no request waits for it. What is gathered is
- * bounded: of one environment and second the first so many successes and the first so many failures are kept, the others only
- * counted. While the store is away, what fits into the buffer waits for it.
+ * What happens in environments, collected here and written once a second, so that no request waits for it. The
+ * collection is bounded: of one environment and second, only the first successes and the first failures are kept, and
+ * the others are only counted. While the store is unreachable, rows wait as far as the buffer has room.
  */
 
 export interface LogBounds {
-  /** Rows of one environment in a second, in this process. */
+  /** How many rows of one environment are kept per second, in this process. */
   successesPerSecond: number;
   failuresPerSecond: number;
-  /** Rows that may wait, of all environments; and of one, so that none can fill it alone. */
+  /** How many rows may wait, of all environments and of one, so that one cannot fill the buffer alone. */
   waiting: number;
   waitingOfOne: number;
 }
@@ -29,23 +29,26 @@ export const logBounds: LogBounds = {
 };
 
 export interface Recorder {
-  /** Counts what happened, and keeps it where the bounds allow. */
+  /** Counts what happened, and keeps the row if the bounds allow it. */
   add(row: LogRow): void;
   /** A message was committed. */
   message(env: number): void;
-  /** Writes what waits. */
+  /** Writes the waiting rows. */
   flush(): Promise<void>;
   start(): void;
   stop(): Promise<void>;
 }
 
 const flushMs = 1_000;
-/** Counts are written less often: a row that is updated every second is mostly dead versions of itself. */
+/**
+ * Milliseconds between writes of counts. They are written less often than rows, because a row that is updated every
+ * second leaves many dead versions.
+ */
 const countsMs = 5_000;
 const partitionsMs = 3_600_000;
 const batch = 2_000;
 export const stepMs = 10_000;
-/** Steps and environments whose counts may wait for the store; beyond that they are lost. */
+/** How many counts (by step and environment) may wait for the store; further ones are lost. */
 const maxCounts = 50_000;
 
 export function createRecorder(options: {
@@ -54,7 +57,7 @@ export function createRecorder(options: {
   logger: Logger;
   metrics?: Metrics;
   bounds?: LogBounds;
-  /** false: nothing is kept or counted. */
+  /** If false, nothing is kept or counted. */
   keep?: boolean;
 }): Recorder {
   const { db, clock, logger, bounds = logBounds, keep = true } = options;
@@ -64,12 +67,12 @@ export function createRecorder(options: {
     ['reason'],
   );
   let waiting: LogRow[] = [];
-  /** Rows of each environment that wait. */
+  /** How many rows of each environment wait. */
   let waitingOf = new Map<number, number>();
   let second = 0;
-  /** Of each environment in this second. */
+  /** How many rows of each environment were kept in this second. */
   const kept = new Map<number, { successes: number; failures: number }>();
-  /** By step and environment. */
+  /** Counts by step and environment. */
   let counts = new Map<string, { env: number; step: number; counts: Counts }>();
 
   function count(env: number, at: number): Counts {
@@ -122,7 +125,7 @@ export function createRecorder(options: {
     else waiting.push(row);
   }
 
-  /** What could not be written waits on, as far as there is room. */
+  /** Rows that could not be written wait again, as far as there is room. */
   function putBack(rows: LogRow[]): void {
     const later = waiting;
     waiting = [];
@@ -136,7 +139,7 @@ export function createRecorder(options: {
     try {
       await insertRows(db, rows);
     } catch (error) {
-      // A day that has no partition yet: the clock was set, or the process slept.
+      // The day has no partition yet: the clock was set, or the process slept.
       if ((error as { code?: string }).code !== '23514') throw error;
       await keepPartitions(db, clock.now());
       await insertRows(db, rows);

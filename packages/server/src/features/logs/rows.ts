@@ -1,6 +1,6 @@
 import type { LogKind } from '@parley/protocol';
 
-/** One row of the log. Never a body, a text or a secret. */
+/** One row of the log. It never contains a body, a text or a secret. */
 export interface LogRow {
   env: number;
   /** Wall time, in milliseconds. */

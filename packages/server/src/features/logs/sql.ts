@@ -23,7 +23,7 @@ const common: Column[] = [
   { name: 'usr', type: 'bigint', of: (r) => r.user ?? null },
   { name: 'address', type: 'text', of: (r) => r.address?.slice(0, 64) ?? null },
 ];
-/** Most rows are requests that went well: of them this is known. */
+/** Columns that only few rows need: most rows are requests that went well, for which these values are known. */
 const rare: Column[] = [
   { name: 'kind', type: 'text', of: (r) => r.kind },
   { name: 'failed', type: 'bool', of: (r) => r.failed },
@@ -47,7 +47,7 @@ const insertion = (
 const plain = insertion(common, { kind: `'request'`, failed: 'false' });
 const full = insertion([...common, ...rare]);
 
-/** An array as PostgreSQL reads it. The driver makes them too, at four times the cost. */
+/** An array in PostgreSQL's text form. The driver could make it too, at four times the cost. */
 const literal = (values: (string | number | boolean | null)[]): string => {
   let text = '{';
   for (const value of values) {
@@ -58,7 +58,7 @@ const literal = (values: (string | number | boolean | null)[]): string => {
   return `${text}}`;
 };
 
-/** Rows that one statement can write: those that are plain, and the others. */
+/** Groups rows that one statement can write: plain rows, and the others. */
 export const alike = (rows: readonly LogRow[]): LogRow[][] =>
   [rows.filter(isPlain), rows.filter((row) => !isPlain(row))].filter((some) => some.length > 0);
 
@@ -71,7 +71,7 @@ export async function insertRows(db: Queryable, rows: readonly LogRow[]): Promis
   );
 }
 
-/** Partitions of the days around, made; those past their time, dropped. */
+/** Creates the partitions of the days around `now`, and drops expired ones. */
 export async function keepPartitions(db: Queryable, now: number): Promise<void> {
   await db.query('SELECT keep_request_log($1, $2)', [new Date(now), limits.requestLogDays]);
 }
@@ -79,7 +79,7 @@ export async function keepPartitions(db: Queryable, now: number): Promise<void> 
 const sums = activityNames.map((name) => `${name} = a.${name} + excluded.${name}`).join(', ');
 const arrays = activityNames.map((_, i) => `$${i + 3}::bigint[]`).join(', ');
 
-/** In the order of their keys: two processes that add to the same ones do not wait for each other in a ring. */
+/** Rows are written in the order of their keys, so that two processes that add to the same ones cannot deadlock. */
 export async function addActivity(
   db: Queryable,
   rows: readonly { env: number; step: number; counts: Counts }[],
@@ -104,24 +104,24 @@ export interface Place {
 
 export interface Asked {
   env: number;
-  /** Rows before this one, and in this range of time. */
+  /** Only rows before this one, and in this range of time. */
   before: Place | null;
   from: string | null;
   to: string | null;
-  /** By index. */
+  /** Conditions that an index answers. */
   failed: boolean;
   user: number | null;
   requestId: string | null;
-  /** By looking at each. */
+  /** Conditions that are checked row by row. */
   where: [condition: string, value: unknown][];
 }
 
-/** Rows that one call looks through at most. */
+/** How many rows one call looks through at most. */
 const looked = 20_000;
 
 export type Row = Omit<LogEntry, 'id'> & { no: number };
 
-/** The rows that an index finds: of the environment, and of those the failed ones or a user's. */
+/** The rows that an index finds: those of the environment, or only its failed ones, or only those of a user. */
 function base(asked: Asked): { text: string; values: unknown[] } {
   const values: unknown[] = [asked.env];
   const add = (value: unknown): string => `$${values.push(value)}`;
@@ -158,7 +158,7 @@ export async function listRows(db: Queryable, asked: Asked, limit: number): Prom
   );
 }
 
-/** The last row that the call above looked at, where it did not look at all of them. */
+/** The last row that the call above looked at, if it did not look at all of them. */
 export async function lastLooked(db: Queryable, asked: Asked): Promise<Place | undefined> {
   const { text, values } = base(asked);
   const [row] = await db.query<Place>(
@@ -168,7 +168,7 @@ export async function lastLooked(db: Queryable, asked: Asked): Promise<Place | u
   return row;
 }
 
-/** By minute, from the given one on; minutes in which nothing happened are missing. */
+/** Counts per minute, from the given minute on; minutes without activity are missing. */
 export const activityByMinute = (db: Queryable, env: number, from: Date): Promise<ActivityStep[]> =>
   db.query<ActivityStep>(
     `SELECT date_trunc('minute', at) AS t, sum(messages)::bigint AS messages, sum(requests)::bigint AS requests,
@@ -193,7 +193,7 @@ export async function activityBetween(
   return row!;
 }
 
-/** Deliveries that wait are counted up to this many. */
+/** Pending deliveries are counted up to this many. */
 const mostPending = 10_000;
 
 export async function webhookHealth(
@@ -212,7 +212,10 @@ export async function webhookHealth(
   return row!;
 }
 
-/** What there is already, for those who are only beginning: looked for around the first users, which is cheap however many follow. */
+/**
+ * What exists already, for people who are just beginning. It is looked for around the first users, which is cheap
+ * however many follow.
+ */
 export async function beginnings(
   db: Queryable,
   env: number,

@@ -1,5 +1,6 @@
--- Makes the partitions of the days around p_now, and drops those that are past their time by the store's own clock: a process whose clock
--- is wrong takes nothing away. Called now and then by every process; the lock lets one do it, and the others find it done.
+-- Creates the partitions of the days around p_now, and drops those that have expired by the store's own clock, so
+-- that a process with a wrong clock removes nothing. Every process calls it from time to time; the lock lets one do
+-- the work, and the others find it done.
 CREATE OR REPLACE FUNCTION keep_request_log(p_now timestamptz, p_days int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   today date := (p_now AT TIME ZONE 'UTC')::date;
