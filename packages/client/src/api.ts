@@ -30,7 +30,10 @@ export interface Edit {
   expectedVersion: number;
 }
 
-/** SPEC 4: the REST calls that the client makes. Calls of the sync machines, which retry themselves, go once. */
+/**
+ * SPEC 4: the REST calls that the client makes. Calls of the sync machines are made without retries here, because
+ * those retry themselves.
+ */
 export const createApi = (http: Http) => ({
   user: (id: string) => http.call<User>('GET', `/users/${seg(id)}`),
   lookUp: (userIds: string[]) => http.call<{ data: User[] }>('POST', '/users/lookup', { body: { userIds } }),
@@ -61,7 +64,7 @@ export const createApi = (http: Http) => ({
     }),
   editMessage: (id: string, body: Edit) => http.call<Message>('PATCH', `/messages/${seg(id)}`, { body }),
   deleteMessage: (id: string) => http.call<Tombstone>('DELETE', `/messages/${seg(id)}`),
-  /** As the socket would have brought them. */
+  /** The events in the form in which the socket sends them. */
   events: async (cid: string, after: number) => {
     const { data, hasMore } = await http.call<{ data: EventRecord[]; hasMore: boolean }>(
       'GET',

@@ -24,31 +24,32 @@ import type { Uploads } from './uploads.ts';
 export interface ClientOptions {
   /** The REST origin, such as `https://chat.example.com`. */
   url: string;
-  /** The gateway's origin, when it is another one. */
+  /** The gateway's origin, if it differs from `url`. */
   realtimeUrl?: string;
   /** The environment id; needed with development tokens. */
   env?: string;
   /** Called for the first token and whenever a fresh one is needed. */
   token: TokenProvider;
-  /** Where unsent messages and the list of conversations are kept; in memory unless given. */
+  /** Where unsent messages and the list of conversations are stored; in memory unless given. */
   storage?: Storage;
   /**
-   * For bots, `catchUpAll` of `@parley/client/bots`: `event` and `message` bring what was missed while disconnected in every
-   * conversation, each event once and in order, as long as the service keeps events. Otherwise they do so for conversations that are open.
+   * For bots: `catchUpAll` of `@parley/client/bots`. With it, `event` and `message` report what was missed while
+   * disconnected in every conversation, each event once and in order, as long as the service keeps events. Without
+   * it, they do so only for open conversations.
    */
   catchUp?: (options: FollowersOptions) => Followers;
   /** Name and version of the application, for the server's logs. */
   sdk?: string;
   WebSocket?: new (url: string, protocols: string[]) => SocketLike;
   fetch?: typeof fetch;
-  /** Network-online and foreground; the browser's events unless given. */
+  /** Tells when the network is back or the app comes to the foreground; the browser's events unless given. */
   wake?: WakeSource;
   clock?: Clock;
   random?: () => number;
   newId?: () => string;
 }
 
-/** `type` tells which `data` it is. */
+/** `type` tells which `data` the event has. */
 export type ConversationEvent = {
   [Type in keyof SocketEvents]: { conversationId: string; seq: number; type: Type; data: SocketEvents[Type] };
 }[keyof SocketEvents];
@@ -59,18 +60,18 @@ export interface ClientEvents {
   state: { state: ConnectionState; error: ParleyError | null };
   /** A new message, by anybody, in any conversation. */
   message: { conversationId: string; seq: number; message: MessageOrTombstone };
-  /** Events as they happen, each once; what was missed while disconnected according to `catchUp`. */
+  /** Events as they happen, each once. `catchUp` decides about those missed while disconnected. */
   event: ConversationEvent;
   conversation: { conversationId: string; change: 'added' | 'removed'; error?: ErrorInfo };
   receipt: Named<EphemeralFrames['receipt']>;
   typing: Named<EphemeralFrames['typing']>;
   presence: PresenceItem;
-  /** A message of ours was sent, or failed for good. */
+  /** A message of this user was sent, or failed for good. */
   sent: MessageItem;
   failed: MessageItem;
-  /** Frames that this version does not know, calls among them. */
+  /** Frames that this version does not handle, those of calls among them. */
   frame: { t: string; d: unknown };
-  /** For the log: each failed attempt to connect with what is known of it, and whatever went wrong in the background. */
+  /** For the log: each failed attempt to connect, and errors of background work. */
   error: ParleyError;
 }
 
@@ -88,17 +89,17 @@ export interface Client {
     remove(token: string): Promise<void>;
   };
   on<K extends keyof ClientEvents>(name: K, fn: (value: ClientEvents[K]) => void): () => void;
-  /** Resolves when connected and synced; rejects when the connection failed for good. */
+  /** Resolves when connected and synced; rejects if the connection failed for good. */
   connect(): Promise<void>;
-  /** Keeps all state; `connect` goes on from there. */
+  /** Keeps all state; a later `connect` continues from it. */
   disconnect(): void;
-  /** For parts with an entry point of their own: calls. */
+  /** For parts with a separate entry point, such as calls. */
   readonly wire: Wire;
 }
 
 export interface Wire {
   request<T extends CallFrame>(t: T, d: FrameData<T>, timeoutMs?: number): Promise<AckData<T>>;
   http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
-  /** Of the socket that is open, or was last. */
+  /** The id of the open session, or of the last one. */
   session(): string;
 }

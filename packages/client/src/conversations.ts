@@ -16,14 +16,14 @@ export interface ConversationsOptions {
 
 const maxPages = 4;
 
-/** The user's conversations, by last activity. */
+/** The user's conversations, sorted by last activity. */
 export class Conversations implements Store<ConversationListSnapshot> {
   get: () => ConversationListSnapshot;
   subscribe: (listener: () => void) => () => void;
-  /** A message without opening the conversation. */
+  /** Sends a message without opening the conversation. */
   send: (conversationId: string, draft: string | Draft) => MessageItem;
   markRead: (conversationId: string, seq?: number) => void;
-  /** Opens once; the handle follows the conversation until its `close`. */
+  /** Opens a conversation, or returns its handle if it is open. The handle follows the conversation until `close`. */
   open: (conversationId: string) => ConversationHandle;
   #o: ConversationsOptions;
   #loaded = false;
@@ -38,7 +38,7 @@ export class Conversations implements Store<ConversationListSnapshot> {
     this.open = options.open;
   }
 
-  /** Opens what it made, or what there was: `close` the handle as if `open` had given it. */
+  /** Opens the conversation that was created, or the existing one. `close` the handle as if `open` had returned it. */
   create = async (body: NewConversation): Promise<ConversationHandle> => {
     const conversation = await this.#o.api.createConversation(body);
     if (!this.#o.list.item(conversation.id)) {
@@ -66,7 +66,7 @@ export class Conversations implements Store<ConversationListSnapshot> {
     ));
   };
 
-  /** @internal The first page once, then as many as it takes to find what has gone stale. */
+  /** @internal Loads the first page once, then as many pages as it takes to find all stale conversations. */
   async refresh(): Promise<void> {
     const { list } = this.#o;
     if (this.#loaded && list.stale.size === 0) return;
@@ -84,7 +84,7 @@ export class Conversations implements Store<ConversationListSnapshot> {
       this.#o.soon();
       throw e;
     }
-    // Further down than anybody has scrolled: their page brings them.
+    // These are further down than the user has scrolled: their page will bring them.
     for (const id of wanted) if (!list.item(id)) list.fresh(id, started);
   }
 

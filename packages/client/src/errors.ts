@@ -1,6 +1,6 @@
 import type { ErrorCode } from './types.ts';
 
-/** Codes of the service (SPEC 7), and those that only a client can meet. */
+/** Codes of the service (SPEC 7), and those that only occur in a client. */
 export type ClientErrorCode =
   | ErrorCode
   | 'network'
@@ -32,7 +32,7 @@ export class ParleyError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly requestId: string | undefined;
   readonly param: string | undefined;
-  /** Of an HTTP answer. */
+  /** The HTTP status, if the error is an HTTP answer. */
   readonly status: number | undefined;
   constructor(
     code: ClientErrorCode,
@@ -49,7 +49,7 @@ export class ParleyError extends Error {
   }
 }
 
-/** Node says what went wrong in the cause of a "fetch failed". */
+/** Node's "fetch failed" says in its cause what went wrong. */
 export const messageOf = (e: unknown): string => {
   const { message, cause } = e as Partial<Error>;
   return (cause as Error | undefined)?.message || message || String(e);
@@ -68,9 +68,9 @@ const transient = new Set<string>([
   'service_unavailable',
   'internal',
 ]);
-/** SPEC 7, Retryable. */
+/** SPEC 7, column "Retryable". */
 export const isTransient = (e: ParleyError): boolean => transient.has(e.code);
 
-/** The conversation is not ours to read any more. */
+/** True if the user may no longer read the conversation. */
 export const isGone = (e: ParleyError): boolean =>
   e.code === 'not_member' || e.code === 'not_found' || e.code === 'forbidden';

@@ -16,7 +16,7 @@ export interface HttpOptions {
 export interface CallOptions {
   body?: unknown;
   query?: Record<string, string | number | undefined>;
-  /** How often a transient error is tried again; 2 unless told. */
+  /** How often a transient error is tried again; 2 by default. */
   retries?: number;
 }
 
@@ -31,7 +31,7 @@ export class Http {
   }
 
   async call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
-    // One key for all tries: a lost answer is replayed, not done twice.
+    // One key for all tries: if an answer was lost, the next try replays it instead of repeating the action.
     const key = method === 'GET' ? null : this.#o.newId();
     let refreshed = false;
     for (let tries = 0; ;) {
@@ -60,7 +60,7 @@ export class Http {
     token: string,
     key: string | null,
   ): Promise<T> {
-    // React Native's URLSearchParams is only half there.
+    // React Native's URLSearchParams is incomplete.
     const search = Object.entries(query ?? {})
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `${name}=${encodeURIComponent(value!)}`)
@@ -98,7 +98,7 @@ export function responseError(status: number, text: string): ParleyError {
     };
     return new ParleyError(error.code, error.message, { ...error, status });
   } catch {
-    // Not ours: a proxy in between.
+    // The answer is not from the service, but from a proxy in between.
     const code = status === 429 ? 'rate_limited' : status >= 500 ? 'service_unavailable' : 'invalid_request';
     return new ParleyError(code, `HTTP ${status}`, { status });
   }

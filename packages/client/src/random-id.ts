@@ -1,4 +1,4 @@
-/** A UUID v4; `crypto.randomUUID` is missing on pages without TLS and in some React Native engines. */
+/** A UUID v4. `crypto.randomUUID` is missing on pages without TLS and in some React Native engines. */
 export function randomId(): string {
   if (typeof crypto !== 'undefined') {
     if (crypto.randomUUID) return crypto.randomUUID();
@@ -14,7 +14,7 @@ function format(bytes: Uint8Array): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** Bytes of a string in UTF-8, without a TextEncoder (React Native). */
+/** The number of bytes of a string in UTF-8, without TextEncoder, which React Native lacks. */
 export function utf8Length(text: string): number {
   let bytes = text.length;
   for (let i = 0; i < text.length; i++) {

@@ -1,4 +1,4 @@
-/** What `useSyncExternalStore` and the like need: immutable snapshots and a subscription. */
+/** The interface that `useSyncExternalStore` and similar functions need: immutable snapshots and a subscription. */
 export interface Store<T> {
   get(): T;
   subscribe(listener: () => void): () => void;
@@ -22,7 +22,7 @@ export class Value<T> implements Store<T> {
   }
 }
 
-/** A snapshot made when somebody looks, after `touch()` said that it changed. */
+/** A snapshot that is computed on demand, after `touch()` said that it changed. */
 export class Derived<T> implements Store<T> {
   #compute: () => T;
   #snapshot: { value: T } | null = null;

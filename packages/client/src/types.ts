@@ -1,4 +1,4 @@
-/** The only place that names the protocol package; the build writes these out as plain types. */
+/** The only file that imports the protocol package; the build replaces these by plain types. */
 export type {
   AckData,
   Attachment,

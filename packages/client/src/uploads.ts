@@ -19,18 +19,18 @@ export interface UploadTicket {
     url: string;
     /** POST: form fields to send with the file. */
     fields?: Record<string, string>;
-    /** PUT. */
+    /** PUT: headers to send. */
     headers?: Record<string, string>;
   };
   expiresAt: string;
 }
 
 export interface UploadOptions {
-  /** From 0 to 1, where the platform tells (XMLHttpRequest); 1 when the attachment is ready. */
+  /** Called with 0 to 1, if the platform reports progress (XMLHttpRequest); 1 when the attachment is ready. */
   onProgress?(fraction: number): void;
   /** Aborting rejects with `aborted` at once. */
   signal?: AbortSignal;
-  /** The file's own name, unless given. */
+  /** The default is the file's own name. */
   filename?: string;
   width?: number;
   height?: number;
@@ -58,7 +58,10 @@ export const createUploads = (http: Http, parts: UploadParts) => {
         `/attachments/${encodeURIComponent(attachmentId)}/url`,
         { query: { expiresIn } },
       ),
-    /** Ticket, transfer straight to the storage, completion. The attachment's id then goes into a draft. */
+    /**
+     * Gets a ticket, transfers the file directly to the storage, and completes the upload. Put the attachment's id
+     * into a draft.
+     */
     upload: (conversationId: string, file: UploadFile, options: UploadOptions = {}): Promise<Attachment> =>
       new Promise((resolve, reject) => {
         const { signal } = options;
@@ -85,7 +88,7 @@ export const createUploads = (http: Http, parts: UploadParts) => {
       try {
         status = await transfer(upload, file, filename, options, parts.fetch);
       } catch {
-        // Perhaps the file arrived and only the answer was lost: completion tells.
+        // The file may have arrived although the answer was lost: completion tells.
       }
       if (signal?.aborted) throw new ParleyError('aborted');
       try {
@@ -109,7 +112,7 @@ export const createUploads = (http: Http, parts: UploadParts) => {
 };
 export type Uploads = ReturnType<typeof createUploads>;
 
-/** The storage's HTTP status; rejects where there is none. */
+/** Resolves to the HTTP status of the storage; rejects if there is none. */
 function transfer(
   { method, url, fields, headers = {} }: UploadTicket['upload'],
   file: UploadFile,

@@ -5,7 +5,7 @@ import { ParleyError } from '../errors.ts';
 export interface MediaDevice {
   id: string;
   kind: 'mic' | 'camera' | 'speaker';
-  /** Empty until the page may use a device of this kind. */
+  /** Empty until the user allowed the page to use a device of this kind. */
   label: string;
 }
 
@@ -19,7 +19,7 @@ export async function listDevices(): Promise<MediaDevice[]> {
   return found.map(({ deviceId, kind, label }) => ({ id: deviceId, kind: kinds[kind], label }));
 }
 
-/** Calls back when a device came or went. */
+/** Calls `changed` when a device was added or removed. Returns the function that ends it. */
 export function watchDevices(changed: () => void): () => void {
   own()?.addEventListener('devicechange', changed);
   return () => own()?.removeEventListener('devicechange', changed);
@@ -30,7 +30,7 @@ const exact = (deviceId: string | undefined) => (deviceId ? { deviceId: { exact:
 export const openMicrophone = (deviceId?: string): Promise<MediaStreamTrack> =>
   one('audio', { echoCancellation: true, noiseSuppression: true, autoGainControl: true, ...exact(deviceId) });
 
-/** Large enough for three simulcast layers. */
+/** Opens the camera in a size that is large enough for three simulcast layers. */
 export const openCamera = (deviceId?: string): Promise<MediaStreamTrack> =>
   one('video', {
     width: { ideal: 1280 },
@@ -48,7 +48,7 @@ async function one(kind: 'audio' | 'video', constraints: MediaTrackConstraints):
   }
 }
 
-/** The picture, and the sound where the browser gives it. */
+/** The picture of the screen, and its sound if the browser offers it. */
 export async function openScreen(): Promise<MediaStreamTrack[]> {
   try {
     const stream = await navigator.mediaDevices.getDisplayMedia({

@@ -1,9 +1,9 @@
-/** How good the network of a call is, from the browser's statistics of the last seconds. */
+/** Rates the network of a call by the browser's statistics of the last seconds. */
 
 export interface NetworkQuality {
   /** 5 is perfect, 1 hardly works. */
   level: 1 | 2 | 3 | 4 | 5;
-  /** What is worst; null at 5. */
+  /** What is worst; null at level 5. */
   reason: 'loss' | 'delay' | 'bandwidth' | 'disconnected' | null;
 }
 
@@ -25,7 +25,7 @@ interface Stat extends RTCStats {
 export class NetworkMeter {
   #before: Totals | null = null;
 
-  /** @param stats of both transports. */
+  /** @param stats the statistics of both transports. */
   measure(stats: readonly RTCStats[]): NetworkQuality {
     const now: Totals = { lost: 0, received: 0 };
     let sentLoss = 0;
@@ -54,6 +54,6 @@ export class NetworkMeter {
   }
 }
 
-/** 5 below the first bound, 1 above the last. */
+/** Level 5 below the first bound, level 1 above the last. */
 const step = (value: number, bounds: readonly number[]): NetworkQuality['level'] =>
   (5 - bounds.filter((bound) => value > bound).length) as NetworkQuality['level'];

@@ -1,6 +1,6 @@
 import { ParleyError } from '../errors.ts';
 
-/** SPEC 4, reconnect backoff, and SPEC 7, close codes: what to do after a socket is gone. */
+/** SPEC 4, reconnect backoff, and SPEC 7, close codes: what to do after a socket has closed. */
 
 /** Full jitter: random(0, min(30 s, 0.5 s x 2^attempt)). */
 export const backoff = (attempt: number, random: () => number): number =>
@@ -8,7 +8,7 @@ export const backoff = (attempt: number, random: () => number): number =>
 
 export type Next =
   | { final: true }
-  /** `hard`: not even network-online may shorten it. `refresh`: with a new token. */
+  /** `hard`: not even network-online may shorten the delay. `refresh`: connect with a new token. */
   | { final: false; delayMs: number; hard?: boolean; refresh?: boolean };
 
 export function afterClose(
@@ -40,7 +40,7 @@ interface CloseReason {
   retryAfterMs?: number;
 }
 
-/** What the server says: JSON with a code and how long to wait, or the code and why. */
+/** The close reason of the server: JSON with a code and the time to wait, or the code and a text. */
 export function closeReason(reason: string): CloseReason {
   try {
     const { code, retryAfterMs } = JSON.parse(reason) as CloseReason;
@@ -58,7 +58,10 @@ const closeNames: Record<number, string> = {
   4009: 'too_many_connections',
   4400: 'invalid_frame',
 };
-/** @param where the address, @param why what is known besides. */
+/**
+ * @param where the address.
+ * @param why what else is known about the failure.
+ */
 export function closeError(code: number, reason: string, where: string, why: string): ParleyError {
   const told = closeReason(reason);
   return new ParleyError(

@@ -7,7 +7,10 @@ interface Pending {
   timer: unknown;
 }
 
-/** Requests of one socket that wait for their ack or error. A request: waiting -> acked | refused | timed out | lost. */
+/**
+ * Requests of one socket that wait for their ack or error. States of a request: waiting -> acked | refused | timed
+ * out | lost.
+ */
 export class Requests {
   #clock: Clock;
   #pending = new Map<number, Pending>();

@@ -24,7 +24,7 @@ export class Tokens {
   #fetch(): Promise<string> {
     return (this.#fetching ??= (async () => {
       try {
-        await Promise.resolve(); // A provider that answers at once must not end before `#fetching` is set.
+        await Promise.resolve(); // A provider that returns at once must not finish before `#fetching` is set.
         const token = await this.#provider();
         if (typeof token !== 'string' || token === '') throw new Error('no token');
         return (this.#token = token);
@@ -37,7 +37,7 @@ export class Tokens {
   }
 }
 
-/** The user a token names, read without checking it: whose outbox this is, before `hello` says so. */
+/** The user that a token names, read without verifying it, to know whose outbox this is before `hello` says so. */
 export function tokenUser(token: string): string | null {
   try {
     const payload = token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/');

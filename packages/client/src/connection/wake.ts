@@ -1,7 +1,10 @@
-/** Calls back when the network or the foreground returns; answers how to stop. React Native passes its own. */
+/**
+ * Calls `wake` when the network or the foreground is back; returns the function that stops it. React Native passes
+ * its own.
+ */
 export type WakeSource = (wake: () => void) => () => void;
 
-/** SPEC 4, reconnect backoff: network-online and app foreground. Nothing to listen to in Node. */
+/** SPEC 4, reconnect backoff: network-online and app foreground. In Node there is nothing to listen to. */
 export const browserWake: WakeSource = (wake) => {
   if (typeof window === 'undefined' || typeof window.addEventListener !== 'function') return () => {};
   const visible = () => {

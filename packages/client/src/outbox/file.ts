@@ -2,7 +2,10 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { keyValueStorage } from './key-value.ts';
 import type { Storage } from './storage.ts';
 
-/** For Node: one JSON file, replaced whole so that a crash leaves the old or the new one. One process a file. */
+/**
+ * For Node: one JSON file, replaced as a whole, so that a crash leaves the old or the new one. Only one process may
+ * use a file.
+ */
 export function fileStorage(path: string): Storage {
   return keyValueStorage({
     getItem: async () => {

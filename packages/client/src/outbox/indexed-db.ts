@@ -4,8 +4,8 @@ const leaseMs = 30_000;
 const pollMs = 500;
 
 /**
- * For browsers; every tab of an origin shares it. The lock is a Web Lock, or where there is none a lease
- * record, renewed while held and free again 30 s after its tab died.
+ * For browsers; all tabs of an origin share it. The lock is a Web Lock or, if the browser has none, a lease record
+ * that is renewed while held and is free again 30 s after its tab died.
  */
 export function indexedDbStorage(name = 'parley'): Storage {
   let opened: Promise<IDBDatabase> | null = null;
@@ -38,7 +38,7 @@ export function indexedDbStorage(name = 'parley'): Storage {
   };
   const range = (prefix: string) => IDBKeyRange.bound(prefix, `${prefix}\uffff`);
 
-  /** Takes or renews the lease in one transaction; false when somebody else holds it. */
+  /** Takes or renews the lease in one transaction; returns false if another tab holds it. */
   const lease = async (key: string, owner: string): Promise<boolean> => {
     let mine = false;
     await run('readwrite', (store) => {

@@ -6,7 +6,7 @@ export interface KeyValue {
   setItem(key: string, value: string): Promise<unknown> | void;
 }
 
-/** All records in one value, rewritten in turn. For one app at a time: it has no lock. */
+/** All records in one value, which is rewritten for each change. Only for one app at a time, because it has no lock. */
 export function keyValueStorage(store: KeyValue, name = 'parley-outbox'): Storage {
   let records: Promise<Record<string, unknown>> | null = null;
   let writing: Promise<unknown> = Promise.resolve();

@@ -1,6 +1,6 @@
 import type { Storage } from './storage.ts';
 
-/** Keeps unsent messages as long as the object lives; two clients may share it like two tabs do. */
+/** Keeps unsent messages as long as the object exists; two clients may share it like two tabs do. */
 export function memoryStorage(): Storage {
   const records = new Map<string, string>();
   const locks = new Map<string, Promise<void>>();

@@ -15,10 +15,10 @@ export interface OutboxOptions {
   clock: Clock;
   random(): number;
   newId(): string;
-  /** One attempt; rejects with `disconnected` when there is no connection to try on. */
+  /** Makes one attempt; rejects with `disconnected` if there is no connection. */
   send(entry: OutboxEntry): Promise<SendResult>;
   onChange(conversationId: string): void;
-  /** Sent, or failed. */
+  /** The entry was sent, or failed. */
   onEnd(entry: OutboxEntry): void;
   onError(error: ParleyError): void;
 }
@@ -32,7 +32,7 @@ const inOrder = (a: OutboxEntry, b: OutboxEntry) =>
   a.createdAt - b.createdAt || a.order - b.order || (a.clientMsgId < b.clientMsgId ? -1 : 1);
 
 /**
- * Messages on their way, one queue a conversation, one in flight a queue.
+ * Messages on their way: one queue per conversation, and one message in flight per queue.
  *
  *   pending --acked--> sent --seen in the stream--> (gone)
  *   pending --transient error--> pending after a delay;  --connection lost--> pending until online
@@ -58,7 +58,7 @@ export class Outbox {
     this.#o = options;
   }
 
-  /** The user is known: what it left unsent is loaded, and from now on all is stored. */
+  /** The user is known: loads what the user left unsent; from now on everything is stored. */
   async open(prefix: string): Promise<void> {
     if (this.#prefix === prefix) return void (await this.#writes);
     if (this.#prefix !== null) this.#queues.clear();
@@ -108,7 +108,7 @@ export class Outbox {
     return entry;
   }
 
-  /** Tries again; a blocked entry is freed by trying those before it. */
+  /** Tries a failed entry again; to free a blocked entry, retry those before it. */
   retry(clientMsgId: string): boolean {
     const entry = this.#find(clientMsgId);
     if (!entry || !this.errorOf(entry)) return false;
@@ -116,7 +116,7 @@ export class Outbox {
     return true;
   }
 
-  /** Gives up a message that is not on the wire; false when it is too late. */
+  /** Gives up a message that is not in flight; returns false if it is too late. */
   discard(clientMsgId: string): boolean {
     const entry = this.#find(clientMsgId);
     if (!entry || !live(entry) || this.#inFlight.get(entry.conversationId) === entry) return false;
@@ -137,7 +137,7 @@ export class Outbox {
     return [...this.#inFlight.keys()];
   }
 
-  /** Why an entry is not under way: its own error, or an earlier one's. */
+  /** Why an entry is not being sent: its own error, or that of an earlier entry. */
   errorOf(entry: OutboxEntry): ErrorInfo | undefined {
     if (entry.status === 'failed') return entry.error;
     if (entry.status !== 'pending') return undefined;
@@ -148,7 +148,7 @@ export class Outbox {
     return undefined;
   }
 
-  /** The stream has shown everything up to `seq`: sent entries up to there are done. */
+  /** The stream has shown everything up to `seq`, so sent entries up to there are done. */
   seen(conversationId: string, seq: number): void {
     const queue = this.#queue(conversationId);
     const rest = queue.filter((entry) => entry.status !== 'sent' || entry.seq! > seq);
@@ -164,7 +164,7 @@ export class Outbox {
   }
 
   async #retry(entry: OutboxEntry): Promise<void> {
-    if (this.#prefix !== null) await this.#merge(entry.conversationId); // Perhaps discarded in another tab.
+    if (this.#prefix !== null) await this.#merge(entry.conversationId); // Another tab may have discarded the entry.
     const queue = this.#queue(entry.conversationId);
     for (const earlier of queue.slice(0, queue.indexOf(entry) + 1)) {
       if (earlier.status !== 'failed') continue;
@@ -191,7 +191,7 @@ export class Outbox {
       else await drain();
     } catch (e) {
       this.#o.onError(asError(e));
-      if (!ran) await drain(); // A storage that cannot lock must not hold messages back.
+      if (!ran) await drain(); // If the storage cannot lock, messages are sent nevertheless.
     }
     this.#flushing.delete(conversationId);
     this.flush(conversationId);
@@ -224,7 +224,7 @@ export class Outbox {
     }
   }
 
-  /** The next to send, unless a failed one stands before it. */
+  /** The next entry to send, unless a failed one stands before it. */
   #next(conversationId: string): OutboxEntry | undefined {
     const head = this.#queue(conversationId).find(live);
     return head?.status === 'pending' ? head : undefined;
@@ -235,7 +235,7 @@ export class Outbox {
     let records: OutboxEntry[];
     let changes: number;
     do {
-      changes = this.#changes; // A list that misses a change made here meanwhile would undo it.
+      changes = this.#changes; // A list without a change that was made here meanwhile would undo that change.
       await this.#writes;
       records = await this.#list(`${this.#prefix}${conversationId}/`);
     } while (changes !== this.#changes);

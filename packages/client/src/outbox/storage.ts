@@ -1,6 +1,6 @@
 import type { ErrorInfo } from '../errors.ts';
 
-/** What the caller gives to `send`. */
+/** The message that an application gives to `send`. */
 export interface Draft {
   text?: string;
   replyTo?: string;
@@ -10,9 +10,9 @@ export interface Draft {
 }
 
 /**
- * One message on its way. `sent` and `discarded` stay stored for a while, so that another tab which knows
- * the entry learns its end; a record that is missing means a cleared store, and sending again is safe
- * because the server deduplicates by clientMsgId.
+ * One message on its way. `sent` and `discarded` entries stay stored for a while, so that another tab that knows the
+ * entry learns how it ended. If a record is missing, the storage was cleared; sending again is safe, because the
+ * server deduplicates by clientMsgId.
  */
 export interface OutboxEntry {
   clientMsgId: string;
@@ -21,11 +21,11 @@ export interface OutboxEntry {
   /** Milliseconds; with `order` it gives one order across tabs and launches. */
   createdAt: number;
   order: number;
-  /** Its 24 hours count from here: creation or the last manual retry. */
+  /** Milliseconds; the 24 hours of the entry count from here: its creation or the last manual retry. */
   since?: number;
   status: 'pending' | 'failed' | 'sent' | 'discarded';
   error?: ErrorInfo;
-  /** Once sent. */
+  /** Set once the message was sent. */
   id?: string;
   seq?: number;
   sentAt?: string;

@@ -3,19 +3,19 @@ import type { ConversationListItem, EventFrame, SyncResult } from '../types.ts';
 import { isTombstone } from './message-window.ts';
 
 export interface ConversationListSnapshot {
-  /** By last activity, newest first; the loaded part. */
+  /** The loaded conversations, by last activity, newest first. */
   items: readonly ConversationListItem[];
-  /** Over all conversations, loaded or not. */
+  /** Unread messages over all conversations, loaded or not. */
   unreadTotal: number;
   hasMore: boolean;
 }
 
-/** What is known of one conversation; `item` once its page of the list was loaded. */
+/** What is known about one conversation; `item` is set once its page of the list was loaded. */
 interface Head {
   lastSeq: number;
   unread: number;
   lastReadSeq: number;
-  /** The server told of events that this client never saw: what follows is not contiguous. */
+  /** True if the server reported events that this client never saw, so that what follows is not contiguous. */
   gap: boolean;
   /** The last request tick that may not know what happened here since. */
   touched: number;
@@ -25,11 +25,11 @@ interface Head {
 }
 
 export interface ConversationListOptions {
-  /** A number cannot be known from events alone: ask the server. */
+  /** A count cannot be known from events alone: the server must be asked. */
   doubt(): void;
-  /** The server has less than was seen here: its store was restored to an earlier state. */
+  /** The server has fewer events than were seen here: its store was restored to an earlier state. */
   wentBack(cid: string): void;
-  /** A read mark of ours is still on its way. */
+  /** Whether a read mark of this client is still on its way. */
   readPending(cid: string): boolean;
   now(): string;
 }
@@ -41,7 +41,7 @@ export interface ConversationListOptions {
  */
 export class ConversationList {
   readonly store: Derived<ConversationListSnapshot>;
-  /** Whose details are to be fetched, with the tick when that was found out. */
+  /** Conversations whose details must be fetched, with the tick when that became known. */
   readonly stale = new Map<string, number>();
   nextCursor: string | null = null;
   me = '';
@@ -59,7 +59,7 @@ export class ConversationList {
     return [...this.#heads.keys()];
   }
 
-  /** What is worth keeping; where it is too much, what the list shows. */
+  /** The state to store; if there are more than `max` conversations, only those that the list shows. */
   save(max: number): { heads: [string, Head][]; nextCursor: string | null; whole: boolean } {
     const whole = this.#heads.size <= max;
     const heads = [...this.#heads].filter(([, head]) => whole || head.item).slice(0, max);
@@ -83,12 +83,12 @@ export class ConversationList {
     this.stale.set(cid, this.#tick);
   }
 
-  /** An answer to a request begun at `started` has told all that was missing before. */
+  /** The answer to a request begun at `started` brought everything that was missing before. */
   fresh(cid: string, started: number): void {
     if (this.stale.get(cid)! < started) this.stale.delete(cid);
   }
 
-  /** Something happened here that an answer to a request begun at `started` may not know. */
+  /** True if something happened in the conversation that the answer to a request begun at `started` may not know. */
   touchedSince(cid: string, started: number): boolean {
     return (this.#heads.get(cid)?.touched ?? -1) >= started;
   }
@@ -98,7 +98,7 @@ export class ConversationList {
     return head?.item ? this.#item(head.item, head) : undefined;
   }
 
-  /** Answers the conversations that are gone. */
+  /** Returns the ids of conversations that are gone. */
   applySync(result: SyncResult, started: number, thorough: boolean): string[] {
     if (result.fullReload) {
       for (const [cid, head] of this.#heads) if (head.touched < started) this.#heads.delete(cid);
@@ -106,7 +106,7 @@ export class ConversationList {
     }
     for (const { id, lastSeq, unreadCount } of result.conversations) {
       const head = this.#base(id, lastSeq, unreadCount, null, started);
-      if (thorough && head?.item) this.markStale(id); // Sync tells neither marks nor mute.
+      if (thorough && head?.item) this.markStale(id); // Sync contains neither read marks nor mute.
     }
     const removed = result.removed.filter((cid) => {
       const head = this.#heads.get(cid);
@@ -135,7 +135,7 @@ export class ConversationList {
 
   #base(cid: string, lastSeq: number, unread: number, readSeq: number | null, started: number): Head | null {
     if ((this.#gone.get(cid) ?? 0) >= started) {
-      this.#o.doubt(); // Back in, or not yet told of the removal: the next answer knows.
+      this.#o.doubt(); // The user is a member again, or was not yet told of the removal: the next answer will tell.
       return null;
     }
     let head = this.#heads.get(cid);
@@ -155,7 +155,7 @@ export class ConversationList {
     if (head.touched >= started || lastSeq < head.lastSeq) this.#o.doubt();
     else if (!this.#o.readPending(cid)) {
       if (readSeq !== null) head.lastReadSeq = Math.max(head.lastReadSeq, readSeq);
-      else if (unread !== head.unread) this.markStale(cid); // Read elsewhere, perhaps.
+      else if (unread !== head.unread) this.markStale(cid); // Another device may have read.
       head.unread = unread;
     }
     if (lastSeq > head.lastSeq) {
@@ -167,7 +167,10 @@ export class ConversationList {
     return head;
   }
 
-  /** `ours`: this client is sending just that. `contiguous`: everything up to this seq was seen here. Null: a duplicate. */
+  /**
+   * `ours`: this client is sending this message. Returns null for a duplicate; `contiguous` is true if everything up
+   * to this seq was seen here.
+   */
   applyEvent({ e, cid, seq, d }: EventFrame, ours = false): { contiguous: boolean } | null {
     let head = this.#heads.get(cid);
     if (e === 'conversation.created' && (!head || seq > head.lastSeq)) {
@@ -187,7 +190,7 @@ export class ConversationList {
         lastActivityAt: this.#o.now(),
         ...(type === 'direct' ? { members } : {}),
       };
-      if (seq > 1) this.#doubt(cid); // A direct conversation that came back to life has a history.
+      if (seq > 1) this.#doubt(cid); // A direct conversation that was restored already has events.
       head.lastSeq = seq;
       head.moved = this.#tick;
       this.store.touch();
@@ -209,7 +212,8 @@ export class ConversationList {
       case 'message.new': {
         const { message } = d;
         if (message.senderId === this.me) {
-          // Sent by this client, its ack moves the read mark; another device moved it; the server on our behalf did not.
+          // If this client sent the message, its ack moves the read mark; another device has moved it; a server that
+          // sent on the user's behalf has not.
           if (!ours && message.seq > head.lastReadSeq) this.#doubt(cid);
           head.unread = 0;
         } else if (!isTombstone(message) && message.seq > head.lastReadSeq) head.unread++;
@@ -232,7 +236,7 @@ export class ConversationList {
           changed.lastMessage = { ...item.lastMessage, text: d.message.text };
         break;
       case 'message.deleted':
-        // Whether it counted, and which message is the last one now, only the server knows.
+        // Only the server knows whether the message counted as unread, and which message is the last one now.
         if (head.unread > 0) this.#o.doubt();
         if (item?.lastMessage?.id === d.id) this.#doubt(cid);
         break;
@@ -245,20 +249,20 @@ export class ConversationList {
       case 'member.added':
         if (d.userIds.includes(this.me)) this.#doubt(cid);
         break;
-      default: // Nothing that the list shows.
+      default: // The event changes nothing that the list shows.
     }
     if (item) head.item = { ...item, ...changed };
     this.store.touch();
     return { contiguous: !head.gap };
   }
 
-  /** The open conversation's stream has everything now. */
+  /** The stream of the open conversation is complete up to this seq. */
   contiguous(cid: string, seq: number): void {
     const head = this.#heads.get(cid);
     if (head && seq >= head.lastSeq) head.gap = false;
   }
 
-  /** A read mark of ours, from here or from another device. Answers whether it moved. */
+  /** Sets a read mark of this user, from here or from another device. Returns whether it moved. */
   read(cid: string, seq: number): boolean {
     const head = this.#heads.get(cid);
     if (!head || seq <= head.lastReadSeq) return false;
@@ -270,7 +274,7 @@ export class ConversationList {
     return true;
   }
 
-  /** The server has taken the mark: answers that left before do not know it. */
+  /** The server has stored the mark; answers that were sent before do not know it. */
   readDone(cid: string): void {
     const head = this.#heads.get(cid);
     if (!head) return;

@@ -24,14 +24,14 @@ import { MessageWindow } from './message-window.ts';
 import { Typing } from './typing.ts';
 
 export interface MessagesSnapshot {
-  /** Ascending; messages on their way come last. */
+  /** In ascending order; messages on their way come last. */
   items: readonly MessageItem[];
   hasOlder: boolean;
   hasNewer: boolean;
   status: 'loading' | 'ready' | 'removed';
 }
 
-/** What a conversation needs of its client. */
+/** What a conversation needs from its client. */
 export interface ConversationHost {
   api: Api;
   list: ConversationList;
@@ -44,9 +44,9 @@ export interface ConversationHost {
   sendTyping(cid: string, state: 'start' | 'stop'): void;
   markRead(cid: string, seq?: number): void;
   send(cid: string, draft: string | Draft): MessageItem;
-  /** An event in its place in the stream. */
+  /** An event, in its order in the stream. */
   onEvent(event: EventFrame): void;
-  /** Messages of others have come, and everything up to `seq` is here. */
+  /** Messages of others have arrived, and everything up to `seq` is known. */
   onCaughtUp(cid: string, seq: number): void;
   onGone(cid: string, error: ErrorInfo): void;
   onClose(cid: string): void;
@@ -92,13 +92,13 @@ export class ConversationHandle {
     });
   }
 
-  // For the application.
+  // Methods for the application.
 
-  /** Shows at once as pending, and is sent as soon as it can be. */
+  /** The message is shown at once as pending, and is sent as soon as possible. */
   send(draft: string | Draft): MessageItem {
     return this.#host.send(this.id, draft);
   }
-  /** The attachment's id goes into the draft of a message: `send({ attachments: [id] })`. */
+  /** Uploads a file. Put the attachment's id into a message: `send({ attachments: [id] })`. */
   upload(file: UploadFile, options?: UploadOptions): Promise<Attachment> {
     return this.#host.uploads.upload(this.id, file, options);
   }
@@ -108,7 +108,7 @@ export class ConversationHandle {
   discard(clientMsgId: string): boolean {
     return this.#host.outbox.discard(clientMsgId);
   }
-  /** `expectedVersion` is the version shown, unless given: a conflict rejects with `version_conflict`. */
+  /** `expectedVersion` is the version shown, unless given; a conflict rejects with `version_conflict`. */
   async edit(
     messageId: string,
     change: { text?: string; metadata?: Record<string, unknown>; expectedVersion?: number },
@@ -124,11 +124,11 @@ export class ConversationHandle {
   async delete(messageId: string): Promise<void> {
     this.#upsert(await this.#host.api.deleteMessage(messageId));
   }
-  /** Up to `seq`, or to the end. */
+  /** Marks messages as read up to `seq`, or all of them. */
   markRead(seq?: number): void {
     this.#host.markRead(this.id, seq);
   }
-  /** Call on every key press, and `stopTyping` on blur; sending stops it by itself. */
+  /** Call this on every key press, and `stopTyping` on blur; sending a message stops it by itself. */
   startTyping(): void {
     this.#typing.start();
   }
@@ -195,14 +195,14 @@ export class ConversationHandle {
     this.#host.list.muted(this.id, (await this.#host.api.mute(this.id, muted)).muted);
   }
   unmute = (): Promise<void> => this.mute(false);
-  /** Once for each `open`; after the last one the handle follows no longer. */
+  /** Call this once for each `open`; after the last call the handle no longer follows the conversation. */
   close(): void {
     if (--this.refs !== 0) return;
     this.pause();
     this.#host.onClose(this.id);
   }
 
-  // For the client.
+  // Methods for the client.
 
   /** @internal */
   refs = 0;
@@ -215,7 +215,7 @@ export class ConversationHandle {
     const lastSeq = this.#host.list.lastSeq(this.id);
     if (this.#status === 'removed') {
       if (lastSeq === undefined) return Promise.resolve();
-      this.#status = 'loading'; // Back in: the stream starts over.
+      this.#status = 'loading'; // The user was added again, so the stream starts over.
       this.#gap.reload();
     }
     this.#gap.resume();
@@ -257,7 +257,7 @@ export class ConversationHandle {
 
   async #reload(): Promise<(wanted: boolean) => number> {
     const { api, list } = this.#host;
-    // The page is asked for after this seq is known, so it shows everything up to it.
+    // The page is requested after this seq is known, so it shows everything up to it.
     const position = list.lastSeq(this.id) ?? (await api.conversation(this.id)).lastSeq;
     const finish = this.#window.load();
     try {
@@ -274,7 +274,7 @@ export class ConversationHandle {
     }
   }
 
-  /** A refusal from before we were added again is no refusal. */
+  /** A refusal from before the user was added again does not count. */
   async #member<T>(request: () => Promise<T>): Promise<T> {
     const started = this.#host.list.begin();
     try {
@@ -304,7 +304,7 @@ export class ConversationHandle {
       const { message } = event.d;
       this.#unacked ||= message.senderId !== this.#host.me();
       if (message.senderId !== null) this.#typing.receive(message.senderId, 'stop');
-      // The echo may come before its ack: the entry on the wire hides until the ack says which one it is.
+      // The event may arrive before the ack. The entry in flight is hidden until the ack tells which message it is.
       const sending = this.#host.outbox.inFlight(this.id);
       if (sending && message.senderId === this.#host.me() && message.text === (sending.draft.text ?? null))
         this.#echoed.add(sending.clientMsgId);
@@ -318,7 +318,7 @@ export class ConversationHandle {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
     if (this.#unacked) this.#host.onCaughtUp(this.id, this.#gap.lastSeq);
     this.#unacked = false;
-    if (this.#members.stale) this.loadMembers().catch(() => {}); // Stays stale: the next progress tries again.
+    if (this.#members.stale) this.loadMembers().catch(() => {}); // The list stays stale, and the next progress tries again.
     this.#store.touch();
   }
 

@@ -4,15 +4,15 @@ import type { EphemeralFrames, EventFrame, Member } from '../types.ts';
 type Receipt = EphemeralFrames['receipt'];
 
 /**
- * Members of an open conversation with their marks. Marks only move forward (SPEC 4, rule 5), so receipts
- * and list pages may come in any order; events that arrive during a load are applied after it.
+ * Members of an open conversation with their marks. Marks only move forward (SPEC 4, rule 5), so receipts and list
+ * pages may arrive in any order. Events that arrive during a load are applied after it.
  */
 export class Members {
   readonly store: Derived<readonly Member[]>;
   #members: Map<string, Member> | null = null;
   #marks = new Map<string, { read: number; delivered: number }>();
   #log: EventFrame[] | null = null;
-  /** They were loaded, and events of theirs may have been left out since. */
+  /** True if members were loaded, and some of their events may have been missed since. */
   stale = false;
   constructor() {
     this.store = new Derived(() => [...(this.#members?.values() ?? [])]);
@@ -36,7 +36,7 @@ export class Members {
     this.store.touch();
     return this.store.get();
   }
-  /** The stream was left and taken up again further on. */
+  /** The stream was interrupted and continued further on. */
   missed(): void {
     this.stale = this.#members !== null;
   }
@@ -50,7 +50,7 @@ export class Members {
     if (!members) return;
     if (event.e === 'member.added') {
       for (const userId of event.d.userIds) {
-        // A member who joins starts with everything read, up to its own joining.
+        // A new member starts with everything read, up to the joining itself.
         this.#marks.delete(userId);
         members.set(userId, { userId, role: 'member', lastReadSeq: event.seq, lastDeliveredSeq: 0 });
       }

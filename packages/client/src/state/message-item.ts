@@ -2,7 +2,7 @@ import type { ErrorInfo } from '../errors.ts';
 import type { OutboxEntry } from '../outbox/storage.ts';
 import type { Attachment, Message, MessageOrTombstone } from '../types.ts';
 
-/** One line of a conversation: a message of the server, or one of ours on its way. */
+/** One line of a conversation: a message from the server, or one of this user on its way. */
 export interface MessageItem {
   /** Stays the same while a pending message becomes a sent one. */
   key: string;
@@ -18,7 +18,7 @@ export interface MessageItem {
   text: string | null;
   replyTo: string | null;
   attachments: readonly Attachment[];
-  /** Of a message on its way: the uploads it will carry. */
+  /** The uploads that a message on its way will carry. */
   attachmentIds?: readonly string[];
   metadata: Record<string, unknown>;
   /** 0 for a deleted message and for one that is not sent yet. */

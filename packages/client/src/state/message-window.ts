@@ -5,7 +5,7 @@ const maxLog = 2_000;
 
 export const isTombstone = (m: MessageOrTombstone): m is Tombstone => m.deletedAt != null;
 
-/** A deleted message looks the same whether an event or a page told of it. */
+/** A deleted message looks the same whether an event or a page reported it. */
 const normal = (m: MessageOrTombstone): MessageOrTombstone =>
   isTombstone(m)
     ? {
@@ -24,9 +24,9 @@ const isNewer = (a: MessageOrTombstone, b: MessageOrTombstone): boolean =>
   !isTombstone(b) && (isTombstone(a) || (a as Message).version > b.version);
 
 /**
- * A run of a conversation's messages without holes, in ascending seq. Applying an event twice, or one that
- * a page has already shown, changes nothing. Events that arrive while a page is on its way are
- * applied to that page as well, because it may be older than they are.
+ * A contiguous range of a conversation's messages, in ascending seq. Applying an event twice, or one that a page has
+ * already shown, changes nothing. Events that arrive while a page is being loaded are also applied to that page,
+ * because it may be older than they are.
  */
 export class MessageWindow {
   items: MessageOrTombstone[] = [];
@@ -37,8 +37,8 @@ export class MessageWindow {
   #log: EventFrame[] = [];
 
   /**
-   * Brackets a page request. The function returned takes what to do with the page (null: it failed), and
-   * does nothing when the window was replaced meanwhile, unless forced.
+   * Begins a page request. The returned function takes what to do with the page (null if the request failed). It does
+   * nothing if the window was replaced meanwhile, unless forced.
    */
   load(): (merge: (() => void) | null, force?: boolean) => void {
     this.#loads++;
@@ -54,7 +54,7 @@ export class MessageWindow {
     };
   }
 
-  /** Pages come in descending seq, as the server sends them. */
+  /** Pages are in descending seq, as the server sends them. */
   replace(page: MessageOrTombstone[], hasOlder: boolean, hasNewer: boolean): void {
     this.#generation++;
     this.items = page.map(normal).reverse();
@@ -81,14 +81,14 @@ export class MessageWindow {
     this.#trimOlder();
   }
 
-  /** False when too much happened during a page request: the latest page must be loaded afresh. */
+  /** Returns false if too many events arrived during a page request, so that the latest page must be loaded again. */
   apply(event: EventFrame): boolean {
     if (this.#loads > 0 && this.#log.push(event) > maxLog) return false;
     this.#apply(event);
     return true;
   }
 
-  /** A newer copy of a message, from a call's own answer. */
+  /** Takes over a newer copy of a message, from the answer of a call. */
   upsert(message: MessageOrTombstone): void {
     const at = this.#find(message.id);
     if (at >= 0 && isNewer(message, this.items[at]!))
@@ -115,7 +115,7 @@ export class MessageWindow {
         else this.upsert({ ...(this.items[at] as Tombstone), deletedAt: event.d.deletedAt });
         return;
       }
-      default: // Not about a message.
+      default: // The event is not about a message.
     }
   }
 

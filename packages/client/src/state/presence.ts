@@ -2,12 +2,12 @@ import { Value } from '../store.ts';
 import type { PresenceItem } from '../types.ts';
 
 export interface PresenceApi {
-  /** Who is watched, and how they are. */
+  /** The watched users with their presence. */
   readonly store: Value<ReadonlyMap<string, PresenceItem>>;
   watch(userIds: readonly string[]): Promise<void>;
 }
 
-/** SPEC 4, rules 2 and 3: the watch set lives on the socket, so every hello sends it again. */
+/** SPEC 4, rules 2 and 3: the watch set belongs to the socket, so it is sent again after every hello. */
 export class Presence implements PresenceApi {
   readonly store = new Value<ReadonlyMap<string, PresenceItem>>(new Map());
   #request: (userIds: string[]) => Promise<{ presence: PresenceItem[] }>;
@@ -15,7 +15,7 @@ export class Presence implements PresenceApi {
   constructor(request: (userIds: string[]) => Promise<{ presence: PresenceItem[] }>) {
     this.#request = request;
   }
-  /** Replaces the watch set (at most 200). Offline it takes effect with the connection. */
+  /** Replaces the watch set (at most 200 users). While offline, it takes effect with the next connection. */
   async watch(userIds: readonly string[]): Promise<void> {
     this.#watched = [...new Set(userIds)];
     await this.refresh();

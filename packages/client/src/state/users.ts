@@ -3,11 +3,12 @@ import { Value } from '../store.ts';
 import type { User } from '../types.ts';
 
 export interface UsersApi {
-  /** Whoever was asked for, by id. */
+  /** The users that were asked for, by id. */
   readonly store: Value<ReadonlyMap<string, User>>;
   /**
-   * What is known of a user, now; what is not known yet is fetched, all that are asked for in one go with one request, and then
-   * `store` changes. Made for drawing: `client.users.find(message.senderId)?.name ?? message.senderId`.
+   * What is known about a user right now. Unknown users are fetched, all that are asked for at the same moment with
+   * one request, and then `store` changes. Made for rendering: `client.users.find(message.senderId)?.name ??
+   * message.senderId`.
    */
   find(id: string): User | undefined;
   /** Fetches one user. */
@@ -18,8 +19,8 @@ const maxUsers = 5_000;
 const atOnce = 200;
 
 /**
- * Names and pictures for all that the client shows. A user: unknown --find--> wanted --answer--> fresh; `user.updated` keeps it
- * fresh while connected, and after a reconnect the next `find` fetches it again.
+ * Names and pictures for everything that the client shows. States of a user: unknown --find--> wanted --answer-->
+ * fresh. `user.updated` keeps it fresh while connected; after a reconnect the next `find` fetches it again.
  */
 export class Users implements UsersApi {
   readonly store = new Value<ReadonlyMap<string, User>>(new Map());
@@ -52,7 +53,7 @@ export class Users implements UsersApi {
     }
     this.store.set(all);
   }
-  /** What is known may be old by now. */
+  /** What is known may be outdated by now. */
   stale(): void {
     this.#asked.clear();
   }
@@ -63,7 +64,7 @@ export class Users implements UsersApi {
       try {
         this.receive((await this.#api.lookUp(ids)).data);
       } catch {
-        for (const id of ids) this.#asked.delete(id); // The next look tries again.
+        for (const id of ids) this.#asked.delete(id); // The next `find` tries again.
       }
     }
   }

@@ -6,8 +6,8 @@ const intervalMs = 1_000;
 const maxItems = 200;
 
 /**
- * SPEC 4, socket behaviour rule 5: `delivered`, the highest contiguous seq a conversation, at most once a
- * second. States: idle --mark--> waiting (trailing edge) --flushed--> idle; offline, marks are kept.
+ * SPEC 4, socket behaviour rule 5: sends `delivered` with the highest contiguous seq of each conversation, at most
+ * once a second. States: idle --mark--> waiting (trailing edge) --flushed--> idle; marks are kept while offline.
  */
 export class Delivered {
   #timer: Timer;
@@ -32,7 +32,7 @@ export class Delivered {
   }
   #flush(): void {
     const items = [...this.#marks].slice(0, maxItems).map(([cid, seq]) => ({ cid, seq }));
-    if (!this.#send(items)) return; // `start` comes with the next hello.
+    if (!this.#send(items)) return; // The next hello calls `start`.
     for (const { cid } of items) this.#marks.delete(cid);
     this.start();
   }

@@ -14,14 +14,14 @@ export interface GapRepairOptions<E extends Sequenced> {
   /** Events after a seq, ascending. */
   fetch(after: number): Promise<{ data: E[]; hasMore: boolean }>;
   /**
-   * Loads the latest page. What it resolves with is called once, with whether the page is still wanted;
-   * it puts the page in place and answers a seq whose effects, and all before it, the page shows.
+   * Loads the latest page. The function that it resolves with is called once, with whether the page is still wanted.
+   * It puts the page in place and returns a seq: the page shows the effects of all events up to that seq.
    */
   reload(): Promise<(wanted: boolean) => number>;
   apply(event: E): void;
-  /** After each step: `lastSeq` moved. */
+  /** Called after each step in which `lastSeq` moved. */
   onProgress(): void;
-  /** The conversation cannot be read any more. */
+  /** The conversation can no longer be read. */
   onGone(error: ParleyError): void;
 }
 
@@ -38,7 +38,7 @@ const maxFailures = 3;
  *   any --pause--> paused (held events stay);  reloading --not a member--> stopped
  */
 export class GapRepair<E extends Sequenced> {
-  /** -1 until the first page is there. */
+  /** -1 until the first page is loaded. */
   lastSeq = -1;
   #o: GapRepairOptions<E>;
   #held = new Map<number, E>();
@@ -49,7 +49,7 @@ export class GapRepair<E extends Sequenced> {
   #waiting: (() => void)[] = [];
   #timer: Timer;
 
-  /** @param from the position where the stream is taken up; the latest page is loaded unless given. */
+  /** @param from the position at which the stream begins; without it, the latest page is loaded. */
   constructor(options: GapRepairOptions<E>, from?: number) {
     this.#o = options;
     if (from !== undefined) {
@@ -74,14 +74,14 @@ export class GapRepair<E extends Sequenced> {
     this.#start();
   }
 
-  /** `resync_required`: the latest page is loaded afresh. */
+  /** `resync_required`: the latest page is loaded again. */
   reload(): void {
     this.#lose();
     this.#run = null;
     this.#start();
   }
 
-  /** The server's stream went back: nothing of what was known of it holds. */
+  /** The server's stream went back, so nothing that was known about it is valid. */
   restart(): void {
     this.lastSeq = this.#target = -1;
     this.reload();
@@ -104,7 +104,7 @@ export class GapRepair<E extends Sequenced> {
     this.#held.clear();
   }
 
-  /** Applies what follows lastSeq without a hole. */
+  /** Applies held events that follow lastSeq without a gap. */
   #drain(): boolean {
     const before = this.lastSeq;
     for (const seq of this.#held.keys()) if (seq <= this.lastSeq) this.#held.delete(seq);
@@ -176,7 +176,7 @@ export class GapRepair<E extends Sequenced> {
     this.#settle();
   }
 
-  /** Resolves when nothing is missing, or when paused. */
+  /** Resolves when no event is missing, or when paused. */
   settled(): Promise<void> {
     return this.#run ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve();
   }

@@ -6,7 +6,7 @@ import type { ParleyError } from '../errors.ts';
 export interface ReadsOptions {
   clock: Clock;
   send(cid: string, seq: number): Promise<unknown>;
-  /** The server has this mark now. */
+  /** The server has stored the mark. */
   onDone(cid: string): void;
   onError(error: ParleyError): void;
 }
@@ -15,7 +15,8 @@ const retryMs = 2_000;
 
 /**
  * Read marks on their way to the server; only the highest of a conversation counts (SPEC 4, rule 5).
- * A mark: waiting --online--> in flight --ack--> (gone), --lost--> waiting, --transient error--> waiting 2 s.
+ * States of a mark: waiting --online--> in flight --ack--> (gone), --lost--> waiting, --transient error--> waiting 2
+ * s.
  */
 export class Reads {
   #o: ReadsOptions;
@@ -68,7 +69,7 @@ export class Reads {
       }
     }
     this.#inFlight.delete(cid);
-    // After a lost connection `online` may have come and gone while this one was still in flight.
+    // After a lost connection, `online` may have been called while this mark was still in flight.
     if (this.#online) void this.#flush(cid);
   }
 }
