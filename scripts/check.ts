@@ -1,4 +1,4 @@
-// npm run check [-- step …]: everything that can be known about the code without running it.
+// npm run check [-- step …]: everything that can be checked about the code without running it.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
@@ -43,7 +43,7 @@ if (unknown.length > 0) {
   console.error(`No step ${unknown.join(', ')}. Steps: ${steps.map((step) => step.name).join(', ')}`);
   process.exit(2);
 }
-// Its types are looked at too.
+// The type check covers bench too, so its packages are installed.
 if (spawnSync(process.execPath, ['bench/install.ts'], { stdio: 'inherit' }).status !== 0) process.exit(1);
 const chosen = steps.filter((step) => wanted.length === 0 || wanted.includes(step.name));
 const passed = await parallel(chosen, CONCURRENCY, runStep);

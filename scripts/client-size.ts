@@ -1,4 +1,5 @@
-// The client SDK without calls fits into 15 kB, minified and gzipped: pages load it before they show anything.
+// The client SDK without calls must fit into 15 kB, minified and gzipped, because pages load it before they show
+// anything.
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 

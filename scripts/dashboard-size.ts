@@ -1,4 +1,5 @@
-// The first page of the dashboard fits into 250 kB, gzipped: the entry, what it imports, its styles, and the overview.
+// The first page of the dashboard must fit into 250 kB, gzipped: the entry, what it imports, its styles, and the
+// overview.
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { buildOptions } from '../packages/dashboard/src/build.ts';

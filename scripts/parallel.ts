@@ -1,4 +1,4 @@
-/** Runs `work` on every item, at most `limit` at a time; results in the order of the items. */
+/** Runs `work` on every item, at most `limit` at a time; returns the results in the order of the items. */
 export async function parallel<T, R>(items: T[], limit: number, work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   let next = 0;

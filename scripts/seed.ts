@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 
 /**
- * The seed of a test that makes random choices: the same in every run, so that a failure is a change's and not chance's.
- * `TEST_SEED=N` gives another, `TEST_SEED=random` (`npm test -- --explore`) a new one each time. It is printed, and the
- * runner shows it with a failure.
+ * The seed of a test that makes random choices. It is the same in every run, so that a failure is caused by a change
+ * and not by chance. `TEST_SEED=N` sets another one, `TEST_SEED=random` (`npm test -- --explore`) a new one each
+ * time. It is printed, and the runner shows it with a failure.
  */
 export function seed(name: string): number {
   const given = process.env['TEST_SEED'] ?? '1';

@@ -1,4 +1,5 @@
-// The table of settings in README.md, from config.ts: written by npm run generate, checked by npm run check (--check).
+// The table of settings in README.md, made from config.ts: npm run generate writes it, npm run check checks it
+// (--check).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { settings } from '../packages/server/src/config.ts';
 

@@ -1,15 +1,15 @@
-// The real servers and browsers that tests run against and npm does not bring.
+// The servers and browsers that tests run against and that npm does not install.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join, resolve } from 'node:path';
 
 type Part = {
   name: string;
-  /** Present when all of these are: programs on the PATH, or globs of absolute paths. */
+  /** The part is present if all of these are: programs on the PATH, or globs of absolute paths. */
   programs: string[];
   /** Debian packages that bring it. */
   packages: string[];
-  /** A test file needs the part when it, or a test helper it imports, names it so. */
+  /** A test file needs the part if it, or a test helper it imports, matches this. */
   named: RegExp;
 };
 
@@ -65,7 +65,7 @@ const parts: Part[] = [
   { name: 'OpenSSL', programs: ['openssl'], packages: ['openssl'], named: /'openssl'/ },
 ];
 
-/** Makes sure that everything `files` need is there. Returns what is wrong, or null. */
+/** Installs everything that `files` need. Returns what is wrong, or null. */
 export function provideParts(files: string[]): string | null {
   const text = sources(files);
   const missing = parts.filter((part) => part.named.test(text) && !isPresent(part));
@@ -73,7 +73,7 @@ export function provideParts(files: string[]): string | null {
   return problem ?? (mediaWorker.test(text) ? provideMediaWorker() : null);
 }
 
-/** Built here once, into the cache that the service has too, so that no test waits for it. */
+/** Builds the media worker once, into the cache that the service uses too, so that no test waits for it. */
 function provideMediaWorker(): string | null {
   const build = resolve('packages/server/src/platform/media/build.ts');
   const run = spawnSync(process.execPath, [build], { stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' });

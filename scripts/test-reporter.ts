@@ -1,5 +1,5 @@
-// Turns the events of one test file into a result that can be trusted: only leaf tests are counted, and a file
-// that crashed, hung, left early or ran nothing has failed, whatever its tests said before.
+// Turns the events of one test file into a result that can be trusted: only leaf tests are counted, and a file that
+// crashed, hung, ended early or ran nothing has failed, whatever its tests reported before.
 import { inspect } from 'node:util';
 import type { EventData } from 'node:test';
 
@@ -52,7 +52,7 @@ export async function collect(file: string, events: AsyncIterable<TestEvent>): P
   return result;
 }
 
-/** Notes a test reported at `depth` and says whether tests inside it were reported before it. */
+/** Records a test reported at `depth`, and returns whether tests inside it were reported before it. */
 function closeDepth(children: number[], depth: number): boolean {
   const inside = children[depth + 1] ?? 0;
   children.length = depth + 1;

@@ -36,7 +36,10 @@ const files = globSync([
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
 
-/** What the files of this run share (packages/server/test/support/shared.ts). Not only root goes through it. */
+/**
+ * A directory that the files of this run share (packages/server/test/support/shared.ts). Other users must be able to
+ * enter it too.
+ */
 const shared = mkdtempSync(join(tmpdir(), 'parley-tests-'));
 chmodSync(shared, 0o711);
 process.env['TEST_SHARED'] = shared;
@@ -54,7 +57,8 @@ async function main(): Promise<number> {
   if (problem) return end(problem, []);
 
   const isSerial = (file: string) => file.endsWith('.serial.test.ts');
-  // The longest first, so that all lanes end at about the same time; where it is not known yet, the largest.
+  // The longest files run first, so that all lanes end at about the same time; a file that never ran here counts by
+  // its size.
   const took = readDurations();
   const expected = (file: string): number => took[file] ?? statSync(file).size;
   const rest = files.filter((file) => !isSerial(file)).sort((a, b) => expected(b) - expected(a));
