@@ -8,27 +8,28 @@ import { build } from 'esbuild';
 import type { BuildOptions } from 'esbuild';
 
 /**
- * Bundles the web app from its sources. There is no committed bundle: the first start builds and compresses it (a few seconds, beside
- * the service) and keeps the result under the hash of everything that it was made from; later starts read it back.
+ * Bundles the web app from its sources. No bundle is committed: the first start builds and compresses it (a few
+ * seconds, in the background) and stores the result under the hash of everything that it was made from; later starts
+ * read it back.
  */
 
 export interface Asset {
   contentType: string;
-  /** By content encoding. */
+  /** The body by content encoding. */
   bodies: Record<'identity' | 'gzip' | 'br', Buffer>;
 }
 
 export interface Bundle {
-  /** By hashed name: an asset never changes under it. */
+  /** Assets by hashed name; the content under a name never changes. */
   assets: ReadonlyMap<string, Asset>;
-  /** What the page loads first. */
+  /** The script and the styles that the page loads first. */
   script: string;
   styles: string[];
 }
 
 const folder = fileURLToPath(new URL('../', import.meta.url));
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-/** Beside what it is made from; where that cannot be written to, every start builds. */
+/** Stored beside the sources; if that folder cannot be written, every start builds. */
 const cacheFolder = join(root, 'node_modules/.cache/parley');
 const contentTypes: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -70,7 +71,7 @@ async function bundled(): Promise<Files> {
   return new Map(result.outputFiles.map((file) => [basename(file.path), Buffer.from(file.contents)]));
 }
 
-/** Each file, and beside it its compressed forms. */
+/** Each file together with its compressed forms. */
 async function compressed(files: Files): Promise<Files> {
   const forms = await Promise.all(
     [...files].map(async ([name, body]): Promise<[string, Buffer][]> => [
@@ -126,7 +127,7 @@ async function keep(place: string, files: Files): Promise<void> {
       if (/^dashboard-[0-9a-f]{32}$/.test(old) && join(cacheFolder, old) !== place)
         await rm(join(cacheFolder, old), { recursive: true, force: true });
   } catch {
-    // A full disk, or no right to write: the next start builds again.
+    // The disk is full, or the folder cannot be written: the next start builds again.
     await rm(making, { recursive: true, force: true }).catch(() => undefined);
   }
 }

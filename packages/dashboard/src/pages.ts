@@ -15,7 +15,7 @@ const assetPath = `${path}/assets/`;
 
 let bundle: Promise<Bundle> | undefined;
 
-/** Builds the bundle, or reads it from the cache. A request that comes earlier waits for it; a failed build is tried again. */
+/** Builds the bundle, or reads it from the cache. Earlier requests wait for it; a failed build is tried again. */
 export async function prepareDashboard(): Promise<void> {
   await load();
 }
@@ -73,7 +73,10 @@ ${styles}
   };
 }
 
-/** Scripts by nonce, and what these load; styles of our own and by nonce; nothing from elsewhere, no forms, no frames. */
+/**
+ * Allows scripts by nonce and what they load, and our own styles and styles by nonce; nothing from other origins, no
+ * forms, no frames.
+ */
 const policy = (nonce: string): string =>
   [
     "default-src 'none'",

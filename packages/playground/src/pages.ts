@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-/** The playground's files. The script is bundled from source at the first request and kept. */
+/** The playground's files. The script is bundled from source at the first request and then kept. */
 
 interface Page {
   path: string;
@@ -13,7 +13,10 @@ interface Page {
 
 const file = (name: string): URL => new URL(`../browser/${name}`, import.meta.url);
 
-/** Our own script and style; pictures from wherever uploads are kept; connections to this service and its storage. */
+/**
+ * Allows our own script and style, pictures from wherever uploads are stored, and connections to this service and its
+ * storage.
+ */
 const headers = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob: https: http:; connect-src *; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -35,7 +38,7 @@ async function bundle(): Promise<string> {
   return result.outputFiles[0]!.text;
 }
 
-/** @param environment the development environment that visitors join, or null when there is none. */
+/** @param environment the development environment that visitors join, or null if there is none. */
 export function playgroundPages(environment: () => Promise<string | null>): Page[] {
   let script: Promise<string> | undefined;
   const page = (path: string, contentType: string, body: Page['body']): Page => ({

@@ -6,8 +6,9 @@ import { Call, CallSource, EndedHere } from './schemas/calls.ts';
 import { IdParam, nullable, open, optional } from './schemas/common.ts';
 
 /**
- * Media signalling of calls over the chat socket (DECISIONS, Calls). A device joins over REST, then opens its media here; from then
- * on the frames of this socket are its own. What WebRTC and the media server say to each other is passed on as it is.
+ * Media signalling of calls over the chat socket (DECISIONS, Calls). A device joins over REST, then opens its media
+ * here; from then on the call frames of this socket belong to that device. What WebRTC and the media server exchange
+ * is passed on unchanged.
  */
 
 const callId = IdParam;
@@ -22,7 +23,7 @@ export const CallTransport = open({
 });
 export type CallTransport = Static<typeof CallTransport>;
 
-/** A source of somebody in the call. Screen audio is a `screen` of kind audio. */
+/** A media source of a participant. Screen audio is a `screen` of kind audio. */
 export const CallProducer = open({
   id: Type.String(),
   userId: Type.String(),
@@ -124,16 +125,19 @@ export const callFrames = {
 export type CallFrameType = keyof typeof callFrames;
 export const callFrameTypes = Object.keys(callFrames) as CallFrameType[];
 
-/** What the server pushes about calls. */
+/** Frames that the server sends about calls. */
 export const callPushes = {
   'call.incoming': open({ call: Call }),
   'call.updated': open({ call: Call }),
   'call.ended': open({ call: Call, endedHere: optional(EndedHere) }),
-  /** A source of somebody in the call appeared, was paused or resumed, or is gone. */
+  /** A source of a participant appeared, was paused or resumed, or is gone. */
   'call.producer': open({ callId, producer: CallProducer, closed: optional(Type.Boolean()) }),
-  /** The call is on another media server: open the media anew. */
+  /** The call moved to another media server: open the media again. */
   'call.media': open({ callId }),
-  /** Who speaks, 0 to 1; nobody: an empty list. `dominant` is who speaks most. */
+  /**
+   * Who speaks, each with a level from 0 to 1; the list is empty if nobody speaks. `dominant` is the user who speaks
+   * most.
+   */
   'call.speakers': open({
     callId,
     levels: Type.Array(open({ userId: Type.String(), level: Type.Number({ minimum: 0, maximum: 1 }) })),

@@ -1,4 +1,4 @@
-/** SPEC 7: one row a code. Everything that speaks of errors is derived from this table. */
+/** SPEC 7: one row per code. Everything about errors is derived from this table. */
 
 export const errorTypes = [
   'invalid_request',
@@ -15,12 +15,12 @@ export type ErrorType = (typeof errorTypes)[number];
 
 export interface ErrorRow {
   type: ErrorType;
-  /** null: never sent over REST. */
+  /** The HTTP status; null if it is never sent over REST. */
   http: number | null;
-  /** An error frame (the connection is kept), a close code, a frame of its own, or never on the socket. */
+  /** How it appears on the socket: an error frame (the connection is kept), a close code, a frame of its own, or never. */
   socket: 'error' | 'resync_required' | { close: number } | null;
   retryable: 'no' | 'yes' | 'after refresh' | 'after sign-in' | 'after re-read' | 'after retryAfterMs';
-  /** What `retryAfterMs` says when the place that raised it knows no better; null: not carried. */
+  /** The default of `retryAfterMs` in milliseconds, if the error was raised without one; null if it has none. */
   retryAfterMs: number | null;
   text: string;
 }
@@ -186,7 +186,7 @@ export interface ErrorDetails {
   retryAfterMs?: number;
 }
 
-/** The one exception that operations throw; every binding turns it into its own shape. */
+/** The only exception that operations throw; every binding turns it into its own form. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;

@@ -7,7 +7,7 @@ const userId = Type.String({ minLength: 1 });
 const actorId = nullable(userId);
 const reason = Type.Union([Type.Literal('removed'), Type.Literal('left')]);
 
-/** `changes` of conversation.updated: just the changed fields, with their new values. */
+/** `changes` of conversation.updated: only the changed fields, with their new values. */
 export const Changes = open({
   name: optional(nullable(Type.String())),
   metadata: optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
@@ -29,7 +29,7 @@ export type SocketEvents = { [K in keyof typeof socketEvents]: Static<(typeof so
 export type EventName = keyof SocketEvents;
 export const eventNames = Object.keys(socketEvents) as EventName[];
 
-/** An event over REST: the socket's `d`, with seq and type beside it. */
+/** An event over REST: the `d` of the socket, with seq and type beside it. */
 export const EventRecord = Type.Unsafe<EventRecord>(
   Type.Union(
     eventNames.map((name) =>

@@ -3,7 +3,7 @@ import { closed } from './schemas/common.ts';
 
 export const frame = <P extends TProperties, A extends TSchema | null>(d: P, ack: A, summary: string) => ({
   d: closed(d),
-  /** null: no ack. */
+  /** null if the frame gets no ack. */
   ack,
   summary,
 });

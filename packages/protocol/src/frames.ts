@@ -16,12 +16,13 @@ export const RequestId = Type.Union([Type.String({ minLength: 1, maxLength: 64 }
 const token = Type.String({ minLength: 1, maxLength: 8_192 });
 const cid = IdParam;
 
-/** The frame's fields under the names that they have in the operation. */
+/** The fields of the frame, under their names in the operation. */
 type Renamed<D, R> = { [K in keyof D as K extends keyof R ? R[K] & string : K]: D[K] };
 
 /**
- * A frame that runs an operation, with the same executor as REST: the server binds it from this table. The compiler checks here
- * that its fields are a valid input of the operation, and on the server that its answer, or a mapping of it, is the ack.
+ * A frame that runs an operation, with the same executor as REST; the server binds it from this table. The compiler
+ * checks here that its fields are a valid input of the operation and, on the server, that its answer or a mapping of
+ * it is the ack.
  */
 const runs = <
   N extends OperationName,
@@ -116,10 +117,10 @@ export type OperationFrameType = {
 }[FrameType];
 export type OperationOf<T extends OperationFrameType> = ClientFrames[T]['runs']['operation'];
 
-/** Frames that nobody answers need no request id. */
+/** Frames without an answer need no request id. */
 export const idOptional = (t: FrameType): boolean => clientFrames[t].ack === null;
 
-/** The whole frame, as it is validated. */
+/** The schema of the whole frame. */
 export const frameSchema = (t: FrameType) =>
   closed({
     t: Type.Literal(t),
@@ -168,7 +169,7 @@ export type EventFrame = {
   [K in EventName]: { t: 'event'; e: K; cid: string; seq: number; d: SocketEvents[K] };
 }[EventName];
 
-/** Everything a server may send. */
+/** Everything that a server may send. */
 export type ServerFrame =
   | { t: 'hello'; d: Hello }
   | { t: 'ack'; re: string | number; d: unknown }

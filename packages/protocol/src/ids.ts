@@ -27,7 +27,7 @@ export const secretKeyPattern = '^sk_live_([A-Za-z0-9]{16})_([A-Za-z0-9]{32})$';
 
 const ulidAlphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** The time of the last id: many are made in one millisecond. */
+/** The time of the last id as text, because many ids are made in one millisecond. */
 let last = { ms: NaN, text: '' };
 
 function timeText(ms: number): string {
@@ -42,7 +42,7 @@ function timeText(ms: number): string {
   return text;
 }
 
-/** A lower-case ULID: 10 characters of time, 16 of the 10 random bytes. */
+/** A lower-case ULID: 10 characters for the time, 16 for the 10 random bytes. */
 export function ulid(timeMs: number, random: Uint8Array): string {
   let out = timeText(timeMs);
   let bits = 0;

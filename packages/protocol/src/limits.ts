@@ -1,4 +1,4 @@
-/** SPEC 8, as data. Sizes in bytes, times in the unit their name says. */
+/** SPEC 8, as data. Sizes are in bytes, times in the unit that their name says. */
 export const limits = {
   textCharacters: 5_000,
   metadataBytes: 4_096,
@@ -7,14 +7,17 @@ export const limits = {
   attachmentsPerMessage: 10,
   groupMembers: 500,
   conversationNameCharacters: 200,
-  /** What a user's clients may create: in an hour, and in all while it is not deleted (docs/decisions.md). */
+  /**
+   * How many conversations a user's clients may create: per hour, and in all as long as they are not deleted
+   * (docs/decisions.md).
+   */
   clientConversationsPerHour: 100,
   clientConversations: 10_000,
   userNameCharacters: 200,
   imageUrlCharacters: 2_048,
   pageDefault: 50,
   pageMax: 200,
-  /** A page of a list ends early where its JSON would be larger; what follows is on the next one. */
+  /** A page of a list ends early if its JSON would be larger; the rest is on the next page. */
   pageBytes: 1024 * 1024,
   callsPageMax: 100,
   fileBytes: 25 * 1024 * 1024,
@@ -43,14 +46,14 @@ export const limits = {
   webhookDescriptionCharacters: 500,
   pushTokenCharacters: 4_096,
   pushDevicesPerUser: 50,
-  /** SPEC 8, analytics range, and how long the rows of hours are kept. */
+  /** SPEC 8, analytics range in days, and for how many days hourly rows are kept. */
   analyticsDays: { hour: 7, day: 366 },
   analyticsHoursKeptDays: 90,
   ringTimeoutMs: 45_000,
-  /** A participant whose socket is gone for so long has left (DECISIONS, Calls). */
+  /** A participant whose socket has been closed for this long has left (DECISIONS, Calls). */
   callGoneMs: 30_000,
   callConsumeAtOnce: 50,
-  /** Media signalling frames of one participant: beyond it is put out of the call. */
+  /** Media signalling frames of one participant; a participant who sends more is removed from the call. */
   callFrames: { perSecond: 50, burst: 500 },
   /** Bits per second that a participant may send, and be sent. */
   callIncomingBitrate: 6_000_000,
@@ -81,7 +84,7 @@ export interface BucketLimit {
   perSecond: number;
   burst: number;
 }
-/** So many in a window that slides: a minute, unless it says another length. */
+/** The number of uses in a sliding window: of a minute here, of `windowMs` in LongWindowLimit. */
 export interface WindowLimit {
   perMinute: number;
 }
@@ -95,20 +98,20 @@ export const rateLimits = {
   /** Requests without a valid credential, by address (docs/decisions.md). */
   anonymous: { perSecond: 100, burst: 200 },
   user: { perSecond: 20, burst: 40 },
-  /** Somebody signed in to the dashboard, whose pages ask for several things at once. */
+  /** For a person signed in to the dashboard, whose pages make several requests at once. */
   account: { perSecond: 20, burst: 100 },
   send: { perSecond: realtime.sendsPerSecond, burst: 20 },
   sendMinute: { perMinute: 300 },
   upload: { perMinute: 30 },
   coldHistory: { perSecond: 50, burst: 50 },
-  /** Wrong sign-ins of one account, and from one address (DECISIONS, Control plane). */
+  /** Wrong sign-ins for one account, and from one address (DECISIONS, Control plane). */
   signInAccount: { max: 10, windowMs: 15 * 60_000 },
   signInAddress: { max: 100, windowMs: 15 * 60_000 },
-  /** Users that development tokens bring, which anybody can make. */
+  /** New users by development tokens, which anybody can make. */
   unsignedUsersAddress: { perMinute: 60 },
   unsignedUsersEnvironment: { max: 600, windowMs: 3_600_000 },
-  /** Answers kept for a client's Idempotency-Keys, in KB (docs/rest.md). */
+  /** Stored answers for a client's Idempotency-Keys, in KB (docs/rest.md). */
   userAnswers: { perSecond: 10, burst: 10_000 },
-  /** Mails with a link to one address. */
+  /** Mails with a link to one e-mail address. */
   mailsToAddress: { max: 5, windowMs: 15 * 60_000 },
 } as const satisfies Record<string, BucketLimit | WindowLimit | LongWindowLimit>;

@@ -2,12 +2,12 @@ import type { BucketLimit } from './limits.ts';
 
 export interface Plan {
   name: PlanName;
-  /** null: no limit. */
+  /** Monthly active users and open connections; null means no limit. */
   mauLimit: number | null;
   connectionLimit: number | null;
   secretKey: BucketLimit;
   callParticipants: number;
-  /** Files kept for an environment in the service's own storage, in bytes; null: no limit. */
+  /** Bytes of files that an environment may have in the service's own storage; null means no limit. */
   mediaBytes: number | null;
 }
 
@@ -16,7 +16,7 @@ export type PlanName = (typeof planNames)[number];
 
 const gigabyte = 1e9;
 
-/** The one place where an operator changes what a plan allows. */
+/** What the plans allow by default; the file that CHAT_PLANS names overrides it. */
 export const plans: Record<PlanName, Plan> = {
   free: plan('free', 1_000, 1_000, 100, 4, 5 * gigabyte),
   starter: plan('starter', 10_000, 5_000, 200, 8, 50 * gigabyte),

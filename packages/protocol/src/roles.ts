@@ -1,17 +1,20 @@
 /** DECISIONS, Control plane: what an account may do in an organization that it belongs to. */
 
-/** Each may do all that those after it may. */
+/** From highest to lowest: each role may do everything that the later ones may. */
 export const accountRoles = ['owner', 'admin', 'developer', 'viewer'] as const;
 export type AccountRole = (typeof accountRoles)[number];
 
-/** The least role that may do a thing. Every operation of the dashboard names one of these, or concerns the account alone. */
+/**
+ * The lowest role that has each permission. Every operation of the dashboard names a permission, or concerns the
+ * account alone.
+ */
 export const permissions = {
   /** See the organization, its people and its environments, and what happened in them. */
   'organization.read': 'viewer',
   'organization.update': 'admin',
-  /** Invite people, change their roles, remove them. Owners are changed by owners alone. */
+  /** Invite people, change their roles, remove them. Only owners may change owners. */
   'people.manage': 'admin',
-  /** Without secrets, like everything that a viewer reads. */
+  /** See environments without secrets, as with everything that a viewer reads. */
   'environments.read': 'viewer',
   'environments.manage': 'developer',
   'keys.manage': 'developer',
@@ -22,11 +25,11 @@ export const permissions = {
   'calls.manage': 'developer',
   /** Deactivate and erase users, end their sessions. */
   'users.manage': 'developer',
-  /** Users, conversations and their members. */
+  /** See users, conversations and their members. */
   'explorer.read': 'viewer',
-  /** Requests, sockets and deliveries, without what was in them. */
+  /** See requests, sockets and deliveries, without their content. */
   'logs.read': 'viewer',
-  /** What people wrote. */
+  /** Read message texts. */
   'content.read': 'developer',
 } as const satisfies Record<string, AccountRole>;
 export type Permission = keyof typeof permissions;

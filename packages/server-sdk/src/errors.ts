@@ -5,12 +5,12 @@ export interface ParleyErrorFields {
   param?: string;
   requestId?: string;
   retryAfterMs?: number;
-  /** HTTP status; 0 where no answer came. */
+  /** The HTTP status; 0 if there was no answer. */
   status: number;
   cause?: unknown;
 }
 
-/** What every method rejects with. `code` is one of the service's, or `network_error` / `unexpected_response`. */
+/** The error that every method rejects with. `code` is one of the service's, or `network_error` / `unexpected_response`. */
 export class ParleyError extends Error {
   readonly type: string;
   readonly code: string;
@@ -30,7 +30,7 @@ export class ParleyError extends Error {
   }
 }
 
-/** Reads an error answer; one that is not ours (a proxy's page) still becomes a ParleyError. */
+/** Reads an error answer; an answer that is not from the service (a proxy's page) still becomes a ParleyError. */
 export function errorFrom(response: Response, body: unknown, now: number): ParleyError {
   const error = (body as { error?: Partial<ParleyErrorFields> } | null)?.error;
   const retryAfterMs = error?.retryAfterMs ?? retryAfter(response.headers.get('retry-after'), now);

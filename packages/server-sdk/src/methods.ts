@@ -25,7 +25,7 @@ type Result<N extends Name> = Routes[N]['page'] extends null
   ? Promise<Answer<N>>
   : Pages<Output<N>, ItemOf<Output<N>>>;
 
-/** The path's ids in their order, then the other fields as one object, then options. */
+/** The ids of the path in their order, then the other fields as one object, then options. */
 type Method<N extends Name> = (
   ...args: [...Strings<Routes[N]['params']>, ...FieldArguments<N>, options?: RequestOptions]
 ) => Result<N>;
@@ -33,7 +33,7 @@ type Method<N extends Name> = (
 type Noun = Name extends `${infer G}.${string}` ? G : never;
 type VerbOf<G extends Noun> = Name extends infer N ? (N extends `${G}.${infer V}` ? V : never) : never;
 
-/** `parley.users.upsert(…)`, and so on for every operation a server may call. */
+/** `parley.users.upsert(…)`, and so on for every operation that a server may call. */
 export type Methods = {
   readonly [G in Noun]: {
     readonly [V in VerbOf<G>]: `${G}.${V}` extends Name ? Method<`${G}.${V}`> : never;
@@ -88,7 +88,7 @@ function method(name: string, route: Route, options: TransportOptions) {
 function pathOf(name: string, route: Route, args: unknown[]): string {
   return route.params.reduce((path, param, index) => {
     const value = args[index];
-    // `.` and `..` would change the path even when encoded, and an empty id would name another route.
+    // `.` and `..` would change the path even if encoded, and an empty id would name another route.
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
       throw new TypeError(`${name}: ${param} must be an id`);
     }

@@ -1,6 +1,6 @@
 type Fields = Record<string, unknown>;
 
-/** One page when awaited, every item of every page when iterated. Nothing is requested before either. */
+/** One page if awaited, every item of every page if iterated. Nothing is requested before that. */
 export interface Pages<Page, Item> extends PromiseLike<Page>, AsyncIterable<Item> {}
 
 interface AnyPage {
@@ -11,7 +11,7 @@ interface AnyPage {
 
 type Fetch = (fields: Fields) => Promise<AnyPage>;
 
-/** By cursor, or by seq: which way the service goes when neither `before` nor `after` says. */
+/** Pages by cursor, or by seq in the order that the service uses if neither `before` nor `after` is given. */
 export type PageKind = 'cursor' | 'ascending' | 'descending';
 
 export function pages(kind: PageKind, fields: Fields, fetch: Fetch): Pages<unknown, unknown> {
@@ -27,13 +27,13 @@ async function* byCursor(fields: Fields, fetch: Fetch): AsyncGenerator<unknown, 
     const page = await fetch({ ...fields, cursor });
     yield* page.data;
     const next = page.nextCursor ?? null;
-    // A cursor that does not move would go on for ever.
+    // A cursor that does not move would loop for ever.
     if (next === null || next === cursor) return;
     cursor = next;
   }
 }
 
-/** Upwards from `after` alone, downwards from `before` alone, otherwise the list's own way. */
+/** Upwards if only `after` is given, downwards if only `before` is given, otherwise in the list's own order. */
 async function* bySeq(
   fields: Fields,
   kind: Exclude<PageKind, 'cursor'>,

@@ -7,13 +7,13 @@ import { defaultSleep } from './transport.ts';
 import type { TransportOptions } from './transport.ts';
 
 export interface ParleyOptions {
-  /** `sk_live_…`; stays on your server. */
+  /** `sk_live_…`; it must stay on your server. */
   secretKey: string;
   /** The origin of the REST API, without `/v1`. */
   url: string;
-  /** How often a call is tried in all; 3 unless given. */
+  /** How often a call is tried in all; the default is 3. */
   tries?: number;
-  /** How long one try may take; 30 s unless given. */
+  /** Milliseconds that one try may take; the default is 30,000. */
   timeoutMs?: number;
   fetch?: typeof globalThis.fetch;
   now?: () => number;
@@ -53,6 +53,6 @@ class Client {
   }
 }
 
-/** The service, as a customer's server calls it. Its methods are those of the protocol's table. */
+/** The service as a customer's server calls it. Its methods come from the protocol's table. */
 export type Parley = Client & Methods;
 export const Parley = Client as new (options: ParleyOptions) => Parley;

@@ -5,7 +5,7 @@ const longestSeconds = 2_592_000;
 
 export interface TokenOptions {
   userId: string;
-  /** Seconds, 1 to 2,592,000; a day unless given. */
+  /** Seconds, 1 to 2,592,000; the default is a day. */
   expiresIn?: number;
   now?: () => number;
 }
@@ -18,7 +18,7 @@ export function keyIdOf(secretKey: string): string {
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A user token without asking the service (SPEC 5.3): HS256, `kid`, keyed with the whole secret key string. */
+/** Makes a user token without asking the service (SPEC 5.3): HS256, with `kid`, keyed with the whole secret key string. */
 export function signToken(options: TokenOptions & { secretKey: string }): string {
   const { secretKey, userId, expiresIn = 86_400, now = Date.now } = options;
   const kid = keyIdOf(secretKey);

@@ -15,7 +15,7 @@ export interface TransportOptions {
 
 export interface RequestOptions {
   signal?: AbortSignal;
-  /** Instead of a generated one: lets a retry of your own, even from another process, act once. */
+  /** Replaces the generated key, so that a retry of your own, even from another process, acts only once. */
   idempotencyKey?: string;
 }
 
@@ -28,7 +28,7 @@ export interface Call {
 
 const backoffBaseMs = 500;
 const backoffMaxMs = 8_000;
-/** A longer wait than this is the caller's decision: the error is thrown at once. */
+/** Milliseconds; if the service asks for a longer wait, the error is thrown at once and the caller decides. */
 const longestWaitMs = 30_000;
 
 export const defaultSleep = (ms: number, signal?: AbortSignal): Promise<void> =>
@@ -38,8 +38,9 @@ const retryable = (error: ParleyError): boolean =>
   error.code === 'network_error' || error.status === 429 || error.status >= 500;
 
 /**
- * One call, tried at most `tries` times. POST, PATCH and DELETE carry the same Idempotency-Key on every try, so that
- * a lost answer never acts twice (SPEC 1, Idempotency). Waits are what the service asks for plus full jitter.
+ * Makes one call, tried at most `tries` times. POST, PATCH and DELETE carry the same Idempotency-Key on every try, so
+ * that a call whose answer was lost never acts twice (SPEC 1, Idempotency). Waits are what the service asks for plus
+ * full jitter.
  */
 export async function request(options: TransportOptions, call: Call, own: RequestOptions): Promise<unknown> {
   const url = urlOf(options.url, call);
@@ -80,7 +81,7 @@ async function once(
   try {
     response = await options.fetch(url, {
       ...init,
-      // The key goes to this address and nowhere else.
+      // The key must be sent to this address only.
       redirect: 'manual',
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });

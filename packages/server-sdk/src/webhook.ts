@@ -1,18 +1,18 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookEvents } from '@parley/protocol';
 
-/** `data` by event type: that of the catalogue, and of `POST /v1/webhooks/{id}/test`. */
+/** `data` by event type: those of the catalogue, and that of `POST /v1/webhooks/{id}/test`. */
 interface DataOf extends WebhookEvents {
   'webhook.test': { webhookId: string };
 }
 
 /**
- * What a delivery brings: `event.type` tells which `event.data` it is. Later versions of the service may send types that are not
- * among these: ignore what you do not know.
+ * A delivery; `event.type` tells which `event.data` it has. Later versions of the service may send further types:
+ * ignore those that you do not know.
  */
 export type WebhookEvent = {
   [Type in keyof DataOf]: {
-    /** The same on every attempt and replay: deduplicate by it. */
+    /** The same on every attempt and replay: use it to deduplicate. */
     id: string;
     type: Type;
     createdAt: string;
@@ -33,7 +33,7 @@ export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
 }
 
-/** Far more than a rotation ever sends; the rest of a longer header is not looked at. */
+/** Far more than a rotation ever sends; further signatures in the header are ignored. */
 const mostSignatures = 16;
 
 function headerOf(headers: WebhookHeaders, name: string): string {
@@ -47,8 +47,8 @@ function headerOf(headers: WebhookHeaders, name: string): string {
 }
 
 /**
- * Checks a delivery (SPEC 6, Standard Webhooks) and returns its envelope. `rawBody` is the body as it came, not
- * parsed and printed again. Throws WebhookVerificationError.
+ * Verifies a delivery (SPEC 6, Standard Webhooks) and returns its envelope. `rawBody` must be the body as received,
+ * not parsed and printed again. Throws WebhookVerificationError.
  */
 export function verifyWebhook(
   rawBody: string | Uint8Array,

@@ -29,7 +29,7 @@ const plain = (schema: object): Json => JSON.parse(JSON.stringify(schema)) as Js
 
 const socketErrorCodes = errorCodes.filter((code) => errorRow(code).socket === 'error');
 
-/** AsyncAPI 3.0 of the socket, from the server’s point of view: it receives client frames and sends the rest. */
+/** AsyncAPI 3.0 of the socket, from the server's point of view: it receives client frames and sends the others. */
 export function asyncapi(): JsonObject {
   const { components: schemas, use } = schemaRegistry();
   const messages: JsonObject = {};

@@ -9,7 +9,10 @@ const described = (schema: JsonObject): boolean =>
   schema.description !== undefined ||
   (Array.isArray(schema.anyOf) && schema.anyOf.some((one) => isObject(one) && one.description !== undefined));
 
-/** Gives every field of a schema that does not say what it means the text for it. @param place the schema's title, or the operation. */
+/**
+ * Adds a description to every field of a schema that has none.
+ * @param place the schema's title, or the operation.
+ */
 export function describeFields(schema: Json | undefined, place: string): void {
   if (Array.isArray(schema)) for (const one of schema) describeFields(one, place);
   if (!isObject(schema)) return;
@@ -24,7 +27,7 @@ export function describeFields(schema: Json | undefined, place: string): void {
   describeFields(schema.anyOf, place);
 }
 
-/** The same for parameters: what a schema says of itself is general, what the table says is about this one. */
+/** The same for parameters. A schema's own description is general; the one in the table is about this parameter. */
 export function describeParameters(parameters: Json[], place: string): void {
   for (const one of parameters) {
     if (!isObject(one) || typeof one.name !== 'string' || one.description !== undefined) continue;

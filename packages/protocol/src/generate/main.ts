@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { outputs } from './outputs.ts';
 
-/** `npm run generate` writes what is derived from the tables; `--check` only names what is stale. */
+/** `npm run generate` writes the files derived from the tables; `--check` only names those that are stale. */
 const root = join(import.meta.dirname, '../../../..');
 const check = process.argv.includes('--check');
 

@@ -13,14 +13,14 @@ const always: readonly ErrorCode[] = [
   'service_unavailable',
 ];
 
-/** Every code an operation may answer with: its own, and those that any call of its kind can meet. */
+/** Every code that an operation may answer with: its own, and those that any call of its kind may get. */
 export function operationErrors(op: Operation): ErrorCode[] {
   const codes = new Set<ErrorCode>([...always, ...op.errors]);
   if (op.callers.includes('server') || op.callers.includes('client')) codes.add('key_revoked');
   if (op.callers.includes('client')) {
     codes.add('token_expired').add('user_deactivated').add('dev_tokens_disabled');
   }
-  // The environment or the organization that the request names.
+  // For the environment or the organization that the request names.
   if (op.callers.includes('dashboard') && op.scope !== 'account') codes.add('not_found');
   if (op.recent) codes.add('reauth_required');
   if (op.body) codes.add('body_too_large');

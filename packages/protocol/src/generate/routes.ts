@@ -25,7 +25,7 @@ const table = (operations: readonly Operation[], route: (op: Operation) => objec
   return `export const routes = {\n${rows.join('\n')}\n} as const;\n`;
 };
 
-/** What the server SDK needs of the table at run time, so that it depends on no package of ours. */
+/** What the server SDK needs of the table at run time, so that it depends on none of our packages. */
 export const sdkRoutes = (): string =>
   head +
   table(
@@ -33,7 +33,10 @@ export const sdkRoutes = (): string =>
     (op) => ({ ...fields(op), statuses: op.statuses, page: pageKind(op) }),
   );
 
-/** What the dashboard's pages need of it, without schemas: also the least role that may call, to leave out what is refused. */
+/**
+ * What the dashboard's pages need of the table, without schemas: also the lowest role that may call an operation, so
+ * that they can leave out what would be refused.
+ */
 export const dashboardRoutes = (): string =>
   head +
   table(

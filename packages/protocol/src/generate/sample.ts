@@ -75,7 +75,7 @@ export function sample(schema: Json, name = ''): Json {
     case 'object': {
       const required = Array.isArray(schema.required) ? schema.required : [];
       const fields = Object.entries(isObject(schema.properties) ? schema.properties : {});
-      // What is usually null and may be left out is left out.
+      // Optional fields that are usually null are left out.
       const shown = fields.filter(
         ([key, field]) =>
           required.includes(key) || known[key] !== null || (isObject(field) && fits(field, null)),

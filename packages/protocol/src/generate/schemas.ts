@@ -5,7 +5,7 @@ export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Turns our schemas into those of a document: one with a title becomes a component and a `$ref`. Two different
+ * Turns our schemas into those of a document: a schema with a title becomes a component and a `$ref`. Two different
  * schemas under one title would silently overwrite each other, so that throws.
  */
 export function schemaRegistry() {
@@ -27,7 +27,7 @@ export function schemaRegistry() {
 
   return {
     components,
-    /** Takes a TypeBox schema, which is JSON Schema but for hidden marks that JSON drops. */
+    /** Accepts a TypeBox schema, which is JSON Schema except for hidden marks that JSON drops. */
     use: (schema: object): JsonObject => visit(JSON.parse(JSON.stringify(schema)) as Json) as JsonObject,
   };
 }

@@ -11,10 +11,10 @@ import {
 import { IdParam, open, optional, Timestamp } from '../schemas/common.ts';
 import { operation } from './define.ts';
 
-/** DECISIONS, Control plane: signing in, and what concerns one's own account. */
+/** DECISIONS, Control plane: signing in, and operations on one's own account. */
 
 export const Email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$' });
-/** As typed: the rules for new ones are checked apart, so that they tell what is wrong. */
+/** A password as typed. The rules for new passwords are checked elsewhere, so that the error can say what is wrong. */
 export const Password = Type.String({ minLength: 1, maxLength: 1_000 });
 const Code = Type.String({
   minLength: 1,
@@ -27,7 +27,7 @@ export const LinkToken = Type.String({ minLength: 1, maxLength: 200 });
 const anyone = { callers: ['anyone'], scope: 'account', tag: 'Session' } as const;
 const signedIn = { callers: ['dashboard'], scope: 'account', tag: 'Session' } as const;
 const own = { callers: ['dashboard'], scope: 'account', tag: 'Account' } as const;
-/** What would let a thief of the cookie stay: only shortly after the password was given. */
+/** For operations that would let a thief of the cookie stay: allowed only shortly after the password was given. */
 const ownRecent = { ...own, recent: true } as const;
 
 export const sessionCreate = operation('session.create', 'POST /v1/session', {

@@ -6,7 +6,7 @@ import { operation } from './define.ts';
 const tag = 'Analytics';
 const callers = ['server', 'dashboard'] as const;
 
-/** What it stands for is checked when it is read: dates, and timestamps with any offset. */
+/** A date, or a timestamp with any offset; its value is checked when it is read. */
 const moment = (description: string) => optional(Type.String({ minLength: 1, maxLength: 40, description }));
 const range = {
   from: moment(

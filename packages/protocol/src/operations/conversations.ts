@@ -17,7 +17,7 @@ import { operation } from './define.ts';
 const tag = 'Conversations';
 const both = ['server', 'client'] as const;
 const params = { conversationId: IdParam };
-/** How many different ones there may be is counted where repeats are known; the size of a body bounds the list. */
+/** The number of different users is checked after repeats are removed; until then the size of the body bounds the list. */
 const someUsers = (options: object = {}) =>
   Type.Array(UserId, {
     description: `Users; repeats count once, ${limits.groupMembers} at most`,
@@ -126,7 +126,7 @@ export const conversationsRead = operation(
     body: { seq: Seq },
     response: open({ conversationId: Type.String(), lastReadSeq: Seq, unreadCount: Type.Integer() }),
     errors: ['not_found', 'not_member'],
-    // A mark that has moved stays where it is.
+    // A mark that has already moved stays where it is.
     repeatable: true,
   },
 );

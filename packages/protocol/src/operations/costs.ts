@@ -2,11 +2,11 @@ import { limits } from '../limits.ts';
 import type { Input, OperationName } from './index.ts';
 
 /**
- * What a call costs the store, beside the reading of one thing, which is 1: environments take turns by it, so that a page of 200
- * messages stands for several of 10. Requests still count as one against rate limits.
+ * What a call costs the store; reading a single thing costs 1. Environments take turns by cost, so that a page of 200
+ * messages counts like several of 10. For rate limits every request counts as one.
  *
- * 0: it takes no turn. Sends, reads and syncs are gathered into batches that have bounds of their own; what waits for a server
- * that is not ours, or for a password's hash, holds nothing of the store meanwhile.
+ * A cost of 0 means that it takes no turn. Sends, reads and syncs are collected into batches with bounds of their
+ * own; calls that wait for another server, or for a password hash, do not use the store meanwhile.
  */
 const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'messages.list': page(50),
@@ -46,11 +46,11 @@ const costs: { readonly [N in OperationName]?: (input: Input<N>) => number } = {
   'invitations.accept': () => 0,
 };
 
-/** So many items of a page cost as much as the reading of one thing. */
+/** This many items of a page cost as much as reading a single thing. */
 function page(items: number) {
   return ({ limit = limits.pageDefault }: { limit?: number }): number => 1 + limit / items;
 }
 
-/** @param input as its schemas allow. */
+/** @param input the validated input. */
 export const costOf = (name: OperationName, input: unknown): number =>
   (costs[name] as ((input: unknown) => number) | undefined)?.(input) ?? 1;

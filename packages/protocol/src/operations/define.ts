@@ -3,17 +3,18 @@ import { closed } from '../schemas/common.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Permission } from '../roles.ts';
 
-/** Anyone needs no credential (signing in). The operator has the command line, and comes in by no other way. */
+/** `anyone` needs no credential (signing in). `operator` is the command line, and has no other way in. */
 export type Caller = 'server' | 'client' | 'dashboard' | 'anyone' | 'operator';
 /**
- * Tenants work inside an environment, with a key or a token that says which. The control plane is for those who manage
- * environments: people who are signed in to the dashboard, and the operator. Each plane has its own way to
- * authenticate, its own limits, and its own rules for requests that come from web pages.
+ * Tenants work inside an environment, with a key or a token that says which. The control plane is for those who
+ * manage environments: people signed in to the dashboard, and the operator. Each plane has its own authentication,
+ * its own limits, and its own rules for requests from web pages.
  */
 export type Plane = 'tenant' | 'control';
 /**
- * What a call concerns: one environment, which the credential or `Chat-Env` names; one organization, which the field
- * `organizationId` or `environmentId` of the request names; all that the caller may manage; or the caller's own account.
+ * What a call concerns: one environment, named by the credential or `Chat-Env`; one organization, named by the field
+ * `organizationId` or `environmentId` of the request; everything that the caller may manage; or the caller's own
+ * account.
  */
 export type Scope = 'environment' | 'organization' | 'organizations' | 'account';
 /** Which limit a call counts against, besides its caller's own (SPEC 8). */
@@ -27,7 +28,7 @@ export interface Operation {
   callers: readonly Caller[];
   plane: Plane;
   scope: Scope;
-  /** What an account's role must allow, for the dashboard to call it; null: nothing. */
+  /** The permission that an account's role must include so that the dashboard may call it; null if none is needed. */
   permission: Permission | null;
   /** SPEC 5.7: the dashboard may call it only within 15 minutes after a sign-in. */
   recent: boolean;
@@ -35,26 +36,26 @@ export interface Operation {
   path: string;
   params: TObject;
   query: TObject;
-  /** null: the operation takes no body. */
+  /** null if the operation takes no body. */
   body: TObject | null;
   /** Status codes of success; the first is the usual one. */
   statuses: readonly number[];
-  /** null: no content. */
+  /** null if there is no content. */
   response: TSchema | null;
   errors: readonly ErrorCode[];
   rate: RateClass;
   /**
-   * It changes nothing when it runs again, and waits for something that needs no transaction (a server that is not ours, the
-   * group commit): under an Idempotency-Key it runs before the transaction that stores its answer, not inside.
+   * Running it again changes nothing, and it waits for something that needs no transaction (another server, the group
+   * commit). Under an Idempotency-Key it therefore runs before the transaction that stores its answer, not inside.
    */
   repeatable: boolean;
-  /** Running it again is the same as repeating its answer: nothing is stored for an Idempotency-Key. */
+  /** It changes nothing, so nothing is stored for an Idempotency-Key: running it again is as good as repeating its answer. */
   changesNothing: boolean;
-  /** SPEC 9.3: sends `Deprecation` and `Sunset`. */
+  /** SPEC 9.3: answers carry `Deprecation` and `Sunset`. */
   deprecated?: { since: string; sunset: string };
 }
 
-/** An operation that a server or a client may call is the tenant's, whoever else may call it. */
+/** An operation that a server or a client may call belongs to the tenant plane, whoever else may call it. */
 type PlaneOf<C extends readonly Caller[]> = [Extract<C[number], 'server' | 'client'>] extends [never]
   ? 'control'
   : 'tenant';
@@ -69,9 +70,9 @@ interface Spec<
 > {
   summary: string;
   tag: string;
-  /** The plane follows from them. */
+  /** The plane follows from the callers. */
   callers: C;
-  /** `environment` unless given. */
+  /** The default is `environment`. */
   scope?: S;
   permission?: Permission;
   recent?: boolean;
@@ -87,7 +88,7 @@ interface Spec<
   deprecated?: { since: string; sunset: string };
 }
 
-/** What an executor gets: path, query and body fields in one object (their names never collide; a test says so). */
+/** The input of an executor: path, query and body fields in one object (a test checks that their names never collide). */
 export interface Typed<Input, Output> {
   readonly $input?: Input;
   readonly $output?: Output;

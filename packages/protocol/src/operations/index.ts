@@ -147,7 +147,7 @@ export type Operations = typeof operations;
 export type OperationName = keyof Operations;
 export type Input<N extends OperationName> = InputOf<Operations[N]>;
 export type Output<N extends OperationName> = OutputOf<Operations[N]>;
-/** Those that somebody can call over HTTP. The others wait on the command line alone, and have no endpoint. */
+/** Operations that can be called over HTTP. The others exist on the command line alone, and have no endpoint. */
 export const operationList: readonly Operation[] = Object.values<Operation>(operations).filter(
   (op) => httpCallers(op).length > 0,
 );

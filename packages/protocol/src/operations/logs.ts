@@ -11,7 +11,7 @@ import {
 } from '../schemas/logs.ts';
 import { operation } from './define.ts';
 
-/** DECISIONS, Control plane: what happens in an environment, for those who run it. */
+/** DECISIONS, Control plane: what happens in an environment, for the people who run it. */
 
 const tag = 'Logs';
 const callers = ['dashboard'] as const;

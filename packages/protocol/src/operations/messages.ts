@@ -23,7 +23,7 @@ const oneMessage = { messageId: IdParam };
 
 export const ClientMsgId = Type.String({ minLength: 1, maxLength: limits.clientMsgIdCharacters });
 
-/** The fields a message is made of; the socket's `message.send` has the same. */
+/** The fields of a message; the socket's `message.send` has the same. */
 export const messageFields = {
   text: optional(nullable(Text)),
   replyTo: optional(nullable(IdParam)),

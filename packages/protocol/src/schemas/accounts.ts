@@ -55,7 +55,7 @@ export const Passkey = open(
   'Passkey',
 );
 
-/** Shown once; `null` where the account has some already. */
+/** Shown only once; `null` if the account already has some. */
 export const RecoveryCodes = nullable(Type.Array(Type.String()));
 
 export const Organization = open({ ...organization, createdAt: Timestamp }, 'Organization');

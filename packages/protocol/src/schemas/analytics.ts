@@ -4,13 +4,13 @@ import { planNames } from '../plans.ts';
 import type { PlanName } from '../plans.ts';
 import { nullable, open, Timestamp } from './common.ts';
 
-/** SPEC 2, Analytics response and Usage response. Only counts. */
+/** SPEC 2, Analytics response and Usage response. They contain only counts. */
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const mean = (description: string) => Type.Number({ minimum: 0, description });
 const share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description });
 
-/** What there is for every step and for the whole range. Those marked "about" may miss a few seconds after a crash. */
+/** The figures of every step and of the whole range. Those marked "about" may miss a few seconds after a crash. */
 const figures = {
   messages: count('Messages sent'),
   textMessages: count('of these: text alone'),

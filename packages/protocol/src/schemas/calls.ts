@@ -31,7 +31,7 @@ export const CallParticipantState = one([
   'busy',
 ]);
 export type CallParticipantState = Static<typeof CallParticipantState>;
-/** Where a participant's media comes from. */
+/** The source of a participant's media. */
 export const CallSource = one(['mic', 'camera', 'screen']);
 export type CallSource = Static<typeof CallSource>;
 

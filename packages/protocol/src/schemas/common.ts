@@ -16,10 +16,10 @@ export const UserId = Type.String({
   pattern: userIdPattern,
   description: '1 to 128 characters of A-Z a-z 0-9 _ - @ . :',
 });
-/** An id of ours as a caller sends it: its form is not checked, an unknown one is simply not found. */
+/** An id of ours as a caller sends it. Its form is not checked; an unknown id is not found. */
 export const IdParam = Type.String({ minLength: 1, maxLength: 200 });
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
-/** A moment as a caller sends it; a date is its first one. */
+/** A time as a caller sends it; a date means its beginning. */
 export const Moment = Type.String({
   pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,9})?)?(Z|[+-]\\d{2}:\\d{2}))?$',
   description: 'ISO 8601, a date or a time with its zone',
@@ -49,7 +49,10 @@ export const pageQuery = { limit: optional(Limit), cursor: optional(Cursor) };
 
 export const page = <T extends TSchema>(item: T) =>
   open({ data: Type.Array(item), nextCursor: nullable(Type.String()) });
-/** Pages by seq (messages and events) say `hasMore` instead; descending ones begin at the newest unless told otherwise. */
+/**
+ * Pages by seq (messages and events) have `hasMore` instead of a cursor. Descending ones begin at the newest unless
+ * the caller says otherwise.
+ */
 export const seqPage = <T extends TSchema>(item: T, order: 'ascending' | 'descending') =>
   open({
     data: Type.Array(item, { description: `In ${order} seq`, 'x-order': order }),

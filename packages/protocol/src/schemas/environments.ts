@@ -33,7 +33,7 @@ const settings = {
 
 export const EnvironmentSettings = open(settings, 'EnvironmentSettings');
 export type EnvironmentSettings = Static<typeof EnvironmentSettings>;
-/** What a caller may send: those that are to change. */
+/** What a caller may send: only the settings that change. */
 export const EnvironmentSettingsChange = closed({
   clientConversationCreation: optional(settings.clientConversationCreation),
   devTokens: optional(settings.devTokens),
@@ -45,7 +45,7 @@ export const defaultSettings = Object.fromEntries(
   Object.entries(settings).map(([name, schema]) => [name, (schema as { default?: unknown }).default]),
 ) as unknown as EnvironmentSettings;
 
-/** The settings that hold: those not given have their defaults, and production takes no development tokens whatever was given. */
+/** The settings in force: those not given have their defaults, and production never accepts development tokens. */
 export const effectiveSettings = (
   kind: EnvironmentKind,
   given: EnvironmentSettingsChange,
@@ -67,7 +67,7 @@ const environment = {
 export const Environment = open(environment, 'Environment');
 export type Environment = Static<typeof Environment>;
 
-/** The key stands in the answer to the creation, and nowhere else. */
+/** The secret key is only in the answer to the creation. */
 export const EnvironmentWithKey = open({ ...environment, secretKey: Type.String() }, 'EnvironmentWithKey');
 export type EnvironmentWithKey = Static<typeof EnvironmentWithKey>;
 

@@ -2,7 +2,10 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { nullable, open, optional, Timestamp } from './common.ts';
 
-/** DECISIONS, Control plane: what is kept of requests, sockets and deliveries. Never a body, a text or a secret. */
+/**
+ * DECISIONS, Control plane: what is stored about requests, sockets and deliveries. It never contains a body, a text
+ * or a secret.
+ */
 
 const oneOf = <const V extends readonly string[]>(values: V, description?: string) =>
   Type.Unsafe<V[number]>({
@@ -92,7 +95,7 @@ export const Overview = open(
 );
 export type Overview = Static<typeof Overview>;
 
-/** A socket of a user, from its login to its end. */
+/** A socket of a user, from login to close. */
 export const SocketSession = open(
   {
     id: SessionId,
@@ -191,7 +194,7 @@ export const DeliveryDiagnosis = open(
 );
 export type DeliveryDiagnosis = Static<typeof DeliveryDiagnosis>;
 
-/** A frame of a user's socket, without what it says; or how the trace is going. */
+/** A frame of a user's socket without its content, or a report on the trace itself. */
 export const TraceLine = open(
   {
     at: Timestamp,

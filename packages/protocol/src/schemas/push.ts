@@ -15,14 +15,14 @@ export const PushDevice = open(
 );
 export type PushDevice = Static<typeof PushDevice>;
 
-/** That there are some, and since when; never what they are. */
+/** That credentials exist, and since when; never their content. */
 export const PushCredentialsView = open(
   { provider: PushProviderName, setAt: Timestamp },
   'PushCredentialsView',
 );
 export type PushCredentialsView = Static<typeof PushCredentialsView>;
 
-/** As those who run the environment see it: enough of the token to know it again, too little to use it. */
+/** A device as people who run the environment see it: enough of the token to recognise it, too little to use it. */
 export const PushDeviceView = open(
   {
     id: Type.String({ pattern: '^dev_' }),

@@ -70,7 +70,7 @@ export const ConversationListItem = open(
     lastMessage: nullable(LastMessage),
     lastActivityAt: Timestamp,
     createdAt: Timestamp,
-    /** Of direct conversations only: whom one is talking to. */
+    /** Only for direct conversations: the two members. */
     members: optional(Type.Array(open({ userId: anyUserId, role: Role }))),
   },
   'ConversationListItem',
@@ -129,7 +129,10 @@ const tombstone = open(
   },
   'Tombstone',
 );
-/** The fields that only live messages have are named too, so that `message.replyTo` can be read without asking first which of both it is. */
+/**
+ * A tombstone also declares the fields that only live messages have, so that `message.replyTo` can be read without
+ * checking first which of both it is.
+ */
 export type Tombstone = Static<typeof tombstone> & {
   [Field in Exclude<keyof Message, keyof Static<typeof tombstone>>]?: undefined;
 };
@@ -166,7 +169,7 @@ export const ErrorBody = open(
 );
 export type ErrorBody = Static<typeof ErrorBody>;
 
-/** What became of a message, as far as it is kept. */
+/** One version of a message, as far as it is stored. */
 export const MessageVersion = open(
   {
     type: Type.Unsafe<'created' | 'edited' | 'deleted'>({

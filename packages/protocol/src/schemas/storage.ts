@@ -6,7 +6,7 @@ import { nullable, open, Timestamp } from './common.ts';
 
 export const databaseTypes = ['postgres', 'mysql', 'mongodb', 'http'] as const;
 export const mediaProviders = ['cloudinary', 's3', 'azure'] as const;
-/** Names of buffer retentions, and how many hours they are. */
+/** Names of buffer retentions, with their hours. */
 export const bufferRetentions = { '24h': 24, '72h': 72, '7d': 168, '30d': 720 } as const;
 export type BufferRetentionName = keyof typeof bufferRetentions;
 

@@ -1,8 +1,8 @@
 import type { OperationName } from '../operations/index.ts';
 
 /**
- * What each operation means, for OpenAPI and the reference page: what its summary leaves open, for somebody who calls it for the
- * first time. A test names an operation that has none.
+ * Descriptions of operations for OpenAPI and the reference page: what the summary leaves open, for a person who calls
+ * the operation for the first time. A test reports operations without one.
  */
 export const operationTexts: Partial<Record<OperationName, string>> = {
   // Tokens and users

@@ -1,6 +1,6 @@
 /**
- * What fields mean, for OpenAPI and the reference page. A schema's own `description` comes first, then `Title.field` or `operation.field`, then
- * the name alone, for names that mean the same everywhere.
+ * Descriptions of fields for OpenAPI and the reference page. A schema's own `description` comes first, then
+ * `Title.field` or `operation.field`, then the name alone, for names that mean the same everywhere.
  */
 export const propertyTexts: Record<string, string> = {
   account: 'The account that is signed in',
