@@ -129,6 +129,18 @@ test('guard: what a name resolves to is checked, and one private address refuses
   assert.deepEqual(await out.resolve('outside.example', 1), [v4('93.184.216.34')]);
 });
 
+test('a name that failed a moment ago is known before anything is made for a request', async (t) => {
+  const { resolver } = await start(t, { 'good.example': ['127.0.0.1'] });
+  const out = createOutbound({ allowPrivate: true, resolve: resolver.resolve, failed: resolver.failed });
+  t.after(() => out.close());
+  assert.equal(out.failed('https://Missing.example./hook'), undefined, 'nobody has asked yet');
+  await assert.rejects(out.resolve('missing.example'));
+  assert.ok(out.failed('https://Missing.example./hook') instanceof OutboundUnresolved);
+  await out.resolve('good.example');
+  for (const url of ['https://good.example/', 'https://127.0.0.1/', 'nonsense'])
+    assert.equal(out.failed(url), undefined);
+});
+
 test('a name that two tenants ask for is looked up in the turn of each: nobody waits for the other', async () => {
   const outbound = createOutbound({
     allowPrivate: true,

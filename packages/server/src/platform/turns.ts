@@ -13,6 +13,8 @@ export interface TurnsOptions {
     slots: number;
     /** What the costs of one lane's running work may add up to. One piece always runs, whatever it costs. */
     cost: number;
+    /** The share of `slots` and `cost` that is withheld at present, from 0 to 1. */
+    pressure?: () => number;
     /** How many of one lane may wait; more are refused. */
     waiting: number;
   };
@@ -77,8 +79,10 @@ export class Turns {
   }
 
   #fits(lane: Lane, cost: number): boolean {
-    const { slots, cost: most } = this.#options.lane;
-    return lane.running === 0 || (lane.running < slots && lane.runningCost + cost <= most);
+    if (lane.running === 0) return true;
+    const { slots, cost: most, pressure = () => 0 } = this.#options.lane;
+    const share = 1 - pressure();
+    return lane.running < slots * share && lane.runningCost + cost <= most * share;
   }
 
   #begin(lane: Lane, cost: number): void {

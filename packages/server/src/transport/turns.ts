@@ -14,14 +14,18 @@ type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 const keptConnections = 2;
 const waitMs = 10_000;
 
-/** @param pool how many connections the pool of operations has. */
-export function createTurns(pool: number): OperationTurns {
+/**
+ * @param pool how many connections the pool of operations has.
+ * @param pressure from 0 to 1: how little time the process has left (platform/pressure.ts).
+ */
+export function createTurns(pool: number, pressure: () => number = () => 0): OperationTurns {
   const slots = Math.max(1, pool - keptConnections);
   const turns = new Turns({
     slots,
     // A quarter of the slots is always left for other lanes. `cost` bounds how much expensive work of one lane runs
-    // at once.
-    lane: { slots: Math.max(1, Math.floor(slots * 0.75)), cost: slots, waiting: 500 },
+    // at once. Under pressure a lane has less, down to one operation at a time: more at once would end no sooner, and
+    // would make everybody wait.
+    lane: { slots: Math.max(1, Math.floor(slots * 0.75)), cost: slots, pressure, waiting: 500 },
     waiting: 5_000,
     waitMs,
     refuse: () =>

@@ -109,6 +109,28 @@ test('of one lane only so much runs at once as its costs allow, and always one',
   assert.equal(begun.length, 28);
 });
 
+test('under pressure a lane has fewer at once, down to one, and others still find room', async () => {
+  let pressure = 0;
+  const lane = { ...options.lane, slots: 4, cost: 8, pressure: () => pressure };
+  const { begun, ask, end, drained, running } = scene({ slots: 6, lane });
+  ask('greedy', 2, 100);
+  await soon();
+  assert.equal(running(), 4);
+  pressure = 0.5;
+  await end(3);
+  assert.equal(running(), 2);
+  pressure = 1;
+  await end(2);
+  assert.equal(running(), 1, 'one runs in any case');
+  ask('other');
+  await soon();
+  assert.equal(count(begun, 'other'), 1);
+  pressure = 0;
+  await end();
+  assert.equal(running(), 4 + 1, 'with the pressure gone it has its room again');
+  await drained();
+});
+
 test('what a lane may have waiting is bounded, and so is how long', async () => {
   const { turns, ask, results, end, begun } = scene({ lane: { ...options.lane, waiting: 3 } });
   ask('a', 1, 6);

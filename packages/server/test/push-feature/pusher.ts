@@ -43,7 +43,11 @@ export async function startPusher(options: {
     work,
     config: { allowPrivateTargets: true },
     connection,
-    names: { resolve: () => Promise.reject(new Error('no names here')), close: nothing },
+    names: {
+      resolve: () => Promise.reject(new Error('no names here')),
+      failed: () => undefined,
+      close: nothing,
+    },
     onError: nothing,
     vault: options.vault,
     clock: { now: options.now, monotonic: options.now },

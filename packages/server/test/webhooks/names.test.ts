@@ -6,7 +6,7 @@ import type { Known, TestDns } from '../support/dns.ts';
 import { startService } from '../support/service.ts';
 import { startReceiver } from './receiver.ts';
 import type { Receiver } from './receiver.ts';
-import { addEndpoint } from './tools.ts';
+import { addEndpoint, deliveries } from './tools.ts';
 
 let dns: TestDns;
 let receiver: Receiver;
@@ -66,6 +66,26 @@ test('the delivery log says the same of a name inside our network, one that is m
       errors.add(body.attempts[0].error);
     }
     assert.deepEqual([...errors], ['no connection (the name has no address that may be used)']);
+  } finally {
+    await service.dispose();
+  }
+});
+
+test('deliveries to a name that just failed are tried again on the schedule, with the same words in their log', async () => {
+  const service = await start(true);
+  try {
+    const server = serverApi(service.url);
+    const endpoint = await addEndpoint(server, 'http://missing.example/', ['message.created']);
+    const made = await server('POST', '/v1/conversations', { type: 'group', members: ['a'] });
+    for (let n = 0; n < 40; n++)
+      await server('POST', `/v1/conversations/${made.body.id}/messages`, { text: `${n}` });
+    const tried = async () => (await deliveries(server, endpoint.id)).filter((d) => d.attempts.length > 0);
+    while ((await tried()).length < 40) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (const { status, attempts } of await tried()) {
+      assert.equal(status, 'pending');
+      assert.equal(attempts[0]!.error, 'no connection (the name has no address that may be used)');
+    }
+    assert.ok(dns.asked.filter((name) => name === 'missing.example').length < 40, 'the name is remembered');
   } finally {
     await service.dispose();
   }

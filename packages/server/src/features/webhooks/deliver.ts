@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { limits } from '@parley/protocol';
 import type { WebhookAttempt } from '@parley/protocol';
 import type { Clock, Ids } from '../../platform/clock.ts';
@@ -31,6 +32,8 @@ const widthAfter = (ms: number, well: boolean): number => {
   return well && ms < promptMs ? widthWhileWell : webhookQueue.width;
 };
 const suspendedMs = 60_000;
+/** Attempts that begin in one turn of the event loop. */
+const startedAtOnce = 16;
 /**
  * How many bytes of the answer's body are read. They are dropped, because receivers echo what they got, and that must
  * not outlive an erasure.
@@ -88,13 +91,21 @@ export function createDeliverer(options: DeliverOptions) {
     signal?: AbortSignal,
   ): Promise<(Promise<Outcome> | undefined)[]> {
     const due = await loadDue(db, numbers);
+    // What cannot be sent is neither rendered nor signed: names that never resolve may have thousands of deliveries.
+    const failures = new Map([...due.values()].map((row) => [row.no, outbound.failed(row.url)]));
+    const sendable = [...due.values()].filter((row) => failures.get(row.no) === undefined);
     const [bodies, secrets] = await Promise.all([
-      render(db, vault, [...due.values()]),
-      loadSecrets(db, vault, [...due.values()]),
+      render(db, vault, sendable),
+      loadSecrets(db, vault, sendable),
     ]);
-    return numbers.map((no) => {
+    let begun = Promise.resolve();
+    return numbers.map((no, i) => {
       const row = due.get(no);
-      return row && attempt(row, bodies.get(no), secrets.get(row.endpoint) ?? [], signal);
+      if (!row) return undefined;
+      const content = failures.get(no) ?? { body: bodies.get(no), secrets: secrets.get(row.endpoint) ?? [] };
+      // A large batch begins in several turns of the event loop, so that sockets and requests have theirs in between.
+      if (i > 0 && i % startedAtOnce === 0) begun = begun.then(() => setImmediate());
+      return begun.then(() => attempt(row, content, signal));
     });
   }
 
@@ -118,8 +129,7 @@ export function createDeliverer(options: DeliverOptions) {
 
   async function attempt(
     row: Due,
-    body: string | undefined,
-    secrets: Buffer[],
+    content: { body: string | undefined; secrets: Buffer[] } | OutboundUnresolved,
     signal: AbortSignal | undefined,
   ): Promise<Outcome> {
     const test = row.type === testEvent;
@@ -138,6 +148,8 @@ export function createDeliverer(options: DeliverOptions) {
       ...(error === undefined ? {} : { error }),
       requestId,
     });
+    const failure = content instanceof OutboundUnresolved ? content : undefined;
+    const { body, secrets } = content instanceof OutboundUnresolved ? { body: '', secrets: [] } : content;
     if (body === undefined)
       return {
         ...outcome,
@@ -150,6 +162,7 @@ export function createDeliverer(options: DeliverOptions) {
     let answer: Pick<OutboundResponse, 'status'> | undefined;
     let error: string | undefined;
     try {
+      if (failure) throw failure;
       const timestamp = Math.floor(began / 1000);
       answer = await outbound.request({
         url: row.url,
@@ -168,12 +181,12 @@ export function createDeliverer(options: DeliverOptions) {
         tenant: row.env,
         ...(signal ? { signal } : {}),
       });
-    } catch (failure) {
+    } catch (thrown) {
       if (signal?.aborted) return { ...outcome, status: null, runAt: new Date(clock.now()) };
       // The answer came in time, but its body did not end.
-      if (failure instanceof OutboundTimeout && failure.status !== undefined)
-        answer = { status: failure.status };
-      else error = describe(failure);
+      if (thrown instanceof OutboundTimeout && thrown.status !== undefined)
+        answer = { status: thrown.status };
+      else error = describe(thrown);
     }
 
     const status = answer?.status ?? null;

@@ -77,6 +77,7 @@ export function createWebhookService(options: {
     allowPrivate: config.allowPrivateTargets,
     maxSocketsPerHost: slots,
     resolve: options.names.resolve,
+    failed: options.names.failed,
   });
   const mailer = createMailer({ url: config.smtpUrl, from: config.mailFrom }, logger);
   const measure = measures(metrics);

@@ -70,6 +70,8 @@ export interface Outbound {
    */
   lookup: LookupFunction;
   connect(host: string, port: number): Socket;
+  /** Why a request to this URL would fail at once: its name did not resolve a moment ago. Undefined if nothing is known. */
+  failed(url: string): OutboundUnresolved | undefined;
   /** One HTTP exchange. Redirects are not followed. */
   request(request: OutboundRequest): Promise<OutboundResponse>;
   close(): void;
@@ -80,6 +82,8 @@ export interface OutboundOptions {
   allowPrivate: boolean;
   /** How names are looked up: by resolver.ts if strangers enter them. If unset, only addresses can be reached. */
   resolve?: NameResolver['resolve'];
+  /** Which names failed a moment ago; if unset, `failed` knows nothing. */
+  failed?: NameResolver['failed'];
   maxSocketsPerHost?: number;
   /** How many requests run at once, over all hosts; more are rejected. */
   maxInFlight?: number;
@@ -277,6 +281,11 @@ export function createOutbound(options: OutboundOptions): Outbound {
     connect(host, port) {
       checkHost(host);
       return netConnect({ host, port, lookup: lookupFor() });
+    },
+    failed(text) {
+      const url = URL.parse(text);
+      const error = url && options.failed?.(bareHost(url));
+      return error ? new OutboundUnresolved(error) : undefined;
     },
     request,
     close() {

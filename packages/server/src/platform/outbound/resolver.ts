@@ -17,6 +17,8 @@ export interface Address {
 export interface NameResolver {
   /** @param tenant whose turn the look-up takes; at its bound it waits for its own look-ups only. */
   resolve(host: string, tenant: number): Promise<Address[]>;
+  /** The error of a look-up of this name that failed a moment ago, which `resolve` would give at once; undefined if there is none. */
+  failed(host: string): Error | undefined;
   /** Cancels open questions. */
   close(): void;
 }
@@ -136,7 +138,7 @@ export function createResolver(options: {
 
   return {
     resolve: async (host, tenant) => {
-      const name = host.toLowerCase().replace(/\.$/, '');
+      const name = plain(host);
       if (isIP(name)) return [{ address: name, family: isIP(name) }];
       const written = hosts(name);
       if (written.length > 0) return written;
@@ -144,9 +146,12 @@ export function createResolver(options: {
       if (before) throw before;
       return turns.run(tenant, 1, () => ask(name));
     },
+    failed: (host) => remembered(plain(host)),
     close: () => dns.cancel(),
   };
 }
+
+const plain = (host: string): string => host.toLowerCase().replace(/\.$/, '');
 
 /** Reads the hosts file; localhost is this machine in any case (RFC 6761). */
 function hostsReader(path: string, now: () => number): (name: string) => Address[] {
