@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
-/** The playground's files. The script is bundled from source at the first request and then kept. */
+/** The playground's files. Scripts are bundled from source at the first request and then kept. */
 
 interface Page {
   path: string;
@@ -25,9 +25,9 @@ const headers = {
   'cache-control': 'no-cache',
 };
 
-async function bundle(): Promise<string> {
+async function bundle(entry: string): Promise<string> {
   const result = await build({
-    entryPoints: [fileURLToPath(file('main.ts'))],
+    entryPoints: [fileURLToPath(file(entry))],
     bundle: true,
     minify: true,
     format: 'esm',
@@ -40,24 +40,31 @@ async function bundle(): Promise<string> {
 
 /** @param environment the development environment that visitors join, or null if there is none. */
 export function playgroundPages(environment: () => Promise<string | null>): Page[] {
-  let script: Promise<string> | undefined;
+  const scripts = new Map<string, Promise<string>>();
   const page = (path: string, contentType: string, body: Page['body']): Page => ({
     path,
     contentType,
     headers,
     body,
   });
-  return [
-    page('/', 'text/html; charset=utf-8', async () => {
+  const html = (path: string, name: string): Page =>
+    page(path, 'text/html; charset=utf-8', async () => {
       const id = await environment();
-      const html = await readFile(file(id === null ? 'closed.html' : 'index.html'), 'utf8');
-      return html.replaceAll('@environment@', id ?? '');
-    }),
+      const text = await readFile(file(id === null ? 'closed.html' : name), 'utf8');
+      return text.replaceAll('@environment@', id ?? '');
+    });
+  const script = (name: string): Page =>
+    page(`/playground/${name}.js`, 'text/javascript; charset=utf-8', () => {
+      const made = scripts.get(name) ?? bundle(`${name}.ts`);
+      scripts.set(name, made);
+      made.catch(() => scripts.delete(name));
+      return made;
+    });
+  return [
+    html('/', 'index.html'),
+    html('/connection-test', 'connection-test.html'),
     page('/playground/style.css', 'text/css; charset=utf-8', () => readFile(file('style.css'))),
-    page('/playground/main.js', 'text/javascript; charset=utf-8', () => {
-      script ??= bundle();
-      script.catch(() => (script = undefined));
-      return script;
-    }),
+    script('main'),
+    script('connection-test'),
   ];
 }

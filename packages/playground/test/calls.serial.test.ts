@@ -65,3 +65,27 @@ it('a call rings, is answered, shows both people, and is in the thread afterward
   await bob.click('#conversations li >> nth=0');
   await bob.waitForSelector('.past-call:has-text("Missed call from ada")');
 });
+
+it('the connection test says which ways work, and what to do about the others', async () => {
+  const page = await (await browser.newContext({ bypassCSP: true })).newPage();
+  page.setDefaultTimeout(60_000);
+  await page.goto(`${service.url}/connection-test`);
+  await page.waitForSelector('#route-udp[data-state=works]');
+  await page.waitForSelector('#route-tcp[data-state=works]');
+  await page.waitForSelector('#route-turn[data-state=not_configured]:has-text("CHAT_TURN_URLS")');
+  assert.equal(await page.innerText('#verdict'), 'Calls work well from here.');
+  assert.match(await page.innerText('#route-udp p'), /^works: pictures were back after \d+ ms/);
+  // As behind a firewall: packets go nowhere.
+  await page.evaluate(`
+    const real = RTCPeerConnection.prototype.setRemoteDescription;
+    RTCPeerConnection.prototype.setRemoteDescription = function ({ type, sdp }) {
+      return real.call(this, { type, sdp: sdp.replaceAll(/127.0.0.1 [0-9]+ typ host/g, '127.0.0.1 9 typ host') });
+    };
+  `);
+  await page.click('#again');
+  await page.waitForSelector(
+    '#route-udp[data-state=no_connection]:has-text("Open UDP from CHAT_MEDIA_PORT")',
+  );
+  await page.waitForSelector('#route-tcp[data-state=no_connection]:has-text("Open TCP")');
+  await page.waitForSelector('#verdict:has-text("Calls do not work from here.")');
+});

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { frame } from './frame.ts';
 import { limits } from './limits.ts';
-import { Call, CallSource, EndedHere } from './schemas/calls.ts';
+import { Call, CallMedia, CallSource, EndedHere } from './schemas/calls.ts';
 import { IdParam, nullable, open, optional } from './schemas/common.ts';
 
 /**
@@ -41,7 +41,15 @@ export const CallConsumer = open({
 });
 export type CallConsumer = Static<typeof CallConsumer>;
 
+/** What a test of the connection is called in the frames that follow `call.test`. */
+export const testCallId = 'test';
+
 export const callFrames = {
+  'call.test': frame(
+    {},
+    open({ callId: Type.String(), media: CallMedia }),
+    'Begins a test of the connection: a call of this user alone, which receives what it sends and ends by itself after a minute. The other frames take its `callId`; another test of the user takes its place',
+  ),
   'call.open': frame(
     {
       callId,

@@ -132,6 +132,11 @@ export const settings: readonly Setting[] = [
     'Checksum of mediasoup’s prebuilt worker archive: it is downloaded then, instead of being built from sources',
   ),
   setting(
+    'CHAT_MEDIA_WORKER_URL',
+    '',
+    'Where mediasoup’s releases are, for machines that reach a mirror alone; unset: its own on GitHub',
+  ),
+  setting(
     'CHAT_TURN_URLS',
     '',
     'STUN and TURN servers for calls, e.g. `turn:turn.example.com:3478?transport=udp,turns:turn.example.com:5349`; see docs/calls.md',
@@ -189,6 +194,8 @@ export interface Config {
     announcedAddress: string | undefined;
     codecs: readonly ExtraCodec[];
     workerSha256: string | undefined;
+    /** Without a slash at its end. */
+    workerUrl: string | undefined;
   };
 }
 
@@ -275,6 +282,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       announcedAddress: get('CHAT_MEDIA_ANNOUNCED_ADDRESS'),
       codecs: codecs(get('CHAT_MEDIA_CODECS')),
       workerSha256: get('CHAT_MEDIA_WORKER_SHA256'),
+      workerUrl: folder('CHAT_MEDIA_WORKER_URL', get('CHAT_MEDIA_WORKER_URL')),
     },
     turn: { urls: turnUrls(get('CHAT_TURN_URLS')), secret: get('CHAT_TURN_SECRET') },
   };
@@ -337,6 +345,14 @@ function origin(name: string, text: string | undefined): string | undefined {
       `${name} must be an http(s) origin such as https://files.example.com; it is "${text}".`,
     );
   return url.origin;
+}
+
+function folder(name: string, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new ConfigError(`${name} must be an http(s) address; it is "${text}".`);
+  return url.href.replace(/\/$/, '');
 }
 
 /** The address we listen on, as a browser on this machine reaches it. */

@@ -1,80 +1,23 @@
-import type { Wire } from '../client-types.ts';
 import { asError, ParleyError } from '../errors.ts';
 import { Derived } from '../store.ts';
 import type { Store } from '../store.ts';
 import type { Call, CallMedia, CallProducer, CallSource, EndedHere } from '../types.ts';
 import { openCamera, openMicrophone, openScreen } from './devices.ts';
+import type { CallHost, JoinOptions } from './host.ts';
+import { Healer } from './healer.ts';
 import { MediaSession } from './media.ts';
 import { NetworkMeter } from './network.ts';
 import type { NetworkQuality } from './network.ts';
+import { Sounds } from './sounds.ts';
+import { Speakers } from './speakers.ts';
+import { Tiles } from './tiles.ts';
+import type { VideoQuality } from './tiles.ts';
+import { localView, remoteView } from './view.ts';
+import type { CallParticipantView, CallSnapshot, CallState } from './view.ts';
 
-export type CallState = 'incoming' | 'connecting' | 'connected' | 'reconnecting' | 'ended';
-export type VideoQuality = 'off' | 'low' | 'medium' | 'high';
-
-export interface CallParticipantView {
-  userId: string;
-  audioTrack: MediaStreamTrack | null;
-  videoTrack: MediaStreamTrack | null;
-  screenTrack: MediaStreamTrack | null;
-  audioMuted: boolean;
-  videoMuted: boolean;
-  speaking: boolean;
-  /** 0 to 1. */
-  audioLevel: number;
-  inCall: boolean;
-  isLocal: boolean;
-}
-
-export interface CallSnapshot {
-  id: string;
-  conversationId: string;
-  kind: 'audio' | 'video';
-  state: CallState;
-  /** As the server has it. */
-  call: Call;
-  /** Why it is over here, although it may go on for others. */
-  endedHere: EndedHere | null;
-  participants: readonly CallParticipantView[];
-  /** Who speaks, or spoke last. */
-  activeSpeaker: string | null;
-  network: NetworkQuality;
-  /** The last thing that went wrong without ending the call, such as a camera that may not be used. */
-  error: ParleyError | null;
-}
-
-export interface JoinOptions {
-  /** A device; false: none. */
-  mic?: string | boolean;
-  camera?: string | boolean;
-  /** No UDP; only relays: for networks that need it, and to test them. */
-  tcp?: boolean;
-  relay?: boolean;
-}
-
-export interface CallHost {
-  wire: Wire;
-  me(): string;
-  /** True while the chat socket is there. */
-  online(): boolean;
-  onError(error: ParleyError): void;
-  /** It is over here. */
-  onEnd(call: CallHandle): void;
-  /** It takes part: a reload of the page may bring it back. */
-  onJoined(call: CallHandle): void;
-}
-
-const layers = { low: 0, medium: 1, high: 2 } as const;
 const inCall = (state: string): boolean => state === 'joining' || state === 'joined';
 
-/** A lost link may heal by itself for so long; then ICE is restarted, and then media is opened anew. */
-const patienceMs = 2_000;
-const restartMs = 6_000;
-const retryMs = 1_000;
-/** Without media for so long the call is left. */
-const giveUpMs = 60_000;
 const meterMs = 2_000;
-/** Who was heard speaks for so long: words have gaps. */
-const speakingMs = 1_500;
 
 /** One call: what it shows, and what its user does with it. */
 export class CallHandle implements Store<CallSnapshot> {
@@ -91,17 +34,24 @@ export class CallHandle implements Store<CallSnapshot> {
   #options: JoinOptions = {};
   readonly #tracks = new Map<string, MediaStreamTrack>();
   readonly #muted: Record<CallSource, boolean> = { mic: false, camera: false, screen: false };
-  readonly #levels = new Map<string, { level: number; until: number }>();
-  #quiet: ReturnType<typeof setTimeout> | undefined;
-  #speaker: string | null = null;
-  readonly #quality = new Map<string, VideoQuality>();
-  readonly #elements = new Map<HTMLVideoElement, { userId: string; stop: () => void }>();
-  readonly #sounds = new Map<string, HTMLAudioElement>();
-  #output = '';
+  readonly #speakers = new Speakers(() => this.#store.touch());
+  readonly #tiles = new Tiles(this.#store, () => this.#session);
+  readonly #sounds = new Sounds((e) => this.#fail(new ParleyError('media_permission_denied', e.message)));
   #network: NetworkQuality = { level: 5, reason: null };
   #meter: ReturnType<typeof setInterval> | undefined;
-  #healing = false;
-  #link: 'connected' | 'lost' | 'failed' = 'connected';
+  readonly #healer = new Healer({
+    online: () => this.#host.online(),
+    over: () => this.#state === 'ended',
+    began: () => this.#set('reconnecting'),
+    healed: () => this.#set('connected'),
+    restartIce: async () => this.#session?.restart(),
+    openAnew: () => this.#open(),
+    ends: (e) => this.#isOver(asError(e)),
+    giveUp: () => {
+      this.#fail(new ParleyError('network', 'The media server cannot be reached.'));
+      this.leave().catch(() => undefined);
+    },
+  });
 
   constructor(host: CallHost, call: Call, state: CallState) {
     this.#host = host;
@@ -177,9 +127,8 @@ export class CallHandle implements Store<CallSnapshot> {
   }
 
   /** Where the others are heard. */
-  async setSpeaker(deviceId: string): Promise<void> {
-    this.#output = deviceId;
-    for (const sound of this.#sounds.values()) await sound.setSinkId(deviceId);
+  setSpeaker(deviceId: string): Promise<void> {
+    return this.#sounds.setOutput(deviceId);
   }
 
   /** With its sound, where the browser gives it. */
@@ -201,50 +150,12 @@ export class CallHandle implements Store<CallSnapshot> {
 
   /** How much of somebody's picture is received; an element given to `attach` chooses by itself. */
   setQuality(userId: string, quality: VideoQuality): void {
-    this.#quality.set(userId, quality);
-    this.#applyQuality(userId);
+    this.#tiles.setQuality(userId, quality);
   }
 
   /** Shows somebody in an element, in the quality that its visible size needs. Returns the function that ends it. */
   attach(element: HTMLVideoElement, userId: string, what: 'video' | 'screen' = 'video'): () => void {
-    this.#elements.get(element)?.stop();
-    const show = (): void => {
-      const one = this.get().participants.find((p) => p.userId === userId);
-      const track = (what === 'screen' ? one?.screenTrack : one?.videoTrack) ?? null;
-      const shown = (element.srcObject as MediaStream | null)?.getTracks()[0] ?? null;
-      if (track === shown) return;
-      element.srcObject = track ? new MediaStream([track]) : null;
-    };
-    let visible = true;
-    const fit = (): void => {
-      if (what === 'screen') return;
-      const width = element.clientWidth * (globalThis.devicePixelRatio || 1);
-      this.setQuality(
-        userId,
-        !visible || width === 0 ? 'off' : width <= 320 ? 'low' : width <= 720 ? 'medium' : 'high',
-      );
-    };
-    const sizes = new ResizeObserver(fit);
-    const views = new IntersectionObserver(([entry]) => {
-      visible = entry!.isIntersecting;
-      fit();
-    });
-    sizes.observe(element);
-    views.observe(element);
-    const off = this.subscribe(show);
-    const stop = (): void => {
-      off();
-      sizes.disconnect();
-      views.disconnect();
-      element.srcObject = null;
-      this.#elements.delete(element);
-    };
-    element.muted = true;
-    element.playsInline = true;
-    element.autoplay = true;
-    this.#elements.set(element, { userId, stop });
-    show();
-    return stop;
+    return this.#tiles.attach(element, userId, what);
   }
 
   /** The browser's own statistics, for whoever wants to look. */
@@ -331,29 +242,24 @@ export class CallHandle implements Store<CallSnapshot> {
 
   /** @internal */
   speakers(levels: readonly { userId: string; level: number }[], dominant: string | null): void {
-    const until = Date.now() + speakingMs;
-    for (const { userId, level } of levels) this.#levels.set(userId, { level, until });
-    clearTimeout(this.#quiet);
-    this.#quiet = setTimeout(() => this.#store.touch(), speakingMs + 50);
-    this.#speaker = dominant ?? this.#speaker;
-    this.#store.touch();
+    this.#speakers.hear(levels, dominant);
   }
 
   /** @internal The media server changed. */
   moved(): void {
-    this.#link = 'failed';
-    void this.#heal(true);
+    this.#healer.link = 'failed';
+    void this.#healer.heal(true);
   }
 
   /** @internal There is a new chat socket. */
   async resumed(): Promise<void> {
-    if (!this.#session || this.#healing) return;
+    if (!this.#session || this.#healer.healing) return;
     try {
       if (await this.#session.resume()) return;
     } catch (e) {
       if (this.#isOver(asError(e))) return;
     }
-    void this.#heal(true);
+    void this.#healer.heal(true);
   }
 
   // Inside.
@@ -378,13 +284,17 @@ export class CallHandle implements Store<CallSnapshot> {
       media: this.#media!,
       tcp: this.#options.tcp,
       relay: this.#options.relay,
+      codec: this.#options.codec,
       events: {
         changed: () => this.#changed(),
+        broken: () => {
+          if (this.#session === session) this.moved();
+        },
         link: (state) => {
           if (this.#session !== session) return;
-          this.#link = state;
+          this.#healer.link = state;
           if (state === 'connected') this.#set('connected');
-          else void this.#heal(false);
+          else void this.#healer.heal(false);
         },
       },
     });
@@ -395,50 +305,9 @@ export class CallHandle implements Store<CallSnapshot> {
       const source = key.split(' ')[0] as CallSource;
       await session.produce(source, track, this.#muted[source]);
     }
-    await session.start();
+    // Called off where it is over; otherwise what cannot be received now is tried again.
+    await session.start().catch(() => this.moved());
   }
-
-  /** Waits a moment, restarts ICE, opens anew; again and again, as long as the call is worth it. */
-  async #heal(anew: boolean): Promise<void> {
-    if (this.#healing || this.#state === 'ended') return;
-    this.#healing = true;
-    this.#set('reconnecting');
-    const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-    const well = (): boolean => !anew && this.#link === 'connected';
-    const until = Date.now() + giveUpMs;
-    try {
-      if (!anew) await pause(this.#link === 'failed' ? 0 : patienceMs);
-      if (!anew && !well() && this.#host.online()) {
-        await this.#session?.restart().catch(() => undefined);
-        for (let waited = 0; waited < restartMs && !well() && !this.#over(); waited += 200) await pause(200);
-      }
-      while (!well() && !this.#over()) {
-        if (Date.now() > until) {
-          this.#fail(new ParleyError('network', 'The media server cannot be reached.'));
-          return void this.leave().catch(() => undefined);
-        }
-        if (!this.#host.online()) {
-          await pause(retryMs);
-          continue;
-        }
-        try {
-          this.#link = 'lost';
-          await this.#open();
-          anew = false;
-          for (let waited = 0; waited < restartMs && !well() && !this.#over(); waited += 200)
-            await pause(200);
-        } catch (e) {
-          if (this.#isOver(asError(e))) return;
-          await pause(retryMs);
-        }
-      }
-    } finally {
-      this.#healing = false;
-    }
-    if (!this.#over()) this.#set('connected');
-  }
-
-  #over = (): boolean => this.#state === 'ended';
 
   async #setMuted(source: CallSource, muted: boolean): Promise<void> {
     this.#muted[source] = muted;
@@ -448,49 +317,12 @@ export class CallHandle implements Store<CallSnapshot> {
 
   #changed(): void {
     if (this.#state === 'ended') return;
-    this.#playSounds();
-    for (const { producer } of this.#session?.remotes.values() ?? []) this.#applyQuality(producer.userId);
+    this.#sounds.play(this.#remotes().map((remote) => remote.consumer));
+    this.#tiles.refresh();
     this.#store.touch();
   }
 
-  readonly #applied = new Map<string, number | null>();
-  #applyQuality(userId: string): void {
-    const quality = this.#quality.get(userId);
-    if (quality === undefined) return;
-    const layer = quality === 'off' ? null : layers[quality];
-    for (const { producer, consumer } of this.#session?.remotes.values() ?? []) {
-      if (
-        producer.userId !== userId ||
-        producer.source !== 'camera' ||
-        this.#applied.get(consumer.id) === layer
-      )
-        continue;
-      this.#applied.set(consumer.id, layer);
-      this.#session!.layer(consumer.id, layer).catch(() => this.#applied.delete(consumer.id));
-    }
-  }
-
-  /** What is heard needs no element of the page. */
-  #playSounds(): void {
-    if (typeof Audio === 'undefined') return;
-    // By consumer, not by source: media that was opened anew brings the same sources on new tracks.
-    const consumers = [...(this.#session?.remotes.values() ?? [])].map((remote) => remote.consumer);
-    for (const [id, sound] of [...this.#sounds])
-      if (!consumers.some((consumer) => consumer.id === id)) {
-        sound.srcObject = null;
-        this.#sounds.delete(id);
-      }
-    for (const consumer of consumers) {
-      if (consumer.kind !== 'audio' || this.#sounds.has(consumer.id)) continue;
-      const sound = new Audio();
-      sound.srcObject = new MediaStream([consumer.track]);
-      if (this.#output) void sound.setSinkId(this.#output);
-      sound
-        .play()
-        .catch((e: unknown) => this.#fail(new ParleyError('media_permission_denied', (e as Error).message)));
-      this.#sounds.set(consumer.id, sound);
-    }
-  }
+  #remotes = () => [...(this.#session?.remotes.values() ?? [])];
 
   readonly #meterOf = new NetworkMeter();
   async #measure(): Promise<void> {
@@ -525,14 +357,13 @@ export class CallHandle implements Store<CallSnapshot> {
     if (this.#state === 'ended') return;
     this.#endedHere = endedHere;
     clearInterval(this.#meter);
-    clearTimeout(this.#quiet);
+    this.#speakers.stop();
     this.#session?.close();
     this.#session = null;
     this.#stopTracks();
-    for (const sound of this.#sounds.values()) sound.srcObject = null;
-    this.#sounds.clear();
+    this.#sounds.play([]);
     this.#set('ended');
-    for (const { stop } of [...this.#elements.values()]) stop();
+    this.#tiles.clear();
     this.#host.onEnd(this);
   }
 
@@ -542,7 +373,7 @@ export class CallHandle implements Store<CallSnapshot> {
       ...{ id, conversationId, kind, state: this.#state, call: this.#call },
       ...{
         endedHere: this.#endedHere,
-        activeSpeaker: this.#speaker,
+        activeSpeaker: this.#speakers.active,
         network: this.#network,
         error: this.#error,
       },
@@ -551,36 +382,10 @@ export class CallHandle implements Store<CallSnapshot> {
   }
 
   #participant(userId: string, there: boolean): CallParticipantView {
-    const heard = this.#levels.get(userId);
-    const level = heard && heard.until > Date.now() ? heard.level : 0;
+    const level = this.#speakers.level(userId);
     const view = { userId, speaking: level > 0, audioLevel: level, inCall: there };
-    if (userId === this.#host.me())
-      return {
-        ...view,
-        isLocal: true,
-        audioTrack: this.#tracks.get('mic audio') ?? null,
-        videoTrack: this.#tracks.get('camera video') ?? null,
-        screenTrack: this.#tracks.get('screen video') ?? null,
-        audioMuted: this.#muted.mic || !this.#tracks.has('mic audio'),
-        videoMuted: this.#muted.camera || !this.#tracks.has('camera video'),
-      };
-    const remote = (source: CallSource, kind: string) =>
-      [...(this.#session?.remotes.values() ?? [])].find(
-        ({ producer }) => producer.userId === userId && producer.source === source && producer.kind === kind,
-      );
-    const [mic, camera, screen] = [
-      remote('mic', 'audio'),
-      remote('camera', 'video'),
-      remote('screen', 'video'),
-    ];
-    return {
-      ...view,
-      isLocal: false,
-      audioTrack: mic?.consumer.track ?? null,
-      videoTrack: camera?.consumer.track ?? null,
-      screenTrack: screen?.consumer.track ?? null,
-      audioMuted: mic?.producer.paused ?? true,
-      videoMuted: camera?.producer.paused ?? true,
-    };
+    return userId === this.#host.me()
+      ? localView(view, this.#tracks, this.#muted)
+      : remoteView(view, this.#remotes());
   }
 }

@@ -6,9 +6,11 @@ import { Derived } from '../store.ts';
 import type { Store } from '../store.ts';
 import type { Call, CallProducer, EndedHere } from '../types.ts';
 import { CallHandle } from './call.ts';
-import type { CallHost, JoinOptions } from './call.ts';
+import type { CallHost, JoinOptions } from './host.ts';
 import { listDevices, watchDevices } from './devices.ts';
 import type { MediaDevice } from './devices.ts';
+import { testRoutes } from './self-test.ts';
+import type { RouteResult } from './self-test.ts';
 
 /** Voice and video calls for `@parley/client`, in an entry point of their own: pages that only chat do not load them. */
 
@@ -34,6 +36,8 @@ export interface Calls extends Store<readonly CallHandle[]> {
   rejoin(options?: JoinOptions): Promise<CallHandle | null>;
   /** Calls of a conversation, newest first, those that are over too. */
   history(conversationId: string): Promise<Call[]>;
+  /** Which ways lead to the media server; `found` is told of each as soon as it is known. Nobody is called. */
+  test(found?: (result: RouteResult) => void): Promise<RouteResult[]>;
   devices: { list(): Promise<MediaDevice[]>; watch(changed: () => void): () => void };
   /** Leaves every call and hears of no more. */
   close(): void;
@@ -175,6 +179,7 @@ export function createCalls(client: Client): Calls {
     },
     history: async (conversationId) =>
       (await wire.http<{ data: Call[] }>('GET', '/calls', { query: { conversationId } })).data,
+    test: (found = () => undefined) => testRoutes(wire, found),
     devices: { list: listDevices, watch: watchDevices },
     close: () => {
       for (const off of offs) off();
@@ -186,13 +191,11 @@ export function createCalls(client: Client): Calls {
   };
 }
 
-export type {
-  CallHandle,
-  CallParticipantView,
-  CallSnapshot,
-  CallState,
-  JoinOptions,
-  VideoQuality,
-} from './call.ts';
+export type { CallHandle } from './call.ts';
 export type { MediaDevice } from './devices.ts';
+export type { JoinOptions } from './host.ts';
+export type { VideoCodec } from './media.ts';
 export type { NetworkQuality } from './network.ts';
+export type { Route, RouteResult } from './self-test.ts';
+export type { VideoQuality } from './tiles.ts';
+export type { CallParticipantView, CallSnapshot, CallState } from './view.ts';

@@ -1,5 +1,6 @@
 import type { types } from 'mediasoup-client';
 import type { Wire } from '../client-types.ts';
+import { asError } from '../errors.ts';
 import type { CallFrame } from '../connection/connection.ts';
 import type { AckData, CallMedia, CallProducer, CallSource, FrameData } from '../types.ts';
 
@@ -18,6 +19,8 @@ export interface MediaEvents {
   changed(): void;
   /** `connected` when the transports in use are, `lost` when one is not. */
   link(state: 'connected' | 'lost' | 'failed'): void;
+  /** Something cannot be received: it must be opened anew. */
+  broken(): void;
 }
 
 export interface MediaOptions {
@@ -27,8 +30,11 @@ export interface MediaOptions {
   /** For networks, and tests of them. */
   tcp?: boolean | undefined;
   relay?: boolean | undefined;
+  codec?: VideoCodec | undefined;
   events: MediaEvents;
 }
+
+export type VideoCodec = 'vp8' | 'h264' | 'vp9' | 'av1';
 
 /** VP8 in three layers; a small camera picture makes fewer. */
 const cameraLayers: types.RtpEncodingParameters[] = [
@@ -36,7 +42,14 @@ const cameraLayers: types.RtpEncodingParameters[] = [
   { scaleResolutionDownBy: 2, maxBitrate: 500_000, scalabilityMode: 'L1T3' },
   { scaleResolutionDownBy: 1, maxBitrate: 1_500_000, scalabilityMode: 'L1T3' },
 ];
+/** VP9 and AV1 make their layers within one stream. */
+const scalableLayers: types.RtpEncodingParameters[] = [
+  { maxBitrate: 1_500_000, scalabilityMode: 'L3T3_KEY' },
+];
 const screenLayers: types.RtpEncodingParameters[] = [{ maxBitrate: 2_500_000, scalabilityMode: 'L1T3' }];
+
+const resumeTries = 3;
+const resumeMs = 300;
 
 export class MediaSession {
   readonly #o: MediaOptions;
@@ -126,7 +139,7 @@ export class MediaSession {
     const key = `${source} ${track.kind}`;
     const old = this.#sent.get(key);
     if (old && !old.closed) return old.replaceTrack({ track });
-    const camera = source === 'camera';
+    const camera = source === 'camera' ? this.#cameraCodec() : null;
     const producer = await this.#send.produce({
       track,
       stopTracks: false,
@@ -136,15 +149,26 @@ export class MediaSession {
       ...(track.kind === 'audio'
         ? { codecOptions: { opusDtx: source === 'mic', opusFec: true, opusStereo: source === 'screen' } }
         : {
-            encodings: camera ? cameraLayers : screenLayers,
+            encodings: camera ? camera.encodings : screenLayers,
             codecOptions: { videoGoogleStartBitrate: 800 },
-            // Mixed hardware encoders of simulcast give up layers; VP8 is what every browser does well.
-            codec: this.#device.rtpCapabilities.codecs?.find((c) => c.mimeType.toLowerCase() === 'video/vp8'),
+            codec: camera ? camera.codec : this.#codec('vp8'),
           }),
     } as types.ProducerOptions);
     if (this.closed) return producer.close();
     this.#sent.set(key, producer);
     if (muted) producer.pause();
+  }
+
+  #codec(name: VideoCodec): types.RtpCodecCapability | undefined {
+    return this.#device.sendRtpCapabilities.codecs?.find((c) => c.mimeType.toLowerCase() === `video/${name}`);
+  }
+
+  /** The one that was asked for, where both sides know it. VP8 is what every browser does well. */
+  #cameraCodec(): Pick<types.ProducerOptions, 'codec' | 'encodings'> {
+    const { codec: name = 'vp8' } = this.#o;
+    const codec = this.#codec(name);
+    if (!codec) return { codec: this.#codec('vp8'), encodings: cameraLayers };
+    return { codec, encodings: name === 'vp9' || name === 'av1' ? scalableLayers : cameraLayers };
   }
 
   /** The server hears of it too, and tells the others. */
@@ -182,7 +206,7 @@ export class MediaSession {
     if (known) known.producer = producer;
     else {
       this.#wanted.set(producer.id, producer);
-      if (this.#ready) this.#consume().catch(() => this.#o.events.link('failed'));
+      if (this.#ready) this.#consume().catch(() => this.#o.events.broken());
     }
     this.#o.events.changed();
   }
@@ -224,10 +248,23 @@ export class MediaSession {
         });
         if (this.closed) return;
         this.#remotes.set(producerId, { producer, consumer });
-        // One that is gone meanwhile is told of by itself.
-        await this.#ask('call.layers', { consumerId: id, paused: false }).catch(() => undefined);
+        await this.#resume(id);
       }
       this.#o.events.changed();
+    }
+  }
+
+  /** Lets it come. Where that fails all is opened anew: it would stay silent otherwise. */
+  async #resume(consumerId: string): Promise<void> {
+    for (let left = resumeTries; !this.closed;) {
+      try {
+        return void (await this.#ask('call.layers', { consumerId, paused: false }));
+      } catch (e) {
+        // One that is gone meanwhile is told of by itself.
+        if (asError(e).code === 'not_found') return;
+        if (--left === 0) throw e;
+        await new Promise((resolve) => setTimeout(resolve, resumeMs));
+      }
     }
   }
 

@@ -21,6 +21,7 @@ export interface SocketLike {
 export type ConnectionState = 'idle' | 'reconnecting' | 'connected' | 'failed';
 
 export type CallFrame =
+  | 'call.test'
   | 'call.open'
   | 'call.connect'
   | 'call.restart'

@@ -1,5 +1,7 @@
 import { createClient } from '../../src/index.ts';
+import { ParleyError } from '../../src/errors.ts';
 import type { Client } from '../../src/index.ts';
+import type { AckData } from '../../src/types.ts';
 import { createCalls } from '../../src/calls/index.ts';
 import type { CallHandle, Calls, JoinOptions } from '../../src/calls/index.ts';
 
@@ -14,14 +16,38 @@ const errors: string[] = [];
 interface Inbound extends RTCStats {
   kind: string;
   framesDecoded?: number;
+  codecId?: string;
   frameHeight?: number;
   totalAudioEnergy?: number;
   trackIdentifier: string;
 }
 
+/** Frames of this kind that fail from now on. */
+let failing: { t: string; left: number } | null = null;
+/** From the ports of the media server to those of a proxy before it. */
+let offset = 0;
+
+/** Between the SDK and its socket: what a test breaks, and where it leads. */
+function meddle({ wire }: Client): void {
+  const request = wire.request.bind(wire);
+  wire.request = async (t, ...rest) => {
+    if (failing?.t === t && failing.left-- > 0) throw new ParleyError('timeout');
+    const answer = await request(t, ...rest);
+    const { send, recv } = answer as AckData<'call.open'>;
+    if (t === 'call.open' && offset !== 0)
+      for (const transport of [send, recv])
+        if (transport)
+          transport.iceCandidates = transport.iceCandidates
+            .filter((c) => c['protocol'] === 'udp')
+            .map((c) => ({ ...c, port: (c['port'] as number) + offset }));
+    return answer;
+  };
+}
+
 const page = {
   async signIn(options: { url: string; env: string; token: string }): Promise<void> {
     client = createClient({ url: options.url, env: options.env, token: () => options.token });
+    meddle(client);
     calls = createCalls(client);
     calls.on('incoming', (one) => incoming.push(one));
     calls.on('error', (e) => errors.push(e.code));
@@ -41,6 +67,21 @@ const page = {
     return call?.id ?? null;
   },
   errors: (): string[] => errors,
+  fail: (t: string, times: number) => void (failing = { t, left: times }),
+  /** How many are still to fail. */
+  failing: (): number => Math.max(0, failing?.left ?? 0),
+  through: (to: number) => void (offset = to),
+  test: () => calls.test(),
+  /** What the pictures come in. */
+  async codecs(): Promise<string[]> {
+    const stats = await call!.stats();
+    const used = stats.filter((s) => s.type === 'inbound-rtp' && (s as Inbound).framesDecoded) as Inbound[];
+    return used
+      .map((s) => (stats.find((c) => c.id === s.codecId) as unknown as { mimeType: string }).mimeType)
+      .sort();
+  },
+  sends: (mimeType: string): boolean =>
+    RTCRtpSender.getCapabilities('video')!.codecs.some((c) => c.mimeType === mimeType),
   /** What the call shows, as far as it can leave the browser. */
   shown() {
     const last = call ?? incoming.at(-1);
@@ -70,6 +111,7 @@ const page = {
       frames: sum((s) => s.framesDecoded),
       energy: sum((s) => s.totalAudioEnergy),
       sources: inbound.length,
+      sounds: inbound.filter((s) => s.kind === 'audio').length,
       protocol: local?.protocol,
       type: local?.candidateType,
     };

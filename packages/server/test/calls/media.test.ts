@@ -6,11 +6,14 @@ import type { TestSocket } from '../support/socket.ts';
 import { useService } from '../support/use.ts';
 import { startMediaService } from './media-service.ts';
 import { audio, dtls, receiving, video } from './rtp.ts';
-import { done, start } from './tools.ts';
+import { done, hasten, start, stateOf } from './tools.ts';
 
 /** DECISIONS, Calls: media frames against a real media server; what only a browser can show is in packages/client. */
 
 const { scene, server, db } = useService({ start: (env) => startMediaService(env) });
+
+/** When the socket of a participant is gone. */
+const goneJobs = `SELECT 1 FROM jobs WHERE queue = 'calls' AND data->>'kind' = 'gone' AND ref = (SELECT no FROM calls WHERE id = $1)`;
 
 interface Seat {
   actor: Actor;
@@ -191,27 +194,64 @@ describe('DECISIONS, Calls: media over the socket', () => {
   });
 
   it('a call that outgrows a worker goes on over two: what is sent on one is received on the other', async () => {
-    const [callId, seats] = await call(14);
-    const [first, last] = [seats[0]!, seats.at(-1)!];
+    const [callId, seats] = await call(50);
+    const [first, last] = [seats[0]!, seats[13]!];
     const port = (of: Seat) => of.opened.send.iceCandidates[0].port;
     assert.notEqual(port(first), port(last));
     const { producerId } = await produce(first, callId, 'mic');
-    const { consumers } = await last.socket.request('call.consume', { callId, producerIds: [producerId] });
+    const received = await Promise.all(
+      seats.slice(1).map((one) => one.socket.request('call.consume', { callId, producerIds: [producerId] })),
+    );
+    assert.ok(
+      received.every(({ consumers }) => consumers.length === 1),
+      'all 49',
+    );
+  });
+
+  it('a test of the connection is a call of one’s own that receives what it sends', async () => {
+    const { actor, socket } = await scene.person();
+    const stranger = await scene.person();
+    await stranger.socket.refused(
+      'call.open',
+      { callId: 'test', device: 'x', rtpCapabilities: receiving },
+      'not_found',
+    );
+    const { callId, media } = await socket.request('call.test', {});
+    assert.ok(media.rtpCapabilities.codecs.length > 0);
+    const opened = await socket.request('call.open', {
+      ...{ callId, device: media.device, rtpCapabilities: receiving, tcp: true },
+    });
+    assert.deepEqual(
+      opened.send.iceCandidates.map((c: any) => c.protocol),
+      ['tcp'],
+    );
+    const { producerId } = await produce({ actor, socket, device: '', opened }, callId, 'camera');
+    const { consumers } = await socket.request('call.consume', { callId, producerIds: [producerId] });
     assert.equal(consumers.length, 1);
+    assert.deepEqual((await actor.api('GET', '/v1/calls')).body.data, [], 'nobody sees it');
+  });
+
+  it('a caller whose socket is gone for 30 s while it rings has cancelled the call', async () => {
+    const [a, b] = await Promise.all([scene.person(), scene.person()]);
+    const { id: cid } = await scene.direct(a.actor, b.actor);
+    const { id: callId } = await start(a.actor, cid);
+    await seat(a.actor, callId, a.socket);
+    await b.socket.ephemeral('call.incoming');
+    // As when its process dies: nobody says goodbye.
+    a.socket.ws.terminate();
+    while ((await db.query(goneJobs, [callId])).length === 0) await b.socket.barrier();
+    await hasten(db, callId, 'gone');
+    const { d } = await b.socket.ephemeral('call.ended');
+    const states = [a, b].map(({ actor }) => stateOf(d.call, actor));
+    assert.deepEqual([d.call.endReason, ...states], ['cancelled', 'left', 'missed']);
   });
 
   it('a participant whose socket is gone for 30 s has left; one that came back has not', async () => {
     const [callId, [a, b, c]] = (await call(3)) as [string, [Seat, Seat, Seat], Actor[]];
     await Promise.all([b.socket.close(), c.socket.close()]);
-    const gone = () =>
-      db.query(
-        `SELECT 1 FROM jobs WHERE queue = 'calls' AND data->>'kind' = 'gone' AND ref = (SELECT no FROM calls WHERE id = $1)`,
-        [callId],
-      );
-    while ((await gone()).length < 2) await a.socket.barrier();
+    while ((await db.query(goneJobs, [callId])).length < 2) await a.socket.barrier();
     await seat(c.actor, callId);
-    await db.query(`UPDATE jobs SET run_at = now() WHERE queue = 'calls' AND data->>'kind' = 'gone'`);
-    await db.query(`UPDATE job_lanes SET next_at = now() WHERE queue = 'calls'`);
+    await hasten(db, callId, 'gone');
     const { d } = await a.socket.ephemeral('call.updated', ({ call: k }) =>
       k.participants.some((p: any) => p.userId === b.actor.id && p.state === 'left'),
     );

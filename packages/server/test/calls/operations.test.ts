@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, it } from 'node:test';
 import { plans } from '@parley/protocol';
+import type { Services } from '../../src/features/context.ts';
+import { createGoneSockets } from '../../src/features/calls/gone.ts';
+import { createLogger } from '../../src/platform/logging.ts';
 import { assertError } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
 import { createScene } from '../support/scene.ts';
@@ -161,11 +164,20 @@ describe('SPEC 3, Calls: answering', () => {
     assertError(await prod.server('POST', `/v1/calls/${id}/end`), 409, 'call_ended');
   });
 
-  it('takes as many as the plan allows: 50 on enterprise', async () => {
-    const [actors, cid] = await some(51);
-    const { id } = await start(actors[0]!, cid);
-    const answers = await Promise.all(actors.slice(1).map((one) => act(one, id, 'join')));
-    assert.deepEqual(answers.map((r) => r.status).sort(), [...Array<number>(49).fill(200), 429]);
+  it('takes as many as the plan allows, also when all join at once: 32 on scale, 50 on enterprise', async () => {
+    const other = createScene(service.url, 'other');
+    await db.query(`UPDATE environments SET plan = 'scale' WHERE id = 'env_other'`);
+    for (const [where, most] of [
+      [other, plans.scale.callParticipants],
+      [scene, plans.enterprise.callParticipants],
+    ] as const) {
+      const actors = await Promise.all(Array.from({ length: most + 1 }, () => where.actor()));
+      const { id: cid } = await where.group(actors[0]!, actors.slice(1));
+      const { id } = await start(actors[0]!, cid);
+      const answers = await Promise.all(actors.slice(1).map((one) => act(one, id, 'join')));
+      assert.deepEqual(answers.map((r) => r.status).sort(), [...Array<number>(most - 1).fill(200), 429]);
+    }
+    assert.deepEqual([plans.scale.callParticipants, plans.enterprise.callParticipants], [32, 50]);
   });
 });
 
@@ -206,6 +218,21 @@ describe('SPEC 3, Calls: ending', () => {
     assert.deepEqual([call.endReason, stateOf(call, b), stateOf(call, a)], ['missed', 'missed', 'left']);
     await caller.ephemeral('call.ended');
     assert.equal((await receiver.next('call.ended', about(id))).data.call.endReason, 'missed');
+  });
+
+  it('a caller who vanishes while it rings, together with the gateway that would have told of it, is looked for', async () => {
+    const [a, b, cid] = await two();
+    const phone = await scene.online(b);
+    const { id } = await start(a, cid);
+    await done(a.api('POST', `/v1/calls/${id}/join?sessionId=sess_${randomUUID()}`));
+    const services = { calls: { connected: (refs: unknown[]) => Promise.resolve(refs.map(() => false)) } };
+    const look = createGoneSockets({
+      ...{ db, logger: createLogger('silent'), services: services as unknown as Services },
+    });
+    look.start();
+    await look.stop();
+    await hasten(db, id, 'gone');
+    assert.equal((await phone.ephemeral('call.ended')).d.call.endReason, 'cancelled');
   });
 
   it('by the server: for everyone, or for one participant; muting needs media', async () => {

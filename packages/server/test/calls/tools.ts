@@ -38,11 +38,11 @@ export async function done(answer: Promise<Answer>): Promise<Answer['body']> {
 export const stateOf = (call: Answer['body'], who: Actor): string =>
   call.participants.find((p: { userId: string }) => p.userId === who.id)?.state;
 
-/** Lets the jobs of a call run now instead of when they are due. */
-export async function hasten(db: PgDb, callId: string): Promise<void> {
+/** Lets jobs of a call run now instead of when they are due. */
+export async function hasten(db: PgDb, callId: string, kind: 'ring' | 'gone' = 'ring'): Promise<void> {
   await db.query(
-    `UPDATE jobs SET run_at = now() WHERE queue = 'calls' AND ref = (SELECT no FROM calls WHERE id = $1)`,
-    [callId],
+    `UPDATE jobs SET run_at = now() WHERE queue = 'calls' AND data->>'kind' = $2 AND ref = (SELECT no FROM calls WHERE id = $1)`,
+    [callId, kind],
   );
   await db.query(`UPDATE job_lanes SET next_at = now() WHERE queue = 'calls'`);
 }

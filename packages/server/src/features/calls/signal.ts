@@ -1,7 +1,8 @@
-import { ApiError } from '@parley/protocol';
-import type { CallFrameType } from '@parley/protocol';
+import { ApiError, testCallId } from '@parley/protocol';
+import type { AckData, CallFrameType } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { hostOf, withParticipant } from './operations.ts';
+import { callsUnavailable, chooseNode } from './nodes.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 
@@ -33,16 +34,37 @@ export async function signal(
       user: user.no,
       d: { ...d, callId, session: session.id, userId: user.id },
     });
-  if (t !== 'call.open') {
+  if (t === 'call.test') return test(ctx, user.no, session.open);
+  if (t !== 'call.open' || callId === testCallId) {
     const to = session.open.get(callId);
     if (!to) throw new ApiError('not_found', { message: 'This socket has not opened the call.' });
     return ask(to);
   }
   const to = await bind(ctx, user.no, session.id, callId, d['device'] as string);
-  if (session.open.size >= mostOpen && !session.open.has(callId))
-    session.open.delete(session.open.keys().next().value!);
-  session.open.set(callId, to);
+  remember(session.open, callId, to);
   return ask(to);
+}
+
+function remember(open: Map<string, OpenCall>, callId: string, to: OpenCall): void {
+  if (open.size >= mostOpen && !open.has(callId)) open.delete(open.keys().next().value!);
+  open.set(callId, to);
+}
+
+/** A call that no table knows, under a number that no call has. */
+async function test(ctx: Context, user: number, open: Map<string, OpenCall>): Promise<AckData<'call.test'>> {
+  const node = await chooseNode(ctx.db);
+  if (!node) throw await callsUnavailable(ctx.db);
+  remember(open, testCallId, { node: node.id, call: -user });
+  const { calls, ids } = ctx.services;
+  return {
+    callId: testCallId,
+    media: {
+      transport: 'sfu',
+      iceServers: calls.iceServers(user, testCallId),
+      device: ids.secret(24),
+      rtpCapabilities: node.rtpCapabilities,
+    },
+  };
 }
 
 /** Only the device that joined last may open media, on this socket. */

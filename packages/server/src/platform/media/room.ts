@@ -69,6 +69,7 @@ export class Room {
   readonly #engine: Engine;
   readonly #events: RoomEvents;
   readonly #now: () => number;
+  readonly #echo: boolean;
   readonly #halls: Hall[] = [];
   readonly #seats = new Map<number, Seat>();
   /** Users whose seats are being opened, one at a time per user. */
@@ -78,7 +79,9 @@ export class Room {
   #making: Promise<unknown> = Promise.resolve();
   closed = false;
 
-  constructor(engine: Engine, events: RoomEvents, now: () => number) {
+  /** @param options.echo who sends may receive it, too: to test a connection. */
+  constructor(engine: Engine, events: RoomEvents, now: () => number, { echo = false } = {}) {
+    this.#echo = echo;
     this.#engine = engine;
     this.#events = events;
     this.#now = now;
@@ -297,11 +300,13 @@ export class Room {
     const consumers: CallConsumer[] = [];
     for (const id of new Set(ids)) {
       const from = [...this.#seats.values()].find((s) => s.sent.has(id));
-      if (!from || from === seat) continue;
+      if (!from || (from === seat && !this.#echo)) continue;
       if (seat.received.size >= mostReceived)
         throw new ApiError('invalid_request', { message: `At most ${mostReceived} sources are received.` });
       await this.#pipe(id, from.hall, seat.hall);
       if (seat.recv.closed) throw unknown('media session');
+      // A codec that this device does not know: all else of the call comes.
+      if (!seat.hall.router.canConsume({ producerId: id, rtpCapabilities: seat.rtpCapabilities })) continue;
       const consumer = await refusing(
         seat.recv.consume({ producerId: id, rtpCapabilities: seat.rtpCapabilities, paused: true }),
       );

@@ -26,34 +26,44 @@ export interface WorkerBinaryOptions {
   env?: NodeJS.ProcessEnv;
   /** The checksum of the archive that may be downloaded. */
   sha256?: string | undefined;
+  /** Where mediasoup's releases are. */
+  releases?: string | undefined;
   progress?: (progress: Progress) => void;
   /** Ends a running build. */
   signal?: AbortSignal;
+  recipe?: { script: string; packages: string };
 }
 
 const run = promisify(execFile);
-const recipe = fileURLToPath(new URL('../../../media/build-worker.sh', import.meta.url));
+const releases = 'https://github.com/versatica/mediasoup/releases/download';
 /** Milliseconds that a build takes on two idle cores, with room for a busy machine. */
 const buildMs = 240_000;
-const buildPackages = 'g++ flatbuffers-compiler libflatbuffers-dev libssl-dev libuv1-dev libsrtp2-dev';
+/** How it is built, and of which of Debian's packages. */
+const ownRecipe = {
+  script: fileURLToPath(new URL('../../../media/build-worker.sh', import.meta.url)),
+  packages: 'g++ flatbuffers-compiler libflatbuffers-dev libssl-dev libuv1-dev libsrtp2-dev',
+};
 
 export async function findWorkerBinary(options: WorkerBinaryOptions = {}): Promise<string> {
-  const { env = process.env, progress = () => undefined } = options;
+  const { env = process.env, progress = () => undefined, recipe = ownRecipe } = options;
   const given = env['MEDIASOUP_WORKER_BIN'];
   if (given) return given;
   // The exports of mediasoup do not name its package.json; its entry file is two folders below.
   const entry = createRequire(import.meta.url).resolve('mediasoup');
   const source = entry.slice(0, entry.lastIndexOf('mediasoup') + 'mediasoup'.length);
   const { version } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { version: string };
-  const { stdout } = await run('bash', [recipe, '--key', source]).catch((error: Error) => {
+  const { stdout } = await run('bash', [recipe.script, '--key', source]).catch((error: Error) => {
     throw new Error(`a media worker cannot be built here (${error.message}): set MEDIASOUP_WORKER_BIN`);
   });
   const folder = join(cacheFolder(env), stdout.trim());
   const binary = join(folder, 'mediasoup-worker');
   if (await fits(binary, version)) return binary;
   await mkdir(folder, { recursive: true });
-  if (options.sha256 && (await download(source, version, options.sha256, binary, progress))) return binary;
-  await build(source, binary, options.signal, progress);
+  if (options.sha256) {
+    const from = `${options.releases ?? releases}/${version}`;
+    if (await download(source, version, from, options.sha256, binary, progress)) return binary;
+  }
+  await build(source, binary, recipe, options.signal, progress);
   if (!(await fits(binary, version))) throw new Error(`the media worker that was built is not ${version}`);
   return binary;
 }
@@ -76,6 +86,7 @@ async function fits(binary: string, version: string): Promise<boolean> {
 async function download(
   source: string,
   version: string,
+  from: string,
   checksum: string,
   binary: string,
   progress: (progress: Progress) => void,
@@ -84,8 +95,9 @@ async function download(
   try {
     const scripts = join(source, 'npm-scripts.mjs');
     const { stdout } = await run(process.execPath, [scripts, 'worker:prebuild-name'], { cwd: source });
-    const name = stdout.trim().split(/\s+/).at(-1)!;
-    const url = `https://github.com/versatica/mediasoup/releases/download/${version}/${name}`;
+    const name = /mediasoup-worker-[\w.-]+\.tgz/.exec(stdout)?.[0];
+    if (!name) throw new Error('mediasoup does not say what its archive is called');
+    const url = `${from}/${name}`;
     const answer = await fetch(url, { signal: AbortSignal.timeout(60_000) });
     const archive = Buffer.from(await answer.arrayBuffer());
     const sum = createHash('sha256').update(archive).digest('hex');
@@ -109,6 +121,7 @@ async function download(
 async function build(
   source: string,
   binary: string,
+  recipe: typeof ownRecipe,
   signal: AbortSignal | undefined,
   progress: (progress: Progress) => void,
 ): Promise<void> {
@@ -116,9 +129,9 @@ async function build(
   const tell = (text: string): void =>
     progress({ text, leftMs: Math.max(10_000, buildMs - (performance.now() - began)) });
   tell('building the media worker from its sources, which takes some minutes');
-  const install = `apt-get install -y --no-install-recommends ${buildPackages}`;
+  const install = `apt-get install -y --no-install-recommends ${recipe.packages}`;
   // If packages are interrupted while they are set up, they finish first (SIGINT), so that they stay intact.
-  if (process.getuid?.() === 0) {
+  if (process.getuid?.() === 0 && recipe.packages !== '') {
     const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
     const setUp = `apt-get update -qq; ${install}`;
     if ((await runGroup('sh', ['-c', setUp], { env, signal, ending: 'SIGINT' })) !== 0)
@@ -127,7 +140,7 @@ async function build(
   let said = '';
   // Other processes that need the binary wait here, and then find it built. The build has a low priority, because the
   // chat comes first.
-  const command = [`${binary}.lock`, 'nice', '-n', '15', 'bash', recipe, '--out', binary, source];
+  const command = [`${binary}.lock`, 'nice', '-n', '15', 'bash', recipe.script, '--out', binary, source];
   const code = await runGroup('flock', command, {
     signal,
     line: (line) => {

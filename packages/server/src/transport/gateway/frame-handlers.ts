@@ -97,7 +97,7 @@ export function createFrameHandlers(
 
   /** Many media frames at once are normal; the media node counts them. */
   async function media(session: Session, t: CallFrameType, d: Record<string, unknown>): Promise<unknown> {
-    if (t === 'call.open') await count(session, 'request');
+    if (t === 'call.open' || t === 'call.test') await count(session, 'request');
     const open = (session.calls ??= new Map());
     return signal(contextOf(session), { id: session.id, open }, t, d as { callId: string });
   }

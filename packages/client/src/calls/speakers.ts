@@ -1,0 +1,35 @@
+/** Who speaks in a call, as the server says from time to time. */
+
+/** Who was heard speaks for so long: words have gaps. */
+const speakingMs = 1_500;
+
+export class Speakers {
+  readonly #levels = new Map<string, { level: number; until: number }>();
+  readonly #changed: () => void;
+  #quiet: ReturnType<typeof setTimeout> | undefined;
+  /** Who speaks most, or spoke last. */
+  active: string | null = null;
+
+  constructor(changed: () => void) {
+    this.#changed = changed;
+  }
+
+  hear(levels: readonly { userId: string; level: number }[], dominant: string | null): void {
+    const until = Date.now() + speakingMs;
+    for (const { userId, level } of levels) this.#levels.set(userId, { level, until });
+    clearTimeout(this.#quiet);
+    this.#quiet = setTimeout(this.#changed, speakingMs + 50);
+    this.active = dominant ?? this.active;
+    this.#changed();
+  }
+
+  /** 0 to 1; 0: does not speak. */
+  level(userId: string): number {
+    const heard = this.#levels.get(userId);
+    return heard && heard.until > Date.now() ? heard.level : 0;
+  }
+
+  stop(): void {
+    clearTimeout(this.#quiet);
+  }
+}

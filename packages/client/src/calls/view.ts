@@ -1,0 +1,72 @@
+import type { ParleyError } from '../errors.ts';
+import type { Call, CallSource, EndedHere } from '../types.ts';
+import type { Remote } from './media.ts';
+import type { NetworkQuality } from './network.ts';
+
+/** What a call shows. */
+
+export type CallState = 'incoming' | 'connecting' | 'connected' | 'reconnecting' | 'ended';
+
+export interface CallParticipantView {
+  userId: string;
+  audioTrack: MediaStreamTrack | null;
+  videoTrack: MediaStreamTrack | null;
+  screenTrack: MediaStreamTrack | null;
+  audioMuted: boolean;
+  videoMuted: boolean;
+  speaking: boolean;
+  /** 0 to 1. */
+  audioLevel: number;
+  inCall: boolean;
+  isLocal: boolean;
+}
+
+export interface CallSnapshot {
+  id: string;
+  conversationId: string;
+  kind: 'audio' | 'video';
+  state: CallState;
+  /** As the server has it. */
+  call: Call;
+  /** Why it is over here, although it may go on for others. */
+  endedHere: EndedHere | null;
+  participants: readonly CallParticipantView[];
+  /** Who speaks, or spoke last. */
+  activeSpeaker: string | null;
+  network: NetworkQuality;
+  /** The last thing that went wrong without ending the call, such as a camera that may not be used. */
+  error: ParleyError | null;
+}
+
+type Heard = Pick<CallParticipantView, 'userId' | 'speaking' | 'audioLevel' | 'inCall'>;
+
+/** What this device sends. */
+export const localView = (
+  heard: Heard,
+  tracks: ReadonlyMap<string, MediaStreamTrack>,
+  muted: Readonly<Record<CallSource, boolean>>,
+): CallParticipantView => ({
+  ...heard,
+  isLocal: true,
+  audioTrack: tracks.get('mic audio') ?? null,
+  videoTrack: tracks.get('camera video') ?? null,
+  screenTrack: tracks.get('screen video') ?? null,
+  audioMuted: muted.mic || !tracks.has('mic audio'),
+  videoMuted: muted.camera || !tracks.has('camera video'),
+});
+
+/** What is received of somebody. */
+export function remoteView(heard: Heard, remotes: readonly Remote[]): CallParticipantView {
+  const find = (source: CallSource, kind: string) =>
+    remotes.find(({ producer: p }) => p.userId === heard.userId && p.source === source && p.kind === kind);
+  const [mic, camera, screen] = [find('mic', 'audio'), find('camera', 'video'), find('screen', 'video')];
+  return {
+    ...heard,
+    isLocal: false,
+    audioTrack: mic?.consumer.track ?? null,
+    videoTrack: camera?.consumer.track ?? null,
+    screenTrack: screen?.consumer.track ?? null,
+    audioMuted: mic?.producer.paused ?? true,
+    videoMuted: camera?.producer.paused ?? true,
+  };
+}

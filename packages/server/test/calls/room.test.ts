@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { limits } from '@parley/protocol';
+import type { types } from 'mediasoup';
+import { createLogger } from '../../src/platform/logging.ts';
+import { Engine } from '../../src/platform/media/engine.ts';
+import type { ExtraCodec } from '../../src/platform/media/engine.ts';
+import { Room } from '../../src/platform/media/room.ts';
+import { findWorkerBinary } from '../../src/platform/media/worker-binary.ts';
+import { use } from '../support/use.ts';
+import { mediaPort } from './media-service.ts';
+import { audio, receiving, video } from './rtp.ts';
+
+/** Media of one call on a real worker, without a service around it. */
+
+const startEngine = async (codecs: readonly ExtraCodec[]): Promise<Engine> =>
+  Engine.start({
+    ...{ binary: await findWorkerBinary(), workers: 1, port: await mediaPort(1), listenIp: '127.0.0.1' },
+    ...{ announcedAddress: undefined, codecs, logger: createLogger('silent') },
+  });
+const plain = use(
+  () => startEngine([]),
+  (engine) => engine.close(),
+);
+const rich = use(
+  () => startEngine(['h264', 'vp9', 'av1']),
+  (engine) => engine.close(),
+);
+
+const quiet = { connected() {}, producer() {}, speakers() {}, flooded() {} };
+const seat = (user: number) => ({ user, userId: `u${user}`, session: `s${user}`, device: `d${user}` });
+const names = async (engine: Engine) =>
+  (await engine.rtpCapabilities()).codecs!.map((c) => c.mimeType).filter((name) => !name.endsWith('/rtx'));
+
+it('offers Opus with FEC and DTX and VP8 always, and H264, VP9 and AV1 where they are asked for', async () => {
+  assert.deepEqual(await names(plain), ['audio/opus', 'video/VP8']);
+  assert.deepEqual(await names(rich), ['audio/opus', 'video/VP8', 'video/H264', 'video/VP9', 'video/AV1']);
+  const [opus] = (await plain.rtpCapabilities()).codecs!;
+  assert.deepEqual(opus!.parameters, { useinbandfec: 1, usedtx: 1 });
+});
+
+it('a device that does not know a codec receives all the rest of the call', async () => {
+  const room = new Room(rich, quiet, () => 0);
+  const all = { resume: false, tcp: false };
+  await room.open(seat(1), receiving as types.RtpCapabilities, all);
+  await room.open(seat(2), receiving as types.RtpCapabilities, all);
+  const h264 = {
+    ...video(),
+    codecs: [
+      {
+        mimeType: 'video/H264',
+        payloadType: 97,
+        clockRate: 90_000,
+        parameters: { 'packetization-mode': 1, 'profile-level-id': '42e01f', 'level-asymmetry-allowed': 1 },
+      },
+    ],
+  };
+  const produce = async (source: 'camera' | 'mic', kind: types.MediaKind, rtpParameters: unknown) =>
+    (
+      await room.produce(1, 's1', {
+        ...{ source, kind, paused: false },
+        rtpParameters: rtpParameters as types.RtpParameters,
+      })
+    ).producerId;
+  const ids = [await produce('camera', 'video', h264), await produce('mic', 'audio', audio())];
+  const { consumers } = await room.consume(2, 's2', ids);
+  assert.deepEqual(
+    consumers.map((c) => c.producerId),
+    ids.slice(1),
+  );
+  room.close();
+});
+
+it('bounds a participant: two transports, what each may carry, and how many sources it receives', async () => {
+  const made: types.Transport[] = [];
+  plain.alive[0]!.worker.observer.on('newrouter', (router) =>
+    router.observer.on('newtransport', (transport) => made.push(transport)),
+  );
+  const room = new Room(plain, quiet, () => performance.now() * 1e3);
+  const all = { resume: false, tcp: false };
+  for (const user of [1, 2, 2]) await room.open(seat(user), receiving as types.RtpCapabilities, all);
+  assert.deepEqual(
+    made.map((transport) => transport.closed),
+    [false, false, true, true, false, false],
+    'who opens again has two and no more',
+  );
+  const [send, recv] = await Promise.all(
+    made.slice(4).map(async (t) => (await t.getStats())[0] as types.WebRtcTransportStat),
+  );
+  assert.equal(send!.maxIncomingBitrate, limits.callIncomingBitrate);
+  assert.equal(recv!.maxOutgoingBitrate, limits.callOutgoingBitrate);
+  const { producerId } = await room.produce(1, 's1', {
+    ...{ source: 'mic', kind: 'audio', paused: false },
+    rtpParameters: audio() as unknown as types.RtpParameters,
+  });
+  for (let i = 0; i < 200; i++) assert.equal((await room.consume(2, 's2', [producerId])).consumers.length, 1);
+  await assert.rejects(room.consume(2, 's2', [producerId]), /At most 200 sources/);
+  room.close();
+});
