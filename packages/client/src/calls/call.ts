@@ -197,7 +197,7 @@ export class CallHandle implements Store<CallSnapshot> {
       const { call, media } = await this.#post<{ call: Call; media: CallMedia }>('join', query);
       this.#call = call;
       this.#media = media;
-      this.#host.onJoined(this);
+      this.#host.onJoined(this.id);
       await this.#open();
     } catch (e) {
       this.#end(null);
@@ -364,7 +364,7 @@ export class CallHandle implements Store<CallSnapshot> {
     this.#sounds.play([]);
     this.#set('ended');
     this.#tiles.clear();
-    this.#host.onEnd(this);
+    this.#host.onEnd(this.id);
   }
 
   #snapshot(): CallSnapshot {

@@ -1,6 +1,5 @@
 import type { Wire } from '../client-types.ts';
 import type { ParleyError } from '../errors.ts';
-import type { CallHandle } from './call.ts';
 import type { VideoCodec } from './media.ts';
 
 export interface JoinOptions {
@@ -21,7 +20,7 @@ export interface CallHost {
   online(): boolean;
   onError(error: ParleyError): void;
   /** It is over here. */
-  onEnd(call: CallHandle): void;
+  onEnd(callId: string): void;
   /** It takes part: a reload of the page may bring it back. */
-  onJoined(call: CallHandle): void;
+  onJoined(callId: string): void;
 }

@@ -58,10 +58,10 @@ export function createCalls(client: Client): Calls {
     me,
     online: () => client.state === 'connected',
     onError: (error) => events.emit('error', error),
-    onJoined: (call) => mark?.setItem(markOf(me()), call.id),
-    onEnd: (call) => {
-      if (mark?.getItem(markOf(me())) === call.id) mark.removeItem(markOf(me()));
-      known.delete(call.id);
+    onJoined: (id) => mark?.setItem(markOf(me()), id),
+    onEnd: (id) => {
+      if (mark?.getItem(markOf(me())) === id) mark.removeItem(markOf(me()));
+      known.delete(id);
       store.touch();
     },
   };
