@@ -200,7 +200,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const outbox = createOutbox({ consumers: [webhooks.consumer, push.consumer], work, logger });
   const storage = createStorageService({
     ...outgoing,
-    ...{ db, limiter, node, log, randomBytes: options.randomBytes, mails: () => accounts.services.mails },
+    ...{
+      db,
+      limiter,
+      node,
+      log,
+      timers,
+      randomBytes: options.randomBytes,
+      mails: () => accounts.services.mails,
+    },
   });
   const media = createMediaService({ config, db, clock, ids, vault, logger, names });
   const calls = createCallService({

@@ -52,6 +52,11 @@ export const settings: readonly Setting[] = [
     'The address that this service connects from, shown to customers who open a firewall for it; nothing else depends on it',
   ),
   setting(
+    'CHAT_SINK_ALARM',
+    '1000000',
+    'Changes of one environment that may wait for its own history database before an error is logged ([storage](docs/storage.md))',
+  ),
+  setting(
     'CHAT_DNS_SERVERS',
     '',
     'Name servers for the targets that customers type, e.g. `10.0.0.53,10.0.0.54:5353`; unset: those of the system',
@@ -164,6 +169,7 @@ export interface Config {
   processes: number;
   allowPrivateTargets: boolean;
   egressIp: string | undefined;
+  sinkAlarm: number;
   dnsServers: readonly string[];
   media: MediaConfig | undefined;
   mediaOrigin: string | undefined;
@@ -255,6 +261,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     processes: integer('CHAT_PROCESSES', 1, 256),
     allowPrivateTargets: flag('CHAT_ALLOW_PRIVATE_TARGETS') ?? ownMachine,
     egressIp: get('CHAT_EGRESS_IP'),
+    sinkAlarm: integer('CHAT_SINK_ALARM', 1, 1_000_000_000),
     dnsServers: dnsServers(get('CHAT_DNS_SERVERS')),
     media: media(get('CHAT_MEDIA_URL')),
     mediaOrigin: origin('CHAT_MEDIA_ORIGIN', get('CHAT_MEDIA_ORIGIN')),

@@ -17,6 +17,7 @@ import { use } from '../support/use.ts';
 /** The whole service in the test's own process, so that its clock can be moved and what it is given can be changed. */
 export interface Here {
   url: string;
+  databaseUrl: string;
   /** Straight into the store, as another node would. */
   sql(text: string, values?: unknown[]): Promise<void>;
   stop(): Promise<void>;
@@ -24,9 +25,13 @@ export interface Here {
 }
 
 /** Sockets that a test left open are not waited for at the end, unless `drainMs` says so. */
-export async function startHere(
-  changes: Partial<Pick<ServiceOptions, 'clock' | 'timers' | 'drainMs' | 'plans' | 'peers'>> = {},
-): Promise<Here> {
+export async function startHere({
+  env = {},
+  ...changes
+}: Partial<Pick<ServiceOptions, 'clock' | 'timers' | 'drainMs' | 'plans' | 'peers'>> & {
+  /** Settings; a function where they depend on something that is started first. */
+  env?: Record<string, string> | (() => Record<string, string>);
+} = {}): Promise<Here> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-test-'));
   const postgres = await startPostgres();
   const databaseUrl = await postgres.createDatabase();
@@ -41,6 +46,7 @@ export async function startHere(
     CHAT_BOOTSTRAP_ENVIRONMENTS: JSON.stringify(Object.values(environments)),
     CHAT_BOOTSTRAP_EMAIL: 'owner@example.com',
     CHAT_BOOTSTRAP_PASSWORD: 'correct horse',
+    ...(typeof env === 'function' ? env() : env),
   });
   const logger = createLogger('error');
   const store = await openStore(config, logger);
@@ -56,6 +62,7 @@ export async function startHere(
   const stop = () => (stopped ??= service.stop());
   return {
     url: `http://127.0.0.1:${service.port}`,
+    databaseUrl,
     sql: async (text, values) => void (await pool.query(text, values)),
     stop,
     async dispose() {

@@ -37,7 +37,7 @@ export interface StorageWorld {
 }
 
 export async function openStorage(
-  service: Service,
+  service: Pick<Service, 'url'>,
   db: PgDb,
   environment = 'env_dev',
 ): Promise<StorageWorld> {

@@ -126,19 +126,33 @@ export const messagesBefore = (
     [env, conv, before, after, limit],
   );
 
-/** The messages above `after`, oldest first. Hard-deleted ones are left out unless asked for. */
+/** The messages above `after`, oldest first. Hard-deleted ones are left out. */
 export const messagesAfter = (
   db: Queryable,
   env: number,
   conv: number,
   after: number,
   limit: number,
-  stubs = false,
 ): Promise<(MessageRow | ColdRow)[]> =>
   db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM ${source}
-     WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3${stubs ? '' : ' AND NOT m.hard'} ORDER BY m.seq LIMIT $4`,
+     WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND NOT m.hard ORDER BY m.seq LIMIT $4`,
     [env, conv, after, limit],
+  );
+
+/** The next messages after a place, over all conversations up to `upTo`. Hard-deleted ones are included, as stubs. */
+export const messagesFrom = (
+  db: Queryable,
+  env: number,
+  after: { conv: number; seq: number },
+  upTo: number,
+  limit: number,
+): Promise<(MessageRow | ColdRow)[]> =>
+  db.query<MessageRow | ColdRow>(
+    `SELECT ${columns} FROM (
+       SELECT * FROM messages WHERE env = $1 AND (conv, seq) > ($2::bigint, $3::bigint) AND conv <= $4 ORDER BY conv, seq LIMIT $5
+     ) m ${joined} ORDER BY m.conv, m.seq`,
+    [env, after.conv, after.seq, upTo, limit],
   );
 
 /**

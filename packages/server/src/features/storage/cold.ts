@@ -1,13 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError, rateLimits } from '@parley/protocol';
-import type { Clock } from '../../platform/clock.ts';
+import type { Clock, Timers } from '../../platform/clock.ts';
 import { HistoryError } from '../../platform/history/port.ts';
 import type { History, MessageRecord } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Connections } from './connections.ts';
-import { slotsOf, storageOf } from './sql.ts';
+import { coldSlots } from './sql.ts';
 import type { SlotName, SlotRow } from './sql.ts';
 
 /**
@@ -25,12 +24,16 @@ export interface Cold {
 }
 
 const readMs = 5_000;
+/** When nothing was answered for so long, one read goes on waiting, and all others are told at once. */
+const stallMs = 1_500;
 const firstPauseMs = 1_000;
 const longestPauseMs = 30_000;
 const pageSize = 200;
 const mostPages = 10;
 /** Reads of one environment under way at once, in one process. */
 const mostReads = 60;
+/** Environments whose slots are remembered. */
+const mostKnown = 10_000;
 
 /** After a failure nobody else tries for a while, then one does. */
 interface Circuit {
@@ -39,52 +42,77 @@ interface Circuit {
   probing: boolean;
 }
 
+/** One that is under way. */
+interface Read {
+  startedAt: number;
+  refuse(error: unknown): void;
+}
+
 export function createCold(options: {
   db: Queryable;
-  connections: Connections;
+  connections: Pick<Connections, 'open' | 'drop'>;
   limiter: RateLimiter;
   clock: Clock;
+  timers: Timers;
   logger: Logger;
 }): Cold {
-  const { db, connections, limiter, clock, logger } = options;
+  const { db, connections, limiter, clock, timers, logger } = options;
   const circuits = new Map<number, Circuit>();
-  const reads = new Map<number, number>();
+  const reads = new Map<number, Set<Read>>();
+  const answeredAt = new Map<number, number>();
 
   async function guarded<T>(env: number, work: () => Promise<T>): Promise<T> {
     const circuit = circuits.get(env);
     const now = clock.monotonic();
     if (circuit && (circuit.probing || now < circuit.openUntil))
       throw unavailable(circuit.probing ? firstPauseMs : circuit.openUntil - now);
-    const running = reads.get(env) ?? 0;
-    if (running >= mostReads) throw unavailable(firstPauseMs);
-    reads.set(env, running + 1);
+    const others = reads.get(env) ?? new Set();
+    if (others.size >= mostReads) throw unavailable(firstPauseMs);
+    reads.set(env, others);
     if (circuit) circuit.probing = true;
-    const ender = new AbortController();
+    let probes = circuit !== undefined;
+    const ends: (() => void)[] = [];
+    const read: Read = { startedAt: now, refuse: () => undefined };
+    others.add(read);
     try {
-      const late = delay(readMs, undefined, { signal: ender.signal }).then(() => {
-        throw new HistoryError('timeout', undefined);
+      const result = await new Promise<T>((resolve, reject) => {
+        read.refuse = reject;
+        ends.push(
+          timers.after(readMs, () => reject(new HistoryError('timeout', undefined))),
+          timers.after(stallMs, () => {
+            if (circuits.has(env) || (answeredAt.get(env) ?? -Infinity) > read.startedAt) return;
+            circuits.set(env, { pauseMs: firstPauseMs / 2, openUntil: 0, probing: true });
+            probes = true;
+            for (const other of others) if (other !== read) other.refuse(unavailable(firstPauseMs));
+          }),
+        );
+        work().then(resolve, reject);
       });
-      late.catch(() => undefined);
-      const result = await Promise.race([work(), late]);
       circuits.delete(env);
+      answeredAt.set(env, clock.monotonic());
       return result;
     } catch (error) {
+      const last = circuits.get(env);
       if (!(error instanceof HistoryError)) {
-        if (circuit) circuit.probing = false;
+        if (probes && last) last.probing = false;
         throw error;
       }
-      const pauseMs = Math.min(longestPauseMs, circuit ? circuit.pauseMs * 2 : firstPauseMs);
+      const pauseMs = Math.min(longestPauseMs, probes && last ? last.pauseMs * 2 : firstPauseMs);
       circuits.set(env, { pauseMs, openUntil: clock.monotonic() + pauseMs, probing: false });
+      // What hangs there is not waited for, nor used again.
+      if (error.errorClass === 'timeout') for (const slot of ['a', 'b'] as const) connections.drop(env, slot);
       logger.warn(
         { env, errorClass: error.errorClass, reason: error.message },
         'a history database could not be read',
       );
       throw unavailable(pauseMs);
     } finally {
-      ender.abort();
-      const left = reads.get(env)! - 1;
-      if (left > 0) reads.set(env, left);
-      else reads.delete(env);
+      for (const end of ends) end();
+      others.delete(read);
+      if (others.size === 0) {
+        reads.delete(env);
+        answeredAt.delete(env);
+      }
     }
   }
 
@@ -93,41 +121,63 @@ export function createCold(options: {
     if (!verdict!.allowed) throw new ApiError('rate_limited', { retryAfterMs: verdict!.retryAfterMs });
   }
 
-  /** The slots that may hold it, the newest first. */
-  async function slots(env: number): Promise<SlotRow[]> {
-    const [storage, rows] = await Promise.all([storageOf(db, env), slotsOf(db, env)]);
-    // Messages that are cold, and no database that could have them.
-    if (storage.active === null) throw unavailable(longestPauseMs);
-    if (!storage.hasCold) return [];
-    const named = [storage.active, ...(storage.previous ? [storage.previous] : [])];
-    return named.flatMap((name) => rows.find((row) => row.slot === name) ?? []);
+  /** The slots as they were at the last look: they are asked while the next look makes sure that they are still the ones. */
+  const known = new Map<number, SlotRow[]>();
+  async function look(env: number): Promise<SlotRow[]> {
+    // None: what was cold a moment ago has come home.
+    const slots = (await coldSlots(db, env)) ?? [];
+    if (known.size >= mostKnown) known.clear();
+    known.set(env, slots);
+    return slots;
+  }
+
+  /** An answer, and whether it is all that was asked for. */
+  type Ask<T> = (history: History, before: T | undefined) => Promise<{ value: T; whole: boolean }>;
+
+  async function search<T>(env: { no: number; id: string }, ask: Ask<T>): Promise<T | undefined> {
+    const before = known.get(env.no);
+    const looking = look(env.no);
+    if (before) {
+      const [now, early] = await Promise.allSettled([looking, askAll(env, before, ask)]);
+      if (now.status === 'rejected') throw now.reason;
+      if (isSame(now.value, before)) {
+        if (early.status === 'rejected') throw early.reason;
+        return early.value;
+      }
+    }
+    return askAll(env, await looking, ask);
   }
 
   /** Asks the replica, then the database itself, then the one before it, until all is found. */
-  async function search(
+  async function askAll<T>(
     env: { no: number; id: string },
-    ask: (history: History) => Promise<boolean>,
-  ): Promise<void> {
-    for (const slot of await slots(env.no))
+    slots: readonly SlotRow[],
+    ask: Ask<T>,
+  ): Promise<T | undefined> {
+    let found: T | undefined;
+    for (const slot of slots)
       for (const purpose of slot.replicaUrl === null ? (['write'] as const) : (['read', 'write'] as const))
         try {
-          if (await ask(await connections.open(env, slot, purpose))) return;
+          const { value, whole } = await ask(await connections.open(env, slot, purpose), found);
+          found = value;
+          if (whole) return found;
         } catch (error) {
           if (isGone(error)) connections.drop(env.no, slot.slot as SlotName);
           // A replica that is away is no reason to fail.
           if (purpose === 'write' || !(error instanceof HistoryError)) throw error;
         }
+    return found;
   }
 
   return {
     async at(env, conversationId, seqs) {
-      const found = new Map<number, MessageRecord>();
-      if (seqs.length === 0) return found;
+      if (seqs.length === 0) return new Map();
       await limited(env.no);
       const wanted = new Set(seqs);
-      await guarded(env.no, () =>
-        search(env, async (history) => {
-          const lowest = Math.min(...seqs) - 1;
+      const lowest = Math.min(...seqs) - 1;
+      const found = await guarded(env.no, () =>
+        search<Map<number, MessageRecord>>(env, async (history, earlier) => {
+          const value = new Map(earlier);
           let before = Math.max(...seqs) + 1;
           for (let pages = 0; pages < mostPages && before > lowest + 1; pages++) {
             const { data, hasMore } = await history.read({
@@ -137,30 +187,31 @@ export function createCold(options: {
               limit: pageSize,
             });
             for (const record of data)
-              if (wanted.has(record.seq) && !found.has(record.seq)) found.set(record.seq, record);
+              if (wanted.has(record.seq) && !value.has(record.seq)) value.set(record.seq, record);
             if (!hasMore || data.length === 0) break;
             before = data.at(-1)!.seq;
           }
-          return found.size === wanted.size;
+          return { value, whole: value.size === wanted.size };
         }),
       );
-      return found;
+      return found ?? new Map();
     },
     async get(env, messageId) {
-      const storage = await storageOf(db, env.no);
-      if (!storage.hasCold || storage.active === null) return null;
+      if ((await coldSlots(db, env.no)) === null) return null;
       await limited(env.no);
-      let found: MessageRecord | null = null;
-      await guarded(env.no, () =>
-        search(env, async (history) => {
-          found = await history.get(messageId);
-          return found !== null;
+      const found = await guarded(env.no, () =>
+        search<MessageRecord | null>(env, async (history) => {
+          const value = await history.get(messageId);
+          return { value, whole: value !== null };
         }),
       );
-      return found;
+      return found ?? null;
     },
   };
 }
+
+const isSame = (a: readonly SlotRow[], b: readonly SlotRow[]): boolean =>
+  a.length === b.length && a.every((row, i) => row.slot === b[i]!.slot && row.changedAt === b[i]!.changedAt);
 
 export const isGone = (error: unknown): boolean =>
   error instanceof HistoryError &&

@@ -227,12 +227,17 @@ async function retain(ctx: Context, tx: Queryable, name: BufferRetentionName): P
 /** To the customer's own database: what is here is copied there, and what changes from now on is noted for it. */
 async function leave(ctx: Context, tx: Queryable, storage: StorageRow): Promise<void> {
   if (storage.mode === 'returning') {
-    // It was on its way back: what has come back leaves again when its time comes.
+    // It was on its way back: what has come back leaves again when its time comes. The copy that brought it back may have put an end to
+    // another that was not done, so all that is here is written once more before anything leaves. (A floor of 1: there is something below
+    // it; the first seq is the conversation's creation, never a message.)
     await tx.query(
-      'UPDATE sink_conversations SET cold_seq = 0, oldest_at = $2 WHERE env = $1 AND cold_seq > 0',
+      'UPDATE sink_conversations SET cold_seq = 1, oldest_at = $2 WHERE env = $1 AND cold_seq > 0',
       [ctx.env.no, new Date(0)],
     );
-    return sql.setMode(tx, ctx.env.no, { mode: 'byo_db', copy: null });
+    return sql.setMode(tx, ctx.env.no, {
+      mode: 'byo_db',
+      copy: newCopy(ctx, 'fill', await sql.messagesOf(tx, ctx.env.no)),
+    });
   }
   const slots = await sql.slotsOf(tx, ctx.env.no);
   const chosen =
@@ -272,7 +277,8 @@ export async function promote(ctx: Context, { slot }: Input<'storage.promote'>):
     if (next?.changedAt !== row.changedAt)
       throw bad('slot', `Slot ${slot} was changed meanwhile: promote it again.`);
     if (storage.active === slot) return;
-    if (storage.copy !== null && storage.copy.kind !== 'rewrite')
+    // Back to the one that history is being moved from: that cancels the move.
+    if (storage.copy !== null && storage.copy.kind !== 'rewrite' && storage.previous !== slot)
       throw bad('slot', 'History is being copied: wait until that is done.');
     const before = slots.find((s) => s.slot === storage.active);
     const same = before !== undefined && isSame(before, next);

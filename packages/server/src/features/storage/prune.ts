@@ -16,8 +16,8 @@ export interface PruneOptions {
   retentionMs(env: number): Promise<number>;
 }
 
-/** What the customer's database has confirmed leaves our store when it is older than the buffer. */
-export async function prune(options: PruneOptions, env: number): Promise<void> {
+/** What the customer's database has confirmed leaves our store when it is older than the buffer. True: there may be more. */
+export async function prune(options: PruneOptions, env: number): Promise<boolean> {
   const { db, clock, node } = options;
   const [row] = await db.query<{ webhooks: boolean; oldest: string | null }>(
     `SELECT e.listeners & 1 <> 0 AS webhooks, (SELECT at FROM sink_log WHERE env = $1 ORDER BY no LIMIT 1) AS oldest
@@ -33,24 +33,32 @@ export async function prune(options: PruneOptions, env: number): Promise<void> {
     [env, before, pruneConversations],
   );
   let cooled = 0;
+  let held = 0;
+  let allowed = true;
   for (const { conv } of convs)
     await db.tx(async (tx) => {
       const [{ mode = 'managed', copy = null } = {}] = await tx.query<{
         mode?: string;
         copy?: Copy | null;
       }>('SELECT mode, copy FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE', [env, node]);
-      if (mode !== 'byo_db' || (copy !== null && copy.kind !== 'rewrite')) return;
+      if (mode !== 'byo_db' || (copy !== null && copy.kind !== 'rewrite')) {
+        allowed = false;
+        return;
+      }
       // Before the first message leaves: whoever finds it gone must know where to look.
       await tx.query('UPDATE storage SET has_cold = true WHERE env = $1 AND NOT has_cold', [env]);
       const [done] = await tx.query<{ looked: number | null }>(
         'SELECT cool_messages($1, $2, $3, $4) AS looked',
         [env, conv, before, pruneMessages],
       );
-      cooled += done!.looked ?? 0;
+      if (done!.looked === null) held++;
+      else cooled += done!.looked;
     });
-  const full = convs.length === pruneConversations || cooled >= pruneMessages;
+  const full =
+    allowed && held < convs.length && (convs.length === pruneConversations || cooled >= pruneMessages);
   await db.query('UPDATE storage SET pruned_at = $2 WHERE env = $1', [
     env,
     new Date(full ? 0 : clock.now()).toISOString(),
   ]);
+  return full;
 }

@@ -1,7 +1,8 @@
 import type { Config } from '../../config.ts';
 import type { ConversationLog } from '../../log/conversation-log.ts';
 import { tell } from '../../log/record.ts';
-import type { Clock, RandomBytes } from '../../platform/clock.ts';
+import type { Clock, RandomBytes, Timers } from '../../platform/clock.ts';
+import { workSettings } from '../../platform/jobs/jobs.ts';
 import { createLoop } from '../../platform/jobs/loop.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -19,6 +20,7 @@ import { createConnections } from './connections.ts';
 import type { Connections } from './connections.ts';
 import { createRetention } from './retention.ts';
 import type { Retention } from './retention.ts';
+import { sinkGauges } from './gauges.ts';
 import { createSink } from './sink.ts';
 import type { SinkNews } from './state.ts';
 
@@ -45,13 +47,14 @@ const pollMs = 250;
 const workConnections = 4;
 
 export function createStorageService(options: {
-  config: Pick<Config, 'allowPrivateTargets' | 'eventRetentionMs' | 'egressIp'>;
+  config: Pick<Config, 'allowPrivateTargets' | 'eventRetentionMs' | 'egressIp' | 'sinkAlarm'>;
   db: Db;
   connection: ConnectionSettings;
   onError: PgOptions['onError'];
   names: NameResolver;
   vault: Vault;
   clock: Clock;
+  timers: Timers;
   logger: Logger;
   metrics: Metrics;
   limiter: RateLimiter;
@@ -62,7 +65,11 @@ export function createStorageService(options: {
   mails: () => Mails;
 }): StorageService {
   const { config, db, clock, logger, metrics } = options;
-  const workDb = new PgDb(options.connection, { max: workConnections, onError: options.onError });
+  // Connections of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done again.
+  const workDb = new PgDb(options.connection, {
+    ...{ max: workConnections, onError: options.onError },
+    settings: workSettings,
+  });
   const outbound = createOutbound({
     allowPrivate: config.allowPrivateTargets,
     resolve: options.names.resolve,
@@ -93,11 +100,13 @@ export function createStorageService(options: {
     ...options,
     db: workDb,
     connections,
+    alarmingBacklog: config.sinkAlarm,
     retentionMs: retention.msOf,
     tell: told,
     counted: (what, count) => records.inc({ what }, count),
   });
 
+  const gauges = sinkGauges({ db: workDb, clock, logger, metrics, most: config.sinkAlarm });
   const running = new Map<number, Promise<void>>();
   metrics.gauge(
     'parley_sinks_running',
@@ -128,9 +137,12 @@ export function createStorageService(options: {
     outbound,
     egressIp: config.egressIp ?? null,
     wake: () => loop.poke(),
-    start: () => loop.start(),
+    start: () => {
+      loop.start();
+      gauges.start();
+    },
     stop: async () => {
-      await loop.stop();
+      await Promise.all([loop.stop(), gauges.stop()]);
       await Promise.all(running.values());
     },
     close: async () => {

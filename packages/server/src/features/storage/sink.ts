@@ -1,21 +1,21 @@
-import type { Clock } from '../../platform/clock.ts';
 import { HistoryError } from '../../platform/history/port.ts';
-import type { Erasure, History } from '../../platform/history/port.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Db, Tx } from '../../platform/postgres/db.ts';
+import type { History } from '../../platform/history/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { erasedContext } from '../webhooks/signature.ts';
 import { isGone } from './cold.ts';
+import { confirmCopy, confirmLog } from './confirm.ts';
+import type { Confirmation } from './confirm.ts';
 import type { Connections } from './connections.ts';
-import { copyStep } from './copy.ts';
+import { begun, comeBack, readBatch } from './copy.ts';
+import type { CopyBatch } from './copy.ts';
+import { erasures, wanted } from './needs.ts';
 import { prune } from './prune.ts';
+import { pump } from './pump.ts';
 import { recordsOf } from './records.ts';
 import type { LogRow, Placed } from './records.ts';
-import { backlogOf, setMode, slotsOf, storageOf } from './sql.ts';
-import type { Copy, SinkStatus, StorageRow } from './sql.ts';
-import { news, nextStatus } from './state.ts';
-import type { SinkNews } from './state.ts';
-import { thawMessages } from './thaw.ts';
+import { setMode, slotsOf, storageColumns } from './sql.ts';
+import type { Copy, StorageRow } from './sql.ts';
+import { createSettle } from './settle.ts';
+import type { SettleOptions } from './settle.ts';
 import { createWriter, mostRows } from './write.ts';
 
 /**
@@ -28,30 +28,19 @@ import { createWriter, mostRows } from './write.ts';
 const leastRows = 10;
 /** A turn ends after so long, so that others of the process have theirs; it goes on at once. */
 const turnMs = 5_000;
+/** Of it, a copy has so long before changes have theirs again: their lag is what people wait for. */
+const sliceMs = 1_000;
 /** Longer than a turn and the slowest exchange after its end. */
 const leaseSeconds = 60;
-const firstBackOffMs = 1_000;
-const longestBackOffMs = 60_000;
-/** A backlog that somebody should look at. */
-const alarmingBacklog = 1_000_000;
 
-/** What a turn leaves: more to do now, something to look at again soon, or nothing. */
+/** What a turn leaves: more to do now, something to look at again soon, or nothing: then changes gather for a while. */
 type Next = 'more' | 'later' | 'idle';
-const laterMs = 250;
+const pauses: Record<Next, number> = { more: 0, later: 250, idle: 200 };
 
-export interface SinkOptions {
-  db: Db;
+export interface SinkOptions extends SettleOptions {
   connections: Connections;
   vault: Vault;
-  clock: Clock;
-  logger: Logger;
-  random: () => number;
-  /** This process, in leases. */
-  node: string;
   retentionMs(env: number): Promise<number>;
-  /** In the transaction of the change: webhooks and owners are told. */
-  tell(tx: Tx, env: number, news: SinkNews): Promise<void>;
-  counted(what: 'written' | 'refused' | 'failed', count: number): void;
 }
 
 export interface Sink {
@@ -61,69 +50,77 @@ export interface Sink {
   turn(env: { no: number; id: string }): Promise<boolean>;
 }
 
+/** What a turn begins with, and what it has come to know. */
+interface Turn extends StorageRow {
+  id: string;
+  /** Users are to be erased, messages to come back, and what is old may leave. */
+  erasures: boolean;
+  wanted: boolean;
+  prune: boolean;
+  anyRefused: boolean;
+  /** Something was written. */
+  progress: boolean;
+  until: number;
+}
+
+/** Conversations with messages that may be old enough to leave, looked at once a minute. */
+const mayPrune = (s: string, now: string) =>
+  `(s.pruned_at < ${now}::timestamptz - interval '1 minute' AND (
+     SELECT true FROM sink_conversations c WHERE c.env = ${s} AND c.oldest_at < ${now}::timestamptz - interval '24 hours' LIMIT 1))`;
+const any = (table: string, s: string, more = '') =>
+  `(SELECT true FROM ${table} x WHERE x.env = ${s}${more} LIMIT 1)`;
+
 export function createSink(options: SinkOptions): Sink {
-  const { db, connections, vault, clock, logger, random, node } = options;
+  const { db, connections, clock, node } = options;
   /** Rows that a batch may have, where a database was too slow for as many. */
   const sizes = new Map<number, number>();
-  /** Environments of which something was written in the turn under way. */
-  const progress = new Set<number>();
   const now = () => new Date(clock.now()).toISOString();
   const writeAll = createWriter(options);
+  const settle = createSettle(options);
 
   const due: Sink['due'] = (limit) =>
     db.query<{ no: number; id: string }>(
       `SELECT e.no, e.id FROM storage s JOIN environments e ON e.no = s.env
-       WHERE (s.mode <> 'managed' OR (SELECT true FROM sink_erasures x WHERE x.env = s.env LIMIT 1)) AND s.active IS NOT NULL AND s.owned_until < clock_timestamp() AND s.due_at <= $1 AND (
-         s.copy IS NOT NULL OR s.status <> 'healthy' OR (SELECT true FROM sink_log l WHERE l.env = s.env LIMIT 1)
-         OR (SELECT true FROM sink_erasures x WHERE x.env = s.env LIMIT 1)
-         OR (SELECT true FROM sink_conversations c WHERE c.env = s.env AND c.want_seq IS NOT NULL LIMIT 1)
-         OR (SELECT true FROM sink_conversations c WHERE c.env = s.env AND c.oldest_at < $1::timestamptz - interval '24 hours'
-           AND s.pruned_at < $1::timestamptz - interval '1 minute' LIMIT 1))
+       WHERE (s.mode <> 'managed' OR ${any('sink_erasures', 's.env')}) AND s.active IS NOT NULL AND s.owned_until < clock_timestamp()
+         AND s.due_at <= $1 AND (s.copy IS NOT NULL OR s.status <> 'healthy' OR ${any('sink_log', 's.env')} OR ${any('sink_erasures', 's.env')}
+         OR ${any('sink_conversations', 's.env', ' AND x.want_seq IS NOT NULL')} OR ${mayPrune('s.env', '$1')})
        ORDER BY s.due_at LIMIT $2`,
       [now(), limit],
     );
 
   /** Mine for a while; undefined where somebody else has it. */
-  async function claim(env: number): Promise<boolean> {
-    const rows = await db.query(
-      `UPDATE storage SET owner = $2, owned_until = clock_timestamp() + interval '${leaseSeconds} seconds'
-       WHERE env = $1 AND (owned_until < clock_timestamp() OR owner = $2) RETURNING 1`,
-      [env, node],
+  async function claim(env: { no: number; id: string }): Promise<Turn | undefined> {
+    const [row] = await db.query<Omit<Turn, 'id' | 'progress' | 'until'>>(
+      `UPDATE storage s SET owner = $2, owned_until = clock_timestamp() + interval '${leaseSeconds} seconds'
+       WHERE s.env = $1 AND (s.owned_until < clock_timestamp() OR s.owner = $2)
+       RETURNING ${storageColumns}, coalesce(${any('sink_erasures', '$1')}, false) AS erasures,
+         coalesce(${any('sink_conversations', '$1', ' AND x.want_seq IS NOT NULL')}, false) AS wanted,
+         coalesce(${any('sink_refused', '$1')}, false) AS "anyRefused", coalesce(${mayPrune('$1', '$3')}, false) AS prune`,
+      [env.no, node, now()],
     );
-    return rows.length > 0;
-  }
-
-  /** In a transaction of what was confirmed: whoever lost the lease confirms nothing. */
-  async function stillMine(tx: Tx, env: number): Promise<boolean> {
-    const rows = await tx.query('SELECT 1 FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE', [
-      env,
-      node,
-    ]);
-    return rows.length > 0;
+    return row && { ...row, id: env.id, progress: false, until: clock.monotonic() + turnMs };
   }
 
   const turn: Sink['turn'] = async (env) => {
-    if (!(await claim(env.no))) return false;
+    const mine = await claim(env);
+    if (!mine) return false;
     let next: Next = 'idle';
     let failure: HistoryError | null = null;
-    progress.delete(env.no);
     try {
-      const storage = await storageOf(db, env.no);
-      if (storage.active === null) return false;
-      const until = clock.monotonic() + turnMs;
+      if (mine.active === null) return false;
       try {
-        next = await work(env, storage, until);
+        next = await work(mine);
       } catch (error) {
         if (!(error instanceof HistoryError)) throw error;
         failure = error;
         if (isGone(error)) {
-          connections.drop(env.no, storage.active);
-          if (storage.previous) connections.drop(env.no, storage.previous);
+          connections.drop(env.no, mine.active);
+          if (mine.previous) connections.drop(env.no, mine.previous);
         }
         if (error.errorClass === 'timeout')
-          sizes.set(env.no, Math.max(leastRows, Math.floor((sizes.get(env.no) ?? mostRows) / 2)));
+          sizes.set(env.no, Math.max(leastRows, Math.floor(sizeOf(env.no) / 2)));
       }
-      await settle(env.no, failure, next === 'later' ? laterMs : 0);
+      await settle(mine, failure, pauses[next]);
     } finally {
       await db.query(`UPDATE storage SET owned_until = '-infinity' WHERE env = $1 AND owner = $2`, [
         env.no,
@@ -133,244 +130,157 @@ export function createSink(options: SinkOptions): Sink {
     return next === 'more' && failure === null;
   };
 
-  async function work(env: { no: number; id: string }, storage: StorageRow, until: number): Promise<Next> {
-    const slots = await slotsOf(db, env.no);
-    const open = async (name: typeof storage.active) => {
+  const sizeOf = (env: number): number => sizes.get(env) ?? mostRows;
+  const late = (mine: Turn): boolean => clock.monotonic() > mine.until;
+
+  async function work(mine: Turn): Promise<Next> {
+    const env = { no: mine.env, id: mine.id };
+    const slots = await slotsOf(db, mine.env);
+    const open = async (name: Turn['active']) => {
       const slot = slots.find((s) => s.slot === name);
       return slot ? connections.open(env, slot) : null;
     };
-    const history = (await open(storage.active))!;
-    const previous = await open(storage.previous);
-    await erasures(env.no, [history, ...(previous ? [previous] : [])]);
+    const history = (await open(mine.active))!;
+    const previous = await open(mine.previous);
+    const both = [history, ...(previous ? [previous] : [])];
+    if (mine.erasures) await erasures(options, mine.env, both);
     // History came home while an erasure waited: that is all that is left to do there.
-    if (storage.mode === 'managed') return 'idle';
-    await wanted(env.no, [history, ...(previous ? [previous] : [])]);
-    for (let more = true; more;) {
-      if (clock.monotonic() > until) return 'more';
-      more = await drain(env.no, history);
+    if (mine.mode === 'managed') return 'idle';
+    if (mine.wanted) await wanted(options, mine.env, both);
+    if (!(await drain(mine, history))) return 'more';
+    for (let { copy } = mine; copy;) {
+      if (!(await begun(db, mine.env, copy))) return 'later';
+      copy = await copied(mine, copy, history, previous);
+      if (!(await drain(mine, history))) return 'more';
     }
-    let copy = storage.copy;
-    while (copy) {
-      if (clock.monotonic() > until) return 'more';
-      const step = await copied(env.no, copy, history, previous);
-      if (step === 'wait') return 'later';
-      copy = step;
-      // Changes go before what is copied: their lag is what people wait for.
-      while (await drain(env.no, history)) if (clock.monotonic() > until) return 'more';
+    while (mine.prune) {
+      if (late(mine)) return 'more';
+      mine.prune = await prune(options, mine.env);
     }
-    if ((await storageOf(db, env.no)).mode === 'byo_db') await prune(options, env.no);
     return 'idle';
   }
 
-  /** One batch of the log. True: there may be more. */
-  async function drain(env: number, history: History): Promise<boolean> {
-    const size = sizes.get(env) ?? mostRows;
-    const rows = await db.query<LogRow>(
-      'SELECT no, conv, seq, message, at FROM sink_log WHERE env = $1 ORDER BY no LIMIT $2',
-      [env, size],
-    );
-    if (rows.length === 0) return false;
-    const placed = await recordsOf(db, env, rows);
-    const refused = await writeAll(env, history, placed, false);
-    await db.tx(async (tx) => {
-      if (!(await stillMine(tx, env))) return;
-      await confirm(tx, env, placed, refused);
-      await tx.query('DELETE FROM sink_log WHERE env = $1 AND no = ANY($2)', [env, rows.map((r) => r.no)]);
-    });
-    sizes.set(env, Math.min(mostRows, size * 2));
-    progress.add(env);
-    return rows.length === size;
-  }
-
-  /** What was written may leave when its time comes; what was refused stays until it is accepted. */
-  async function confirm(
-    tx: Tx,
-    env: number,
+  const confirmation = (
+    mine: Turn,
     placed: readonly Placed[],
     refused: ReadonlyMap<Placed, string>,
-  ): Promise<void> {
-    const accepted = placed.filter((p) => !refused.has(p));
-    await tx.query(
-      `DELETE FROM sink_refused r USING unnest($2::bigint[], $3::bigint[]) x(conv, message)
-       WHERE r.env = $1 AND r.conv = x.conv AND r.message = x.message`,
-      [env, accepted.map((p) => p.conv), accepted.map((p) => p.message)],
-    );
-    if (refused.size > 0)
-      await tx.query(
-        `INSERT INTO sink_refused (env, conv, message, error, at) SELECT DISTINCT ON (x.conv, x.message) $1, x.conv, x.message, x.error, $5
-       FROM unnest($2::bigint[], $3::bigint[], $4::text[]) x(conv, message, error)
-       ON CONFLICT (env, conv, message) DO UPDATE SET error = excluded.error, at = excluded.at`,
-        [
-          env,
-          [...refused.keys()].map((p) => p.conv),
-          [...refused.keys()].map((p) => p.message),
-          [...refused.values()],
-          now(),
-        ],
+  ): Confirmation => {
+    const { env, anyRefused } = mine;
+    mine.progress = true;
+    if (refused.size > 0) mine.anyRefused = true;
+    return { env, node, now: now(), placed, refused, anyRefused };
+  };
+
+  interface LogBatch {
+    rows: LogRow[];
+    placed: Placed[];
+    refused: ReadonlyMap<Placed, string>;
+    full: boolean;
+  }
+
+  /** The log, until it is empty: true; or until the turn is over. */
+  async function drain(mine: Turn, history: History): Promise<boolean> {
+    const { env } = mine;
+    let whole = true;
+    await pump<LogBatch>({
+      async read(after) {
+        if (after && !after.full) return null;
+        if (late(mine)) {
+          whole = false;
+          return null;
+        }
+        const size = sizeOf(env);
+        // What commits late with a lower number is found by the next look from the start.
+        const rows = await db.query<LogRow>(
+          'SELECT no, conv, seq, message, at FROM sink_log WHERE env = $1 AND no > $2 ORDER BY no LIMIT $3',
+          [env, after?.rows.at(-1)!.no ?? 0, size],
+        );
+        if (rows.length === 0) return null;
+        const placed = await recordsOf(db, env, rows);
+        return { rows, placed, refused: new Map(), full: rows.length === size };
+      },
+      async write(batch) {
+        batch.refused = await writeAll(env, history, batch.placed, { rewrite: false, most: sizeOf(env) });
+        sizes.set(env, Math.min(mostRows, sizeOf(env) * 2));
+      },
+      confirm: ({ rows, placed, refused }) =>
+        confirmLog(
+          db,
+          confirmation(mine, placed, refused),
+          rows.map((r) => r.no),
+        ),
+    });
+    return whole;
+  }
+
+  /** A slice of what is copied. Answers where it goes on; null: it is done, cancelled, or somebody else's. */
+  async function copied(
+    mine: Turn,
+    start: Copy,
+    history: History,
+    previous: History | null,
+  ): Promise<Copy | null> {
+    const { env } = mine;
+    const until = Math.min(mine.until, clock.monotonic() + sliceMs);
+    let at: Copy | null = start;
+    const refused: ReadonlyMap<Placed, string> = new Map();
+    await pump<CopyBatch & { refused: typeof refused }>({
+      async read(after) {
+        const from = after ? after.next : start;
+        if (from?.kind !== start.kind || (after && clock.monotonic() > until)) return null;
+        return { ...(await readBatch({ db, env, history, previous, size: sizeOf(env) }, from)), refused };
+      },
+      async write(batch) {
+        const { records, back, from } = batch;
+        if (back) batch.count = await db.tx((tx) => comeBack(tx, env, back.conv, back.records));
+        if (records.length === 0) return;
+        const rewrite = from.kind === 'rewrite';
+        batch.refused = await writeAll(env, history, records, { rewrite, most: sizeOf(env) });
+        // What the new database refuses is kept here: the one before will be asked no more.
+        if (from.kind === 'move') await keep(env, batch.refused);
+      },
+      async confirm(batch) {
+        const done = Math.min(start.total, at!.done + batch.count);
+        at = batch.next && { ...batch.next, done };
+        // Moved messages are cold already.
+        const placed = start.kind === 'move' ? [] : batch.records;
+        const given = confirmation(mine, placed, batch.refused);
+        const mineStill =
+          at === null && start.kind === 'return'
+            ? await returned(given, start)
+            : await confirmCopy(db, given, start, at);
+        if (!mineStill) at = null;
+        return mineStill;
+      },
+    });
+    return at;
+  }
+
+  /** All has come back: from here on nothing needs the customer's database. */
+  const returned = ({ env }: Confirmation, { startedAt }: Copy): Promise<boolean> =>
+    db.tx(async (tx) => {
+      const rows = await tx.query(
+        `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`,
+        [env, node, startedAt],
       );
-    const messages = placed.filter((p) => p.record.kind === 'message');
-    await tx.query(
-      `INSERT INTO sink_conversations AS s (env, conv, oldest_at)
-       SELECT $1, x.conv, min(x.at) FROM unnest($2::bigint[], $3::timestamptz[]) x(conv, at) GROUP BY x.conv
-       ON CONFLICT (env, conv) DO UPDATE SET oldest_at = least(s.oldest_at, excluded.oldest_at)`,
-      [env, messages.map((p) => p.conv), messages.map((p) => (p.record as { createdAt: string }).createdAt)],
-    );
-  }
+      if (rows.length === 0) return false;
+      for (const table of ['sink_log', 'sink_conversations', 'sink_refused'])
+        await tx.query(`DELETE FROM ${table} WHERE env = $1`, [env]);
+      await tx.query('UPDATE storage SET has_cold = false WHERE env = $1', [env]);
+      await setMode(tx, env, { mode: 'managed', copy: null });
+      return true;
+    });
 
-  async function erasures(env: number, histories: readonly History[]): Promise<void> {
-    const rows = await db.query<{
-      no: number;
-      subject: Buffer;
-      replacement: string;
-      messages: Erasure['messages'];
-    }>('SELECT no, subject, replacement, messages FROM sink_erasures WHERE env = $1 ORDER BY no LIMIT 100', [
-      env,
-    ]);
-    for (const { no, subject, replacement, messages } of rows) {
-      const userId = vault.open(subject, erasedContext(env)).toString();
-      for (const history of histories) await history.erase({ userId, replacement, messages });
-      await db.query('DELETE FROM sink_erasures WHERE no = $1 AND env = $2', [no, env]);
-    }
-  }
-
-  /** Messages that are needed here again. */
-  async function wanted(env: number, histories: readonly History[]): Promise<void> {
-    const rows = await db.query<{ conv: number; id: string; seq: number }>(
-      `SELECT s.conv, c.id, s.want_seq AS seq FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
-       WHERE s.env = $1 AND s.want_seq IS NOT NULL LIMIT 100`,
-      [env],
-    );
-    for (const { conv, id, seq } of rows)
-      for (const history of histories) {
-        const { data } = await history.read({
-          conversationId: id,
-          before: seq + 1,
-          after: seq - 1,
-          limit: 1,
-        });
+  async function keep(env: number, refused: ReadonlyMap<Placed, string>): Promise<void> {
+    for (const { record, conv } of refused.keys())
+      if (record.kind === 'message')
         await db.tx(async (tx) => {
           await tx.query('SELECT 1 FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE', [
             env,
             conv,
           ]);
-          await thawMessages(tx, env, conv, data);
-          await tx.query(
-            'UPDATE sink_conversations SET want_seq = NULL WHERE env = $1 AND conv = $2 AND want_seq = $3',
-            [env, conv, seq],
-          );
+          await comeBack(tx, env, conv, [record]);
         });
-        if (data.length > 0) break;
-      }
-  }
-
-  async function copied(
-    env: number,
-    copy: Copy,
-    history: History,
-    previous: History | null,
-  ): Promise<Copy | null | 'wait'> {
-    const ready = await begun(env, copy);
-    if (ready === 'wait') return ready;
-    let written: Placed[] = [];
-    let refused: Map<Placed, string> = new Map();
-    const write = async (records: Placed[], rewrite: boolean) => {
-      written = records;
-      refused = await writeAll(env, history, records, rewrite);
-    };
-    const next = await copyStep({ db, env, write, history, previous }, ready);
-    return db.tx(async (tx) => {
-      const [row] = await tx.query<{ copy: Copy | null }>(
-        'SELECT copy FROM storage WHERE env = $1 AND owner = $2 FOR UPDATE',
-        [env, node],
-      );
-      // Cancelled or begun anew meanwhile, or not mine any more.
-      if (!row?.copy || row.copy.startedAt !== copy.startedAt) return null;
-      await confirm(tx, env, ready.kind === 'move' ? [] : written, refused);
-      if (next === null && ready.kind === 'return') {
-        await tx.query('DELETE FROM sink_log WHERE env = $1', [env]);
-        await tx.query('DELETE FROM sink_conversations WHERE env = $1', [env]);
-        await tx.query('UPDATE storage SET has_cold = false WHERE env = $1', [env]);
-        await setMode(tx, env, { mode: 'managed', copy: null });
-      } else
-        await tx.query(
-          'UPDATE storage SET copy = $2, previous = CASE WHEN $3 THEN NULL ELSE previous END WHERE env = $1',
-          [env, next && JSON.stringify(next), ready.kind === 'move' && next?.kind !== 'move'],
-        );
-      return next;
-    });
-  }
-
-  /** A change whose transaction began before the sink listened is in no log: what is copied begins when they have all ended. */
-  async function begun(env: number, copy: Copy): Promise<Copy | 'wait'> {
-    if (copy.kind !== 'fill' || copy.done > 0) return copy;
-    if (copy.seenAt === undefined) {
-      const [row] = await db.query<{ at: string }>(
-        "SELECT clock_timestamp()::timestamptz(3) + interval '1 millisecond' AS at",
-      );
-      const seen = { ...copy, seenAt: row!.at };
-      await db.query(`UPDATE storage SET copy = $2 WHERE env = $1 AND copy ->> 'startedAt' = $3`, [
-        env,
-        JSON.stringify(seen),
-        copy.startedAt,
-      ]);
-      return 'wait';
-    }
-    const older = await db.query(
-      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start <= $1::timestamptz LIMIT 1`,
-      [copy.seenAt],
-    );
-    return older.length > 0 ? 'wait' : copy;
-  }
-
-  /** How it went, and what follows from it for the state. */
-  async function settle(env: number, failure: HistoryError | null, pauseMs: number): Promise<void> {
-    await db.tx(async (tx) => {
-      if (!(await stillMine(tx, env))) return;
-      const [row] = await tx.query<{
-        status: SinkStatus;
-        since: string | null;
-        failures: number;
-        errorClass: string | null;
-      }>('SELECT status, since, failures, error_class AS "errorClass" FROM storage WHERE env = $1', [env]);
-      const { backlog, oldest } = await backlogOf(tx, env);
-      const failures = failure ? row!.failures + 1 : 0;
-      const since = failure ? ((progress.has(env) ? null : row!.since) ?? now()) : null;
-      const signs = {
-        now: clock.now(),
-        oldest: oldest === null ? null : Date.parse(oldest),
-        failingSince: since === null ? null : Date.parse(since),
-      };
-      const status = nextStatus(signs);
-      const told = news(row!.status, status, signs, failure?.errorClass ?? row!.errorClass ?? 'failed');
-      if (told) await options.tell(tx, env, told);
-      const pause = failure
-        ? Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(10, failures - 1)) * (0.5 + random() / 2)
-        : pauseMs;
-      await tx.query(
-        `UPDATE storage SET status = $2, since = $3, failures = $4, due_at = $5, error = $6, error_class = $7,
-           last_success_at = CASE WHEN $8 THEN last_success_at ELSE $9::timestamptz END WHERE env = $1`,
-        [
-          ...[
-            env,
-            status,
-            since,
-            failures,
-            new Date(clock.now() + pause).toISOString(),
-            failure?.message ?? null,
-          ],
-          ...[failure?.errorClass ?? null, failure !== null, now()],
-        ],
-      );
-      if (failure) {
-        options.counted('failed', 1);
-        logger.warn(
-          { env, errorClass: failure.errorClass, reason: failure.message, failures },
-          'a history database could not be written',
-        );
-      }
-      if (backlog >= alarmingBacklog)
-        logger.error({ env, backlog }, 'the backlog of a history database is very long');
-    });
   }
 
   return { due, turn };

@@ -40,7 +40,7 @@ export interface StorageRow {
   errorClass: string | null;
 }
 
-const columns = `env, mode, active, previous, has_cold AS "hasCold", copy, status, failures, since, last_success_at AS "lastSuccessAt", error,
+export const storageColumns = `env, mode, active, previous, has_cold AS "hasCold", copy, status, failures, since, last_success_at AS "lastSuccessAt", error,
   error_class AS "errorClass"`;
 
 const none = (env: number): StorageRow => ({
@@ -58,14 +58,17 @@ const none = (env: number): StorageRow => ({
 });
 
 export async function storageOf(db: Queryable, env: number): Promise<StorageRow> {
-  const [row] = await db.query<StorageRow>(`SELECT ${columns} FROM storage WHERE env = $1`, [env]);
+  const [row] = await db.query<StorageRow>(`SELECT ${storageColumns} FROM storage WHERE env = $1`, [env]);
   return row ?? none(env);
 }
 
 /** Makes the row where there is none, and holds it: changes of one environment's storage wait for each other. */
 export async function lockStorage(db: Queryable, env: number): Promise<StorageRow> {
   await db.query('INSERT INTO storage (env) VALUES ($1) ON CONFLICT DO NOTHING', [env]);
-  const [row] = await db.query<StorageRow>(`SELECT ${columns} FROM storage WHERE env = $1 FOR UPDATE`, [env]);
+  const [row] = await db.query<StorageRow>(
+    `SELECT ${storageColumns} FROM storage WHERE env = $1 FOR UPDATE`,
+    [env],
+  );
   return row!;
 }
 
@@ -134,13 +137,23 @@ export interface SlotRow {
   changedAt: string;
 }
 
+const slotColumns = `x.slot, x.type, x.url, x.replica_url AS "replicaUrl", x.secrets, x.shown_url AS "shownUrl", x.shown_replica_url AS "shownReplicaUrl",
+  x.schema, x.schema_version AS "schemaVersion", x.database_id AS "databaseId", x.last_test AS "lastTest", x.created_at AS "createdAt",
+  x.changed_at AS "changedAt"`;
+
 export const slotsOf = (db: Queryable, env: number): Promise<SlotRow[]> =>
-  db.query<SlotRow>(
-    `SELECT slot, type, url, replica_url AS "replicaUrl", secrets, shown_url AS "shownUrl", shown_replica_url AS "shownReplicaUrl", schema,
-       schema_version AS "schemaVersion", database_id AS "databaseId", last_test AS "lastTest", created_at AS "createdAt",
-       changed_at AS "changedAt" FROM storage_slots WHERE env = $1 ORDER BY slot`,
+  db.query<SlotRow>(`SELECT ${slotColumns} FROM storage_slots x WHERE x.env = $1 ORDER BY x.slot`, [env]);
+
+/** The slots that may hold what is cold, the newest first; null where nothing can be cold. */
+export async function coldSlots(db: Queryable, env: number): Promise<SlotRow[] | null> {
+  const rows = await db.query<SlotRow & { active: SlotName }>(
+    `SELECT s.active, ${slotColumns} FROM storage s JOIN storage_slots x ON x.env = s.env AND x.slot IN (s.active, s.previous)
+     WHERE s.env = $1 AND s.has_cold`,
     [env],
   );
+  if (rows.length === 0) return null;
+  return rows.sort((a, b) => Number(b.slot === b.active) - Number(a.slot === a.active));
+}
 
 export const findSlot = async (db: Queryable, env: number, slot: SlotName): Promise<SlotRow | undefined> =>
   (await slotsOf(db, env)).find((row) => row.slot === slot);
@@ -226,16 +239,18 @@ export async function putTest(
   return test;
 }
 
+/** The backlog is counted up to `most`. */
 export async function backlogOf(
   db: Queryable,
   env: number,
+  most = 1_000_000,
 ): Promise<{ backlog: number; oldest: string | null; refused: number; erasures: number }> {
   const [row] = await db.query<{ backlog: number; oldest: string | null; refused: number; erasures: number }>(
-    `SELECT (SELECT count(*) FROM (SELECT 1 FROM sink_log WHERE env = $1 LIMIT 1000000) x)::float8 AS backlog,
+    `SELECT (SELECT count(*) FROM (SELECT 1 FROM sink_log WHERE env = $1 LIMIT $2) x)::float8 AS backlog,
        (SELECT at FROM sink_log WHERE env = $1 ORDER BY no LIMIT 1) AS oldest,
        (SELECT count(*) FROM sink_refused WHERE env = $1)::float8 AS refused,
        (SELECT count(*) FROM sink_erasures WHERE env = $1)::float8 AS erasures`,
-    [env],
+    [env, most],
   );
   return row!;
 }

@@ -5,7 +5,7 @@ import type { Placed } from './records.ts';
 
 /** Records on their way into a customer's database: in pieces, and around those that it refuses. */
 
-/** A piece ends at so many records, or at so many characters. */
+/** A piece ends at so many records, fewer where a database is slow, or at so many characters. */
 export const mostRows = 500;
 const mostCharacters = 1_000_000;
 
@@ -19,14 +19,15 @@ export type Writer = (
   env: number,
   history: History,
   placed: readonly Placed[],
-  rewrite: boolean,
+  /** `most`: records of a piece. */
+  how: { rewrite: boolean; most: number },
 ) => Promise<Map<Placed, string>>;
 
 export const createWriter =
   ({ logger, counted }: WriterOptions): Writer =>
-  async (env, history, placed, rewrite) => {
+  async (env, history, placed, { rewrite, most }) => {
     const refused = new Map<Placed, string>();
-    for (const piece of pieces(placed)) await writeOrSplit(history, piece, rewrite, refused);
+    for (const piece of pieces(placed, most)) await writeOrSplit(history, piece, rewrite, refused);
     counted('written', placed.length - refused.size);
     for (const [{ conv, message }, error] of refused) {
       counted('refused', 1);
@@ -63,7 +64,7 @@ async function writeOrSplit(
 }
 
 /** Pieces of at most so many records and characters. */
-function pieces(placed: readonly Placed[]): Placed[][] {
+function pieces(placed: readonly Placed[], most: number): Placed[][] {
   const found: Placed[][] = [];
   let piece: Placed[] = [];
   let size = 0;
@@ -76,7 +77,7 @@ function pieces(placed: readonly Placed[]): Placed[][] {
           (record.metadata?.length ?? 0) +
           (record.attachments?.length ?? 0)
         : 200;
-    if (piece.length > 0 && (piece.length >= mostRows || size + length > mostCharacters)) {
+    if (piece.length > 0 && (piece.length >= most || size + length > mostCharacters)) {
       found.push(piece);
       piece = [];
       size = 0;

@@ -1,0 +1,89 @@
+import type { Db, Queryable } from '../../platform/postgres/db.ts';
+import type { Placed } from './records.ts';
+import type { Copy } from './sql.ts';
+
+/**
+ * What the customer's database has confirmed, noted here: it may leave our store when its time comes. All in one statement, so that it
+ * costs one round trip; and only for whoever still has the lease, because somebody else may have changed things since.
+ */
+
+export interface Confirmation {
+  env: number;
+  /** This process, in the lease. */
+  node: string;
+  now: string;
+  /** None where the records concern messages that are cold already. */
+  placed: readonly Placed[];
+  refused: ReadonlyMap<Placed, string>;
+  /** Records that were refused earlier: what is accepted now is none of them any more. */
+  anyRefused: boolean;
+}
+
+/** Conversations with messages that have been confirmed, and the time of the oldest of them. */
+const noted = `noted AS (
+  INSERT INTO sink_conversations AS s (env, conv, oldest_at)
+  SELECT mine.env, x.conv, x.at FROM mine, unnest($3::bigint[], $4::timestamptz[]) x(conv, at)
+  ON CONFLICT (env, conv) DO UPDATE SET oldest_at = least(s.oldest_at, excluded.oldest_at))`;
+
+const logSql = `WITH mine AS (
+    SELECT env FROM storage WHERE env = $1 AND owner = $2 AND mode <> 'managed' FOR NO KEY UPDATE
+  ), ${noted}, gone AS (
+    DELETE FROM sink_log l USING mine WHERE l.env = $1 AND l.no = ANY($5)
+  ) SELECT env FROM mine`;
+
+const copySql = `WITH mine AS (
+    UPDATE storage SET copy = $5::jsonb, previous = CASE WHEN $6 THEN NULL ELSE previous END
+    WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $7 RETURNING env
+  ), ${noted} SELECT env FROM mine`;
+
+/** Rows of the log that are done. False: not mine any more. */
+export const confirmLog = (db: Db, confirmation: Confirmation, nos: readonly number[]): Promise<boolean> =>
+  confirmed(db, confirmation, logSql, [nos]);
+
+/** A batch of what is copied, and where the copy goes on. False: cancelled or begun anew meanwhile, or not mine any more. */
+export const confirmCopy = (
+  db: Db,
+  confirmation: Confirmation,
+  from: Copy,
+  next: Copy | null,
+): Promise<boolean> =>
+  confirmed(db, confirmation, copySql, [
+    next && JSON.stringify(next),
+    from.kind === 'move' && next?.kind !== 'move',
+    from.startedAt,
+  ]);
+
+async function confirmed(db: Db, given: Confirmation, sql: string, more: unknown[]): Promise<boolean> {
+  const oldest = new Map<number, string>();
+  for (const { conv, record } of given.placed)
+    if (record.kind === 'message' && !(oldest.get(conv)! <= record.createdAt))
+      oldest.set(conv, record.createdAt);
+  const values = [given.env, given.node, [...oldest.keys()], [...oldest.values()], ...more];
+  const run = async (on: Queryable) => (await on.query(sql, values)).length > 0;
+  if (!given.anyRefused && given.refused.size === 0) return run(db);
+  return db.tx(async (tx) => {
+    if (!(await run(tx))) return false;
+    await setAside(tx, given);
+    return true;
+  });
+}
+
+/** What was refused stays in our store until it is accepted. */
+async function setAside(tx: Queryable, { env, placed, refused, now }: Confirmation): Promise<void> {
+  const accepted = placed.filter((p) => !refused.has(p));
+  await tx.query(
+    `DELETE FROM sink_refused r USING unnest($2::bigint[], $3::bigint[]) x(conv, message)
+     WHERE r.env = $1 AND r.conv = x.conv AND r.message = x.message`,
+    [env, accepted.map((p) => p.conv), accepted.map((p) => p.message)],
+  );
+  if (refused.size === 0) return;
+  await tx.query(
+    `INSERT INTO sink_refused (env, conv, message, error, at) SELECT DISTINCT ON (x.conv, x.message) $1, x.conv, x.message, x.error, $5
+     FROM unnest($2::bigint[], $3::bigint[], $4::text[]) x(conv, message, error)
+     ON CONFLICT (env, conv, message) DO UPDATE SET error = excluded.error, at = excluded.at`,
+    [
+      ...[env, [...refused.keys()].map((p) => p.conv), [...refused.keys()].map((p) => p.message)],
+      ...[[...refused.values()], now],
+    ],
+  );
+}

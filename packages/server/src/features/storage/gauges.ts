@@ -1,0 +1,60 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { createPeriodic } from '../../platform/periodic.ts';
+import type { Periodic } from '../../platform/periodic.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { SinkStatus } from './sql.ts';
+import { lagSeconds } from './state.ts';
+
+/** How all sinks do, for /metrics: the same in every worker, because what nobody works on must show too. */
+
+const lookMs = 10_000;
+
+export function sinkGauges(options: {
+  db: Queryable;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  /** Records of one environment that are counted. */
+  most: number;
+}): Periodic {
+  const { db, clock, logger, metrics } = options;
+  let lag = 0;
+  let backlog = 0;
+  let refused = 0;
+  const sinks: Record<SinkStatus, number> = { healthy: 0, degraded: 0, failing: 0 };
+  metrics.gauge(
+    'parley_sink_lag_seconds',
+    'Age of the oldest change that is not in its customer’s database, over all environments',
+    () => lag,
+  );
+  metrics.gauge('parley_sink_backlog', 'Changes that wait for customers’ databases', () => backlog);
+  metrics.gauge('parley_sink_set_aside', 'Records that customers’ databases refuse', () => refused);
+  for (const status of ['healthy', 'degraded', 'failing'] as const)
+    metrics.gauge(`parley_sinks_${status}`, `Environments whose sink is ${status}`, () => sinks[status]);
+
+  return createPeriodic(lookMs, logger, 'state of the sinks', async () => {
+    const rows = await db.query<{
+      status: SinkStatus;
+      oldest: string | null;
+      backlog: number;
+      refused: number;
+    }>(
+      `SELECT s.status, (SELECT at FROM sink_log l WHERE l.env = s.env ORDER BY no LIMIT 1) AS oldest,
+         (SELECT count(*) FROM (SELECT 1 FROM sink_log l WHERE l.env = s.env LIMIT $1) x)::float8 AS backlog,
+         (SELECT count(*) FROM sink_refused r WHERE r.env = s.env)::float8 AS refused
+       FROM storage s WHERE s.mode <> 'managed'`,
+      [options.most],
+    );
+    const now = clock.now();
+    lag = Math.max(
+      0,
+      ...rows.map((row) => lagSeconds(row.oldest === null ? null : Date.parse(row.oldest), now)),
+    );
+    backlog = rows.reduce((sum, row) => sum + row.backlog, 0);
+    refused = rows.reduce((sum, row) => sum + row.refused, 0);
+    for (const status of ['healthy', 'degraded', 'failing'] as const)
+      sinks[status] = rows.filter((row) => row.status === status).length;
+  });
+}

@@ -1,0 +1,99 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { HistoryError } from '../../platform/history/port.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
+import { backlogOf } from './sql.ts';
+import type { SinkStatus } from './sql.ts';
+import { news, nextStatus } from './state.ts';
+import type { SinkNews } from './state.ts';
+
+/** The end of a turn: how it went, what follows from it for the state, and when the next is due. */
+
+const firstBackOffMs = 1_000;
+const longestBackOffMs = 60_000;
+
+export interface SettleOptions {
+  db: Db;
+  clock: Clock;
+  logger: Logger;
+  random: () => number;
+  /** This process, in leases. */
+  node: string;
+  /** A backlog that somebody should look at. */
+  alarmingBacklog: number;
+  /** In the transaction of the change: webhooks and owners are told. */
+  tell(tx: Tx, env: number, news: SinkNews): Promise<void>;
+  counted(what: 'written' | 'refused' | 'failed', count: number): void;
+}
+
+export function createSettle(options: SettleOptions) {
+  const { db, clock, logger, node } = options;
+  /** Environments whose backlog has been told of. */
+  const alarmed = new Set<number>();
+
+  function alarm(env: number, backlog: number): void {
+    if (backlog < options.alarmingBacklog) {
+      alarmed.delete(env);
+      return;
+    }
+    if (alarmed.has(env)) return;
+    alarmed.add(env);
+    logger.error({ env, backlog }, 'the backlog of a history database is very long');
+  }
+
+  return async (
+    { env, progress }: { env: number; progress: boolean },
+    failure: HistoryError | null,
+    pauseMs: number,
+  ): Promise<void> => {
+    const backlog = await db.tx(async (tx) => {
+      const [row] = await tx.query<{
+        status: SinkStatus;
+        since: string | null;
+        failures: number;
+        errorClass: string | null;
+      }>(
+        `SELECT status, since, failures, error_class AS "errorClass" FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE`,
+        [env, node],
+      );
+      if (!row) return 0;
+      const { backlog, oldest } = await backlogOf(tx, env, options.alarmingBacklog);
+      const now = new Date(clock.now()).toISOString();
+      const failures = failure ? row.failures + 1 : 0;
+      const since = failure ? ((progress ? null : row.since) ?? now) : null;
+      const signs = {
+        now: clock.now(),
+        oldest: oldest === null ? null : Date.parse(oldest),
+        failingSince: since === null ? null : Date.parse(since),
+      };
+      const status = nextStatus(signs);
+      const told = news(row.status, status, signs, failure?.errorClass ?? row.errorClass ?? 'failed');
+      if (told) {
+        // What is told must not be told again after a crash of the store.
+        await tx.script('SET LOCAL synchronous_commit = on');
+        await options.tell(tx, env, told);
+      }
+      const pause = failure
+        ? Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(10, failures - 1)) *
+          (0.5 + options.random() / 2)
+        : pauseMs;
+      await tx.query(
+        `UPDATE storage SET status = $2, since = $3, failures = $4, due_at = $5, error = $6, error_class = $7,
+           last_success_at = CASE WHEN $8 THEN last_success_at ELSE $9::timestamptz END WHERE env = $1`,
+        [
+          ...[env, status, since, failures, new Date(clock.now() + pause).toISOString()],
+          ...[failure?.message ?? null, failure?.errorClass ?? null, failure !== null, now],
+        ],
+      );
+      if (failure) {
+        options.counted('failed', 1);
+        logger.warn(
+          { env, errorClass: failure.errorClass, reason: failure.message, failures },
+          'a history database could not be written',
+        );
+      }
+      return backlog;
+    });
+    alarm(env, backlog);
+  };
+}

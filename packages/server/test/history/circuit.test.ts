@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiError } from '@parley/protocol';
+import { createCold } from '../../src/features/storage/cold.ts';
+import { message } from '../../src/platform/history/conformance.ts';
+import { HistoryError } from '../../src/platform/history/port.ts';
+import type { History, HistoryPage } from '../../src/platform/history/port.ts';
+import { createLogger } from '../../src/platform/logging.ts';
+import type { Queryable } from '../../src/platform/postgres/db.ts';
+import { StandingTime } from '../support/time.ts';
+
+/** SPEC 7, reading cold history from a database that hangs: in a time that stands still until it is moved. */
+
+const env = { no: 1, id: 'env_x' };
+const found = message({ id: 'msg_1', conversationId: 'conv_x', seq: 1 });
+
+/** A database that answers when the test says so. */
+function world() {
+  const time = new StandingTime();
+  const asked: { answer(page: HistoryPage): void; fail(error: Error): void }[] = [];
+  const dropped: string[] = [];
+  const history = {
+    read: () => new Promise<HistoryPage>((answer, fail) => asked.push({ answer, fail })),
+  } as unknown as History;
+  let slots = [{ active: 'a', slot: 'a', replicaUrl: null, changedAt: '1' }];
+  const cold = createCold({
+    db: { query: () => Promise.resolve(slots) } as unknown as Queryable,
+    connections: {
+      open: () => Promise.resolve(history),
+      drop: (_env, slot) => void dropped.push(slot),
+    },
+    limiter: {
+      take: () => Promise.resolve([{ allowed: true, retryAfterMs: 0 }]),
+    } as never,
+    clock: time,
+    timers: time.timers,
+    logger: createLogger('silent'),
+  });
+  const results: string[] = [];
+  const read = (): void => {
+    const at = results.push('waits') - 1;
+    cold.at(env, 'conv_x', [1]).then(
+      (page) => (results[at] = `found ${page.size}`),
+      (error: unknown) => (results[at] = error instanceof ApiError ? error.code : String(error)),
+    );
+  };
+  return {
+    ...{ time, asked, dropped, results, read },
+    change: (to: Partial<(typeof slots)[0]>) => (slots = [{ ...slots[0]!, ...to }]),
+  };
+}
+
+const answer: HistoryPage = { data: [found], hasMore: false };
+
+test('a database that stops answering costs one waiting request: all others are told at once', async () => {
+  const { time, asked, dropped, results, read } = world();
+  for (let i = 0; i < 20; i++) read();
+  await time.pass(1_000);
+  assert.deepEqual(new Set(results), new Set(['waits']));
+  await time.pass(600);
+  assert.deepEqual(
+    [results.filter((r) => r === 'waits').length, results.filter((r) => r === 'history_unavailable').length],
+    [1, 19],
+    'one goes on waiting for it',
+  );
+  const before = asked.length;
+  read();
+  await time.pass(1);
+  assert.deepEqual([results.at(-1), asked.length], ['history_unavailable', before], 'and nobody else asks');
+  await time.pass(3_500);
+  assert.deepEqual(new Set(results), new Set(['history_unavailable']), 'SPEC: reads time out in 5 s');
+  assert.deepEqual(dropped.sort(), ['a', 'b'], 'what hangs is not used again');
+
+  // After a pause one tries; it is answered, and all is well.
+  read();
+  await time.pass(1_100);
+  for (let i = 0; i < 5; i++) read();
+  await time.pass(1);
+  assert.equal(asked.length, before + 1, 'one tries');
+  asked.at(-1)!.answer(answer);
+  await time.pass(1);
+  read();
+  await time.pass(1);
+  asked.at(-1)!.answer(answer);
+  await time.pass(1);
+  assert.equal(results.at(-1), 'found 1');
+});
+
+test('a database that is slow and answers is asked on', async () => {
+  const { time, asked, results, read } = world();
+  for (let i = 0; i < 10; i++) {
+    read();
+    await time.pass(400);
+    for (const one of asked.splice(0, Math.max(0, asked.length - 2))) one.answer(answer);
+  }
+  for (const one of asked.splice(0)) one.answer(answer);
+  await time.pass(1);
+  assert.deepEqual(new Set(results), new Set(['found 1']));
+});
+
+test('a database that refuses connections is left alone for longer and longer', async () => {
+  const { time, asked, results, read } = world();
+  const pauses: number[] = [];
+  for (let i = 0; i < 7; i++) {
+    read();
+    await time.pass(1);
+    asked.pop()!.fail(new HistoryError('unreachable', 'ECONNREFUSED'));
+    await time.pass(1);
+    let pause = 0;
+    for (; asked.length === 0; pause += 500) {
+      read();
+      await time.pass(500);
+    }
+    pauses.push(pause);
+    asked.pop()!.fail(new HistoryError('unreachable', 'ECONNREFUSED'));
+    await time.pass(1);
+    await time.pass(60_000);
+  }
+  assert.ok(results.every((r) => r === 'history_unavailable'));
+  assert.ok(pauses[0]! <= 2_000 && pauses.at(-1)! > 25_000 && pauses.at(-1)! <= 31_000, pauses.join());
+});
+
+test('after a change of slots the answer of the one before is not used', async () => {
+  const { time, asked, results, read, change } = world();
+  read();
+  await time.pass(1);
+  asked.pop()!.answer(answer);
+  await time.pass(1);
+  change({ changedAt: '2' });
+  read();
+  await time.pass(1);
+  asked.pop()!.answer({ data: [], hasMore: false });
+  await time.pass(1);
+  assert.equal(results.at(-1), 'waits', 'it asks again');
+  asked.pop()!.answer(answer);
+  await time.pass(1);
+  assert.equal(results.at(-1), 'found 1');
+});

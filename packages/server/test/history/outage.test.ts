@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PgDb } from '../../src/platform/postgres/db.ts';
+import { useStandingHere } from '../gateway/here.ts';
+import { createScene } from '../support/scene.ts';
+import { use } from '../support/use.ts';
+import { startReceiver } from '../webhooks/receiver.ts';
+import { startSmtp } from '../webhooks/smtp.ts';
+import { addEndpoint } from '../webhooks/tools.ts';
+import { startCustomerPostgres } from './servers.ts';
+import { eventually, inspect, openStorage } from './world.ts';
+
+/** SPEC 3, storage sink, in a time that stands still until it is moved: a customer's database that is away for more than an hour. */
+
+const customer = use(startCustomerPostgres, (c) => c.stop());
+const receiver = use(startReceiver, (r) => r.close());
+const smtp = use(startSmtp, (s) => s.close());
+const { here, time } = useStandingHere({
+  env: () => ({ CHAT_ALLOW_PRIVATE_TARGETS: 'true', CHAT_SMTP_URL: smtp.url, CHAT_LOG_LEVEL: 'silent' }),
+});
+
+const minute = 60_000;
+
+/** Lets time pass beside the work, so that whatever waits in it goes on. */
+async function passing<T>(work: () => Promise<T>): Promise<T> {
+  const timer = setInterval(() => time.advance(250), 10);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+test('an hour of outage under load: degraded, failing and recovered are told once each, and nothing is lost', async () => {
+  const db = new PgDb({ connectionString: here.databaseUrl }, { max: 2, onError: () => undefined });
+  const scene = createScene(here.url);
+  const storage = await openStorage(here, db);
+  const url = await customer.createDatabase();
+  await passing(() => storage.connect(url));
+  await addEndpoint(scene.server, receiver.url, ['sink.degraded', 'sink.failing', 'sink.recovered']);
+  const writer = await scene.actor();
+  const { id: cid } = await scene.group(writer, []);
+  await passing(() => storage.settled());
+  const tries = async (): Promise<number> =>
+    (await db.query<{ failures: number }>('SELECT sum(failures)::int AS failures FROM storage'))[0]!.failures;
+
+  const sent: string[] = [];
+  let on = true;
+  const load = (async () => {
+    while (on) {
+      sent.push((await scene.send(null, cid, { text: `n${sent.length}` })).id);
+      // Between two, the service and this test have their turn.
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  })();
+  try {
+    await customer.kill();
+    const seen: string[] = [];
+    for (let minutes = 0, failed = 0; minutes < 72; minutes += 4) {
+      await eventually(async () => (await tries()) > failed, `a try at minute ${minutes}`);
+      failed = await tries();
+      const [row] = await db.query<{ status: string }>("SELECT status FROM storage WHERE mode = 'byo_db'");
+      if (seen.at(-1) !== row!.status) seen.push(row!.status);
+      time.advance(4 * minute);
+    }
+    assert.deepEqual(seen, ['healthy', 'degraded', 'failing']);
+    const before = sent.length;
+    await eventually(() => Promise.resolve(sent.length > before), 'sends go on meanwhile');
+    // The store stamps messages by its own clock, which was not moved: a new one would look an hour late.
+    on = false;
+    await load;
+    await customer.start();
+    await passing(() => receiver.next('sink.recovered'));
+    await passing(() => storage.settled());
+  } finally {
+    on = false;
+    await load.catch(() => undefined);
+  }
+  const [degraded, failing, recovered, ...more] = receiver.received.filter((r) => r.type.startsWith('sink.'));
+  assert.deepEqual(
+    [degraded?.type, failing?.type, recovered?.type, more],
+    ['sink.degraded', 'sink.failing', 'sink.recovered', []],
+  );
+  assert.ok(degraded!.data.lagSeconds > 300, JSON.stringify(degraded!.data));
+  assert.ok(failing!.data.errorClass, JSON.stringify(failing!.data));
+  const told = await eventually(
+    () => Promise.resolve(smtp.mails.length >= 3 && smtp.mails),
+    'the owner has three mails',
+  );
+  assert.deepEqual(
+    told.map((mail) => /history database of env_dev (.*)/.exec(mail)?.[1]),
+    ['falls behind', 'cannot be written', 'works again'],
+  );
+  const history = await inspect(url);
+  assert.equal(await history.count(), sent.length);
+  await history.close();
+  await db.close();
+});
