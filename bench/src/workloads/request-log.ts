@@ -6,13 +6,21 @@ import { format, median } from '../stats.ts';
 import { restConnections, sends } from './store.ts';
 
 /**
- * What the request log costs REST: two services with stores of their own, one that keeps it and one that does not, measured in turns. The
- * CPU time of the service and its PostgreSQL for each request says it best: other work on the machine does not change it much.
+ * What the request log costs REST: two services with stores of their own, one that keeps it and one that does not, both running. They are
+ * measured in short turns, and each turn is compared with the one right before it: a machine that is slower for a while is so for both.
+ * The CPU time of the service and its PostgreSQL for each request says it best.
  */
 
 const kinds = ['sends', 'reads'] as const;
 type Kind = (typeof kinds)[number];
-type Measured = Record<Kind, { cpu: number[]; rate: number[] }>;
+interface Turn {
+  cpu: number;
+  rate: number;
+}
+
+/** Pairs of turns for each round that is asked for; a turn is a quarter of a window. */
+const pairs = 6;
+const share = 4;
 
 const reads = (): string[] =>
   tenants
@@ -23,51 +31,58 @@ const reads = (): string[] =>
     );
 
 export async function requestlog(bench: Bench): Promise<void> {
-  const servers = (['on', 'off'] as const).map((log) => ({
-    log,
-    parley: bench.freshParley(`requestlog-${log}`, { CHAT_REQUEST_LOG: log }),
-    measured: { sends: { cpu: [], rate: [] }, reads: { cpu: [], rate: [] } } as Measured,
-  }));
-  for (let round = 0; round < bench.options.rounds; round++)
-    // Whoever is first in one round is second in the next.
-    for (const { log, parley, measured } of round % 2 === 0 ? servers : [...servers].reverse())
-      await withRunning(bench, parley, async (running) => {
-        for (const kind of kinds) await measure(bench, running, round, kind, measured, log);
-      });
-  const [on, off] = servers as [(typeof servers)[0], (typeof servers)[0]];
-  for (const kind of kinds) {
-    const cpu = [on, off].map((s) => median(s.measured[kind].cpu)) as [number, number];
-    const rate = [on, off].map((s) => median(s.measured[kind].rate)) as [number, number];
-    bench.say(
-      `requestlog, ${kind}: CPU per request ${format(cpu[0])} µs with, ${format(cpu[1])} µs without (${percent(cpu[0] / cpu[1])}); ` +
-        `${format(rate[0])}/s with, ${format(rate[1])}/s without (${percent(rate[0] / rate[1])})`,
-    );
-  }
+  const [on, off] = (['on', 'off'] as const).map((log) =>
+    bench.freshParley(`requestlog-${log}`, { CHAT_REQUEST_LOG: log }),
+  ) as [ReturnType<Bench['freshParley']>, ReturnType<Bench['freshParley']>];
+  await withRunning(bench, on, (withLog) =>
+    withRunning(bench, off, async (without) => {
+      for (const kind of kinds) await compare(bench, kind, withLog, without);
+    }),
+  );
 }
 
-const percent = (ratio: number): string => `${ratio >= 1 ? '+' : ''}${((ratio - 1) * 100).toFixed(1)} %`;
-
-async function measure(
+async function compare(
   bench: Bench,
-  running: RunningParley,
-  round: number,
   kind: Kind,
-  measured: Measured,
-  log: string,
+  withLog: RunningParley,
+  without: RunningParley,
 ): Promise<void> {
-  const { warmMs, windowMs, users } = bench.options;
-  const requests = kind === 'sends' ? await sends(running, users, round) : reads();
+  // The first of each warms it up.
+  for (const running of [withLog, without]) await turn(bench, kind, running);
+  const ratios: Turn[] = [];
+  const costs: number[] = [];
+  for (let i = 0; i < bench.options.rounds * pairs; i++) {
+    // Whoever is first in one pair is second in the next.
+    const first = await turn(bench, kind, i % 2 === 0 ? withLog : without);
+    const second = await turn(bench, kind, i % 2 === 0 ? without : withLog);
+    const [a, b] = i % 2 === 0 ? [first, second] : [second, first];
+    ratios.push({ cpu: a.cpu / b.cpu, rate: a.rate / b.rate });
+    costs.push(b.cpu);
+    bench.results.add('requestlog', 'parley', `${kind}: CPU per request with the log`, 'µs', a.cpu);
+    bench.results.add('requestlog', 'parley', `${kind}: CPU per request without`, 'µs', b.cpu);
+  }
+  const cpu = ratios.map((r) => r.cpu).sort((a, b) => a - b);
+  bench.say(
+    `requestlog, ${kind}: the log costs ${percent(median(cpu))} CPU per request ` +
+      `(the middle half of ${cpu.length} pairs: ${percent(quantile(cpu, 0.25))} to ${percent(quantile(cpu, 0.75))}; ` +
+      `without it ${format(median(costs))} µs), and the rate is ${percent(median(ratios.map((r) => r.rate)))}`,
+  );
+}
+
+/** One turn of a service. */
+async function turn(bench: Bench, kind: Kind, running: RunningParley): Promise<Turn> {
+  const requests = kind === 'sends' ? await sends(running, bench.options.users, 0) : reads();
   const run = await bench.load.http(
-    { port: running.port, requests, connections: restConnections, warmMs, windowMs },
+    {
+      ...{ port: running.port, requests, connections: restConnections },
+      ...{ warmMs: 500, windowMs: bench.options.windowMs / share },
+    },
     running.roots,
   );
   if (run.refused > 0)
     bench.results.note(`requestlog: ${run.refused} refused, the first: ${run.firstRefusal}`);
-  const cpu = (run.serverCpuMs * 1_000) / run.answered;
-  const rate = run.answered / run.seconds;
-  measured[kind].cpu.push(cpu);
-  measured[kind].rate.push(rate);
-  bench.results.add('requestlog', 'parley', `${kind}, log ${log}: CPU per request`, 'µs', cpu);
-  bench.results.add('requestlog', 'parley', `${kind}, log ${log}`, '/s', rate);
-  bench.say(`requestlog ${log}, ${kind}: ${format(cpu)} µs CPU per request, ${format(rate)}/s`);
+  return { cpu: (run.serverCpuMs * 1_000) / run.answered, rate: run.answered / run.seconds };
 }
+
+const quantile = (sorted: number[], at: number): number => sorted[Math.floor((sorted.length - 1) * at)]!;
+const percent = (ratio: number): string => `${ratio >= 1 ? '+' : ''}${((ratio - 1) * 100).toFixed(1)} %`;

@@ -58,3 +58,10 @@ export function ulid(timeMs: number, random: Uint8Array): string {
   }
   return out;
 }
+
+/** When an id was made, in milliseconds; null where it holds no ULID. */
+export function idTime(id: string): number | null {
+  const [, text] = /^[a-z]+_([0-9a-hjkmnp-tv-z]{10})[0-9a-hjkmnp-tv-z]{16}$/.exec(id) ?? [];
+  if (text === undefined) return null;
+  return [...text].reduce((time, letter) => time * 32 + ulidAlphabet.indexOf(letter), 0);
+}

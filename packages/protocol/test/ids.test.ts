@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { environmentIdPattern, idPrefixes, secretKeyPattern, ulid, userIdPattern } from '../src/index.ts';
+import {
+  environmentIdPattern,
+  idPrefixes,
+  idTime,
+  secretKeyPattern,
+  ulid,
+  userIdPattern,
+} from '../src/index.ts';
 import { seed } from '../../../scripts/seed.ts';
 
 const bytes = fc.uint8Array({ minLength: 10, maxLength: 10 });
@@ -31,6 +38,15 @@ test('DECISIONS, Resources: an id is 26 characters of ULID in lower case', () =>
   );
   assert.equal(ulid(1469918176385, new Uint8Array(10)), '01aryz6s410000000000000000', 'the ULID example');
   assert.equal(ulid(2 ** 48 - 1, new Uint8Array(10).fill(255)), '7zzzzzzzzzzzzzzzzzzzzzzzzz');
+});
+
+test('an id tells when it was made; what holds no ULID tells nothing', () => {
+  fc.assert(
+    fc.property(time, bytes, (ms, random) => idTime(`req_${ulid(ms, random)}`) === ms),
+    { seed: seed('times of ids') },
+  );
+  for (const id of ['req_x', 'conv_dm_abc', `req_${'u'.repeat(26)}`, ulid(1, new Uint8Array(10))])
+    assert.equal(idTime(id), null);
 });
 
 test('ulid: order of ids is order of (time, random bytes), so no two inputs share an id', () => {

@@ -3,6 +3,7 @@ import { IdParam, Moment, open, optional, page, pageQuery, UserId } from '../sch
 import {
   DeliveryDiagnosis,
   LiveNode,
+  LogCaller,
   LogEntry,
   LogKind,
   Overview,
@@ -36,6 +37,7 @@ export const logsList = operation('logs.list', 'GET /v1/logs', {
     operation: optional(Type.String({ minLength: 1, maxLength: 100 })),
     code: optional(Type.String({ minLength: 1, maxLength: 100, description: 'Of the error' })),
     kind: optional(LogKind),
+    caller: optional(LogCaller),
     from: optional(Moment),
     to: optional(Moment),
   },

@@ -18,6 +18,12 @@ export const logKinds = ['request', 'socket', 'webhook'] as const;
 export const LogKind = oneOf(logKinds);
 export type LogKind = Static<typeof LogKind>;
 
+export const LogCaller = oneOf(
+  ['server', 'client', 'dashboard', 'app'] as const,
+  'Who called; app: all but the dashboard, sockets and webhooks included',
+);
+export type LogCaller = Static<typeof LogCaller>;
+
 const SessionId = Type.String({ pattern: '^ses_' });
 
 export const LogEntry = open(
@@ -42,6 +48,7 @@ export const LogEntry = open(
     durationMs: Type.Integer({ minimum: 0 }),
     caller: nullable(oneOf(['server', 'client', 'dashboard'])),
     callerId: nullable(Type.String({ description: 'The id of the key, or the e-mail of the account' })),
+    keyName: nullable(Type.String({ description: 'Of the key, as it is now; null: it has none' })),
     userId: nullable(Type.String()),
     address: nullable(Type.String()),
     sessionId: nullable(SessionId),

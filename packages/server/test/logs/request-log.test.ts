@@ -39,6 +39,7 @@ describe('GET /v1/logs: requests', () => {
       code: 'not_found',
       caller: 'client',
       callerId: null,
+      keyName: null,
       userId: ann.id,
       sessionId: null,
       webhookId: null,
@@ -58,6 +59,26 @@ describe('GET /v1/logs: requests', () => {
     const byDashboard = await dashboard('GET', '/v1/webhooks');
     const [theirs] = await logged(dashboard, `requestId=${requestIdOf(byDashboard)}`);
     assert.deepEqual([theirs!.caller, theirs!.callerId], ['dashboard', 'owner@example.com']);
+  });
+
+  it('a key by its name, as it is now; and who called is a filter', async () => {
+    const { body: key } = await dashboard('POST', '/v1/keys', { name: 'checkout' });
+    const byKey = await createApi(service.url, key.secretKey as string)('GET', '/v1/users?limit=1');
+    const [row] = await logged(dashboard, `requestId=${requestIdOf(byKey)}`);
+    assert.deepEqual([row!.callerId, row!.keyName], [key.id, 'checkout']);
+
+    const byDashboard = await dashboard('GET', '/v1/webhooks');
+    const byClient = await (await scene.actor('cat')).api('GET', '/v1/conversations');
+    await logged(dashboard, `requestId=${requestIdOf(byClient)}`);
+    const ids = [byKey, byDashboard, byClient].map(requestIdOf);
+    const found = async (caller: string) => {
+      const rows = await logged(dashboard, `caller=${caller}`);
+      return ids.map((id) => rows.some(({ requestId }) => requestId === id));
+    };
+    assert.deepEqual(await found('app'), [true, false, true]);
+    assert.deepEqual(await found('server'), [true, false, false]);
+    assert.deepEqual(await found('client'), [false, false, true]);
+    assert.deepEqual(await found('dashboard'), [false, true, false]);
   });
 
   it('a credential that is genuine but refused is in the log of its environment; a forged one is in none', async () => {
@@ -136,6 +157,7 @@ describe('GET /v1/logs: requests', () => {
     for (const query of [
       'status=9xx',
       'kind=x',
+      'caller=x',
       'from=yesterday',
       'from=2026-02-31T99:00:00Z',
       'cursor=x',

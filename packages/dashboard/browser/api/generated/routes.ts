@@ -91,7 +91,7 @@ export const routes = {
   "storage.testMedia": {"method":"POST","path":"/v1/storage/media/test","params":[],"query":[],"body":true,"key":false,"role":"developer"},
   "storage.removeMedia": {"method":"DELETE","path":"/v1/storage/media","params":[],"query":[],"body":false,"key":false,"role":"developer"},
   "audit.list": {"method":"GET","path":"/v1/audit","params":[],"query":["limit","cursor","environmentId","action","actor","format"],"body":false,"key":false,"role":null},
-  "logs.list": {"method":"GET","path":"/v1/logs","params":[],"query":["limit","cursor","status","requestId","userId","operation","code","kind","from","to"],"body":false,"key":false,"role":"viewer"},
+  "logs.list": {"method":"GET","path":"/v1/logs","params":[],"query":["limit","cursor","status","requestId","userId","operation","code","kind","caller","from","to"],"body":false,"key":false,"role":"viewer"},
   "overview.get": {"method":"GET","path":"/v1/overview","params":[],"query":[],"body":false,"key":false,"role":"viewer"},
   "live.nodes": {"method":"GET","path":"/v1/live/nodes","params":[],"query":[],"body":false,"key":false,"role":"viewer"},
   "live.sockets": {"method":"GET","path":"/v1/live/sockets","params":[],"query":["limit","cursor","userId","node"],"body":false,"key":false,"role":"viewer"},

@@ -1,3 +1,4 @@
+import { idTime } from '@parley/protocol';
 import type { ActivityStep, Input, LogEntry, Output } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { cut, decodeCursor, encodeCursor, isInteger, isString, pageLimit } from '../pages.ts';
@@ -40,9 +41,14 @@ async function question(ctx: Context, input: Input<'logs.list'>): Promise<Asked 
     to: input.to === undefined ? null : moment('to', input.to),
     failed: false,
     user: null,
-    requestId: input.requestId ?? null,
+    requestId: null,
     where: [],
   };
+  if (input.requestId !== undefined) {
+    const at = idTime(input.requestId);
+    if (at === null) return null;
+    asked.requestId = { id: input.requestId, at };
+  }
   if (input.userId !== undefined) {
     const found = (await userNumbers(ctx.db, ctx.env.no, [input.userId])).get(input.userId);
     if (found === undefined) return null;
@@ -62,6 +68,8 @@ async function question(ctx: Context, input: Input<'logs.list'>): Promise<Asked 
   }
   if (input.operation !== undefined) asked.where.push(['l.operation = $', input.operation]);
   if (input.kind !== undefined) asked.where.push(['l.kind = $', input.kind]);
+  if (input.caller === 'app') asked.where.push(['l.caller IS DISTINCT FROM $', 'dashboard']);
+  else if (input.caller !== undefined) asked.where.push(['l.caller = $', input.caller]);
   return asked;
 }
 

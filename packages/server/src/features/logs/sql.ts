@@ -111,7 +111,8 @@ export interface Asked {
   /** Conditions that an index answers. */
   failed: boolean;
   user: number | null;
-  requestId: string | null;
+  /** Looked for among the rows of the time that the id holds. */
+  requestId: { id: string; at: number } | null;
   /** Conditions that are checked row by row. */
   where: [condition: string, value: unknown][];
 }
@@ -120,6 +121,9 @@ export interface Asked {
 const looked = 20_000;
 
 export type Row = Omit<LogEntry, 'id'> & { no: number };
+
+/** A request is noted when it is answered; none takes longer. Clocks may be set back meanwhile. */
+const [beforeMs, afterMs] = [60_000, 1_200_000];
 
 /** The rows that an index finds: those of the environment, or only its failed ones, or only those of a user. */
 function base(asked: Asked): { text: string; values: unknown[] } {
@@ -134,12 +138,15 @@ function base(asked: Asked): { text: string; values: unknown[] } {
   if (asked.to !== null) text += ` AND l.at < ${add(asked.to)}`;
   if (asked.failed) text += ' AND l.failed';
   if (asked.user !== null) text += ` AND l.usr = ${add(asked.user)}`;
-  if (asked.requestId !== null) text += ` AND l.request_id = ${add(asked.requestId)}`;
+  if (asked.requestId !== null) {
+    const { id, at } = asked.requestId;
+    text += ` AND l.request_id = ${add(id)} AND l.at >= ${add(new Date(at - beforeMs))} AND l.at < ${add(new Date(at + afterMs))}`;
+  }
   return { text, values };
 }
 
 const shown = `l.no, l.at, l.kind, l.request_id AS "requestId", l.method, l.operation, l.status, l.code, l.ms AS "durationMs",
-       l.caller, l.caller_id AS "callerId", u.id AS "userId", l.address, l.session AS "sessionId", l.webhook AS "webhookId",
+       l.caller, l.caller_id AS "callerId", nullif(k.name, '') AS "keyName", u.id AS "userId", l.address, l.session AS "sessionId", l.webhook AS "webhookId",
        l.delivery AS "deliveryId"`;
 const newestFirst = 'ORDER BY l.at DESC, l.no DESC';
 
@@ -153,7 +160,8 @@ export async function listRows(db: Queryable, asked: Asked, limit: number): Prom
     `SELECT ${shown}
      FROM (SELECT * FROM (SELECT * FROM request_log l WHERE ${text} ${newestFirst} LIMIT ${looked}) l
        ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`} ${newestFirst} LIMIT ${size}) l
-     LEFT JOIN users u ON u.env = l.env AND u.no = l.usr ${newestFirst}`,
+     LEFT JOIN users u ON u.env = l.env AND u.no = l.usr
+     LEFT JOIN secret_keys k ON k.env = l.env AND k.id = l.caller_id ${newestFirst}`,
     values,
   );
 }
