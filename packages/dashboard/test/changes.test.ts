@@ -48,6 +48,27 @@ describe('changes', () => {
     assert.equal(await asKey(), 401);
   });
 
+  it('in production push credentials go, and an endpoint is disabled, only after the name was typed', async () => {
+    const owner = (await signedInOwner(service.url)).in('env_prod');
+    const set = await owner('PUT', '/v1/push/credentials/expo', { credentials: { accessToken: 'x' } });
+    assert.equal(set.status, 200, JSON.stringify(set.body));
+    const { body: endpoint } = await owner('POST', '/v1/webhooks', {
+      ...{ url: 'https://x.example/hook', events: ['message.created'] },
+    });
+    for (const [path, name, gone] of [
+      ['push', 'Remove', 'No provider is set up'],
+      [`webhooks/${endpoint.id}`, 'Disable', 'Enable'],
+    ] as const) {
+      const page = await go(`/env_prod/${path}`);
+      await button(page, name).click();
+      const confirm = dialog(page).getByRole('button', { name, exact: true });
+      assert.ok(await confirm.isDisabled());
+      await dialog(page).getByLabel('to confirm').fill('production');
+      await confirm.click();
+      await page.getByText(gone, { exact: true }).waitFor();
+    }
+  });
+
   it('a user is deactivated and taken back, its socket closed, and erased with the name of production', async () => {
     const server = serverApi(service.url, 'prod');
     await server('PUT', '/v1/users/zoe', { name: 'Zoe' });
@@ -87,7 +108,14 @@ describe('changes', () => {
     await dialog(page).getByLabel('Since').selectOption('a day ago');
     await dialog(page).getByRole('button', { name: 'Replay failed ones' }).click();
     await page.getByText('on their way again').waitFor();
+    await button(page, 'Edit').click();
+    await dialog(page).getByLabel('URL').fill('http://127.0.0.1:9/other');
+    await dialog(page).getByLabel('message.deleted').check();
+    await dialog(page).getByRole('button', { name: 'Save' }).click();
+    await page.getByText('message.created, message.deleted').waitFor();
+    await page.getByText('http://127.0.0.1:9/other').waitFor();
     await button(page, 'Disable').click();
+    await dialog(page).getByRole('button', { name: 'Disable' }).click();
     await page.getByText('disabled', { exact: true }).waitFor();
   });
 
@@ -101,6 +129,9 @@ describe('changes', () => {
     await page.getByText('new@example.com as developer').waitFor();
     await button(page, 'Withdraw').click();
     await page.getByText('Nobody is invited right now').waitFor();
+    await page.getByLabel('Name of the organization').fill('Four & Sons');
+    await button(page, 'Rename').click();
+    await page.getByRole('heading', { name: 'Team of Four & Sons' }).waitFor();
 
     await go('/new-environment');
     await page.getByRole('textbox', { name: 'Name' }).fill('Staging');
@@ -143,7 +174,11 @@ describe('changes', () => {
       const names = await page.getByRole('main').getByRole('button').allInnerTexts();
       offered[path] = names.filter((name) => !name.startsWith('Copy'));
     }
-    assert.deepEqual(new Set(Object.values(offered).flat()), new Set(), JSON.stringify(offered));
+    assert.deepEqual(
+      new Set(Object.values(offered).flat()),
+      new Set(['Leave the organization']),
+      JSON.stringify(offered),
+    );
     await page.goto(`${service.url}/dashboard/env_dev/conversations/${conversation.id}`);
     await page.getByRole('tab', { name: 'Members' }).waitFor();
     assert.equal(await page.getByRole('tab', { name: 'Messages' }).count(), 0);
@@ -155,8 +190,10 @@ describe('changes', () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'main');
-    await page.keyboard.press('Tab');
-    assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Create a key');
+    for (const name of ['Copy as curl', 'Create a key']) {
+      await page.keyboard.press('Tab');
+      assert.equal(await page.evaluate(() => document.activeElement?.textContent), name);
+    }
     await page.keyboard.press('Enter');
     await dialog(page).getByLabel('Name').waitFor();
     await page.keyboard.type('by keyboard');

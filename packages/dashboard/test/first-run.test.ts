@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { createApi } from '../../server/test/support/api.ts';
 import { startService } from '../../server/test/support/service.ts';
 import { use } from '../../server/test/support/use.ts';
 import { openPage, signIn, useBrowser } from './browser.ts';
@@ -32,12 +34,35 @@ describe('the first run', () => {
 
     await page.getByRole('button', { name: 'Create one' }).click();
     await page.getByText('This is shown once').waitFor();
-    const code = await page.getByLabel('With curl').innerText();
-    assert.match(code, /sk_live_\w+/);
-    await promisify(execFile)('bash', ['-c', code], { env: { PATH: process.env['PATH'] ?? '' } });
+    const codeOf = async (name: string) => {
+      await page.getByRole('tab', { name, exact: true }).click();
+      return page.getByLabel(`With ${name}`, { exact: true }).innerText();
+    };
+    const run = (program: string, args: string[], env: Record<string, string>) =>
+      promisify(execFile)(program, args, {
+        cwd: fileURLToPath(new URL('../../..', import.meta.url)),
+        env: { PATH: process.env['PATH'] ?? '', ...env },
+      });
+    const code = await codeOf('curl');
+    const [secretKey] = /sk_live_\w+/.exec(code)!;
+    const [node, inBrowser] = [await codeOf('Node'), await codeOf('Browser')];
+    await run('bash', ['-c', code], {});
 
     await page.getByRole('link', { name: 'See the conversation' }).click();
     await page.getByText('Hello, Bob!').waitFor();
+
+    const asModule = (text: string) =>
+      run(process.execPath, ['--input-type=module', '-e', text], { PARLEY_SECRET_KEY: secretKey });
+    await asModule(node);
+    const { body } = await createApi(service.url, secretKey)('POST', '/v1/tokens', { userId: 'alice' });
+    const sent = `await new Promise((sent) => client.on('sent', sent)); process.exit();`;
+    await asModule(
+      `globalThis.fetch = new Proxy(fetch, { apply: (call, of, [to, ...rest]) =>
+        to === '/chat-token' ? Promise.resolve(new Response('${body.token}')) : Reflect.apply(call, of, [to, ...rest]) });
+      ${inBrowser}\n${sent}`,
+    );
+    await page.reload();
+    await page.getByText('Hello, Bob!').nth(2).waitFor();
     assert.deepEqual(problems, []);
   });
 });

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { pretendNode } from '../../server/test/calls/tools.ts';
+import { environments } from '../../server/test/support/service.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
 import {
   accessibilityProblems,
@@ -56,6 +59,7 @@ const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) =>
   ['team', () => '/team', () => 'owner@example.com'],
   ['settings', () => '/settings', () => 'Name and rules'],
   ['account', () => '/../account', () => 'Where you are signed in'],
+  ['new environment', () => '/../new-environment', () => 'Only signed tokens'],
 ];
 
 describe('every page', () => {
@@ -76,6 +80,7 @@ describe('every page', () => {
       await page.goto(new URL(`${service.url}/dashboard/env_dev${path(shop)}`).href);
       await page.getByText(shows(shop)).first().waitFor({ state: 'attached' });
       await loaded(page);
+      assert.ok(await page.getByRole('button', { name: 'Copy as curl' }).first().isVisible());
       const bad: string[] = [];
       for (const [width, viewport] of Object.entries({ desktop, phone }))
         for (const colorScheme of ['light', 'dark'] as const) {
@@ -98,4 +103,25 @@ describe('every page', () => {
       assert.deepEqual(bad, []);
       assert.deepEqual(problems.splice(0), []);
     });
+
+  it('what “Copy as curl” copies runs in a terminal: with a key, with the session, and a change', async () => {
+    const { page, context } = watched;
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const [cookie] = (await context.cookies()).filter(({ name }) => name === 'parley_session');
+    const env = {
+      PATH: process.env['PATH'],
+      PARLEY_SECRET_KEY: environments.dev.secretKey,
+      PARLEY_SESSION: cookie!.value,
+    };
+    const copied = async (path: string) => {
+      await page.goto(new URL(`${service.url}/dashboard/env_dev${path}`).href);
+      if (path.endsWith('new-environment')) await page.getByRole('textbox', { name: 'Name' }).fill("Ann's");
+      await page.getByRole('button', { name: 'Copy as curl' }).first().click();
+      const command = await page.evaluate(() => navigator.clipboard.readText());
+      return JSON.parse((await promisify(execFile)('bash', ['-c', command], { env })).stdout) as any;
+    };
+    assert.equal((await copied('/users/alice')).name, 'Alice Adler');
+    assert.equal((await copied('/keys')).data[0].id, environments.dev.secretKey.split('_')[2]);
+    assert.equal((await copied('/../new-environment')).name, "Ann's");
+  });
 });

@@ -111,6 +111,8 @@ export function asCurl(name: CallName, input: Record<string, unknown>, env: stri
     ? [`-H "Authorization: Bearer $PARLEY_SECRET_KEY"`]
     : [
         `-H "Cookie: parley_session=$PARLEY_SESSION"`,
+        // A change with the cookie must come from our own page.
+        ...(method === 'GET' ? [] : [`-H ${quoted(`Origin: ${location.origin}`)}`]),
         ...(env === null ? [] : [`-H ${quoted(`Chat-Env: ${env}`)}`]),
       ];
   return [

@@ -15,7 +15,7 @@ export default function Account(): ReactNode {
   if (account.error) return <Failed error={account.error} retry={() => void account.refetch()} />;
   if (!account.data) return <Loading what="your account" />;
   return (
-    <Page title="Your account">
+    <Page title="Your account" call={['account.get', {}]}>
       <Name account={account.data} />
       <Password secondFactor={account.data.twoFactor} />
       <SecondFactor account={account.data} />

@@ -6,7 +6,6 @@ import { addressOf } from '../api/call.ts';
 import { useCall, useEnv } from '../api/hooks.ts';
 import { Chart, compact } from '../ui/chart.tsx';
 import type { ChartLine } from '../ui/chart.tsx';
-import { CurlButton } from '../ui/copy.tsx';
 import { FilterBar, FilterChoice, useFilter } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
 import { Numbers } from '../ui/numbers.tsx';
@@ -74,13 +73,11 @@ export default function Analytics(): ReactNode {
   return (
     <Page
       title="Analytics"
+      call={['analytics.get', input]}
       actions={
-        <>
-          <CurlButton name="analytics.get" input={input} />
-          <Anchor href={addressOf('analytics.get', { ...input, format: 'csv' }, env)} download size="sm">
-            CSV
-          </Anchor>
-        </>
+        <Anchor href={addressOf('analytics.get', { ...input, format: 'csv' }, env)} download size="sm">
+          CSV
+        </Anchor>
       }
     >
       <FilterBar names={['range', 'chart']}>

@@ -27,6 +27,7 @@ export default function Audit(): ReactNode {
   return (
     <Page
       title="Audit"
+      call={['audit.list', input]}
       actions={exportFormats.map(([format, label]) => (
         <Anchor key={format} href={`/v1/audit?${query.toString()}&format=${format}`} download size="sm">
           Export as {label}

@@ -3,9 +3,9 @@ import type { ReactNode } from 'react';
 import { Link, Route, Switch } from 'wouter';
 import type { Call } from '@parley/protocol';
 import { useCall, useChange, useEnv, usePages } from '../api/hooks.ts';
-import { useMay, useProductionName } from '../api/roles.ts';
+import { useMay } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
-import { CurlButton, Id, Json } from '../ui/copy.tsx';
+import { Id, Json } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { FilterBar, FilterChoice, FilterText, useFilters } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
@@ -40,7 +40,7 @@ function CallList(): ReactNode {
   const input = { limit: 50, ...ids, ...(live === undefined ? {} : { live: live === 'true' }) };
   const pages = usePages('calls.list', input, { everyMs: 5_000 });
   return (
-    <Page title="Calls" actions={<CurlButton name="calls.list" input={input} />}>
+    <Page title="Calls" call={['calls.list', input]}>
       <FilterBar names={['live', 'userId', 'conversationId']}>
         <FilterChoice
           name="live"
@@ -83,17 +83,13 @@ function CallPage({ callId }: { callId: string }): ReactNode {
   const call = useCall('calls.get', { callId }, { everyMs: 3_000 });
   const end = useChange('calls.end');
   const may = useMay('calls.end');
-  const typed = useProductionName();
   if (call.error) return <Failed error={call.error} retry={() => void call.refetch()} />;
   if (!call.data) return <Loading what="the call" />;
   const { conversationId, kind, createdBy, createdAt, answeredAt, endedAt, durationSeconds, metadata } =
     call.data;
   const going = call.data.status !== 'ended';
   return (
-    <Page
-      title={`${kind === 'video' ? 'Video' : 'Audio'} call`}
-      actions={<CurlButton name="calls.get" input={{ callId }} />}
-    >
+    <Page title={`${kind === 'video' ? 'Video' : 'Audio'} call`} call={['calls.get', { callId }]}>
       <Facts
         label="Call"
         of={[
@@ -118,7 +114,6 @@ function CallPage({ callId }: { callId: string }): ReactNode {
           <ConfirmButton
             label="End the call"
             title="End the call for everybody?"
-            typed={typed}
             pending={end.isPending}
             error={end.error}
             onConfirm={() => end.mutateAsync({ callId })}
@@ -137,11 +132,10 @@ function Participants({ call, manage }: { call: Call; manage: boolean }): ReactN
   const env = useEnv();
   const remove = useChange('calls.remove');
   const mute = useChange('calls.mute');
-  const failure = remove.error ?? mute.error;
   const id = { callId: call.id };
   return (
     <Section title="People">
-      {failure ? <Failed error={failure} /> : null}
+      {mute.error ? <Failed error={mute.error} /> : null}
       <List
         what="people in the call"
         pages={{
@@ -177,13 +171,15 @@ function Participants({ call, manage }: { call: Call; manage: boolean }): ReactN
                   >
                     Mute
                   </Button>
-                  <Button
-                    size="compact-xs"
-                    variant="default"
-                    onClick={() => remove.mutate({ ...id, userId })}
+                  <ConfirmButton
+                    label="Remove"
+                    title={`Remove ${userId} from the call?`}
+                    pending={remove.isPending}
+                    error={remove.error}
+                    onConfirm={() => remove.mutateAsync({ ...id, userId })}
                   >
-                    Remove
-                  </Button>
+                    The call ends for this person at once.
+                  </ConfirmButton>
                 </Group>
               ) : null,
           },

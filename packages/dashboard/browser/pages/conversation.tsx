@@ -26,7 +26,7 @@ export function ConversationPage({ conversationId }: { conversationId: string })
   if (!conversation.data) return <Loading what="the conversation" />;
   const { id, name, type, lastSeq, createdAt, deletedAt, metadata } = conversation.data;
   return (
-    <Page title={name ?? id} actions={<CurlButton name="conversations.get" input={{ conversationId }} />}>
+    <Page title={name ?? id} call={['conversations.get', { conversationId }]}>
       <Facts
         label="Conversation"
         of={[

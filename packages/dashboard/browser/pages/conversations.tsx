@@ -27,7 +27,7 @@ function Find(): ReactNode {
   if (id !== '') return <Redirect to={`/${env}/conversations/${encodeURIComponent(id)}`} />;
   if (user !== '') return <Redirect to={`/${env}/users/${encodeURIComponent(user)}`} />;
   return (
-    <Page title="Conversations">
+    <Page title="Conversations" call={['conversations.list', { userId: 'alice' }]}>
       <FilterText name="id" label="Conversation id" placeholder="conv_…" />
       <FilterText name="user" label="Conversations of the user" placeholder="alice" />
       <Alert color="gray" variant="light">

@@ -3,7 +3,6 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { DeliveryDiagnosis } from '@parley/protocol';
 import { useCall, useEnv } from '../api/hooks.ts';
-import { CurlButton } from '../ui/copy.tsx';
 import { FilterBar, FilterText, useFilters } from '../ui/filter.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
@@ -16,7 +15,7 @@ export default function Delivery(): ReactNode {
   return (
     <Page
       title="Did it arrive?"
-      actions={asked ? <CurlButton name="diagnostics.delivery" input={{ messageId, userId }} /> : null}
+      call={['diagnostics.delivery', { messageId: messageId ?? 'msg_…', userId: userId ?? 'alice' }]}
     >
       <FilterBar names={['messageId', 'userId']}>
         <FilterText name="messageId" label="Message" placeholder="msg_…" />

@@ -17,10 +17,10 @@ curl ${url}/v1/conversations/$CONVERSATION/messages \\
   -H "Authorization: Bearer $PARLEY_SECRET_KEY" -H 'Content-Type: application/json' \\
   -d '{ "senderId": "alice", "text": "Hello, Bob!" }'`,
 
-  Node: ({ url, secretKey }) => `// PARLEY_SECRET_KEY=${secretKey} node first.mjs
+  Node: ({ url, secretKey }) => `// In Parley's folder, where the SDK is: PARLEY_SECRET_KEY=${secretKey} node first.mjs
 import { Parley } from '@parley/server-sdk';
 
-const parley = new Parley({ secretKey: process.env.PARLEY_SECRET_KEY, baseUrl: '${url}' });
+const parley = new Parley({ secretKey: process.env.PARLEY_SECRET_KEY, url: '${url}' });
 const conversation = await parley.conversations.create({ type: 'direct', members: ['alice', 'bob'] });
 await parley.messages.send(conversation.id, { senderId: 'alice', text: 'Hello, Bob!' });`,
 
@@ -33,8 +33,8 @@ const client = createClient({
   token: () => fetch('/chat-token').then((answer) => answer.text()),
 });
 await client.connect();
-const { id } = await client.conversations.createDirect('bob');
-client.conversations.open(id).send('Hello, Bob!');`,
+const chat = await client.conversations.createDirect('bob');
+chat.send('Hello, Bob!');`,
 
   React: () => `import { useEffect, useMemo, useSyncExternalStore } from 'react';
 

@@ -2,7 +2,7 @@ import { Badge, Button, Code, Group, Modal, Stack, TextInput } from '@mantine/co
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useChange, usePages } from '../api/hooks.ts';
-import { useMay, useProductionName } from '../api/roles.ts';
+import { useMay } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Secret } from '../ui/copy.tsx';
 import { List } from '../ui/list.tsx';
@@ -11,10 +11,11 @@ import { Empty, Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 
 export default function Keys(): ReactNode {
-  const pages = usePages('keys.list', { limit: 100 });
+  const input = { limit: 100 };
+  const pages = usePages('keys.list', input);
   const may = useMay('keys.create');
   return (
-    <Page title="Secret keys" actions={may ? <CreateKey /> : null}>
+    <Page title="Secret keys" call={['keys.list', input]} actions={may ? <CreateKey /> : null}>
       <List
         what="secret keys"
         pages={pages}
@@ -104,12 +105,10 @@ function CreateKey(): ReactNode {
 
 function Revoke({ keyId, name }: { keyId: string; name: string }): ReactNode {
   const revoke = useChange('keys.revoke');
-  const typed = useProductionName();
   return (
     <ConfirmButton
       label="Revoke"
       title={`Revoke the key ${name === '' ? keyId : name}?`}
-      typed={typed}
       pending={revoke.isPending}
       error={revoke.error}
       onConfirm={() => revoke.mutateAsync({ keyId })}

@@ -25,124 +25,116 @@ const ToSignIn = (): ReactNode => (
   </Anchor>
 );
 
-export function Forgot(): ReactNode {
-  const [email, setEmail] = useState('');
-  const ask = useMutation<Output<'password.forgot'>, ApiFailure>({
-    mutationFn: () => call('password.forgot', { email }, null),
-  });
+/** Fields that are sent once; what came of it then stands in their place. */
+function OnceForm<T>(props: {
+  label: string;
+  send: () => Promise<T>;
+  sent: (answer: T) => ReactNode;
+  children: ReactNode;
+}): ReactNode {
+  const send = useMutation<T, ApiFailure>({ mutationFn: props.send });
+  if (send.isSuccess) return props.sent(send.data);
   return (
-    <Card title="A new password">
-      {ask.data ? (
-        <Alert color="teal" variant="light" role="status">
-          {ask.data.mail
-            ? 'If this address has an account, a link is on its way. It works for an hour.'
-            : 'This service sends no mail. Whoever runs it makes a link with: npm run parley -- account reset <e-mail>'}
-        </Alert>
-      ) : (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            ask.mutate();
-          }}
-        >
-          <Stack>
-            <Field
-              label="E-mail"
-              type="email"
-              autoComplete="username"
-              required
-              autoFocus
-              value={email}
-              set={setEmail}
-            />
-            {ask.error ? <Failed error={ask.error} /> : null}
-            <Button type="submit" loading={ask.isPending}>
-              Send a link
-            </Button>
-          </Stack>
-        </form>
-      )}
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        send.mutate();
+      }}
+    >
+      <Stack>
+        {props.children}
+        {send.error ? <Failed error={send.error} /> : null}
+        <Button type="submit" loading={send.isPending}>
+          {props.label}
+        </Button>
+      </Stack>
+    </form>
+  );
+}
+
+const Done = ({ children }: { children: ReactNode }): ReactNode => (
+  <Alert color="teal" variant="light" role="status">
+    {children}
+  </Alert>
+);
+
+/** Asks for an address, to which a link is sent. */
+function LinkByMail<T>(props: {
+  title: string;
+  send: (email: string) => Promise<T>;
+  sent: (answer: T, email: string) => string;
+}): ReactNode {
+  const [email, setEmail] = useState('');
+  return (
+    <Card title={props.title}>
+      <OnceForm
+        label="Send a link"
+        send={() => props.send(email)}
+        sent={(answer) => <Done>{props.sent(answer, email)}</Done>}
+      >
+        <Field
+          label="E-mail"
+          type="email"
+          autoComplete="username"
+          required
+          autoFocus
+          value={email}
+          set={setEmail}
+        />
+      </OnceForm>
       <ToSignIn />
     </Card>
   );
 }
 
+export const Forgot = (): ReactNode => (
+  <LinkByMail
+    title="A new password"
+    send={(email) => call('password.forgot', { email }, null)}
+    sent={({ mail }) =>
+      mail
+        ? 'If this address has an account, a link is on its way. It works for an hour.'
+        : 'This service sends no mail. Whoever runs it makes a link with: npm run parley -- account reset <e-mail>'
+    }
+  />
+);
+
 /** Where CHAT_SIGN_UP is open; elsewhere the service says that it is not. */
-export function SignUp(): ReactNode {
-  const [email, setEmail] = useState('');
-  const ask = useMutation<unknown, ApiFailure>({
-    mutationFn: () => call('accounts.signUp', { email }, null),
-  });
-  return (
-    <Card title="A new account">
-      {ask.isSuccess ? (
-        <Alert color="teal" variant="light" role="status">
-          A link is on its way to {email}. It makes your account and your organization.
-        </Alert>
-      ) : (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            ask.mutate();
-          }}
-        >
-          <Stack>
-            <Field
-              label="E-mail"
-              type="email"
-              autoComplete="username"
-              required
-              autoFocus
-              value={email}
-              set={setEmail}
-            />
-            {ask.error ? <Failed error={ask.error} /> : null}
-            <Button type="submit" loading={ask.isPending}>
-              Send a link
-            </Button>
-          </Stack>
-        </form>
-      )}
-      <ToSignIn />
-    </Card>
-  );
-}
+export const SignUp = (): ReactNode => (
+  <LinkByMail
+    title="A new account"
+    send={(email) => call('accounts.signUp', { email }, null)}
+    sent={(_, email) => `A link is on its way to ${email}. It makes your account and your organization.`}
+  />
+);
+
+const NewPassword = (props: {
+  label: string;
+  value: string;
+  set: (value: string) => void;
+  autoFocus?: boolean;
+}): ReactNode => (
+  <PasswordField
+    {...props}
+    description="10 characters or more; a few words do well."
+    autoComplete="new-password"
+    required
+  />
+);
 
 export function Reset(): ReactNode {
   const [password, setPassword] = useState('');
-  const reset = useMutation<unknown, ApiFailure>({
-    mutationFn: () => call('password.reset', { token: tokenOfLink(), password }, null),
-  });
   return (
     <Card title="Choose a new password">
-      {reset.isSuccess ? (
-        <Alert color="teal" variant="light" role="status">
-          The password is changed, and all sessions are ended. Sign in with the new one.
-        </Alert>
-      ) : (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            reset.mutate();
-          }}
-        >
-          <Stack>
-            <PasswordField
-              label="New password"
-              description="10 characters or more; a few words do well."
-              autoComplete="new-password"
-              required
-              autoFocus
-              value={password}
-              set={setPassword}
-            />
-            {reset.error ? <Failed error={reset.error} /> : null}
-            <Button type="submit" loading={reset.isPending}>
-              Set the password
-            </Button>
-          </Stack>
-        </form>
-      )}
+      <OnceForm
+        label="Set the password"
+        send={() => call('password.reset', { token: tokenOfLink(), password }, null)}
+        sent={() => (
+          <Done>The password is changed, and all sessions are ended. Sign in with the new one.</Done>
+        )}
+      >
+        <NewPassword label="New password" value={password} set={setPassword} autoFocus />
+      </OnceForm>
       <ToSignIn />
     </Card>
   );
@@ -188,60 +180,34 @@ function Accept(props: {
   const [organizationName, setOrganizationName] = useState('');
   const makesAccount = !signedIn && !invitation.hasAccount;
   const makesOrganization = invitation.organization === null;
-  const accept = useMutation<Output<'invitations.accept'>, ApiFailure>({
-    mutationFn: () =>
-      call(
-        'invitations.accept',
-        {
-          token,
-          ...(makesAccount ? { name, password } : {}),
-          ...(makesOrganization ? { organizationName } : {}),
-        },
-        null,
-      ),
-    onSuccess: (session) => {
-      client.setQueryData(sessionKey, session);
-      navigate('/');
-    },
-  });
+  const accept = async (): Promise<void> => {
+    const given = {
+      ...(makesAccount ? { name, password } : {}),
+      ...(makesOrganization ? { organizationName } : {}),
+    };
+    client.setQueryData(sessionKey, await call('invitations.accept', { token, ...given }, null));
+    navigate('/');
+  };
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        accept.mutate();
-      }}
-    >
-      <Stack>
-        <Text>
-          {invitation.email} joins {invitation.organization ?? 'a new organization'} as {invitation.role}.
-        </Text>
-        {makesOrganization ? (
-          <Field
-            label="Name of your organization"
-            autoComplete="organization"
-            required
-            value={organizationName}
-            set={setOrganizationName}
-          />
-        ) : null}
-        {makesAccount ? (
-          <>
-            <Field label="Your name" autoComplete="name" value={name} set={setName} />
-            <PasswordField
-              label="Choose a password"
-              description="10 characters or more; a few words do well."
-              autoComplete="new-password"
-              required
-              value={password}
-              set={setPassword}
-            />
-          </>
-        ) : null}
-        {accept.error ? <Failed error={accept.error} /> : null}
-        <Button type="submit" loading={accept.isPending}>
-          Accept
-        </Button>
-      </Stack>
-    </form>
+    <OnceForm label="Accept" send={accept} sent={() => null}>
+      <Text>
+        {invitation.email} joins {invitation.organization ?? 'a new organization'} as {invitation.role}.
+      </Text>
+      {makesOrganization ? (
+        <Field
+          label="Name of your organization"
+          autoComplete="organization"
+          required
+          value={organizationName}
+          set={setOrganizationName}
+        />
+      ) : null}
+      {makesAccount ? (
+        <>
+          <Field label="Your name" autoComplete="name" value={name} set={setName} />
+          <NewPassword label="Choose a password" value={password} set={setPassword} />
+        </>
+      ) : null}
+    </OnceForm>
   );
 }

@@ -2,7 +2,6 @@ import { Anchor, Code } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useEnv, usePages, useRows } from '../api/hooks.ts';
-import { CurlButton } from '../ui/copy.tsx';
 import { FilterBar, FilterText, useFilters } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
@@ -18,7 +17,7 @@ export default function Live(): ReactNode {
   const input = { limit: 50, ...filters };
   const sockets = usePages('live.sockets', input, { everyMs });
   return (
-    <Page title="Live" actions={<CurlButton name="live.sockets" input={input} />}>
+    <Page title="Live" call={['live.sockets', input]}>
       <Section title="Nodes">
         <List
           what="nodes"

@@ -2,9 +2,9 @@ import { Anchor, Button, Code, Group, Modal, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { LogEntry, LogKind } from '@parley/protocol';
+import type { LogCaller, LogEntry, LogKind } from '@parley/protocol';
 import { useEnv, usePages } from '../api/hooks.ts';
-import { CurlButton, Id } from '../ui/copy.tsx';
+import { Id } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { FilterBar, FilterChoice, FilterText, useFilters } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
@@ -12,15 +12,26 @@ import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 
+const filters = ['status', 'kind', 'caller', 'operation', 'userId', 'requestId', 'code'] as const;
+
+/** Without the dashboard's own requests, which pages that are open make all the time, unless these are asked for. */
+function callerOf({ caller, requestId }: { caller?: string; requestId?: string }): { caller?: LogCaller } {
+  if (caller === undefined) return requestId === undefined ? { caller: 'app' } : {};
+  return caller === 'all' ? {} : { caller: caller as LogCaller };
+}
+
 export default function Logs(): ReactNode {
-  const filters = useFilters(['status', 'kind', 'operation', 'userId', 'requestId', 'code']);
-  const { kind, ...texts } = filters;
-  const input = { limit: 50, ...texts, ...(kind === undefined ? {} : { kind: kind as LogKind }) };
+  const { kind, caller, ...texts } = useFilters(filters);
+  const input = {
+    ...{ limit: 50, ...texts },
+    ...(kind === undefined ? {} : { kind: kind as LogKind }),
+    ...callerOf({ ...(caller === undefined ? {} : { caller }), ...texts }),
+  };
   const pages = usePages('logs.list', input, { everyMs: 5_000 });
   const [shown, setShown] = useState<LogEntry | null>(null);
   return (
-    <Page title="Logs" actions={<CurlButton name="logs.list" input={input} />}>
-      <FilterBar names={['status', 'kind', 'operation', 'userId', 'requestId', 'code']}>
+    <Page title="Logs" call={['logs.list', input]}>
+      <FilterBar names={filters}>
         <FilterChoice
           name="status"
           label="Outcome"
@@ -40,6 +51,17 @@ export default function Logs(): ReactNode {
             ['request', 'requests'],
             ['socket', 'sockets'],
             ['webhook', 'webhooks'],
+          ]}
+        />
+        <FilterChoice
+          name="caller"
+          label="By"
+          options={[
+            ['', 'your app'],
+            ['server', 'your servers'],
+            ['client', 'clients'],
+            ['dashboard', 'the dashboard'],
+            ['all', 'everybody'],
           ]}
         />
         <FilterText name="operation" label="Operation" placeholder="messages.send" />
@@ -63,7 +85,7 @@ export default function Logs(): ReactNode {
           { title: 'Outcome', cell: (entry) => <Outcome entry={entry} /> },
           { title: 'Took', cell: (entry) => `${entry.durationMs} ms`, wide: true },
           { title: 'User', cell: (entry) => <UserLink id={entry.userId} />, wide: true },
-          { title: 'By', cell: (entry) => entry.callerId ?? entry.caller ?? '', wide: true },
+          { title: 'By', cell: (entry) => entry.keyName ?? entry.callerId ?? entry.caller ?? '', wide: true },
         ]}
         empty={
           <Empty title="Nothing that fits">
@@ -107,7 +129,7 @@ function Entry({ entry }: { entry: LogEntry }): ReactNode {
     ['Outcome', <Outcome entry={entry} />],
     ['Took', `${entry.durationMs} ms`],
     ['Request', entry.requestId ? <Id id={entry.requestId} /> : null],
-    ['Caller', [entry.caller, entry.callerId].filter((part) => part !== null).join(' ') || null],
+    ['Caller', [entry.caller, entry.keyName, entry.callerId].filter(Boolean).join(' ') || null],
     ['User', entry.userId === null ? null : <UserLink id={entry.userId} />],
     ['Session', entry.sessionId ? <Id id={entry.sessionId} /> : null],
     ['Address', entry.address],

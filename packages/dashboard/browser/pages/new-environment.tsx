@@ -21,7 +21,7 @@ export function NewEnvironment({ session }: { session: Session }): ReactNode {
   const create = useChange('environments.create', { done: setMade });
   if (made)
     return (
-      <Page title={`${made.name} is ready`}>
+      <Page title={`${made.name} is ready`} call={['environments.get', { environmentId: made.id }]}>
         <Stack maw={560}>
           <Secret value={made.secretKey} what="this secret key" />
           <Group>
@@ -37,7 +37,7 @@ export function NewEnvironment({ session }: { session: Session }): ReactNode {
       </Empty>
     );
   return (
-    <Page title="New environment">
+    <Page title="New environment" call={['environments.create', { organizationId, name, kind }]}>
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -5,7 +5,6 @@ import type { Overview as OverviewRecord } from '@parley/protocol';
 import { useCall, useEnv } from '../api/hooks.ts';
 import { useEnvironment } from '../api/roles.ts';
 import { Chart } from '../ui/chart.tsx';
-import { CurlButton } from '../ui/copy.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
@@ -19,10 +18,7 @@ export default function Overview(): ReactNode {
   const [began, setBegan] = useState(false);
   if (has && !has.messages && !began) setBegan(true);
   return (
-    <Page
-      title={useEnvironment()?.name ?? 'Overview'}
-      actions={<CurlButton name="overview.get" input={{}} />}
-    >
+    <Page title={useEnvironment()?.name ?? 'Overview'} call={['overview.get', {}]}>
       {overview.error ? (
         <Failed error={overview.error} retry={() => void overview.refetch()} />
       ) : overview.data ? (

@@ -25,7 +25,7 @@ export default function Push(): ReactNode {
   if (credentials.error) return <Failed error={credentials.error} retry={() => void credentials.refetch()} />;
   if (!credentials.data) return <Loading what="push credentials" />;
   return (
-    <Page title="Push">
+    <Page title="Push" call={['push.listCredentials', {}]}>
       <Section title="Credentials">
         {credentials.data.data.length === 0 ? (
           <Empty title="No provider is set up">Members who are not connected then get no push.</Empty>

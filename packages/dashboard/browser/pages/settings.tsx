@@ -16,7 +16,7 @@ export default function Settings(): ReactNode {
   const env = useOrganization()?.environments.find((e) => e.id === id);
   if (!env) return <Loading what="the environment" />;
   return (
-    <Page title="Settings">
+    <Page title="Settings" call={['environments.get', { environmentId: env.id }]}>
       <Facts
         label="Environment"
         of={[
@@ -124,7 +124,6 @@ function Suspend({ env }: { env: Environment }): ReactNode {
           <ConfirmButton
             label="Suspend the environment"
             title={`Suspend ${env.name}?`}
-            typed={env.kind === 'production' ? env.name : undefined}
             pending={update.isPending}
             error={update.error}
             onConfirm={() => update.mutateAsync({ environmentId: env.id, status: 'suspended', ...confirmed })}

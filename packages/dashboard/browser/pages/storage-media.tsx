@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Input, MediaTest, StorageRecord } from '@parley/protocol';
 import { useChange } from '../api/hooks.ts';
-import { useMay, useProductionName } from '../api/roles.ts';
+import { useMay } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { Field, PasswordField } from '../ui/field.tsx';
@@ -50,9 +50,10 @@ const secrets = new Set<TextField>(['secretAccessKey', 'accountKey', 'cloudinary
 
 export function Media({ storage: { media } }: { storage: StorageRecord }): ReactNode {
   const may = useMay('storage.setMedia');
-  const typed = useProductionName();
   const test = useChange('storage.testMedia');
   const remove = useChange('storage.removeMedia');
+  const [origin, setOrigin] = useState('');
+  const asked = origin === '' ? {} : { origin };
   const own = media.provider !== 'managed';
   return (
     <Section title="Files">
@@ -73,7 +74,7 @@ export function Media({ storage: { media } }: { storage: StorageRecord }): React
             size="compact-sm"
             variant="default"
             loading={test.isPending}
-            onClick={() => test.mutate({ origin: location.origin })}
+            onClick={() => test.mutate(asked)}
           >
             Test
           </Button>
@@ -81,7 +82,6 @@ export function Media({ storage: { media } }: { storage: StorageRecord }): React
             <ConfirmButton
               label="Keep files with this service again"
               title="Keep new files with this service?"
-              typed={typed}
               pending={remove.isPending}
               error={remove.error}
               onConfirm={() => remove.mutateAsync({})}
@@ -92,7 +92,19 @@ export function Media({ storage: { media } }: { storage: StorageRecord }): React
         </Group>
       ) : null}
       {test.error ? <Failed error={test.error} /> : null}
-      {may ? <SetMedia /> : null}
+      {may ? (
+        <Stack maw={480} gap="sm">
+          <Field
+            label="Origin of your web app"
+            description="Where browsers upload from: tests then try its CORS rules too."
+            placeholder="https://app.example.com"
+            autoComplete="off"
+            value={origin}
+            set={setOrigin}
+          />
+          <SetMedia asked={asked} />
+        </Stack>
+      ) : null}
     </Section>
   );
 }
@@ -112,10 +124,14 @@ const MediaResult = ({ test }: { test: MediaTest }): ReactNode => (
   </Alert>
 );
 
-function SetMedia(): ReactNode {
+function SetMedia({ asked }: { asked: { origin?: string } }): ReactNode {
   const [provider, setProvider] = useState<Provider>('s3');
   const [values, setValues] = useState<Partial<Record<TextField, string>>>({});
-  const set = useChange('storage.setMedia', { done: () => setValues({}) });
+  const set = useChange('storage.setMedia', {
+    done: ({ ok }) => {
+      if (ok) setValues({});
+    },
+  });
   const [, fields] = forms[provider];
   return (
     <form
@@ -123,10 +139,10 @@ function SetMedia(): ReactNode {
       onSubmit={(event) => {
         event.preventDefault();
         const given = fields.map(([name]) => [name, values[name] ?? '']).filter(([, value]) => value !== '');
-        set.mutate({ provider, origin: location.origin, ...Object.fromEntries(given) });
+        set.mutate({ provider, ...asked, ...Object.fromEntries(given) });
       }}
     >
-      <Stack maw={480} gap="sm">
+      <Stack gap="sm">
         <NativeSelect
           label="A storage of your own"
           value={provider}

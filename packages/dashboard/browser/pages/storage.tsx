@@ -17,7 +17,7 @@ import type { Output, StorageRecord } from '@parley/protocol';
 import { useCall, useChange } from '../api/hooks.ts';
 import { useMay, useProductionName } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
-import { CurlButton, Secret } from '../ui/copy.tsx';
+import { Secret } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { Field } from '../ui/field.tsx';
 import { Numbers } from '../ui/numbers.tsx';
@@ -34,7 +34,7 @@ export default function Storage(): ReactNode {
   if (!storage.data) return <Loading what="the storage" />;
   const { data } = storage;
   return (
-    <Page title="Storage" actions={<CurlButton name="storage.get" input={{}} />}>
+    <Page title="Storage" call={['storage.get', {}]}>
       <Sink storage={data} />
       <Mode key={`${data.mode}${data.bufferRetention}`} storage={data} />
       <Section title="Databases">

@@ -7,6 +7,7 @@ import { useMay, useOrganization } from '../api/roles.ts';
 import { useSession } from '../api/session.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Secret } from '../ui/copy.tsx';
+import { Field } from '../ui/field.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
@@ -18,10 +19,54 @@ export default function Team(): ReactNode {
   const organization = useOrganization();
   if (!organization) return <Empty title="You belong to no organization" />;
   return (
-    <Page title={`Team of ${organization.name}`}>
+    <Page
+      title={`Team of ${organization.name}`}
+      call={['organizations.listMembers', { organizationId: organization.id }]}
+    >
       <People organizationId={organization.id} />
       <Invitations organizationId={organization.id} />
+      <Organization key={organization.id} organization={organization} />
     </Page>
+  );
+}
+
+function Organization({ organization }: { organization: { id: string; name: string } }): ReactNode {
+  const organizationId = organization.id;
+  const [name, setName] = useState(organization.name);
+  const rename = useChange('organizations.update');
+  const leave = useChange('organizations.leave', { done: () => location.assign('/dashboard') });
+  return (
+    <Section title="Organization">
+      {useMay('organizations.update') ? (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            rename.mutate({ organizationId, name });
+          }}
+        >
+          <Group align="flex-end">
+            <Field label="Name of the organization" required maxLength={200} value={name} set={setName} />
+            <Button type="submit" variant="default" loading={rename.isPending}>
+              Rename
+            </Button>
+            <span role="status">{rename.isSuccess ? 'Renamed.' : ''}</span>
+          </Group>
+        </form>
+      ) : null}
+      {rename.error ? <Failed error={rename.error} /> : null}
+      <Group>
+        <ConfirmButton
+          label="Leave the organization"
+          title={`Leave ${organization.name}?`}
+          typed={null}
+          pending={leave.isPending}
+          error={leave.error}
+          onConfirm={() => leave.mutateAsync({ organizationId })}
+        >
+          You lose access at once. Only an invitation brings you back.
+        </ConfirmButton>
+      </Group>
+    </Section>
   );
 }
 
@@ -81,6 +126,7 @@ function People({ organizationId }: { organizationId: string }): ReactNode {
                 <ConfirmButton
                   label="Remove"
                   title={`Remove ${person.email}?`}
+                  typed={null}
                   pending={remove.isPending}
                   error={remove.error}
                   onConfirm={() => remove.mutateAsync({ organizationId, accountId: person.accountId })}

@@ -5,7 +5,6 @@ import type { TraceLine } from '@parley/protocol';
 import type { ApiFailure } from '../api/call.ts';
 import { addressOf, lines } from '../api/call.ts';
 import { useEnv } from '../api/hooks.ts';
-import { CurlButton } from '../ui/copy.tsx';
 import { FilterBar, FilterText, useFilter } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
@@ -24,9 +23,8 @@ type Numbered = TraceLine & { no: number };
 
 export default function Trace(): ReactNode {
   const [userId] = useFilter('userId');
-  const input = { userId, seconds };
   return (
-    <Page title="Trace" actions={userId === '' ? null : <CurlButton name="live.trace" input={input} />}>
+    <Page title="Trace" call={['live.trace', { userId: userId || 'alice', seconds }]}>
       <FilterBar names={['userId']}>
         <FilterText name="userId" label="User" placeholder="alice" />
       </FilterBar>

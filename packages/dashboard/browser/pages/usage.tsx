@@ -2,7 +2,6 @@ import { Progress, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { UsageReport } from '@parley/protocol';
 import { useCall, useRows } from '../api/hooks.ts';
-import { CurlButton } from '../ui/copy.tsx';
 import { FilterBar, useFilter } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
@@ -16,7 +15,7 @@ export default function Usage(): ReactNode {
   const usage = useCall('usage.get', input, { everyMs: 30_000 });
   const rows = useRows('usage.get', input);
   return (
-    <Page title="Usage and plan" actions={<CurlButton name="usage.get" input={input} />}>
+    <Page title="Usage and plan" call={['usage.get', input]}>
       {usage.error ? (
         <Failed error={usage.error} retry={() => void usage.refetch()} />
       ) : usage.data ? (

@@ -2,6 +2,7 @@ import { Badge, Button, Code } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useChange, usePages, useRows } from '../api/hooks.ts';
 import { useMay } from '../api/roles.ts';
+import { ConfirmButton } from '../ui/confirm.tsx';
 import { List } from '../ui/list.tsx';
 import { Section } from '../ui/page.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
@@ -72,7 +73,7 @@ function Devices({ userId }: { userId: string }): ReactNode {
   const mayTest = useMay('push.test');
   return (
     <Section title="Devices for push">
-      {(remove.error ?? test.error) ? <Failed error={(remove.error ?? test.error)!} /> : null}
+      {test.error ? <Failed error={test.error} /> : null}
       <List
         what="devices"
         pages={pages}
@@ -108,13 +109,15 @@ function Devices({ userId }: { userId: string }): ReactNode {
             title: '',
             cell: (device) =>
               may ? (
-                <Button
-                  size="compact-xs"
-                  variant="default"
-                  onClick={() => remove.mutate({ userId, deviceId: device.id })}
+                <ConfirmButton
+                  label="Remove"
+                  title={`Remove the device …${device.tokenEnd}?`}
+                  pending={remove.isPending}
+                  error={remove.error}
+                  onConfirm={() => remove.mutateAsync({ userId, deviceId: device.id })}
                 >
-                  Remove
-                </Button>
+                  It gets no push any more, until its app registers it again.
+                </ConfirmButton>
               ) : null,
           },
         ]}

@@ -5,7 +5,7 @@ import { Link, useLocation } from 'wouter';
 import { useCall, useChange, useEnv, usePages } from '../api/hooks.ts';
 import { useMay, useProductionName } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
-import { CurlButton, Id, Json } from '../ui/copy.tsx';
+import { Id, Json } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
@@ -19,7 +19,7 @@ export function UserPage({ userId }: { userId: string }): ReactNode {
   if (!user.data) return <Loading what="the user" />;
   const { id, name, imageUrl, metadata, createdAt, deactivatedAt } = user.data;
   return (
-    <Page title={name ?? id} actions={<CurlButton name="users.get" input={{ userId }} />}>
+    <Page title={name ?? id} call={['users.get', { userId }]}>
       {deactivatedAt ? (
         <Alert color="yellow" variant="light">
           Deactivated <Time at={deactivatedAt} />: its tokens are refused and its sockets are closed.
@@ -69,7 +69,6 @@ function Actions({ userId, deactivated }: { userId: string; deactivated: boolean
         <ConfirmButton
           label="Deactivate"
           title={`Deactivate ${userId}?`}
-          typed={production}
           pending={deactivate.isPending}
           error={deactivate.error}
           onConfirm={() => deactivate.mutateAsync({ userId })}
@@ -80,7 +79,6 @@ function Actions({ userId, deactivated }: { userId: string; deactivated: boolean
       <ConfirmButton
         label="Revoke tokens"
         title={`Revoke all tokens of ${userId}?`}
-        typed={production}
         pending={revoke.isPending}
         error={revoke.error}
         onConfirm={() => revoke.mutateAsync({ userId })}

@@ -2,7 +2,6 @@ import { Anchor, Badge, Code } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link, Route, Switch } from 'wouter';
 import { useEnv, usePages } from '../api/hooks.ts';
-import { CurlButton } from '../ui/copy.tsx';
 import { FilterBar, FilterText, useFilters } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
@@ -29,7 +28,7 @@ function UserList(): ReactNode {
   const input = { limit: 50, ...filters };
   const pages = usePages('users.list', input);
   return (
-    <Page title="Users" actions={<CurlButton name="users.list" input={input} />}>
+    <Page title="Users" call={['users.list', input]}>
       <FilterBar names={['prefix', 'namePrefix']}>
         <FilterText name="prefix" label="Id begins with" placeholder="alice" />
         <FilterText name="namePrefix" label="Name begins with" placeholder="Alice" />

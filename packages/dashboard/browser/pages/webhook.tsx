@@ -2,17 +2,18 @@ import { Alert, Button, Code, Group, Modal, NativeSelect, Stack, Table, Text } f
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
-import type { WebhookDelivery } from '@parley/protocol';
+import type { WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
 import { useCall, useChange, useEnv, usePages } from '../api/hooks.ts';
-import { useMay, useProductionName } from '../api/roles.ts';
+import { useMay } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
-import { CurlButton, Id, Secret } from '../ui/copy.tsx';
+import { Id, Secret } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed, Loading, RequestId } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { StatusBadge } from '../ui/status-badge.tsx';
+import { EditEndpoint } from './webhook-form.tsx';
 
 export function WebhookPage({ webhookId }: { webhookId: string }): ReactNode {
   const endpoint = useCall('webhooks.get', { webhookId });
@@ -20,7 +21,7 @@ export function WebhookPage({ webhookId }: { webhookId: string }): ReactNode {
   if (!endpoint.data) return <Loading what="the endpoint" />;
   const { url, status, events, description, createdAt, disabledAt, disabledReason } = endpoint.data;
   return (
-    <Page title="Webhook endpoint" actions={<CurlButton name="webhooks.get" input={{ webhookId }} />}>
+    <Page title="Webhook endpoint" call={['webhooks.get', { webhookId }]}>
       <Facts
         label="Webhook endpoint"
         of={[
@@ -42,13 +43,14 @@ export function WebhookPage({ webhookId }: { webhookId: string }): ReactNode {
           ['Created', <Time at={createdAt} />],
         ]}
       />
-      <Actions webhookId={webhookId} enabled={status === 'enabled'} />
+      <Actions endpoint={endpoint.data} />
       <Deliveries webhookId={webhookId} />
     </Page>
   );
 }
 
-function Actions({ webhookId, enabled }: { webhookId: string; enabled: boolean }): ReactNode {
+function Actions({ endpoint }: { endpoint: WebhookEndpoint }): ReactNode {
+  const webhookId = endpoint.id;
   const env = useEnv();
   const [, navigate] = useLocation();
   const [secret, setSecret] = useState<string | null>(null);
@@ -56,7 +58,6 @@ function Actions({ webhookId, enabled }: { webhookId: string; enabled: boolean }
   const test = useChange('webhooks.test');
   const rotate = useChange('webhooks.rotateSecret', { done: (made) => setSecret(made.secret) });
   const remove = useChange('webhooks.delete', { done: () => navigate(`/${env}/webhooks`) });
-  const typed = useProductionName();
   if (!useMay('webhooks.update')) return null;
   return (
     <Stack gap="xs">
@@ -64,14 +65,27 @@ function Actions({ webhookId, enabled }: { webhookId: string; enabled: boolean }
         <Button size="compact-sm" loading={test.isPending} onClick={() => test.mutate({ webhookId })}>
           Send a test
         </Button>
-        <Button
-          size="compact-sm"
-          variant="default"
-          loading={update.isPending}
-          onClick={() => update.mutate({ webhookId, status: enabled ? 'disabled' : 'enabled' })}
-        >
-          {enabled ? 'Disable' : 'Enable'}
-        </Button>
+        <EditEndpoint endpoint={endpoint} />
+        {endpoint.status === 'enabled' ? (
+          <ConfirmButton
+            label="Disable"
+            title="Disable the endpoint?"
+            pending={update.isPending}
+            error={update.error}
+            onConfirm={() => update.mutateAsync({ webhookId, status: 'disabled' })}
+          >
+            It is told of nothing that happens until it is enabled again.
+          </ConfirmButton>
+        ) : (
+          <Button
+            size="compact-sm"
+            variant="default"
+            loading={update.isPending}
+            onClick={() => update.mutate({ webhookId, status: 'enabled' })}
+          >
+            Enable
+          </Button>
+        )}
         <ConfirmButton
           harmless
           label="Rotate the secret"
@@ -85,7 +99,6 @@ function Actions({ webhookId, enabled }: { webhookId: string; enabled: boolean }
         <ConfirmButton
           label="Delete"
           title="Delete the endpoint?"
-          typed={typed}
           pending={remove.isPending}
           error={remove.error}
           onConfirm={() => remove.mutateAsync({ webhookId })}

@@ -2,14 +2,15 @@ import { Alert, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/co
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { ApiFailure } from '../api/call.ts';
+import { useProductionName } from '../api/roles.ts';
 
-/** A destructive action, confirmed: by typing a word where there is no way back. */
+/** A destructive action, confirmed: in production by typing the environment's name. */
 export function ConfirmButton(props: {
   label: string;
   title: string;
   children: ReactNode;
-  /** What must be typed; undefined: a click is enough. */
-  typed?: string | undefined;
+  /** What must be typed; null: a click is enough; left out: the name of a production environment, unless it is harmless. */
+  typed?: string | null | undefined;
   pending?: boolean;
   error?: ApiFailure | null;
   onConfirm: () => Promise<unknown>;
@@ -19,7 +20,9 @@ export function ConfirmButton(props: {
 }): ReactNode {
   const [opened, setOpened] = useState(false);
   const [text, setText] = useState('');
-  const ready = props.typed === undefined || text === props.typed;
+  const production = useProductionName();
+  const typed = props.typed === undefined && !props.harmless ? production : (props.typed ?? undefined);
+  const ready = typed === undefined || text === typed;
   const close = (): void => {
     setOpened(false);
     setText('');
@@ -32,7 +35,6 @@ export function ConfirmButton(props: {
     <>
       <Button
         {...(props.harmless ? { variant: 'default' } : { color: 'red', variant: 'light' })}
-
         size="compact-sm"
         disabled={props.disabled ?? false}
         onClick={() => setOpened(true)}
@@ -48,11 +50,11 @@ export function ConfirmButton(props: {
         >
           <Stack>
             <Text component="div">{props.children}</Text>
-            {props.typed === undefined ? null : (
+            {typed === undefined ? null : (
               <TextInput
                 label={
                   <>
-                    Type <b>{props.typed}</b> to confirm
+                    Type <b>{typed}</b> to confirm
                   </>
                 }
                 value={text}

@@ -27,7 +27,21 @@ export function List<T>(props: {
   const { pages, columns } = props;
   if (pages.error && !pages.items) return <Failed error={pages.error} retry={pages.refresh} />;
   if (!pages.items) return <Loading what={props.what} />;
-  if (pages.items.length === 0) return props.empty;
+  // A service that looks through a bounded number of rows may find none of them, and still have more to look through.
+  const more = pages.more ? (
+    <Center mt="md">
+      <Button variant="default" onClick={pages.more} loading={pages.loadingMore}>
+        {pages.items.length === 0 ? 'Look further back' : 'Show more'}
+      </Button>
+    </Center>
+  ) : null;
+  if (pages.items.length === 0)
+    return (
+      <>
+        {props.empty}
+        {more}
+      </>
+    );
   return (
     <>
       {pages.error ? <Failed error={pages.error} retry={pages.refresh} /> : null}
@@ -55,13 +69,7 @@ export function List<T>(props: {
           </Table.Tbody>
         </Table>
       </ScrollArea>
-      {pages.more ? (
-        <Center mt="md">
-          <Button variant="default" onClick={pages.more} loading={pages.loadingMore}>
-            Show more
-          </Button>
-        </Center>
-      ) : null}
+      {more}
     </>
   );
 }
