@@ -33,7 +33,7 @@ export async function openPage(browser: Browser, url: string): Promise<Watched> 
     reducedMotion: 'reduce',
     timezoneId: 'Europe/Berlin',
   });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(60_000);
   const problems: string[] = [];
   await context.exposeFunction('policyRefused', (what: string) => problems.push(`policy: ${what}`));
   await context.addInitScript(() => {
@@ -92,7 +92,7 @@ export async function accessibilityProblems(page: Page, rules: string[] | null =
 export async function assertFits(page: Page, what: string): Promise<void> {
   const fits = (): boolean => document.scrollingElement!.scrollWidth <= document.documentElement.clientWidth;
   // The frame follows a change of the width a moment later.
-  await page.waitForFunction(fits, undefined, { timeout: 5_000 }).catch(async () => {
+  await page.waitForFunction(fits, undefined, { timeout: 20_000 }).catch(async () => {
     const wide = await page.evaluate(() => document.scrollingElement!.scrollWidth);
     assert.fail(`${what} is ${wide} px wide`);
   });
