@@ -41,7 +41,7 @@ export const CallConsumer = open({
 });
 export type CallConsumer = Static<typeof CallConsumer>;
 
-/** What a test of the connection is called in the frames that follow `call.test`. */
+/** The call id of a connection test in the frames that follow `call.test`. */
 export const testCallId = 'test';
 
 export const callFrames = {

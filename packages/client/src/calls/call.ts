@@ -19,7 +19,7 @@ const inCall = (state: string): boolean => state === 'joining' || state === 'joi
 
 const meterMs = 2_000;
 
-/** One call: what it shows, and what its user does with it. */
+/** One call: its state, and what the user can do with it. */
 export class CallHandle implements Store<CallSnapshot> {
   readonly #host: CallHost;
   readonly #store = new Derived<CallSnapshot>(() => this.#snapshot());
@@ -66,9 +66,12 @@ export class CallHandle implements Store<CallSnapshot> {
     return this.#state;
   }
 
-  // What its user does.
+  // What the user of the device does.
 
-  /** Answers. Rejects where the microphone cannot be used; a camera that may not be used leaves an audio call. */
+  /**
+   * Answers the call. Rejects if the microphone cannot be used; if only the camera may not be used, the call goes on
+   * with audio.
+   */
   async accept(options: JoinOptions = {}): Promise<void> {
     if (this.#state !== 'incoming') throw new ParleyError('call_ended', 'The call does not ring here.');
     await this.prepare(options);
@@ -117,7 +120,7 @@ export class CallHandle implements Store<CallSnapshot> {
     this.#store.touch();
   }
 
-  /** Another microphone. */
+  /** Switches to another microphone. */
   async setMicrophone(deviceId: string): Promise<void> {
     const track = await openMicrophone(deviceId);
     this.#tracks.get('mic audio')?.stop();
@@ -126,16 +129,16 @@ export class CallHandle implements Store<CallSnapshot> {
     this.#store.touch();
   }
 
-  /** Where the others are heard. */
+  /** Chooses the output device for the others' audio. */
   setSpeaker(deviceId: string): Promise<void> {
     return this.#sounds.setOutput(deviceId);
   }
 
-  /** With its sound, where the browser gives it. */
+  /** Shares the screen, with its sound if the browser offers it. */
   async shareScreen(): Promise<void> {
     for (const track of await openScreen()) {
       this.#tracks.set(`screen ${track.kind}`, track);
-      // The browser has a button of its own.
+      // The user may also end sharing with the browser's own button.
       track.onended = () => void this.stopScreen();
       await this.#session?.produce('screen', track, false);
     }
@@ -148,22 +151,22 @@ export class CallHandle implements Store<CallSnapshot> {
     await this.#session?.stop('screen');
   }
 
-  /** How much of somebody's picture is received; an element given to `attach` chooses by itself. */
+  /** Chooses how much of a user's picture is received; an element given to `attach` chooses by itself. */
   setQuality(userId: string, quality: VideoQuality): void {
     this.#tiles.setQuality(userId, quality);
   }
 
-  /** Shows somebody in an element, in the quality that its visible size needs. Returns the function that ends it. */
+  /** Shows a user in an element, in the quality that its visible size needs. Returns the function that ends it. */
   attach(element: HTMLVideoElement, userId: string, what: 'video' | 'screen' = 'video'): () => void {
     return this.#tiles.attach(element, userId, what);
   }
 
-  /** The browser's own statistics, for whoever wants to look. */
+  /** The browser's own statistics, for debugging. */
   stats(): Promise<RTCStats[]> {
     return this.#session?.stats() ?? Promise.resolve([]);
   }
 
-  // From the list of calls.
+  // Called by the list of calls.
 
   /** @internal Opens the microphone, and the camera of a video call. */
   async prepare(options: JoinOptions): Promise<void> {
@@ -184,7 +187,7 @@ export class CallHandle implements Store<CallSnapshot> {
     }
   }
 
-  /** @internal It never began: nobody else knows of it. */
+  /** @internal The call never began, so nobody else knows about it. */
   discard(): void {
     this.#end(null);
   }
@@ -206,12 +209,12 @@ export class CallHandle implements Store<CallSnapshot> {
     this.#meter = setInterval(() => void this.#measure(), meterMs);
   }
 
-  /** @internal What the server tells. */
+  /** @internal The server sent a new state of the call. */
   update(call: Call): void {
     this.#call = call;
     const mine = call.participants.find((p) => p.userId === this.#host.me())?.state;
     if (call.status === 'ended') return this.#end(null);
-    // Another device answered without saying which it is.
+    // Another device answered, without naming itself.
     if (this.#state === 'incoming' && mine !== undefined && mine !== 'ringing')
       return this.#end(inCall(mine) ? 'answered_elsewhere' : null);
     if (this.#state !== 'incoming' && mine === 'left') return this.#end(null);
@@ -221,7 +224,7 @@ export class CallHandle implements Store<CallSnapshot> {
   /** @internal */
   endedBy(call: Call, endedHere: EndedHere | undefined): void {
     this.#call = call;
-    // What other devices of the user do ends nothing that this one has begun.
+    // What the user's other devices do does not end a call that this device has joined.
     const elsewhere =
       endedHere === 'answered_elsewhere' || endedHere === 'declined_elsewhere' || endedHere === 'missed';
     if (elsewhere && this.#state !== 'incoming') return this.#store.touch();
@@ -232,7 +235,7 @@ export class CallHandle implements Store<CallSnapshot> {
   producer(producer: CallProducer, closed: boolean): void {
     const own = this.#session?.owns(producer.id);
     if (own && producer.paused && !own.paused) {
-      // Muted by the server; its user may unmute.
+      // The server muted it; the user may unmute.
       own.pause();
       this.#muted[producer.source] = true;
       return this.#store.touch();
@@ -245,7 +248,7 @@ export class CallHandle implements Store<CallSnapshot> {
     this.#speakers.hear(levels, dominant);
   }
 
-  /** @internal The media server changed. */
+  /** @internal The call moved to another media server. */
   moved(): void {
     this.#healer.link = 'failed';
     void this.#healer.heal(true);
@@ -262,13 +265,13 @@ export class CallHandle implements Store<CallSnapshot> {
     void this.#healer.heal(true);
   }
 
-  // Inside.
+  // Private methods.
 
   #post<T>(action: string, query: Record<string, string> = {}): Promise<T> {
     return this.#host.wire.http<T>('POST', `/calls/${encodeURIComponent(this.id)}/${action}`, { query });
   }
 
-  /** True where there is nothing left to heal. */
+  /** Returns true if the error means that the call is over here. */
   #isOver({ code }: ParleyError): boolean {
     if (code === 'forbidden') this.#end('moved');
     else if (code === 'call_ended') this.#end(null);
@@ -305,7 +308,7 @@ export class CallHandle implements Store<CallSnapshot> {
       const source = key.split(' ')[0] as CallSource;
       await session.produce(source, track, this.#muted[source]);
     }
-    // Called off where it is over; otherwise what cannot be received now is tried again.
+    // If something cannot be received now, media is opened again, unless the call is over.
     await session.start().catch(() => this.moved());
   }
 

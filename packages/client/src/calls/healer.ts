@@ -1,44 +1,47 @@
 /**
- * Brings the media of a call back: waits a moment, restarts ICE, opens it anew, again and again as long as the call is worth it. One at
- * a time.
+ * Restores the media of a call: waits a moment, restarts ICE, then opens media again; repeats this until it works,
+ * the call is over, or it is given up. Only one such attempt runs at a time.
  */
 
 export interface Healed {
-  /** True while the chat socket is there, without which nothing can be asked. */
+  /** True while the chat socket is connected, which every step needs. */
   online(): boolean;
-  /** The call is over: there is nothing left to heal. */
+  /** True if the call is over, so that there is nothing to restore. */
   over(): boolean;
   began(): void;
   healed(): void;
   restartIce(): Promise<void>;
   openAnew(): Promise<void>;
-  /** True where opening failed because the call is over. */
+  /** Returns true if opening failed because the call is over. */
   ends(error: unknown): boolean;
   giveUp(): void;
 }
 
-/** A lost link may heal by itself for so long; then ICE is restarted, and then media is opened anew. */
+/**
+ * Milliseconds. A lost connection may recover by itself for `patienceMs`; then ICE is restarted, and after
+ * `restartMs` media is opened again.
+ */
 const patienceMs = 2_000;
 const restartMs = 6_000;
 const retryMs = 1_000;
-/** Without media for so long the call is left. */
+/** After this many milliseconds without media the call is left. */
 const giveUpMs = 60_000;
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class Healer {
   readonly #call: Healed;
-  /** Of the media, as it said last. */
+  /** The last reported state of the media connection. */
   link: 'connected' | 'lost' | 'failed' = 'connected';
   healing = false;
-  /** The media is known to be gone, or in part: nothing but opening it anew helps. */
+  /** True if media, or a part of it, is known to be lost, so that it must be opened again. */
   #anew = false;
 
   constructor(call: Healed) {
     this.#call = call;
   }
 
-  /** @param anew it must be opened anew. */
+  /** @param anew whether media must be opened again; restarting ICE is not tried then. */
   async heal(anew: boolean): Promise<void> {
     this.#anew ||= anew;
     if (this.healing || this.#call.over()) return;

@@ -3,12 +3,12 @@ import type { ParleyError } from '../errors.ts';
 import type { VideoCodec } from './media.ts';
 
 export interface JoinOptions {
-  /** A device; false: none. */
+  /** A device id; true for the default device, false for none. */
   mic?: string | boolean;
   camera?: string | boolean;
-  /** What the camera's picture is sent in, where the service and this browser know it; VP8 otherwise. */
+  /** The codec of the camera's picture, if the service and this browser support it; otherwise VP8 is used. */
   codec?: VideoCodec;
-  /** No UDP; only relays: for networks that need it, and to test them. */
+  /** `tcp` avoids UDP, `relay` uses only relays: for networks that need it, and to test them. */
   tcp?: boolean;
   relay?: boolean;
 }
@@ -16,11 +16,11 @@ export interface JoinOptions {
 export interface CallHost {
   wire: Wire;
   me(): string;
-  /** True while the chat socket is there. */
+  /** True while the chat socket is connected. */
   online(): boolean;
   onError(error: ParleyError): void;
-  /** It is over here. */
+  /** The call is over on this device. */
   onEnd(callId: string): void;
-  /** It takes part: a reload of the page may bring it back. */
+  /** This device takes part in the call: after a reload of the page it can be joined again. */
   onJoined(callId: string): void;
 }

@@ -12,7 +12,7 @@ import type { MediaDevice } from './devices.ts';
 import { testRoutes } from './self-test.ts';
 import type { RouteResult } from './self-test.ts';
 
-/** Voice and video calls for `@parley/client`, in an entry point of their own: pages that only chat do not load them. */
+/** Voice and video calls for `@parley/client`, in a separate entry point, so that pages that only chat do not load them. */
 
 export interface StartOptions extends JoinOptions {
   kind: 'audio' | 'video';
@@ -20,26 +20,29 @@ export interface StartOptions extends JoinOptions {
 }
 
 export interface CallsEvents {
-  /** A call rings here. */
+  /** A call rings on this device. */
   incoming: CallHandle;
-  /** Went wrong without ending a call: a camera that may not be used, sound that the browser holds back. */
+  /** An error that ended no call: a camera that may not be used, or sound that the browser blocks. */
   error: ParleyError;
 }
 
 export interface Calls extends Store<readonly CallHandle[]> {
   on<K extends keyof CallsEvents>(name: K, fn: (value: CallsEvents[K]) => void): () => void;
-  /** Calls the others of a conversation; where a call is live there already, joins it. */
+  /** Calls the other members of a conversation, or joins the call that is already live there. */
   start(conversationId: string, options: StartOptions): Promise<CallHandle>;
   /** Joins a live call late, or again. */
   join(callId: string, options?: JoinOptions): Promise<CallHandle>;
-  /** After a reload of the page: back into the call that it was in, if that is still live. */
+  /** After a reload of the page: joins the call that it was in, if that is still live. */
   rejoin(options?: JoinOptions): Promise<CallHandle | null>;
-  /** Calls of a conversation, newest first, those that are over too. */
+  /** Calls of a conversation, newest first, including ended ones. */
   history(conversationId: string): Promise<Call[]>;
-  /** Which ways lead to the media server; `found` is told of each as soon as it is known. Nobody is called. */
+  /**
+   * Tests which routes lead to the media server; `found` is called with each result as soon as it is known. Nobody is
+   * called.
+   */
   test(found?: (result: RouteResult) => void): Promise<RouteResult[]>;
   devices: { list(): Promise<MediaDevice[]>; watch(changed: () => void): () => void };
-  /** Leaves every call and hears of no more. */
+  /** Leaves every call and ignores further ones. */
   close(): void;
 }
 
@@ -80,7 +83,7 @@ export function createCalls(client: Client): Calls {
     events.emit('incoming', add(call, 'incoming'));
   }
 
-  /** What rang, or ended, while there was no socket. */
+  /** Handles what rang or ended while there was no socket. */
   async function catchUp(): Promise<void> {
     for (const call of [...known.values()]) void call.resumed();
     const { data } = await wire.http<{ data: Call[] }>('GET', '/calls', {
@@ -121,7 +124,7 @@ export function createCalls(client: Client): Calls {
   ];
   if (client.state === 'connected') catchUp().catch(onError);
 
-  /** A person is in one call at a time: the others are left. */
+  /** A user is in one call at a time, so all others are left. */
   async function enter(call: Call, options: JoinOptions, answer = false): Promise<CallHandle> {
     const handle = known.get(call.id) ?? add(call, 'connecting');
     try {
@@ -144,7 +147,7 @@ export function createCalls(client: Client): Calls {
     on: (name, fn) => events.on(name, fn),
     start: async (conversationId, { kind, metadata, ...options }) => {
       const draft = { kind, participants: [] } as unknown as Call;
-      // Before anybody's phone rings: without a microphone there is no call.
+      // Opened before anybody's phone rings: without a microphone there is no call.
       const probe = new CallHandle(host, draft, 'connecting');
       await probe.prepare(options);
       const body = { conversationId, kind, ...(metadata ? { metadata } : {}) };

@@ -5,8 +5,8 @@ import type { CallFrame } from '../connection/connection.ts';
 import type { AckData, CallMedia, CallProducer, CallSource, FrameData } from '../types.ts';
 
 /**
- * The media of a call on one media server: a transport to send and one to receive. When the server is another one, a new one of these
- * takes its place and sends the same tracks.
+ * The media of a call on one media server: a transport to send and one to receive. If the call moves to another
+ * server, a new session replaces this one and sends the same tracks.
  */
 
 export interface Remote {
@@ -15,11 +15,11 @@ export interface Remote {
 }
 
 export interface MediaEvents {
-  /** What is received changed. */
+  /** What is received has changed. */
   changed(): void;
-  /** `connected` when the transports in use are, `lost` when one is not. */
+  /** `connected` if all transports in use are connected, `lost` if one is not. */
   link(state: 'connected' | 'lost' | 'failed'): void;
-  /** Something cannot be received: it must be opened anew. */
+  /** Something cannot be received, so media must be opened again. */
   broken(): void;
 }
 
@@ -27,7 +27,7 @@ export interface MediaOptions {
   wire: Wire;
   callId: string;
   media: CallMedia;
-  /** For networks, and tests of them. */
+  /** Special settings for restricted networks, and for tests of them. */
   tcp?: boolean | undefined;
   relay?: boolean | undefined;
   codec?: VideoCodec | undefined;
@@ -36,13 +36,13 @@ export interface MediaOptions {
 
 export type VideoCodec = 'vp8' | 'h264' | 'vp9' | 'av1';
 
-/** VP8 in three layers; a small camera picture makes fewer. */
+/** VP8 in three layers; a small camera picture has fewer. */
 const cameraLayers: types.RtpEncodingParameters[] = [
   { scaleResolutionDownBy: 4, maxBitrate: 150_000, scalabilityMode: 'L1T3' },
   { scaleResolutionDownBy: 2, maxBitrate: 500_000, scalabilityMode: 'L1T3' },
   { scaleResolutionDownBy: 1, maxBitrate: 1_500_000, scalabilityMode: 'L1T3' },
 ];
-/** VP9 and AV1 make their layers within one stream. */
+/** VP9 and AV1 have their layers within one stream. */
 const scalableLayers: types.RtpEncodingParameters[] = [
   { maxBitrate: 1_500_000, scalabilityMode: 'L3T3_KEY' },
 ];
@@ -58,7 +58,7 @@ export class MediaSession {
   #recv!: types.Transport;
   readonly #sent = new Map<string, types.Producer>();
   readonly #remotes = new Map<string, Remote>();
-  /** Producers known and not received yet. */
+  /** Producers that are known but not received yet. */
   readonly #wanted = new Map<string, CallProducer>();
   #consuming: Promise<void> | null = null;
   closed = false;
@@ -69,10 +69,10 @@ export class MediaSession {
     this.#o = options;
   }
 
-  /** Opens the media of a device that joined. What is heard meanwhile counts already. */
+  /** Opens the media of a device that joined. Frames that arrive meanwhile are already taken into account. */
   async open(): Promise<void> {
     const { media, tcp, relay } = this.#o;
-    // Loaded when the first call begins: pages that only chat do without it.
+    // Loaded when the first call begins: pages that only chat do not need it.
     const { Device } = await import('mediasoup-client');
     const device = (this.#device = await Device.factory());
     await device.load({ routerRtpCapabilities: media.rtpCapabilities as types.RtpCapabilities });
@@ -99,7 +99,7 @@ export class MediaSession {
     this.#ready = true;
   }
 
-  /** A frame of this call. */
+  /** Sends a frame of this call. */
   #ask<T extends CallFrame>(t: T, d: object): Promise<AckData<T>> {
     return this.#o.wire.request(t, { callId: this.#o.callId, ...d } as FrameData<T>);
   }
@@ -128,13 +128,13 @@ export class MediaSession {
     else if (states.every((s) => s === 'connected')) this.#o.events.link('connected');
   }
 
-  /** Begins to receive what others send. */
+  /** Starts receiving what others send. */
   start(): Promise<void> {
     return this.#consume();
   }
 
   async produce(source: CallSource, track: MediaStreamTrack, muted: boolean): Promise<void> {
-    // Whoever opens it sends everything then.
+    // Media is not open yet; the caller that opens it sends all tracks afterwards.
     if (!this.#ready) return;
     const key = `${source} ${track.kind}`;
     const old = this.#sent.get(key);
@@ -163,7 +163,7 @@ export class MediaSession {
     return this.#device.sendRtpCapabilities.codecs?.find((c) => c.mimeType.toLowerCase() === `video/${name}`);
   }
 
-  /** The one that was asked for, where both sides know it. VP8 is what every browser does well. */
+  /** The requested codec if both sides support it, otherwise VP8, which works well in every browser. */
   #cameraCodec(): Pick<types.ProducerOptions, 'codec' | 'encodings'> {
     const { codec: name = 'vp8' } = this.#o;
     const codec = this.#codec(name);
@@ -171,7 +171,7 @@ export class MediaSession {
     return { codec, encodings: name === 'vp9' || name === 'av1' ? scalableLayers : cameraLayers };
   }
 
-  /** The server hears of it too, and tells the others. */
+  /** The server is told too, and tells the others. */
   async pause(source: CallSource, paused: boolean): Promise<void> {
     for (const [key, producer] of this.#sent) {
       if (!key.startsWith(`${source} `)) continue;
@@ -190,7 +190,7 @@ export class MediaSession {
     }
   }
 
-  /** Whether one of the own sources is this producer; it may have been muted by the server. */
+  /** The own producer with this id, if there is one; the server may have muted it. */
   owns(id: string): types.Producer | undefined {
     return [...this.#sent.values()].find((p) => p.id === id);
   }
@@ -199,7 +199,7 @@ export class MediaSession {
     return this.#remotes;
   }
 
-  /** What the server says of a source of somebody else. */
+  /** The server reported a source of another participant. */
   heard(producer: CallProducer, closed: boolean): void {
     if (closed) return this.#drop(producer.id);
     const known = this.#remotes.get(producer.id);
@@ -211,7 +211,7 @@ export class MediaSession {
     this.#o.events.changed();
   }
 
-  /** What there is, after a new socket: the rest was missed. */
+  /** All sources that exist, after a new socket: changes in between were missed. */
   all(producers: readonly CallProducer[]): void {
     const ids = new Set(producers.map((p) => p.id));
     for (const id of [...this.#remotes.keys()]) if (!ids.has(id)) this.#drop(id);
@@ -225,7 +225,7 @@ export class MediaSession {
     this.#o.events.changed();
   }
 
-  /** One request for all that is wanted by then. */
+  /** Makes one request for all sources that are wanted by then. */
   #consume(): Promise<void> {
     return (this.#consuming ??= this.#consumeAll().finally(() => {
       this.#consuming = null;
@@ -241,7 +241,7 @@ export class MediaSession {
       for (const { id, producerId, kind, rtpParameters } of consumers) {
         const producer = batch.find((p) => p.id === producerId)!;
         const options = { id, producerId, kind, rtpParameters: rtpParameters as types.RtpParameters };
-        // Sound and picture of one source stay together.
+        // Audio and video of one source stay synchronised.
         const consumer = await this.#recv.consume({
           ...options,
           streamId: `${producer.userId}-${producer.source}`,
@@ -254,13 +254,16 @@ export class MediaSession {
     }
   }
 
-  /** Lets it come. Where that fails all is opened anew: it would stay silent otherwise. */
+  /**
+   * Lets the server start sending a source. Rejects if that fails repeatedly; media is then opened again, because the
+   * source would stay silent.
+   */
   async #resume(consumerId: string): Promise<void> {
     for (let left = resumeTries; !this.closed;) {
       try {
         return void (await this.#ask('call.layers', { consumerId, paused: false }));
       } catch (e) {
-        // One that is gone meanwhile is told of by itself.
+        // If it closed meanwhile, a frame of its own reports that.
         if (asError(e).code === 'not_found') return;
         if (--left === 0) throw e;
         await new Promise((resolve) => setTimeout(resolve, resumeMs));
@@ -268,7 +271,7 @@ export class MediaSession {
     }
   }
 
-  /** null: nothing is sent. */
+  /** @param spatialLayer null stops sending it. */
   async layer(consumerId: string, spatialLayer: number | null): Promise<void> {
     await this.#ask('call.layers', {
       consumerId,
@@ -277,7 +280,7 @@ export class MediaSession {
     });
   }
 
-  /** After the network changed. */
+  /** Restarts ICE, after the network changed. */
   async restart(): Promise<void> {
     if (!this.#ready) return;
     for (const transport of [this.#send, this.#recv]) {
@@ -287,7 +290,7 @@ export class MediaSession {
     }
   }
 
-  /** After a new chat socket; false where the media is gone and must be opened anew. */
+  /** Continues after a new chat socket; returns false if the media is lost and must be opened again. */
   async resume(): Promise<boolean> {
     const opened = await this.#ask('call.open', {
       device: this.#o.media.device,

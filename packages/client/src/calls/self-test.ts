@@ -3,8 +3,8 @@ import type { Wire } from '../client-types.ts';
 import { asError } from '../errors.ts';
 
 /**
- * Which ways lead to the media server. On each a small picture that this page draws goes there and comes back: no camera is opened, and
- * nobody is called.
+ * Tests which routes lead to the media server. On each route a small picture that this page draws is sent there and
+ * received back: no camera is opened, and nobody is called.
  */
 
 export type Route = 'udp' | 'tcp' | 'turn';
@@ -12,13 +12,14 @@ export type Route = 'udp' | 'tcp' | 'turn';
 export interface RouteResult {
   route: Route;
   works: boolean;
-  /** Until pictures were back. */
+  /** Milliseconds until pictures came back; null if none did. */
   ms: number | null;
-  /** There and back, once connected. */
+  /** Milliseconds of a round trip, once connected. */
   rttMs: number | null;
   /**
-   * `not_configured`: the service names no TURN server. `no_connection`: nothing comes through. `no_media`: it connects, and the picture
-   * does not come back. `unavailable`: the service has no media server at the moment, or cannot be asked.
+   * `not_configured`: the service names no TURN server. `no_connection`: no connection can be made. `no_media`: it
+   * connects, but the picture does not come back. `unavailable`: the service has no media server at the moment, or
+   * cannot be asked.
    */
   problem: 'not_configured' | 'no_connection' | 'no_media' | 'unavailable' | null;
   message: string | null;
@@ -26,9 +27,9 @@ export interface RouteResult {
 
 export const routes: readonly Route[] = ['udp', 'tcp', 'turn'];
 
-/** A relay that has to be found over a bad network needs some seconds. */
+/** Milliseconds that a route gets: finding a relay over a bad network takes some seconds. */
 const patienceMs = 12_000;
-/** Pictures that are enough. */
+/** How many received pictures prove that a route works. */
 const enough = 3;
 
 interface Stat extends RTCStats {
@@ -37,7 +38,10 @@ interface Stat extends RTCStats {
   currentRoundTripTime?: number;
 }
 
-/** One way after the other. @param found is told of each as soon as it is known. */
+/**
+ * Tests one route after the other.
+ * @param found called with each result as soon as it is known.
+ */
 export async function testRoutes(wire: Wire, found: (result: RouteResult) => void): Promise<RouteResult[]> {
   const results: RouteResult[] = [];
   for (const route of routes) {
@@ -124,7 +128,7 @@ async function testRoute(wire: Wire, route: Route): Promise<RouteResult> {
   }
 }
 
-/** A small picture that moves. */
+/** Draws a small moving picture. */
 function draw(): { track: MediaStreamTrack; stop: () => void } {
   const canvas = document.createElement('canvas');
   canvas.width = 160;

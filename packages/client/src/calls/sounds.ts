@@ -1,18 +1,18 @@
 import type { types } from 'mediasoup-client';
 
-/** Plays what is heard in a call; it needs no element of the page. */
+/** Plays the audio of a call, without an element of the page. */
 export class Sounds {
-  /** By consumer, not by source: media that was opened anew brings the same sources on new tracks. */
+  /** By consumer, not by source: media that was opened again brings the same sources on new tracks. */
   readonly #playing = new Map<string, HTMLAudioElement>();
   readonly #failed: (error: Error) => void;
   #output = '';
 
-  /** @param failed the browser holds a sound back. */
+  /** @param failed called if the browser blocks a sound. */
   constructor(failed: (error: Error) => void) {
     this.#failed = failed;
   }
 
-  /** Plays these, and nothing else. */
+  /** Plays these consumers and stops all others. */
   play(consumers: readonly types.Consumer[]): void {
     if (typeof Audio === 'undefined') return;
     for (const [id, sound] of [...this.#playing])

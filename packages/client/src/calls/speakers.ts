@@ -1,13 +1,13 @@
-/** Who speaks in a call, as the server says from time to time. */
+/** Who speaks in a call, as the server reports from time to time. */
 
-/** Who was heard speaks for so long: words have gaps. */
+/** A user counts as speaking for this many milliseconds after being heard, because words have gaps. */
 const speakingMs = 1_500;
 
 export class Speakers {
   readonly #levels = new Map<string, { level: number; until: number }>();
   readonly #changed: () => void;
   #quiet: ReturnType<typeof setTimeout> | undefined;
-  /** Who speaks most, or spoke last. */
+  /** The user who speaks most, or spoke last. */
   active: string | null = null;
 
   constructor(changed: () => void) {
@@ -23,7 +23,7 @@ export class Speakers {
     this.#changed();
   }
 
-  /** 0 to 1; 0: does not speak. */
+  /** The user's level from 0 to 1; 0 if the user does not speak. */
   level(userId: string): number {
     const heard = this.#levels.get(userId);
     return heard && heard.until > Date.now() ? heard.level : 0;

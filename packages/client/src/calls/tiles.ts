@@ -11,7 +11,7 @@ export class Tiles {
   readonly #shown: Store<CallSnapshot>;
   readonly #session: () => MediaSession | null;
   readonly #quality = new Map<string, VideoQuality>();
-  /** By consumer, what the server was told last. */
+  /** The layer that the server was told last, by consumer. */
   readonly #applied = new Map<string, number | null>();
   readonly #elements = new Map<HTMLVideoElement, () => void>();
 
@@ -25,7 +25,7 @@ export class Tiles {
     this.#apply(userId);
   }
 
-  /** What is received changed. */
+  /** Called when what is received has changed. */
   refresh(): void {
     for (const { producer } of this.#session()?.remotes.values() ?? []) this.#apply(producer.userId);
   }

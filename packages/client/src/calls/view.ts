@@ -3,7 +3,7 @@ import type { Call, CallSource, EndedHere } from '../types.ts';
 import type { Remote } from './media.ts';
 import type { NetworkQuality } from './network.ts';
 
-/** What a call shows. */
+/** The state of a call for display. */
 
 export type CallState = 'incoming' | 'connecting' | 'connected' | 'reconnecting' | 'ended';
 
@@ -26,21 +26,21 @@ export interface CallSnapshot {
   conversationId: string;
   kind: 'audio' | 'video';
   state: CallState;
-  /** As the server has it. */
+  /** The call as the server describes it. */
   call: Call;
-  /** Why it is over here, although it may go on for others. */
+  /** Why the call is over on this device, although it may go on for others. */
   endedHere: EndedHere | null;
   participants: readonly CallParticipantView[];
-  /** Who speaks, or spoke last. */
+  /** The user who speaks, or spoke last. */
   activeSpeaker: string | null;
   network: NetworkQuality;
-  /** The last thing that went wrong without ending the call, such as a camera that may not be used. */
+  /** The last error that did not end the call, such as a camera that may not be used. */
   error: ParleyError | null;
 }
 
 type Heard = Pick<CallParticipantView, 'userId' | 'speaking' | 'audioLevel' | 'inCall'>;
 
-/** What this device sends. */
+/** The own participant, with what this device sends. */
 export const localView = (
   heard: Heard,
   tracks: ReadonlyMap<string, MediaStreamTrack>,
@@ -55,7 +55,7 @@ export const localView = (
   videoMuted: muted.camera || !tracks.has('camera video'),
 });
 
-/** What is received of somebody. */
+/** Another participant, with what is received. */
 export function remoteView(heard: Heard, remotes: readonly Remote[]): CallParticipantView {
   const find = (source: CallSource, kind: string) =>
     remotes.find(({ producer: p }) => p.userId === heard.userId && p.source === source && p.kind === kind);

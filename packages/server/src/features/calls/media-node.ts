@@ -31,10 +31,10 @@ const retryMs = 10_000;
 const longestRetryMs = 600_000;
 /** Milliseconds between searches for rooms of calls that ended without this node being told. */
 const reviewMs = 10_000;
-/** How long a test of a connection may take. */
+/** Milliseconds that a test of a connection may take. */
 const testMs = 60_000;
 
-/** A test of a connection is no call that a table knows. */
+/** A test of a connection is a call without a row; its number is negative. */
 const isTest = (call: number): boolean => call < 0;
 
 interface Hosted {

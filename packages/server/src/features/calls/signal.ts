@@ -50,7 +50,7 @@ function remember(open: Map<string, OpenCall>, callId: string, to: OpenCall): vo
   open.set(callId, to);
 }
 
-/** A call that no table knows, under a number that no call has. */
+/** Opens a test call, which has no row and a number that no call has. */
 async function test(ctx: Context, user: number, open: Map<string, OpenCall>): Promise<AckData<'call.test'>> {
   const node = await chooseNode(ctx.db);
   if (!node) throw await callsUnavailable(ctx.db);

@@ -79,7 +79,7 @@ export class Room {
   #making: Promise<unknown> = Promise.resolve();
   closed = false;
 
-  /** @param options.echo who sends may receive it, too: to test a connection. */
+  /** @param options.echo lets a participant receive what it sends, to test a connection. */
   constructor(engine: Engine, events: RoomEvents, now: () => number, { echo = false } = {}) {
     this.#echo = echo;
     this.#engine = engine;
@@ -305,7 +305,7 @@ export class Room {
         throw new ApiError('invalid_request', { message: `At most ${mostReceived} sources are received.` });
       await this.#pipe(id, from.hall, seat.hall);
       if (seat.recv.closed) throw unknown('media session');
-      // A codec that this device does not know: all else of the call comes.
+      // This device does not support the codec; it still receives everything else of the call.
       if (!seat.hall.router.canConsume({ producerId: id, rtpCapabilities: seat.rtpCapabilities })) continue;
       const consumer = await refusing(
         seat.recv.consume({ producerId: id, rtpCapabilities: seat.rtpCapabilities, paused: true }),

@@ -26,7 +26,7 @@ export interface WorkerBinaryOptions {
   env?: NodeJS.ProcessEnv;
   /** The checksum of the archive that may be downloaded. */
   sha256?: string | undefined;
-  /** Where mediasoup's releases are. */
+  /** The URL of mediasoup's releases, without a slash at its end. */
   releases?: string | undefined;
   progress?: (progress: Progress) => void;
   /** Ends a running build. */
@@ -38,7 +38,7 @@ const run = promisify(execFile);
 const releases = 'https://github.com/versatica/mediasoup/releases/download';
 /** Milliseconds that a build takes on two idle cores, with room for a busy machine. */
 const buildMs = 240_000;
-/** How it is built, and of which of Debian's packages. */
+/** The build script, and the Debian packages that it needs. */
 const ownRecipe = {
   script: fileURLToPath(new URL('../../../media/build-worker.sh', import.meta.url)),
   packages: 'g++ flatbuffers-compiler libflatbuffers-dev libssl-dev libuv1-dev libsrtp2-dev',
