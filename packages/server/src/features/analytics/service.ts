@@ -15,15 +15,20 @@ import { Tally } from './tally.ts';
 const flushMs = 5_000;
 /**
  * Milliseconds between two rounds of counting recorded activity, at least and at most; in between they are chosen so
- * that counting takes at most 1/50 of the time.
+ * that counting takes at most 1/50 of the time, or 1/5 when more has come than one round counts.
  */
-const foldMs = { least: 2_000, most: 60_000, share: 50 };
+const foldMs = { least: 2_000, most: 60_000, share: 50, shareBehind: 4 };
 /** Milliseconds between checks whether owners must be told about their ceilings. */
 const noticeMs = 10_000;
-/** How many messages one transaction counts. */
-const foldAtOnce = 20_000;
+/**
+ * How many messages one transaction counts. The more at once, the less each costs, because a round writes one row for each
+ * conversation and sender, however much they sent.
+ */
+const foldAtOnce = 100_000;
 /** How many portions one request waits for; what is left then is counted a moment later. */
-const mostPortions = 25;
+const mostPortions = 5;
+/** How many rows one transaction reads when it counts what existed before analytics. */
+const fillAtOnce = 20_000;
 
 export interface Analytics {
   readonly tally: Tally;
@@ -83,7 +88,7 @@ export function createAnalytics(options: {
       },
     },
     filling: createLoop(logger, 'counting what was there', foldMs.least, async () => {
-      const [row] = await db.query<{ more: boolean }>('SELECT fill_analytics($1) AS more', [foldAtOnce]);
+      const [row] = await db.query<{ more: boolean }>('SELECT fill_analytics($1) AS more', [fillAtOnce]);
       if (!row!.more) return null;
       const progress = await readFill(db);
       if (progress) logger.info(progress, 'counting what was there before analytics');
@@ -92,8 +97,10 @@ export function createAnalytics(options: {
     notices: createPeriodic(noticeMs, logger, 'telling owners of their ceilings', options.tellOwners),
     folding: createLoop(logger, 'analytics', foldMs.most, async () => {
       const began = clock.monotonic();
-      if ((await fold()) === 0) return foldMs.least;
-      return Math.min(foldMs.most, Math.max(foldMs.least, (clock.monotonic() - began) * foldMs.share));
+      const folded = await fold();
+      const took = clock.monotonic() - began;
+      if (folded >= foldAtOnce) return took * foldMs.shareBehind;
+      return Math.min(foldMs.most, Math.max(foldMs.least, took * foldMs.share));
     }),
   };
 }

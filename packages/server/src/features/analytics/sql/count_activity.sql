@@ -63,13 +63,20 @@ BEGIN
   SELECT m.env, m.step, m.at, sum(m.came)::bigint FROM merged m WHERE m.came > 0 GROUP BY 1, 2, 3;
 END $$;
 
--- Adds messages, active users and counts to the tables of analytics. The caller holds the advisory lock of analytics
--- (or works on environments that nobody else counts), because tops and chunks are read and then written.
-CREATE OR REPLACE FUNCTION fold_activity(
-  m_env int[], m_at timestamptz[], m_conv bigint[], m_usr bigint[], m_kind int[], -- messages
-  a_env int[], a_at timestamptz[], a_usr bigint[],                                 -- active users
-  n_env int[], n_at timestamptz[], n_counts jsonb[]                                -- counts by name
-) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
+-- Marks users as active at the given times, and counts those who became active.
+CREATE OR REPLACE FUNCTION fold_active(p_env int[], p_at timestamptz[], p_usr bigint[]) RETURNS void LANGUAGE sql AS $$
+  SELECT add_counts(array_agg(a.env), array_agg(a.at), array_agg(jsonb_build_object('activeUsers', a.came)), array_agg(a.step))
+  FROM (
+    SELECT array_agg(u.env) AS envs, array_agg(u.at) AS hours, array_agg(u.usr) AS users FROM (
+      SELECT DISTINCT x.env, date_trunc('hour', x.at, 'UTC') AS at, x.usr FROM unnest(p_env, p_at, p_usr) AS x(env, at, usr) WHERE x.usr IS NOT NULL
+    ) u
+  ) active CROSS JOIN LATERAL mark_active(active.envs, active.hours, active.users) a WHERE a.step < 2
+$$;
+
+-- Adds messages and their senders to the tables of analytics. The caller holds the advisory lock of analytics, because
+-- tops and chunks are read and then written.
+CREATE OR REPLACE FUNCTION fold_messages(p_env int[], p_at timestamptz[], p_conv bigint[], p_usr bigint[], p_kind int[])
+RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE
   g_env int[];
@@ -78,12 +85,11 @@ DECLARE
   g_usr bigint[];
   g_n bigint[];
   g_last timestamptz[];
-  n_step int[];
 BEGIN
   SELECT array_agg(x.env), array_agg(x.at), array_agg(x.conv), array_agg(x.usr), array_agg(x.n), array_agg(x.last)
   INTO g_env, g_at, g_conv, g_usr, g_n, g_last FROM (
     SELECT u.env, date_trunc('hour', u.at, 'UTC') AS at, u.conv, u.usr, count(*) AS n, max(u.at) AS last
-    FROM unnest(m_env, m_at, m_conv, m_usr) AS u(env, at, conv, usr) GROUP BY 1, 2, 3, 4
+    FROM unnest(p_env, p_at, p_conv, p_usr) AS u(env, at, conv, usr) GROUP BY 1, 2, 3, 4
   ) x;
 
   WITH grown AS (
@@ -127,69 +133,48 @@ BEGIN
   SELECT u.env, u.at, sum(u.n) FROM unnest(g_env, g_at, g_n) AS u(env, at, n) GROUP BY 1, 2 ORDER BY 1, 2
   ON CONFLICT (env, at) DO UPDATE SET messages = h.messages + excluded.messages;
 
-  SELECT array_agg(x.env), array_agg(x.at), array_agg(x.counts), array_agg(x.step) INTO n_env, n_at, n_counts, n_step FROM (
-    SELECT u.env, u.at, u.counts, NULL::int AS step FROM unnest(n_env, n_at, n_counts) AS u(env, at, counts)
-    UNION ALL
-    SELECT u.env, date_trunc('hour', u.at, 'UTC'), jsonb_build_object(
+  PERFORM add_counts(array_agg(x.env), array_agg(x.at), array_agg(x.counts), NULL) FROM (
+    SELECT u.env, date_trunc('hour', u.at, 'UTC') AS at, jsonb_build_object(
       'messages', count(*),
       'textMessages', count(*) FILTER (WHERE coalesce(u.kind, 0) & 3 = 0),
       'attachmentMessages', count(*) FILTER (WHERE u.kind & 1 <> 0),
       'customMessages', count(*) FILTER (WHERE u.kind & 3 = 2),
       'replies', count(*) FILTER (WHERE u.kind & 4 <> 0),
-      'systemMessages', count(*) FILTER (WHERE u.usr IS NULL)), NULL
-    FROM unnest(m_env, m_at, m_usr, m_kind) AS u(env, at, usr, kind) GROUP BY 1, 2
-    UNION ALL
-    SELECT a.env, a.at, jsonb_build_object('activeUsers', a.came), a.step FROM (
-      SELECT array_agg(u.env) AS envs, array_agg(u.at) AS hours, array_agg(u.usr) AS users FROM (
-        SELECT x.env, x.at, x.usr FROM unnest(g_env, g_at, g_usr) AS x(env, at, usr) WHERE x.usr IS NOT NULL
-        UNION SELECT x.env, date_trunc('hour', x.at, 'UTC'), x.usr FROM unnest(a_env, a_at, a_usr) AS x(env, at, usr)
-      ) u
-    ) active CROSS JOIN LATERAL mark_active(active.envs, active.hours, active.users) a WHERE a.step < 2
+      'systemMessages', count(*) FILTER (WHERE u.usr IS NULL)) AS counts
+    FROM unnest(p_env, p_at, p_usr, p_kind) AS u(env, at, usr, kind) GROUP BY 1, 2
   ) x;
-  PERFORM add_counts(n_env, n_at, n_counts, n_step);
+  PERFORM fold_active(g_env, g_at, g_usr);
 END $$;
 
--- Takes recorded notes of about p_most messages and counts them. Returns how many notes there were. Only one process
--- does it at a time.
+-- Of the versions before 0034, which did all of it at once.
+DROP FUNCTION IF EXISTS fold_activity(int[], timestamptz[], bigint[], bigint[], int[], int[], timestamptz[], bigint[], int[], timestamptz[], jsonb[]);
+
+-- Takes recorded notes of about p_most messages and counts them. Returns how many messages and other notes there were:
+-- p_most or more means that more may be waiting. Only one process does it at a time.
 CREATE OR REPLACE FUNCTION count_notes(p_most int) RETURNS int LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   tids tid[];
-  m_env int[];
-  m_at timestamptz[];
-  m_conv bigint[];
-  m_usr bigint[];
-  m_kind int[];
-  a_env int[];
-  a_at timestamptz[];
-  a_usr bigint[];
-  n_env int[];
-  n_at timestamptz[];
-  n_counts jsonb[];
+  taken int;
+  -- What happened before the cut of migrations/0026 is counted from the existing rows.
+  since timestamptz;
 BEGIN
   PERFORM pg_advisory_xact_lock(7041886);
   IF EXISTS (SELECT 1 FROM analytics_fill WHERE cut IS NULL) THEN RETURN 0; END IF;
-  tids := ARRAY(SELECT y.ctid FROM (
-    SELECT x.ctid, sum(x.size) OVER (ROWS UNBOUNDED PRECEDING) - x.size AS before FROM (SELECT n.ctid, n.size FROM activity_notes n LIMIT p_most) x
-  ) y WHERE y.before < p_most);
-  IF cardinality(tids) = 0 THEN RETURN 0; END IF;
-  WITH note AS MATERIALIZED (
-    -- What happened before the cut of migrations/0026 is counted from the existing rows.
-    SELECT * FROM activity_notes n WHERE n.ctid = ANY (tids) AND n.at >= coalesce((SELECT f.cut FROM analytics_fill f), '-infinity')
-  ), message AS (
-    SELECT array_agg(x.env) AS env, array_agg(n.at) AS at, array_agg(x.no) AS conv, array_agg(x.usr) AS usr, array_agg(x.kind) AS kind
-    FROM note n CROSS JOIN LATERAL (
+  since := coalesce((SELECT f.cut FROM analytics_fill f), '-infinity');
+  SELECT array_agg(y.ctid), sum(y.size) INTO tids, taken FROM (
+    SELECT x.ctid, x.size, sum(x.size) OVER (ROWS UNBOUNDED PRECEDING) - x.size AS before FROM (SELECT n.ctid, n.size FROM activity_notes n LIMIT p_most) x
+  ) y WHERE y.before < p_most;
+  IF tids IS NULL THEN RETURN 0; END IF;
+  PERFORM fold_messages(array_agg(x.env), array_agg(n.at), array_agg(x.no), array_agg(x.usr), array_agg(x.kind))
+    FROM activity_notes n CROSS JOIN LATERAL (
       SELECT c.env, c.no, m.usr, m.kind FROM unnest(n.place, n.usr, n.kind, n.refused) AS m(place, usr, kind, refused)
         JOIN unnest(n.c_env, n.c_no) WITH ORDINALITY AS c(env, no, ord) ON c.ord = m.place WHERE m.refused IS NULL
-    ) x
-  ), active AS (
-    SELECT array_agg(n.env) AS env, array_agg(n.at) AS at, array_agg(u) AS usr FROM note n, unnest(n.users) u
-  ), named AS (
-    SELECT array_agg(n.env) AS env, array_agg(n.at) AS at, array_agg(n.counts) AS counts FROM note n WHERE n.counts IS NOT NULL
-  )
-  SELECT m.env, m.at, m.conv, m.usr, m.kind, a.env, a.at, a.usr, n.env, n.at, n.counts
-  INTO m_env, m_at, m_conv, m_usr, m_kind, a_env, a_at, a_usr, n_env, n_at, n_counts FROM message m, active a, named n;
-  PERFORM fold_activity(m_env, m_at, m_conv, m_usr, m_kind, a_env, a_at, a_usr, n_env, n_at, n_counts);
+    ) x WHERE n.ctid = ANY (tids) AND n.at >= since AND n.place IS NOT NULL;
+  PERFORM fold_active(array_agg(n.env), array_agg(n.at), array_agg(u))
+    FROM activity_notes n CROSS JOIN LATERAL unnest(n.users) u WHERE n.ctid = ANY (tids) AND n.at >= since;
+  PERFORM add_counts(array_agg(n.env), array_agg(n.at), array_agg(n.counts), NULL)
+    FROM activity_notes n WHERE n.ctid = ANY (tids) AND n.at >= since AND n.counts IS NOT NULL;
   DELETE FROM activity_notes n WHERE n.ctid = ANY (tids);
-  RETURN cardinality(tids);
+  RETURN taken;
 END $$;

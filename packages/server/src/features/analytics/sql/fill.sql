@@ -1,22 +1,14 @@
--- Counts a portion of what existed before analytics (migrations/0026): users, conversations, edits, deletions and
--- pushes first, then messages in the order of their rows. Each portion is one transaction that also stores its
--- position. Returns true while there is more. Message texts are not read: a message without attachments counts as
--- text.
+-- Counts a portion of what existed before analytics (migrations/0026, 0034): users, conversations, edits and deletions,
+-- pushes, and then messages with their files. Each portion is one transaction that also stores its position, and reads
+-- about p_most rows, so it takes no longer in a large store than in a small one. Returns true while there is more.
+-- Message texts are not read: a message without attachments counts as text.
 CREATE OR REPLACE FUNCTION fill_analytics(p_most int) RETURNS boolean LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   f analytics_fill;
-  m_env int[];
-  m_at timestamptz[];
-  m_conv bigint[];
-  m_usr bigint[];
-  m_kind int[];
-  a_env int[];
-  a_at timestamptz[];
-  a_usr bigint[];
-  n_env int[];
-  n_at timestamptz[];
-  n_counts jsonb[];
+  to_conv bigint; -- the end of the portion; null: the stage is over
+  to_seq bigint := 0;
+  environments_at_once CONSTANT int := 50;
 BEGIN
   PERFORM pg_advisory_xact_lock(7041886);
   SELECT * INTO f FROM analytics_fill;
@@ -27,39 +19,48 @@ BEGIN
   END IF;
   IF pg_snapshot_xmin(pg_current_snapshot()) <= f.cut_xid THEN RETURN true; END IF;
 
-  IF NOT f.others THEN
-    SELECT array_agg(x.env), array_agg(x.at), array_agg(x.counts) INTO n_env, n_at, n_counts FROM (
-      SELECT env, date_trunc('hour', created_at, 'UTC') AS at, jsonb_build_object('newUsers', count(*)) AS counts
-        FROM users WHERE created_at < f.cut GROUP BY 1, 2
-      UNION ALL SELECT env, date_trunc('hour', created_at, 'UTC'), jsonb_build_object('conversations', count(*))
-        FROM conversations WHERE created_at < f.cut GROUP BY 1, 2
-      UNION ALL SELECT env, date_trunc('hour', created_at, 'UTC'), jsonb_build_object('edits', count(*) FILTER (WHERE type = 'message.updated'),
-          'deletions', count(*) FILTER (WHERE type = 'message.deleted'))
-        FROM events WHERE created_at < f.cut AND type IN ('message.updated', 'message.deleted') GROUP BY 1, 2
-      UNION ALL SELECT a.env, date_trunc('hour', m.created_at, 'UTC'), jsonb_build_object('attachments', count(*), 'attachmentBytes', sum(a.size))
-        FROM attachments a JOIN messages m ON m.conv = a.conv AND m.seq = a.message AND m.env = a.env WHERE m.created_at < f.cut GROUP BY 1, 2
-      UNION ALL SELECT env, day::timestamp AT TIME ZONE 'UTC', jsonb_build_object(name, n) FROM usage_counters
-    ) x;
-    SELECT array_agg(u.env), array_agg(u.last_seen_at), array_agg(u.no) INTO a_env, a_at, a_usr FROM users u WHERE u.last_seen_at < f.cut;
-    PERFORM fold_activity('{}', '{}', '{}', '{}', '{}', a_env, a_at, a_usr, n_env, n_at, n_counts);
-    UPDATE analytics_fill SET others = true;
-    RETURN true;
+  IF f.stage = 0 THEN
+    to_conv := (SELECT max(x.no) FROM (SELECT no FROM users WHERE no > f.conv ORDER BY no LIMIT p_most) x);
+    PERFORM add_counts(array_agg(x.env), array_agg(x.at), array_agg(jsonb_build_object('newUsers', x.n)), NULL) FROM (
+      SELECT env, date_trunc('hour', created_at, 'UTC') AS at, count(*) AS n
+      FROM users WHERE no > f.conv AND no <= to_conv AND created_at < f.cut GROUP BY 1, 2) x;
+    PERFORM fold_active(array_agg(env), array_agg(last_seen_at), array_agg(no))
+      FROM users WHERE no > f.conv AND no <= to_conv AND last_seen_at < f.cut;
+  ELSIF f.stage = 1 THEN
+    to_conv := (SELECT max(x.no) FROM (SELECT no FROM conversations WHERE no > f.conv ORDER BY no LIMIT p_most) x);
+    PERFORM add_counts(array_agg(x.env), array_agg(x.at), array_agg(jsonb_build_object('conversations', x.n)), NULL) FROM (
+      SELECT env, date_trunc('hour', created_at, 'UTC') AS at, count(*) AS n
+      FROM conversations WHERE no > f.conv AND no <= to_conv AND created_at < f.cut GROUP BY 1, 2) x;
+  ELSIF f.stage = 2 THEN
+    SELECT x.conv, x.seq INTO to_conv, to_seq FROM (
+      SELECT conv, seq FROM events WHERE (conv, seq) > (f.conv, f.seq) ORDER BY conv, seq LIMIT p_most) x ORDER BY 1 DESC, 2 DESC LIMIT 1;
+    PERFORM add_counts(array_agg(x.env), array_agg(x.at), array_agg(jsonb_build_object(x.name, x.n)), NULL) FROM (
+      SELECT env, date_trunc('hour', created_at, 'UTC') AS at, CASE type WHEN 'message.updated' THEN 'edits' ELSE 'deletions' END AS name, count(*) AS n
+      FROM events WHERE (conv, seq) > (f.conv, f.seq) AND (conv, seq) <= (to_conv, to_seq)
+        AND created_at < f.cut AND type IN ('message.updated', 'message.deleted') GROUP BY 1, 2, 3) x;
+  ELSIF f.stage = 3 THEN
+    -- A row for each environment, day and name.
+    IF EXISTS (SELECT 1 FROM usage_counters WHERE env > f.conv) THEN to_conv := f.conv + environments_at_once; END IF;
+    PERFORM add_counts(array_agg(env), array_agg(day::timestamp AT TIME ZONE 'UTC'), array_agg(jsonb_build_object(name, n)), NULL)
+      FROM usage_counters WHERE env > f.conv AND env <= to_conv;
+  ELSE
+    SELECT x.conv, x.seq INTO to_conv, to_seq FROM (
+      SELECT conv, seq FROM messages WHERE (conv, seq) > (f.conv, f.seq) ORDER BY conv, seq LIMIT p_most) x ORDER BY 1 DESC, 2 DESC LIMIT 1;
+    PERFORM fold_messages(array_agg(m.env), array_agg(m.created_at), array_agg(m.conv), array_agg(m.sender),
+        array_agg((m.attachments IS NOT NULL)::int + 4 * (m.reply_to IS NOT NULL)::int))
+      FROM messages m WHERE (m.conv, m.seq) > (f.conv, f.seq) AND (m.conv, m.seq) <= (to_conv, to_seq) AND m.created_at < f.cut;
+    PERFORM add_counts(array_agg(x.env), array_agg(x.at), array_agg(jsonb_build_object('attachments', x.n, 'attachmentBytes', x.bytes)), NULL) FROM (
+      SELECT m.env, date_trunc('hour', m.created_at, 'UTC') AS at, count(*) AS n, sum(a.size) AS bytes
+      FROM messages m CROSS JOIN LATERAL (SELECT size FROM attachments a WHERE a.env = m.env AND a.conv = m.conv AND a.message = m.seq) a
+      WHERE (m.conv, m.seq) > (f.conv, f.seq) AND (m.conv, m.seq) <= (to_conv, to_seq) AND m.created_at < f.cut GROUP BY 1, 2) x;
+    UPDATE analytics_fill SET done = done + (
+      SELECT count(*) FROM messages WHERE (conv, seq) > (f.conv, f.seq) AND (conv, seq) <= (to_conv, to_seq));
+    IF to_conv IS NULL THEN
+      UPDATE analytics_fill SET finished_at = clock_timestamp();
+      RETURN false;
+    END IF;
   END IF;
-
-  WITH portion AS MATERIALIZED (
-    SELECT m.env, m.created_at, m.conv, m.seq, m.sender,
-      (m.attachments IS NOT NULL)::int + 4 * (m.reply_to IS NOT NULL)::int AS kind
-    FROM messages m WHERE (m.conv, m.seq) > (f.conv, f.seq) ORDER BY m.conv, m.seq LIMIT p_most
-  ), place AS (
-    UPDATE analytics_fill g SET done = g.done + l.n, conv = l.conv, seq = l.seq
-    FROM (SELECT p.conv, p.seq, (SELECT count(*) FROM portion) AS n FROM portion p ORDER BY p.conv DESC, p.seq DESC LIMIT 1) l
-  )
-  SELECT array_agg(p.env), array_agg(p.created_at), array_agg(p.conv), array_agg(p.sender), array_agg(p.kind)
-  INTO m_env, m_at, m_conv, m_usr, m_kind FROM portion p WHERE p.created_at < f.cut;
-  PERFORM fold_activity(m_env, m_at, m_conv, m_usr, m_kind, '{}', '{}', '{}', '{}', '{}', '{}');
-  IF NOT EXISTS (SELECT 1 FROM messages m, analytics_fill g WHERE (m.conv, m.seq) > (g.conv, g.seq)) THEN
-    UPDATE analytics_fill SET finished_at = clock_timestamp();
-    RETURN false;
-  END IF;
+  UPDATE analytics_fill SET conv = coalesce(to_conv, 0), seq = CASE WHEN to_conv IS NULL THEN 0 ELSE to_seq END,
+    stage = CASE WHEN to_conv IS NULL THEN f.stage + 1 ELSE f.stage END;
   RETURN true;
 END $$;
