@@ -9,12 +9,14 @@ import { plans } from '@parley/protocol';
 import { parsePlans } from '../../src/features/plans/table.ts';
 import { assertError, createApi } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
+import type { Actor } from '../support/scene.ts';
 import { startService } from '../support/service.ts';
 import { connect, open } from '../support/socket.ts';
 import { use, useService } from '../support/use.ts';
 import { startInProcess } from '../cluster/in-process.ts';
 import type { InProcess } from '../cluster/in-process.ts';
 import { startParts, until } from '../cluster/nodes.ts';
+import { start } from '../calls/tools.ts';
 import { startSmtp } from '../webhooks/smtp.ts';
 
 test('DECISIONS: mauLimit is exact over two nodes; whoever is counted goes on, others wait for a larger plan', async () => {
@@ -64,11 +66,23 @@ test('DECISIONS: mauLimit is exact over two nodes; whoever is counted goes on, o
     assert.equal(code, 4008);
     assert.ok(JSON.parse(reason).retryAfterMs > 0);
     assert.equal((await totals()).mauThisMonth, 5);
+    // Joining a call is acting, over REST alone too; what fails for another reason counts nobody.
+    await pool.query(
+      `INSERT INTO media_nodes (id, state, rtp_capabilities, lease_until) VALUES ('n', 'ready', '{"codecs":[]}', now() + interval '1 day')`,
+    );
+    const call = await start(counted, group.id);
+    const join = (person: Actor, on: InProcess, id: string) =>
+      createApi(on.url, scene.token(person))('POST', `/v1/calls/${id}/join`);
+    assertError(await join(refused, a, call.id), 429, 'plan_limit_reached');
+    assert.equal((await join(counted, b, call.id)).status, 200);
 
     // A larger plan counts from the next request on, its key rate too.
     const before = await scene.server('GET', '/v1/usage');
     assert.equal(before.headers.get('RateLimit-Limit'), String(plans.free.secretKey.burst));
     await setPlan('starter');
+    assertError(await join(refused, b, 'call_nope'), 404, 'not_found');
+    assert.equal((await totals()).mauThisMonth, 5);
+    assert.equal((await join(refused, b, call.id)).status, 200);
     await (await connect(b, scene.token(refused))).close();
     const after = await scene.server('GET', '/v1/usage');
     assert.equal(after.headers.get('RateLimit-Limit'), String(plans.starter.secretKey.burst));

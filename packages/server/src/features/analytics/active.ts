@@ -2,7 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { Plan, PlanName } from '@parley/protocol';
 import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 
 /** The fields of an environment that matter here. */
 interface Tenant {
@@ -12,7 +12,7 @@ interface Tenant {
 
 /**
  * Who is active, and whom the plan's ceiling of monthly active users admits (DECISIONS, Analytics and usage).
- * Messages and reads are recorded by the statements that commit them; this file handles connections, and the check
+ * Messages and reads are recorded by the statements that commit them; this file handles connections and calls, and the check
  * whether a user is new in the month.
  *
  * Under a plan without a ceiling nothing is looked up. Under one with a ceiling each process looks a user up once a
@@ -21,6 +21,11 @@ interface Tenant {
 export interface ActiveUsers {
   /** Records that the user is connected, or throws plan_limit_reached. */
   connected(env: Tenant, user: number): Promise<void>;
+  /**
+   * Runs an action in a transaction that records the user as active, or throws plan_limit_reached: the user is counted exactly
+   * when the action is committed. The month is locked first, before anything that others lock who are about to be counted.
+   */
+  acting<T>(db: Db, env: Tenant, user: number, act: (tx: Tx) => Promise<T>): Promise<T>;
   /** The ceiling that the transaction of an action must check; null if there is none, or the user is known. */
   ceiling(env: Tenant, user: number): number | null;
   /** The transaction of an action was committed, so the user is counted. */
@@ -65,18 +70,20 @@ export function createActiveUsers(options: {
   const hour = (): string => new Date(clock.now()).toISOString().slice(0, 13);
   const month = (): string => new Date(clock.now()).toISOString().slice(0, 7);
 
-  const note = createBatcher<{ env: number; user: number; limit: number | null }, boolean>({
+  type Item = { env: number; user: number; limit: number | null };
+  async function noteAll(on: Queryable, items: readonly Item[]): Promise<boolean[]> {
+    const [row] = await on.query<{ admitted: boolean[] }>('SELECT note_connected($1, $2, $3) AS admitted', [
+      items.map((i) => i.env),
+      items.map((i) => i.user),
+      items.map((i) => i.limit),
+    ]);
+    return row!.admitted;
+  }
+  const note = createBatcher<Item, boolean>({
     maxBatch: 500,
     maxWaiting: 50_000,
     pace: readPace(),
-    run: async (items) => {
-      const [row] = await db.query<{ admitted: boolean[] }>('SELECT note_connected($1, $2, $3) AS admitted', [
-        items.map((i) => i.env),
-        items.map((i) => i.user),
-        items.map((i) => i.limit),
-      ]);
-      return row!.admitted;
-    },
+    run: (items) => noteAll(db, items),
   });
 
   const ceiling: ActiveUsers['ceiling'] = (env, user) => {
@@ -108,6 +115,16 @@ export function createActiveUsers(options: {
       });
       known(user);
       inHour.add(user, at);
+    },
+    async acting(on, env, user, act) {
+      // Not a second look: a refused transaction that is part of a larger one would still hold the month.
+      if (ceiling(env, user) !== null) await catchUp();
+      return on.tx(async (tx) => {
+        const [admitted] = await noteAll(tx, [{ env: env.no, user, limit: ceiling(env, user) }]);
+        if (!admitted) throw monthIsFull();
+        tx.afterCommit(() => known(user));
+        return act(tx);
+      });
     },
   };
 }

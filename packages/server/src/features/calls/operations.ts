@@ -189,7 +189,7 @@ async function lockLive(ctx: Context, tx: Tx, id: string): Promise<LockedCall> {
 
 export async function join(ctx: Context, input: Input<'calls.join'>): Promise<Output<'calls.join'>> {
   const me = self(ctx);
-  return ctx.db.tx(async (tx) => {
+  return ctx.services.analytics.active.acting(ctx.db, ctx.env, me.no, async (tx) => {
     const { call, at } = await lockLive(ctx, tx, input.callId);
     const mine = call.participants.find((p) => p.usr === me.no);
     if (input.answer && mine && isIn(mine))

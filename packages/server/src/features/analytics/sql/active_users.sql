@@ -30,8 +30,8 @@ BEGIN
   UPDATE active_months m SET n = m.n + 1 WHERE m.env = p_env AND m.at = month;
 END $$;
 
--- Users connected: records those whom the plan's ceiling admits (null: no ceiling), and returns for each whether it
--- does. Environments are processed in order, so that two such batches cannot deadlock.
+-- Users connected or joined a call: records those whom the plan's ceiling admits (null: no ceiling), and returns for each
+-- whether it does. Environments are processed in order, so that two such batches cannot deadlock.
 CREATE OR REPLACE FUNCTION note_connected(p_env int[], p_usr bigint[], p_limit bigint[]) RETURNS boolean[] LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE

@@ -10,7 +10,7 @@ BEGIN
     IF OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL THEN
       IF NEW.end_reason = 'missed' THEN counts := counts || '{"callsMissed": 1}'; END IF;
       IF NEW.answered_at IS NOT NULL THEN
-        counts := counts || jsonb_build_object('callsEnded', 1, 'callSeconds', round(extract(epoch FROM NEW.ended_at - NEW.answered_at)));
+        counts := counts || jsonb_build_object('callsEnded', 1, 'callSeconds', floor(extract(epoch FROM NEW.ended_at - NEW.answered_at)));
       END IF;
     END IF;
   END IF;
@@ -19,7 +19,8 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER count_calls AFTER INSERT OR UPDATE ON calls FOR EACH ROW EXECUTE FUNCTION note_call();
 
--- A participant is active when the media connects; the minutes count when the participant leaves.
+-- A participant is active when joining (note_connected) and when the media connects; the minutes count when the
+-- participant leaves.
 CREATE OR REPLACE FUNCTION note_call_participant() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   seconds bigint := coalesce(NEW.seconds, 0);
