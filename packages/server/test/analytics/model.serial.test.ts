@@ -76,7 +76,7 @@ test('issue 13: every exact figure equals a recount, whatever was killed', { tim
       insist((at) => cluster.at(at, person, name).api(method, to, body));
     const latest = async (): Promise<{ id: string; version: number; seq: number } | undefined> =>
       (await insist((at) => serverApi(at.url, name)('GET', `${path}/messages?limit=5`))).body.data[0];
-    switch (below(10)) {
+    switch (below(11)) {
       case 0: {
         const message = await latest();
         if (message)
@@ -135,6 +135,20 @@ test('issue 13: every exact figure equals a recount, whatever was killed', { tim
         if (message && answer.status === 201) tenant.replies += 1;
         return;
       }
+      case 7: {
+        const kind = one(['audio', 'video']);
+        const { body: call } = await asUser('POST', '/v1/calls', { conversationId: conversation, kind });
+        const other = one(tenant.people.filter(({ id }) => id !== call.createdBy));
+        const as = (who: Actor, to: string) =>
+          insist((at) => cluster.at(at, who, name).api('POST', `/v1/calls/${call.id}/${to}`));
+        if (below(4) > 0) {
+          await as(other, 'join');
+          await mediaConnects(call.id, below(600));
+          if (below(2) > 0) await as(other, 'leave');
+        }
+        await insist((at) => serverApi(at.url, name)('POST', `/v1/calls/${call.id}/end`));
+        return;
+      }
       default: {
         const clientMsgId = randomUUID();
         const times = 1 + below(4);
@@ -147,6 +161,19 @@ test('issue 13: every exact figure equals a recount, whatever was killed', { tim
     }
   }
 
+  /** As if the media of those who joined had connected so many seconds ago. */
+  async function mediaConnects(callId: string, seconds: number): Promise<void> {
+    await cluster.sql(
+      `WITH c AS (UPDATE calls SET answered_at = now() - make_interval(secs => $2) WHERE id = $1 AND status = 'active' RETURNING no)
+       UPDATE call_participants p SET state = 'joined', joined_at = now() - make_interval(secs => $2), stay_from = now() - make_interval(secs => $2)
+       FROM c WHERE p.call = c.no AND p.state = 'joining'`,
+      [callId, seconds],
+    );
+  }
+
+  await cluster.sql(
+    `INSERT INTO media_nodes (id, state, rtp_capabilities, lease_until) VALUES ('n', 'ready', '{"codecs":[]}', now() + interval '1 day')`,
+  );
   const all = await Promise.all(tenants.map(setUp));
   for (let round = 0; round < rounds; round++) {
     const victim = round % 2;
@@ -181,8 +208,25 @@ test('issue 13: every exact figure equals a recount, whatever was killed', { tim
       'SELECT u.id, count(*)::int AS n FROM messages m JOIN users u ON u.no = m.sender WHERE m.env = $1 GROUP BY u.id',
       [no],
     );
-    const active = new Set([...tenant.active, ...senders.map((s) => String(s['id']))]);
+    const callers = await cluster.sql(
+      `SELECT DISTINCT u.id FROM call_participants p JOIN calls c ON c.no = p.call JOIN users u ON u.no = p.usr
+       WHERE p.env = $1 AND (p.joined_at IS NOT NULL OR p.usr <> c.created_by AND p.state IN ('joining', 'joined', 'left'))`,
+      [no],
+    );
+    const [calls] = await cluster.sql(
+      `SELECT round(avg(floor(extract(epoch FROM ended_at - answered_at))), 3)::float8 AS seconds,
+         (SELECT round(sum(seconds) / 60.0, 3)::float8 FROM call_participants WHERE env = $1) AS minutes
+       FROM calls WHERE env = $1 AND answered_at IS NOT NULL`,
+      [no],
+    );
+    const active = new Set([...tenant.active, ...[...senders, ...callers].map((s) => String(s['id']))]);
     const expected = {
+      calls: await count('calls'),
+      videoCalls: await count('calls', `kind = 'video'`),
+      callsAnswered: await count('calls', 'answered_at IS NOT NULL'),
+      callsMissed: await count('calls', `end_reason = 'missed'`),
+      callMinutes: calls!['minutes'],
+      avgCallSeconds: calls!['seconds'],
       messages: await count('messages'),
       replies: tenant.replies,
       systemMessages: await count('messages', 'sender IS NULL'),
@@ -201,7 +245,7 @@ test('issue 13: every exact figure equals a recount, whatever was killed', { tim
     assert.equal(totals.textMessages + totals.customMessages + totals.attachmentMessages, expected.messages);
     assert.equal(totals.mauThisMonth, active.size);
     assert.ok(
-      expected.messages > 20 && expected.deletions > 0 && expected.edits > 0,
+      expected.messages > 20 && expected.deletions > 0 && expected.edits > 0 && expected.callsAnswered > 0,
       JSON.stringify(expected),
     );
 

@@ -29,7 +29,15 @@ test('SPEC 8: the plan’s connection ceiling counts the sockets of all nodes; 4
     }
     // Another environment has its own count.
     const elsewhere = createScene(b.url);
-    await elsewhere.online(await elsewhere.actor());
+    await (await elsewhere.online(await elsewhere.actor())).close();
+    const there = async () => (await elsewhere.server('GET', '/v1/analytics')).body;
+    await until(async () => (await there()).live.connections === 0);
+    await connect(a, elsewhere.token(await elsewhere.actor()));
+    assert.equal(
+      (await there()).totals.peakConnections,
+      1,
+      'one at a time, not the sum of what each node had',
+    );
     await sockets[1]!.close();
     const again = async (): Promise<boolean> =>
       connect(a, tokens[4]!).then(

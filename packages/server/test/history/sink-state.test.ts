@@ -143,6 +143,10 @@ test('SPEC 6: sink.degraded, sink.failing and sink.recovered arrive once each', 
   const degraded = await receiver.next('sink.degraded', () => true);
   assert.ok(degraded.data.lagSeconds > 300);
   assert.equal((await it.storage.record()).sink.status, 'degraded');
+  const inAnalytics = async () => (await server('GET', '/v1/analytics')).body.storage;
+  const { mode, sink } = await inAnalytics();
+  assert.deepEqual([mode, sink.status], ['byo_db', 'degraded'], 'SPEC 2, Analytics response');
+  assert.ok(sink.lagSeconds > 300);
   await sql(`UPDATE storage SET since = since - interval '61 minutes', due_at = '-infinity'`);
   const failing = await receiver.next('sink.failing', () => true);
   assert.ok(
@@ -155,6 +159,7 @@ test('SPEC 6: sink.degraded, sink.failing and sink.recovered arrive once each', 
   const recovered = await receiver.next('sink.recovered', () => true);
   assert.equal(recovered.data.lagSeconds, 0);
   await it.storage.settled();
+  assert.deepEqual(await inAnalytics(), { mode: 'byo_db', sink: { status: 'healthy', lagSeconds: 0 } });
   const kinds = receiver.received.map((r) => r.type);
   assert.deepEqual(
     kinds.filter((t) => t.startsWith('sink.')),

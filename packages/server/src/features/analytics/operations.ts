@@ -44,7 +44,7 @@ const plan = ({ env, services }: Context): AnalyticsReport['plan'] => {
 async function storageView({ db, env }: Context, now: number): Promise<AnalyticsReport['storage']> {
   const { mode, status } = await storageOf(db, env.no);
   if (mode === 'managed') return { mode, sink: { status: 'idle', lagSeconds: 0 } };
-  const { oldest } = await backlogOf(db, env.no);
+  const { oldest } = await backlogOf(db, env.no, 1);
   const since = oldest === null ? null : Date.parse(oldest);
   return { mode: 'byo_db', sink: { status, lagSeconds: lagSeconds(since, now) } };
 }
