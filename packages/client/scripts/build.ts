@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import ts from 'typescript';
+import { uncited } from '../../../scripts/uncited.ts';
 
 /**
  * dist/ is the package to publish: parley.js and what a page need not load as ES modules, and declarations that need no other
@@ -107,13 +108,6 @@ async function plainTypes(): Promise<string> {
   for (const name of generic)
     lines.push(`export type ${name}<T extends string> = T extends '' ? never : any;`);
   return `${lines.join('\n')}\n`;
-}
-
-/** Users have no specification to look our citations up in. */
-function uncited(text: string): string {
-  return text
-    .replaceAll(/ ?\((?:SPEC|DECISIONS)[^)]*\)/g, '')
-    .replaceAll(/(?:SPEC|DECISIONS)(?: \d[\d.]*)?(?:, [^:*\n]*)?(?:: |(?=\. |\.\n))/g, '');
 }
 
 function fail(diagnostics: readonly ts.Diagnostic[]): void {

@@ -3,6 +3,7 @@ import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import ts from 'typescript';
+import { uncited } from '../../../scripts/uncited.ts';
 
 /**
  * dist/ is the package to publish: index.js as one ES module without imports, and declarations. These are derived from the
@@ -63,13 +64,6 @@ const { dependencies } = JSON.parse(await readFile(at('../protocol/package.json'
 manifest['exports'] = { '.': { types: './types/server-sdk/src/index.d.ts', default: './index.js' } };
 manifest['dependencies'] = { typebox: dependencies['typebox'] };
 await writeFile(at('dist/package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-
-/** Users have no specification to look our citations up in. */
-function uncited(text: string): string {
-  return text
-    .replaceAll(/ ?\((?:SPEC|DECISIONS)[^)]*\)/g, '')
-    .replaceAll(/(?:SPEC|DECISIONS)(?: \d[\d.]*)?(?:, [^:*\n]*)?(?:: |(?=\. |\.\n))/g, '');
-}
 
 function fail(diagnostics: readonly ts.Diagnostic[]): void {
   if (diagnostics.length === 0) return;

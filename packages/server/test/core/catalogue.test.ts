@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { eventNames, webhookEventNames, webhookEvents } from '@parley/protocol';
 import type { EventName, WebhookEventName } from '@parley/protocol';
@@ -140,7 +141,7 @@ const elsewhere: Record<WebhookOnlyName, string> = {
   'call.ended': 'calls/operations.test.ts',
 };
 
-test('SPEC 6: every webhook event is made by somebody', () => {
+test('SPEC 6: every webhook event is made by somebody, and a test receives it', async () => {
   const made = new Set<WebhookEventName>([
     ...eventNames.flatMap((name) => catalogue[name].webhook?.name ?? []),
     ...(Object.keys(webhookOnly) as WebhookOnlyName[]),
@@ -150,4 +151,11 @@ test('SPEC 6: every webhook event is made by somebody', () => {
     [],
   );
   assert.deepEqual(Object.keys(elsewhere).sort(), Object.keys(webhookOnly).sort());
+  for (const [name, file] of Object.entries(elsewhere)) {
+    const text = await readFile(new URL(`../${file}`, import.meta.url), 'utf8');
+    assert.ok(
+      text.includes(`next('${name}'`) || text.includes(`event('${name}'`),
+      `${file} receives ${name}`,
+    );
+  }
 });

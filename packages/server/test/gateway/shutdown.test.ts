@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { startService } from '../support/service.ts';
-import { open } from '../support/socket.ts';
+import { connect, open } from '../support/socket.ts';
 import { text } from './live-scene.ts';
 import { createScene } from '../support/scene.ts';
 
@@ -71,6 +72,29 @@ test('Ctrl-C waits for no socket of this machine; a development environment that
     const again = await service.restart();
     assert.match(again.output(), loud);
     await again.dispose();
+  } finally {
+    await service.dispose();
+  }
+});
+
+test('Ctrl-C lets those of other machines leave first; a second one waits for nobody', async () => {
+  const service = await startService({ env: { CHAT_TRUST_PROXY: 'true' } });
+  try {
+    const scene = createScene(service.url);
+    const socket = await connect(service, scene.token(await scene.actor()), {
+      headers: { 'x-forwarded-for': '203.0.113.7' },
+    });
+    const exited = once(service.process, 'exit');
+    service.process.kill('SIGINT');
+    await socket.ephemeral('goaway');
+    // Two signals within 300 ms are one key: the terminal sends one and npm another.
+    await delay(400);
+    await socket.barrier();
+    const from = Date.now();
+    service.process.kill('SIGINT');
+    assert.equal((await socket.closed).code, 1012);
+    assert.deepEqual(await exited, [0, null]);
+    assert.ok(Date.now() - from < 20_000, 'the drain alone would take 30 s');
   } finally {
     await service.dispose();
   }

@@ -45,8 +45,12 @@ export class TestSocket {
   #end: { code: number; reason: string } | undefined;
   #problem: Error | undefined;
 
-  constructor(url: string, protocols: string | string[] = realtime.subprotocol) {
-    this.ws = new WebSocket(url, protocols, { perMessageDeflate: false });
+  constructor(
+    url: string,
+    protocols: string | string[] = realtime.subprotocol,
+    headers: Record<string, string> = {},
+  ) {
+    this.ws = new WebSocket(url, protocols, { perMessageDeflate: false, headers });
     this.opened = new Promise((resolve, reject) => {
       this.ws.once('open', resolve);
       this.ws.once('error', reject);
@@ -201,6 +205,7 @@ export interface SocketOptions {
   env?: string;
   protocols?: string | string[];
   path?: string;
+  headers?: Record<string, string>;
 }
 
 export const socketUrl = (url: string, { env, path = '/v1' }: SocketOptions = {}): string =>
@@ -208,7 +213,7 @@ export const socketUrl = (url: string, { env, path = '/v1' }: SocketOptions = {}
 
 /** A socket that has not authenticated yet. */
 export const open = (service: { url: string }, options: SocketOptions = {}): TestSocket =>
-  new TestSocket(socketUrl(service.url, options), options.protocols);
+  new TestSocket(socketUrl(service.url, options), options.protocols, options.headers);
 
 /** A socket after `hello`. */
 export const connect = (
