@@ -62,7 +62,7 @@ Workloads: ${workloadNames.join(', ')} (by default all but analytics, neighbours
   --users N            senders of the send workload; other crowds follow from it (1000)
   --messages N         the longest conversation (10000000)
   --conversations N    the longest list (10000)
-  --only 3,9b          these rows of neighbours or abuse
+  --only 3,9b          these rows of neighbours or abuse; of analytics: send or reports
   --add                keep earlier results of workloads that are not named, and write the page of all
   --out PATH           write the page there, its plots beside it and bench/results.json (docs/performance.md)
 `;
