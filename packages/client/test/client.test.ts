@@ -417,3 +417,20 @@ test('unsent messages of the last launch show before hello and are sent after it
   await connecting;
   assert.deepEqual(statuses(a), ['unsent:sent']);
 });
+
+test('createDirect and createGroup give the handle that open gives: it shows, sends and hears', async () => {
+  const { clock, server, client } = world();
+  const [ann, bob] = [await connected(client('ann'), clock), await connected(client('bob'), clock)];
+  for (const made of [ann.conversations.createDirect('bob'), ann.conversations.createGroup(['bob'])]) {
+    await clock.advance(0);
+    const chat = await made;
+    const there = bob.conversations.open(chat.id);
+    await clock.advance(0);
+    chat.send({ text: 'hi' });
+    await clock.advance(2_000);
+    server.send(chat.id, 'bob', { text: 'hello' });
+    await clock.advance(0);
+    for (const handle of [chat, there]) assert.deepEqual(texts(handle), ['hi', 'hello']);
+    assert.deepEqual(texts(ann.conversations.open(chat.id)), ['hi', 'hello']);
+  }
+});

@@ -240,6 +240,8 @@ export class FakeServer {
     const body = (typeof raw === 'string' ? JSON.parse(raw) : {}) as Json;
     const limit = Number(query.get('limit') ?? 50);
     const [root, id = '', sub = ''] = path;
+    if (root === 'conversations' && id === '' && method === 'POST')
+      return this.#record(this.conv(this.create([user, ...(body.members as string[])]), user));
     if (root === 'conversations' && id === '') {
       const from = Number(query.get('cursor') ?? 0);
       const all = this.of(user);
