@@ -14,6 +14,8 @@ export interface Actor {
   acknowledged: Map<string, string[]>;
   failed: string[];
   said: number;
+  /** Acknowledgements, of all conversations. */
+  heard: number;
 }
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -38,10 +40,12 @@ export function createActor(userId: string, secretKey: string, proxy: FaultyProx
     acknowledged: new Map(),
     failed: [],
     said: 0,
+    heard: 0,
   };
   client.on('sent', (item) => {
     const list = actor.acknowledged.get(item.conversationId) ?? [];
     list.push(item.text!);
+    actor.heard++;
     actor.acknowledged.set(item.conversationId, list);
   });
   client.on('failed', (item) => actor.failed.push(`${item.text}: ${item.error?.code}`));

@@ -1,36 +1,51 @@
 import { parseArgs } from 'node:util';
 import { chaos } from './run.ts';
+import type { ChaosOptions, Outcome } from './run.ts';
 
 /**
- * `npm run chaos -- [--seed N] [--clients N] [--nodes N] [--seconds N]`
+ * `npm run chaos -- [--seed N] [--clients N] [--nodes N] [--seconds N] [--minutes N]`: with `--minutes` again and again, each time with a
+ * new seed, until so much time has passed.
  * `npm run chaos -- --kills [--count 100] [--messages 1000000] [--clients 200]`: nodes are killed, and nothing else, until so many kills and
  * so many acknowledged messages are reached.
  */
 const { values } = parseArgs({
   options: {
-    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 32)) },
+    seed: { type: 'string' },
     clients: { type: 'string' },
     kills: { type: 'boolean', default: false },
     count: { type: 'string', default: '100' },
     messages: { type: 'string', default: '1000000' },
+    minutes: { type: 'string', default: '0' },
     nodes: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '120' },
   },
 });
-const seed = Number(values.seed);
-process.stdout.write(`chaos with --seed ${seed}\n`);
-const start = Date.now();
-const log = (line: string): void =>
-  void process.stdout.write(`${((Date.now() - start) / 1000).toFixed(1)} ${line}\n`);
-const { messages, faults } = await chaos({
-  seed,
+const start = performance.now();
+const elapsed = (): number => (performance.now() - start) / 1_000;
+const log = (line: string): void => void process.stdout.write(`${elapsed().toFixed(1)} ${line}\n`);
+const seeds = (): number => Number(values.seed ?? Math.floor(Math.random() * 2 ** 32));
+
+const options: Omit<ChaosOptions, 'seed'> = {
   clients: Number(values.clients ?? (values.kills ? 200 : 60)),
   ...(values.kills ? { soak: { kills: Number(values.count), messages: Number(values.messages) } } : {}),
   nodes: Number(values.nodes),
   seconds: Number(values.seconds),
   faultMs: 500,
-  actMs: values.kills ? 150 : 800,
+  actMs: values.kills ? 100 : 800,
   log,
-});
-log(`${messages} messages through ${faults} faults: nothing lost, nothing doubled, all agree`);
+};
+const total: Outcome = { faults: 0, acknowledged: 0, messages: 0, unreadCounts: 0 };
+let runs = 0;
+do {
+  const seed = seeds();
+  log(`chaos with --seed ${seed}`);
+  const outcome = await chaos({ ...options, seed });
+  // A difference, a double, a wrong order or a wrong count would have thrown.
+  for (const name of Object.keys(total) as (keyof Outcome)[]) total[name] += outcome[name];
+  runs++;
+  log(
+    `${runs} runs, ${total.faults} ${values.kills ? 'kills' : 'faults'}: ${total.acknowledged} acknowledged, ${total.messages} stored, ` +
+      `0 lost, 0 doubled, 0 out of order, ${total.unreadCounts} unread counts exact, all clients agree`,
+  );
+} while (elapsed() < Number(values.minutes) * 60);
 process.exit(0);

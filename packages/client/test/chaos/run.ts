@@ -6,6 +6,7 @@ import { startProxy } from './proxy.ts';
 import { seeded } from './random.ts';
 import type { Random } from './random.ts';
 import { verify } from './verify.ts';
+import type { Verified } from './verify.ts';
 import { startWorld } from './world.ts';
 import type { World } from './world.ts';
 
@@ -18,26 +19,41 @@ export interface ChaosOptions {
   /** Pause between two faults, and between two acts of one client. */
   faultMs: number;
   actMs: number;
-  /** Instead: until so many nodes were killed and so many messages acknowledged. */
+  /** Instead: until so many nodes were killed, evenly over so many acknowledged messages. */
   soak?: { kills: number; messages: number };
   log: (line: string) => void;
 }
 
 const { secretKey } = environments.dev;
 const settleMs = 90_000;
+/** Of one client: what waits for its acknowledgement, at most. */
+const maxUnanswered = 50;
+/** In a soak a conversation is small, or the clients here would do little but hear of each other. */
+const soakMembers = 4;
+/** So long without any acknowledgement is a failure. */
+const standstillMs = 120_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export interface Outcome extends Verified {
+  faults: number;
+  acknowledged: number;
+}
 
 /**
  * Real SDK clients through proxies that delay, stall, cut and half-close, while nodes, Redis and PostgreSQL are killed and come
  * back. Afterwards every client must agree with the server. The seed decides who does what and what breaks.
  */
-export async function chaos(options: ChaosOptions): Promise<{ messages: number; faults: number }> {
+export async function chaos(options: ChaosOptions): Promise<Outcome> {
   const { seed, log } = options;
   const random = seeded(seed);
   const world = await startWorld(options.nodes, log);
   const actors: Actor[] = [];
   try {
-    const cids = await prepare(world, options.clients, random);
+    const { soak } = options;
+    const cids = await prepare(
+      world,
+      soak ? smallGroups(options.clients, random) : groups(options.clients, random),
+    );
     for (let i = 0; i < options.clients; i++) {
       const own = random.fork();
       const proxy = await startProxy(() => {
@@ -53,27 +69,19 @@ export async function chaos(options: ChaosOptions): Promise<{ messages: number; 
         .map((c) => actor.client.conversations.open(c.id));
 
     const until = Date.now() + options.seconds * 1_000;
-    const { soak } = options;
-    let kills = 0;
-    const acknowledged = (): number => {
-      let count = 0;
-      for (const actor of actors) for (const list of actor.acknowledged.values()) count += list.length;
-      return count;
-    };
-    const over = (): boolean =>
-      soak ? kills >= soak.kills && acknowledged() >= soak.messages : Date.now() >= until;
+    let acknowledged = 0;
+    for (const actor of actors) actor.client.on('sent', () => acknowledged++);
+    let killing = true;
+    const over = (): boolean => (soak ? !killing : Date.now() >= until);
     const talking = actors.map(async (actor) => {
       const own = random.fork();
       while (!over()) {
-        act(actor, own);
+        if (actor.said - actor.heard < maxUnanswered) act(actor, own);
         await pause(options.actMs * (0.5 + own.next()));
       }
     });
     const faults = soak
-      ? await killNodes(world, random.fork(), over, () => {
-          kills++;
-          if (kills % 10 === 0) log(`${kills} kills, ${acknowledged()} messages acknowledged`);
-        })
+      ? await killNodes(world, random.fork(), soak, () => acknowledged, log).finally(() => (killing = false))
       : await breakThings(world, actors, random.fork(), until, options.faultMs);
     await Promise.all(talking);
 
@@ -82,8 +90,8 @@ export async function chaos(options: ChaosOptions): Promise<{ messages: number; 
     log(`settling after ${faults} faults`);
     await settled(actors);
     assert.deepEqual(world.crashes, []);
-    const messages = await verify(actors, cids, `http://127.0.0.1:${world.ports()[0]}`, secretKey);
-    return { messages, faults };
+    const verified = await verify(actors, cids, `http://127.0.0.1:${world.ports()[0]}`, secretKey);
+    return { ...verified, acknowledged, faults };
   } finally {
     for (const actor of actors) {
       actor.client.disconnect();
@@ -98,23 +106,44 @@ interface Group {
   members: string[];
 }
 
+const users = (count: number): string[] => Array.from({ length: count }, (_, i) => `user-${i}`);
+
 /** Everybody is in the first group and in a few others. */
-async function prepare(world: World, clients: number, random: Random): Promise<Group[]> {
+function groups(clients: number, random: Random): string[][] {
+  const all = users(clients);
+  const some = Array.from({ length: Math.ceil(Math.max(3, clients / 4)) - 1 }, () =>
+    all.filter(() => random.chance(0.3)),
+  );
+  return [all, ...some.filter((members) => members.length > 1)];
+}
+
+/** Everybody is in two. */
+function smallGroups(clients: number, random: Random): string[][] {
+  const found: string[][] = [];
+  for (const left of [users(clients), users(clients)])
+    while (left.length > 0)
+      found.push(
+        Array.from(
+          { length: Math.min(soakMembers, left.length) },
+          () => left.splice(random.int(left.length), 1)[0]!,
+        ),
+      );
+  return found;
+}
+
+async function prepare(world: World, wanted: string[][]): Promise<Group[]> {
   const url = `http://127.0.0.1:${world.ports()[0]}`;
-  const users = Array.from({ length: clients }, (_, i) => `user-${i}`);
-  const groups: Group[] = [];
-  for (let i = 0; i < Math.max(3, clients / 4); i++) {
-    const members = i === 0 ? users : users.filter(() => random.chance(0.3));
-    if (members.length < 2) continue;
+  const made: Group[] = [];
+  for (const [i, members] of wanted.entries()) {
     const response = await fetch(`${url}/v1/conversations`, {
       method: 'POST',
       headers: { authorization: `Bearer ${secretKey}`, 'content-type': 'application/json' },
       body: JSON.stringify({ type: 'group', members, name: `group ${i}` }),
     });
     if (response.status !== 201) throw new Error(`no group: ${await response.text()}`);
-    groups.push({ id: ((await response.json()) as { id: string }).id, members });
+    made.push({ id: ((await response.json()) as { id: string }).id, members });
   }
-  return groups;
+  return made;
 }
 
 async function breakThings(
@@ -141,20 +170,28 @@ async function breakThings(
   return faults;
 }
 
-/** One node after the other; the next when it is back. */
+/** One node after the other, the next when it is back and its share of the messages was acknowledged; answers after the last share. */
 async function killNodes(
   world: World,
   random: Random,
-  over: () => boolean,
-  killed: () => void,
+  soak: { kills: number; messages: number },
+  acknowledged: () => number,
+  log: (line: string) => void,
 ): Promise<number> {
-  let kills = 0;
-  for (; !over(); kills++) {
-    await pause(1_000 + random.int(4_000));
+  const share = soak.messages / soak.kills;
+  for (let kills = 0; ;) {
+    let [before, since] = [acknowledged(), Date.now()];
+    while (acknowledged() < kills * share) {
+      await pause(100 + random.int(900));
+      if (acknowledged() > before) [before, since] = [acknowledged(), Date.now()];
+      if (Date.now() - since > standstillMs)
+        throw new Error(`nothing was acknowledged for ${standstillMs} ms`);
+    }
+    if (kills === soak.kills) return kills;
+    await pause(random.int(1_000));
     await world.killNode(random.int(world.nodes));
-    killed();
+    if (++kills % 10 === 0) log(`${kills} kills, ${acknowledged()} messages acknowledged`);
   }
-  return kills;
 }
 
 /** Every client is connected and has nothing on its way. */

@@ -16,12 +16,19 @@ interface ServerMessage {
 const windowItems = 1_000;
 const pageItems = 50;
 
+export interface Verified {
+  /** What the store has. */
+  messages: number;
+  /** Whose unread counts were recounted: one a member of a conversation. */
+  unreadCounts: number;
+}
+
 export async function verify(
   actors: Actor[],
   groups: { id: string; members: string[] }[],
   url: string,
   secretKey: string,
-): Promise<number> {
+): Promise<Verified> {
   const get = async <T>(path: string): Promise<T> => {
     const response = await fetch(url + path, { headers: { authorization: `Bearer ${secretKey}` } });
     assert.equal(response.status, 200, path);
@@ -31,8 +38,10 @@ export async function verify(
   assert.deepEqual(failed, [], 'no send failed for good');
 
   let total = 0;
+  let unreadCounts = 0;
   const histories = new Map<string, ServerMessage[]>();
-  for (const { id } of groups) {
+  for (const { id, members } of groups) {
+    const talkers = actors.filter((a) => members.includes(a.userId));
     const history: ServerMessage[] = [];
     for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null;) {
       const page: { data: ServerMessage[]; hasMore: boolean } = await get(
@@ -46,12 +55,12 @@ export async function verify(
     total += history.length;
     // The echo of a message may come before its acknowledgement.
     await eventually(() =>
-      actors.every(
+      talkers.every(
         (a) =>
           history.filter((m) => m.senderId === a.userId).length === (a.acknowledged.get(id)?.length ?? 0),
       ),
     );
-    checkHistory(id, history, actors);
+    checkHistory(id, history, talkers);
   }
 
   for (const actor of actors) {
@@ -80,9 +89,9 @@ export async function verify(
         await conversation.loadOlder();
       }
     }
-    await checkUnread(actor, histories, get);
+    unreadCounts += await checkUnread(actor, histories, get);
   }
-  return total;
+  return { messages: total, unreadCounts };
 }
 
 /** What was under way when everybody fell silent still arrives. A dead connection is noticed after 60 s of silence (SPEC 4, rule 1). */
@@ -95,6 +104,11 @@ function checkHistory(id: string, history: ServerMessage[], actors: Actor[]): vo
   const said = history.filter((m) => !m.deletedAt).map((m) => m.text!);
   assert.equal(new Set(said).size, said.length, `nothing doubled in ${id}`);
   assert.equal(new Set(history.map((m) => m.seq)).size, history.length, `one message a seq in ${id}`);
+  const senders = new Set(actors.map((a) => a.userId));
+  assert.ok(
+    history.every((m) => senders.has(m.senderId!)),
+    `nobody else has sent to ${id}`,
+  );
   for (const actor of actors) {
     const own = history.filter((m) => m.senderId === actor.userId);
     const acknowledged = actor.acknowledged.get(id) ?? [];
@@ -127,7 +141,7 @@ async function checkUnread(
   actor: Actor,
   histories: Map<string, ServerMessage[]>,
   get: <T>(path: string) => Promise<T>,
-): Promise<void> {
+): Promise<number> {
   const { data } = await get<{ data: Listed[] }>(`/v1/conversations?userId=${actor.userId}&limit=200`);
   const shown = () => new Map(actor.client.conversations.get().items.map((i) => [i.id, i.unreadCount]));
   for (const { id, unreadCount, lastReadSeq } of data) {
@@ -138,6 +152,7 @@ async function checkUnread(
     await eventually(() => shown().get(id) === unreadCount);
     assert.equal(shown().get(id), unreadCount, `${actor.userId}: the client shows the same for ${id}`);
   }
+  return data.length;
 }
 
 function without(lines: string[], others: string[]): string[] {
