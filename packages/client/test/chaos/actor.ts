@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { createClient } from '../../src/index.ts';
-import type { Client, ConversationHandle } from '../../src/index.ts';
+import type { Client, ClientOptions, ConversationHandle } from '../../src/index.ts';
 import type { FaultyProxy } from './proxy.ts';
 import type { Random } from './random.ts';
 
@@ -9,10 +9,14 @@ export interface Actor {
   userId: string;
   client: Client;
   proxy: FaultyProxy;
+  /** Where it is a member, and which of these it has open. */
+  cids: string[];
   conversations: ConversationHandle[];
   /** Texts that the server has acknowledged, by conversation. */
   acknowledged: Map<string, string[]>;
   failed: string[];
+  /** The last few that its client has told of, with their time. */
+  errors: string[];
   said: number;
   /** Acknowledgements, of all conversations. */
   heard: number;
@@ -26,19 +30,28 @@ export function tokenFor(secretKey: string, userId: string): string {
   return `${signed}.${createHmac('sha256', secretKey).update(signed).digest('base64url')}`;
 }
 
-export function createActor(userId: string, secretKey: string, proxy: FaultyProxy, random: Random): Actor {
+export function createActor(
+  userId: string,
+  secretKey: string,
+  proxy: FaultyProxy,
+  random: Random,
+  WebSocket?: ClientOptions['WebSocket'],
+): Actor {
   const client = createClient({
     url: proxy.url,
     token: () => tokenFor(secretKey, userId),
     random: () => random.next(),
+    WebSocket,
   });
   const actor: Actor = {
     userId,
     client,
     proxy,
+    cids: [],
     conversations: [],
     acknowledged: new Map(),
     failed: [],
+    errors: [],
     said: 0,
     heard: 0,
   };
@@ -48,22 +61,32 @@ export function createActor(userId: string, secretKey: string, proxy: FaultyProx
     actor.heard++;
     actor.acknowledged.set(item.conversationId, list);
   });
-  client.on('failed', (item) => actor.failed.push(`${item.text}: ${item.error?.code}`));
+  client.on('error', ({ code, message }) => {
+    actor.errors.push(`${new Date().toISOString()} ${code} ${message}`);
+    if (actor.errors.length > 5) actor.errors.shift();
+  });
+  client.on('failed', (item) =>
+    actor.failed.push(`${item.text}: ${item.error?.code} ${item.error?.message}`),
+  );
   return actor;
 }
 
-/** One random thing: mostly a message, sometimes a read, an edit or a delete. */
-export function act(actor: Actor, random: Random): void {
-  const conversation = random.pick(actor.conversations);
-  const what = random.next();
-  if (what < 0.7) {
-    conversation.send(`${actor.userId} ${actor.said++}`);
+/** One random thing: mostly a message, sometimes a read, an edit or a delete. @param sends the share of messages. */
+export function act(actor: Actor, random: Random, sends: number): void {
+  const { conversations } = actor.client;
+  const cid = random.pick(actor.cids);
+  const isMessage = random.chance(sends);
+  const what = 0.7 + random.next() * 0.3;
+  if (isMessage) {
+    conversations.send(cid, `${actor.userId} ${actor.said++}`);
     return;
   }
   if (what < 0.85) {
-    conversation.markRead();
+    conversations.markRead(cid);
     return;
   }
+  const conversation = actor.conversations.find((c) => c.id === cid);
+  if (!conversation) return;
   const own = conversation.messages
     .get()
     .items.filter((i) => i.senderId === actor.userId && i.status === 'sent' && i.id !== null && !i.deletedAt);

@@ -26,11 +26,16 @@ export async function startProxy(target: () => number | null, random: Random): P
   /** In order: a chunk never overtakes the one before it. */
   function pipe(from: Socket, to: Socket): void {
     let last = Promise.resolve();
+    let waiting = 0;
     const after = (act: () => void): void => {
       const wait = Math.max(delayMs, stalledUntil - Date.now());
-      last = last.then(() =>
-        wait > 0 ? new Promise((resolve) => setTimeout(() => (act(), resolve()), wait)) : act(),
-      );
+      if (wait <= 0 && waiting === 0) return act();
+      waiting++;
+      last = last.then(async () => {
+        if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+        waiting--;
+        act();
+      });
     };
     from.on('data', (chunk) => after(() => void to.write(chunk)));
     from.on('end', () => after(() => void to.end()));
