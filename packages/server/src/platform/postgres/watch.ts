@@ -1,5 +1,7 @@
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
+import { systemTimers } from '../clock.ts';
+import type { Timers } from '../clock.ts';
 
 /** A query without an answer for this many milliseconds is checked. */
 const patienceMs = 3_000;
@@ -23,19 +25,21 @@ export class ConnectionWatch {
   readonly #connection: pg.ClientConfig;
   readonly #pending = new Map<pg.PoolClient, Pending>();
   readonly #openedAt = new WeakMap<object, number>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #timers: Timers;
   readonly #onDead: (count: number) => void;
+  readonly stop: () => void;
   #looking = false;
   #deadAt = -Infinity;
 
-  constructor(connection: pg.ClientConfig, onDead: (count: number) => void) {
+  constructor(connection: pg.ClientConfig, onDead: (count: number) => void, timers: Timers = systemTimers) {
     this.#connection = connection;
     this.#onDead = onDead;
-    this.#timer = setInterval(() => void this.#look(), lookMs).unref();
+    this.#timers = timers;
+    this.stop = timers.every(lookMs, () => void this.look());
   }
 
   opened(client: object): void {
-    this.#openedAt.set(client, performance.now());
+    this.#openedAt.set(client, this.#timers.monotonic());
   }
 
   /** True if other connections from the same time were found dead. */
@@ -44,7 +48,7 @@ export class ConnectionWatch {
   }
 
   async run<T>(client: pg.PoolClient, query: () => Promise<T>): Promise<T> {
-    this.#pending.set(client, { since: performance.now(), suspect: false });
+    this.#pending.set(client, { since: this.#timers.monotonic(), suspect: false });
     try {
       return await query();
     } finally {
@@ -52,13 +56,10 @@ export class ConnectionWatch {
     }
   }
 
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  async #look(): Promise<void> {
+  /** Once a second. */
+  async look(): Promise<void> {
     if (this.#looking) return;
-    const now = performance.now();
+    const now = this.#timers.monotonic();
     const late = [...this.#pending].filter(([, { since }]) => now - since > patienceMs);
     if (late.length === 0) return;
     this.#looking = true;
@@ -71,7 +72,7 @@ export class ConnectionWatch {
       const dead = idle.filter(([, its]) => its.suspect);
       for (const [, its] of idle) its.suspect = true;
       if (dead.length === 0) return;
-      this.#deadAt = performance.now();
+      this.#deadAt = this.#timers.monotonic();
       for (const [client] of dead) streamOf(client).destroy();
       this.#onDead(dead.length);
     } catch {
