@@ -9,33 +9,31 @@ import type { ModelConversation, ModelMessage } from './model.ts';
 /** Random operations, each run on the service and on the model. Numbers pick from what there is, by remainder. */
 
 const pick = fc.nat(1_000);
-const operation = (name: string, weight: number) => ({
+export const operation = (name: string, weight: number) => ({
   weight,
   arbitrary: fc.record({ name: fc.constant(name), conv: pick, user: pick, other: pick, message: pick }),
 });
-export const script = fc.array(
-  fc.oneof(
-    operation('createGroup', 2),
-    operation('createDirect', 2),
-    operation('send', 8),
-    operation('sendOnBehalf', 5),
-    operation('sendSystem', 3),
-    operation('sendAgain', 2),
-    operation('edit', 4),
-    operation('editStale', 1),
-    operation('softDelete', 4),
-    operation('hardDelete', 3),
-    operation('read', 6),
-    operation('mute', 1),
-    operation('add', 3),
-    operation('remove', 2),
-    operation('leave', 2),
-    operation('role', 1),
-    operation('rename', 1),
-    operation('deleteConversation', 1),
-  ),
-  { minLength: 5, maxLength: 40, size: 'max' },
-);
+export const operations = [
+  operation('createGroup', 2),
+  operation('createDirect', 2),
+  operation('send', 8),
+  operation('sendOnBehalf', 5),
+  operation('sendSystem', 3),
+  operation('sendAgain', 2),
+  operation('edit', 4),
+  operation('editStale', 1),
+  operation('softDelete', 4),
+  operation('hardDelete', 3),
+  operation('read', 6),
+  operation('mute', 1),
+  operation('add', 3),
+  operation('remove', 2),
+  operation('leave', 2),
+  operation('role', 1),
+  operation('rename', 1),
+  operation('deleteConversation', 1),
+];
+export const script = fc.array(fc.oneof(...operations), { minLength: 5, maxLength: 40, size: 'max' });
 export type Step = { name: string; conv: number; user: number; other: number; message: number };
 
 export class World {
