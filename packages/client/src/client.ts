@@ -129,7 +129,10 @@ export function createClient(options: ClientOptions): Client {
   const list = new ConversationList({
     doubt: () => syncer.soon(),
     readPending: (cid) => reads.has(cid),
-    wentBack: (cid) => open.get(cid)?.restart(),
+    wentBack: (cid) => {
+      open.get(cid)?.restart();
+      followers?.wentBack();
+    },
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });
   const syncer = new Syncer({
@@ -141,6 +144,7 @@ export function createClient(options: ClientOptions): Client {
       if (result.fullReload) {
         conversations.reset();
         for (const conversation of open.values()) conversation.restart();
+        followers?.wentBack();
       }
       for (const conversation of open.values()) void conversation.resume();
     },
@@ -238,7 +242,7 @@ export function createClient(options: ClientOptions): Client {
     delivered.start();
     users.stale();
     if (presence.watching) presence.refresh().catch(onError);
-    await syncer.start();
+    await syncer.start(hello.storeEpoch);
     let timer: unknown;
     const timeout = new Promise<void>((resolve) => (timer = clock.setTimeout(resolve, catchUpMs)));
     await Promise.race([Promise.all([...open.values()].map((c) => c.resume())), timeout]);

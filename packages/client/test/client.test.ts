@@ -341,6 +341,54 @@ test('SPEC 4, sync: fullReload starts over, windows included', async () => {
   assert.ok(!requests.some((r) => r.includes('/events')));
 });
 
+test('who is typing, and how often it is told, does not depend on a clock that is set', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const [a, b] = await Promise.all(
+    ['ann', 'bob'].map(async (user) => (await connected(client(user), clock)).conversations.open(cid)),
+  );
+  await clock.advance(0);
+  const started = () => server.frames.filter((f) => f.t === 'typing' && f.d.state === 'start').length;
+  a!.startTyping();
+  await clock.advance(0);
+  assert.deepEqual(b!.typing.get(), ['ann']);
+  clock.set = -3_600_000;
+  await clock.advance(3_000);
+  a!.startTyping();
+  await clock.advance(0);
+  assert.equal(started(), 2);
+  await clock.advance(6_000);
+  assert.deepEqual(b!.typing.get(), []);
+});
+
+test('a store that was restored to an earlier state: nothing of what it lost is shown, and what follows is', async () => {
+  const { clock, server, client } = world();
+  const [cid, lost] = [server.create(['ann', 'bob']), server.create(['ann', 'bob'])];
+  server.send(cid, 'bob', { text: 'kept' });
+  const ann = await connected(client('ann'), clock);
+  const [a, l] = [cid, lost].map((id) => ann.conversations.open(id));
+  await clock.advance(30_000);
+  // After the last sync: its cursor knows nothing of them.
+  for (const text of ['ghost 1', 'ghost 2']) server.send(cid, 'bob', { text });
+  server.send(lost, 'bob', { text: 'ghost 3' });
+  await clock.advance(0);
+  assert.deepEqual(texts(a!), ['kept', 'ghost 1', 'ghost 2']);
+  a!.markRead();
+  await clock.advance(0);
+  server.conversations.get(cid)!.members.get('ann')!.lastReadSeq = 1;
+  server.restore(cid, 2);
+  server.restore(lost, 1);
+  await clock.advance(30_000);
+  assert.equal(ann.state, 'connected');
+  assert.deepEqual([texts(a!), texts(l!)], [['kept'], []]);
+  assert.equal(ann.conversations.get().unreadTotal, 1);
+  assert.equal(ann.conversations.get().items.find((c) => c.id === cid)?.lastReadSeq, 1);
+  server.send(cid, 'bob', { text: 'new' });
+  await clock.advance(1_000);
+  assert.deepEqual(texts(a!), ['kept', 'new']);
+  assert.equal(ann.conversations.get().items.find((c) => c.id === cid)?.lastMessage?.text, 'new');
+});
+
 test('PITFALLS 15: the resync_required frame reloads that conversation; resync_hint runs sync', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);

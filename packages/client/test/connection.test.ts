@@ -154,6 +154,26 @@ test('SPEC 4, rule 1: heartbeats are answered; 60 s without a frame closes and r
   assert.equal(server.urls.length, 2);
 });
 
+test('a clock that is set changes nothing: a live socket stays, a dead one is given up after 60 s', async () => {
+  for (const set of [-3_600_000, -30_000, 90_000, 3_600_000]) {
+    const { clock, server, client } = world();
+    const ann = await connected(client('ann'), clock);
+    const socket = only(server.sockets);
+    for (let i = 0; i < 3; i++) {
+      await clock.advance(25_000);
+      if (i === 1) clock.set = set;
+      socket.push({ t: 'hb', d: {} });
+    }
+    clock.set += set;
+    await clock.advance(59_999);
+    assert.equal(socket.closedWith, null, `set by ${set}`);
+    await clock.advance(1);
+    assert.equal(socket.closedWith, 4000, `set by ${set}`);
+    await clock.advance(1_000);
+    assert.equal(ann.state, 'connected');
+  }
+});
+
 test('a server that accepts but never says hello is given up after 15 s', async () => {
   const { clock, server, client } = world();
   server.onFrame = () => 'ignore';

@@ -43,6 +43,7 @@ export class FakeServer {
   sockets = new Set<FakeSocket>();
   /** Events at or below it are no longer kept. */
   floor = 0;
+  epoch = 'life ';
   /** Throws a Refusal to refuse, `Error` to fail on the way; may delay. `after`: the work was done, the answer is lost. */
   onRest: (method: string, path: string, when: 'before' | 'after') => void | Promise<void> = () => {};
   onFrame: (socket: FakeSocket, frame: Json) => 'ignore' | void = () => {};
@@ -303,6 +304,20 @@ export class FakeServer {
     };
   }
 
+  /** The store goes back to where the conversation had so many events, and nobody was active since. */
+  restore(cid: string, lastSeq: number): void {
+    const conv = this.conversations.get(cid)!;
+    conv.events.splice(lastSeq);
+    conv.messages = conv.messages.filter((m) => m.seq <= lastSeq);
+    conv.activeAt = 0;
+    for (const member of conv.members.values()) {
+      member.lastReadSeq = Math.min(member.lastReadSeq, lastSeq);
+      member.activeAt = 0;
+    }
+    this.epoch += 'x';
+    for (const socket of [...this.sockets]) socket.end(1012, '');
+  }
+
   // The socket.
 
   WebSocket = (): new (url: string, protocols: string[]) => SocketLike => {
@@ -333,6 +348,7 @@ export class FakeServer {
           heartbeatMs: 25_000,
           tokenExpiresAt: this.now(),
           limits: { maxFrameBytes: 16_384, sendsPerSecond: 10 },
+          storeEpoch: this.epoch,
         },
       });
     }

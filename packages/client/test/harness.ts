@@ -5,7 +5,12 @@ import { FakeServer } from './fake-server.ts';
 
 export function world(seed = 1) {
   const clock = new FakeClock();
-  const server = new FakeServer(clock);
+  // It has a clock of its own, which nobody sets.
+  const server = new FakeServer({
+    now: () => clock.time,
+    setTimeout: (fn, ms) => clock.setTimeout(fn, ms),
+    clearTimeout: (handle) => clock.clearTimeout(handle),
+  });
   let ids = 0;
   const client = (user: string, options: Partial<ClientOptions> = {}): Client =>
     createClient({

@@ -85,6 +85,22 @@ test('another user of the same storage sees nothing of it, and without a storage
   none.disconnect();
 });
 
+test('a list that was saved in an earlier life of the store is loaded again', async () => {
+  const { clock, server, ann } = stored();
+  const cid = server.create(['ann', 'bob']);
+  const before = await connected(ann(), clock);
+  await clock.advance(60_000);
+  server.send(cid, 'bob', { text: 'ghost' });
+  await clock.advance(3_000);
+  before.disconnect();
+  await clock.advance(0);
+  server.restore(cid, 1);
+  const after = await connected(ann(), clock);
+  await clock.advance(3_000);
+  assert.equal(after.conversations.get().unreadTotal, 0);
+  assert.equal(after.conversations.get().items[0]?.lastMessage, null);
+});
+
 const heard = (client: Client) => {
   const got: string[] = [];
   client.on('message', ({ conversationId, seq, message }) =>
@@ -151,4 +167,28 @@ test('catchUpAll: what the service no longer keeps is told as an error, and what
   server.send(a, 'bob', { text: '4' });
   await clock.advance(1_000);
   assert.deepEqual(got, [`${a} 5 4`]);
+});
+
+test('catchUpAll: after the store was restored to an earlier state it goes on from there, also in the next process', async () => {
+  const { clock, server, ann } = stored();
+  const a = server.create(['ann', 'bob']);
+  const bot = await connected(ann({ catchUp: catchUpAll }), clock);
+  const got = heard(bot);
+  await clock.advance(60_000);
+  for (const text of ['1', '2', '3']) server.send(a, 'bob', { text });
+  await clock.advance(3_000);
+  server.restore(a, 2);
+  await clock.advance(60_000);
+  server.send(a, 'bob', { text: 'after' });
+  await clock.advance(3_000);
+  assert.deepEqual(got, [`${a} 2 1`, `${a} 3 2`, `${a} 4 3`, `${a} 3 after`]);
+  bot.disconnect();
+  await clock.advance(0);
+  server.restore(a, 1);
+  const next = ann({ catchUp: catchUpAll });
+  const heardNext = heard(next);
+  await connected(next, clock);
+  server.send(a, 'bob', { text: 'again' });
+  await clock.advance(3_000);
+  assert.deepEqual(heardNext, [`${a} 2 again`]);
 });

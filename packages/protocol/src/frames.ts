@@ -135,6 +135,10 @@ export const Hello = open({
   heartbeatMs: Type.Integer(),
   tokenExpiresAt: Timestamp,
   limits: open({ maxFrameBytes: Type.Integer(), sendsPerSecond: Type.Integer() }),
+  storeEpoch: Type.String({
+    description:
+      'Another one than before: the store was restored to an earlier state, and what was shown may not have happened. Load everything again',
+  }),
 });
 export type Hello = Static<typeof Hello>;
 export const helloLimits = { maxFrameBytes: limits.frameBytes, sendsPerSecond: realtime.sendsPerSecond };

@@ -279,6 +279,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       tracing,
     },
     timers,
+    storeEpoch: storeClock.epoch,
     maxConnections: connections,
     trustProxy: config.trustProxy,
   });

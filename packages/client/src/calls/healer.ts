@@ -62,14 +62,14 @@ export class Healer {
       for (let waited = 0; waited < restartMs && !well() && !this.#anew && !call.over(); waited += 200)
         await pause(200);
     };
-    const until = Date.now() + giveUpMs;
+    const until = performance.now() + giveUpMs;
     if (!this.#anew) await pause(this.link === 'failed' ? 0 : patienceMs);
     if (!this.#anew && !well() && call.online()) {
       await call.restartIce().catch(() => undefined);
       await settle();
     }
     while (!well() && !call.over()) {
-      if (Date.now() > until) return call.giveUp();
+      if (performance.now() > until) return call.giveUp();
       if (!call.online()) {
         await pause(retryMs);
         continue;

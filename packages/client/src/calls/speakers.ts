@@ -15,7 +15,7 @@ export class Speakers {
   }
 
   hear(levels: readonly { userId: string; level: number }[], dominant: string | null): void {
-    const until = Date.now() + speakingMs;
+    const until = performance.now() + speakingMs;
     for (const { userId, level } of levels) this.#levels.set(userId, { level, until });
     clearTimeout(this.#quiet);
     this.#quiet = setTimeout(this.#changed, speakingMs + 50);
@@ -26,7 +26,7 @@ export class Speakers {
   /** The user's level from 0 to 1; 0 if the user does not speak. */
   level(userId: string): number {
     const heard = this.#levels.get(userId);
-    return heard && heard.until > Date.now() ? heard.level : 0;
+    return heard && heard.until > performance.now() ? heard.level : 0;
   }
 
   stop(): void {

@@ -4,7 +4,6 @@ import { asError, ParleyError } from '../errors.ts';
 import type { AckData, FrameData, Hello, ServerFrame } from '../types.ts';
 import { afterClose, backoff, closeError } from './backoff.ts';
 import type { Next } from './backoff.ts';
-import { Liveness } from './liveness.ts';
 import { Requests } from './requests.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -56,6 +55,7 @@ export interface ConnectionOptions {
 const helloTimeoutMs = 15_000;
 const requestTimeoutMs = 20_000;
 const probeTimeoutMs = 5_000;
+const silenceMs = 60_000;
 /** After a `goaway` these say no more than it did; any other code has an action of its own. */
 const goawayCloses = new Set([1000, 1001, 1006, 1012]);
 
@@ -77,7 +77,8 @@ export class Connection {
   #o: ConnectionOptions;
   #socket: SocketLike | null = null;
   #requests: Requests;
-  #liveness: Liveness;
+  /** Goes by timers, not by the time of the day, which may be set. */
+  #silence: Timer;
   #hello: Timer;
   #retry: Timer;
   #goaway: Timer;
@@ -97,7 +98,7 @@ export class Connection {
     this.#hello = new Timer(options.clock);
     this.#retry = new Timer(options.clock);
     this.#goaway = new Timer(options.clock);
-    this.#liveness = new Liveness(options.clock, () => this.#drop(4000, 'no frame for 60 s'));
+    this.#silence = new Timer(options.clock);
   }
 
   start(): void {
@@ -190,7 +191,7 @@ export class Connection {
   }
 
   #receive(data: unknown): void {
-    this.#liveness.frame();
+    if (this.#silence.pending) this.#listen();
     let frame: ServerFrame;
     try {
       frame = JSON.parse(data as string) as ServerFrame;
@@ -220,10 +221,15 @@ export class Connection {
     }
   }
 
+  /** SPEC 4, socket behaviour rule 1: any frame counts; 60 s without one and the socket is dead. */
+  #listen(): void {
+    this.#silence.set(silenceMs, () => this.#drop(4000, 'no frame for 60 s'));
+  }
+
   async #greeted(hello: Hello): Promise<void> {
     const generation = this.#generation;
     this.#hello.clear();
-    this.#liveness.start();
+    this.#listen();
     this.#authFailures = 0;
     this.#ready = true;
     try {
@@ -287,7 +293,7 @@ export class Connection {
     this.#ready = false;
     this.#detach();
     this.#hello.clear();
-    this.#liveness.stop();
+    this.#silence.clear();
     this.#retry.clear();
     if (!keepGoaway) this.#goaway.clear();
     if (closeCode !== null) {

@@ -13,40 +13,46 @@ export class Typing {
   readonly store = new Value<readonly string[]>([]);
   #clock: Clock;
   #send: (state: 'start' | 'stop') => void;
-  #startedAt = -Infinity;
-  #until = new Map<string, number>();
+  /** That we type was told: 2 just now, 1 a while ago, 0 not, or so long ago that nobody believes it any more. */
+  #told = 0;
   #timer: Timer;
+  #typing = new Map<string, Timer>();
   constructor(clock: Clock, send: (state: 'start' | 'stop') => void) {
     this.#clock = clock;
     this.#send = send;
     this.#timer = new Timer(clock);
   }
   start(): void {
-    const now = this.#clock.now();
-    if (now - this.#startedAt < throttleMs) return;
-    this.#startedAt = now;
+    if (this.#told > 1) return;
+    this.#told = 2;
+    this.#timer.set(throttleMs, () => {
+      this.#told = 1;
+      this.#timer.set(expiryMs - throttleMs, () => (this.#told = 0));
+    });
     this.#send('start');
   }
   /** Nothing goes out when the receivers' own expiry has already said it. */
   stop(): void {
-    if (this.#clock.now() - this.#startedAt < expiryMs) this.#send('stop');
-    this.#startedAt = -Infinity;
+    if (this.#told) this.#send('stop');
+    this.#forget();
   }
   receive(userId: string, state: 'start' | 'stop'): void {
-    if (state === 'start') this.#until.set(userId, this.#clock.now() + expiryMs);
-    else if (!this.#until.delete(userId)) return;
-    this.#update();
-  }
-  clear(): void {
-    this.#until.clear();
-    this.#update();
-  }
-  #update(): void {
-    const now = this.#clock.now();
-    for (const [userId, until] of this.#until) if (until <= now) this.#until.delete(userId);
-    const users = [...this.#until.keys()];
+    const timer = this.#typing.get(userId) ?? new Timer(this.#clock);
+    timer.clear();
+    if (state === 'start') {
+      this.#typing.set(userId, timer);
+      timer.set(expiryMs, () => this.receive(userId, 'stop'));
+    } else this.#typing.delete(userId);
+    const users = [...this.#typing.keys()];
     if (users.join(' ') !== this.store.get().join(' ')) this.store.set(users);
+  }
+  /** The connection is gone. */
+  clear(): void {
+    this.#forget();
+    for (const userId of this.#typing.keys()) this.receive(userId, 'stop');
+  }
+  #forget(): void {
+    this.#told = 0;
     this.#timer.clear();
-    if (users.length > 0) this.#timer.set(Math.min(...this.#until.values()) - now, () => this.#update());
   }
 }

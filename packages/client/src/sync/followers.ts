@@ -32,7 +32,7 @@ export class Followers {
     for (const cid of this.#o.list.ids()) {
       const lastSeq = this.#o.list.lastSeq(cid)!;
       const joined = this.#o.list.item(cid)?.lastReadSeq ?? lastSeq;
-      const stream = this.#stream(cid, this.stored ? joined : lastSeq);
+      const stream = this.#stream(cid, this.stored ? joined : lastSeq, lastSeq);
       stream.resume();
       stream.reach(lastSeq);
     }
@@ -53,6 +53,15 @@ export class Followers {
   pause(): void {
     for (const stream of this.#streams.values()) stream.pause();
   }
+  /** The server's streams may have gone back: those that were further on go on from where it is. */
+  wentBack(): void {
+    for (const [cid, at] of this.positions()) {
+      const lastSeq = this.#o.list.lastSeq(cid);
+      if (lastSeq !== undefined && at <= lastSeq) continue;
+      this.drop(cid);
+      if (lastSeq !== undefined) this.stored?.set(cid, lastSeq);
+    }
+  }
   drop(cid: string): void {
     this.#streams.get(cid)?.pause();
     this.#streams.delete(cid);
@@ -61,7 +70,8 @@ export class Followers {
     return [...this.#streams].map(([cid, { lastSeq }]) => [cid, lastSeq]);
   }
 
-  #stream(cid: string, from: number): GapRepair<EventFrame> {
+  /** @param end where the server's stream stands, at least: what was stored may be of a time that it has lost. */
+  #stream(cid: string, from: number, end = from): GapRepair<EventFrame> {
     let stream = this.#streams.get(cid);
     if (stream) return stream;
     const { clock, random, list, fetch, onEvent, onError } = this.#o;
@@ -80,7 +90,7 @@ export class Followers {
         onProgress() {},
         onGone: () => this.drop(cid),
       },
-      this.stored?.get(cid) ?? from,
+      Math.min(this.stored?.get(cid) ?? from, end),
     );
     this.#streams.set(cid, stream);
     return stream;

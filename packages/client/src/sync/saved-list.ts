@@ -19,7 +19,11 @@ export interface SavedListOptions {
   onError(error: ParleyError): void;
 }
 
-type Saved = ReturnType<ConversationList['save']> & { cursor: string | null; at: [string, number][] };
+type Saved = ReturnType<ConversationList['save']> & {
+  cursor: string | null;
+  epoch: string | undefined;
+  at: [string, number][];
+};
 
 const saveMs = 2_000;
 const maxSaved = 1_000;
@@ -56,6 +60,7 @@ export class SavedList {
       if (!saved) return;
       list.restore(saved);
       syncer.cursor = saved.cursor;
+      syncer.epoch = saved.epoch;
       conversations().reset(saved.cursor !== null);
       if (followers) followers.stored = new Map(saved.at);
     } catch (e) {
@@ -73,6 +78,7 @@ export class SavedList {
     const saved: Saved = {
       ...state,
       cursor: state.whole ? syncer.cursor : null,
+      epoch: syncer.epoch,
       at: followers?.positions() ?? [],
     };
     await storage.set(this.#key, saved).catch((e: unknown) => onError(asError(e)));

@@ -23,6 +23,8 @@ const minIntervalMs = 1_000;
 export class Syncer {
   #o: SyncerOptions;
   cursor: string | null = null;
+  /** The life of the store that the cursor is of. */
+  epoch: string | undefined;
   #timer: Timer;
   #running: Promise<void> | null = null;
   #again = false;
@@ -32,7 +34,9 @@ export class Syncer {
     this.#timer = new Timer(options.clock);
   }
   /** After hello: rejects when the server does not answer. */
-  start(): Promise<void> {
+  start(epoch?: string): Promise<void> {
+    if (this.epoch && this.epoch !== epoch) this.cursor = null;
+    this.epoch = epoch;
     this.#on = true;
     this.#running = null;
     return this.now(undefined, true);
@@ -60,7 +64,10 @@ export class Syncer {
   }
   async #run(timeoutMs: number | undefined, thorough: boolean): Promise<void> {
     const started = this.#o.begin();
-    const result = await this.#o.request(this.cursor, timeoutMs);
+    const { cursor } = this;
+    const result = await this.#o.request(cursor, timeoutMs);
+    // Without a cursor it is all that there is: nothing else that is known here holds.
+    result.fullReload ||= !cursor;
     this.cursor = result.cursor;
     this.#o.apply(result, started, thorough);
     await this.#o.details();

@@ -202,6 +202,7 @@ async function fill(
   }
   await file?.close();
   if (JSON.stringify(end) !== JSON.stringify(counts)) throw new Error('The backup is not whole.');
+  await client.query('SELECT begin_epoch(store_place(), NULL)');
   await client.query('COMMIT');
   return counts;
 }

@@ -68,8 +68,8 @@ const appendSql = `
       json_to_recordset($4::json) AS (type text, webhook text, message bigint, users bigint[], actor bigint, data text, payload text)
     ) WITH ORDINALITY AS e(type, webhook, message, users, actor, data, payload, ord)
   ), kept AS (
-    INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at)
-    SELECT $1, $2, seq, type, message, users, actor, data, $3 FROM event
+    INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at, active_at)
+    SELECT $1, $2, seq, type, message, users, actor, data, $3, nullif($6::timestamptz, $3::timestamptz) FROM event
   ), noted AS (
     INSERT INTO outbox (consumer, id, env, type, conv, seq, message, users, actor, data, created_at, due_at)
     SELECT ${listeners.webhooks}, make_id('evt_', $3), $1, e.webhook, $2, e.seq, e.message, e.users, e.actor, e.data, $3, $3

@@ -5,18 +5,24 @@ import { isUnavailable } from '../platform/postgres/errors.ts';
 
 const beatMs = 1_000;
 
-/** Keeps the store's clock going, and detects that the store under this process was restored to an earlier state. */
+/**
+ * Keeps the store's clock going, and finds out when the store under this process was restored to an earlier state: then it leads another
+ * life (an epoch), and what is known of it may not have happened.
+ */
 export function createStoreClock(options: { db: Queryable; logger: Logger; onRestored: () => void }) {
   const { db, logger } = options;
   let mark: string | null = null;
+  let epoch = '';
   const beat = async (): Promise<void> => {
-    const [row] = await db.query<{ known: boolean; mark: string }>(
-      'SELECT o_known AS known, o_mark AS mark FROM store_beat($1)',
-      [mark],
+    const [row] = await db.query<{ mark: string; epoch: string }>(
+      'SELECT o_mark AS mark, o_epoch AS epoch FROM store_beat($1, $2)',
+      [mark, epoch],
     );
-    mark = row!.mark;
-    if (row!.known) return;
-    logger.error('the store was restored to an earlier state: all clients load again');
+    ({ mark } = row!);
+    const before = epoch;
+    ({ epoch } = row!);
+    if (before === '' || before === epoch) return;
+    logger.error('the store was restored to an earlier state, or taken over: all clients load again');
     options.onRestored();
   };
   const periodic = createPeriodic(beatMs, logger, 'the beat of the store’s clock', () =>
@@ -26,7 +32,9 @@ export function createStoreClock(options: { db: Queryable; logger: Logger; onRes
     }),
   );
   return {
-    /** Resolves after the first beat: whatever is written from now on has a later time than anything before. */
+    /** As of the last beat. */
+    epoch: (): string => epoch,
+    /** Resolves after the first beat: whatever is stamped from now on is later than anything before. */
     start: async (): Promise<void> => {
       await beat();
       periodic.start();

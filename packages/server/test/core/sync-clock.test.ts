@@ -5,6 +5,7 @@ import { until } from '../start/npm-start.ts';
 import type { Actor } from '../support/scene.ts';
 import { useService } from '../support/use.ts';
 import { hold, holdConversation } from './log-tools.ts';
+import { ageConversations } from './tools.ts';
 
 /** SPEC 4, Sync: repeats are normal, misses are not; whatever transactions and clocks do. */
 
@@ -93,6 +94,28 @@ test('a database clock that is set back makes sync miss nothing', async () => {
   );
 });
 
+test('after a clock was set back the list still repeats and skips nothing, whatever is written meanwhile', async () => {
+  assert.equal((await sql(`SELECT 1 FROM store_clock WHERE ahead > interval '59 minutes'`)).length, 1);
+  const ann = await scene.actor();
+  const ids: string[] = [];
+  for (let i = 0; i < 6; i++) {
+    const { id } = await scene.group(ann, []);
+    await scene.send(ann, id);
+    // Older than what a cursor keeps in mind, and from after the clock was set.
+    await ageConversations(db, [id], 6 - i);
+    ids.unshift(id);
+  }
+  const page = async (cursor: string) => (await ann.api('GET', `/v1/conversations?limit=3${cursor}`)).body;
+  const first = await page('');
+  const listed = (body: { data: { id: string }[] }) => body.data.map((c) => c.id);
+  assert.deepEqual(listed(first), ids.slice(0, 3));
+  await scene.send(ann, ids[1]!);
+  assert.equal((await ann.api('PATCH', `/v1/conversations/${ids[4]}`, { name: 'moved' })).status, 200);
+  const second = await page(`&cursor=${first.nextCursor}`);
+  assert.deepEqual(listed(second), ids.slice(3));
+  assert.equal(second.nextCursor, null);
+});
+
 test('a store that was restored to an earlier state: clients load everything again, live ones too', async () => {
   const ann = await scene.person();
   const group = await scene.group(ann.actor, []);
@@ -107,8 +130,19 @@ test('a store that was restored to an earlier state: clients load everything aga
   await sql('DELETE FROM store_marks');
   await sql('INSERT INTO store_marks VALUES ($1, activity_now())', ['0123456789abcdef']);
   assert.equal((await ann.socket.closed).code, 1012, 'the node has found it out');
+  const { hello } = await scene.online(ann.actor);
+  assert.notEqual(hello.storeEpoch, ann.socket.hello.storeEpoch, 'another life of the store');
   const restored = await sync(ann.actor, cursor);
   assert.equal(restored.fullReload, true);
   assert.notEqual(restored.cursor.split('.')[3], mark);
   assert.equal((await sync(ann.actor, restored.cursor)).fullReload, false);
+});
+
+test('a store that another server took over leads another life', async () => {
+  const ann = await scene.person();
+  // As on a standby that was promoted: its timeline is another one.
+  await sql(`UPDATE store_clock SET place = 'elsewhere'`);
+  assert.equal((await ann.socket.closed).code, 1012);
+  const { hello } = await scene.online(ann.actor);
+  assert.notEqual(hello.storeEpoch, ann.socket.hello.storeEpoch);
 });

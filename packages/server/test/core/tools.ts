@@ -104,7 +104,10 @@ export async function ageConversations(db: PgDb, ids: string[], hours: number): 
   const by = `created_at = created_at - $2 * interval '1 hour'`;
   const convs = '(SELECT no FROM conversations WHERE id = ANY($1))';
   for (const table of ['events', 'messages'])
-    await db.query(`UPDATE ${table} SET ${by} WHERE conv IN ${convs}`, [ids, hours]);
+    await db.query(
+      `UPDATE ${table} SET ${by}, active_at = active_at - $2 * interval '1 hour' WHERE conv IN ${convs}`,
+      [ids, hours],
+    );
   await db.query(
     `UPDATE members SET act = act - $2 * 360, self_act = self_act - $2 * 360,
        self_at = self_at - $2 * interval '1 hour' WHERE conv IN ${convs}`,

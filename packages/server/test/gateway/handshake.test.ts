@@ -102,8 +102,9 @@ test('SPEC 4: hello carries all its fields', async () => {
   const actor = await scene.actor();
   const exp = nowSeconds() + 7_200;
   const socket = await connect(service, scene.token(actor, { exp }), { env: environments.dev.id });
-  const { sessionId, serverTime, ...rest } = socket.hello;
+  const { sessionId, serverTime, storeEpoch, ...rest } = socket.hello;
   assert.match(sessionId, /^ses_[0-9a-z]{26}$/);
+  assert.ok(storeEpoch.length > 0);
   assert.ok(Math.abs(Date.parse(serverTime) - Date.now()) < 60_000);
   assert.deepEqual(rest, {
     userId: actor.id,

@@ -17,10 +17,12 @@ BEGIN
     FROM unnest(p_env, p_conv) u(env, conv) WHERE m.env = u.env AND m.conv = u.conv;
 END $$;
 
--- When the conversation was last active, as of a moment in the past.
+-- When the conversation was last active as of a moment in the past, by the clock that stamps activity.
 CREATE OR REPLACE FUNCTION activity_as_of(p_env int, p_conv bigint, p_at timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT greatest(
-    (SELECT m.created_at FROM messages m WHERE m.env = p_env AND m.conv = p_conv AND m.created_at <= p_at ORDER BY m.seq DESC LIMIT 1),
-    (SELECT e.created_at FROM events e WHERE e.env = p_env AND e.conv = p_conv AND e.created_at <= p_at ORDER BY e.seq DESC LIMIT 1)
+    (SELECT coalesce(m.active_at, m.created_at) FROM messages m
+      WHERE m.env = p_env AND m.conv = p_conv AND coalesce(m.active_at, m.created_at) <= p_at ORDER BY m.seq DESC LIMIT 1),
+    (SELECT coalesce(e.active_at, e.created_at) FROM events e
+      WHERE e.env = p_env AND e.conv = p_conv AND coalesce(e.active_at, e.created_at) <= p_at ORDER BY e.seq DESC LIMIT 1)
   )
 $$;

@@ -80,8 +80,9 @@ BEGIN
     END IF;
   END IF;
 
-  INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, attachments, created_at)
-    SELECT c_env[p_conv[i]], nos[p_conv[i]], lasts[p_conv[i]] + p_rank[i], p_id[i], p_sender[i], p_text[i], p_reply[i], p_meta[i], attached[i], ts
+  INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, attachments, created_at, active_at)
+    SELECT c_env[p_conv[i]], nos[p_conv[i]], lasts[p_conv[i]] + p_rank[i], p_id[i], p_sender[i], p_text[i], p_reply[i], p_meta[i], attached[i], ts,
+      nullif(active, ts)
     FROM generate_series(1, total) i WHERE verdicts[i] IS NULL;
   INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
     SELECT c_env[p_conv[i]], nos[p_conv[i]], coalesce(p_sender[i], 0), p_cmid[i], lasts[p_conv[i]] + p_rank[i], ts
@@ -181,8 +182,8 @@ BEGIN
   ELSIF sender_tid IS NOT NULL THEN
     UPDATE members m SET own_unread = m.own_unread + 1 WHERE m.ctid = sender_tid;
   END IF;
-  INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, created_at)
-    VALUES (p_env, o_conv, o_seq, p_id, p_sender, p_text, p_reply, p_meta, ts);
+  INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, created_at, active_at)
+    VALUES (p_env, o_conv, o_seq, p_id, p_sender, p_text, p_reply, p_meta, ts, nullif(active, ts));
   IF p_cmid IS NOT NULL THEN
     INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at) VALUES (p_env, o_conv, coalesce(p_sender, 0), p_cmid, o_seq, ts);
   END IF;

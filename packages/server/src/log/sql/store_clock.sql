@@ -14,11 +14,31 @@ BEGIN
   active := greatest(at + c.ahead, c.seen)::timestamptz(3);
 END $$;
 
--- Called once a second by every process. Says whether the store still knows the mark, and returns its newest one.
-CREATE OR REPLACE FUNCTION store_beat(p_mark text, OUT o_known boolean, OUT o_mark text) LANGUAGE plpgsql AS $$
+-- Where the store is: a promoted standby, a point-in-time recovery, a dump that was read into another database are other places. A server that
+-- does not tell is one place.
+CREATE OR REPLACE FUNCTION store_place() RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN (SELECT concat_ws('.', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), d.oid)
+    FROM pg_control_system() s, pg_database d WHERE d.datname = current_database());
+EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_function THEN
+  RETURN 'somewhere';
+END $$;
+
+-- From now on the store leads another life. Processes that find out the same thing within seconds mean the same life: whoever knew the one
+-- that ends begins the new one at once, and others only where none began a moment ago.
+CREATE OR REPLACE FUNCTION begin_epoch(p_place text, p_known text) RETURNS void LANGUAGE sql AS $$
+  UPDATE store_clock SET epoch = gen_random_uuid(), epoch_at = clock_timestamp(), place = p_place
+  WHERE one AND (place <> p_place OR epoch = p_known OR abs(extract(epoch FROM clock_timestamp() - epoch_at)) > 10)
+$$;
+
+-- Once a second from every process, with the mark and the life of the store that it knows. Says whether the store still knows the mark, its
+-- newest one, and which life this is.
+CREATE OR REPLACE FUNCTION store_beat(p_mark text, p_epoch text DEFAULT NULL, OUT o_known boolean, OUT o_mark text, OUT o_epoch text)
+LANGUAGE plpgsql AS $$
 DECLARE
   c store_clock;
   t timestamptz;
+  here text := store_place();
 BEGIN
   -- A crash may lose the beats of its last moment; sync looks back further than that.
   SET LOCAL synchronous_commit = off;
@@ -34,7 +54,11 @@ BEGIN
     END IF;
   END IF;
   o_known := p_mark IS NULL OR EXISTS (SELECT 1 FROM store_marks m WHERE m.mark = p_mark);
+  IF NOT o_known OR (SELECT s.place <> here FROM store_clock s WHERE s.one) THEN
+    PERFORM begin_epoch(here, p_epoch);
+  END IF;
   SELECT m.mark INTO o_mark FROM store_marks m ORDER BY m.at DESC LIMIT 1;
+  SELECT s.epoch INTO o_epoch FROM store_clock s WHERE s.one;
 END $$;
 
 -- For a cursor: the present time, and a time before which no transaction that is still running can write anything. It

@@ -51,6 +51,8 @@ export interface GatewayOptions {
   node: string;
   logger: Logger;
   timers: Timers;
+  /** Identifies the life of the store: another value after it was restored to an earlier state or taken over. */
+  storeEpoch: () => string;
   /** True if the client's address is what the proxy in front says (CHAT_TRUST_PROXY). */
   trustProxy: boolean;
   /** How many connections the process may have open; sockets may use most of them. */
@@ -220,6 +222,7 @@ export class Gateway {
   /** What this node knows about conversations is wrong, so clients have to come back and load again. */
   restart(): void {
     this.#options.hub.restart();
+    this.#receipts.forget();
     for (const session of this.#sessions.loggedIn.values()) session.close(1012);
   }
 

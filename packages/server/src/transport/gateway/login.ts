@@ -28,6 +28,8 @@ export interface LoginOptions {
   keepAlive: KeepAlive;
   notes: Notes;
   logger: Logger;
+  /** Which life of the store this is. */
+  storeEpoch: () => string;
 }
 
 /** SPEC 4, handshake: verifies the token, binds the socket to its user, registers routes and presence, and sends hello. */
@@ -117,6 +119,7 @@ export class Login {
         heartbeatMs: realtime.heartbeatMs,
         tokenExpiresAt: new Date(session.tokenExpiresAt).toISOString(),
         limits: helloLimits,
+        storeEpoch: this.#options.storeEpoch(),
       }),
     );
     keepAlive.begin(session);

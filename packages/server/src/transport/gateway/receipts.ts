@@ -73,6 +73,11 @@ export class ReceiptRelay {
     this.#entries.clear();
   }
 
+  /** What is known of marks does not hold any more. */
+  forget(): void {
+    this.#entries.clear();
+  }
+
   #take(receipt: Receipt, own: Receipt | null): void {
     const key = `${receipt.cid} ${receipt.userId}`;
     const entry = this.#entries.get(key);
