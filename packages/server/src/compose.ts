@@ -173,7 +173,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     },
     onCommit: () => outbox.wake(),
     onDoubt: (some) => doubts.add(some),
-    writeSpacing: () => writer.spacing,
   });
   const doubts = createDoubts({
     ...{ db, timers, logger },

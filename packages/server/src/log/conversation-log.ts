@@ -2,6 +2,7 @@ import type { Batcher } from '../platform/batch.ts';
 import { systemTimers } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
 import { Pace } from '../platform/pace.ts';
+import type { Pressure } from '../platform/pressure.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
 import { isUnanswered } from '../platform/postgres/errors.ts';
 import { admitted } from './admission.ts';
@@ -41,12 +42,13 @@ export interface ReadMarked {
 const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4, $5)`;
 
 /**
- * A commit costs as much as a few dozen messages in it, so under load commits begin some milliseconds apart: 8 ms for
- * each message that arrives per millisecond, at most 25 ms or, if that is longer, `writeSpacing`. Below 500 messages
- * per second nothing waits.
+ * A commit costs as much as a few dozen messages in it, so under pressure (platform/pressure.ts) commits begin some
+ * milliseconds apart: at most 10 ms for each message that arrives per millisecond, and at most 45 ms, as the gateway's
+ * writes to its sockets, so that a message waits once. Otherwise the next commit begins when the last one is done: the
+ * longer PostgreSQL takes, the more messages share a commit.
  */
-const commitMsPerRate = 8;
-const commitMaxMs = 25;
+const commitMsPerRate = 10;
+const commitMaxMs = 45;
 
 /** How many items may wait for the next batch: in all, and of one environment, which cannot use up the room of others. */
 const limits = { maxBatch: 1_000, maxWaiting: 20_000 };
@@ -68,24 +70,21 @@ export class ConversationLog {
     onCommit?: () => void;
     /** Called with messages of which it is unknown whether they were committed. */
     onDoubt?: (doubts: readonly Doubt[]) => void;
-    /**
-     * The present milliseconds between two writes of the gateway to its sockets. Commits may be as far apart: what is
-     * committed sooner would only wait for the next write.
-     */
-    writeSpacing?: () => number;
     timers?: Timers;
+    pressure?: Pressure;
   }) {
-    const { db, onBatch, writeSpacing = () => 0, timers = systemTimers } = options;
+    const { db, onBatch, timers = systemTimers, pressure } = options;
     this.#publish = options.publish;
     this.#onCommit = options.onCommit ?? (() => undefined);
     this.#onDoubt = options.onDoubt ?? (() => undefined);
     this.#append = createLanedBatcher<NewMessage, Appended>({
-      ...{ ...limits, turns, timers },
-      pace: new Pace(
-        commitMsPerRate,
-        () => Math.max(commitMaxMs, writeSpacing()),
-        () => timers.monotonic(),
-      ),
+      ...{ ...limits, turns, timers, wholeTurns: true },
+      pace: new Pace({
+        msPerRate: commitMsPerRate,
+        mostMs: commitMaxMs,
+        now: () => timers.monotonic(),
+        pressure,
+      }),
       commit: async (items, waitMs) => {
         const start = timers.monotonic();
         const answers = await appendBatch(db, items, waitMs).catch((error: unknown) => {

@@ -1,24 +1,32 @@
+import type { Pressure } from './pressure.ts';
+import { processPressure } from './pressure.ts';
+
+export interface PaceOptions {
+  /** Milliseconds between two batches under full pressure, for each item that arrives per millisecond. */
+  msPerRate: number;
+  /** Milliseconds between two batches at most. */
+  mostMs: number | (() => number);
+  now?: () => number;
+  pressure?: Pressure | undefined;
+}
+
 /**
- * Decides when the next batch may begin. A batch costs less than its items one by one, but its items wait for it. At
- * a low rate of items nothing waits; the higher the rate, the further apart batches begin, up to a limit.
+ * Decides when the next batch may begin. A batch costs less than its items one by one, but its items wait for it.
+ * While the process has time to spare nothing waits. The higher the pressure, the further apart batches begin; the
+ * limit depends on the rate of items, because few items gain little by waiting for each other.
  */
 export class Pace {
-  readonly #msPerRate: number;
-  readonly #maxMs: () => number;
+  readonly #options: PaceOptions;
   readonly #now: () => number;
+  readonly #pressure: Pressure;
   /** Items per millisecond, smoothed over `smoothMs`. */
   #rate = 0;
   #at = -Infinity;
 
-  /** @param msPerRate how far apart batches begin, in milliseconds, for each item that arrives per millisecond. */
-  constructor(
-    msPerRate: number,
-    maxMs: number | (() => number),
-    now: () => number = () => performance.now(),
-  ) {
-    this.#msPerRate = msPerRate;
-    this.#maxMs = typeof maxMs === 'number' ? () => maxMs : maxMs;
-    this.#now = now;
+  constructor(options: PaceOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => performance.now());
+    this.#pressure = options.pressure ?? processPressure;
   }
 
   /** Must be called when a batch of this many items begins. */
@@ -32,8 +40,10 @@ export class Pace {
 
   /** How far apart batches begin at present, in milliseconds. */
   get spacing(): number {
-    const spacing = Math.min(this.#maxMs(), this.#rate * this.#msPerRate);
-    return spacing < leastMs ? 0 : spacing;
+    const { msPerRate, mostMs } = this.#options;
+    const most = Math.min(typeof mostMs === 'number' ? mostMs : mostMs(), this.#rate * msPerRate);
+    const spacing = most * this.#pressure();
+    return spacing < timerMs ? 0 : spacing;
   }
 
   /** Milliseconds until the next batch may begin; 0 means now. */
@@ -45,4 +55,4 @@ export class Pace {
 
 const smoothMs = 100;
 /** Milliseconds; a shorter wait is not worth a timer. */
-const leastMs = 4;
+const timerMs = 2;

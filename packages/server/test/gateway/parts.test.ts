@@ -109,7 +109,8 @@ test('ARCHITECTURE: the frames of one tick leave as one write', async () => {
   assert.deepEqual(writes, [Buffer.concat(['1', '2', '3'].map(textFrame))]);
 });
 
-test('the more frames there are, the longer a write waits for others: at most 45 ms', async () => {
+test('the more frames there are, the longer a write waits for others, when the process is pressed: at most 45 ms', async () => {
+  let pressure = 0;
   const time = new StandingTime();
   const flushes: number[] = [];
   let waits = false;
@@ -119,7 +120,11 @@ test('the more frames there are, the longer a write waits for others: at most 45
       flushes.push(time.monotonic());
     },
   };
-  const writer = new Writer<typeof session>(time.timers, () => assert.fail('overflow'));
+  const writer = new Writer<typeof session>(
+    time.timers,
+    () => assert.fail('overflow'),
+    () => pressure,
+  );
   /** For a second; the milliseconds between its last two writes. */
   const frames = async (everyMillisecond: number): Promise<number> => {
     for (let ms = 0; ms < 1_000; ms++) {
@@ -131,6 +136,8 @@ test('the more frames there are, the longer a write waits for others: at most 45
     }
     return Math.round(flushes.at(-1)! - flushes.at(-2)!);
   };
+  assert.equal(await frames(100), 1);
+  pressure = 1;
   assert.equal(await frames(1), 1);
   assert.equal(await frames(10), 10);
   assert.equal(await frames(100), 45);

@@ -1,8 +1,9 @@
 import type { Timers } from '../../platform/clock.ts';
 import { Pace } from '../../platform/pace.ts';
+import type { Pressure } from '../../platform/pressure.ts';
 
 /**
- * How long a write may wait, in milliseconds: `writeMsPerRate` for each frame per millisecond, at most
+ * How long a write may wait when the process is under full pressure, in milliseconds: `writeMsPerRate` for each frame per millisecond, at most
  * `writeMsPerFrame` for each frame that a socket gets in one write, and never more than `writeMaxMs`. A write costs
  * as much as a dozen frames in it, so waiting pays off the more, the more frames a socket gets meanwhile.
  */
@@ -14,7 +15,8 @@ const maxGathered = 8 * 1024 * 1024;
 
 /**
  * Collects the sockets that have something to send and writes to all of them at once: at the end of the tick or,
- * under load, up to 45 ms after the last time, because several frames in one write cost little more than one.
+ * under pressure (platform/pressure.ts), up to 45 ms after the last time, because several frames in one write cost
+ * little more than one.
  */
 export class Writer<S extends { flush(): void }> {
   #dirty: S[] = [];
@@ -31,16 +33,15 @@ export class Writer<S extends { flush(): void }> {
   /** Called when everything collected was written. */
   onFlushed: () => void = () => undefined;
 
-  constructor(timers: Timers, onOverflow: (session: S) => void) {
+  constructor(timers: Timers, onOverflow: (session: S) => void, pressure?: Pressure) {
     this.#timers = timers;
     this.#onOverflow = onOverflow;
-    const most = (): number => Math.min(writeMaxMs, this.#perSocket * writeMsPerFrame);
-    this.#pace = new Pace(writeMsPerRate, most, () => timers.monotonic());
-  }
-
-  /** Milliseconds between two rounds of writes; 0 if nothing waits. */
-  get spacing(): number {
-    return this.#pace.spacing;
+    this.#pace = new Pace({
+      msPerRate: writeMsPerRate,
+      mostMs: () => Math.min(writeMaxMs, this.#perSocket * writeMsPerFrame),
+      now: () => timers.monotonic(),
+      pressure,
+    });
   }
 
   joined(frames: Buffer[]): Buffer {
