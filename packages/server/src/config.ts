@@ -90,7 +90,7 @@ export const settings: readonly Setting[] = [
   setting(
     'CHAT_DATABASE_POOL',
     '10',
-    'Connections to PostgreSQL per process, besides those of the log: two, and up to four more while conversations are held by somebody',
+    'Connections to PostgreSQL per process, besides those of the log: two, and up to four more while other transactions lock conversations',
   ),
   setting(
     'CHAT_LOG_LEVEL',
@@ -100,7 +100,7 @@ export const settings: readonly Setting[] = [
   setting(
     'CHAT_SMTP_URL',
     '',
-    '`smtp://` or `smtps://` server for e-mail to owners; unset: it is only logged',
+    '`smtp://` or `smtps://` server for e-mail to owners and account holders; unset: notices are only logged, and links are shown instead',
   ),
   setting('CHAT_MAIL_FROM', 'Parley <parley@localhost>', 'Sender of e-mail'),
   setting('CHAT_METRICS_PORT', '', 'Prometheus metrics at `/metrics` on this port; off when unset'),
