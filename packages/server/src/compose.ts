@@ -48,6 +48,7 @@ import { PgDb } from './platform/postgres/db.ts';
 import type { Store } from './platform/postgres/store.ts';
 import { createResolver } from './platform/outbound/resolver.ts';
 import { createPeers } from './platform/peers.ts';
+import { processPressure } from './platform/pressure.ts';
 import { version } from './platform/version.ts';
 import { createVault, parseMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
@@ -255,7 +256,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const storeClock = createStoreClock({ db, logger, onRestored: () => gateway.restart() });
   const keyUsage = createKeyUsage({ db, clock, logger });
   const authenticator = createAuthenticator({ db, vault, clock, limiter, keyUsed: keyUsage.used });
-  const turns = createTurns(config.pool);
+  const turns = createTurns(config.pool, processPressure);
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
   const gateway = new Gateway({
     ...{

@@ -23,9 +23,14 @@ export function createTurns(pool: number, pressure: () => number = () => 0): Ope
   const turns = new Turns({
     slots,
     // A quarter of the slots is always left for other lanes. `cost` bounds how much expensive work of one lane runs
-    // at once. Under pressure a lane has less, down to one operation at a time: more at once would end no sooner, and
-    // would make everybody wait.
-    lane: { slots: Math.max(1, Math.floor(slots * 0.75)), cost: slots, pressure, waiting: 500 },
+    // at once. Under full pressure a lane has a quarter of both: two cheap operations or one expensive operation at a
+    // time. More at once would end no sooner, and would make everybody wait.
+    lane: {
+      slots: Math.max(1, Math.floor(slots * 0.75)),
+      cost: slots,
+      pressure: () => 0.75 * pressure(),
+      waiting: 500,
+    },
     waiting: 5_000,
     waitMs,
     refuse: () =>
