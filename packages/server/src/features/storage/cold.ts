@@ -10,11 +10,12 @@ import { coldSlots } from './sql.ts';
 import type { SlotName, SlotRow } from './sql.ts';
 
 /**
- * Reading what only the customer's database has. Our own store knows which messages there are and in which order; here is what
- * they say. A database that is down costs one waiting request: while its circuit is open, all others are refused at once.
+ * Reads messages that only the customer's database has. Our own store knows which messages exist and in which order;
+ * their content comes from here. A database that is down costs one waiting request: while its circuit is open, all
+ * others are refused at once.
  */
 export interface Cold {
-  /** Of one conversation, by seq; those that the database has no more are missing. */
+  /** Messages of one conversation by seq; those that the database no longer has are missing. */
   at(
     env: { no: number; id: string },
     conversationId: string,
@@ -24,25 +25,25 @@ export interface Cold {
 }
 
 const readMs = 5_000;
-/** When nothing was answered for so long, one read goes on waiting, and all others are told at once. */
+/** If nothing was answered for this many milliseconds, one read goes on waiting, and all others are refused at once. */
 const stallMs = 1_500;
 const firstPauseMs = 1_000;
 const longestPauseMs = 30_000;
 const pageSize = 200;
 const mostPages = 10;
-/** Reads of one environment under way at once, in one process. */
+/** How many reads of one environment run at once, in one process. */
 const mostReads = 60;
-/** Environments whose slots are remembered. */
+/** How many environments' slots are remembered. */
 const mostKnown = 10_000;
 
-/** After a failure nobody else tries for a while, then one does. */
+/** After a failure no read tries the database for `pauseMs`, then one does. */
 interface Circuit {
   pauseMs: number;
   openUntil: number;
   probing: boolean;
 }
 
-/** One that is under way. */
+/** A running read. */
 interface Read {
   startedAt: number;
   refuse(error: unknown): void;
@@ -99,7 +100,7 @@ export function createCold(options: {
       }
       const pauseMs = Math.min(longestPauseMs, probes && last ? last.pauseMs * 2 : firstPauseMs);
       circuits.set(env, { pauseMs, openUntil: clock.monotonic() + pauseMs, probing: false });
-      // What hangs there is not waited for, nor used again.
+      // A connection that hangs is neither waited for nor used again.
       if (error.errorClass === 'timeout') for (const slot of ['a', 'b'] as const) connections.drop(env, slot);
       logger.warn(
         { env, errorClass: error.errorClass, reason: error.message },
@@ -121,17 +122,20 @@ export function createCold(options: {
     if (!verdict!.allowed) throw new ApiError('rate_limited', { retryAfterMs: verdict!.retryAfterMs });
   }
 
-  /** The slots as they were at the last look: they are asked while the next look makes sure that they are still the ones. */
+  /**
+   * The slots as they were when last read. They are asked while a new query makes sure that they are still the right
+   * ones.
+   */
   const known = new Map<number, SlotRow[]>();
   async function look(env: number): Promise<SlotRow[]> {
-    // None: what was cold a moment ago has come home.
+    // No slots means that what was cold a moment ago is back in our store.
     const slots = (await coldSlots(db, env)) ?? [];
     if (known.size >= mostKnown) known.clear();
     known.set(env, slots);
     return slots;
   }
 
-  /** An answer, and whether it is all that was asked for. */
+  /** An answer, and whether it is complete. */
   type Ask<T> = (history: History, before: T | undefined) => Promise<{ value: T; whole: boolean }>;
 
   async function search<T>(env: { no: number; id: string }, ask: Ask<T>): Promise<T | undefined> {
@@ -148,7 +152,7 @@ export function createCold(options: {
     return askAll(env, await looking, ask);
   }
 
-  /** Asks the replica, then the database itself, then the one before it, until all is found. */
+  /** Asks the replica, then the database itself, then the previous one, until everything is found. */
   async function askAll<T>(
     env: { no: number; id: string },
     slots: readonly SlotRow[],
@@ -163,7 +167,7 @@ export function createCold(options: {
           if (whole) return found;
         } catch (error) {
           if (isGone(error)) connections.drop(env.no, slot.slot as SlotName);
-          // A replica that is away is no reason to fail.
+          // An unreachable replica is no reason to fail.
           if (purpose === 'write' || !(error instanceof HistoryError)) throw error;
         }
     return found;

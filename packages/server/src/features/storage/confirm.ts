@@ -3,23 +3,24 @@ import type { Placed } from './records.ts';
 import type { Copy } from './sql.ts';
 
 /**
- * What the customer's database has confirmed, noted here: it may leave our store when its time comes. All in one statement, so that it
- * costs one round trip; and only for whoever still has the lease, because somebody else may have changed things since.
+ * Records here what the customer's database has confirmed, so that it may leave our store when its time comes. It is
+ * a single statement, so that it costs one round trip. It changes nothing unless this process still has the lease,
+ * because another one may have changed things since.
  */
 
 export interface Confirmation {
   env: number;
-  /** This process, in the lease. */
+  /** The name of this process in the lease. */
   node: string;
   now: string;
-  /** None where the records concern messages that are cold already. */
+  /** Empty if the records are about messages that are cold already. */
   placed: readonly Placed[];
   refused: ReadonlyMap<Placed, string>;
-  /** Records that were refused earlier: what is accepted now is none of them any more. */
+  /** True if there are records that were refused earlier; those that are accepted now are removed from them. */
   anyRefused: boolean;
 }
 
-/** Conversations with messages that have been confirmed, and the time of the oldest of them. */
+/** Stores which conversations have confirmed messages, and the time of the oldest of these. */
 const noted = `noted AS (
   INSERT INTO sink_conversations AS s (env, conv, oldest_at)
   SELECT mine.env, x.conv, x.at FROM mine, unnest($3::bigint[], $4::timestamptz[]) x(conv, at)
@@ -36,11 +37,14 @@ const copySql = `WITH mine AS (
     WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $7 RETURNING env
   ), ${noted} SELECT env FROM mine`;
 
-/** Rows of the log that are done. False: not mine any more. */
+/** Removes rows of the log that are done. Returns false if this process no longer has the lease. */
 export const confirmLog = (db: Db, confirmation: Confirmation, nos: readonly number[]): Promise<boolean> =>
   confirmed(db, confirmation, logSql, [nos]);
 
-/** A batch of what is copied, and where the copy goes on. False: cancelled or begun anew meanwhile, or not mine any more. */
+/**
+ * Stores that a batch of the copy is done, and where the copy continues. Returns false if the copy was cancelled or
+ * started again, or this process no longer has the lease.
+ */
 export const confirmCopy = (
   db: Db,
   confirmation: Confirmation,
@@ -68,7 +72,7 @@ async function confirmed(db: Db, given: Confirmation, sql: string, more: unknown
   });
 }
 
-/** What was refused stays in our store until it is accepted. */
+/** Refused records stay in our store until they are accepted. */
 async function setAside(tx: Queryable, { env, placed, refused, now }: Confirmation): Promise<void> {
   const accepted = placed.filter((p) => !refused.has(p));
   await tx.query(

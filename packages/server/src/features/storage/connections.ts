@@ -7,12 +7,12 @@ import type { Vault } from '../../platform/secrets.ts';
 import { slotContext } from './sql.ts';
 import type { SlotName, SlotRow, SlotSecret } from './sql.ts';
 
-/** Open connections to customers' databases: one pool for each slot that is used, gone after a while without use. */
+/** Open connections to customers' databases: one pool for each slot in use, closed after a while without use. */
 export interface Connections {
   deps(env: { no: number; id: string }): HistoryDeps;
-  /** `read`: of the replica, where there is one. What fails to open is tried again at the next call. */
+  /** `read` opens the replica, if there is one. If opening fails, the next call tries again. */
   open(env: { no: number; id: string }, slot: SlotRow, purpose?: 'write' | 'read'): Promise<History>;
-  /** After a failure: the next use connects anew, perhaps to another address. */
+  /** Called after a failure: the next use connects again, perhaps to another address. */
   drop(env: number, slot: SlotName): void;
   secretsOf(env: number, slot: SlotRow): SlotSecret[];
   close(): Promise<void>;

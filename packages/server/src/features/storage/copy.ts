@@ -8,8 +8,9 @@ import type { Copy } from './sql.ts';
 import { thawMessages } from './thaw.ts';
 
 /**
- * What is copied in the background, a batch at a time: conversations in the order of their creation, messages in the order of their
- * seq. Where it has come to is kept with what it did, so a crash repeats the batch that was under way, and no more.
+ * Copies in the background, batch by batch: conversations in the order of their creation, messages in the order of
+ * their seq. The position is stored together with the result of a batch, so a crash repeats at most the batch that
+ * was running.
  */
 
 export interface CopyContext {
@@ -17,25 +18,25 @@ export interface CopyContext {
   env: number;
   history: History;
   previous: History | null;
-  /** Rows of a batch at most. */
+  /** How many rows a batch has at most. */
   size: number;
 }
 
 export interface CopyBatch {
-  /** Where it began, and where it goes on; null: it is done. */
+  /** Where the batch began, and where the copy continues; null if it is done. */
   from: Copy;
   next: Copy | null;
-  /** What is to be written into the active slot, */
+  /** Records to write into the active slot. */
   records: Placed[];
-  /** or what is to come back into our store. */
+  /** Records to bring back into our store; null if there are none. */
   back: { conv: number; records: MessageRecord[] } | null;
-  /** Messages of it that count as done. */
+  /** How many messages of the batch count as done. */
   count: number;
 }
 
-/** Conversations that one batch looks at, each with at most 500 members. */
+/** How many conversations one batch looks at, each with at most 500 members. */
 const conversations = 50;
-/** Of a page that is read from a customer's database. */
+/** How many messages a page from a customer's database has. */
 const pageSize = 200;
 
 export function readBatch(ctx: CopyContext, copy: Copy): Promise<CopyBatch> {
@@ -45,7 +46,7 @@ export function readBatch(ctx: CopyContext, copy: Copy): Promise<CopyBatch> {
 const ended = ({ then, ...copy }: Copy): Copy | null =>
   then ? { ...copy, kind: then, conv: 0, seq: 0 } : null;
 
-/** Of `fill` and `rewrite`: what our store holds. */
+/** For `fill` and `rewrite`: reads from our store. */
 async function fromOurs({ db, env, size }: CopyContext, copy: Copy): Promise<CopyBatch> {
   const found = await db.query<{ no: number }>(
     `SELECT no FROM conversations WHERE env = $1 AND no >= $2 ORDER BY no LIMIT ${conversations}`,
@@ -53,7 +54,7 @@ async function fromOurs({ db, env, size }: CopyContext, copy: Copy): Promise<Cop
   );
   if (found.length === 0) return { from: copy, next: ended(copy), records: [], back: null, count: 0 };
   const upTo = found.at(-1)!.no;
-  // Hard-deleted ones too: their stubs keep late repetitions away.
+  // Hard-deleted messages are included: their stubs keep late repetitions from restoring them.
   const rows = await messagesFrom(db, env, { conv: copy.conv, seq: copy.seq }, upTo, size);
   const last = rows.length === size ? rows.at(-1)! : null;
   const reached = last?.conv ?? upTo;
@@ -70,7 +71,7 @@ async function fromOurs({ db, env, size }: CopyContext, copy: Copy): Promise<Cop
   };
 }
 
-/** Of `move` and `return`: what only a customer's database has, a page of one conversation. */
+/** For `move` and `return`: reads a page of one conversation that only a customer's database has. */
 async function fromTheirs({ db, env, history, previous }: CopyContext, copy: Copy): Promise<CopyBatch> {
   const [conv] = await db.query<{ no: number; id: string }>(
     `SELECT c.no, c.id FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
@@ -95,8 +96,8 @@ async function fromTheirs({ db, env, history, previous }: CopyContext, copy: Cop
 }
 
 /**
- * Back into our store. Where the conversation's floor is must stay until the copy has passed it: it says which conversations there are to
- * copy. Answers how many were missing here.
+ * Puts messages back into our store. The conversation's `cold_seq` must stay until the copy has passed it, because it
+ * tells which conversations must be copied. Returns how many messages were missing here.
  */
 export async function comeBack(
   tx: Queryable,
@@ -118,7 +119,10 @@ export async function comeBack(
   return count;
 }
 
-/** A change whose transaction began before the sink listened is in no log: what is copied begins when they have all ended. */
+/**
+ * A change whose transaction began before the sink listened is in no log. So copying begins when all such
+ * transactions have ended; returns whether they have.
+ */
 export async function begun(db: Queryable, env: number, copy: Copy): Promise<boolean> {
   if (copy.kind !== 'fill' || copy.done > 0) return true;
   if (copy.seenAt === undefined) {

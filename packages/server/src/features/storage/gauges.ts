@@ -7,7 +7,10 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { SinkStatus } from './sql.ts';
 import { lagSeconds } from './state.ts';
 
-/** How all sinks do, for /metrics: the same in every worker, because what nobody works on must show too. */
+/**
+ * The state of all sinks for /metrics. Every worker reports the same, because sinks that no process works on must
+ * show too.
+ */
 
 const lookMs = 10_000;
 
@@ -16,7 +19,7 @@ export function sinkGauges(options: {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
-  /** Records of one environment that are counted. */
+  /** Records of one environment are counted up to this many. */
   most: number;
 }): Periodic {
   const { db, clock, logger, metrics } = options;

@@ -8,12 +8,12 @@ import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { lockStorage } from './sql.ts';
 
-/** SPEC 4, Storage: a media storage of one's own. What does not pass its test is not used. */
+/** SPEC 4, Storage: a customer's own media storage. A storage that fails its test is not used. */
 
 const bad = (message: string, param?: string) =>
   new ApiError('invalid_request', { message, ...(param ? { param } : {}) });
 
-/** The one of the three shapes that the provider says; fields of another are refused. */
+/** The configuration in the shape that belongs to `provider`; fields of the other shapes are refused. */
 function configOf(input: Input<'storage.setMedia'>): MediaConfig {
   const { origin: _origin, ...fields } = input;
   const { provider } = fields;
@@ -33,7 +33,7 @@ function configOf(input: Input<'storage.setMedia'>): MediaConfig {
   return fields as unknown as MediaConfig;
 }
 
-/** Without what opens it. */
+/** The configuration for showing, without secrets. */
 function shownOf(config: MediaConfig): object {
   if (config.provider === 'cloudinary') {
     const { cloud, apiKey } = parseCloudinaryUrl(config.cloudinaryUrl);
@@ -104,7 +104,7 @@ export async function testMedia(ctx: Context, input: Input<'storage.testMedia'>)
   return result;
 }
 
-/** New files go to the service again; those that are elsewhere stay there, and stay readable. */
+/** New files go to the service's own storage again; those that are elsewhere stay there and stay readable. */
 export async function removeMedia(ctx: Context): Promise<void> {
   await ctx.db.tx(async (tx) => {
     await lockStorage(tx, ctx.env.no);

@@ -4,7 +4,10 @@ import type { Vault } from '../../platform/secrets.ts';
 import { erasedContext } from '../webhooks/signature.ts';
 import { thawMessages } from './thaw.ts';
 
-/** What the sink does besides writing: users are erased in customers' databases, and messages come back that are needed here. */
+/**
+ * What the sink does besides writing: it erases users in customers' databases, and brings back messages that are
+ * needed here.
+ */
 
 const most = 100;
 
@@ -29,7 +32,7 @@ export async function erasures(
   }
 }
 
-/** Messages that are needed here again. */
+/** Brings back messages that are needed here again. */
 export async function wanted({ db }: { db: Db }, env: number, histories: readonly History[]): Promise<void> {
   const rows = await db.query<{ conv: number; id: string; seq: number }>(
     `SELECT s.conv, c.id, s.want_seq AS seq FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv

@@ -5,18 +5,21 @@ import type { Copy } from './sql.ts';
 const pruneConversations = 50;
 const pruneMessages = 500;
 const hourMs = 3_600_000;
-/** What webhooks may still show: attempts go on for so long. */
+/** Hours for which webhooks may still show a message, because attempts go on that long. */
 const webhookHours = 96;
 
 export interface PruneOptions {
   db: Db;
   clock: Clock;
-  /** This process, in leases. */
+  /** The name of this process in leases. */
   node: string;
   retentionMs(env: number): Promise<number>;
 }
 
-/** What the customer's database has confirmed leaves our store when it is older than the buffer. True: there may be more. */
+/**
+ * Removes messages from our store that the customer's database has confirmed and that are older than the buffer.
+ * Returns true if there may be more.
+ */
 export async function prune(options: PruneOptions, env: number): Promise<boolean> {
   const { db, clock, node } = options;
   const [row] = await db.query<{ webhooks: boolean; oldest: string | null }>(
@@ -26,7 +29,7 @@ export async function prune(options: PruneOptions, env: number): Promise<boolean
   );
   const keptMs = Math.max(await options.retentionMs(env), row!.webhooks ? webhookHours * hourMs : 0);
   const cutoff = new Date(clock.now() - keptMs).toISOString();
-  // Nothing that changed before this is missing in the customer's database.
+  // Every change from before this time is in the customer's database.
   const before = row!.oldest !== null && row!.oldest < cutoff ? row!.oldest : cutoff;
   const convs = await db.query<{ conv: number }>(
     'SELECT conv FROM sink_conversations WHERE env = $1 AND oldest_at < $2 ORDER BY oldest_at LIMIT $3',
@@ -45,7 +48,7 @@ export async function prune(options: PruneOptions, env: number): Promise<boolean
         allowed = false;
         return;
       }
-      // Before the first message leaves: whoever finds it gone must know where to look.
+      // Set before the first message leaves, so that a reader that misses it knows where to look.
       await tx.query('UPDATE storage SET has_cold = true WHERE env = $1 AND NOT has_cold', [env]);
       const [done] = await tx.query<{ looked: number | null }>(
         'SELECT cool_messages($1, $2, $3, $4) AS looked',

@@ -1,15 +1,16 @@
-/** Batches on their way from one store into another. */
+/** Moves batches from one store into another. */
 export interface Stages<B> {
-  /** The batch after this one, or the first; null: there is none. */
+  /** The batch after the given one, or the first; null if there is none. */
   read(after: B | null): Promise<B | null>;
   write(batch: B): Promise<void>;
-  /** What was written needs no more care here. False: it is not ours any more, and nothing else is to be written. */
+  /** Ends the responsibility for a written batch. Returns false if it is no longer ours, and nothing else must be written. */
   confirm(batch: B): Promise<boolean>;
 }
 
 /**
- * While one batch is written the next is read and the one before is confirmed, so that each of the two databases always has something
- * to do. Batches are written and confirmed in their order, one at a time. Whatever happens, nothing is under way when it ends.
+ * While one batch is written, the next is read and the one before is confirmed, so that both databases always have
+ * work. Batches are written and confirmed in order, one at a time. When the function ends, also by an error, nothing
+ * is running any more.
  */
 export async function pump<B>({ read, write, confirm }: Stages<B>): Promise<void> {
   let reading = read(null);
@@ -27,7 +28,7 @@ export async function pump<B>({ read, write, confirm }: Stages<B>): Promise<void
   }
 }
 
-/** It is awaited later: until then nobody hears of its failure. */
+/** The promise is awaited later; until then its failure must not count as unhandled. */
 function quiet<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;

@@ -9,9 +9,12 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { messagesAt } from '../messages/reader.ts';
 import type { MessageRow } from '../messages/reader.ts';
 
-/** What is written to a customer's database: things as they are now, each with a revision that grows with every change. */
+/**
+ * What is written to a customer's database: the present state of things, each with a revision that grows with every
+ * change.
+ */
 
-/** A record and where it stands here: `message` is 0 for a conversation and its members. */
+/** A record and its place in our store; `message` is 0 for a conversation and its members. */
 export interface Placed {
   record: HistoryRecord;
   conv: number;
@@ -48,11 +51,11 @@ interface ConversationRow {
   createdAt: string;
   deletedAt: string | null;
   lastSeq: number;
-  /** [id, role]; null: no member any more. */
+  /** [id, role]; the role is null for a user who is no longer a member. */
   people: [string, string | null][] | null;
 }
 
-/** Conversations with their members, and with those whom the given events moved: who is no member any more. */
+/** Conversations with their members, and with users whom the given events removed. */
 export async function conversationRecords(
   db: Queryable,
   env: number,
@@ -103,7 +106,7 @@ export interface LogRow {
   at: string;
 }
 
-/** All that rows of the log are about, once. A message that is cold already has nothing new to tell. */
+/** The records that rows of the log are about, each once. A message that is cold already has not changed. */
 export async function recordsOf(db: Queryable, env: number, rows: readonly LogRow[]): Promise<Placed[]> {
   const places = new Map(
     rows

@@ -1,15 +1,15 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
-/** How long an environment's buffer holds messages and events: its own setting, or that of the service. */
+/** How long an environment's buffer holds messages and events: by its own setting, or by that of the service. */
 export interface Retention {
   msOf(env: number): Promise<number>;
-  /** After a change in this process. */
+  /** Must be called after a change in this process. */
   forget(env: number): void;
 }
 
 const hourMs = 3_600_000;
-/** A change in another process counts after so long. */
+/** A change in another process takes effect after this many milliseconds. */
 const knownMs = 10_000;
 const mostKnown = 10_000;
 

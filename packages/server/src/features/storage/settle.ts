@@ -7,7 +7,7 @@ import type { SinkStatus } from './sql.ts';
 import { news, nextStatus } from './state.ts';
 import type { SinkNews } from './state.ts';
 
-/** The end of a turn: how it went, what follows from it for the state, and when the next is due. */
+/** Ends a turn: stores how it went, the state that follows from it, and when the next turn is due. */
 
 const firstBackOffMs = 1_000;
 const longestBackOffMs = 60_000;
@@ -17,18 +17,18 @@ export interface SettleOptions {
   clock: Clock;
   logger: Logger;
   random: () => number;
-  /** This process, in leases. */
+  /** The name of this process in leases. */
   node: string;
-  /** A backlog that somebody should look at. */
+  /** How many waiting records are logged as an alarming backlog. */
   alarmingBacklog: number;
-  /** In the transaction of the change: webhooks and owners are told. */
+  /** Tells webhooks and owners, in the transaction of the change. */
   tell(tx: Tx, env: number, news: SinkNews): Promise<void>;
   counted(what: 'written' | 'refused' | 'failed', count: number): void;
 }
 
 export function createSettle(options: SettleOptions) {
   const { db, clock, logger, node } = options;
-  /** Environments whose backlog has been told of. */
+  /** Environments whose backlog has been logged. */
   const alarmed = new Set<number>();
 
   function alarm(env: number, backlog: number): void {
@@ -69,7 +69,7 @@ export function createSettle(options: SettleOptions) {
       const status = nextStatus(signs);
       const told = news(row.status, status, signs, failure?.errorClass ?? row.errorClass ?? 'failed');
       if (told) {
-        // What is told must not be told again after a crash of the store.
+        // What was told must not be told again after a crash of the store.
         await tx.script('SET LOCAL synchronous_commit = on');
         await options.tell(tx, env, told);
       }

@@ -19,21 +19,21 @@ import type { SettleOptions } from './settle.ts';
 import { createWriter, mostRows } from './write.ts';
 
 /**
- * The sink of one environment: whatever its log names is written to the customer's database as it now is, and leaves the log when
- * the database has confirmed it. One process at a time does it, by a lease on the environment's row. Writing may happen twice, its
- * effect happens once: the database compares revisions.
+ * The sink of one environment: whatever its log names is written to the customer's database in its present state, and
+ * leaves the log when the database has confirmed it. Only one process at a time does it, by a lease on the
+ * environment's row. Something may be written twice, but takes effect once, because the database compares revisions.
  */
 
-/** A batch of a slow database is at least so long. */
+/** The smallest number of rows in a batch for a slow database. */
 const leastRows = 10;
-/** A turn ends after so long, so that others of the process have theirs; it goes on at once. */
+/** Milliseconds after which a turn ends, so that other environments of the process have theirs; it continues at once. */
 const turnMs = 5_000;
-/** Of it, a copy has so long before changes have theirs again: their lag is what people wait for. */
+/** Milliseconds of a turn that a copy gets before changes are written again, because people wait for those. */
 const sliceMs = 1_000;
-/** Longer than a turn and the slowest exchange after its end. */
+/** Seconds; longer than a turn and the slowest exchange after its end. */
 const leaseSeconds = 60;
 
-/** What a turn leaves: more to do now, something to look at again soon, or nothing: then changes gather for a while. */
+/** What a turn leaves: more to do now; something to look at again soon; or nothing, and then changes collect for a while. */
 type Next = 'more' | 'later' | 'idle';
 const pauses: Record<Next, number> = { more: 0, later: 250, idle: 200 };
 
@@ -44,26 +44,26 @@ export interface SinkOptions extends SettleOptions {
 }
 
 export interface Sink {
-  /** Environments that have something to do and nobody who does it. */
+  /** Environments that have something to do and that no process works on. */
   due(limit: number): Promise<{ no: number; id: string }[]>;
-  /** One turn, if nobody else has it. True: there is more to do now. */
+  /** Runs one turn, if no other process has it. Returns true if there is more to do now. */
   turn(env: { no: number; id: string }): Promise<boolean>;
 }
 
-/** What a turn begins with, and what it has come to know. */
+/** What a turn starts with, and what it finds out. */
 interface Turn extends StorageRow {
   id: string;
-  /** Users are to be erased, messages to come back, and what is old may leave. */
+  /** Whether users must be erased, messages must come back, and old messages may leave. */
   erasures: boolean;
   wanted: boolean;
   prune: boolean;
   anyRefused: boolean;
-  /** Something was written. */
+  /** True if something was written. */
   progress: boolean;
   until: number;
 }
 
-/** Conversations with messages that may be old enough to leave, looked at once a minute. */
+/** SQL for whether conversations may have messages that are old enough to leave; checked once a minute. */
 const mayPrune = (s: string, now: string) =>
   `(s.pruned_at < ${now}::timestamptz - interval '1 minute' AND (
      SELECT true FROM sink_conversations c WHERE c.env = ${s} AND c.oldest_at < ${now}::timestamptz - interval '24 hours' LIMIT 1))`;
@@ -72,7 +72,7 @@ const any = (table: string, s: string, more = '') =>
 
 export function createSink(options: SinkOptions): Sink {
   const { db, connections, clock, node } = options;
-  /** Rows that a batch may have, where a database was too slow for as many. */
+  /** The size of a batch, by environment, if the database was too slow for the usual size. */
   const sizes = new Map<number, number>();
   const now = () => new Date(clock.now()).toISOString();
   const writeAll = createWriter(options);
@@ -88,7 +88,7 @@ export function createSink(options: SinkOptions): Sink {
       [now(), limit],
     );
 
-  /** Mine for a while; undefined where somebody else has it. */
+  /** Takes the lease for a while; undefined if another process has it. */
   async function claim(env: { no: number; id: string }): Promise<Turn | undefined> {
     const [row] = await db.query<Omit<Turn, 'id' | 'progress' | 'until'>>(
       `UPDATE storage s SET owner = $2, owned_until = clock_timestamp() + interval '${leaseSeconds} seconds'
@@ -144,7 +144,7 @@ export function createSink(options: SinkOptions): Sink {
     const previous = await open(mine.previous);
     const both = [history, ...(previous ? [previous] : [])];
     if (mine.erasures) await erasures(options, mine.env, both);
-    // History came home while an erasure waited: that is all that is left to do there.
+    // History returned to our store while an erasure waited; that is all that was left to do there.
     if (mine.mode === 'managed') return 'idle';
     if (mine.wanted) await wanted(options, mine.env, both);
     if (!(await drain(mine, history))) return 'more';
@@ -178,7 +178,7 @@ export function createSink(options: SinkOptions): Sink {
     full: boolean;
   }
 
-  /** The log, until it is empty: true; or until the turn is over. */
+  /** Writes the log. Returns true if it is empty, false if the turn is over. */
   async function drain(mine: Turn, history: History): Promise<boolean> {
     const { env } = mine;
     let whole = true;
@@ -190,7 +190,7 @@ export function createSink(options: SinkOptions): Sink {
           return null;
         }
         const size = sizeOf(env);
-        // What commits late with a lower number is found by the next look from the start.
+        // A row that commits late with a lower number is found when the log is read from the start again.
         const rows = await db.query<LogRow>(
           'SELECT no, conv, seq, message, at FROM sink_log WHERE env = $1 AND no > $2 ORDER BY no LIMIT $3',
           [env, after?.rows.at(-1)!.no ?? 0, size],
@@ -213,7 +213,10 @@ export function createSink(options: SinkOptions): Sink {
     return whole;
   }
 
-  /** A slice of what is copied. Answers where it goes on; null: it is done, cancelled, or somebody else's. */
+  /**
+   * Copies for a slice of the turn. Returns where the copy continues; null if it is done, cancelled, or belongs to
+   * another process.
+   */
   async function copied(
     mine: Turn,
     start: Copy,
@@ -236,7 +239,8 @@ export function createSink(options: SinkOptions): Sink {
         if (records.length === 0) return;
         const rewrite = from.kind === 'rewrite';
         batch.refused = await writeAll(env, history, records, { rewrite, most: sizeOf(env) });
-        // What the new database refuses is kept here: the one before will be asked no more.
+        // Messages that the new database refuses are put back into our store, because the previous one will not be
+        // asked any more.
         if (from.kind === 'move') await keep(env, batch.refused);
       },
       async confirm(batch) {
@@ -256,7 +260,7 @@ export function createSink(options: SinkOptions): Sink {
     return at;
   }
 
-  /** All has come back: from here on nothing needs the customer's database. */
+  /** Everything is back: from here on nothing needs the customer's database. */
   const returned = ({ env }: Confirmation, { startedAt }: Copy): Promise<boolean> =>
     db.tx(async (tx) => {
       const rows = await tx.query(

@@ -8,20 +8,20 @@ export type StorageMode = 'managed' | 'byo_db' | 'returning';
 export type SinkStatus = 'healthy' | 'degraded' | 'failing';
 
 /**
- * What is copied in the background: `fill` and `rewrite` write what our store holds into the active slot, `move` what the previous
- * slot holds, `return` brings back what only the customer's database has.
+ * What is copied in the background. `fill` and `rewrite` write what our store holds into the active slot, `move`
+ * writes what the previous slot holds, `return` brings back what only the customer's database has.
  */
 export interface Copy {
   kind: 'fill' | 'rewrite' | 'move' | 'return';
-  /** What follows it. */
+  /** The copy that follows this one. */
   then?: 'fill';
-  /** The conversation and the seq that it has come to. */
+  /** The conversation and the seq that the copy has reached. */
   conv: number;
   seq: number;
   done: number;
   total: number;
   startedAt: string;
-  /** Transactions from before this moment may not have noted their changes: it begins when they have ended. */
+  /** Transactions from before this moment may not have recorded their changes, so copying begins when they have ended. */
   seenAt?: string;
 }
 
@@ -62,7 +62,7 @@ export async function storageOf(db: Queryable, env: number): Promise<StorageRow>
   return row ?? none(env);
 }
 
-/** Makes the row where there is none, and holds it: changes of one environment's storage wait for each other. */
+/** Creates the row if there is none, and locks it, so that changes of one environment's storage wait for each other. */
 export async function lockStorage(db: Queryable, env: number): Promise<StorageRow> {
   await db.query('INSERT INTO storage (env) VALUES ($1) ON CONFLICT DO NOTHING', [env]);
   const [row] = await db.query<StorageRow>(
@@ -95,7 +95,7 @@ export async function setMode(
   );
 }
 
-/** How much there is to copy: messages in all, or those that only the customer's database has. */
+/** How many messages there are to copy: all, or only those that the customer's database alone has. */
 export async function messagesOf(db: Queryable, env: number): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     'SELECT coalesce(sum(message_count), 0)::float8 AS n FROM conversations WHERE env = $1',
@@ -144,7 +144,7 @@ const slotColumns = `x.slot, x.type, x.url, x.replica_url AS "replicaUrl", x.sec
 export const slotsOf = (db: Queryable, env: number): Promise<SlotRow[]> =>
   db.query<SlotRow>(`SELECT ${slotColumns} FROM storage_slots x WHERE x.env = $1 ORDER BY x.slot`, [env]);
 
-/** The slots that may hold what is cold, the newest first; null where nothing can be cold. */
+/** The slots that may hold cold messages, the newest first; null if nothing can be cold. */
 export async function coldSlots(db: Queryable, env: number): Promise<SlotRow[] | null> {
   const rows = await db.query<SlotRow & { active: SlotName }>(
     `SELECT s.active, ${slotColumns} FROM storage s JOIN storage_slots x ON x.env = s.env AND x.slot IN (s.active, s.previous)
@@ -158,7 +158,7 @@ export async function coldSlots(db: Queryable, env: number): Promise<SlotRow[] |
 export const findSlot = async (db: Queryable, env: number, slot: SlotName): Promise<SlotRow | undefined> =>
   (await slotsOf(db, env)).find((row) => row.slot === slot);
 
-/** What sealed values of a slot are bound to. */
+/** The context that sealed values of a slot are bound to. */
 export const slotContext = (env: number, slot: SlotName): string => `storage ${env} ${slot}`;
 
 export interface NewSlot {
@@ -171,7 +171,7 @@ export interface NewSlot {
   secrets: SlotSecret[] | null;
 }
 
-/** Of an http endpoint; an old one counts until its time is over. */
+/** A secret of an http endpoint; an old one is valid until `until`. */
 export interface SlotSecret {
   secret: string;
   until: string | null;
@@ -221,7 +221,7 @@ export async function putSecrets(
   ]);
 }
 
-/** Nothing where the slot was changed meanwhile: the test was of what it was before. */
+/** Stores the result of a test, unless the slot was changed meanwhile. */
 export async function putTest(
   db: Queryable,
   env: number,

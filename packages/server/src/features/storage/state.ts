@@ -1,15 +1,15 @@
 import type { SinkStatus } from './sql.ts';
 
-/** SPEC 3: how the sink of an environment does, and what is told when that changes. */
+/** SPEC 3: the state of an environment's sink, and what is reported when it changes. */
 
 const degradedSeconds = 5 * 60;
 const failingSeconds = 60 * 60;
 
 export interface SinkSigns {
   now: number;
-  /** When the oldest change was made that is not in the customer's database; null: there is none. */
+  /** When the oldest change that is not in the customer's database was made; null if there is none. */
   oldest: number | null;
-  /** Since when nothing succeeds; null: the last try did. */
+  /** Since when every try has failed; null if the last one succeeded. */
   failingSince: number | null;
 }
 
@@ -27,7 +27,7 @@ export function nextStatus(signs: SinkSigns): SinkStatus {
   return lagSeconds(signs.oldest, signs.now) > degradedSeconds ? 'degraded' : 'healthy';
 }
 
-/** Each is told once: on the way down what is worse, on the way up only that all is well again. */
+/** Each change of state is reported once: every worsening, but only the full recovery. */
 export function news(
   before: SinkStatus,
   after: SinkStatus,

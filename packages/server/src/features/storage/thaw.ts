@@ -2,7 +2,7 @@ import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { ColdRow, MessageRow } from '../messages/reader.ts';
 
-/** A message that the customer's database holds, put back into our store or shown with what our store knows of it. */
+/** A message from the customer's database, put back into our store or completed with what our store knows about it. */
 
 const json = (text: string | null): string | null => {
   if (text === null) return null;
@@ -10,12 +10,12 @@ const json = (text: string | null): string | null => {
     JSON.parse(text);
     return text;
   } catch {
-    // Somebody wrote it there: what cannot be read is not shown.
+    // Somebody changed it there: unreadable JSON is not shown.
     return null;
   }
 };
 
-/** Who sent it and whether it was deleted our own store knows better: names may have been erased since. */
+/** The sender and the deletion come from our own store, because names may have been erased since. */
 export const warmRow = (cold: ColdRow, found: MessageRecord): MessageRow => ({
   ...{
     conv: cold.conv,
@@ -36,7 +36,7 @@ export const warmRow = (cold: ColdRow, found: MessageRecord): MessageRow => ({
   hard: false,
 });
 
-/** The conversation is locked, or the rows can become nothing else. Answers how many came back. */
+/** The conversation must be locked, unless nothing else can change these rows. Returns how many messages came back. */
 export async function thawMessages(
   db: Queryable,
   env: number,

@@ -3,9 +3,9 @@ import type { History } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Placed } from './records.ts';
 
-/** Records on their way into a customer's database: in pieces, and around those that it refuses. */
+/** Writes records into a customer's database: in pieces, and without those that it refuses. */
 
-/** A piece ends at so many records, fewer where a database is slow, or at so many characters. */
+/** A piece has at most this many records, fewer if the database is slow, and at most this many characters. */
 export const mostRows = 500;
 const mostCharacters = 1_000_000;
 
@@ -14,12 +14,12 @@ export interface WriterOptions {
   counted(what: 'written' | 'refused', count: number): void;
 }
 
-/** Writes all of them; answers those that the database refuses, with what it says of each. */
+/** Writes all records; returns those that the database refuses, each with the reason. */
 export type Writer = (
   env: number,
   history: History,
   placed: readonly Placed[],
-  /** `most`: records of a piece. */
+  /** `most` is the number of records in a piece. */
   how: { rewrite: boolean; most: number },
 ) => Promise<Map<Placed, string>>;
 
@@ -39,7 +39,7 @@ export const createWriter =
     return refused;
   };
 
-/** Halves what is refused until the record is found. */
+/** Halves a refused piece until the refused record is found. */
 async function writeOrSplit(
   history: History,
   piece: readonly Placed[],
@@ -63,7 +63,7 @@ async function writeOrSplit(
   }
 }
 
-/** Pieces of at most so many records and characters. */
+/** Cuts the records into pieces of at most this many records and characters. */
 function pieces(placed: readonly Placed[], most: number): Placed[][] {
   const found: Placed[][] = [];
   let piece: Placed[] = [];

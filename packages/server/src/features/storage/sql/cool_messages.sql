@@ -1,7 +1,8 @@
--- Takes messages of one conversation out of this store, oldest first: those that the customer's database has confirmed and that nobody
--- needs here. What stays of a row is what counting needs (migrations/0011). It stops at the first that must stay: a younger one, one
--- that was changed lately, one that was refused there, or the latest of the conversation, which lists show.
--- Nothing older than p_before may be missing in the customer's database. Answers how many it looked at; null where the conversation was held.
+-- Takes messages of one conversation out of this store, oldest first: those that the customer's database has
+-- confirmed and that are not needed here. A row keeps what counting needs (migrations/0011). It stops at the first
+-- message that must stay: a younger one, one that was changed lately, one that the database refused, or the latest of
+-- the conversation, which lists show. Nothing older than p_before may be missing in the customer's database. Returns
+-- how many messages it looked at; null if the conversation was locked.
 CREATE OR REPLACE FUNCTION cool_messages(p_env int, p_conv bigint, p_before timestamptz, p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -22,7 +23,7 @@ BEGIN
   LOOP
     IF m.id IS NOT NULL THEN
       IF m.changed >= p_before OR m.refused OR m.seq = latest THEN
-        -- The latest leaves when there is a later one, which then says when to look again.
+        -- The latest message leaves when there is a later one, which then says when to look again.
         stopped := CASE WHEN m.seq = latest THEN NULL ELSE greatest(m.changed, CASE WHEN m.refused THEN clock_timestamp() END) END;
         EXIT;
       END IF;
