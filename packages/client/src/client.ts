@@ -33,7 +33,7 @@ import type { EventFrame, Hello, ServerFrame } from './types.ts';
 import { createUploads } from './uploads.ts';
 
 const catchUpMs = 10_000;
-/** The wire's short name is not for applications. */
+/** Applications get `conversationId` instead of the wire's short `cid`. */
 const named = <T extends { cid: string }>({ cid, ...rest }: T) => ({ conversationId: cid, ...rest });
 
 export function createClient(options: ClientOptions): Client {
@@ -251,7 +251,7 @@ export function createClient(options: ClientOptions): Client {
 
   function onLost(code: number): void {
     if (code === 1009) {
-      // SPEC 7: that frame is not sent again; REST takes what a frame cannot.
+      // SPEC 7: that frame is not sent again; REST accepts messages that are too large for a frame.
       for (const cid of outbox.conversationsInFlight()) tooBig.add(outbox.inFlight(cid)!.clientMsgId);
     }
     outbox.offline();
@@ -324,7 +324,7 @@ export function createClient(options: ClientOptions): Client {
       const fromOther = event.e === 'message.new' && event.d.message.senderId !== me;
       if (fromOther && applied.contiguous) delivered.mark(cid, seq);
     }
-    // Another tab may have sent what waits here as well.
+    // Another tab may have sent the message that waits here too.
     if (event.e === 'message.new' && event.d.message.senderId === me) outbox.flush(cid);
   }
 
@@ -396,7 +396,7 @@ export function createClient(options: ClientOptions): Client {
           else reject(error ?? new ParleyError('disconnected'));
         });
         unwake ??= (options.wake ?? browserWake)(() => connection.wake());
-        // What was left unsent shows before the first hello, where the token names the user.
+        // Unsent messages are shown before the first hello if the token names the user.
         tokens.get().then(
           (token) => {
             const user = tokenUser(token);

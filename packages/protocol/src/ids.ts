@@ -59,7 +59,7 @@ export function ulid(timeMs: number, random: Uint8Array): string {
   return out;
 }
 
-/** When an id was made, in milliseconds; null where it holds no ULID. */
+/** When an id was made, in milliseconds since the epoch; null if it contains no ULID. */
 export function idTime(id: string): number | null {
   const [, text] = /^[a-z]+_([0-9a-hjkmnp-tv-z]{10})[0-9a-hjkmnp-tv-z]{16}$/.exec(id) ?? [];
   if (text === undefined) return null;

@@ -35,16 +35,16 @@ type Unacked = 'typing' | 'delivered' | 'hb';
 
 export interface ConnectionOptions {
   openSocket(): SocketLike;
-  /** For people: where the socket is. */
+  /** The address of the socket, for error messages. */
   address: string;
-  /** Asks the address over HTTP why it opens no socket. */
+  /** Finds out over HTTP why the address opens no socket. */
   diagnose(): Promise<ParleyError>;
   tokens: Tokens;
   clock: Clock;
   random(): number;
-  /** The sync procedure; the state is `connected` when it is done, and the socket is dropped when it fails. */
+  /** Runs the sync procedure. When it resolves, the state is `connected`; if it rejects, the socket is dropped. */
   onHello(hello: Hello): Promise<void>;
-  /** Any request that the server answers. */
+  /** Makes a request that the server answers, as a test of the connection. */
   probe(timeoutMs: number): Promise<unknown>;
   onFrame(frame: ServerFrame): void;
   onLost(code: number): void;
@@ -56,7 +56,7 @@ const helloTimeoutMs = 15_000;
 const requestTimeoutMs = 20_000;
 const probeTimeoutMs = 5_000;
 const silenceMs = 60_000;
-/** After a `goaway` these say no more than it did; any other code has an action of its own. */
+/** After a `goaway` these close codes say nothing new; all others are handled as usual. */
 const goawayCloses = new Set([1000, 1001, 1006, 1012]);
 
 /**
@@ -72,12 +72,12 @@ const goawayCloses = new Set([1000, 1001, 1006, 1012]);
  */
 export class Connection {
   state: ConnectionState = 'idle';
-  /** The one that this session stands on. */
+  /** The token with which this session authenticated. */
   token: string | null = null;
   #o: ConnectionOptions;
   #socket: SocketLike | null = null;
   #requests: Requests;
-  /** Goes by timers, not by the time of the day, which may be set. */
+  /** Uses timers, not the time of day, which may be set. */
   #silence: Timer;
   #hello: Timer;
   #retry: Timer;
@@ -85,7 +85,7 @@ export class Connection {
   #attempt = 0;
   #authFailures = 0;
   #generation = 0;
-  /** The generation that is being asked for a sign of life. */
+  /** The generation of the socket that is being tested for a sign of life. */
   #proving = -1;
   #hardWait = false;
   #ready = false;
@@ -113,7 +113,10 @@ export class Connection {
     this.#setState('idle', null);
   }
 
-  /** Network-online or foreground: try at once; a socket that seems alive must prove it. */
+  /**
+   * Called when the network is back or the app comes to the foreground: reconnects at once, or tests a socket that
+   * seems alive.
+   */
   wake(): void {
     if (this.#ready) this.#prove();
     else if (this.state === 'reconnecting' && !this.#hardWait) {
@@ -144,14 +147,14 @@ export class Connection {
   request<T extends Acked>(t: T, d: FrameData<T>, timeoutMs = requestTimeoutMs): Promise<AckData<T>> {
     if (!this.#ready) return Promise.reject(new ParleyError('disconnected'));
     const answer = this.#requests.add((id) => this.#write({ t, id, d }), timeoutMs);
-    // Frames may still come while none of ours arrives: heartbeats alone do not show that.
+    // Frames may still arrive although none of ours does, and heartbeats alone do not show that.
     answer.catch((e: unknown) => {
       if (this.#ready && asError(e).code === 'timeout') this.#prove();
     });
     return answer as Promise<AckData<T>>;
   }
 
-  /** Fire and forget; false when there is no socket. */
+  /** Sends without waiting for an answer; returns false if there is no socket. */
   send<T extends Unacked>(t: T, d: FrameData<T>): boolean {
     if (this.#ready) this.#write({ t, d });
     return this.#ready;
@@ -244,14 +247,14 @@ export class Connection {
     this.#setState('connected', null);
   }
 
-  /** Given up by us: not waiting for a close event that a dead network may never bring. */
+  /** Gives the socket up, without waiting for a close event that a dead network may never bring. */
   #drop(code: number, reason: string): void {
     const socket = this.#socket;
     this.#detach();
     try {
       socket?.close(code, reason);
     } catch {
-      // Never opened.
+      // The socket never opened.
     }
     this.#closed(code, reason);
   }
@@ -263,7 +266,8 @@ export class Connection {
     const error = closeError(code, reason, this.#o.address, this.#cause);
     this.#release(null, new ParleyError('disconnected', error.message), afterGoaway);
     this.#o.onLost(code);
-    // What never opened is asked why; a connection that was lost is nothing to tell, unless the server says more than that.
+    // If the socket never opened, ask why. A connection that was merely lost is not reported, unless the server gave
+    // a reason.
     if (!this.#opened) void this.#o.diagnose().then((e) => this.#o.onError(e));
     else if (!greeted || code > 4000) this.#o.onError(error);
     const next = afterClose(code, reason, {
@@ -273,7 +277,7 @@ export class Connection {
     });
     if (next.final) return this.#setState('failed', error);
     this.#setState('reconnecting', error);
-    if (afterGoaway) return; // Its timer says when.
+    if (afterGoaway) return; // The timer of the goaway reconnects.
     this.#wait(next);
   }
 
@@ -281,7 +285,7 @@ export class Connection {
     this.#hardWait = next.hard === true;
     const refused = next.refresh ? this.token : null;
     this.#retry.set(next.delayMs, () => {
-      // The provider is asked again inside #connect, where its failure is handled.
+      // #connect asks the provider again and handles its failure.
       if (refused !== null) this.#o.tokens.refresh(refused).catch(() => {});
       void this.#connect();
     });
@@ -300,7 +304,7 @@ export class Connection {
       try {
         socket?.close(closeCode);
       } catch {
-        // Never opened.
+        // The socket never opened.
       }
       if (socket) this.#o.onLost(closeCode);
     }
@@ -319,7 +323,7 @@ export class Connection {
     try {
       this.#socket?.send(JSON.stringify(frame));
     } catch {
-      // Closing: the close event follows.
+      // The socket is closing: its close event follows.
     }
   }
 

@@ -6,14 +6,17 @@ const throttleMs = 3_000;
 const expiryMs = 6_000;
 
 /**
- * SPEC 4, socket behaviour rule 4. Out: silent --typing--> started (again at most every 3 s) --send or
- * blur--> silent. In: a user is typing from `start` until `stop`, a message of theirs, or 6 s of silence.
+ * SPEC 4, socket behaviour rule 4. Outgoing: silent --typing--> started (again at most every 3 s) --send or blur-->
+ * silent. Incoming: a user is typing from `start` until `stop`, a message of that user, or 6 s of silence.
  */
 export class Typing {
   readonly store = new Value<readonly string[]>([]);
   #clock: Clock;
   #send: (state: 'start' | 'stop') => void;
-  /** That we type was told: 2 just now, 1 a while ago, 0 not, or so long ago that nobody believes it any more. */
+  /**
+   * When the server was last told that this user types: 2 just now, 1 a while ago, 0 never, or so long ago that it
+   * has expired at the receivers.
+   */
   #told = 0;
   #timer: Timer;
   #typing = new Map<string, Timer>();
@@ -31,7 +34,7 @@ export class Typing {
     });
     this.#send('start');
   }
-  /** Nothing goes out when the receivers' own expiry has already said it. */
+  /** Sends nothing if the indicator has already expired at the receivers. */
   stop(): void {
     if (this.#told) this.#send('stop');
     this.#forget();
@@ -46,7 +49,7 @@ export class Typing {
     const users = [...this.#typing.keys()];
     if (users.join(' ') !== this.store.get().join(' ')) this.store.set(users);
   }
-  /** The connection is gone. */
+  /** Called when the connection is lost. */
   clear(): void {
     this.#forget();
     for (const userId of this.#typing.keys()) this.receive(userId, 'stop');

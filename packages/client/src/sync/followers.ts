@@ -9,17 +9,17 @@ export interface FollowersOptions {
   random(): number;
   list: ConversationList;
   fetch(cid: string, after: number): Promise<{ data: EventFrame[]; hasMore: boolean }>;
-  /** Each event, once and in order. */
+  /** Called with each event, once and in order. */
   onEvent(event: EventFrame): void;
   onError(error: ParleyError): void;
 }
 
 /**
- * For bots: the streams of all conversations without holes, opened or not. Where a stream begins: at the position that was stored; for
- * what is there at the very first start, now; for what came later, where the user joined.
+ * For bots: the streams of all conversations without gaps, open or not. A stream begins at the stored position; for
+ * conversations that exist at the very first start, at the present seq; for later ones, where the user joined.
  */
 export class Followers {
-  /** Positions of an earlier launch; null: there was none, and what is there is not news. */
+  /** Positions of an earlier launch; null if there was none, so that existing events are not reported. */
   stored: Map<string, number> | null = null;
   #o: FollowersOptions;
   #streams = new Map<string, GapRepair<EventFrame>>();
@@ -43,17 +43,17 @@ export class Followers {
     stream.resume();
     stream.push(event);
   }
-  /** The conversation is gone: its last event, and no more. */
+  /** The conversation is gone: reports its last event, and then no more. */
   end(event: EventFrame): void {
     const stream = this.#stream(event.cid, event.seq - 1);
     stream.push(event);
-    if (stream.lastSeq < event.seq) this.#o.onEvent(event); // What came before can be read no more.
+    if (stream.lastSeq < event.seq) this.#o.onEvent(event); // Earlier events can no longer be read.
     this.drop(event.cid);
   }
   pause(): void {
     for (const stream of this.#streams.values()) stream.pause();
   }
-  /** The server's streams may have gone back: those that were further on go on from where it is. */
+  /** The server's streams may have gone back: those that were further on continue from where the server is. */
   wentBack(): void {
     for (const [cid, at] of this.positions()) {
       const lastSeq = this.#o.list.lastSeq(cid);
@@ -70,7 +70,10 @@ export class Followers {
     return [...this.#streams].map(([cid, { lastSeq }]) => [cid, lastSeq]);
   }
 
-  /** @param end where the server's stream stands, at least: what was stored may be of a time that it has lost. */
+  /**
+   * @param end the seq that the server's stream has reached at least; a stored position may be from a time that the
+   * server has lost.
+   */
   #stream(cid: string, from: number, end = from): GapRepair<EventFrame> {
     let stream = this.#streams.get(cid);
     if (stream) return stream;

@@ -29,8 +29,8 @@ const saveMs = 2_000;
 const maxSaved = 1_000;
 
 /**
- * The list and the sync cursor that it belongs to, kept together (SPEC 4, client sync procedure, step 1): the next launch shows it at
- * once and asks only for what changed. Written at most every 2 s, and when the connection goes.
+ * Stores the list together with its sync cursor (SPEC 4, client sync procedure, step 1): the next launch shows it at
+ * once and asks only for changes. It is written at most every 2 s, and when the connection is lost.
  */
 export class SavedList {
   #o: SavedListOptions;
@@ -74,7 +74,7 @@ export class SavedList {
     if (!this.#key || !this.#dirty || !syncer.cursor) return;
     this.#dirty = false;
     const state = list.save(maxSaved);
-    // A part of the list has no cursor: what is not in it would never come.
+    // An incomplete list is stored without a cursor: with one, the missing conversations would never be loaded.
     const saved: Saved = {
       ...state,
       cursor: state.whole ? syncer.cursor : null,

@@ -5,11 +5,11 @@ import type { SyncResult } from '../types.ts';
 export interface SyncerOptions {
   clock: Clock;
   request(cursor: string | null, timeoutMs?: number): Promise<SyncResult>;
-  /** `started` was given by `begin` before the request left. */
+  /** Called before the request is sent; the result is passed to `apply` as `started`. */
   begin(): number;
-  /** `thorough`: a new session, so what only ephemeral frames tell may have changed as well. */
+  /** `thorough` is true for a new session, because what only ephemeral frames report may have changed too. */
   apply(result: SyncResult, started: number, thorough: boolean): void;
-  /** What sync does not carry (names, last messages) is fetched here. */
+  /** Fetches what sync does not contain (names, last messages). */
   details(): Promise<void>;
 }
 
@@ -17,13 +17,13 @@ const minIntervalMs = 1_000;
 
 /**
  * SPEC 4, client sync procedure, step 1, and again whenever a count is in doubt.
- * States: idle | running | running, again wanted | waiting (at most one doubt-run a second). The cursor
- * lives as long as the state it belongs to, and is stored with it.
+ * States: idle | running | running, again wanted | waiting (at most one run per second because of doubts). The cursor
+ * is kept as long as the state it belongs to, and is stored with it.
  */
 export class Syncer {
   #o: SyncerOptions;
   cursor: string | null = null;
-  /** The life of the store that the cursor is of. */
+  /** The epoch of the store that the cursor belongs to; the store has another one after it was restored. */
   epoch: string | undefined;
   #timer: Timer;
   #running: Promise<void> | null = null;
@@ -33,7 +33,7 @@ export class Syncer {
     this.#o = options;
     this.#timer = new Timer(options.clock);
   }
-  /** After hello: rejects when the server does not answer. */
+  /** Called after hello; rejects if the server does not answer. */
   start(epoch?: string): Promise<void> {
     if (this.epoch && this.epoch !== epoch) this.cursor = null;
     this.epoch = epoch;
@@ -55,7 +55,7 @@ export class Syncer {
     });
     return (this.#running = run);
   }
-  /** Something cannot be known from events alone. */
+  /** Something cannot be known from events alone, so sync soon. */
   soon(): void {
     if (!this.#on) return; // The next hello syncs anyway.
     if (this.#running) this.#again = true;
@@ -66,7 +66,7 @@ export class Syncer {
     const started = this.#o.begin();
     const { cursor } = this;
     const result = await this.#o.request(cursor, timeoutMs);
-    // Without a cursor it is all that there is: nothing else that is known here holds.
+    // Without a cursor the answer contains everything, so nothing else that is known here is valid.
     result.fullReload ||= !cursor;
     this.cursor = result.cursor;
     this.#o.apply(result, started, thorough);

@@ -6,8 +6,8 @@ import { isUnavailable } from '../platform/postgres/errors.ts';
 const beatMs = 1_000;
 
 /**
- * Keeps the store's clock going, and finds out when the store under this process was restored to an earlier state: then it leads another
- * life (an epoch), and what is known of it may not have happened.
+ * Keeps the store's clock going, and detects that the store under this process was restored to an earlier state. The
+ * store then has another epoch, and what is known about it may not have happened.
  */
 export function createStoreClock(options: { db: Queryable; logger: Logger; onRestored: () => void }) {
   const { db, logger } = options;
@@ -32,9 +32,9 @@ export function createStoreClock(options: { db: Queryable; logger: Logger; onRes
     }),
   );
   return {
-    /** As of the last beat. */
+    /** The epoch of the store, as of the last beat. */
     epoch: (): string => epoch,
-    /** Resolves after the first beat: whatever is stamped from now on is later than anything before. */
+    /** Resolves after the first beat: whatever is written from now on has a later time than anything before. */
     start: async (): Promise<void> => {
       await beat();
       periodic.start();

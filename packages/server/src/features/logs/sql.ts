@@ -111,7 +111,7 @@ export interface Asked {
   /** Conditions that an index answers. */
   failed: boolean;
   user: number | null;
-  /** Looked for among the rows of the time that the id holds. */
+  /** Looked for among rows from around the time that the id contains. */
   requestId: { id: string; at: number } | null;
   /** Conditions that are checked row by row. */
   where: [condition: string, value: unknown][];
@@ -122,7 +122,10 @@ const looked = 20_000;
 
 export type Row = Omit<LogEntry, 'id'> & { no: number };
 
-/** A request is noted when it is answered; none takes longer. Clocks may be set back meanwhile. */
+/**
+ * Milliseconds before and after that time in which the row is looked for: a request is recorded when it is answered,
+ * and none takes longer. Clocks may be set back meanwhile.
+ */
 const [beforeMs, afterMs] = [60_000, 1_200_000];
 
 /** The rows that an index finds: those of the environment, or only its failed ones, or only those of a user. */

@@ -56,7 +56,7 @@ export class ConnectionWatch {
     }
   }
 
-  /** Once a second. */
+  /** Runs once a second. */
   async look(): Promise<void> {
     if (this.#looking) return;
     const now = this.#timers.monotonic();

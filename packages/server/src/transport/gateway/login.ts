@@ -28,7 +28,7 @@ export interface LoginOptions {
   keepAlive: KeepAlive;
   notes: Notes;
   logger: Logger;
-  /** Which life of the store this is. */
+  /** Returns the epoch of the store. */
   storeEpoch: () => string;
 }
 

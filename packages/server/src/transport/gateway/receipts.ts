@@ -73,7 +73,7 @@ export class ReceiptRelay {
     this.#entries.clear();
   }
 
-  /** What is known of marks does not hold any more. */
+  /** Forgets the marks that were sent, because they are no longer valid. */
   forget(): void {
     this.#entries.clear();
   }

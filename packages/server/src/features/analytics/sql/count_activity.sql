@@ -146,7 +146,7 @@ BEGIN
   PERFORM fold_active(g_env, g_at, g_usr);
 END $$;
 
--- Of the versions before 0034, which did all of it at once.
+-- The function of versions before migration 0034, which did all of it at once.
 DROP FUNCTION IF EXISTS fold_activity(int[], timestamptz[], bigint[], bigint[], int[], int[], timestamptz[], bigint[], int[], timestamptz[], jsonb[]);
 
 -- Takes recorded notes of about p_most messages and counts them. Returns how many messages and other notes there were:
