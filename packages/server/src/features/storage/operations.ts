@@ -41,7 +41,7 @@ const audit = (
     after,
   });
 
-/** Refuses a URL that cannot mean anything or that leads inside. */
+/** Refuses a URL that is invalid or leads into our own network. */
 function check(
   ctx: Context,
   param: string,
@@ -224,12 +224,16 @@ async function retain(ctx: Context, tx: Queryable, name: BufferRetentionName): P
   await audit(ctx, tx, 'storage.update', { bufferRetention: nameOf }, { bufferRetention: name });
 }
 
-/** To the customer's own database: what is here is copied there, and what changes from now on is noted for it. */
+/**
+ * Moves history to the customer's own database: everything that is here is copied there, and changes from now on are
+ * recorded for it.
+ */
 async function leave(ctx: Context, tx: Queryable, storage: StorageRow): Promise<void> {
   if (storage.mode === 'returning') {
-    // It was on its way back: what has come back leaves again when its time comes. The copy that brought it back may have put an end to
-    // another that was not done, so all that is here is written once more before anything leaves. (A floor of 1: there is something below
-    // it; the first seq is the conversation's creation, never a message.)
+    // History was on its way back: what has come back leaves again when its time comes. The copy that brought it back
+    // may have ended another one that was not finished, so everything that is here is written once more before
+    // anything leaves. (A `cold_seq` of 1 means that something is below it; the first seq is the conversation's
+    // creation, never a message.)
     await tx.query(
       'UPDATE sink_conversations SET cold_seq = 1, oldest_at = $2 WHERE env = $1 AND cold_seq > 0',
       [ctx.env.no, new Date(0)],
@@ -250,7 +254,10 @@ async function leave(ctx: Context, tx: Queryable, storage: StorageRow): Promise<
   });
 }
 
-/** Back to this service: what only the customer's database has is fetched first; without any, it is done at once. */
+/**
+ * Moves history back to this service: what only the customer's database has is fetched first; if there is nothing, it
+ * is done at once.
+ */
 async function comeBack(ctx: Context, tx: Queryable, storage: StorageRow): Promise<void> {
   if (storage.hasCold) {
     if (storage.previous !== null)
@@ -277,7 +284,7 @@ export async function promote(ctx: Context, { slot }: Input<'storage.promote'>):
     if (next?.changedAt !== row.changedAt)
       throw bad('slot', `Slot ${slot} was changed meanwhile: promote it again.`);
     if (storage.active === slot) return;
-    // Back to the one that history is being moved from: that cancels the move.
+    // Promoting the slot that history is being moved from cancels the move.
     if (storage.copy !== null && storage.copy.kind !== 'rewrite' && storage.previous !== slot)
       throw bad('slot', 'History is being copied: wait until that is done.');
     const before = slots.find((s) => s.slot === storage.active);
@@ -297,7 +304,7 @@ export async function promote(ctx: Context, { slot }: Input<'storage.promote'>):
   return storageRecord(ctx);
 }
 
-/** The same database under another user or address: then nothing has to be copied. */
+/** True for the same database under another user or address, for which nothing has to be copied. */
 const isSame = (a: SlotRow, b: SlotRow): boolean =>
   a.type === b.type &&
   a.schema === b.schema &&

@@ -41,7 +41,7 @@ export interface StorageService extends Storage {
   close(): Promise<void>;
 }
 
-/** Environments whose sinks run at once in one process. */
+/** How many environments' sinks run at once in one process. */
 const slots = 16;
 const pollMs = 250;
 const workConnections = 4;
@@ -65,7 +65,8 @@ export function createStorageService(options: {
   mails: () => Mails;
 }): StorageService {
   const { config, db, clock, logger, metrics } = options;
-  // Connections of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done again.
+  // A pool of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done
+  // again.
   const workDb = new PgDb(options.connection, {
     ...{ max: workConnections, onError: options.onError },
     settings: workSettings,

@@ -17,7 +17,7 @@ BEGIN
     FROM unnest(p_env, p_conv) u(env, conv) WHERE m.env = u.env AND m.conv = u.conv;
 END $$;
 
--- When the conversation was last active as of a moment in the past, by the clock that stamps activity.
+-- When the conversation was last active, as of a moment in the past, by the clock of activity.
 CREATE OR REPLACE FUNCTION activity_as_of(p_env int, p_conv bigint, p_at timestamptz) RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT greatest(
     (SELECT coalesce(m.active_at, m.created_at) FROM messages m

@@ -14,8 +14,8 @@ BEGIN
   active := greatest(at + c.ahead, c.seen)::timestamptz(3);
 END $$;
 
--- Where the store is: a promoted standby, a point-in-time recovery, a dump that was read into another database are other places. A server that
--- does not tell is one place.
+-- Identifies the database as a place: a promoted standby, a point-in-time recovery, or a dump that was loaded into
+-- another database are other places. For a server that does not tell, the answer is always the same.
 CREATE OR REPLACE FUNCTION store_place() RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
   RETURN (SELECT concat_ws('.', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), d.oid)
@@ -24,15 +24,16 @@ EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_func
   RETURN 'somewhere';
 END $$;
 
--- From now on the store leads another life. Processes that find out the same thing within seconds mean the same life: whoever knew the one
--- that ends begins the new one at once, and others only where none began a moment ago.
+-- Gives the store a new epoch. Several processes may notice the same restore within seconds, and must begin only one
+-- epoch: a process that knew the epoch that ends begins the new one at once, all others only if none began in the
+-- last 10 s.
 CREATE OR REPLACE FUNCTION begin_epoch(p_place text, p_known text) RETURNS void LANGUAGE sql AS $$
   UPDATE store_clock SET epoch = gen_random_uuid(), epoch_at = clock_timestamp(), place = p_place
   WHERE one AND (place <> p_place OR epoch = p_known OR abs(extract(epoch FROM clock_timestamp() - epoch_at)) > 10)
 $$;
 
--- Once a second from every process, with the mark and the life of the store that it knows. Says whether the store still knows the mark, its
--- newest one, and which life this is.
+-- Called once a second by every process, with the mark and the epoch of the store that it knows. Says whether the
+-- store still knows the mark, and returns its newest mark and its epoch.
 CREATE OR REPLACE FUNCTION store_beat(p_mark text, p_epoch text DEFAULT NULL, OUT o_known boolean, OUT o_mark text, OUT o_epoch text)
 LANGUAGE plpgsql AS $$
 DECLARE
