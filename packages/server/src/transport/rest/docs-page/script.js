@@ -1,4 +1,5 @@
-// The reference page's own script: search, where one is, copying, colours, tabs, and trying a call. It loads nothing.
+// The script of the reference page: search, the current section, copying, colours, tabs, and trying a call. It loads
+// nothing.
 const all = (selector, from = document) => [...from.querySelectorAll(selector)];
 const make = (tag, props = {}, ...children) => {
   const element = Object.assign(document.createElement(tag), props);
@@ -6,11 +7,11 @@ const make = (tag, props = {}, ...children) => {
   return element;
 };
 
-// Search: entries of the menu whose name or text has every word.
+// Search shows the menu entries whose name or text contains every word.
 const search = document.getElementById('search');
 const entries = all('nav li').map((item) => {
   const target = document.getElementById(item.firstElementChild.hash.slice(1));
-  // Names, what it means, and its fields; not the errors, which nearly all have in common.
+  // The text of an entry: names, meaning and fields, but not the errors, which nearly all have in common.
   const parts = target ? all('h3, p, td:first-child', target).map((part) => part.textContent) : [];
   return { item, text: [item.textContent, ...parts].join(' ').toLowerCase() };
 });
@@ -35,7 +36,7 @@ document.querySelector('nav').addEventListener('click', (event) => {
   if (event.target.closest('a')) document.body.classList.remove('menu-open');
 });
 
-// Where one is.
+// Marks the menu entry of the section that is on the screen.
 const links = new Map(all('nav a[href^="#"]').map((link) => [link.hash.slice(1), link]));
 let current;
 const observer = new IntersectionObserver(
@@ -56,7 +57,7 @@ for (const id of links.keys()) {
   if (target && target.id !== 'top') observer.observe(target);
 }
 
-// Colours: strings, numbers, words that mean something, comments.
+// Colours strings, numbers, keywords and comments.
 const token =
   /(?<comment>\/\/.*|#.*$)|(?<string>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)|(?<number>\b\d[\d_.]*\b)|(?<word>\b(?:await|async|const|let|new|return|import|from|function|func|def|class|public|static|void|package|require|echo|puts|print|curl|true|false|null|if|for)\b)/gm;
 function colour(code) {
@@ -72,7 +73,7 @@ function colour(code) {
   code.replaceChildren(...parts, text.slice(at));
 }
 
-// Copying.
+// Adds a button that copies the code.
 function decorate(pre) {
   const code = pre.querySelector('code');
   colour(code);
@@ -88,13 +89,13 @@ function decorate(pre) {
 }
 all('pre').forEach(decorate);
 
-// Tabs: the language chosen once is chosen everywhere.
+// Tabs: a language that was chosen once is chosen everywhere.
 const stored = (key, value) => {
   try {
     if (value === undefined) return sessionStorage.getItem(key) ?? '';
     sessionStorage.setItem(key, value);
   } catch {
-    // No storage here: it is asked for again.
+    // There is no storage here, so the value is asked for again.
   }
   return value ?? '';
 };
@@ -118,7 +119,7 @@ for (const tabs of all('.tabs')) {
 }
 choose(stored('docs-tab'));
 
-// Trying a call, with one's own credential. It goes to this service and nowhere else.
+// Sends a call with the reader's own credential, to this service and nowhere else.
 function tryForm({ method, path, body }) {
   const credential = make('input', {
     type: 'password',
@@ -170,7 +171,7 @@ function tryForm({ method, path, body }) {
       try {
         shown = JSON.stringify(JSON.parse(said), null, 2);
       } catch {
-        // Not JSON: as it is.
+        // The answer is not JSON, so it is shown unchanged.
       }
       const pre = make(
         'pre',
