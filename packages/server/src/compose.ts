@@ -96,7 +96,7 @@ export interface Service {
 }
 
 const sweepMs = 10 * 60_000;
-/** Milliseconds; longer than the longest statement and the slowest request body together. */
+/** Milliseconds; longer than the longest statement takes, and than the slowest request body takes to arrive. */
 const requestsStopMs = 65_000;
 /** Milliseconds after the drain, for close handshakes, pending marks and presence. */
 const gatewayStopMs = 15_000;

@@ -17,16 +17,16 @@ export interface PrepareOptions {
   services: Services;
   config: Config;
   logger: Logger;
-  /** Told the master key as soon as it is known: what the first start makes is sealed with it. */
+  /** Called with the master key as soon as it is known, because what the first start creates is sealed with it. */
   onMasterKey: (key: Uint8Array) => void;
 }
 
 const retryMs = 500;
 
 /**
- * Migrates the store, opens its vault and fills it at the first start. It waits for the store as long as it takes; a store
- * that answers but does not fit ends the start.
- * @returns what the first start made up; null when the store was not empty.
+ * Migrates the store, opens its vault and fills it at the first start. It waits for the store as long as it takes; a
+ * store that answers but does not fit this program ends the start.
+ * @returns what the first start created; null if the store was not empty.
  */
 export async function prepareStore(options: PrepareOptions): Promise<Bootstrapped | null> {
   const { store, db, services, config, logger } = options;

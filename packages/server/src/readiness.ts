@@ -14,7 +14,7 @@ export interface ReadinessOptions {
 
 const timeoutMs = 2_000;
 
-/** What `/readyz` tells: whether this process can do its work now. */
+/** What `/readyz` answers: whether this process can do its work now. */
 export function createReadiness({ db, logDb, peers, state }: ReadinessOptions): () => Promise<Readiness> {
   const migrationsAreCurrent = migrationCheck(db);
   const storeProblem = async (): Promise<string | null> => {
