@@ -14,6 +14,7 @@ import { merged, Results } from './results.ts';
 import type { ResultsFile } from './results.ts';
 import { createServers } from './servers/all.ts';
 import { analytics } from './workloads/analytics.ts';
+import { calls } from './workloads/calls.ts';
 import { max } from './workloads/max.ts';
 import { abuse, neighbours } from './workloads/neighbours.ts';
 import { bigrooms, direct, light, send } from './workloads/paced.ts';
@@ -42,6 +43,7 @@ const workloads: Record<WorkloadName, (bench: Bench) => Promise<void>> = {
   abuse,
   requestlog,
   sink,
+  calls,
 };
 /** These ask Parley alone. */
 const ownOnly: WorkloadName[] = [
@@ -55,6 +57,7 @@ const ownOnly: WorkloadName[] = [
   'abuse',
   'requestlog',
   'sink',
+  'calls',
 ];
 const resultsPath = fileURLToPath(new URL('../results.json', import.meta.url));
 

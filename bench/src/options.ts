@@ -20,6 +20,7 @@ export const workloadNames = [
   'abuse',
   'requestlog',
   'sink',
+  'calls',
 ] as const;
 export type WorkloadName = (typeof workloadNames)[number];
 
@@ -48,13 +49,14 @@ export interface Options {
 
 export const usage = `npm run bench -- [workload …] [options]
 
-Workloads: ${workloadNames.join(', ')} (by default all but analytics, neighbours, abuse, requestlog and sink;
+Workloads: ${workloadNames.join(', ')} (by default all but analytics, neighbours, abuse, requestlog, sink and calls;
   with --quick also without direct and growth)
   analytics: what counting costs on the send path, and how fast a year is reported (docs/analytics.md)
   neighbours: one tenant does to the service what it can, row by row, while another measures (docs/isolation.md)
   abuse: it does all of it at once, for as long as --seconds says; fails where the other felt too much
   requestlog: REST with and without the request log, in turns, and what the log costs of it
   sink: history in a customer's own database: writing, what it costs a send, cold pages (docs/storage.md)
+  calls: participants on one media worker until it is full, joins, memory, chat beside it; needs Go (docs/calls.md)
   --quick              within 10 minutes: fewer servers, rounds, seconds and rows; prints and writes nothing
   --servers a,b        of ${serverNames.join(', ')}
   --rounds N           interleaved rounds (3)
@@ -111,7 +113,7 @@ export function parseOptions(args: string[]): Options {
   };
   const usual = workloadNames.filter(
     (name) =>
-      !['analytics', 'neighbours', 'abuse', 'requestlog', 'sink'].includes(name) &&
+      !['analytics', 'neighbours', 'abuse', 'requestlog', 'sink', 'calls'].includes(name) &&
       (!quick || (name !== 'growth' && name !== 'direct')),
   );
   return {

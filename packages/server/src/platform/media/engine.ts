@@ -33,6 +33,11 @@ export interface EngineWorker {
   cpuMs: number;
 }
 
+/**
+ * All participants of a worker send to one port. The usual buffer holds about a hundred packets, and loses some as soon as the worker
+ * waits for its core. The kernel may allow less (`net.core.rmem_max`).
+ */
+const bufferBytes = 4 * 1024 * 1024;
 const replaceMs = 500;
 const replaceTries = 20;
 /** Milliseconds that a call waits for a worker while all are being replaced. */
@@ -105,6 +110,7 @@ export class Engine {
           protocol,
           ip: listenIp,
           port: port + index,
+          ...(protocol === 'udp' ? { recvBufferSize: bufferBytes, sendBufferSize: bufferBytes } : {}),
           ...(announcedAddress === undefined ? {} : { announcedAddress }),
         })),
       });
