@@ -17,6 +17,8 @@ export interface Actor {
   failed: string[];
   /** The last few that its client has told of, with their time. */
   errors: string[];
+  /** The last frames that went out and came in, but for events. */
+  wire: string[];
   said: number;
   /** Acknowledgements, of all conversations. */
   heard: number;
@@ -30,6 +32,29 @@ export function tokenFor(secretKey: string, userId: string): string {
   return `${signed}.${createHmac('sha256', secretKey).update(signed).digest('base64url')}`;
 }
 
+/** Node's socket, which notes what goes over it. */
+function tapped(wire: string[]): ClientOptions['WebSocket'] {
+  const note = (way: string, data: unknown): void => {
+    wire.push(`${new Date().toISOString().slice(11)} ${way} ${String(data).slice(0, 160)}`);
+    if (wire.length > 30) wire.shift();
+  };
+  class Tapped extends globalThis.WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols);
+      note('opening', '');
+      this.addEventListener('message', ({ data }) => {
+        if (!String(data).startsWith('{"t":"event"')) note('<', data);
+      });
+      this.addEventListener('close', ({ code }) => note('closed', code));
+    }
+    override send(data: string): void {
+      note('>', data);
+      super.send(data);
+    }
+  }
+  return Tapped as unknown as ClientOptions['WebSocket'];
+}
+
 export function createActor(
   userId: string,
   secretKey: string,
@@ -37,11 +62,12 @@ export function createActor(
   random: Random,
   WebSocket?: ClientOptions['WebSocket'],
 ): Actor {
+  const wire: string[] = [];
   const client = createClient({
     url: proxy.url,
     token: () => tokenFor(secretKey, userId),
     random: () => random.next(),
-    WebSocket,
+    WebSocket: WebSocket ?? tapped(wire),
   });
   const actor: Actor = {
     userId,
@@ -52,6 +78,7 @@ export function createActor(
     acknowledged: new Map(),
     failed: [],
     errors: [],
+    wire,
     said: 0,
     heard: 0,
   };

@@ -27,11 +27,15 @@ export async function startProxy(target: () => number | null, random: Random): P
   function pipe(from: Socket, to: Socket): void {
     let last = Promise.resolve();
     let waiting = 0;
+    let dueAt = 0;
     const after = (act: () => void): void => {
-      const wait = Math.max(delayMs, stalledUntil - Date.now());
-      if (wait <= 0 && waiting === 0) return act();
+      // A delay is a longer way, not a narrower one: what comes together leaves together.
+      dueAt = Math.max(dueAt, Date.now() + delayMs, stalledUntil);
+      if (dueAt <= Date.now() && waiting === 0) return act();
+      const due = dueAt;
       waiting++;
       last = last.then(async () => {
+        const wait = due - Date.now();
         if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
         waiting--;
         act();

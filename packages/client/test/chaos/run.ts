@@ -226,7 +226,7 @@ async function settled(actors: Actor[]): Promise<void> {
     if (Date.now() > deadline)
       throw new Error(
         `not settled: ${now}\n${busy()
-          .flatMap((a) => [...a.failed, ...a.errors])
+          .flatMap((a) => [...a.failed, ...a.errors, ...a.wire])
           .join('\n')}`,
       );
     before = now;

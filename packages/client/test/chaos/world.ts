@@ -27,7 +27,9 @@ const userQuery = (host: string) => `postgresql://parley@localhost/parley?host=$
 
 export async function startWorld(nodeCount: number, log: (line: string) => void): Promise<World> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-chaos-'));
-  const startStore = () => startEmbeddedPostgres({ dataDir, log: () => undefined });
+  // The embedded one is made for a single process; a node that comes back and finds every connection taken can serve nobody.
+  const settings = { max_connections: String(nodeCount * 40) };
+  const startStore = () => startEmbeddedPostgres({ dataDir, log: () => undefined, settings });
   let postgres = await startStore();
   const redis = await startRedis();
   const env = {
