@@ -23,7 +23,7 @@ import { environmentOf } from './seed.ts';
 const functions = new URL('../../../packages/server/src/log/sql/append_messages.sql', import.meta.url);
 const days = 366;
 const asked = 100;
-const portion = 100_000;
+const portion = 250_000;
 
 export async function analytics(bench: Bench): Promise<void> {
   const { only } = bench.options;
@@ -97,12 +97,12 @@ async function fold(parley: RunningParley): Promise<{ each: number; messages: nu
   }
 }
 
-/** Notes as the group commit leaves them: 1,000 of 100 messages each, by 2,000 users in 1,000 conversations, now. */
+/** Notes as the group commit leaves them: 2,500 of 100 messages each, by 2,000 users in 1,000 conversations, now. */
 async function foldSome(parley: RunningParley, env: number, first: First): Promise<number> {
   await parley.sql(
     `INSERT INTO activity_notes (at, size, c_env, c_no, place, usr)
      SELECT now(), 100, array_agg($1::int), array_agg($2::bigint + (b * 37 + m) % 1000), array_agg(m ORDER BY m), array_agg($3::bigint + (b * 37 + m) % 2000)
-     FROM generate_series(1, 1000) b, generate_series(1, 100) m GROUP BY b`,
+     FROM generate_series(1, 2500) b, generate_series(1, 100) m GROUP BY b`,
     [env, first.conversation, first.user],
   );
   return (await fold(parley)).each;

@@ -24,9 +24,9 @@ const noticeMs = 10_000;
  * How many messages one transaction counts. The more at once, the less each costs, because a round writes one row for each
  * conversation and sender, however much they sent.
  */
-const foldAtOnce = 100_000;
+const foldAtOnce = 250_000;
 /** How many portions one request waits for; what is left then is counted a moment later. */
-const mostPortions = 5;
+const mostPortions = 2;
 /** How many rows one transaction reads when it counts what existed before analytics. */
 const fillAtOnce = 20_000;
 

@@ -73,25 +73,15 @@ CREATE OR REPLACE FUNCTION fold_active(p_env int[], p_at timestamptz[], p_usr bi
   ) active CROSS JOIN LATERAL mark_active(active.envs, active.hours, active.users) a WHERE a.step < 2
 $$;
 
--- Adds messages and their senders to the tables of analytics. The caller holds the advisory lock of analytics, because
--- tops and chunks are read and then written.
-CREATE OR REPLACE FUNCTION fold_messages(p_env int[], p_at timestamptz[], p_conv bigint[], p_usr bigint[], p_kind int[])
-RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
+-- Adds messages and their senders to the tables of analytics: how many each sender sent in a conversation in an hour, of
+-- these how many with attachments, with metadata alone and as replies, and when the last was sent. The caller holds the
+-- advisory lock of analytics, because tops and chunks are read and then written.
+CREATE OR REPLACE FUNCTION fold_messages(
+  g_env int[], g_at timestamptz[], g_conv bigint[], g_usr bigint[], g_n bigint[], g_last timestamptz[],
+  g_files bigint[], g_custom bigint[], g_replies bigint[]
+) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
 #variable_conflict use_column
-DECLARE
-  g_env int[];
-  g_at timestamptz[];
-  g_conv bigint[];
-  g_usr bigint[];
-  g_n bigint[];
-  g_last timestamptz[];
 BEGIN
-  SELECT array_agg(x.env), array_agg(x.at), array_agg(x.conv), array_agg(x.usr), array_agg(x.n), array_agg(x.last)
-  INTO g_env, g_at, g_conv, g_usr, g_n, g_last FROM (
-    SELECT u.env, date_trunc('hour', u.at, 'UTC') AS at, u.conv, u.usr, count(*) AS n, max(u.at) AS last
-    FROM unnest(p_env, p_at, p_conv, p_usr) AS u(env, at, conv, usr) GROUP BY 1, 2, 3, 4
-  ) x;
-
   WITH grown AS (
     INSERT INTO conversation_activity AS c (env, step, at, conv, messages, senders, last_at)
     SELECT u.env, s.step, date_trunc(s.unit, u.at, 'UTC'), u.conv, sum(u.n), coalesce(array_agg(DISTINCT u.usr) FILTER (WHERE u.usr IS NOT NULL), '{}'), max(u.last)
@@ -134,20 +124,21 @@ BEGIN
   ON CONFLICT (env, at) DO UPDATE SET messages = h.messages + excluded.messages;
 
   PERFORM add_counts(array_agg(x.env), array_agg(x.at), array_agg(x.counts), NULL) FROM (
-    SELECT u.env, date_trunc('hour', u.at, 'UTC') AS at, jsonb_build_object(
-      'messages', count(*),
-      'textMessages', count(*) FILTER (WHERE coalesce(u.kind, 0) & 3 = 0),
-      'attachmentMessages', count(*) FILTER (WHERE u.kind & 1 <> 0),
-      'customMessages', count(*) FILTER (WHERE u.kind & 3 = 2),
-      'replies', count(*) FILTER (WHERE u.kind & 4 <> 0),
-      'systemMessages', count(*) FILTER (WHERE u.usr IS NULL)) AS counts
-    FROM unnest(p_env, p_at, p_usr, p_kind) AS u(env, at, usr, kind) GROUP BY 1, 2
+    SELECT u.env, u.at, jsonb_build_object(
+      'messages', sum(u.n),
+      'textMessages', sum(u.n - u.files - u.custom),
+      'attachmentMessages', sum(u.files),
+      'customMessages', sum(u.custom),
+      'replies', sum(u.replies),
+      'systemMessages', coalesce(sum(u.n) FILTER (WHERE u.usr IS NULL), 0)) AS counts
+    FROM unnest(g_env, g_at, g_usr, g_n, g_files, g_custom, g_replies) AS u(env, at, usr, n, files, custom, replies) GROUP BY 1, 2
   ) x;
   PERFORM fold_active(g_env, g_at, g_usr);
 END $$;
 
 -- The function of versions before migration 0034, which did all of it at once.
 DROP FUNCTION IF EXISTS fold_activity(int[], timestamptz[], bigint[], bigint[], int[], int[], timestamptz[], bigint[], int[], timestamptz[], jsonb[]);
+DROP FUNCTION IF EXISTS fold_messages(int[], timestamptz[], bigint[], bigint[], int[]);
 
 -- Takes recorded notes of about p_most messages and counts them. Returns how many messages and other notes there were:
 -- p_most or more means that more may be waiting. Only one process does it at a time.
@@ -166,11 +157,18 @@ BEGIN
     SELECT x.ctid, x.size, sum(x.size) OVER (ROWS UNBOUNDED PRECEDING) - x.size AS before FROM (SELECT n.ctid, n.size FROM activity_notes n LIMIT p_most) x
   ) y WHERE y.before < p_most;
   IF tids IS NULL THEN RETURN 0; END IF;
-  PERFORM fold_messages(array_agg(x.env), array_agg(n.at), array_agg(x.no), array_agg(x.usr), array_agg(x.kind))
-    FROM activity_notes n CROSS JOIN LATERAL (
-      SELECT c.env, c.no, m.usr, m.kind FROM unnest(n.place, n.usr, n.kind, n.refused) AS m(place, usr, kind, refused)
-        JOIN unnest(n.c_env, n.c_no) WITH ORDINALITY AS c(env, no, ord) ON c.ord = m.place WHERE m.refused IS NULL
-    ) x WHERE n.ctid = ANY (tids) AND n.at >= since AND n.place IS NOT NULL;
+  PERFORM fold_messages(array_agg(g.env), array_agg(g.hour), array_agg(g.conv), array_agg(g.usr), array_agg(g.n), array_agg(g.last),
+      array_agg(g.files), array_agg(g.custom), array_agg(g.replies))
+    FROM (
+      SELECT m.hour, m.c_no[m.place] AS conv, m.usr, min(m.c_env[m.place]) AS env, count(*) AS n, max(m.at) AS last,
+        count(*) FILTER (WHERE m.kind & 1 <> 0) AS files, count(*) FILTER (WHERE m.kind & 3 = 2) AS custom, count(*) FILTER (WHERE m.kind & 4 <> 0) AS replies
+      FROM (
+        SELECT x.at, x.hour, x.c_env, x.c_no, unnest(x.place) AS place, unnest(x.usr) AS usr, unnest(x.kind) AS kind, unnest(x.refused) AS refused
+        -- The arrays are unpacked here, once, instead of with every look into them.
+        FROM (SELECT n.at, date_trunc('hour', n.at, 'UTC') AS hour, n.c_env || '{}' AS c_env, n.c_no || '{}' AS c_no, n.place, n.usr, n.kind, n.refused
+          FROM activity_notes n WHERE n.ctid = ANY (tids) AND n.at >= since AND n.place IS NOT NULL OFFSET 0) x
+      ) m WHERE m.refused IS NULL GROUP BY 1, 2, 3
+    ) g;
   PERFORM fold_active(array_agg(n.env), array_agg(n.at), array_agg(u))
     FROM activity_notes n CROSS JOIN LATERAL unnest(n.users) u WHERE n.ctid = ANY (tids) AND n.at >= since;
   PERFORM add_counts(array_agg(n.env), array_agg(n.at), array_agg(n.counts), NULL)

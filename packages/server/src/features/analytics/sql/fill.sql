@@ -46,9 +46,13 @@ BEGIN
   ELSE
     SELECT x.conv, x.seq INTO to_conv, to_seq FROM (
       SELECT conv, seq FROM messages WHERE (conv, seq) > (f.conv, f.seq) ORDER BY conv, seq LIMIT p_most) x ORDER BY 1 DESC, 2 DESC LIMIT 1;
-    PERFORM fold_messages(array_agg(m.env), array_agg(m.created_at), array_agg(m.conv), array_agg(m.sender),
-        array_agg((m.attachments IS NOT NULL)::int + 4 * (m.reply_to IS NOT NULL)::int))
-      FROM messages m WHERE (m.conv, m.seq) > (f.conv, f.seq) AND (m.conv, m.seq) <= (to_conv, to_seq) AND m.created_at < f.cut;
+    PERFORM fold_messages(array_agg(g.env), array_agg(g.hour), array_agg(g.conv), array_agg(g.sender), array_agg(g.n), array_agg(g.last),
+        array_agg(g.files), array_agg(0::bigint), array_agg(g.replies))
+      FROM (
+        SELECT m.env, date_trunc('hour', m.created_at, 'UTC') AS hour, m.conv, m.sender, count(*) AS n, max(m.created_at) AS last,
+          count(m.attachments) AS files, count(m.reply_to) AS replies
+        FROM messages m WHERE (m.conv, m.seq) > (f.conv, f.seq) AND (m.conv, m.seq) <= (to_conv, to_seq) AND m.created_at < f.cut GROUP BY 1, 2, 3, 4
+      ) g;
     PERFORM add_counts(array_agg(x.env), array_agg(x.at), array_agg(jsonb_build_object('attachments', x.n, 'attachmentBytes', x.bytes)), NULL) FROM (
       SELECT m.env, date_trunc('hour', m.created_at, 'UTC') AS at, count(*) AS n, sum(a.size) AS bytes
       FROM messages m CROSS JOIN LATERAL (SELECT size FROM attachments a WHERE a.env = m.env AND a.conv = m.conv AND a.message = m.seq) a
