@@ -17,7 +17,10 @@ curl ${url}/v1/conversations/$CONVERSATION/messages \\
   -H "Authorization: Bearer $PARLEY_SECRET_KEY" -H 'Content-Type: application/json' \\
   -d '{ "senderId": "alice", "text": "Hello, Bob!" }'`,
 
-  Node: ({ url, secretKey }) => `// In Parley's folder, where the SDK is: PARLEY_SECRET_KEY=${secretKey} node first.mjs
+  Node: ({
+    url,
+    secretKey,
+  }) => `// In Parley's folder, where the SDK is: PARLEY_SECRET_KEY=${secretKey} node first.mjs
 import { Parley } from '@parley/server-sdk';
 
 const parley = new Parley({ secretKey: process.env.PARLEY_SECRET_KEY, url: '${url}' });
