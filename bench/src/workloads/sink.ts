@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { Agent, get } from 'node:http';
+import { connect as dial, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -157,37 +160,49 @@ async function recordsOf(parley: RunningParley, conversation: string): Promise<M
 }
 
 /**
- * Two services with stores of their own, in turns: in one all senders' environments note their messages for a sink, in the other none
- * does. Neither has a worker, so what is measured is the send path alone, in CPU of the service and its PostgreSQL.
+ * Two services with stores of their own, in turns of a second: in one all senders' environments note their messages for a sink, in the
+ * other none does. Neither has a worker, so what is measured is the send path alone, in CPU of the service and its PostgreSQL. Other work
+ * on the machine changes it, so each turn is compared with the one beside it, and the middle of these ratios counts.
  */
 async function sendCost(bench: Bench): Promise<void> {
-  const { warmMs, windowMs, users, rounds } = bench.options;
-  const servers = (['with', 'without'] as const).map((what) => ({
-    what,
-    parley: bench.freshParley(`sink-${what}`, { CHAT_ROLES: 'api,gateway' }),
-    cpu: [] as number[],
-  }));
-  for (let round = 0; round < rounds; round++)
-    for (const { what, parley, cpu } of round % 2 === 0 ? servers : [...servers].reverse())
-      await withRunning(bench, parley, async (running) => {
-        if (what === 'with') await running.sql('UPDATE environments SET listeners = listeners | 8');
-        const run = await bench.load.http(
-          {
-            ...{ port: running.port, requests: await sends(running, users, round) },
-            ...{ connections: restConnections, warmMs, windowMs },
-          },
-          running.roots,
+  const { windowMs, users, rounds } = bench.options;
+  const turns = Math.max(4, Math.round((rounds * windowMs) / 1_000));
+  await withRunning(bench, bench.freshParley('sink-with', { CHAT_ROLES: 'api,gateway' }), async (noting) => {
+    await noting.sql('UPDATE environments SET listeners = listeners | 8');
+    await withRunning(
+      bench,
+      bench.freshParley('sink-without', { CHAT_ROLES: 'api,gateway' }),
+      async (other) => {
+        const costs: { with: number; without: number }[] = [];
+        const cost = async (running: RunningParley, requests: string[]): Promise<number> => {
+          const load = {
+            port: running.port,
+            requests,
+            connections: restConnections,
+            warmMs: 300,
+            windowMs: 1_000,
+          };
+          const run = await bench.load.http(load, running.roots);
+          return (run.serverCpuMs * 1_000) / run.answered;
+        };
+        for (let turn = 0; turn < turns; turn++) {
+          // The first says who is there, and pays for the compiler.
+          const [a, b] = [await sends(noting, users, turn), await sends(other, users, turn)];
+          const beside = { with: 0, without: 0 };
+          for (const what of turn % 2 === 0 ? (['with', 'without'] as const) : (['without', 'with'] as const))
+            beside[what] = what === 'with' ? await cost(noting, a) : await cost(other, b);
+          if (turn > 0) costs.push(beside);
+        }
+        const ratio = median(costs.map((c) => c.with / c.without));
+        const [on, off] = [median(costs.map((c) => c.with)), median(costs.map((c) => c.without))];
+        bench.results.add('sink', 'parley', 'CPU per send with', 'µs', on);
+        bench.results.add('sink', 'parley', 'CPU per send without', 'µs', off);
+        bench.say(
+          `sink: CPU per send ${format(on)} µs with, ${format(off)} without; the middle of ${costs.length} pairs ${((ratio - 1) * 100).toFixed(1)} %`,
         );
-        cpu.push((run.serverCpuMs * 1_000) / run.answered);
-        bench.say(`sink: CPU per send ${what} ${format(cpu.at(-1)!)} µs`);
-        if (what === 'with') await running.sql('TRUNCATE sink_log');
-      });
-  const [on, off] = servers.map(({ cpu }) => median(cpu)) as [number, number];
-  bench.results.add('sink', 'parley', 'CPU per send with', 'µs', on);
-  bench.results.add('sink', 'parley', 'CPU per send without', 'µs', off);
-  bench.say(
-    `sink: CPU per send ${format(on)} µs with, ${format(off)} without (${((on / off - 1) * 100).toFixed(1)} %)`,
-  );
+      },
+    );
+  });
 }
 
 async function coldPages(
@@ -199,62 +214,104 @@ async function coldPages(
   const customer = (await customers.postgres(bench))!;
   await connect(api, customer);
   await copied(api, 0);
-  const where = '(SELECT no FROM conversations WHERE id = $1)';
-  await parley.sql(`UPDATE messages SET created_at = created_at - interval '10 days' WHERE conv = ${where}`, [
-    conversation,
-  ]);
-  await parley.sql(`UPDATE sink_conversations SET oldest_at = '-infinity' WHERE conv = ${where}`, [
-    conversation,
-  ]);
-  await parley.sql(`UPDATE storage SET pruned_at = '-infinity', due_at = '-infinity'`);
-  const { rows } = await parley.sql(`SELECT last_seq::float8 AS n FROM conversations WHERE id = $1`, [
-    conversation,
-  ]);
-  const newest = (rows[0] as { n: number }).n;
-  const begun = performance.now();
-  for (let cold = 0; cold < newest - 1;) {
-    const { rows } = await parley.sql(
-      `SELECT cold_seq::float8 AS cold FROM sink_conversations WHERE conv = ${where}`,
-      [conversation],
+  const newest = await cool(bench, parley, conversation);
+  const far = await distant(Number(new URL(customer.url).port));
+  const places: [where: string, url: string][] = [
+    ['on this machine', customer.url],
+    [`${2 * distanceMs} ms away`, customer.url.replace(/:\d+\//, `:${far.port}/`)],
+  ];
+  for (const [where, url] of places) {
+    if (url !== customer.url) {
+      // The same database at another address: it takes over at once.
+      await api('PUT', '/v1/storage/database/b', { url });
+      await api('POST', '/v1/storage/database/promote/b');
+    }
+    const { through, direct } = await timed(parley, conversation, url, newest);
+    bench.results.add('sink', 'parley', `cold page, database ${where}: p50`, 'ms', through);
+    bench.results.add('sink', 'parley', `the query itself, database ${where}: p50`, 'ms', direct);
+    bench.say(
+      `sink: cold page p50 ${through.toFixed(2)} ms, the query itself ${direct.toFixed(2)} ms (${(through / direct).toFixed(2)} ×), database ${where}`,
     );
-    cold = (rows[0] as { cold: number }).cold;
-    await delay(100);
   }
+  far.close();
+}
+
+/** Takes all of it out of the buffer. Answers with the newest seq. */
+async function cool(bench: Bench, parley: RunningParley, conversation: string): Promise<number> {
+  const where = '(SELECT no FROM conversations WHERE id = $1)';
+  const one = async (text: string): Promise<number> =>
+    (await parley.sql(text, [conversation])).rows.map((row: { n: number }) => row.n)[0]!;
+  const newest = await one('SELECT last_seq::float8 AS n FROM conversations WHERE id = $1');
+  for (const change of [
+    `UPDATE messages SET created_at = created_at - interval '10 days' WHERE conv = ${where}`,
+    `UPDATE sink_conversations SET oldest_at = '-infinity' WHERE conv = ${where}`,
+  ])
+    await parley.sql(change, [conversation]);
+  await parley.sql(`UPDATE storage SET pruned_at = '-infinity', due_at = '-infinity'`);
+  const begun = performance.now();
+  while (
+    (await one(`SELECT cold_seq::float8 AS n FROM sink_conversations WHERE conv = ${where}`)) <
+    newest - 1
+  )
+    await delay(100);
   bench.say(`sink: ${format(newest / ((performance.now() - begun) / 1_000))} messages/s left the buffer`);
   await parley.sql('VACUUM ANALYZE messages');
+  return newest;
+}
 
-  const client = new pg.Client(customer.url.replace(/\?.*/, ''));
+/** Pages and queries in turns; the medians, in milliseconds. */
+async function timed(
+  parley: RunningParley,
+  conversation: string,
+  url: string,
+  newest: number,
+): Promise<{ through: number; direct: number }> {
+  const client = new pg.Client(url.replace(/\?.*/, ''));
   await client.connect();
   const agent = new Agent({ keepAlive: true });
-  const [through, direct]: [number[], number[]] = [[], []];
+  const times = { through: [] as number[], direct: [] as number[] };
   for (let i = 0; i < pages; i++) {
     const before = Math.min(newest, 1_000 + ((i * 7_919) % Math.max(1, newest - 1_000)));
-    for (const measure of i % 2 === 0 ? ['through', 'direct'] : ['direct', 'through']) {
+    for (const what of i % 2 === 0 ? (['through', 'direct'] as const) : (['direct', 'through'] as const)) {
       const begun = performance.now();
-      if (measure === 'through') {
+      if (what === 'through')
         await page(
           `${parley.url}/v1/conversations/${conversation}/messages?before=${before}&limit=50`,
           agent,
         );
-        through.push(performance.now() - begun);
-      } else {
+      else
         await client.query(
           'SELECT * FROM parley_messages WHERE env = $1 AND conversation_id = $2 AND seq < $3 AND NOT hard ORDER BY seq DESC LIMIT 50',
           [tenant.id, conversation, before],
         );
-        direct.push(performance.now() - begun);
-      }
+      times[what].push(performance.now() - begun);
       await delay(pageSpacingMs);
     }
   }
   agent.destroy();
   await client.end();
-  const [ours, theirs] = [median(through), median(direct)];
-  bench.results.add('sink', 'parley', 'cold page: p50', 'ms', ours);
-  bench.results.add('sink', 'parley', 'the query itself: p50', 'ms', theirs);
-  bench.say(
-    `sink: cold page p50 ${ours.toFixed(2)} ms, the query itself ${theirs.toFixed(2)} ms (${(ours / theirs).toFixed(2)} ×)`,
-  );
+  return { through: median(times.through), direct: median(times.direct) };
+}
+
+const distanceMs = 1;
+
+/** A port from which everything takes a while to the other, in each direction, as to a database in the next building. */
+async function distant(port: number): Promise<{ port: number; close(): void }> {
+  const server = createServer((near) => {
+    const far = dial({ host: '127.0.0.1', port });
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.setNoDelay(true);
+      from.on('data', (chunk: Buffer) => setTimeout(() => to.write(chunk), distanceMs));
+      from.once('close', () => setTimeout(() => to.destroy(), distanceMs));
+      from.on('error', () => undefined);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
 }
 
 const page = (url: string, agent: Agent): Promise<unknown> =>

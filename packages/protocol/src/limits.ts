@@ -104,6 +104,8 @@ export const rateLimits = {
   sendMinute: { perMinute: 300 },
   upload: { perMinute: 30 },
   coldHistory: { perSecond: 50, burst: 50 },
+  /** Connecting to the database of one slot because somebody asked: to test, migrate or promote it. */
+  slotTries: { perMinute: 60 },
   /** Wrong sign-ins for one account, and from one address (DECISIONS, Control plane). */
   signInAccount: { max: 10, windowMs: 15 * 60_000 },
   signInAddress: { max: 100, windowMs: 15 * 60_000 },

@@ -4,19 +4,14 @@ import { MongoClient } from 'mongodb';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import type { HistoryEngine, MessageRecord } from '../../src/platform/history/port.ts';
+import { shapes, valueOf } from '../../src/platform/history/shared.ts';
 
 /**
  * What the sink is measured against (npm run bench -- sink): a loop that inserts the same messages, all in memory before, with all their
  * columns, into a table of the same form with the same indexes; on one connection, a commit for each batch, one batch after the other.
  */
 
-const columns = [
-  ...(['id', 'conversation_id', 'seq', 'sender_id', 'text', 'reply_to', 'attachments', 'metadata'] as const),
-  ...(['version', 'created_at', 'edited_at', 'deleted_at', 'hard', 'revision'] as const),
-];
-const camel = (column: string) => column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
-const valueOf = (record: MessageRecord, column: string): unknown =>
-  (record as unknown as Record<string, unknown>)[camel(column)];
+const columns = shapes.message.fields;
 
 interface Bare {
   insert(part: readonly MessageRecord[]): Promise<unknown>;

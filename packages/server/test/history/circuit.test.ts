@@ -19,6 +19,7 @@ function world() {
   const time = new StandingTime();
   const asked: { answer(page: HistoryPage): void; fail(error: Error): void }[] = [];
   const dropped: string[] = [];
+  const opened: string[] = [];
   const history = {
     read: () => new Promise<HistoryPage>((answer, fail) => asked.push({ answer, fail })),
   } as unknown as History;
@@ -26,7 +27,10 @@ function world() {
   const cold = createCold({
     db: { query: () => Promise.resolve(slots) } as unknown as Queryable,
     connections: {
-      open: () => Promise.resolve(history),
+      open: (_env, _slot, purpose = 'write') => {
+        opened.push(purpose);
+        return Promise.resolve(history);
+      },
       drop: (_env, slot) => void dropped.push(slot),
     },
     limiter: {
@@ -45,7 +49,7 @@ function world() {
     );
   };
   return {
-    ...{ time, asked, dropped, results, read },
+    ...{ time, asked, dropped, opened, results, read },
     change: (to: Partial<(typeof slots)[0]>) => (slots = [{ ...slots[0]!, ...to }]),
   };
 }
@@ -118,6 +122,26 @@ test('a database that refuses connections is left alone for longer and longer', 
   }
   assert.ok(results.every((r) => r === 'history_unavailable'));
   assert.ok(pauses[0]! <= 2_000 && pauses.at(-1)! > 25_000 && pauses.at(-1)! <= 31_000, pauses.join());
+});
+
+test('a replica is asked first; what it does not have, or while it is away, the database itself is asked', async () => {
+  const { time, asked, results, read, change, opened } = world();
+  change({ replicaUrl: 'somewhere' as never });
+  for (const first of [
+    () => asked.pop()!.answer({ data: [], hasMore: false }),
+    () => asked.pop()!.fail(new HistoryError('unreachable', 'ECONNREFUSED')),
+  ]) {
+    opened.length = 0;
+    read();
+    await time.pass(1);
+    assert.deepEqual(opened, ['read']);
+    first();
+    await time.pass(1);
+    assert.deepEqual(opened, ['read', 'write']);
+    asked.pop()!.answer(answer);
+    await time.pass(1);
+    assert.equal(results.at(-1), 'found 1');
+  }
 });
 
 test('after a change of slots the answer of the one before is not used', async () => {

@@ -177,6 +177,18 @@ test('what cannot be is refused, and says what is wrong', async () => {
   assertError(await api('PATCH', '/v1/storage', { mode: 'byo_db' }), 400, 'invalid_request');
 });
 
+test('connecting to a slot’s database is limited, slot by slot', async () => {
+  const { api } = await openStorage(service, db, 'env_other');
+  const put = (slot: string) =>
+    api('PUT', `/v1/storage/database/${slot}`, { url: 'postgres://u:p@127.0.0.1:9/x?sslmode=disable' });
+  const tried = (slot: string) => api('POST', '/v1/storage/database/test', { slot });
+  assert.deepEqual([(await put('a')).status, (await put('b')).status], [200, 200]);
+  let answer = await tried('b');
+  for (let i = 0; i < 60 && answer.status === 200; i++) answer = await tried('b');
+  assert.ok(assertError(answer, 429, 'rate_limited').retryAfterMs! > 0);
+  assert.equal((await tried('a')).status, 200);
+});
+
 test('an http endpoint: its secret is shown once, requests carry it, and a rotated one overlaps', async () => {
   const storage = await openStorage(service, db, 'env_other');
   const put = await storage.api('PUT', '/v1/storage/database/a', { url: receiver.url });

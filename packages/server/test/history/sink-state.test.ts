@@ -6,12 +6,17 @@ import { addEndpoint } from '../webhooks/tools.ts';
 import pg from 'pg';
 import { news, nextStatus } from '../../src/features/storage/state.ts';
 import type { SinkStatus } from '../../src/features/storage/sql.ts';
+import { freePort } from '../storage/process.ts';
 import { startCustomerPostgres } from './servers.ts';
 import { eventually, inspect, openStorage } from './world.ts';
 
 /** SPEC 3, storage sink: what it writes, what it does with what is refused, and how it tells of its trouble. */
 
-const { service, scene, server, db, sql } = useService();
+const metricsPort = await freePort();
+/** Three changes that wait are an alarm. */
+const { service, scene, server, db, sql } = useService({
+  env: { CHAT_METRICS_PORT: String(metricsPort), CHAT_SINK_ALARM: '3' },
+});
 const customer = use(startCustomerPostgres, (c) => c.stop());
 const receiver = use(startReceiver, (r) => r.close());
 const it = use(
@@ -136,8 +141,11 @@ test('SPEC 6: sink.degraded, sink.failing and sink.recovered arrive once each', 
   const { id: cid } = await scene.group(writer, []);
   await it.storage.settled();
   await customer.kill();
-  await scene.send(writer, cid, { text: 'waits' });
+  for (const text of ['waits', 'waits too']) await scene.send(writer, cid, { text });
   await eventually(async () => (await it.storage.record()).sink.error, 'the first failure');
+  const alarms = () => service.output().split('backlog of a history database is very long').length - 1;
+  assert.equal(alarms(), 0);
+  for (const text of ['third', 'fourth']) await scene.send(writer, cid, { text });
   await sql(`UPDATE sink_log SET at = at - interval '6 minutes'`);
   await sql(`UPDATE storage SET due_at = '-infinity'`);
   const degraded = await receiver.next('sink.degraded', () => true);
@@ -147,6 +155,20 @@ test('SPEC 6: sink.degraded, sink.failing and sink.recovered arrive once each', 
   const { mode, sink } = await inAnalytics();
   assert.deepEqual([mode, sink.status], ['byo_db', 'degraded'], 'SPEC 2, Analytics response');
   assert.ok(sink.lagSeconds > 300);
+  assert.equal(alarms(), 1, 'three wait');
+  const gauges = await eventually(async () => {
+    const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    const value = (name: string) => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1]);
+    return (
+      value('parley_sinks_degraded') === 1 && {
+        lag: value('parley_sink_lag_seconds'),
+        backlog: value('parley_sink_backlog'),
+        others: value('parley_sinks_healthy') + value('parley_sinks_failing'),
+      }
+    );
+  }, 'the metrics say so');
+  assert.ok(gauges.lag > 300, `${gauges.lag}`);
+  assert.deepEqual([gauges.backlog, gauges.others], [3, 0], 'counted as far as the alarm');
   await sql(`UPDATE storage SET since = since - interval '61 minutes', due_at = '-infinity'`);
   const failing = await receiver.next('sink.failing', () => true);
   assert.ok(
@@ -160,6 +182,7 @@ test('SPEC 6: sink.degraded, sink.failing and sink.recovered arrive once each', 
   assert.equal(recovered.data.lagSeconds, 0);
   await it.storage.settled();
   assert.deepEqual(await inAnalytics(), { mode: 'byo_db', sink: { status: 'healthy', lagSeconds: 0 } });
+  assert.equal(alarms(), 1, 'once, however often it was tried');
   const kinds = receiver.received.map((r) => r.type);
   assert.deepEqual(
     kinds.filter((t) => t.startsWith('sink.')),

@@ -37,16 +37,20 @@ export async function held(ctx: Context, rows: readonly (MessageRow | ColdRow)[]
 /** How many pages in a row may be empty because the customer's database no longer has their messages. */
 const mostEmpty = 20;
 
-/** A history page. `read` returns the rows from a seq on, one more than fits the page. */
+/**
+ * A history page. `read` returns the rows from a seq on, one more than fits the page. Nothing is looked up in the customer's database, and
+ * nothing returned, before the caller is `allowed` to read; our own rows are read meanwhile.
+ */
 export async function page(
   ctx: Context,
+  allowed: Promise<unknown>,
   limit: number,
   start: number,
   read: (from: number) => Promise<(MessageRow | ColdRow)[]>,
 ): Promise<{ data: MessageOrTombstone[]; more: boolean }> {
   let from = start;
   for (let empty = 0; ; empty++) {
-    const rows = await read(from);
+    const [rows] = await Promise.all([read(from), allowed]);
     const more = rows.length > limit;
     const inside = rows.slice(0, limit);
     const page = await shown(await held(ctx, inside), limit, reader.viewMessage);

@@ -176,21 +176,21 @@ async function serverSends(ctx: Context, input: SendInput): Promise<Sender | nul
 }
 
 export async function list(ctx: Context, input: Input<'messages.list'>): Promise<Output<'messages.list'>> {
-  const conv = await readable(ctx, ctx.db, input.conversationId);
-  await noteReading(ctx, conv);
   const limit = pageLimit(input.limit);
+  const { conversationId } = input;
   const env = ctx.env.no;
+  const allowed = readable(ctx, ctx.db, conversationId).then((conv) => noteReading(ctx, conv));
   // `after` alone gives the page just above it; `before` gives the page just below, down to `after` if that is given
   // too.
   if (input.after !== undefined && input.before === undefined) {
-    const { data, more } = await cold.page(ctx, limit, input.after, (from) =>
-      reader.messagesAfter(ctx.db, env, conv.no, from, limit + 1),
+    const { data, more } = await cold.page(ctx, allowed, limit, input.after, (from) =>
+      reader.messagesAfter(ctx.db, env, conversationId, from, limit + 1),
     );
     return { data: data.reverse(), hasMore: more };
   }
   const before = input.before ?? Number.MAX_SAFE_INTEGER;
-  const { data, more } = await cold.page(ctx, limit, before, (from) =>
-    reader.messagesBefore(ctx.db, env, conv.no, from, input.after ?? 0, limit + 1),
+  const { data, more } = await cold.page(ctx, allowed, limit, before, (from) =>
+    reader.messagesBefore(ctx.db, env, conversationId, from, input.after ?? 0, limit + 1),
   );
   return { data, hasMore: more };
 }

@@ -40,6 +40,8 @@ const columns = `m.conv, c.id AS cid, m.seq, m.id, m.sender, u.id AS "senderId",
 const joined = `CROSS JOIN LATERAL (SELECT id FROM conversations WHERE env = m.env AND no = m.conv LIMIT 1) c
   LEFT JOIN LATERAL (SELECT id FROM users WHERE env = m.env AND no = m.sender LIMIT 1) u ON true`;
 const source = `messages m ${joined}`;
+/** The number of the conversation whose id is the second parameter. */
+const byId = '(SELECT no FROM conversations WHERE env = $1 AND id = $2)';
 
 export const viewTombstone = (row: MessageRow): Tombstone => ({
   id: row.id,
@@ -115,29 +117,29 @@ export const messagesAt = (
 export const messagesBefore = (
   db: Queryable,
   env: number,
-  conv: number,
+  conversationId: string,
   before: number,
   after: number,
   limit: number,
 ): Promise<(MessageRow | ColdRow)[]> =>
   db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM ${source}
-     WHERE m.env = $1 AND m.conv = $2 AND m.seq < $3 AND m.seq > $4 AND NOT m.hard ORDER BY m.seq DESC LIMIT $5`,
-    [env, conv, before, after, limit],
+     WHERE m.env = $1 AND m.conv = ${byId} AND m.seq < $3 AND m.seq > $4 AND NOT m.hard ORDER BY m.seq DESC LIMIT $5`,
+    [env, conversationId, before, after, limit],
   );
 
 /** The messages above `after`, oldest first. Hard-deleted ones are left out. */
 export const messagesAfter = (
   db: Queryable,
   env: number,
-  conv: number,
+  conversationId: string,
   after: number,
   limit: number,
 ): Promise<(MessageRow | ColdRow)[]> =>
   db.query<MessageRow | ColdRow>(
     `SELECT ${columns} FROM ${source}
-     WHERE m.env = $1 AND m.conv = $2 AND m.seq > $3 AND NOT m.hard ORDER BY m.seq LIMIT $4`,
-    [env, conv, after, limit],
+     WHERE m.env = $1 AND m.conv = ${byId} AND m.seq > $3 AND NOT m.hard ORDER BY m.seq LIMIT $4`,
+    [env, conversationId, after, limit],
   );
 
 /** The next messages after a place, over all conversations up to `upTo`. Hard-deleted ones are included, as stubs. */

@@ -125,21 +125,16 @@ export async function comeBack(
  */
 export async function begun(db: Queryable, env: number, copy: Copy): Promise<boolean> {
   if (copy.kind !== 'fill' || copy.done > 0) return true;
-  if (copy.seenAt === undefined) {
-    const [row] = await db.query<{ at: string }>(
-      "SELECT clock_timestamp()::timestamptz(3) + interval '1 millisecond' AS at",
-    );
+  const older = await db.query<{ seenAt: string }>(
+    `SELECT x.at AS "seenAt" FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS at) x JOIN pg_stat_activity a
+       ON a.datname = current_database() AND a.backend_type = 'client backend' AND a.pid <> pg_backend_pid() AND a.xact_start <= x.at LIMIT 1`,
+    [copy.seenAt ?? null],
+  );
+  if (older.length > 0 && copy.seenAt === undefined)
     await db.query(`UPDATE storage SET copy = $2 WHERE env = $1 AND copy ->> 'startedAt' = $3`, [
       env,
-      JSON.stringify({ ...copy, seenAt: row!.at }),
+      JSON.stringify({ ...copy, ...older[0] }),
       copy.startedAt,
     ]);
-    return false;
-  }
-  const older = await db.query(
-    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
-       AND xact_start <= $1::timestamptz LIMIT 1`,
-    [copy.seenAt],
-  );
   return older.length === 0;
 }

@@ -120,6 +120,7 @@ export async function rotateSecret(
 
 /** Tries a slot, and keeps what came of it. */
 async function tried(ctx: Context, row: SlotRow): Promise<HistoryReport> {
+  await ctx.services.storage.countTry(ctx.env.no, row.slot);
   let report: HistoryReport;
   try {
     const history = await ctx.services.storage.connections.open(ctx.env, row);
@@ -154,6 +155,8 @@ export async function migrateDatabase(
     throw bad('adminUrl', 'An http endpoint keeps its own tables: there is nothing to migrate.');
   const storage = await sql.storageOf(ctx.db, ctx.env.no);
   const taken = storage.mode !== 'managed' && (storage.active === 'a' || storage.previous === 'a');
+  const slot: SlotName = taken ? 'b' : 'a';
+  await ctx.services.storage.countTry(ctx.env.no, slot);
   let done: Awaited<ReturnType<typeof migrateHistory>>;
   try {
     done = await migrateHistory({ url: adminUrl, ...given }, ctx.services.storage.connections.deps(ctx.env));
@@ -163,7 +166,6 @@ export async function migrateDatabase(
   }
   const { runtimeUrl, notes, engine } = done;
   const shownUrl = runtimeUrl === null ? null : maskUrl(runtimeUrl);
-  const slot: SlotName = taken ? 'b' : 'a';
   const row = await ctx.db.tx(async (tx) => {
     await audit(ctx, tx, 'storage.migrateDatabase', null, { type: engine, runtimeUrl: shownUrl });
     if (runtimeUrl === null) return undefined;

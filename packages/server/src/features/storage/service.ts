@@ -1,3 +1,4 @@
+import { ApiError, rateLimits } from '@parley/protocol';
 import type { Config } from '../../config.ts';
 import type { ConversationLog } from '../../log/conversation-log.ts';
 import { tell } from '../../log/record.ts';
@@ -22,6 +23,7 @@ import { createRetention } from './retention.ts';
 import type { Retention } from './retention.ts';
 import { sinkGauges } from './gauges.ts';
 import { createSink } from './sink.ts';
+import type { SlotName } from './sql.ts';
 import type { SinkNews } from './state.ts';
 
 /** What operations need of customers' own storage. */
@@ -31,6 +33,8 @@ export interface Storage {
   retention: Retention;
   outbound: Outbound;
   egressIp: string | null;
+  /** Counts a connection to a slot's database that somebody asked for; too many are `rate_limited`. */
+  countTry(env: number, slot: SlotName): Promise<void>;
   /** Something was changed that the sink should see now. */
   wake(): void;
 }
@@ -137,6 +141,12 @@ export function createStorageService(options: {
     retention,
     outbound,
     egressIp: config.egressIp ?? null,
+    countTry: async (env, slot) => {
+      const [verdict] = await options.limiter.take([
+        { key: `slot:${env}:${slot}`, limit: rateLimits.slotTries },
+      ]);
+      if (!verdict!.allowed) throw new ApiError('rate_limited', { retryAfterMs: verdict!.retryAfterMs });
+    },
     wake: () => loop.poke(),
     start: () => {
       loop.start();

@@ -131,6 +131,13 @@ export function createSink(options: SinkOptions): Sink {
   };
 
   const sizeOf = (env: number): number => sizes.get(env) ?? mostRows;
+  async function write(env: number, history: History, placed: readonly Placed[], rewrite = false) {
+    const refused = await writeAll(env, history, placed, { rewrite, most: sizeOf(env) });
+    // It was fast enough for as many: then perhaps for more.
+    if (sizeOf(env) * 2 >= mostRows) sizes.delete(env);
+    else sizes.set(env, sizeOf(env) * 2);
+    return refused;
+  }
   const late = (mine: Turn): boolean => clock.monotonic() > mine.until;
 
   async function work(mine: Turn): Promise<Next> {
@@ -200,8 +207,7 @@ export function createSink(options: SinkOptions): Sink {
         return { rows, placed, refused: new Map(), full: rows.length === size };
       },
       async write(batch) {
-        batch.refused = await writeAll(env, history, batch.placed, { rewrite: false, most: sizeOf(env) });
-        sizes.set(env, Math.min(mostRows, sizeOf(env) * 2));
+        batch.refused = await write(env, history, batch.placed);
       },
       confirm: ({ rows, placed, refused }) =>
         confirmLog(
@@ -237,8 +243,7 @@ export function createSink(options: SinkOptions): Sink {
         const { records, back, from } = batch;
         if (back) batch.count = await db.tx((tx) => comeBack(tx, env, back.conv, back.records));
         if (records.length === 0) return;
-        const rewrite = from.kind === 'rewrite';
-        batch.refused = await writeAll(env, history, records, { rewrite, most: sizeOf(env) });
+        batch.refused = await write(env, history, records, from.kind === 'rewrite');
         // Messages that the new database refuses are put back into our store, because the previous one will not be
         // asked any more.
         if (from.kind === 'move') await keep(env, batch.refused);

@@ -12,7 +12,9 @@ import {
   maxConnections,
   passwordFor,
   sentences,
+  shapes,
   timeouts,
+  valueOf,
   writerName,
 } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
@@ -75,40 +77,6 @@ const time = (column: string) => `DATE_FORMAT(${column}, '%Y-%m-%dT%H:%i:%s.%f')
 const columns = `id, conversation_id AS conversationId, seq, sender_id AS senderId, text, reply_to AS replyTo, attachments, metadata, version,
   ${time('created_at')} AS createdAt, ${time('edited_at')} AS editedAt, ${time('deleted_at')} AS deletedAt, hard, revision`;
 
-const shapes = {
-  message: {
-    table: 'parley_messages',
-    key: ['id'],
-    fields: [
-      'id',
-      'conversation_id',
-      'seq',
-      'sender_id',
-      'text',
-      'reply_to',
-      'attachments',
-      'metadata',
-      'version',
-      'created_at',
-      'edited_at',
-      'deleted_at',
-      'hard',
-      'revision',
-    ],
-  },
-  conversation: {
-    table: 'parley_conversations',
-    key: ['id'],
-    fields: ['id', 'type', 'name', 'metadata', 'created_at', 'deleted_at', 'revision'],
-  },
-  member: {
-    table: 'parley_members',
-    key: ['conversation_id', 'user_id'],
-    fields: ['conversation_id', 'user_id', 'role', 'removed', 'revision'],
-  },
-} as const;
-
-const camel = (column: string) => column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 const isTime = (column: string) => column.endsWith('_at');
 const stored = (column: string, value: unknown): unknown =>
   isTime(column) && typeof value === 'string' ? value.replace('T', ' ').replace('Z', '') : value;
@@ -204,10 +172,7 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
       await together(
         byKind(records).map(([kind, rows]) => {
           const { table, key, fields } = shapes[kind];
-          const values = rows.map((row) => [
-            env,
-            ...fields.map((c) => stored(c, (row as unknown as Record<string, unknown>)[camel(c)])),
-          ]);
+          const values = rows.map((row) => [env, ...fields.map((c) => stored(c, valueOf(row, c)))]);
           return [upsert(at(table), key, fields, rewrite), [values]];
         }),
       );

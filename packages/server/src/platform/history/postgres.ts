@@ -1,7 +1,14 @@
 import { isIP } from 'node:net';
 import pg from 'pg';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
-import type { History, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
+import type {
+  History,
+  HistoryErrorClass,
+  HistoryRecord,
+  HistoryReport,
+  MessageRecord,
+  Migrated,
+} from './port.ts';
 import {
   bounds,
   byKind,
@@ -10,7 +17,9 @@ import {
   maxConnections,
   passwordFor,
   sentences,
+  shapes,
   timeouts,
+  valueOf,
   writerName,
 } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
@@ -67,74 +76,47 @@ async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<pg.
   };
 }
 
-const time = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+/** Milliseconds: text depends on settings of the session, and to_char takes as long as all the rest of the row. */
+const time = (column: string) => `date_part('epoch', ${column}) * 1000`;
 const columns = `'message' AS kind, id, conversation_id AS "conversationId", seq::float8 AS seq, sender_id AS "senderId", text, reply_to AS "replyTo",
   attachments, metadata, version, ${time('created_at')} AS "createdAt", ${time('edited_at')} AS "editedAt", ${time('deleted_at')} AS "deletedAt",
   hard, revision::float8 AS revision`;
 
+type MessageRow = Omit<MessageRecord, 'createdAt' | 'editedAt' | 'deletedAt'> &
+  Record<'createdAt' | 'editedAt' | 'deletedAt', number | null>;
+const iso = (ms: number | null) => (ms === null ? null : new Date(Math.round(ms)).toISOString());
+const record = (row: MessageRow): MessageRecord => ({
+  ...row,
+  createdAt: iso(row.createdAt)!,
+  editedAt: iso(row.editedAt),
+  deletedAt: iso(row.deletedAt),
+});
+
 /** An upsert that takes one array per column, and lets no older record replace a newer one. */
 function upsert(
   table: string,
-  key: string[],
-  fields: [column: string, type: string][],
-  operator: string,
+  key: readonly string[],
+  fields: readonly string[],
+  operator: '>' | '>=',
 ): string {
-  const others = fields.map(([c]) => c).filter((c) => !key.includes(c));
-  return `INSERT INTO ${table} AS t (env, ${fields.map(([c]) => c).join(', ')})
-    SELECT $1, ${fields.map(([c]) => `u.${c}`).join(', ')}
-    FROM unnest(${fields.map(([, type], i) => `$${i + 2}::${type}[]`).join(', ')}) AS u(${fields.map(([c]) => c).join(', ')})
+  const others = fields.filter((c) => !key.includes(c));
+  return `INSERT INTO ${table} AS t (env, ${fields.join(', ')})
+    SELECT $1, ${fields.map((c) => `u.${c}`).join(', ')}
+    FROM unnest(${fields.map((c, i) => `$${i + 2}::${types[c] ?? 'text'}[]`).join(', ')}) AS u(${fields.join(', ')})
     ON CONFLICT (${['env', ...key].join(', ')}) DO UPDATE SET ${others.map((c) => `${c} = excluded.${c}`).join(', ')}
     WHERE excluded.revision ${operator} t.revision`;
 }
 
-const shapes = {
-  message: {
-    table: 'parley_messages',
-    key: ['id'],
-    fields: [
-      ['id', 'text'],
-      ['conversation_id', 'text'],
-      ['seq', 'bigint'],
-      ['sender_id', 'text'],
-      ['text', 'text'],
-      ['reply_to', 'text'],
-      ['attachments', 'text'],
-      ['metadata', 'text'],
-      ['version', 'int'],
-      ['created_at', 'timestamptz'],
-      ['edited_at', 'timestamptz'],
-      ['deleted_at', 'timestamptz'],
-      ['hard', 'boolean'],
-      ['revision', 'bigint'],
-    ],
-  },
-  conversation: {
-    table: 'parley_conversations',
-    key: ['id'],
-    fields: [
-      ['id', 'text'],
-      ['type', 'text'],
-      ['name', 'text'],
-      ['metadata', 'text'],
-      ['created_at', 'timestamptz'],
-      ['deleted_at', 'timestamptz'],
-      ['revision', 'bigint'],
-    ],
-  },
-  member: {
-    table: 'parley_members',
-    key: ['conversation_id', 'user_id'],
-    fields: [
-      ['conversation_id', 'text'],
-      ['user_id', 'text'],
-      ['role', 'text'],
-      ['removed', 'boolean'],
-      ['revision', 'bigint'],
-    ],
-  },
-} as const;
+const types: Record<string, string> = {
+  ...{ seq: 'bigint', version: 'int', revision: 'bigint', hard: 'boolean', removed: 'boolean' },
+  ...{ created_at: 'timestamptz', edited_at: 'timestamptz', deleted_at: 'timestamptz' },
+};
 
-const camel = (column: string) => column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+/** A column without any value is sent as null: the others say how many rows there are. */
+function columnOf(rows: readonly HistoryRecord[], column: string): unknown[] | null {
+  const values = rows.map((row) => valueOf(row, column));
+  return values.every((value) => value === null) ? null : values;
+}
 
 export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
   const settings = await connection(target, deps).catch((error: unknown) => {
@@ -183,40 +165,27 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
       await transaction(
         byKind(records).map(([kind, rows]) => {
           const { table, key, fields } = shapes[kind];
-          const sql = upsert(
-            at(table),
-            [...key],
-            fields as unknown as [string, string][],
-            rewrite ? '>=' : '>',
-          );
-          return [
-            sql,
-            [
-              env,
-              ...fields.map(([c]) =>
-                rows.map((row) => (row as unknown as Record<string, unknown>)[camel(c)]),
-              ),
-            ],
-          ];
+          const sql = upsert(at(table), key, fields, rewrite ? '>=' : '>');
+          return [sql, [env, ...fields.map((c) => columnOf(rows, c))]];
         }),
       );
     },
     async read(range) {
       const { before, after, up, limit } = bounds(range);
-      const data = await run<MessageRecord>(
+      const data = await run<MessageRow>(
         `SELECT ${columns} FROM ${at('parley_messages')}
          WHERE env = $1 AND conversation_id = $2 AND seq < $3 AND seq > $4 AND NOT hard ORDER BY seq ${up ? '' : 'DESC'} LIMIT $5`,
         [env, range.conversationId, before, after, limit + 1],
       );
-      const page = data.slice(0, limit);
+      const page = data.slice(0, limit).map(record);
       return { data: up ? page.reverse() : page, hasMore: data.length > limit };
     },
     async get(id) {
-      const [row] = await run<MessageRecord>(
+      const [row] = await run<MessageRow>(
         `SELECT ${columns} FROM ${at('parley_messages')} WHERE env = $1 AND id = $2 AND NOT hard`,
         [env, id],
       );
-      return row ?? null;
+      return row ? record(row) : null;
     },
     async erase({ userId, replacement, messages }) {
       const values = [env, userId, replacement];

@@ -27,6 +27,34 @@ export const sentences = {
 
 type Kind = HistoryRecord['kind'];
 
+/** Tables of relational engines: besides these columns each has `env`, which is the first of its key. */
+export const shapes: Record<Kind, { table: string; key: readonly string[]; fields: readonly string[] }> = {
+  message: {
+    table: 'parley_messages',
+    key: ['id'],
+    fields: [
+      ...['id', 'conversation_id', 'seq', 'sender_id', 'text', 'reply_to', 'attachments', 'metadata'],
+      ...['version', 'created_at', 'edited_at', 'deleted_at', 'hard', 'revision'],
+    ],
+  },
+  conversation: {
+    table: 'parley_conversations',
+    key: ['id'],
+    fields: ['id', 'type', 'name', 'metadata', 'created_at', 'deleted_at', 'revision'],
+  },
+  member: {
+    table: 'parley_members',
+    key: ['conversation_id', 'user_id'],
+    fields: ['conversation_id', 'user_id', 'role', 'removed', 'revision'],
+  },
+};
+
+const camel = (column: string) => column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
+const names = new Map(Object.values(shapes).flatMap(({ fields }) => fields.map((c) => [c, camel(c)])));
+/** What a record has in a column. */
+export const valueOf = (record: HistoryRecord, column: string): unknown =>
+  (record as unknown as Record<string, unknown>)[names.get(column)!];
+
 export const byKind = (records: readonly HistoryRecord[]): [Kind, HistoryRecord[]][] =>
   (['conversation', 'member', 'message'] as const)
     .map((kind): [Kind, HistoryRecord[]] => [kind, records.filter((r) => r.kind === kind)])
