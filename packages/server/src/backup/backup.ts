@@ -22,10 +22,10 @@ const bytesPerLine = 768 * 1024;
 const keyFile = 'master.key';
 const mediaDirectory = 'media';
 
-/** Tables that the program itself creates in every store. Partitioned tables hold logs of some days, and are left out. */
-const ownTables = ['schema_migrations', 'schema_functions'];
+/** Left out: tables that the program itself fills in every store, and the log of requests. */
+const leftOut = ['schema_migrations', 'schema_functions', 'request_log'];
 const tablesSql = `SELECT c.relname AS name FROM pg_class c
-  WHERE c.relkind = 'r' AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace AND c.relname <> ALL ($1) ORDER BY 1`;
+  WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace AND c.relname <> ALL ($1) ORDER BY 1`;
 
 interface Head {
   createdAt: string;
@@ -81,7 +81,7 @@ async function* contents(client: pg.Client, dataDir: string, counts: BackupCount
   yield `H${JSON.stringify(head)}`;
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   await client.query('SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0');
-  const { rows: tables } = await client.query<{ name: string }>(tablesSql, [ownTables]);
+  const { rows: tables } = await client.query<{ name: string }>(tablesSql, [leftOut]);
   for (const { name } of tables) {
     yield `T${name}`;
     await client.query(

@@ -107,7 +107,7 @@ async function fill(db: PgDb): Promise<void> {
       [env, i + 1],
     );
     await db.query(
-      `INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
+      `INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at)
        SELECT $1::int, $2::bigint, (SELECT min(no) FROM users WHERE env = $1::int), 'c' || s, s, now() - (s - 2) * interval '40 hours' FROM generate_series(2, 4) s`,
       [env, i + 1],
     );
@@ -167,7 +167,7 @@ function randomMessage(earlier: NewMessage[]): NewMessage {
 async function contents(db: PgDb): Promise<string[]> {
   const tables = {
     messages: 'env, conv, seq, id, sender, text, reply_to, metadata, attachments, version, hard',
-    dedup: 'env, conv, sender, client_msg_id, seq',
+    sent_ids: 'env, conv, sender, client_msg_id, seq',
     conversations: 'env, id, last_seq, message_count, last_message_seq',
     members: 'env, conv, usr, last_read_seq, read_count, own_unread',
     outbox: 'env, id, type, conv, seq, message, users, actor, data',

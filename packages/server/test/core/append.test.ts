@@ -255,7 +255,7 @@ test('issue 10, 13: however often a batch repeats a clientMsgId, and whatever be
 async function rowsWritten(tx: Queryable): Promise<Record<string, number>> {
   const [row] = await tx.query<Record<string, number>>(
     `SELECT sum(n_tup_ins) FILTER (WHERE relname = 'messages')::int AS messages,
-       sum(n_tup_ins) FILTER (WHERE relname = 'dedup')::int AS dedup, sum(n_tup_del)::int AS removed,
+       sum(n_tup_ins) FILTER (WHERE relname LIKE 'sent_ids%')::int AS sent_ids, sum(n_tup_del)::int AS removed,
        sum(n_tup_upd) FILTER (WHERE relname = 'conversations')::int AS conversations,
        sum(n_tup_upd) FILTER (WHERE relname = 'members')::int AS members
      FROM pg_stat_xact_user_tables`,
@@ -270,9 +270,10 @@ test('issue 10, 13: one refused, one repeated and one expired message of a batch
   const sent = await newMessage(group, { sender: ann!, own: true });
   const old = await newMessage(group, { sender: ann!, own: true });
   await appendBatch(db, [sent, old]);
-  await db.query(`UPDATE dedup SET created_at = created_at - interval '49 hours' WHERE client_msg_id = $1`, [
-    old.clientMsgId,
-  ]);
+  await db.query(
+    `UPDATE sent_ids SET created_at = created_at - interval '49 hours' WHERE client_msg_id = $1`,
+    [old.clientMsgId],
+  );
   const batch = [
     ...(await Promise.all(times(5, () => newMessage(group, { sender: bob!, own: true })))),
     { ...sent, id: 'msg_repeated' },
@@ -287,8 +288,8 @@ test('issue 10, 13: one refused, one repeated and one expired message of a batch
   });
   assert.deepEqual(Object.fromEntries(written), {
     messages: 6,
-    dedup: 6,
-    removed: 1,
+    sent_ids: 6,
+    removed: 0,
     conversations: 1,
     members: 2,
   });

@@ -146,7 +146,7 @@ test('a lock that nobody thought of ends in time, and is no reason to run messag
   const ids = await Promise.all(times(3, () => createGroup(server, ['ann', 'bob'])));
   const log = await anotherLog({ lock_timeout: '50' });
   const messages = await Promise.all(ids.map((id) => messageTo(db, id, 'ann')));
-  const release = await hold(db, (tx) => tx.query('LOCK TABLE dedup IN ACCESS EXCLUSIVE MODE'));
+  const release = await hold(db, (tx) => tx.query('LOCK TABLE sent_ids IN ACCESS EXCLUSIVE MODE'));
   const answers = Promise.all(messages.map((m) => log.append(m)));
   // Long enough for a lock time-out or two: longer changes nothing.
   await delay(150);

@@ -71,12 +71,16 @@ describe('SPEC 8: the events gap and the buffer floor', () => {
 
 describe('the sweep', () => {
   test('removes what is past its window, keeps the rest, in batches', async () => {
-    const rows = 4_500;
+    const rows = 12_000;
+    const [{ no: env }] = (await db.query<{ no: number }>(
+      'SELECT no FROM environments ORDER BY no LIMIT 1',
+    )) as [{ no: number }];
+    // As a store from before migration 0037 holds them.
     await db.query(
       `INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
-       SELECT 999, 1, 1, i::text, i, now() - CASE WHEN i <= $1 THEN interval '48 hours 1 minute' ELSE interval '47 hours' END
-       FROM generate_series(1, $1 + 10) i`,
-      [rows],
+       SELECT $1, 0, 1, i::text, i, now() - CASE WHEN i <= $2 THEN interval '48 hours 1 minute' ELSE interval '47 hours' END
+       FROM generate_series(1, $2 + 10) i`,
+      [env, rows],
     );
     await db.query(
       `INSERT INTO idempotency (env, key, route, fingerprint, created_at)
@@ -85,13 +89,11 @@ describe('the sweep', () => {
     );
     await db.query(
       `INSERT INTO events (env, conv, seq, type, created_at)
-       SELECT 999, 1, i, 'conversation.updated', now() - CASE WHEN i <= 3 THEN interval '7 days 1 minute' ELSE interval '6 days' END
+       SELECT $1, 0, i, 'conversation.updated', now() - CASE WHEN i <= 3 THEN interval '7 days 1 minute' ELSE interval '6 days' END
        FROM generate_series(1, 5) i`,
+      [env],
     );
     // Of analytics, hours go after 90 days; days stay.
-    const [{ no: env }] = (await db.query<{ no: number }>('SELECT no FROM environments LIMIT 1')) as [
-      { no: number },
-    ];
     await db.query(
       `INSERT INTO counters (env, step, at, counts)
        SELECT $1, s, date_trunc('day', now(), 'UTC') - d * interval '1 day', '{}' FROM generate_series(0, 1) s, unnest('{90,91,400}'::int[]) d`,
@@ -109,15 +111,70 @@ describe('the sweep', () => {
     assert.equal(removed['dedup'], rows);
     assert.equal(removed['idempotency'], 3);
     assert.ok(removed['events']! >= 3);
-    assert.deepEqual(batches, [2_000, 2_000, 500]);
+    assert.deepEqual(batches, [5_000, 5_000, 2_000]);
     assert.equal(removed['hours'], 2);
-    for (const [table, left] of Object.entries({ dedup: 10, idempotency: 2, events: 2 }))
-      assert.deepEqual(
-        await db.query(`SELECT count(*) AS n FROM ${table} WHERE env = 999`),
-        [{ n: left }],
-        table,
-      );
+    for (const [rest, left] of Object.entries({
+      'dedup WHERE conv = 0': 10,
+      'idempotency WHERE env = 999': 2,
+      'events WHERE conv = 0': 2,
+    }))
+      assert.deepEqual(await db.query(`SELECT count(*) AS n FROM ${rest}`), [{ n: left }], rest);
     assert.deepEqual(new Set(Object.values(await removeExpired(db, weekMs))), new Set([0]));
+  });
+
+  const dayMs = 24 * 3_600_000;
+  const partitionsOf = async (): Promise<string[]> =>
+    (
+      await db.query<{ name: string }>(
+        `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'sent_ids'::regclass ORDER BY 1`,
+      )
+    ).map(({ name }) => name);
+  const nameOf = (ms: number) => `sent_ids_${new Date(ms).toISOString().slice(0, 10).replaceAll('-', '')}`;
+  const remember = (at: number) =>
+    db.query(
+      `INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at) VALUES (999, 0, 1, $1, 1, $2)
+       RETURNING tableoid::regclass::text AS day`,
+      [randomUUID(), new Date(at)],
+    );
+
+  test('issue 17: clientMsgIds go with their day, two days after its end and no sooner', async () => {
+    const today = Date.now();
+    for (let day = 10; day >= 0; day--) {
+      const now = today - day * dayMs;
+      const removed = await removeExpired(db, weekMs, new Date(now));
+      assert.deepEqual(await remember(now), [{ day: nameOf(now) }]);
+      const days = (await partitionsOf()).filter((name) => name !== 'sent_ids_other');
+      const ended = days.filter((name) => name < nameOf(now));
+      assert.equal(removed['sent_ids'], day <= 7 ? 1 : 0, `day ${day}`);
+      assert.deepEqual(
+        ended,
+        [2, 1].filter((back) => day + back <= 10).map((back) => nameOf(now - back * dayMs)),
+        'the two days before stay, those before them are gone',
+      );
+    }
+    assert.equal((await removeExpired(db, weekMs, new Date(today + 30 * dayMs)))['sent_ids'], 0);
+    assert.ok(
+      (await partitionsOf()).includes(nameOf(today - dayMs)),
+      'a process whose clock is ahead takes nothing away',
+    );
+    assert.deepEqual(await remember(today - 20 * dayMs), [{ day: 'sent_ids_other' }]);
+    assert.equal((await removeExpired(db, weekMs))['sent_ids_other'], 1);
+  });
+
+  test('a day that nobody made in time is kept apart, and nobody waits for one that holds the table', async () => {
+    const later = Date.now() + 40 * dayMs;
+    assert.deepEqual(await remember(later), [{ day: 'sent_ids_other' }]);
+    await removeExpired(db, weekMs, new Date(later));
+    const made = await partitionsOf();
+    assert.ok(!made.includes(nameOf(later)), 'its rows are in the table for all others');
+    assert.ok(made.includes(nameOf(later + dayMs)));
+    await db.tx(async (tx) => {
+      await tx.query('LOCK TABLE sent_ids IN ROW EXCLUSIVE MODE');
+      await removeExpired(db, weekMs, new Date(later + 2 * dayMs));
+      assert.ok(!(await partitionsOf()).includes(nameOf(later + 2 * dayMs)), 'left to the next time');
+    });
+    await removeExpired(db, weekMs, new Date(later + 2 * dayMs));
+    assert.ok((await partitionsOf()).includes(nameOf(later + 2 * dayMs)));
   });
 });
 
@@ -131,10 +188,10 @@ describe('SPEC 8: windows', () => {
   test('a clientMsgId is remembered 48 hours, and commits anew after', async () => {
     const body = { clientMsgId: randomUUID(), text: 'hello', senderId: 'ann' };
     const first = await send(body);
-    await age('dedup', '47 hours 59 minutes');
+    await age('sent_ids', '47 hours 59 minutes');
     assert.equal((await send(body)).id, first.id);
     await db.query(
-      `UPDATE dedup SET created_at = created_at - interval '2 minutes' WHERE client_msg_id = $1`,
+      `UPDATE sent_ids SET created_at = created_at - interval '2 minutes' WHERE client_msg_id = $1`,
       [body.clientMsgId],
     );
     const second = await send(body);

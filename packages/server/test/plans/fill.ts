@@ -53,7 +53,7 @@ export async function fill(db: Queryable): Promise<void> {
      SELECT env, conv, 100 + seq, 'message.updated', seq, ARRAY[sender], created_at FROM messages WHERE seq < 50`,
   );
   await run(
-    `INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
+    `INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at)
      SELECT env, conv, sender, 'cm' || seq, seq, created_at FROM messages`,
   );
   await run(

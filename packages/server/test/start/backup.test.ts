@@ -24,7 +24,11 @@ const complaint = (pattern: RegExp) => (error: { stderr?: string }) => pattern.t
 test('a backup taken under load, encrypted, is restored into a new directory: consistent, with files and keys', async () => {
   const ann = await scene.actor('ann');
   const group = await scene.group(ann, []);
-  await scene.send(ann, group.id, { text: 'before', metadata: { much: 'ümlaut "quoted" \\ \n' } });
+  await scene.send(ann, group.id, {
+    clientMsgId: 'first',
+    text: 'before',
+    metadata: { much: 'ümlaut "quoted" \\ \n' },
+  });
   const media = join(service.dataDir, 'media', 'deep', 'er');
   await mkdir(media, { recursive: true });
   const bytes = Buffer.from(Array.from({ length: 2_000_000 }, (_, i) => (i * 31) & 255));
@@ -76,6 +80,11 @@ test('a backup taken under load, encrypted, is restored into a new directory: co
     const { body } = await there('GET', `/v1/conversations/${group.id}`);
     assert.equal(body.lastSeq, events.at(-1)!.seq, 'one moment: counts and messages agree');
     const old = createApi(again.url, signToken({ sub: ann.id }));
+    const repeated = await old('POST', `/v1/conversations/${group.id}/messages`, {
+      clientMsgId: 'first',
+      text: 'again',
+    });
+    assert.equal(repeated.body.text, 'before', 'it is known which messages were sent');
     const next = await old('POST', `/v1/conversations/${group.id}/messages`, {
       clientMsgId: 'n',
       text: 'after',

@@ -31,7 +31,6 @@ DECLARE
   acts int[];
   sender_tids tid[];
   doubtful boolean;
-  expired boolean;
   listening int[];
 BEGIN
   IF p_wait_ms IS NOT NULL THEN
@@ -48,12 +47,12 @@ BEGIN
   SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
   step := activity_step(active);
 
-  SELECT array_agg(m.tid), array_agg(CASE WHEN NOT d.expired THEN d.seq END), bool_or(d.expired),
+  SELECT array_agg(m.tid), array_agg(d.seq),
     bool_or(d.seq IS NOT NULL OR m.tid IS NULL AND p_sender[i] IS NOT NULL OR nos[p_conv[i]] IS NULL),
     (SELECT array_agg(e.no) FROM environments e WHERE e.no = ANY (c_env) AND e.listeners <> 0)
-  INTO sender_tids, originals, expired, doubtful, listening
+  INTO sender_tids, originals, doubtful, listening
   FROM generate_series(1, total) i
-  LEFT JOIN message_sent_before(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i], p_cmid[i], ts) d ON true
+  LEFT JOIN sent_before(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i], p_cmid[i], ts) d ON true
   LEFT JOIN sending_member(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i]) m ON true;
 
   IF doubtful OR p_reply IS NOT NULL OR p_files IS NOT NULL THEN
@@ -74,17 +73,13 @@ BEGIN
         SELECT i, count(*) FILTER (WHERE verdicts[i] IS NULL) OVER (PARTITION BY p_conv[i] ORDER BY i)::int AS rank FROM generate_series(1, total) i
       ) r;
     END IF;
-    IF expired THEN
-      DELETE FROM dedup d USING generate_series(1, total) i WHERE d.conv = nos[p_conv[i]] AND d.sender = coalesce(p_sender[i], 0)
-        AND d.client_msg_id = p_cmid[i] AND d.env = c_env[p_conv[i]] AND verdicts[i] IS NULL;
-    END IF;
   END IF;
 
   INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, attachments, created_at, active_at)
     SELECT c_env[p_conv[i]], nos[p_conv[i]], lasts[p_conv[i]] + p_rank[i], p_id[i], p_sender[i], p_text[i], p_reply[i], p_meta[i], attached[i], ts,
       nullif(active, ts)
     FROM generate_series(1, total) i WHERE verdicts[i] IS NULL;
-  INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
+  INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at)
     SELECT c_env[p_conv[i]], nos[p_conv[i]], coalesce(p_sender[i], 0), p_cmid[i], lasts[p_conv[i]] + p_rank[i], ts
     FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND p_cmid[i] IS NOT NULL;
   UPDATE conversations c SET last_seq = lasts[k.c] + k.n, last_message_seq = lasts[k.c] + k.n, message_count = counts[k.c] + k.n,
@@ -149,7 +144,6 @@ DECLARE
   conv_act int;
   sender_tid tid;
   original bigint;
-  expired boolean;
 BEGIN
   SELECT c.ctid, c.no, c.last_seq + 1, c.message_count + 1, c.act INTO conv_tid, o_conv, o_seq, live, conv_act FROM conversations c
     WHERE c.id = p_conv AND c.env = p_env AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
@@ -159,10 +153,10 @@ BEGIN
   END IF;
   SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
   step := activity_step(active);
-  SELECT d.seq, d.expired, m.tid INTO original, expired, sender_tid FROM (SELECT) one
-    LEFT JOIN message_sent_before(p_env, o_conv, p_sender, p_cmid, ts) d ON true
+  SELECT d.seq, m.tid INTO original, sender_tid FROM (SELECT) one
+    LEFT JOIN sent_before(p_env, o_conv, p_sender, p_cmid, ts) d ON true
     LEFT JOIN sending_member(p_env, o_conv, p_sender) m ON true;
-  IF NOT expired THEN
+  IF original IS NOT NULL THEN
     o_verdict := 'duplicate';
     o_seq := original;
   ELSIF p_sender IS NOT NULL AND sender_tid IS NULL THEN
@@ -172,9 +166,6 @@ BEGIN
   END IF;
   IF o_verdict IS NOT NULL THEN RETURN; END IF;
 
-  IF expired THEN
-    DELETE FROM dedup d WHERE d.conv = o_conv AND d.sender = coalesce(p_sender, 0) AND d.client_msg_id = p_cmid AND d.env = p_env;
-  END IF;
   UPDATE conversations c SET last_seq = o_seq, last_message_seq = o_seq, message_count = live, last_activity_at = greatest(c.last_activity_at, active), act = greatest(c.act, step)
     WHERE c.ctid = conv_tid;
   IF p_own THEN
@@ -185,7 +176,7 @@ BEGIN
   INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, created_at, active_at)
     VALUES (p_env, o_conv, o_seq, p_id, p_sender, p_text, p_reply, p_meta, ts, nullif(active, ts));
   IF p_cmid IS NOT NULL THEN
-    INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at) VALUES (p_env, o_conv, coalesce(p_sender, 0), p_cmid, o_seq, ts);
+    INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at) VALUES (p_env, o_conv, coalesce(p_sender, 0), p_cmid, o_seq, ts);
   END IF;
   PERFORM note_messages(ARRAY[p_env], ARRAY[o_conv], ARRAY[o_seq], ARRAY[p_id], ARRAY[p_sender], ts)
     FROM environments e WHERE e.no = p_env AND e.listeners <> 0;

@@ -2,13 +2,17 @@
 -- statement, so that the planner inlines them into the calling statement; their LIMIT keeps it from turning them into a join
 -- over the whole table. Each is one index look-up.
 
--- SPEC 1, Idempotency 4: the message that this sender has sent to the conversation under the same clientMsgId. After
--- 48 hours it no longer counts (`expired`), but its row is in the way until it is removed.
-CREATE OR REPLACE FUNCTION message_sent_before(p_env int, p_conv bigint, p_sender bigint, p_cmid text, p_at timestamptz)
-RETURNS TABLE (seq bigint, expired boolean) LANGUAGE sql STABLE AS $$
-  SELECT d.seq, d.created_at <= p_at - interval '48 hours' FROM dedup d
-  WHERE d.conv = p_conv AND d.sender = coalesce(p_sender, 0) AND d.client_msg_id = p_cmid AND d.env = p_env LIMIT 1
+-- SPEC 1, Idempotency 4: the message that this sender has sent to the conversation under the same clientMsgId in the last 48 hours.
+CREATE OR REPLACE FUNCTION sent_before(p_env int, p_conv bigint, p_sender bigint, p_cmid text, p_at timestamptz)
+RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
+  SELECT s.seq FROM sent_ids s WHERE s.conv = p_conv AND s.sender = coalesce(p_sender, 0) AND s.client_msg_id = p_cmid AND s.env = p_env
+    AND s.created_at > p_at - interval '48 hours'
+  UNION ALL
+  SELECT d.seq FROM dedup d WHERE d.conv = p_conv AND d.sender = coalesce(p_sender, 0) AND d.client_msg_id = p_cmid AND d.env = p_env
+    AND d.created_at > p_at - interval '48 hours'
+  LIMIT 1
 $$;
+DROP FUNCTION IF EXISTS message_sent_before(int, bigint, bigint, text, timestamptz);
 
 -- The member who sends. A send may run slightly longer than its user exists: an erased user is no member.
 CREATE OR REPLACE FUNCTION sending_member(p_env int, p_conv bigint, p_usr bigint)
