@@ -123,5 +123,14 @@ describe('every page', () => {
     assert.equal((await copied('/users/alice')).name, 'Alice Adler');
     assert.equal((await copied('/keys')).data[0].id, environments.dev.secretKey.split('_')[2]);
     assert.equal((await copied('/../new-environment')).name, "Ann's");
+
+    // Over http, and not from this machine, a page has no clipboard.
+    await page.goto(`${service.url}/dashboard/env_dev/logs`);
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('Copied').waitFor();
+    await page.getByRole('textbox', { name: 'Operation' }).focus();
+    await page.keyboard.press('Control+V');
+    assert.match(await page.getByRole('textbox', { name: 'Operation' }).inputValue(), /\/v1\/logs\?/);
   });
 });

@@ -1,18 +1,49 @@
-import { Button, Code, CopyButton, Group, Stack, Text } from '@mantine/core';
+import { Button, Code, Group, Stack, Text } from '@mantine/core';
+import { useEffect, useState } from 'react';
 import type { ReactNode } from 'react';
 import { asCurl } from '../api/call.ts';
 import type { CallName } from '../api/call.ts';
 import { useEnv } from '../api/hooks.ts';
 
-export const Copy = ({ value, label = 'Copy' }: { value: string; label?: string }): ReactNode => (
-  <CopyButton value={value} timeout={2_000}>
-    {({ copied, copy }) => (
-      <Button size="compact-xs" variant="default" onClick={copy} aria-live="polite">
-        {copied ? 'Copied' : label}
-      </Button>
-    )}
-  </CopyButton>
-);
+/** Into the clipboard; where the browser has none for us, as over http, by way of a selection. */
+async function intoClipboard(value: string): Promise<void> {
+  const { clipboard } = navigator as { clipboard?: Clipboard };
+  if (clipboard) return clipboard.writeText(value);
+  const area = document.createElement('textarea');
+  area.value = value;
+  // Within a dialog, which keeps the focus to itself.
+  (document.querySelector('[role=dialog]') ?? document.body).append(area);
+  area.select();
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- there is no other way over http
+  document.execCommand('copy');
+  area.remove();
+}
+
+const copiedMs = 2_000;
+
+export function Copy({ value, label = 'Copy' }: { value: string; label?: string }): ReactNode {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), copiedMs);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  return (
+    <Button
+      size="compact-xs"
+      variant="default"
+      onClick={() =>
+        void intoClipboard(value).then(
+          () => setCopied(true),
+          () => undefined,
+        )
+      }
+      aria-live="polite"
+    >
+      {copied ? 'Copied' : label}
+    </Button>
+  );
+}
 
 /** An id with a way to copy it. */
 export const Id = ({ id }: { id: string }): ReactNode => (
