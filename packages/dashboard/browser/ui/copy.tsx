@@ -14,7 +14,6 @@ async function intoClipboard(value: string): Promise<void> {
   // Within a dialog, which keeps the focus to itself.
   (document.querySelector('[role=dialog]') ?? document.body).append(area);
   area.select();
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- there is no other way over http
   document.execCommand('copy');
   area.remove();
 }
