@@ -42,10 +42,12 @@ const cameraLayers: types.RtpEncodingParameters[] = [
   { scaleResolutionDownBy: 2, maxBitrate: 500_000, scalabilityMode: 'L1T3' },
   { scaleResolutionDownBy: 1, maxBitrate: 1_500_000, scalabilityMode: 'L1T3' },
 ];
-/** VP9 and AV1 have their layers within one stream. */
+/** VP9 has its layers within one stream. */
 const scalableLayers: types.RtpEncodingParameters[] = [
   { maxBitrate: 1_500_000, scalabilityMode: 'L3T3_KEY' },
 ];
+/** AV1 is sent in one size: more at once is more than most machines can encode. */
+const oneLayer: types.RtpEncodingParameters[] = [{ maxBitrate: 1_000_000, scalabilityMode: 'L1T3' }];
 const screenLayers: types.RtpEncodingParameters[] = [{ maxBitrate: 2_500_000, scalabilityMode: 'L1T3' }];
 
 const resumeTries = 3;
@@ -168,7 +170,8 @@ export class MediaSession {
     const { codec: name = 'vp8' } = this.#o;
     const codec = this.#codec(name);
     if (!codec) return { codec: this.#codec('vp8'), encodings: cameraLayers };
-    return { codec, encodings: name === 'vp9' || name === 'av1' ? scalableLayers : cameraLayers };
+    const encodings = name === 'vp9' ? scalableLayers : name === 'av1' ? oneLayer : cameraLayers;
+    return { codec, encodings };
   }
 
   /** The server is told too, and tells the others. */

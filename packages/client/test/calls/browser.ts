@@ -134,7 +134,7 @@ export async function person(
     while (!(await holds())) {
       if (Date.now() > deadline)
         throw new Error(
-          `${what} did not happen; shown: ${JSON.stringify(await asks.shown())}, received ${JSON.stringify(await asks.received())}, errors ${JSON.stringify(await asks.errors())}`,
+          `${what} did not happen; shown: ${JSON.stringify(await asks.shown())}, received ${JSON.stringify(await asks.received())}, errors ${JSON.stringify(await asks.errors())}, codecs ${JSON.stringify(await asks.codecs())}`,
         );
       await tab.waitForTimeout(100);
     }

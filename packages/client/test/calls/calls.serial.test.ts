@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { mediaPort, startMediaService } from '../../../server/test/calls/media-service.ts';
@@ -20,27 +23,30 @@ async function startTurn(): Promise<Record<string, string>> {
   const port = await mediaPort(1);
   const secret = 'a secret of the test';
   const relays = await mediaPort(20);
-  turn = spawn(
-    'turnserver',
-    [
-      ...['-n', '--listening-ip=127.0.0.1', '--relay-ip=127.0.0.1', `--listening-port=${port}`],
-      ...[
-        `--min-port=${relays}`,
-        `--max-port=${relays + 19}`,
-        '--use-auth-secret',
-        `--static-auth-secret=${secret}`,
-      ],
-      ...[
-        '--realm=parley',
-        '--no-tls',
-        '--no-dtls',
-        '--no-cli',
-        '--allow-loopback-peers',
-        '--log-file=stdout',
-      ],
-    ],
-    { stdio: 'ignore' },
+  // The configuration of docs/calls.md, without TLS and on loopback.
+  const folder = await mkdtemp(join(tmpdir(), 'parley-turn-'));
+  after(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(
+    join(folder, 'turnserver.conf'),
+    `listening-ip=127.0.0.1
+relay-ip=127.0.0.1
+listening-port=${port}
+min-port=${relays}
+max-port=${relays + 19}
+realm=parley
+use-auth-secret
+static-auth-secret=${secret}
+denied-peer-ip=0.0.0.0-255.255.255.255
+allowed-peer-ip=127.0.0.1
+allow-loopback-peers
+no-multicast-peers
+no-tls
+no-dtls
+no-cli
+log-file=stdout
+`,
   );
+  turn = spawn('turnserver', ['-c', join(folder, 'turnserver.conf')], { stdio: 'ignore' });
   return { CHAT_TURN_URLS: `turn:127.0.0.1:${port}?transport=udp`, CHAT_TURN_SECRET: secret };
 }
 
@@ -146,14 +152,47 @@ describe('SPEC 4, Calls, with media', () => {
     const [a, b, id] = await pair('audio', {}, network);
     await Promise.all([a.growing(false), b.growing(false)]);
     network.cut();
-    const mended = delay(10_000).then(() => network.mend());
-    await a.until('lost', async () => (await shown(a)).state === 'reconnecting');
-    await mended;
+    const cut = delay(10_000);
+    for (const one of [a, b]) {
+      await one.until('lost', async () => (await shown(one)).state === 'reconnecting');
+      await one.until('a restart of ICE', async () => (await one.asked('call.restart')) > 0);
+    }
+    await cut;
+    network.mend();
     await Promise.all([connected(a), connected(b)]);
     await Promise.all([a.growing(false), b.growing(false)]);
     assert.equal((await server('GET', `/v1/calls/${id}`)).body.status, 'active');
     await close(a, b);
     network.close();
+  });
+
+  it('H264, VP9 and AV1 where the service has them: each sends what it was asked to, and gets what the others send', async () => {
+    const codecs = ['h264', 'vp9', 'av1'] as const;
+    const people = await Promise.all(codecs.map(() => someone()));
+    for (const one of people) await one.small();
+    const [a, ...rest] = people as [Person, ...Person[]];
+    const { id: cid } = await scene.group(
+      a.actor,
+      rest.map((p) => p.actor),
+    );
+    const id = await a.start(cid, 'video', { codec: codecs[0] });
+    for (const [i, one] of rest.entries()) {
+      await one.until('ringing', async () => (await one.ringing()).includes(id));
+      await one.accept({ codec: codecs[i + 1]! });
+    }
+    // A browser that cannot encode one sends VP8 instead.
+    const sent = await Promise.all(
+      codecs.map(async (name) =>
+        (await a.sends(`video/${name.toUpperCase()}`)) ? name.toUpperCase() : 'VP8',
+      ),
+    );
+    assert.ok(sent.includes('VP9') && sent.includes('AV1'), String(sent));
+    for (const [i, one] of people.entries())
+      await one.until(`all but ${sent[i]}`, async () => {
+        const wanted = sent.filter((_, k) => k !== i).map((name) => `video/${name}`);
+        return String(await one.codecs()) === String(wanted.sort());
+      });
+    await close(...people);
   });
 
   it('four people with simulcast: each chooses how large it gets the others; a screen is shared', async () => {

@@ -24,6 +24,8 @@ interface Inbound extends RTCStats {
 
 /** Frames of this kind that fail from now on. */
 let failing: { t: string; left: number } | null = null;
+/** How many frames of each kind were sent. */
+const frames = new Map<string, number>();
 /** From the ports of the media server to those of a proxy before it. */
 let offset = 0;
 
@@ -31,6 +33,7 @@ let offset = 0;
 function meddle({ wire }: Client): void {
   const request = wire.request.bind(wire);
   wire.request = async (t, ...rest) => {
+    frames.set(t, (frames.get(t) ?? 0) + 1);
     if (failing?.t === t && failing.left-- > 0) throw new ParleyError('timeout');
     const answer = await request(t, ...rest);
     const { send, recv } = answer as AckData<'call.open'>;
@@ -70,11 +73,19 @@ const page = {
   fail: (t: string, times: number) => void (failing = { t, left: times }),
   /** How many are still to fail. */
   failing: (): number => Math.max(0, failing?.left ?? 0),
+  /** A camera whose picture any machine can encode in any codec. */
+  small(): void {
+    const { mediaDevices } = navigator;
+    const real = MediaDevices.prototype.getUserMedia.bind(mediaDevices);
+    mediaDevices.getUserMedia = (wanted) =>
+      real(wanted?.video ? { video: { width: 640, height: 360 } } : wanted);
+  },
+  asked: (t: string): number => frames.get(t) ?? 0,
   through: (to: number) => void (offset = to),
   test: () => calls.test(),
   /** What the pictures come in. */
   async codecs(): Promise<string[]> {
-    const stats = await call!.stats();
+    const stats = call ? await call.stats() : [];
     const used = stats.filter((s) => s.type === 'inbound-rtp' && (s as Inbound).framesDecoded) as Inbound[];
     return used
       .map((s) => (stats.find((c) => c.id === s.codecId) as unknown as { mimeType: string }).mimeType)
