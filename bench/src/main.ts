@@ -17,9 +17,12 @@ import { analytics } from './workloads/analytics.ts';
 import { calls } from './workloads/calls.ts';
 import { max } from './workloads/max.ts';
 import { abuse, neighbours } from './workloads/neighbours.ts';
+import { nodes } from './workloads/nodes.ts';
 import { bigrooms, direct, light, send } from './workloads/paced.ts';
 import { requestlog } from './workloads/request-log.ts';
+import { retention } from './workloads/retention.ts';
 import { sink } from './workloads/sink.ts';
+import { soak } from './workloads/soak.ts';
 import { idle, storm } from './workloads/sockets.ts';
 import { growth, history, list, rest, start } from './workloads/store.ts';
 
@@ -44,6 +47,9 @@ const workloads: Record<WorkloadName, (bench: Bench) => Promise<void>> = {
   requestlog,
   sink,
   calls,
+  retention,
+  soak,
+  nodes,
 };
 /** These ask Parley alone. */
 const ownOnly: WorkloadName[] = [
@@ -58,6 +64,9 @@ const ownOnly: WorkloadName[] = [
   'requestlog',
   'sink',
   'calls',
+  'retention',
+  'soak',
+  'nodes',
 ];
 const resultsPath = fileURLToPath(new URL('../results.json', import.meta.url));
 

@@ -21,7 +21,22 @@ export const workloadNames = [
   'requestlog',
   'sink',
   'calls',
+  'retention',
+  'soak',
+  'nodes',
 ] as const;
+/** Only when they are named. */
+const onRequest: readonly WorkloadName[] = [
+  'analytics',
+  'neighbours',
+  'abuse',
+  'requestlog',
+  'sink',
+  'calls',
+  'retention',
+  'soak',
+  'nodes',
+];
 export type WorkloadName = (typeof workloadNames)[number];
 
 export interface Options {
@@ -31,6 +46,8 @@ export interface Options {
   rounds: number;
   windowMs: number;
   warmMs: number;
+  /** How long the soak takes. */
+  soakMs: number;
   /** Senders of the send workload; all other crowds follow from it. */
   users: number;
   /** The longest conversation, and the largest store; the two before are a tenth and a thousandth, or a tenth and a hundredth. */
@@ -49,7 +66,7 @@ export interface Options {
 
 export const usage = `npm run bench -- [workload …] [options]
 
-Workloads: ${workloadNames.join(', ')} (by default all but analytics, neighbours, abuse, requestlog, sink and calls;
+Workloads: ${workloadNames.join(', ')} (by default all but ${onRequest.join(', ')};
   with --quick also without direct and growth)
   analytics: what counting costs on the send path, and how fast a year is reported (docs/analytics.md)
   neighbours: one tenant does to the service what it can, row by row, while another measures (docs/isolation.md)
@@ -57,6 +74,9 @@ Workloads: ${workloadNames.join(', ')} (by default all but analytics, neighbours
   requestlog: REST with and without the request log, in turns, and what the log costs of it
   sink: history in a customer's own database: writing, what it costs a send, cold pages (docs/storage.md)
   calls: participants on one media worker until it is full, joins, memory, chat beside it; needs Go (docs/calls.md)
+  retention: thirty days of traffic one after the other: what is kept, and what a message costs, must stay as it was
+  soak: half of the maximum for an hour, or for --seconds, then ten reconnect storms: memory and descriptors must stay
+  nodes: one process beside two processes and two nodes, which speak through Redis
   --quick              within 10 minutes: fewer servers, rounds, seconds and rows; prints and writes nothing
   --servers a,b        of ${serverNames.join(', ')}
   --rounds N           interleaved rounds (3)
@@ -112,9 +132,7 @@ export function parseOptions(args: string[]): Options {
     return value;
   };
   const usual = workloadNames.filter(
-    (name) =>
-      !['analytics', 'neighbours', 'abuse', 'requestlog', 'sink', 'calls'].includes(name) &&
-      (!quick || (name !== 'growth' && name !== 'direct')),
+    (name) => !onRequest.includes(name) && (!quick || (name !== 'growth' && name !== 'direct')),
   );
   return {
     workloads: positionals.length === 0 ? [...usual] : names(positionals, workloadNames),
@@ -128,6 +146,7 @@ export function parseOptions(args: string[]): Options {
     rounds: whole('rounds', quick ? 2 : 3, 1),
     windowMs: whole('seconds', quick ? 3 : 8, 1) * 1_000,
     warmMs: quick ? 1_000 : 2_000,
+    soakMs: whole('seconds', quick ? 60 : 3_600, 1) * 1_000,
     users: whole('users', 1_000, 20),
     messages: whole('messages', quick ? 300_000 : 10_000_000, 10_000),
     conversations: whole('conversations', quick ? 1_000 : 10_000, 100),

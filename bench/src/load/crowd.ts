@@ -78,6 +78,7 @@ export class Crowd {
     let next = 0;
     let last = begin;
     const atOnce = request.atOnce || this.#clients.length;
+    const ports = [request.port].flat();
     await new Promise<void>((resolve) => {
       const openedAt = new Map<Client, number>();
       const settle = (client: Client): void => {
@@ -114,7 +115,7 @@ export class Crowd {
         for (let i = 0; i < openChunk && next < this.#clients.length && openedAt.size < atOnce; i++) {
           const client = this.#clients[next++]!;
           openedAt.set(client, micros());
-          client.open(request.port);
+          client.open(ports[client.number % ports.length]!);
         }
         if (next < this.#clients.length && openedAt.size < atOnce) {
           pumping = true;

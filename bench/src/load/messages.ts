@@ -17,7 +17,8 @@ export interface Account {
 export interface OpenRequest {
   do: 'open';
   wire: WireName;
-  port: number;
+  /** Several: accounts take turns. */
+  port: number | number[];
   accounts: Account[];
   /** Handshakes under way at once; 0: all. */
   atOnce: number;

@@ -22,6 +22,11 @@ export const ownSections: { workload: string; title: string }[] = [
   { workload: 'growth ×10', title: 'Growth: ten times as large' },
   { workload: 'growth ×100', title: 'Growth: a hundred times as large' },
   { workload: 'start', title: 'Start' },
+  { workload: 'retention', title: 'Thirty days' },
+  { workload: 'soak', title: 'Soak' },
+  { workload: 'nodes: one process', title: 'One process, an outside PostgreSQL' },
+  { workload: 'nodes: two processes', title: 'Two processes of one machine, through Redis' },
+  { workload: 'nodes: two nodes', title: 'Two nodes, through Redis' },
 ];
 
 /** Plain text for the terminal: Markdown without the plots. */
