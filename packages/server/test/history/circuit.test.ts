@@ -44,7 +44,7 @@ function world() {
   const read = (): void => {
     const at = results.push('waits') - 1;
     cold.at(env, 'conv_x', [1]).then(
-      (page) => (results[at] = `found ${page.size}`),
+      (page) => (results[at] = `found ${page?.size}`),
       (error: unknown) => (results[at] = error instanceof ApiError ? error.code : String(error)),
     );
   };

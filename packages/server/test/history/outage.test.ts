@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import { useStandingHere } from '../gateway/here.ts';
+import type { Answer } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
 import { use } from '../support/use.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
@@ -48,16 +49,25 @@ test('an hour of outage under load: degraded, failing and recovered are told onc
   let on = true;
   const load = (async () => {
     while (on) {
-      sent.push((await scene.send(null, cid, { text: `n${sent.length}` })).id);
-      // Between two, the service and this test have their turn.
-      await new Promise((resolve) => setImmediate(resolve));
+      const text = `n${sent.length}`;
+      const answer = await scene
+        .server('POST', `/v1/conversations/${cid}/messages`, { text }, { 'idempotency-key': text })
+        .catch((error: unknown) => error);
+      // A connection that rests for minutes is reset, and minutes pass at once here: then the same is sent again.
+      if (!(answer instanceof TypeError)) {
+        const { status, body } = answer as Answer;
+        if (status === 201) sent.push(body.id as string);
+        // While time stands, the key's rate can be used up.
+        else assert.equal(status, 429, JSON.stringify(body));
+      }
+      await new Promise((resolve) => setTimeout(resolve, 5));
     }
   })();
   try {
     await customer.kill();
     const seen: string[] = [];
     for (let minutes = 0, failed = 0; minutes < 72; minutes += 4) {
-      await eventually(async () => (await tries()) > failed, `a try at minute ${minutes}`);
+      await passing(() => eventually(async () => (await tries()) > failed, `a try at minute ${minutes}`));
       failed = await tries();
       const [row] = await db.query<{ status: string }>("SELECT status FROM storage WHERE mode = 'byo_db'");
       if (seen.at(-1) !== row!.status) seen.push(row!.status);
@@ -65,7 +75,7 @@ test('an hour of outage under load: degraded, failing and recovered are told onc
     }
     assert.deepEqual(seen, ['healthy', 'degraded', 'failing']);
     const before = sent.length;
-    await eventually(() => Promise.resolve(sent.length > before), 'sends go on meanwhile');
+    await passing(() => eventually(() => Promise.resolve(sent.length > before), 'sends go on meanwhile'));
     // The store stamps messages by its own clock, which was not moved: a new one would look an hour late.
     on = false;
     await load;

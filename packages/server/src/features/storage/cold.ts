@@ -15,12 +15,12 @@ import type { SlotName, SlotRow } from './sql.ts';
  * others are refused at once.
  */
 export interface Cold {
-  /** Messages of one conversation by seq; those that the database no longer has are missing. */
+  /** Messages of one conversation by seq; those that the database no longer has are missing. Null if there is no database to ask. */
   at(
     env: { no: number; id: string },
     conversationId: string,
     seqs: readonly number[],
-  ): Promise<Map<number, MessageRecord>>;
+  ): Promise<Map<number, MessageRecord> | null>;
   get(env: { no: number; id: string }, messageId: string): Promise<MessageRecord | null>;
 }
 
@@ -128,7 +128,7 @@ export function createCold(options: {
    */
   const known = new Map<number, SlotRow[]>();
   async function look(env: number): Promise<SlotRow[]> {
-    // No slots means that what was cold a moment ago is back in our store.
+    // No slots: what was cold a moment ago is back in our store, or cannot be had at all.
     const slots = (await coldSlots(db, env)) ?? [];
     if (known.size >= mostKnown) known.clear();
     known.set(env, slots);
@@ -198,7 +198,7 @@ export function createCold(options: {
           return { value, whole: value.size === wanted.size };
         }),
       );
-      return found ?? new Map();
+      return found ?? null;
     },
     async get(env, messageId) {
       if ((await coldSlots(db, env.no)) === null) return null;
@@ -221,5 +221,5 @@ export const isGone = (error: unknown): boolean =>
   error instanceof HistoryError &&
   ['unreachable', 'timeout', 'authentication', 'tls', 'overloaded'].includes(error.errorClass);
 
-const unavailable = (ms: number) =>
+export const unavailable = (ms: number) =>
   new ApiError('history_unavailable', { retryAfterMs: Math.max(1, Math.ceil(ms)) });
