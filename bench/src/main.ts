@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Bench } from './bench.ts';
 import { Load } from './load.ts';
 import { describeMachine } from './machine.ts';
-import { parseOptions, usage, UsageError } from './options.ts';
+import { onRequest, parseOptions, usage, UsageError } from './options.ts';
 import type { Options, WorkloadName } from './options.ts';
 import { writePage } from './report/page.ts';
 import { renderSummary } from './report/summary.ts';
@@ -52,22 +52,7 @@ const workloads: Record<WorkloadName, (bench: Bench) => Promise<void>> = {
   nodes,
 };
 /** These ask Parley alone. */
-const ownOnly: WorkloadName[] = [
-  'start',
-  'rest',
-  'list',
-  'history',
-  'growth',
-  'analytics',
-  'neighbours',
-  'abuse',
-  'requestlog',
-  'sink',
-  'calls',
-  'retention',
-  'soak',
-  'nodes',
-];
+const ownOnly: WorkloadName[] = ['start', 'rest', 'list', 'history', 'growth', ...onRequest];
 const resultsPath = fileURLToPath(new URL('../results.json', import.meta.url));
 
 process.exitCode = await main(process.argv.slice(2));

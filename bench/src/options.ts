@@ -2,6 +2,18 @@ import { parseArgs } from 'node:util';
 import { serverNames } from './servers/server.ts';
 import type { ServerName } from './servers/server.ts';
 
+/** Workloads that run only when they are named; they ask Parley alone. */
+export const onRequest = [
+  'analytics',
+  'neighbours',
+  'abuse',
+  'requestlog',
+  'sink',
+  'calls',
+  'retention',
+  'soak',
+  'nodes',
+] as const;
 export const workloadNames = [
   'start',
   'send',
@@ -15,28 +27,8 @@ export const workloadNames = [
   'list',
   'history',
   'growth',
-  'analytics',
-  'neighbours',
-  'abuse',
-  'requestlog',
-  'sink',
-  'calls',
-  'retention',
-  'soak',
-  'nodes',
+  ...onRequest,
 ] as const;
-/** Only when they are named. */
-const onRequest: readonly WorkloadName[] = [
-  'analytics',
-  'neighbours',
-  'abuse',
-  'requestlog',
-  'sink',
-  'calls',
-  'retention',
-  'soak',
-  'nodes',
-];
 export type WorkloadName = (typeof workloadNames)[number];
 
 export interface Options {
@@ -132,7 +124,9 @@ export function parseOptions(args: string[]): Options {
     return value;
   };
   const usual = workloadNames.filter(
-    (name) => !onRequest.includes(name) && (!quick || (name !== 'growth' && name !== 'direct')),
+    (name) =>
+      !(onRequest as readonly WorkloadName[]).includes(name) &&
+      (!quick || (name !== 'growth' && name !== 'direct')),
   );
   return {
     workloads: positionals.length === 0 ? [...usual] : names(positionals, workloadNames),
