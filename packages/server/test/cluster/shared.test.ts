@@ -120,10 +120,11 @@ test('SPEC 3: deactivation (4003) and revocation (4001) on one node close the so
     ['revoke-tokens', 4001],
   ] as const) {
     const user = await scene.actor();
-    const sockets = await Promise.all([cluster.online(a, user), cluster.online(b, user)]);
+    const token = scene.token(user);
+    const sockets = await Promise.all([connect(a, token), connect(b, token)]);
     assert.equal((await scene.server('POST', `/v1/users/${user.id}/${action}`)).status, 200);
     for (const socket of sockets) assert.equal((await socket.closed).code, code, action);
-    await assert.rejects(cluster.online(b, user), new RegExp(`"code":${code}`));
+    await assert.rejects(connect(b, token), new RegExp(`"code":${code}`));
   }
 });
 
