@@ -16,7 +16,7 @@ import type { ReactNode } from 'react';
 import type { Output, StorageRecord } from '@parley/protocol';
 import { useCall, useChange } from '../api/hooks.ts';
 import { useMay, useProductionName } from '../api/roles.ts';
-import { ConfirmButton, useTypedName } from '../ui/confirm.tsx';
+import { ConfirmButton } from '../ui/confirm.tsx';
 import { Secret } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { Field } from '../ui/field.tsx';
@@ -204,7 +204,7 @@ function SlotActions({
   return (
     <Stack gap="xs">
       <Group gap="xs">
-        <SetDatabase name={name} replaces={type !== null} />
+        <SetDatabase name={name} />
         {type === null ? null : (
           <>
             <Button
@@ -281,17 +281,14 @@ const TestResult = ({ test }: { test: Output<'storage.testDatabase'> }): ReactNo
   </Alert>
 );
 
-function SetDatabase({ name, replaces }: { name: SlotName; replaces: boolean }): ReactNode {
+function SetDatabase({ name }: { name: SlotName }): ReactNode {
   const [opened, setOpened] = useState(false);
   const [url, setUrl] = useState('');
   const [schema, setSchema] = useState('');
   const [replicaUrl, setReplicaUrl] = useState('');
-  const production = useProductionName();
-  const { ready, field, clear } = useTypedName(replaces ? production : undefined);
   const set = useChange('storage.setDatabase');
   const close = (): void => {
     setOpened(false);
-    clear();
     setUrl('');
     setSchema('');
     setReplicaUrl('');
@@ -317,7 +314,6 @@ function SetDatabase({ name, replaces }: { name: SlotName; replaces: boolean }):
           <form
             onSubmit={(event) => {
               event.preventDefault();
-              if (!ready) return;
               set.mutate({
                 ...{ slot: name, url },
                 ...(schema === '' ? {} : { schema }),
@@ -342,10 +338,9 @@ function SetDatabase({ name, replaces }: { name: SlotName; replaces: boolean }):
                 value={replicaUrl}
                 set={setReplicaUrl}
               />
-              {field}
               {set.error ? <Failed error={set.error} /> : null}
-              <Button type="submit" disabled={!ready} loading={set.isPending}>
-                {replaces ? 'Replace' : 'Set'}
+              <Button type="submit" loading={set.isPending}>
+                Set
               </Button>
             </Stack>
           </form>

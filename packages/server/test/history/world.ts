@@ -95,6 +95,16 @@ async function age(db: PgDb, ids: string[], days: number): Promise<void> {
   await db.query(`UPDATE storage SET pruned_at = '-infinity'`);
 }
 
+/** As that many sends into an empty conversation would have left it; seqs begin with 2. */
+export const fill = (db: PgDb, conversation: string, count: number): Promise<unknown> =>
+  db.query(
+    `WITH c AS (UPDATE conversations SET last_seq = $2::bigint + 1, last_message_seq = $2::bigint + 1, message_count = $2::bigint
+       WHERE id = $1 RETURNING env, no, id)
+     INSERT INTO messages (env, conv, seq, id, text, created_at)
+     SELECT c.env, c.no, g, 'msg_' || right(c.id, 20) || lpad(g::text, 6, '0'), 'text ' || g, now() FROM c, generate_series(2, $2::bigint + 1) g`,
+    [conversation, count],
+  );
+
 export const depsOf = (env: string): HistoryDeps => ({
   ...{ outbound: createOutbound({ allowPrivate: true }), tenant: 1, env },
   ...{ random: (bytes: number) => randomBytes(bytes), seconds: () => Math.floor(Date.now() / 1000) },

@@ -1,5 +1,6 @@
 import { HistoryError } from '../../platform/history/port.ts';
 import type { History } from '../../platform/history/port.ts';
+import type { Timers } from '../../platform/clock.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { isGone } from './cold.ts';
 import { confirmCopy, confirmLog } from './confirm.ts';
@@ -7,6 +8,8 @@ import type { Confirmation } from './confirm.ts';
 import type { Connections } from './connections.ts';
 import { begun, comeBack, readBatch } from './copy.ts';
 import type { CopyBatch } from './copy.ts';
+import { keepLease, LeaseLost, mayErase, takeLease } from './lease.ts';
+import type { Lease } from './lease.ts';
 import { erasures, wanted } from './needs.ts';
 import { prune } from './prune.ts';
 import { pump } from './pump.ts';
@@ -21,7 +24,7 @@ import { createWriter, mostRows } from './write.ts';
 /**
  * The sink of one environment: whatever its log names is written to the customer's database in its present state, and
  * leaves the log when the database has confirmed it. Only one process at a time does it, by a lease on the
- * environment's row. Something may be written twice, but takes effect once, because the database compares revisions.
+ * environment's row (lease.ts). Something may be written twice, but takes effect once, because the database compares revisions.
  */
 
 /** The smallest number of rows in a batch for a slow database. */
@@ -30,14 +33,13 @@ const leastRows = 10;
 const turnMs = 5_000;
 /** Milliseconds of a turn that a copy gets before changes are written again, because people wait for those. */
 const sliceMs = 1_000;
-/** Seconds; longer than a turn and the slowest exchange after its end. */
-const leaseSeconds = 60;
 
 /** What a turn leaves: more to do now; something to look at again soon; or nothing, and then changes collect for a while. */
 type Next = 'more' | 'later' | 'idle';
 const pauses: Record<Next, number> = { more: 0, later: 250, idle: 200 };
 
 export interface SinkOptions extends SettleOptions {
+  timers: Timers;
   connections: Connections;
   vault: Vault;
   retentionMs(env: number): Promise<number>;
@@ -53,6 +55,7 @@ export interface Sink {
 /** What a turn starts with, and what it finds out. */
 interface Turn extends StorageRow {
   id: string;
+  lease: Lease;
   /** Whether users must be erased, messages must come back, and old messages may leave. */
   erasures: boolean;
   wanted: boolean;
@@ -71,7 +74,7 @@ const any = (table: string, s: string, more = '') =>
   `(SELECT true FROM ${table} x WHERE x.env = ${s}${more} LIMIT 1)`;
 
 export function createSink(options: SinkOptions): Sink {
-  const { db, connections, clock, node } = options;
+  const { db, connections, clock, logger, node } = options;
   /** The size of a batch, by environment, if the database was too slow for the usual size. */
   const sizes = new Map<number, number>();
   const now = () => new Date(clock.now()).toISOString();
@@ -90,15 +93,18 @@ export function createSink(options: SinkOptions): Sink {
 
   /** Takes the lease for a while; undefined if another process has it. */
   async function claim(env: { no: number; id: string }): Promise<Turn | undefined> {
-    const [row] = await db.query<Omit<Turn, 'id' | 'progress' | 'until'>>(
-      `UPDATE storage s SET owner = $2, owned_until = clock_timestamp() + interval '${leaseSeconds} seconds'
+    const asked = clock.monotonic();
+    const [row] = await db.query<Omit<Turn, 'id' | 'lease' | 'progress' | 'until'>>(
+      `UPDATE storage s SET ${takeLease}
        WHERE s.env = $1 AND (s.owned_until < clock_timestamp() OR s.owner = $2)
-       RETURNING ${storageColumns}, coalesce(${any('sink_erasures', '$1')}, false) AS erasures,
+       RETURNING ${storageColumns}, coalesce(${any('sink_erasures', '$1')} AND ${mayErase}, false) AS erasures,
          coalesce(${any('sink_conversations', '$1', ' AND x.want_seq IS NOT NULL')}, false) AS wanted,
          coalesce(${any('sink_refused', '$1')}, false) AS "anyRefused", coalesce(${mayPrune('$1', '$3')}, false) AS prune`,
       [env.no, node, now()],
     );
-    return row && { ...row, id: env.id, progress: false, until: clock.monotonic() + turnMs };
+    if (!row) return undefined;
+    const lease = keepLease(options, env.no, asked);
+    return { ...row, id: env.id, lease, progress: false, until: clock.monotonic() + turnMs };
   }
 
   const turn: Sink['turn'] = async (env) => {
@@ -121,11 +127,12 @@ export function createSink(options: SinkOptions): Sink {
           sizes.set(env.no, Math.max(leastRows, Math.floor(sizeOf(env.no) / 2)));
       }
       await settle(mine, failure, pauses[next]);
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) throw error;
+      logger.warn({ env: env.no }, error.message);
+      return false;
     } finally {
-      await db.query(`UPDATE storage SET owned_until = '-infinity' WHERE env = $1 AND owner = $2`, [
-        env.no,
-        node,
-      ]);
+      await mine.lease.release();
     }
     return next === 'more' && failure === null;
   };
@@ -145,7 +152,7 @@ export function createSink(options: SinkOptions): Sink {
     const slots = await slotsOf(db, mine.env);
     const open = async (name: Turn['active']) => {
       const slot = slots.find((s) => s.slot === name);
-      return slot ? connections.open(env, slot) : null;
+      return slot ? mine.lease.guard(await connections.open(env, slot)) : null;
     };
     const history = (await open(mine.active))!;
     const previous = await open(mine.previous);

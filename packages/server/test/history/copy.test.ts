@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import { createScene } from '../support/scene.ts';
+import { startService } from '../support/service.ts';
+import { openDb, use } from '../support/use.ts';
+import { startCustomerPostgres } from './servers.ts';
+import { eventually, fill, openStorage } from './world.ts';
+
+/** DECISIONS, Storage: what is copied in the background shows how far it is, goes on after a crash, and can be cancelled. */
+
+const customer = use(startCustomerPostgres, (c) => c.stop());
+/** Six batches. The third stops at this message, for as long as the test holds the gate. */
+const count = 3_000;
+const gate = 1_200;
+/** A cancelled copy ends with the batch that is being written, and the one that was read meanwhile. */
+const mostAfterCancel = 2_000;
+
+test('a copy shows how far it is, can be cancelled, and goes on after a crash where it was', async () => {
+  let service = await startService();
+  let db = await openDb(service);
+  const url = await customer.createDatabase();
+  const there = new pg.Client(url.replace(/\?.*/, ''));
+  await there.connect();
+  try {
+    const scene = createScene(service.url);
+    const writer = await scene.actor();
+    const { id: cid } = await scene.group(writer, []);
+    await fill(db, cid, count);
+    let storage = await openStorage(service, db);
+    const made = await storage.api('POST', '/v1/storage/database/migrate', { adminUrl: url });
+    assert.equal(made.status, 200, JSON.stringify(made.body));
+    await there.query(`CREATE FUNCTION gate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF NEW.seq = ${gate} THEN PERFORM pg_advisory_xact_lock(1); END IF; RETURN NEW; END $$`);
+    await there.query(
+      'CREATE TRIGGER gate BEFORE INSERT ON parley_messages FOR EACH ROW EXECUTE FUNCTION gate()',
+    );
+    await there.query('SELECT pg_advisory_lock(1)');
+    const copied = async (): Promise<number> =>
+      (await there.query('SELECT count(*)::int AS n FROM parley_messages WHERE conversation_id = $1', [cid]))
+        .rows[0].n as number;
+    const halfway = () =>
+      eventually(async () => {
+        const { copy } = (await storage.record()).sink;
+        return copy?.done >= 900 && copy;
+      }, 'a part is copied');
+
+    assert.equal((await storage.api('PATCH', '/v1/storage', { mode: 'byo_db' })).status, 200);
+    const { kind, done, total, percent, rowsPerSecond, secondsLeft } = await halfway();
+    assert.deepEqual([kind, total], ['fill', count]);
+    assert.ok(done < gate, `${done}`);
+    assert.equal(percent, Math.round((done / total) * 1_000) / 10);
+    assert.ok(rowsPerSecond > 0, `${rowsPerSecond}`);
+    assert.equal(secondsLeft, Math.round((total - done) / rowsPerSecond));
+
+    const back = await storage.api('PATCH', '/v1/storage', { mode: 'managed' });
+    assert.deepEqual([back.status, back.body.mode, back.body.sink.copy], [200, 'managed', null]);
+    await there.query('SELECT pg_advisory_unlock(1)');
+    await eventually(
+      async () => (await db.query(`SELECT 1 FROM storage WHERE owned_until < clock_timestamp()`)).length > 0,
+      'the turn under way ends',
+    );
+    const left = await copied();
+    assert.ok(left >= done && left <= mostAfterCancel, `${left}`);
+    assert.equal((await storage.record()).sink.status, 'idle');
+
+    // Once more, from the start; and in the middle a crash.
+    await there.query('DELETE FROM parley_messages');
+    await there.query('SELECT pg_advisory_lock(1)');
+    assert.equal((await storage.api('PATCH', '/v1/storage', { mode: 'byo_db' })).status, 200);
+    const before = await halfway();
+    // What waits for a commit on disk takes with it what does not.
+    await scene.send(writer, (await scene.group(writer, [])).id);
+    await service.kill();
+    await db.close().catch(() => undefined);
+    await there.query('DELETE FROM parley_messages WHERE conversation_id = $1 AND seq = 10', [cid]);
+    service = await service.restart();
+    db = await openDb(service);
+    storage = await openStorage(service, db);
+    const resumed = (await storage.record()).sink.copy;
+    assert.ok(resumed.done >= before.done && resumed.done < gate, `${resumed.done} after ${before.done}`);
+    assert.equal(resumed.startedAt, before.startedAt);
+    await there.query('SELECT pg_advisory_unlock(1)');
+    // Of the process that was killed: nobody waits for its end here.
+    await db.query(`UPDATE storage SET owned_until = '-infinity'`);
+    await storage.settled();
+    assert.equal(
+      await copied(),
+      count - 1,
+      'all but the one that was confirmed before: it went on where it was',
+    );
+    assert.equal((await storage.api('POST', '/v1/storage/database/resync')).status, 202);
+    await storage.settled();
+    assert.equal(await copied(), count);
+  } finally {
+    await there.end();
+    await db.close().catch(() => undefined);
+    await service.dispose();
+  }
+});
