@@ -74,7 +74,7 @@ test('who may: a session, an environment, a role, and for changes a sign-in with
 test('from an admin’s URL to a database of one’s own, without a secret in any answer, log or audit entry', async () => {
   const storage = await openStorage(service, db, 'env_prod');
   const { api } = storage;
-  const adminUrl = (await customer.createDatabase()).replace('admin:x', 'admin:adm1n-s3cret');
+  const adminUrl = (await customer.createDatabase()).replace('parley:x', 'parley:adm1n-s3cret');
   assertError(await api('PATCH', '/v1/storage', { mode: 'byo_db' }), 400, 'invalid_request');
   const { status, body } = await api('POST', '/v1/storage/database/migrate', { adminUrl });
   assert.equal(status, 200, JSON.stringify(body));
@@ -110,7 +110,7 @@ test('from an admin’s URL to a database of one’s own, without a secret in an
   const again = await api('PUT', '/v1/storage/database/b', { url: adminUrl, replicaUrl: adminUrl });
   assert.equal(again.status, 200);
   assert.equal(again.body.replicaUrl, again.body.url);
-  assert.ok(again.body.url.includes('admin:***@'));
+  assert.ok(again.body.url.includes('parley:***@'));
   const promoted = await api('POST', '/v1/storage/database/promote/b');
   assert.deepEqual([promoted.status, promoted.body.database.active], [200, 'b']);
   assert.equal(promoted.body.sink.copy, null, 'the same database under another user: nothing to copy');

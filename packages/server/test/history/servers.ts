@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, globSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,6 +13,8 @@ import { promisify } from 'node:util';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { freePort, start as startProgram } from '../storage/process.ts';
+import { makeCluster, postgresPrograms } from '../support/postgres.ts';
+import { copyShared } from '../support/shared.ts';
 
 /** Customers' databases: real servers on loopback with throw-away data. */
 export interface CustomerDatabase {
@@ -115,18 +117,13 @@ export async function startPostgresWithTls(): Promise<CustomerDatabase & { ca: s
 }
 
 async function startPostgres(more: readonly string[] = []): Promise<CustomerDatabase> {
-  const [bin] = globSync('/usr/lib/postgresql/*/bin').sort();
-  if (bin === undefined) throw new Error('PostgreSQL 15 or newer is needed: the Debian package postgresql.');
   const home = await directory('customer-pg');
   const data = join(home, 'data');
-  await run(join(bin, 'initdb'), ['-D', data, '-U', 'admin', '-A', 'trust', '-E', 'UTF8', '--no-sync'], {
-    ...identity,
-    cwd: home,
-  });
+  await makeCluster(data);
   const port = await freePort();
-  const urlOf = (database: string) => `postgresql://admin:x@127.0.0.1:${port}/${database}?sslmode=disable`;
+  const urlOf = (database: string) => `postgresql://parley:x@127.0.0.1:${port}/${database}?sslmode=disable`;
   const once = async (database: string, sql: string) => {
-    const client = new pg.Client({ host: '127.0.0.1', port, user: 'admin', database });
+    const client = new pg.Client({ host: '127.0.0.1', port, user: 'parley', database });
     await client.connect();
     await client.query(sql).finally(() => client.end());
   };
@@ -138,7 +135,7 @@ async function startPostgres(more: readonly string[] = []): Promise<CustomerData
     ...more,
   ];
   const running = await server(
-    join(bin, 'postgres'),
+    join(postgresPrograms(), 'postgres'),
     ['-D', data, ...settings.flatMap((s) => ['-c', s])],
     home,
     () => once('postgres', 'SELECT 1'),
@@ -158,15 +155,28 @@ async function startPostgres(more: readonly string[] = []): Promise<CustomerData
   };
 }
 
+/** Small, because the files are copied. */
+const logSize = '--innodb-log-file-size=10M';
+
 export async function startCustomerMariadb(): Promise<CustomerDatabase> {
   const home = await directory('customer-mariadb');
   const data = join(home, 'data');
   const port = await freePort();
-  await run(
-    'mariadb-install-db',
-    ['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal', '--skip-test-db'],
-    { ...identity, cwd: home },
-  );
+  const install = async (at: string): Promise<void> => {
+    if (identity.uid !== undefined && existsSync(at)) await chown(at, identity.uid, identity.gid);
+    await run(
+      'mariadb-install-db',
+      [
+        '--no-defaults',
+        `--datadir=${at}`,
+        '--auth-root-authentication-method=normal',
+        '--skip-test-db',
+        logSize,
+      ],
+      { ...identity, cwd: home },
+    );
+  };
+  if (!(await copyShared('mariadb', data, install))) await install(data);
   const root = () => mysql.createConnection({ host: '127.0.0.1', port, user: 'root', password: '' });
   const running = await server(
     'mariadbd',
@@ -176,9 +186,11 @@ export async function startCustomerMariadb(): Promise<CustomerDatabase> {
       `--socket=${home}/s`,
       '--bind-address=127.0.0.1',
       `--port=${port}`,
-      '--innodb-flush-log-at-trx-commit=0',
+      // What is committed survives a kill of the server, though not one of the machine.
+      '--innodb-flush-log-at-trx-commit=2',
       '--skip-name-resolve',
       '--innodb-buffer-pool-size=32M',
+      logSize,
     ],
     home,
     async () => {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, globSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { startService } from './service.ts';
@@ -21,30 +21,45 @@ export interface OutsidePostgres {
 /** Root may not run PostgreSQL: it runs it as nobody. */
 const identity = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
-export async function startPostgres(): Promise<OutsidePostgres> {
+const env = { LC_ALL: 'C.UTF-8', PATH: '/usr/bin:/bin' };
+
+/** The folder of the system's PostgreSQL programs. */
+export function postgresPrograms(): string {
   const [bin] = globSync('/usr/lib/postgresql/*/bin').sort();
   if (bin === undefined) throw new Error('PostgreSQL 15 or newer is needed: the Debian package postgresql.');
-  const directory = await mkdtemp(join(tmpdir(), 'parley-pg-'));
-  if (identity.uid !== undefined) await chown(directory, identity.uid, identity.gid);
-  const data = join(directory, 'data');
-  const options = { ...identity, cwd: directory, env: { LC_ALL: 'C.UTF-8', PATH: '/usr/bin:/bin' } };
+  return bin;
+}
+
+/** Makes the files of a server whose superuser is `parley`, in a directory that is not there yet. */
+export async function makeCluster(data: string): Promise<void> {
   const init = async (at: string): Promise<void> => {
     if (identity.uid !== undefined && existsSync(at)) await chown(at, identity.uid, identity.gid);
     const initdb = spawn(
-      join(bin, 'initdb'),
+      join(postgresPrograms(), 'initdb'),
       ['-D', at, '-U', 'parley', '-A', 'trust', '-E', 'UTF8', '--no-sync'],
-      { ...options, stdio: 'ignore' },
+      { ...identity, cwd: dirname(data), env, stdio: 'ignore' },
     );
     const [code] = (await once(initdb, 'exit')) as [number | null];
     if (code !== 0) throw new Error(`initdb ended with ${code}`);
   };
   if (!(await copyShared('postgres', data, init))) await init(data);
+}
+
+export async function startPostgres(): Promise<OutsidePostgres> {
+  const directory = await mkdtemp(join(tmpdir(), 'parley-pg-'));
+  if (identity.uid !== undefined) await chown(directory, identity.uid, identity.gid);
+  const data = join(directory, 'data');
+  await makeCluster(data);
 
   const settings = ['listen_addresses=', `unix_socket_directories=${directory}`, 'fsync=off'];
-  const server = spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((s) => ['-c', s])], {
-    ...options,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const server = spawn(
+    join(postgresPrograms(), 'postgres'),
+    ['-D', data, ...settings.flatMap((s) => ['-c', s])],
+    {
+      ...{ ...identity, cwd: directory, env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
   const exited = once(server, 'exit');
   const kill = () => server.kill('SIGKILL');
   process.once('exit', kill);
