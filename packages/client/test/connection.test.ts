@@ -239,6 +239,14 @@ test('SPEC 7: after a goaway the close code still decides', async () => {
     assert.equal(asked, 2);
     assert.equal(server.urls.length, 2, 'the refused token is not tried again');
   }
+  for (const code of [1009, 1011, 4400]) {
+    const { clock, server, ann, old } = await away();
+    old.end(code, '');
+    await clock.advance(500);
+    assert.equal(ann.state, 'connected', `${code} comes back with backoff`);
+    await clock.advance(10_000);
+    assert.equal(server.urls.length, 2, 'and not once more when the goaway would have');
+  }
   for (const code of [1000, 1001, 1006, 1012]) {
     const { clock, server, ann, old } = await away();
     old.end(code, '');

@@ -10,7 +10,7 @@ import type { Watched } from './browser.ts';
 
 /** What can be changed: with a click, with the name of a production environment, or not at all. */
 describe('changes', () => {
-  const { service } = useService();
+  const { service, db } = useService();
   const browser = useBrowser();
   let watched: Watched;
   setUp(async () => {
@@ -67,6 +67,33 @@ describe('changes', () => {
       await confirm.click();
       await page.getByText(gone, { exact: true }).waitFor();
     }
+  });
+
+  it('in production push credentials are replaced only after the name was typed; the first ones need no name', async () => {
+    const page = await go('/env_prod/push');
+    const json = page.getByLabel('Credentials as JSON');
+    const choose = async (provider: string) => {
+      await page.getByRole('combobox', { name: 'Provider' }).click();
+      await page.getByRole('option', { name: provider }).click();
+    };
+    await choose('Expo');
+    await json.fill('{ "accessToken": "first" }');
+    await button(page, 'Set').click();
+    await page.getByText('The credentials are set.').waitFor();
+    await json.fill('{ "accessToken": "second" }');
+    const sealed = () =>
+      db.query<{ kept: Buffer }>(`SELECT sealed AS kept FROM push_credentials WHERE provider = 'expo'`);
+    const first = await sealed();
+    assert.equal(first.length, 1);
+    assert.ok(await button(page, 'Replace').isDisabled());
+    await page.getByLabel('to confirm').fill('production');
+    assert.deepEqual(await sealed(), first);
+    await button(page, 'Replace').click();
+    await page.waitForFunction(() => document.querySelector('textarea')!.value === '');
+    assert.notDeepEqual(await sealed(), first);
+    await choose('Firebase');
+    await button(page, 'Set').waitFor();
+    assert.equal(await page.getByLabel('to confirm').count(), 0);
   });
 
   it('a user is deactivated and taken back, its socket closed, and erased with the name of production', async () => {

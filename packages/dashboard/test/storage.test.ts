@@ -73,7 +73,10 @@ describe('the storage page', () => {
     // The same database under other credentials: nothing needs to be copied.
     await slot(page, 'b').getByRole('button', { name: 'Set', exact: true }).click();
     await dialog(page).getByRole('textbox', { name: 'URL', exact: true }).fill(adminUrl);
-    await dialog(page).getByRole('button', { name: 'Set', exact: true }).click();
+    const replace = dialog(page).getByRole('button', { name: 'Replace', exact: true });
+    assert.ok(await replace.isDisabled(), 'in production the name is typed first');
+    await dialog(page).getByLabel('to confirm').fill('production');
+    await replace.click();
     await button(page, 'Done').click();
     await slot(page, 'b').getByRole('button', { name: 'Test' }).click();
     await page.getByText('It works: postgres').last().waitFor();

@@ -166,7 +166,9 @@ describe('playground', () => {
     const page = await context.newPage();
     page.on('pageerror', (error) => problems.push(`docs: ${error.message}`));
     await page.goto(`${service.url}/docs#op-messages.send`);
-    await page.waitForSelector('nav a[aria-current=true]');
+    await page.waitForSelector('nav a[aria-current=true][href="#op-messages.send"]');
+    await page.evaluate(() => document.getElementById('op-users.get')!.scrollIntoView());
+    await page.waitForSelector('nav a[aria-current=true][href="#op-users.get"]');
     const entries = page.locator('nav li:visible');
     const all = await entries.count();
     await page.keyboard.press('/');

@@ -22,6 +22,8 @@ export interface Actor {
   said: number;
   /** Acknowledgements, of all conversations. */
   heard: number;
+  /** Edits and deletes that have no answer yet. */
+  changing: number;
 }
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -81,6 +83,7 @@ export function createActor(
     wire,
     said: 0,
     heard: 0,
+    changing: 0,
   };
   client.on('sent', (item) => {
     const list = actor.acknowledged.get(item.conversationId) ?? [];
@@ -120,9 +123,16 @@ export function act(actor: Actor, random: Random, sends: number): void {
   if (own.length === 0) return;
   const item = random.pick(own);
   // These may fail while everything breaks: they are requests, not promises.
-  if (what < 0.95)
-    conversation
-      .edit(item.id!, { metadata: { edited: random.int(1_000) }, expectedVersion: item.version })
-      .catch(() => undefined);
-  else conversation.delete(item.id!).catch(() => undefined);
+  actor.changing++;
+  const change =
+    what < 0.95
+      ? conversation.edit(item.id!, {
+          metadata: { edited: random.int(1_000) },
+          expectedVersion: item.version,
+        })
+      : conversation.delete(item.id!);
+  void change.then(
+    () => actor.changing--,
+    () => actor.changing--,
+  );
 }

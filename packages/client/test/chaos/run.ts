@@ -205,9 +205,10 @@ async function killNodes(
 /** Every client is connected and has nothing on its way. */
 async function settled(actors: Actor[]): Promise<void> {
   /** What a client still waits for; empty when nothing. */
-  const waiting = ({ client, conversations, said, heard, failed }: Actor): string[] => [
+  const waiting = ({ client, conversations, said, heard, failed, changing }: Actor): string[] => [
     ...(client.state === 'connected' ? [] : [client.state]),
     ...(said === heard + failed.length ? [] : [`${heard} of ${said} acknowledged`]),
+    ...(changing === 0 ? [] : [`${changing} edits and deletes without an answer`]),
     ...conversations.flatMap((c) => {
       const { items, status } = c.messages.get();
       const pending = items.filter((i) => i.status === 'pending').length;

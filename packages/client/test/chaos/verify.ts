@@ -37,11 +37,7 @@ export async function verify(
   const failed = actors.flatMap((a) => a.failed);
   assert.deepEqual(failed, [], 'no send failed for good');
 
-  let total = 0;
-  let unreadCounts = 0;
-  const histories = new Map<string, ServerMessage[]>();
-  for (const { id, members } of groups) {
-    const talkers = actors.filter((a) => members.includes(a.userId));
+  const historyOf = async (id: string): Promise<ServerMessage[]> => {
     const history: ServerMessage[] = [];
     for (let before: number | null = Number.MAX_SAFE_INTEGER; before !== null;) {
       const page: { data: ServerMessage[]; hasMore: boolean } = await get(
@@ -50,7 +46,15 @@ export async function verify(
       history.push(...page.data);
       before = page.hasMore ? page.data.at(-1)!.seq : null;
     }
-    history.reverse();
+    return history.reverse();
+  };
+
+  let total = 0;
+  let unreadCounts = 0;
+  const histories = new Map<string, ServerMessage[]>();
+  for (const { id, members } of groups) {
+    const talkers = actors.filter((a) => members.includes(a.userId));
+    const history = await historyOf(id);
     histories.set(id, history);
     total += history.length;
     // The echo of a message may come before its acknowledgement.
@@ -65,7 +69,7 @@ export async function verify(
 
   for (const actor of actors) {
     for (const conversation of actor.conversations) {
-      const history = histories.get(conversation.id)!;
+      let history = histories.get(conversation.id)!;
       /** A client shows a part of the history, to its end where it knows of no more. */
       const difference = (): string[] => {
         const { items, hasOlder, hasNewer } = conversation.messages.get();
@@ -82,6 +86,11 @@ export async function verify(
       };
       for (;;) {
         await eventually(() => difference().length === 0);
+        if (difference().length > 0) {
+          // A change whose answer was lost may have been carried out since the history was read.
+          history = await historyOf(conversation.id);
+          histories.set(conversation.id, history);
+        }
         assert.deepEqual(difference(), [], `${actor.userId} sees what the server has in ${conversation.id}`);
         const { items, hasOlder } = conversation.messages.get();
         // A page more would push the newest out of the window, and with them what is checked here: that nothing is missing at the end.

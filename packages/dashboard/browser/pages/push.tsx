@@ -3,8 +3,8 @@ import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Output } from '@parley/protocol';
 import { useCall, useChange } from '../api/hooks.ts';
-import { useMay } from '../api/roles.ts';
-import { ConfirmButton } from '../ui/confirm.tsx';
+import { useMay, useProductionName } from '../api/roles.ts';
+import { ConfirmButton, useTypedName } from '../ui/confirm.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
@@ -49,16 +49,24 @@ export default function Push(): ReactNode {
           </Group>
         ))}
       </Section>
-      {may ? <SetCredentials /> : null}
+      {may ? <SetCredentials known={credentials.data.data.map(({ provider }) => provider)} /> : null}
     </Page>
   );
 }
 
-function SetCredentials(): ReactNode {
+function SetCredentials({ known }: { known: PushProviderName[] }): ReactNode {
   const [provider, setProvider] = useState<PushProviderName>('fcm');
   const [text, setText] = useState('');
   const [malformed, setMalformed] = useState(false);
-  const set = useChange('push.setCredentials', { done: () => setText('') });
+  const replaces = known.includes(provider);
+  const production = useProductionName();
+  const { ready, field, clear } = useTypedName(replaces ? production : undefined);
+  const set = useChange('push.setCredentials', {
+    done: () => {
+      setText('');
+      clear();
+    },
+  });
   const submit = (): void => {
     let credentials: unknown;
     try {
@@ -74,7 +82,7 @@ function SetCredentials(): ReactNode {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          submit();
+          if (ready) submit();
         }}
       >
         <Stack maw={600}>
@@ -96,6 +104,7 @@ function SetCredentials(): ReactNode {
             onChange={(event) => setText(event.currentTarget.value)}
             error={malformed ? 'This is not JSON.' : null}
           />
+          {field}
           {set.error ? <Failed error={set.error} /> : null}
           {set.isSuccess ? (
             <Alert color="teal" variant="light" role="status">
@@ -103,8 +112,13 @@ function SetCredentials(): ReactNode {
             </Alert>
           ) : null}
           <Group>
-            <Button type="submit" loading={set.isPending}>
-              Set
+            <Button
+              type="submit"
+              {...(replaces ? { color: 'red' } : {})}
+              disabled={!ready}
+              loading={set.isPending}
+            >
+              {replaces ? 'Replace' : 'Set'}
             </Button>
           </Group>
         </Stack>

@@ -16,7 +16,7 @@ import type { ReactNode } from 'react';
 import type { Output, StorageRecord } from '@parley/protocol';
 import { useCall, useChange } from '../api/hooks.ts';
 import { useMay, useProductionName } from '../api/roles.ts';
-import { ConfirmButton } from '../ui/confirm.tsx';
+import { ConfirmButton, useTypedName } from '../ui/confirm.tsx';
 import { Secret } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { Field } from '../ui/field.tsx';
@@ -204,7 +204,7 @@ function SlotActions({
   return (
     <Stack gap="xs">
       <Group gap="xs">
-        <SetDatabase name={name} />
+        <SetDatabase name={name} replaces={type !== null} />
         {type === null ? null : (
           <>
             <Button
@@ -281,14 +281,17 @@ const TestResult = ({ test }: { test: Output<'storage.testDatabase'> }): ReactNo
   </Alert>
 );
 
-function SetDatabase({ name }: { name: SlotName }): ReactNode {
+function SetDatabase({ name, replaces }: { name: SlotName; replaces: boolean }): ReactNode {
   const [opened, setOpened] = useState(false);
   const [url, setUrl] = useState('');
   const [schema, setSchema] = useState('');
   const [replicaUrl, setReplicaUrl] = useState('');
+  const production = useProductionName();
+  const { ready, field, clear } = useTypedName(replaces ? production : undefined);
   const set = useChange('storage.setDatabase');
   const close = (): void => {
     setOpened(false);
+    clear();
     setUrl('');
     setSchema('');
     setReplicaUrl('');
@@ -314,6 +317,7 @@ function SetDatabase({ name }: { name: SlotName }): ReactNode {
           <form
             onSubmit={(event) => {
               event.preventDefault();
+              if (!ready) return;
               set.mutate({
                 ...{ slot: name, url },
                 ...(schema === '' ? {} : { schema }),
@@ -338,9 +342,10 @@ function SetDatabase({ name }: { name: SlotName }): ReactNode {
                 value={replicaUrl}
                 set={setReplicaUrl}
               />
+              {field}
               {set.error ? <Failed error={set.error} /> : null}
-              <Button type="submit" loading={set.isPending}>
-                Set
+              <Button type="submit" disabled={!ready} loading={set.isPending}>
+                {replaces ? 'Replace' : 'Set'}
               </Button>
             </Stack>
           </form>

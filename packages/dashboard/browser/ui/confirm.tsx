@@ -4,6 +4,33 @@ import type { ReactNode } from 'react';
 import type { ApiFailure } from '../api/call.ts';
 import { useProductionName } from '../api/roles.ts';
 
+/** A field for the name that must be typed, where one must, and whether it was. */
+export function useTypedName(name: string | undefined): {
+  ready: boolean;
+  field: ReactNode;
+  clear: () => void;
+} {
+  const [text, setText] = useState('');
+  return {
+    ready: name === undefined || text === name,
+    clear: () => setText(''),
+    field:
+      name === undefined ? null : (
+        <TextInput
+          label={
+            <>
+              Type <b>{name}</b> to confirm
+            </>
+          }
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+          autoComplete="off"
+          data-autofocus
+        />
+      ),
+  };
+}
+
 /** A destructive action, confirmed: in production by typing the environment's name. */
 export function ConfirmButton(props: {
   label: string;
@@ -19,13 +46,13 @@ export function ConfirmButton(props: {
   harmless?: boolean;
 }): ReactNode {
   const [opened, setOpened] = useState(false);
-  const [text, setText] = useState('');
   const production = useProductionName();
-  const typed = props.typed === undefined && !props.harmless ? production : (props.typed ?? undefined);
-  const ready = typed === undefined || text === typed;
+  const { ready, field, clear } = useTypedName(
+    props.typed === undefined && !props.harmless ? production : (props.typed ?? undefined),
+  );
   const close = (): void => {
     setOpened(false);
-    setText('');
+    clear();
   };
   const confirm = (): void => {
     // The failure is shown in the dialog, which stays open.
@@ -50,19 +77,7 @@ export function ConfirmButton(props: {
         >
           <Stack>
             <Text component="div">{props.children}</Text>
-            {typed === undefined ? null : (
-              <TextInput
-                label={
-                  <>
-                    Type <b>{typed}</b> to confirm
-                  </>
-                }
-                value={text}
-                onChange={(event) => setText(event.currentTarget.value)}
-                autoComplete="off"
-                data-autofocus
-              />
-            )}
+            {field}
             {props.error ? (
               <Alert color="red" variant="light" role="alert">
                 {props.error.message}

@@ -10,15 +10,16 @@ import type { Actor } from '../support/scene.ts';
 import { createScene } from '../support/scene.ts';
 import { setUp, use, useService } from '../support/use.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
+import { addEndpoint, delivery } from '../webhooks/tools.ts';
 import { act, done, hasten, noNode, pretendNode, start, stateOf } from './tools.ts';
 
 /** SPEC 4, Calls, and DECISIONS, Calls, over REST and the socket; media has its own tests. */
 
 const { service, scene, server, db } = useService();
 const receiver = use(startReceiver, (r) => r.close());
+let endpoint: string;
 setUp(async () => {
-  const events = ['call.started', 'call.ended'];
-  assert.equal((await server('POST', '/v1/webhooks', { url: receiver.url, events })).status, 201);
+  endpoint = (await addEndpoint(server, receiver.url, ['call.started', 'call.ended'])).id;
 });
 beforeEach(() => pretendNode(db));
 
@@ -48,10 +49,21 @@ describe('SPEC 3 and 4, Calls: starting', () => {
     );
     assert.deepEqual([stateOf(call, a), stateOf(call, b)], ['joining', 'ringing']);
     for (const phone of phones) assert.deepEqual((await phone.ephemeral('call.incoming')).d, { call });
-    assert.deepEqual((await receiver.next('call.started', about(call.id))).data, { call });
+    const started = await receiver.next('call.started', about(call.id));
+    assert.deepEqual(started.data, { call });
     const again = await b.api('POST', '/v1/calls', { conversationId: cid, kind: 'audio' });
     assert.deepEqual([again.status, again.body.id], [200, call.id], 'glare: both get the one call');
     assert.deepEqual((await a.api('GET', `/v1/calls/${call.id}`)).body, call);
+
+    await done(server('POST', `/v1/calls/${call.id}/end`));
+    const told = await delivery(
+      server,
+      endpoint,
+      (d) => d.eventId === started.id && d.status === 'succeeded',
+    );
+    await server('POST', `/v1/webhooks/${endpoint}/deliveries/${told.id}/replay`);
+    const [, replayed] = await receiver.wait(2, (r) => r.id === started.id);
+    assert.equal(replayed!.raw, started.raw, 'a replay shows the call as it was');
   });
 
   it('two who call each other at the same moment get one call', async () => {

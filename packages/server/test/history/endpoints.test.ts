@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { removeExpired } from '../../src/features/retention/retention.ts';
 import { createDashboard, join, signedInOwner } from '../accounts/dashboard.ts';
 import { dump } from '../core/tools.ts';
 import { assertError } from '../support/api.ts';
@@ -219,7 +220,14 @@ test('events stay readable as long as the environment’s own buffer', async () 
     [cid],
   );
   const events = () => scene.server('GET', `/v1/conversations/${cid}/events?after=0`);
-  assert.equal((await events()).status, 200);
+  const whole = await events();
+  assert.deepEqual([whole.status, whole.body.data.length], [200, 2]);
+  const instance = 24 * 3_600_000;
+  await removeExpired(db, instance);
+  assert.deepEqual((await events()).body, whole.body, 'whatever the instance keeps for the others');
   assert.equal((await api('PATCH', '/v1/storage', { bufferRetention: '7d' })).status, 200);
   await eventually(async () => (await events()).status === 410, 'the floor moved');
+  await removeExpired(db, instance);
+  const left = `SELECT 1 FROM events WHERE conv = (SELECT no FROM conversations WHERE id = $1)`;
+  assert.deepEqual(await sql(left, [cid]), []);
 });

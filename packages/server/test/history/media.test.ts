@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { account, accountKey, startAzurite } from '../storage/azurite.ts';
 import { assertError } from '../support/api.ts';
 import { use, useService } from '../support/use.ts';
-import { openStorage } from './world.ts';
+import { eventually, openStorage } from './world.ts';
 
 /** SPEC 4, Storage: media storages of customers, and files that stay where they are. */
 
-const { service, scene, server, db, sql } = useService();
+const { service, scene, server, db, sql, restart } = useService();
 const azurite = use(
   async () => {
     const running = await startAzurite();
@@ -95,6 +95,36 @@ test('a storage of one’s own is tested, used and left again, and every file st
       action,
     );
   assert.ok(!JSON.stringify(actions).includes(azurite.config.accountKey));
+});
+
+test('a file is read and deleted where it was put, whatever the environment or the operator has changed since', async () => {
+  const { api } = await openStorage(service, db);
+  const { id: cid } = await scene.group(null, [await scene.actor()]);
+  const sent = async (text: string) => {
+    const id = await upload(cid, text);
+    const { id: message } = await scene.send(null, cid, { attachments: [id] });
+    return { id, text, message };
+  };
+  const own = await sent('in the directory');
+  assert.equal(
+    (await api('PUT', '/v1/storage/media', { provider: 'azure', ...azurite.config })).body.ok,
+    true,
+  );
+  const customers = await sent('with the customer');
+  assert.equal((await api('DELETE', '/v1/storage/media')).status, 204);
+  const key = encodeURIComponent(accountKey);
+  const endpoint = encodeURIComponent(azurite.endpoint);
+  service.env['CHAT_MEDIA_URL'] = `azure://${account}:${key}@media?prefix=operator&endpoint=${endpoint}`;
+  await restart();
+  const operators = await sent('in the bucket of the operator');
+
+  for (const { id, text, message } of [own, customers, operators]) {
+    const { url } = (await server('GET', `/v1/attachments/${id}/url`)).body;
+    assert.equal(new URL(url).port === new URL(azurite.endpoint).port, id !== own.id, text);
+    assert.equal(await (await fetch(url)).text(), text);
+    assert.equal((await server('DELETE', `/v1/messages/${message}?hard=true`)).status, 204);
+    await eventually(async () => (await fetch(url)).status === 404, `gone from where it was: ${text}`);
+  }
 });
 
 test('fields of another provider, missing ones and bad names are refused', async () => {

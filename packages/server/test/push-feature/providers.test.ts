@@ -86,6 +86,15 @@ async function register(member: Actor, provider: PushProviderName, token: string
   const { status } = await member.api('POST', '/v1/push/devices', { provider, token });
   assert.ok(status === 201 || status === 200);
 }
+/** Sent and failed, as the operator sees them. */
+const figures = async (): Promise<[number, number]> => {
+  const { pushSent, pushFailed } = (await scene.server('GET', '/v1/analytics')).body.totals;
+  return [pushSent, pushFailed];
+};
+const more = async ([sent, failed]: [number, number]) => {
+  const now = await figures();
+  return { sent: now[0] - sent, failed: now[1] - failed };
+};
 const devices = async (): Promise<number> =>
   (await db.query<{ n: number }>('SELECT count(*) AS n FROM push_devices'))[0]!.n;
 
@@ -110,16 +119,19 @@ for (const name of ['fcm', 'apns', 'expo', 'webpush'] as const) {
 
     it('removes a token that the provider calls dead', async () => {
       const vendor = vendors[name];
+      const before = await figures();
       const { member, send } = await conversation(name, vendor.deadToken);
       await register(member, name, vendor.goodToken);
       await send();
       await settled(db);
       assert.equal(vendor.delivered.length, 1);
       assert.equal(await devices(), 1);
+      assert.deepEqual(await more(before), { sent: 1, failed: 1 });
     });
 
     it('backs off on trouble, then delivers', async () => {
       const vendor = vendors[name];
+      const before = await figures();
       const { send } = await conversation(name, vendor.goodToken);
       vendor.trouble.push({ status: 503 }, { status: 503 });
       await send();
@@ -137,6 +149,7 @@ for (const name of ['fcm', 'apns', 'expo', 'webpush'] as const) {
       await settled(db);
       assert.deepEqual([vendor.delivered.length, (await jobs(db, 'push')).length], [1, 0]);
       assert.equal(await devices(), 1);
+      assert.deepEqual(await more(before), { sent: 1, failed: 0 }, 'what was tried again has not failed');
     });
 
     it('waits as long as the provider asks', async () => {
@@ -151,6 +164,7 @@ for (const name of ['fcm', 'apns', 'expo', 'webpush'] as const) {
 
     it('gives up after six attempts, and keeps the device', async () => {
       const vendor = vendors[name];
+      const before = await figures();
       const { send } = await conversation(name, vendor.goodToken);
       vendor.trouble.push(...Array.from({ length: 10 }, () => ({ status: 500 })));
       await send();
@@ -166,11 +180,13 @@ for (const name of ['fcm', 'apns', 'expo', 'webpush'] as const) {
         await pusher.metrics.registry.metrics(),
         new RegExp(`parley_push_total{provider="${name}",result="failed"} 1`),
       );
+      assert.deepEqual(await more(before), { sent: 0, failed: 1 });
     });
 
     it('logs rejected credentials once, retries nothing and removes nothing; new ones work at once', async () => {
       const vendor = vendors[name];
       await credentials(name, vendor.wrongCredentials);
+      const before = await figures();
       const { send } = await conversation(name, vendor.goodToken);
       for (let i = 0; i < 3; i++) {
         await send();
@@ -183,6 +199,7 @@ for (const name of ['fcm', 'apns', 'expo', 'webpush'] as const) {
       const { reason, ...about } = pusher.warnings[0]!;
       assert.deepEqual(about, { env: 'env_dev', provider: name }, 'and nothing of what was sent');
       assert.match(String(reason), /^[\w.-]+$/);
+      assert.deepEqual(await more(before), { sent: 0, failed: 3 });
       await credentials(name, vendor.credentials);
       await send();
       await settled(db);

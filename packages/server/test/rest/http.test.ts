@@ -141,6 +141,13 @@ describe('SPEC 1.2: Request-Id', () => {
   });
 });
 
+/** SPEC 1.2 and 8: these headers are on every response. */
+function carriesAll(headers: Headers, what: string): void {
+  assert.match(headers.get('request-id') ?? '', /^req_/, what);
+  for (const name of ['limit', 'remaining', 'reset'])
+    assert.match(headers.get(`ratelimit-${name}`) ?? '', /^\d+$/, `${what}: ${name}`);
+}
+
 describe('no answer of the API is stored by a cache or taken for something else', () => {
   it('no-store and nosniff are on answers, refusals and what was never a request', async () => {
     const answers = [
@@ -235,6 +242,24 @@ describe('browsers', () => {
 });
 
 describe('SPEC 4, Health; pages', () => {
+  it('SPEC 1.2, 8: pages, their files and what a browser has already carry Request-Id and the rate headers', async () => {
+    for (const path of [
+      '/',
+      '/docs',
+      '/docs/style.css',
+      '/dashboard',
+      '/dashboard/keys',
+      '/connection-test',
+    ]) {
+      const page = await fetch(service.url + path);
+      await page.arrayBuffer();
+      carriesAll(page.headers, path);
+      const [method, headers] = ['HEAD', { 'if-none-match': page.headers.get('etag') ?? '' }];
+      carriesAll((await fetch(service.url + path, { method })).headers, `HEAD ${path}`);
+      carriesAll((await fetch(service.url + path, { headers })).headers, `${path} again`);
+    }
+  });
+
   it('/healthz and /readyz are 200 without authentication', async () => {
     for (const path of ['/healthz', '/readyz'])
       assert.equal((await createApi(service.url, null)('GET', path)).status, 200);

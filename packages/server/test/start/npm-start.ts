@@ -16,6 +16,7 @@ export interface Started {
   /** Of `npm start` itself, which is the leader of a process group of its own. */
   process: ChildProcess;
   output(): string;
+  stdout(): string;
   /** Resolves with the address that the service prints when it is ready. */
   ready: Promise<string>;
   exited: Promise<number | string | null>;
@@ -42,6 +43,8 @@ export function run(command: string[], { env, cwd = checkout, prefix = [] }: Com
     detached: true,
   });
   let output = '';
+  let stdout = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
   const exited = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string | null);
   const ready = new Promise<string>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr])
@@ -53,7 +56,7 @@ export function run(command: string[], { env, cwd = checkout, prefix = [] }: Com
     void exited.then((code) => reject(new Error(`ended with ${code}:\n${output}`)));
   });
   ready.catch(() => undefined);
-  return { process: child, output: () => output, ready, exited };
+  return { process: child, output: () => output, stdout: () => stdout, ready, exited };
 }
 
 /** Without media, whose worker may have to be built first; test/calls starts it. */

@@ -44,6 +44,7 @@ describe('bad settings end the start with 1 and say what is wrong', () => {
       assert.equal(await one.exited, 1);
       assert.match(one.output(), /Parley could not start: /);
       assert.match(one.output(), message);
+      assert.doesNotMatch(one.output(), /^\s+at /m, 'no stack');
     });
 
   test('a data directory that is a file', async () => {
@@ -51,6 +52,7 @@ describe('bad settings end the start with 1 and say what is wrong', () => {
     const one = start({ env: { CHAT_DATA_DIR: join(scratch, 'file') } });
     assert.equal(await one.exited, 1);
     assert.match(one.output(), /Parley could not start: .*file/);
+    assert.doesNotMatch(one.output(), /^\s+at /m, 'no stack');
   });
 
   test('a port that somebody has: nothing is left running', async () => {
@@ -105,6 +107,8 @@ describe('an outside PostgreSQL that comes and goes', () => {
       assert.equal(await status('/healthz'), 200, 'it lives');
       const page = await fetch(`${url}/`, { headers: { accept: 'text/html' } });
       assert.equal(page.status, 503);
+      assert.match(page.headers.get('request-id') ?? '', /^req_/);
+      assert.match(page.headers.get('ratelimit-limit') ?? '', /^\d+$/);
       assert.match(await page.text(), /http-equiv="refresh"/, 'a page that looks again by itself');
       const refused = await createApi(url, key)('GET', '/v1/users');
       assertError(refused, 503, 'service_unavailable');
@@ -115,6 +119,8 @@ describe('an outside PostgreSQL that comes and goes', () => {
       answer.resume();
       assert.equal(answer.statusCode, 503);
       assert.match(answer.headers['retry-after'] ?? '', /^\d+$/);
+      assert.match(String(answer.headers['request-id']), /^req_/);
+      assert.match(String(answer.headers['ratelimit-limit']), /^\d+$/);
       assert.doesNotMatch(one.output(), /"level":"error"/, 'a start that takes its time is no error');
       await postgres.start();
       assert.equal(await one.ready, url);
@@ -153,12 +159,12 @@ describe('npm run parley', () => {
         const command = args[1] === 'list' ? npm : [process.execPath, 'packages/server/src/cli.ts'];
         const one = run([...command, ...args], { env: service.env });
         const code = await one.exited;
-        return { code, output: one.output().replace(/^npm warn.*\n/gm, '') };
+        return { code, output: one.output(), answer: one.stdout() };
       };
       const json = async (...args: string[]): Promise<Record<string, string>> => {
-        const { code, output } = await parley(...args);
+        const { code, output, answer } = await parley(...args);
         assert.equal(code, 0, output);
-        return JSON.parse(output) as Record<string, string>;
+        return JSON.parse(answer) as Record<string, string>;
       };
       const made = await json('env', 'create', '--name', 'Made', '--kind', 'production', '--id', 'env_made');
       assert.equal(made['id'], 'env_made');
@@ -172,6 +178,11 @@ describe('npm run parley', () => {
 
       const { token } = await json('token', 'env_made', 'ann', '--expires-in', '60');
       assert.equal((await createApi(service.url, token!)('GET', '/v1/conversations')).status, 200);
+
+      const plan = async () => (await createApi(service.url, secretKey!)('GET', '/v1/usage')).body.plan.name;
+      assert.equal(await plan(), 'free');
+      await json('env', 'set', 'env_made', '--plan', 'growth');
+      assert.equal(await plan(), 'growth', 'at once');
 
       await json('env', 'set', 'env_made', '--status', 'suspended');
       assert.equal((await createApi(service.url, secretKey!)('GET', '/v1/users')).status, 403);

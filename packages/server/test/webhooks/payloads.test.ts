@@ -171,10 +171,12 @@ test('an erasure does the same with whatever names the user; what came after sho
   await sameAgain(later);
 });
 
-test('where no endpoint is, nothing is kept', async () => {
+test('a message that nobody changes is not kept; where no endpoint is, nothing is', async () => {
   const { id } = await group();
+  const kept = await db.query('SELECT 1 FROM webhook_payloads');
   await scene.send(owner, id);
   await receiver.wait(2, (r) => of(r.type, id)(r));
+  assert.deepEqual(await db.query('SELECT 1 FROM webhook_payloads'), kept);
   await server('DELETE', `/v1/webhooks/${endpoint.id}`);
   await db.query('DELETE FROM webhook_payloads');
   const sent = await scene.send(owner, id);

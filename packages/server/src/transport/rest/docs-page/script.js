@@ -36,26 +36,25 @@ document.querySelector('nav').addEventListener('click', (event) => {
   if (event.target.closest('a')) document.body.classList.remove('menu-open');
 });
 
-// Marks the menu entry of the section that is on the screen.
+// Marks the menu entry of the section that one reads: the last that begins above a line in the upper part of the screen.
 const links = new Map(all('nav a[href^="#"]').map((link) => [link.hash.slice(1), link]));
+const sections = [...links.keys()]
+  .map((id) => document.getElementById(id))
+  .filter((one) => one && one.id !== 'top');
 let current;
 const observer = new IntersectionObserver(
-  (seen) => {
-    for (const { target, isIntersecting } of seen) {
-      const link = links.get(target.id);
-      if (!isIntersecting || !link || link === current) continue;
-      current?.removeAttribute('aria-current');
-      current = link;
-      link.setAttribute('aria-current', 'true');
-      link.scrollIntoView({ block: 'nearest' });
-    }
+  () => {
+    const section = sections.findLast((one) => one.getBoundingClientRect().top <= innerHeight / 8);
+    const link = section && links.get(section.id);
+    if (!link || link === current) return;
+    current?.removeAttribute('aria-current');
+    current = link;
+    link.setAttribute('aria-current', 'true');
+    link.scrollIntoView({ block: 'nearest' });
   },
-  { rootMargin: '0px 0px -75% 0px' },
+  { rootMargin: '0px 0px -87.5% 0px' },
 );
-for (const id of links.keys()) {
-  const target = document.getElementById(id);
-  if (target && target.id !== 'top') observer.observe(target);
-}
+for (const section of sections) observer.observe(section);
 
 // Colours strings, numbers, keywords and comments.
 const token =
