@@ -57,6 +57,47 @@ describe('diagnosis', () => {
     assert.match(await history.nth(1).innerText(), /^edited .* by ann.*: Hello$/);
   });
 
+  it('a page says that it loads, that there is nothing, and what failed, with the request; then it goes on', async () => {
+    const { page } = watched;
+    const asked = '**/v1/users?*';
+    const held = Promise.withResolvers<void>();
+    await page.route(asked, (route) => void held.promise.then(() => route.continue()));
+    await page.goto(`${service.url}/dashboard/env_other/users`);
+    await page.getByText('Loading users').waitFor();
+    held.resolve();
+    await page.getByText('No users yet').waitFor();
+    await page.unroute(asked);
+
+    const error = { type: 'internal', code: 'internal', message: 'It broke.', requestId: 'req_broken' };
+    await page.route(asked, (route) => route.fulfill({ status: 500, json: { error } }));
+    await page.reload();
+    await page.getByRole('alert').getByText('It broke.').waitFor();
+    const link = page.getByRole('alert').getByRole('link', { name: 'req_broken' });
+    assert.match((await link.getAttribute('href'))!, /\/env_other\/logs\?requestId=req_broken$/);
+    await page.unroute(asked);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('No users yet').waitFor();
+  });
+
+  it('shows what happens without a reload, and its time as it is here and in UTC', async () => {
+    const gil = await scene.actor('gil');
+    const { page } = watched;
+    await page.goto(`${dashboard()}/users/${gil.id}`);
+    await page.getByText('Not connected in the last 7 days').waitFor();
+    const socket = await scene.online(gil);
+    const open = page.getByText('open', { exact: true });
+    await open.waitFor();
+    await page.getByRole('region', { name: 'sockets' }).locator('time').first().focus();
+    const shown = await page.getByRole('tooltip').innerText();
+    const [, utc] = /(\S+Z) \(UTC\)/.exec(shown)!;
+    const local = new Intl.DateTimeFormat('en-US', {
+      ...{ dateStyle: 'medium', timeStyle: 'medium', timeZone: 'Europe/Berlin' },
+    });
+    assert.ok(shown.startsWith(`${local.format(Date.parse(utc!))} (local)`), shown);
+    await socket.close();
+    await open.waitFor({ state: 'detached' });
+  });
+
   it('follows the frames of one user, without what they say', async () => {
     const { actor: cleo, socket } = await scene.person('cleo');
     const dan = await scene.actor('dan');

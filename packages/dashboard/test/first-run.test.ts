@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { build } from 'esbuild';
 import { createApi } from '../../server/test/support/api.ts';
 import { startService } from '../../server/test/support/service.ts';
 import { use } from '../../server/test/support/use.ts';
@@ -45,7 +46,7 @@ describe('the first run', () => {
       });
     const code = await codeOf('curl');
     const [secretKey] = /sk_live_\w+/.exec(code)!;
-    const [node, inBrowser] = [await codeOf('Node'), await codeOf('Browser')];
+    const [node, inBrowser, react] = [await codeOf('Node'), await codeOf('Browser'), await codeOf('React')];
     await run('bash', ['-c', code], {});
 
     await page.getByRole('link', { name: 'See the conversation' }).click();
@@ -63,6 +64,25 @@ describe('the first run', () => {
     );
     await page.reload();
     await page.getByText('Hello, Bob!').nth(2).waitFor();
+
+    // The component, with the client of the browser's example, in a page of the customer.
+    const { outputFiles } = await build({
+      ...{ bundle: true, write: false, format: 'esm', jsx: 'automatic', logLevel: 'error' },
+      define: { 'process.env.NODE_ENV': '"production"' },
+      stdin: {
+        contents: `import { createRoot } from 'react-dom/client';\n${react}\n${inBrowser}
+          createRoot(document.body).render(<Chat client={client} conversationId={chat.id} />);`,
+        ...{ loader: 'jsx', resolveDir: import.meta.dirname },
+      },
+    });
+    const customer = await (await browser.newContext({ bypassCSP: true })).newPage();
+    customer.on('pageerror', (error) => problems.push(`customer: ${error.message}`));
+    await customer.route('**/chat-token', (route) => route.fulfill({ body: body.token }));
+    await customer.goto(`${service.url}/healthz`);
+    await customer.addScriptTag({ type: 'module', content: outputFiles![0]!.text });
+    await customer.getByText('Hello, Bob!').nth(3).waitFor();
+    await customer.getByRole('button', { name: 'Say hello' }).click();
+    await customer.getByText('Hello, Bob!').nth(4).waitFor();
     assert.deepEqual(problems, []);
   });
 });

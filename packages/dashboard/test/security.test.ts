@@ -126,6 +126,26 @@ describe('other sites', () => {
 });
 
 describe('the policy', () => {
+  it('scripts and styles are named by their content, kept for ever, and compressed beforehand', async () => {
+    const text = await (await fetch(`${service.url}/dashboard`)).text();
+    const assets = [...text.matchAll(/(?:src|href)="(\/dashboard\/assets\/[^"]+)"/g)].map(
+      (found) => found[1]!,
+    );
+    assert.ok(assets.length >= 2);
+    for (const asset of assets) {
+      assert.match(asset, /-[A-Z0-9]{8}\.(js|css)$/);
+      const bodies = [];
+      for (const encoding of ['br', 'gzip', 'identity']) {
+        const answer = await fetch(service.url + asset, { headers: { 'accept-encoding': encoding } });
+        assert.equal(answer.headers.get('content-encoding') ?? 'identity', encoding);
+        assert.match(answer.headers.get('cache-control')!, /max-age=31536000, immutable/);
+        bodies.push(await answer.text());
+      }
+      assert.ok(bodies[0]!.length > 100 && new Set(bodies).size === 1);
+    }
+    assert.equal((await fetch(`${service.url}/dashboard/assets/nothing.js`)).status, 404);
+  });
+
   it('has a policy that refuses scripts, styles and connections that are not ours, and a new nonce for every page', async () => {
     const nonces = new Set<string>();
     for (let i = 0; i < 2; i++) {
