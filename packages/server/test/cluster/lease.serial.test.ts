@@ -69,6 +69,8 @@ describe('presence across nodes', { concurrency: true }, () => {
     for (const socket of fresh) await socket.barrier();
     const { seq } = await stays.request('message.send', text(cid));
     await watching.next((f) => f.t === 'event' && f.seq === seq, 'the message');
+    // Watchers are told beside the login, not before it.
+    await until(() => told(second, lost).length >= 3);
     assert.deepEqual(told(watching, lost).slice(0, 2), [true, false]);
     assert.deepEqual(told(second, lost), [true, false, true], 'exactly once each');
     assert.deepEqual(told(watching, also), [true]);

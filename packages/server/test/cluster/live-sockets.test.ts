@@ -6,6 +6,7 @@ import { createLogger } from '../../src/platform/logging.ts';
 import type { ClosedSession } from '../../src/features/context.ts';
 import { RedisPresence } from '../../src/platform/presence/redis.ts';
 import { connectRedis } from '../../src/platform/redis.ts';
+import { endLease } from '../redis/tools.ts';
 import { createScene } from '../support/scene.ts';
 import type { Actor, Scene } from '../support/scene.ts';
 import { connect, open } from '../support/socket.ts';
@@ -116,11 +117,15 @@ test('PITFALLS 14: the sessions of a node that died are told once its lease has 
   const connection = connectRedis(parts.redis.url, logger);
   assert.ok(await connection.ready(10_000));
   const options = { connection, clock: systemClock, node: 'dying', graceMs: 60_000, logger };
-  const registry = new RedisPresence({ ...options, leaseMs: 500, beatMs: 50 });
+  const registry = new RedisPresence(options);
   const { env, user } = await numbers(await scene.actor());
   for (const session of ['ses_1', 'ses_2']) await registry.add({ env, user }, session, 10);
   await registry.add({ env, user: user + 1_000_000 }, 'ses_3', 10);
   await connection.close();
+  const others = connectRedis(parts.redis.url, logger);
+  assert.ok(await others.ready(10_000));
+  await endLease(others, 'dying');
+  await others.close();
   const heard = () => listeners.flatMap((l) => l.heard);
   await until(() => heard().length >= 3);
   assert.deepEqual(

@@ -89,6 +89,9 @@ test('SPEC 4: after Redis came back empty, presence, the 10-socket rule and even
   const watching = await cluster.online(a, watcher);
   const sockets = [];
   for (let i = 0; i < 10; i++) sockets.push(await cluster.online(i % 2 ? a : b, user));
+  const connections = async (): Promise<number> =>
+    (await scene.server('GET', '/v1/analytics')).body.live.connections;
+  const before = await connections();
   await cluster.redis.kill();
   for (const node of [a, b]) await until(async () => (await ready(node)) === 'degraded');
   await cluster.redis.start();
@@ -98,6 +101,8 @@ test('SPEC 4: after Redis came back empty, presence, the 10-socket rule and even
   await until(online);
   for (const socket of sockets) await socket.ephemeral('resync_hint');
   await until(async () => (await ready(a)) === 'ready');
+  // Each node registers its own again, one after the other.
+  await until(async () => (await connections()) === before);
   const eleventh = await cluster.online(a, user);
   assert.equal((await sockets[0]!.closed).code, 4009, 'the order of opening was kept');
   const { seq } = await eleventh.request('message.send', text(conv.id));
