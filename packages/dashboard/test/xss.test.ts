@@ -124,6 +124,8 @@ describe('what people write', () => {
     );
     socket.onopen = () => socket.send(JSON.stringify({ t: 'auth', d: { token } }));
     await new Promise((resolve) => (socket.onmessage = resolve));
+    // Whoever answers no heartbeat is gone after a minute, and so many pages may take longer.
+    socket.onmessage = () => socket.send('{"t":"hb"}');
 
     await ok(inEnv('PUT', '/v1/storage/database/b', { url: 'https://x.example/history' }));
     // Held by nobody, so that no worker of the sink tidies it up.

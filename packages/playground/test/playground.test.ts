@@ -29,6 +29,7 @@ describe('playground', () => {
 
   async function visit(name: string): Promise<Page> {
     const context = await browser.newContext();
+    context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     page.on('request', (request) => {
       if (!request.url().startsWith(service.url) && !request.url().startsWith('data:'))
@@ -163,6 +164,7 @@ describe('playground', () => {
 
   it('/docs: search, where one is, tabs, colours, copying, a call with one’s own key, and a phone', async () => {
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+    context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     page.on('pageerror', (error) => problems.push(`docs: ${error.message}`));
     await page.goto(`${service.url}/docs#op-messages.send`);

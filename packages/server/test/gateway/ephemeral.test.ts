@@ -89,7 +89,7 @@ test('DECISIONS: a user’s own send reads along without a receipt of its own', 
   const { seq } = await a.socket.request('message.send', text(conv.id));
   assert.equal((await members(conv.id)).get(a.actor.id).lastReadSeq, seq);
   await b.socket.request('read', { cid: conv.id, seq });
-  await a.socket.ephemeral('receipt', (d) => d.userId === b.actor.id);
+  for (const { socket } of [a, b]) await socket.ephemeral('receipt', (d) => d.userId === b.actor.id);
   assert.deepEqual(
     seen(b.socket, 'receipt').map((d) => d.userId),
     [b.actor.id],

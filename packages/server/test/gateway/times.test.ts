@@ -50,6 +50,7 @@ test('SPEC 4.1: 60 s of silence closes 1001; a reply to hb, any request and a pi
   const [silent, replies, asks, pings] = await Promise.all(
     Array.from({ length: 4 }, async () => (await scene.person()).socket),
   );
+  for (const socket of [silent, replies, asks, pings]) socket!.isSilent = true;
   time.advance(50_000);
   replies!.send('hb');
   await asks!.barrier();

@@ -39,6 +39,8 @@ export class TestSocket {
   /** Which frame each request id stands for, to check its ack. */
   readonly asked = new Map<string | number, FrameType>();
   hello: Frame;
+  /** Heartbeats are answered, as by any client, unless a test wants silence. */
+  isSilent = false;
   #taken = new Set<Frame>();
   #waiting = new Set<() => void>();
   #lastId = 0;
@@ -76,6 +78,7 @@ export class TestSocket {
         const frame = JSON.parse(data.toString()) as ServerFrame;
         this.#check(frame);
         this.frames.push(frame);
+        if (frame.t === 'hb' && !this.isSilent && this.ws.readyState === WebSocket.OPEN) this.send('hb');
       } catch (error) {
         this.#problem ??= error as Error;
       }

@@ -13,6 +13,8 @@ export interface StoreProxy {
   silence(): void;
   /** The next query that holds this text runs, and its connection is cut before the answer. Resolves then. */
   loseAnswerTo(text: string): Promise<void>;
+  /** The same with the COMMIT of the next transaction that has a statement which holds this text. */
+  loseCommitOf(text: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -25,15 +27,22 @@ export async function startStoreProxy(target: {
 }): Promise<StoreProxy> {
   const directory = await mkdtemp(join(tmpdir(), 'parley-proxy-'));
   const pairs = new Set<{ client: Socket; store: Socket; silent: boolean }>();
-  let losing: { text: string; lost: () => void } | undefined;
+  let losing: { text: string; commit: boolean; lost: () => void } | undefined;
+  const lose = (text: string, commit: boolean): Promise<void> =>
+    new Promise((resolve) => (losing = { text, commit, lost: resolve }));
   const server = createServer((client) => {
     const store = connect(join(target.host, `.s.PGSQL.${target.port}`));
     const pair = { client, store, silent: false };
     let lost: (() => void) | undefined;
+    /** The transaction that is open has such a statement. */
+    let concerned = false;
     pairs.add(pair);
     client.on('data', (data) => {
-      if (losing && data.includes(losing.text)) {
-        ({ lost } = losing);
+      if (data.includes('BEGIN')) concerned = false;
+      const here = losing !== undefined && data.includes(losing.text);
+      concerned ||= here;
+      if (losing?.commit ? concerned && data.includes('COMMIT') : here) {
+        lost = losing?.lost;
         losing = undefined;
       }
       if (!pair.silent) store.write(data);
@@ -63,7 +72,8 @@ export async function startStoreProxy(target: {
     silence: () => {
       for (const pair of pairs) pair.silent = true;
     },
-    loseAnswerTo: (text) => new Promise((resolve) => (losing = { text, lost: resolve })),
+    loseAnswerTo: (text) => lose(text, false),
+    loseCommitOf: (text) => lose(text, true),
     async close() {
       server.close();
       for (const { client, store } of pairs) {
