@@ -85,6 +85,10 @@ async function directory(what: string): Promise<string> {
   return made;
 }
 
+/** Children of a server that was killed may still write there. */
+const remove = (home: string): Promise<void> =>
+  rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+
 export const startCustomerPostgres = (): Promise<CustomerDatabase> => startPostgres();
 
 /** With a certificate for 127.0.0.1 that nobody signed; `ca` is it, in base64. */
@@ -150,7 +154,7 @@ async function startPostgres(more: readonly string[] = []): Promise<CustomerData
     },
     async stop() {
       await running.kill();
-      await rm(home, { recursive: true, force: true });
+      await remove(home);
     },
   };
 }
@@ -209,7 +213,7 @@ export async function startCustomerMariadb(): Promise<CustomerDatabase> {
     },
     async stop() {
       await running.kill();
-      await rm(home, { recursive: true, force: true });
+      await remove(home);
     },
   };
 }

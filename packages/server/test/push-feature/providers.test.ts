@@ -314,6 +314,7 @@ describe('issue 4, push: workers', () => {
     vendors.apns.hold = true;
     for (let i = 0; i < 25; i++) await scene.send(null, id);
     await until(() => vendors.fcm.delivered.length === 25, 'the other provider');
+    await until(() => vendors.apns.held.length >= 20, 'its own');
     assert.equal(vendors.apns.delivered.length, 0);
     assert.equal(vendors.apns.held.length, 20, 'as many as the lane is wide');
     vendors.apns.hold = false;

@@ -181,6 +181,16 @@ test('SPEC 6, member.added { userIds, actorId } and member.removed with its reas
   assert.equal(seen(id, 'member.added').length, 2);
 });
 
+/** What waits for its 10 s: so many, each for as long; and then as if they had passed. */
+async function passReadDelay(count: number): Promise<void> {
+  const waiting = await db.query(
+    `SELECT extract(epoch FROM due_at - created_at)::int AS seconds FROM outbox WHERE type = 'message.read'`,
+  );
+  assert.deepEqual(waiting, Array(count).fill({ seconds: 10 }));
+  await db.query(`UPDATE outbox SET due_at = now() WHERE type = 'message.read'`);
+  await db.query(`SELECT pg_notify('parley_work', '')`);
+}
+
 test('SPEC 6, message.read { conversationId, userId, lastReadSeq }: one per member and 10 s, with the last value', async () => {
   const [a, b] = [user(), user()];
   const { id } = await group([a, b]);
@@ -188,12 +198,14 @@ test('SPEC 6, message.read { conversationId, userId, lastReadSeq }: one per memb
   const [first, second] = await Promise.all([clientApi(service.url, a), clientApi(service.url, b)]);
   for (const seq of [2, 3, 5, 4]) await first('POST', `/v1/conversations/${id}/read`, { seq });
   await second('POST', `/v1/conversations/${id}/read`, { seq: 3 });
+  await passReadDelay(2);
   const [one, other] = await Promise.all(
     [a, b].map((u) => event('message.read', (r) => about(id)(r) && r.data.userId === u)),
   );
   assert.deepEqual(one!.data, { conversationId: id, userId: a, lastReadSeq: 5 });
   assert.deepEqual(other!.data, { conversationId: id, userId: b, lastReadSeq: 3 });
   await first('POST', `/v1/conversations/${id}/read`, { seq: 6 });
+  await passReadDelay(1);
   await event('message.read', (r) => about(id)(r) && r.data.lastReadSeq === 6);
   assert.equal(seen(id, 'message.read').length, 3);
 });

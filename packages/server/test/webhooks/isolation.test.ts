@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { serverApi } from '../support/api.ts';
 import { ok, silent, startReceiver } from './receiver.ts';
@@ -46,14 +47,15 @@ test('issue 4: one endpoint that never answers delays no other, in its own envir
 test('an endpoint that answers well gets more at once, up to a hundred, and one that hangs hardly any', async () => {
   const { body } = await mine('POST', '/v1/conversations', { type: 'group', members: ['a'] });
   const wide = await startReceiver();
-  let atOnce = 0;
+  const held: ServerResponse[] = [];
   let most = 0;
+  // Whatever comes within this time is answered together, still promptly: it does not matter how fast the machine is.
   wide.answer = (_, res) => {
-    most = Math.max(most, ++atOnce);
+    most = Math.max(most, held.push(res));
+    if (held.length > 1) return;
     setTimeout(() => {
-      atOnce--;
-      res.writeHead(204).end();
-    }, 50);
+      for (const one of held.splice(0)) one.writeHead(204).end();
+    }, 300);
   };
   const { id } = await addEndpoint(mine, wide.url, ['message.created']);
   const events = 600;

@@ -1,20 +1,10 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { freePort } from '../storage/process.ts';
 import { serverApi } from '../support/api.ts';
 import { startService } from '../support/service.ts';
 import { ok, startReceiver, status } from './receiver.ts';
 import { addEndpoint, delivery } from './tools.ts';
-
-/** A port that was free a moment ago; the metrics take no port 0. */
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 test('issue 4: queue depth, attempts and latency are in the metrics', async () => {
   const port = await freePort();

@@ -25,9 +25,11 @@ export interface FcmVendor extends Vendor {
   nextErrors: Answer[];
 }
 
+/** Keys of this size take long to make: one pair of them is enough for all vendors of a file. */
+const mine = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const other = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
 export async function startFcm(now: () => number): Promise<FcmVendor> {
-  const mine = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  const other = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const access = new Map<string, number>();
   let issued = 0;
   let oauthUrl = '';
