@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { signedInOwner } from '../../server/test/accounts/dashboard.ts';
+import { logged } from '../../server/test/logs/tools.ts';
 import { setUp, useService } from '../../server/test/support/use.ts';
 import { openPage, signIn, useBrowser } from './browser.ts';
 import type { Watched } from './browser.ts';
@@ -18,6 +20,7 @@ describe('diagnosis', () => {
   it('a request id of an error body leads to its line in the log', async () => {
     const { body } = await server('GET', '/v1/users/nobody-of-this-name');
     const requestId = body.error.requestId as string;
+    await logged((await signedInOwner(service.url)).in('env_dev'), `requestId=${requestId}`);
     const { page } = watched;
     await page.goto(`${dashboard()}/logs`);
     await page.getByRole('textbox', { name: 'Request id' }).fill(requestId);

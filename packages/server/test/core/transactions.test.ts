@@ -20,7 +20,8 @@ before(async () => {
   db = new PgDb(postgres.connection, {
     max: 4,
     onError: ({ message }, what) => problems.push({ message, what }),
-    settings: { lock_timeout: '100', statement_timeout: '500' },
+    // Long enough for a busy machine, and shorter than the statement that is cancelled for it.
+    settings: { lock_timeout: '100', statement_timeout: '3000' },
   });
   await db.query('CREATE TABLE things (no int PRIMARY KEY)');
   await db.query('INSERT INTO things VALUES (1)');

@@ -22,8 +22,9 @@ async function handshake(lines: string[]): Promise<string> {
     answer += chunk;
     if (answer.startsWith('HTTP/1.1 101')) socket.destroy();
   });
-  // Our half stays open: the server must end the connection by itself.
-  await once(socket, 'close');
+  // Our half stays open: the server must end the connection by itself, be it with a reset.
+  socket.on('error', () => undefined);
+  await new Promise((resolve) => socket.once('close', resolve));
   return answer;
 }
 const upgrade = (target: string, headers: string[] = []) => [

@@ -112,7 +112,14 @@ describe('SPEC 5.3: user tokens', () => {
 
   it('DECISIONS: an iat up to 60 s ahead is accepted, more is token_invalid', async () => {
     assert.equal((await as(signToken({ sub: 'u', iat: nowSeconds() + 60 }))).status, 200);
-    assertError(await as(signToken({ sub: 'u', iat: nowSeconds() + 63 })), 401, 'token_invalid');
+    let [answer, took] = [await as('none'), 0];
+    // After three seconds it is 60 s ahead.
+    do {
+      const now = nowSeconds();
+      answer = await as(signToken({ sub: 'u', iat: now + 63 }));
+      took = nowSeconds() - now;
+    } while (took > 1 && answer.status === 200);
+    assertError(answer, 401, 'token_invalid');
   });
 
   const claims: Record<string, Record<string, unknown>> = {
