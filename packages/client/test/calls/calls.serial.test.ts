@@ -99,6 +99,11 @@ describe('SPEC 4, Calls, with media', () => {
       const { speaking, audioLevel } = await view(a, b);
       return speaking && audioLevel > 0;
     });
+    await a.until('an active speaker', async () => (await shown(a)).activeSpeaker !== null);
+    const { activeSpeaker, network } = await shown(a);
+    assert.ok([a, b].some(({ actor }) => actor.id === activeSpeaker));
+    const { level, reason } = network;
+    assert.ok(level >= 1 && level <= 5 && (reason === null) === (level === 5), `${level} ${reason}`);
 
     await a.mute();
     await b.until('muted', async () => (await view(b, a)).audioMuted);
@@ -120,6 +125,8 @@ describe('SPEC 4, Calls, with media', () => {
     assert.ok((await a.devices()).includes('mic') && (await a.devices()).includes('camera'));
     assert.match(await a.microphone(1), /Fake/);
     await b.growing();
+    const [chosen, used] = await a.speaker();
+    assert.deepEqual(used, [chosen], 'the sound of the other comes out there');
 
     await b.leave();
     await a.until('ended', async () => (await shown(a)).state === 'ended');
@@ -218,6 +225,21 @@ describe('SPEC 4, Calls, with media', () => {
     });
     await a.quality(b.actor.id, 'medium');
     await a.until('a larger picture', async () => (await a.height(b.actor.id)) > 180);
+    const [c] = rest as [Person, Person];
+    await a.quality(b.actor.id, 'off');
+    await a.until('no more pictures of one', async () => {
+      const [one, other] = [await a.pictures(b.actor.id), await a.pictures(c.actor.id)];
+      await a.until('pictures of another', async () => (await a.pictures(c.actor.id)) > other + 5);
+      return (await a.pictures(b.actor.id)) === one;
+    });
+    // By itself: as large as it is shown.
+    await a.attach(b.actor.id, 200);
+    await a.until('a small picture by itself', async () => {
+      const height = await a.height(b.actor.id);
+      return height > 0 && height <= 180;
+    });
+    await a.attach(b.actor.id, 700);
+    await a.until('a larger one by itself', async () => (await a.height(b.actor.id)) > 180);
     await a.share();
     for (const one of [b, ...rest])
       await one.until('a screen', async () => (await view(one, a)).tracks.includes('screen'));
@@ -281,10 +303,14 @@ describe('SPEC 4, Calls, with media', () => {
       ['NotReadableError', 'media_device_busy'],
     ] as const) {
       await refuse('audio', name);
-      await assert.rejects(a.start(cid, 'video'), (e: Error) => e.message.includes('microphone'), code);
+      const rejects = (device: string) =>
+        assert.rejects(a.start(cid, 'video'), (e: Error) => {
+          assert.match(e.message, new RegExp(`${code}: .*${device}`));
+          return true;
+        });
+      await rejects('microphone');
       await refuse('video', name);
-      if (code !== 'media_permission_denied')
-        await assert.rejects(a.start(cid, 'video'), (e: Error) => e.message.includes('camera'), code);
+      if (code !== 'media_permission_denied') await rejects('camera');
     }
     assert.deepEqual((await a.actor.api('GET', `/v1/calls?conversationId=${cid}`)).body.data, []);
     await refuse('video', 'NotAllowedError');

@@ -57,7 +57,10 @@ const page = {
     await client.connect();
   },
   async start(conversationId: string, kind: 'audio' | 'video', options: JoinOptions = {}): Promise<string> {
-    call = await calls.start(conversationId, { kind, ...options });
+    call = await calls.start(conversationId, { kind, ...options }).catch((e: ParleyError) => {
+      // Of an error only its message leaves the browser.
+      throw new Error(`${e.code}: ${e.message}`);
+    });
     return call.id;
   },
   ringing: (): string[] => incoming.filter((one) => one.state === 'incoming').map((one) => one.id),
@@ -127,6 +130,12 @@ const page = {
       type: local?.candidateType,
     };
   },
+  /** How many pictures of somebody were decoded. */
+  async pictures(userId: string): Promise<number> {
+    const track = call!.get().participants.find((p) => p.userId === userId)?.videoTrack;
+    const stats = (await call!.stats()) as unknown as Inbound[];
+    return stats.find((s) => s.type === 'inbound-rtp' && s.trackIdentifier === track?.id)?.framesDecoded ?? 0;
+  },
   /** The height of somebody's picture as it arrives. */
   async height(userId: string): Promise<number> {
     const track = call!.get().participants.find((p) => p.userId === userId)?.videoTrack;
@@ -147,9 +156,23 @@ const page = {
     await call!.setMicrophone(list[index]!.id);
     return call!.get().participants.find((p) => p.isLocal)!.audioTrack!.label;
   },
-  /** Shows somebody in an element of this width. */
+  /** Chooses the last output there is, and says which it was and where sound then goes. */
+  async speaker(): Promise<[chosen: string, used: string[]]> {
+    const used: string[] = [];
+    const real = HTMLMediaElement.prototype.setSinkId;
+    HTMLMediaElement.prototype.setSinkId = async function (id) {
+      await real.call(this, id);
+      used.push(this.sinkId);
+    };
+    const chosen = (await calls.devices.list()).filter((d) => d.kind === 'speaker').at(-1)!.id;
+    await call!.setSpeaker(chosen);
+    return [chosen, used];
+  },
+  /** Shows somebody in an element of this width, the same each time. */
   attach(userId: string, width: number): void {
-    const element = document.createElement('video');
+    let element = document.querySelector('video');
+    if (element) return void (element.style.width = `${width}px`);
+    element = document.createElement('video');
     element.style.width = `${width}px`;
     document.body.append(element);
     call!.attach(element, userId);

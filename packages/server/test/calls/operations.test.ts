@@ -117,8 +117,16 @@ describe('SPEC 3 and 4, Calls: starting', () => {
       `UPDATE media_nodes SET state = 'ready', rtp_capabilities = '{}', lease_until = now() - interval '1 s'`,
     );
     assertError(await a.api('POST', '/v1/calls', body), 503, 'calls_unavailable');
-    await db.query(`UPDATE media_nodes SET lease_until = now() + interval '1 day', load = 0.9`);
-    assertError(await a.api('POST', '/v1/calls', body), 503, 'calls_unavailable');
+    for (const [why, load, state] of [
+      ['it is full', 0.9, 'ready'],
+      ['it drains', 0, 'draining'],
+    ]) {
+      await db.query(`UPDATE media_nodes SET lease_until = now() + interval '1 day', load = $1, state = $2`, [
+        load,
+        state,
+      ]);
+      assert.equal((await a.api('POST', '/v1/calls', body)).status, 503, String(why));
+    }
     await noNode(db);
   });
 });
