@@ -33,6 +33,9 @@ const LONG: Record<string, number> = {
   'packages/server/test/plans/plans.test.ts': 60_000,
 };
 
+/** Hundreds of processes load the same sources: each is compiled once. */
+process.env['NODE_COMPILE_CACHE'] ??= resolve('node_modules/.cache/compiled');
+
 const explores = process.argv.includes('--explore');
 if (explores) process.env['TEST_SEED'] ??= 'random';
 const filters = process.argv.slice(2).filter((argument) => argument !== '--explore');

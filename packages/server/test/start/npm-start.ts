@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { inherited } from '../support/service.ts';
 
 /** The commands of the README, as people type them. */
 
@@ -67,7 +68,7 @@ export const npmStart = (command: Command): Started =>
 export const start = (command: Command): Started =>
   run([process.execPath, 'packages/server/src/main.ts'], {
     ...command,
-    env: { ...defaults, ...command.env },
+    env: { ...inherited, ...defaults, ...command.env },
   });
 
 /** The process that the embedded PostgreSQL of this data directory says it is. */

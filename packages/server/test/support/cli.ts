@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Answer } from './api.ts';
+import { inherited } from './service.ts';
 import type { Service } from './service.ts';
 
 const cli = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
@@ -10,7 +11,7 @@ const run = promisify(execFile);
 /** `npm run parley -- …` on the service's store, while it runs. */
 export async function parley(service: Pick<Service, 'env'>, ...args: string[]): Promise<Answer['body']> {
   const { stdout } = await run(process.execPath, [cli, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', ...service.env },
+    env: { ...inherited, ...service.env },
   });
   return JSON.parse(stdout);
 }

@@ -44,6 +44,11 @@ export interface Service {
   dispose(): Promise<void>;
 }
 
+/** What a process of the service gets of our own environment: where programs are, and what is compiled already. */
+export const inherited: Record<string, string> = Object.fromEntries(
+  ['PATH', 'NODE_COMPILE_CACHE'].map((name) => [name, process.env[name] ?? '']),
+);
+
 /** With these a store is made in another way, or is elsewhere. */
 const ofStore = /^(DATABASE_URL|CHAT_MASTER_KEY|CHAT_DATA_DIR|CHAT_BOOTSTRAP_\w+)$/;
 
@@ -73,7 +78,7 @@ export async function startService(
     ...options.env,
   };
   const child = spawn(process.execPath, [main], {
-    env: { PATH: process.env['PATH'] ?? '', ...env },
+    env: { ...inherited, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
