@@ -176,6 +176,16 @@ test('/readyz: not current without a migration or without the functions, fine on
     assert.equal(await current(), true);
   }));
 
+/** A request that was answered before the upgrade, and its answer. */
+const kept = {
+  key: '8a1c8b7e-6a4e-4b0e-9d0b-3f3f5a0c1d2e',
+  request: { type: 'group', members: ['ann', 'bob'] },
+  answer: {
+    ...{ id: 'conv_old', type: 'group', name: 'Old group', metadata: {}, lastSeq: 1 },
+    ...{ createdAt: '2026-01-15T09:30:00.000Z', members: [{ userId: 'ann', role: 'member' }] },
+  },
+};
+
 /** What a service under the first schema has left behind: a group with 30 messages, of which one is deleted and some are read. */
 async function fill(db: PgDb, masterKey: Buffer): Promise<void> {
   await db.query(`INSERT INTO organizations (id, name) VALUES ('org_old', 'Old')`);
@@ -228,6 +238,18 @@ async function fill(db: PgDb, masterKey: Buffer): Promise<void> {
     `INSERT INTO dedup (env, conv, sender, client_msg_id, seq, created_at)
      SELECT 1, 1, no, 'old-5', 5, now() FROM users WHERE id = 'ann'`,
   );
+  // The form in which keys are kept: a version that cannot read it would act a second time.
+  const vault = createVault(masterKey);
+  await db.query(
+    `INSERT INTO idempotency (env, key, route, fingerprint, status, body, subjects, created_at)
+     VALUES (1, $1, $2, $3, 201, $4, '{}', now() - interval '1 hour')`,
+    [
+      kept.key,
+      vault.mac('route POST /v1/conversations'),
+      vault.mac(`request server\n${JSON.stringify(kept.request)}`),
+      vault.seal(JSON.stringify(kept.answer), `idempotency 1 ${kept.key}`),
+    ],
+  );
 }
 
 for (const oldest of [1, 5])
@@ -262,6 +284,10 @@ for (const oldest of [1, 5])
           clientMsgId: 'old-5',
         });
         assert.equal((repeated.body as Message).id, 'msg_old5');
+        const key = { 'idempotency-key': kept.key };
+        const replay = await server('POST', '/v1/conversations', kept.request, key);
+        assert.equal(replay.headers.get('idempotent-replayed'), 'true');
+        assert.deepEqual([replay.status, replay.body], [201, kept.answer]);
         assert.equal(await unread(), 20);
         const read = await bob('POST', '/v1/conversations/conv_old/read', { seq: 31 });
         assert.equal((read.body as { unreadCount: number }).unreadCount, 1);
