@@ -12,6 +12,7 @@ import { createScene } from '../support/scene.ts';
 import type { Actor } from '../support/scene.ts';
 import { startService } from '../support/service.ts';
 import { connect, open } from '../support/socket.ts';
+import { devToken } from '../support/tokens.ts';
 import { use, useService } from '../support/use.ts';
 import { startInProcess } from '../cluster/in-process.ts';
 import type { InProcess } from '../cluster/in-process.ts';
@@ -158,14 +159,24 @@ describe('CHAT_PLANS', () => {
   });
 });
 
-describe('issue 16, 23: the first environment of a self-hosted start', () => {
+describe('the first environment of a self-hosted start', () => {
   const { service } = useService({
-    start: (env) => startService({ env: { ...env, CHAT_BOOTSTRAP_ENVIRONMENTS: '' } }),
+    start: (env) => startService({ env: { ...env, HOST: '0.0.0.0', CHAT_BOOTSTRAP_ENVIRONMENTS: '' } }),
   });
   test('has the plan enterprise: no ceilings', async () => {
     const key = /sk_live_\w+/.exec(service.output())?.[0];
     assert.ok(key, service.output());
     const { body } = await createApi(service.url, key)('GET', '/v1/usage');
     assert.deepEqual(body.plan, { name: 'enterprise', mauLimit: null, connectionLimit: null });
+  });
+
+  test('is one of production where others can reach it: nobody comes in unsigned, and no page names it', async () => {
+    const [, id] = /environment +(env_\w+) \(production\)/.exec(service.output())!;
+    assert.doesNotMatch(service.output(), /ANYBODY WHO REACHES/);
+    const forged = createApi(service.url, devToken({ sub: 'anybody' }), { 'chat-env': id! });
+    assertError(await forged('GET', '/v1/conversations'), 403, 'dev_tokens_disabled');
+    const page = await fetch(service.url);
+    assert.equal(page.status, 200);
+    assert.ok(!(await page.text()).includes(id!));
   });
 });
