@@ -3,6 +3,8 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
 import { checks } from '../../src/platform/history/conformance.ts';
 import { migrateHistory, openHistory } from '../../src/platform/history/open.ts';
 import type { HistorySource } from '../../src/platform/history/open.ts';
@@ -15,6 +17,7 @@ import {
   startCustomerMariadb,
   startCustomerMongodb,
   startCustomerPostgres,
+  startMongoJavaServer,
   startPostgresWithTls,
   startHistoryReceiver,
 } from './servers.ts';
@@ -47,22 +50,49 @@ interface Opened {
 /** Tables made by an admin, and everything else done by the writer that this made, where the engine can make one. */
 async function opened(start: () => Promise<CustomerDatabase | null>): Promise<Opened> {
   const server = (await start())!;
-  const admin = await server.createDatabase();
-  const { runtimeUrl } = await migrateHistory({ url: admin }, deps('env_a'));
-  const source = { url: runtimeUrl ?? admin };
-  return { admin, source, history: await openHistory(source, deps('env_a')), server };
+  try {
+    const admin = await server.createDatabase();
+    const { runtimeUrl } = await migrateHistory({ url: admin }, deps('env_a'));
+    const source = { url: runtimeUrl ?? admin };
+    return { admin, source, history: await openHistory(source, deps('env_a')), server };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
 }
 
 const engines: [name: string, start: () => Promise<CustomerDatabase | null>][] = [
   ['PostgreSQL', startCustomerPostgres],
   ['MariaDB', startCustomerMariadb],
 ];
-const mongodb = await startCustomerMongodb();
-if (mongodb) engines.push([mongodb.name, () => Promise.resolve(mongodb)]);
-else
-  console.log(
-    '!!! NO SERVER OF MONGODB WAS THERE: its adapter was not tested. Set TEST_MONGODB_URL, or build FerretDB 1.24 into /var/cache/parley-tests.',
-  );
+const mongodb = await Promise.all([startCustomerMongodb(), startMongoJavaServer()]);
+for (const server of mongodb) if (server) engines.push([server.name, () => Promise.resolve(server)]);
+const absent = [
+  [mongodb[0], 'MONGODB', 'set TEST_MONGODB_URL, or build FerretDB 1.24 into /var/cache/parley-tests'],
+  [
+    mongodb[1],
+    'MONGO-JAVA-SERVER',
+    'it needs Java, and the jars of de.bwaldvogel:mongo-java-server:1.47.0 with its dependencies in /var/cache/parley-tests/mongo-java-server/1.47.0',
+  ],
+].filter(([server]) => server === null);
+for (const [, name, need] of absent) console.log(`!!! ${name} WAS NOT THERE: ${need}.`);
+if (absent.length === mongodb.length) console.log('!!! SO THE ADAPTER OF MONGODB WAS NOT TESTED.');
+
+/** Makes an admin of one database that may create no users: `limited`. */
+const limitedAdmins: Record<string, (url: string) => Promise<void>> = {
+  async PostgreSQL(url) {
+    const client = new pg.Client(url.replace(/\?.*/, ''));
+    await client.connect();
+    await client.query(`CREATE ROLE limited LOGIN PASSWORD 'limited'`);
+    await client.query('GRANT ALL ON SCHEMA public TO limited').finally(() => client.end());
+  },
+  async MariaDB(url) {
+    const { hostname, port, pathname } = new URL(url);
+    const client = await mysql.createConnection({ host: hostname, port: Number(port), user: 'root' });
+    await client.query(`CREATE USER limited@'%' IDENTIFIED BY 'limited'`);
+    await client.query(`GRANT ALL ON ${pathname.slice(1)}.* TO limited@'%'`).finally(() => client.end());
+  },
+};
 
 for (const [name, start] of engines)
   describe(name, () => {
@@ -89,6 +119,24 @@ for (const [name, start] of engines)
       assert.ok(report.warnings.some((w) => w.includes('not encrypted')));
       assert.ok(!report.warnings.some((w) => w.includes('DROP')), 'the writer cannot drop');
     });
+
+    if (name in limitedAdmins)
+      test('an admin is told that it can DROP; one that may make no users gets notes instead of a writer', async () => {
+        const admin = await openHistory({ url: it.admin }, deps('env_a'));
+        assert.ok((await admin.test()).warnings.some((w) => w.includes('DROP')));
+        await admin.close();
+        const url = await it.server.createDatabase();
+        await limitedAdmins[name]!(url);
+        const { runtimeUrl, notes } = await migrateHistory(
+          { url: url.replace(/\/\/[^@]*@/, '//limited:limited@') },
+          deps('env_a'),
+        );
+        assert.equal(runtimeUrl, null);
+        assert.match(
+          notes.join(),
+          /Make a user by hand.*GRANT .*INSERT.*parley_messages.* TO .*parley_writer/s,
+        );
+      });
 
     test('migrating twice makes another writer of the same database, and environments do not meet', async () => {
       const again = await migrateHistory({ url: it.admin }, deps('env_b'));

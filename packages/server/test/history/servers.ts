@@ -218,10 +218,11 @@ export async function startCustomerMariadb(): Promise<CustomerDatabase> {
   };
 }
 
-/** Built once, outside the checkout: `go install` needs minutes. */
-const ferretdb = ['/var/cache/parley-tests/ferretdb', join(homedir(), '.cache/parley-tests/ferretdb')].find(
-  existsSync,
-);
+/** Outside the checkout, for servers that take minutes to build or to fetch. Tests only look there. */
+const cached = (name: string): string | undefined =>
+  ['/var/cache/parley-tests', join(homedir(), '.cache/parley-tests')]
+    .map((cache) => join(cache, name))
+    .find(existsSync);
 
 /**
  * A server that speaks MongoDB's protocol, where one is at hand: TEST_MONGODB_URL (an admin's, without a database), or FerretDB. Null
@@ -240,7 +241,8 @@ export async function startCustomerMongodb(): Promise<CustomerDatabase | null> {
       start: nothing,
       stop: nothing,
     };
-  if (!ferretdb) return null;
+  const ferretdb = cached('ferretdb');
+  if (ferretdb === undefined) return null;
   const home = await mkdtemp(join(tmpdir(), 'parley-customer-mongodb-'));
   await mkdir(join(home, 'state'));
   const port = await freePort();
@@ -271,6 +273,40 @@ export async function startCustomerMongodb(): Promise<CustomerDatabase | null> {
       await running.stop();
       await rm(home, { recursive: true, force: true });
     },
+  };
+}
+
+/** mongo-java-server, in memory, where its jars and Java are at hand; null where they are not. */
+export async function startMongoJavaServer(): Promise<CustomerDatabase | null> {
+  const jars = cached('mongo-java-server/1.47.0');
+  if (jars === undefined || !existsSync('/usr/bin/java')) return null;
+  const port = await freePort();
+  const source = new URL('./MongoJavaServer.java', import.meta.url).pathname;
+  const launch = () =>
+    startProgram(
+      '/usr/bin/java',
+      [
+        '-Xmx256m',
+        '-XX:TieredStopAtLevel=1',
+        '-XX:+UseSerialGC',
+        '-cp',
+        join(jars, '*'),
+        source,
+        String(port),
+      ],
+      port,
+      'mongo-java-server',
+    );
+  let running = await launch();
+  return {
+    name: 'mongo-java-server',
+    createDatabase: () =>
+      Promise.resolve(`mongodb://127.0.0.1:${port}/c_${randomBytes(6).toString('hex')}?tls=false`),
+    kill: () => running.stop(),
+    start: async () => {
+      running = await launch();
+    },
+    stop: () => running.stop(),
   };
 }
 
