@@ -80,8 +80,6 @@ export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_0
     clusterRetryStrategy: backoff,
     maxRedirections: 6,
     slotsRefreshTimeout: 2_000,
-    // The client does not look again by itself after a pipeline that was only partly refused with MOVED.
-    slotsRefreshInterval: 2_000,
     redisOptions: common,
     // Certificates are for names, so the names must not be resolved first.
     ...(address.tls && { dnsLookup: (name, done) => done(null, name) }),
@@ -89,6 +87,12 @@ export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_0
   const client = address.cluster
     ? new Cluster(address.nodes, cluster)
     : new Redis({ ...single, ...address.nodes[0]!, enableAutoPipelining: true });
+  // The client does not look again by itself after a pipeline that was only partly refused with MOVED. Its own option
+  // for this leaves a timer behind if the connection ends in the middle of a look.
+  const looking =
+    client instanceof Cluster
+      ? setInterval(() => client.refreshSlotsCache(() => undefined), 2_000).unref()
+      : undefined;
   const subscribers = new Set<Redis>();
   logChanges(client, logger, 'Redis');
 
@@ -114,6 +118,7 @@ export function connectRedis(url: string, logger: Logger, commandTimeoutMs = 1_0
         client.once('ready', done);
       }),
     async close() {
+      clearInterval(looking);
       await Promise.all([client, ...subscribers].map(end));
     },
   };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { Cluster } from 'ioredis';
 import { MemoryBroker } from '../../src/platform/bus/memory.ts';
 import { RedisBus } from '../../src/platform/bus/redis.ts';
 import { connectRedis } from '../../src/platform/redis.ts';
@@ -160,4 +161,16 @@ test('SPEC 7: a node of the Redis Cluster that is gone and back is a loss that i
     return seen.size === channels.length;
   });
   for (const bus of buses) await bus.close();
+});
+
+test('a connection that ends in the middle of a look at the slots of a Redis Cluster leaves no timer behind', async () => {
+  const connection = await connect(cluster.url);
+  const looking = Promise.withResolvers<() => void>();
+  (connection.client as Cluster).refreshSlotsCache = (done) => looking.resolve(() => done?.());
+  const finish = await looking.promise;
+  await connect.close(connection);
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timers();
+  finish();
+  assert.equal(timers(), before);
 });
