@@ -96,6 +96,26 @@ test('a refused login: every attempt tells why, and connect rejects with the fin
   );
 });
 
+test('every attempt that fails is told, and no more when one has succeeded', async () => {
+  const { clock, server, client } = world();
+  const ann = client('ann');
+  const errors: ParleyError[] = [];
+  ann.on('error', (e) => errors.push(e));
+  server.accept = () => 1006;
+  const connecting = ann.connect();
+  await clock.advance(60_000);
+  const attempts = server.urls.length;
+  assert.ok(attempts > 3, `${attempts} attempts`);
+  assert.deepEqual(
+    errors.map((e) => e.code),
+    Array<string>(attempts).fill('network'),
+  );
+  server.accept = () => null;
+  await clock.advance(60_000);
+  await connecting;
+  assert.equal(errors.length, server.urls.length - 1);
+});
+
 test('a user who was deactivated: connect rejects with the server’s own code', async () => {
   const { clock, server, client } = world();
   const ann = client('ann');

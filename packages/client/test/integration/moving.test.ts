@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startNodes } from '../../../server/test/cluster/nodes.ts';
+import { startNodes, until } from '../../../server/test/cluster/nodes.ts';
 import { serverApi } from '../../../server/test/support/api.ts';
+import { catchUpAll } from '../../src/bots.ts';
+import { createClient } from '../../src/index.ts';
+import { tokenFor } from '../chaos/actor.ts';
 import { startProxy } from '../chaos/proxy.ts';
 import { seeded } from '../chaos/random.ts';
-import { assertConverged, newClient, settled, whenReady } from './people.ts';
+import { assertConverged, newClient, secretKey, settled, whenReady } from './people.ts';
 
 /** SPEC 4.8 with real clients: a node is shut down while everybody writes. */
 
@@ -14,14 +17,24 @@ test('SPEC 4.8: SIGTERM of one node moves its clients to the other; nothing is l
   const [leaving, stays] = cluster.nodes as [(typeof cluster.nodes)[0], (typeof cluster.nodes)[0]];
   let ports = [leaving.port];
   const proxies = await Promise.all(
-    Array.from({ length: 6 }, () => startProxy(() => random.pick(ports), random)),
+    Array.from({ length: 7 }, () => startProxy(() => random.pick(ports), random)),
   );
   const server = serverApi(stays.url);
-  const names = proxies.map((_, i) => `mover-${i}`);
+  const names = proxies.slice(1).map((_, i) => `mover-${i}`);
+  // It opens no conversation, and hears of everything all the same.
+  const bot = createClient({
+    url: proxies[6]!.url,
+    token: () => tokenFor(secretKey, 'bot'),
+    catchUp: catchUpAll,
+  });
+  const heard: string[] = [];
+  bot.on('message', ({ message }) => heard.push(message.text!));
   const people = [];
   try {
-    for (const name of names) assert.equal((await server('PUT', `/v1/users/${name}`, {})).status, 200);
-    const { body } = await server('POST', '/v1/conversations', { type: 'group', members: names });
+    const members = [...names, 'bot'];
+    for (const name of members) assert.equal((await server('PUT', `/v1/users/${name}`, {})).status, 200);
+    const { body } = await server('POST', '/v1/conversations', { type: 'group', members });
+    await bot.connect();
     for (const [i, name] of names.entries()) {
       const client = newClient(proxies[i]!.url, name);
       await client.connect();
@@ -39,8 +52,8 @@ test('SPEC 4.8: SIGTERM of one node moves its clients to the other; nothing is l
         await new Promise((resolve) => setTimeout(resolve, 250));
       }
     });
-    const moved = people.map(
-      ({ client }) =>
+    const moved = [bot, ...people.map(({ client }) => client)].map(
+      (client) =>
         new Promise<void>((resolve) => {
           let away = false;
           client.on('state', ({ state }) => {
@@ -59,6 +72,8 @@ test('SPEC 4.8: SIGTERM of one node moves its clients to the other; nothing is l
     const texts = people[0]!.handle.messages.get().items.map((m) => m.text!);
     assert.equal(texts.length, said, 'each is there');
     assert.equal(new Set(texts).size, texts.length);
+    await until(() => heard.length >= said);
+    assert.deepEqual(heard, texts, 'the bot heard each once, in order');
     for (const name of names) {
       const own = texts
         .filter((text) => text.startsWith(`${name} `))
@@ -71,6 +86,7 @@ test('SPEC 4.8: SIGTERM of one node moves its clients to the other; nothing is l
     }
   } finally {
     for (const { client } of people) client.disconnect();
+    bot.disconnect();
     await Promise.all(proxies.map((proxy) => proxy.close()));
     await cluster.dispose();
   }

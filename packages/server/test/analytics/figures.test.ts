@@ -129,6 +129,8 @@ test('webhooks: deliveries once, attempts each time, and their success, as in th
       webhookAttempts: before['attempts'],
       webhookSuccessRate: Number((1 / before['attempts']).toFixed(4)),
     });
+    const { data } = (await server('GET', '/v1/usage')).body;
+    assert.equal(data.at(-1).webhookDeliveries, 2);
     return;
   }
 });
