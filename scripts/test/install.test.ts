@@ -20,3 +20,16 @@ test('npm ci installs nothing that only the benchmarks need: they have their own
   const locked = json('bench/package-lock.json').packages;
   for (const name of own) assert.ok(locked[`node_modules/${name}`], name);
 });
+
+test('what packages do at npm ci is decided one by one, and the media worker is not waited for', () => {
+  const { allowScripts } = json('package.json');
+  const asking = Object.entries<{ hasInstallScript?: boolean }>(json('package-lock.json').packages)
+    .filter(([, { hasInstallScript }]) => hasInstallScript)
+    .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length));
+  assert.ok(asking.includes('mediasoup'));
+  assert.equal(allowScripts['mediasoup'], false);
+  assert.deepEqual(
+    asking.filter((name) => !(name in allowScripts)),
+    [],
+  );
+});

@@ -18,6 +18,7 @@ const browser = use(
       args: [
         ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
         ...['--use-fake-ui-for-media-stream', '--use-fake-device-for-media-stream=fps=5'],
+        '--auto-select-tab-capture-source-by-title=Parley',
       ],
     }),
   (b) => b.close(),
@@ -54,6 +55,31 @@ it('a call rings, is answered, shows both people, and is in the thread afterward
   await bob.waitForSelector('#call .tile .name:has-text("ada 🔇")');
   await ada.click('#call-layout');
   await ada.waitForSelector('#call.speaker .tile.large');
+  await ada.click('#call-layout');
+  await ada.waitForSelector('#call:not(.speaker)');
+  const bars = await ada.locator('#call-network').evaluate((e) => [e.dataset['level'], e.textContent]);
+  assert.match(bars[0]!, /^[1-5]$/);
+  assert.equal(bars[1]!.length, Number(bars[0]));
+
+  await ada.click('#call-camera');
+  await bob.waitForSelector('#call .tile.dark .name:has-text("ada")');
+  const devices = ada.locator('#call-devices option');
+  await devices
+    .filter({ hasText: /^camera: / })
+    .first()
+    .waitFor({ state: 'attached' });
+  const microphone = await devices
+    .filter({ hasText: /^mic: / })
+    .last()
+    .getAttribute('value');
+  await ada.selectOption('#call-devices', microphone);
+  await ada.click('#call-camera');
+  await bob.waitForSelector('#call .tile:not(.dark) .name:has-text("ada")');
+  await ada.click('#call-screen');
+  await bob.waitForSelector('#call .tile .name:has-text("ada (screen)")');
+  await ada.click('#call-screen');
+  await bob.waitForSelector('#call .tile .name:has-text("ada (screen)")', { state: 'detached' });
+  assert.equal(await ada.innerText('#call-problem'), '');
   await bob.click('#call-leave');
   await ada.waitForSelector('.past-call:has-text("Video call by ada")');
 
@@ -64,6 +90,11 @@ it('a call rings, is answered, shows both people, and is in the thread afterward
   await bob.waitForSelector('#call', { state: 'hidden' });
   await bob.click('#conversations li >> nth=0');
   await bob.waitForSelector('.past-call:has-text("Missed call from ada")');
+
+  await ada.click('#start-call >> text=Call');
+  await bob.waitForSelector('#call[data-state=incoming]');
+  await bob.click('#call-decline');
+  await ada.waitForSelector('#call-problem:has-text("Declined.")');
 });
 
 it('the connection test says which ways work, and what to do about the others', async () => {
