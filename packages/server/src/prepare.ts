@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { ApiError } from '@parley/protocol';
 import type { Config } from './config.ts';
 import type { Services } from './features/context.ts';
 import { bootstrap, openVault } from './features/tenancy/bootstrap.ts';
@@ -7,8 +5,8 @@ import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { developmentEnvironment } from './features/tenancy/environments.ts';
 import type { Logger } from './platform/logging.ts';
 import type { PgDb } from './platform/postgres/db.ts';
-import { isUnavailable } from './platform/postgres/errors.ts';
 import { migrate } from './platform/postgres/migrate.ts';
+import { whenReached } from './platform/postgres/reach.ts';
 import type { Store } from './platform/postgres/store.ts';
 
 export interface PrepareOptions {
@@ -21,8 +19,6 @@ export interface PrepareOptions {
   onMasterKey: (key: Uint8Array) => void;
 }
 
-const retryMs = 500;
-
 /**
  * Migrates the store, opens its vault and fills it at the first start. It waits for the store as long as it takes; a
  * store that answers but does not fit this program ends the start.
@@ -30,25 +26,17 @@ const retryMs = 500;
  */
 export async function prepareStore(options: PrepareOptions): Promise<Bootstrapped | null> {
   const { store, db, services, config, logger } = options;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      const applied = await migrate(store.connection);
-      if (applied.length > 0) logger.info({ applied }, 'migrated the store');
-      options.onMasterKey((await openVault(db, config.masterKey, config.dataDir)).masterKey);
-      const made = await bootstrap(db, services, config.bootstrap);
-      const open = config.loopback ? null : await developmentEnvironment(db);
-      if (open !== null)
-        logger.warn(
-          { env: open, host: config.host },
-          'ANYBODY WHO REACHES THIS SERVICE CAN BE ANY USER of a development environment: it takes unsigned tokens. Turn them off (npm run parley -- env set --dev-tokens false), or listen on 127.0.0.1.',
-        );
-      return made;
-    } catch (error) {
-      const waitable =
-        isUnavailable(error) || (error instanceof ApiError && error.code === 'service_unavailable');
-      if (!waitable) throw error;
-      if (attempt % 10 === 0) logger.warn('the store cannot be reached yet; trying again');
-      await delay(retryMs);
-    }
-  }
+  return whenReached(logger, async () => {
+    const applied = await migrate(store.connection);
+    if (applied.length > 0) logger.info({ applied }, 'migrated the store');
+    options.onMasterKey((await openVault(db, config.masterKey, config.dataDir)).masterKey);
+    const made = await bootstrap(db, services, config.bootstrap);
+    const open = config.loopback ? null : await developmentEnvironment(db);
+    if (open !== null)
+      logger.warn(
+        { env: open, host: config.host },
+        'ANYBODY WHO REACHES THIS SERVICE CAN BE ANY USER of a development environment: it takes unsigned tokens. Turn them off (npm run parley -- env set --dev-tokens false), or listen on 127.0.0.1.',
+      );
+    return made;
+  });
 }

@@ -2,6 +2,7 @@ import type { Logger } from '../platform/logging.ts';
 import { createPeriodic } from '../platform/periodic.ts';
 import type { Queryable } from '../platform/postgres/db.ts';
 import { isUnavailable } from '../platform/postgres/errors.ts';
+import { whenReached } from '../platform/postgres/reach.ts';
 
 const beatMs = 1_000;
 
@@ -34,9 +35,9 @@ export function createStoreClock(options: { db: Queryable; logger: Logger; onRes
   return {
     /** The epoch of the store, as of the last beat. */
     epoch: (): string => epoch,
-    /** Resolves after the first beat: whatever is written from now on has a later time than anything before. */
+    /** Resolves after the first beat, however long the store is away: whatever is written from now on has a later time than anything before. */
     start: async (): Promise<void> => {
-      await beat();
+      await whenReached(logger, beat);
       periodic.start();
     },
     stop: () => periodic.stop(),
