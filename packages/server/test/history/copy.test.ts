@@ -66,6 +66,9 @@ test('a copy shows how far it is, can be cancelled, and goes on after a crash wh
 
     // Once more, from the start; and in the middle a crash.
     await there.query('DELETE FROM parley_messages');
+    // More conversations than one look finds, and batches that end inside of one.
+    for (const { id } of await Promise.all(Array.from({ length: 60 }, () => scene.group(writer, []))))
+      await fill(db, id, 19);
     await there.query('SELECT pg_advisory_lock(1)');
     assert.equal((await storage.api('PATCH', '/v1/storage', { mode: 'byo_db' })).status, 200);
     const before = await halfway();
@@ -92,6 +95,14 @@ test('a copy shows how far it is, can be cancelled, and goes on after a crash wh
     assert.equal((await storage.api('POST', '/v1/storage/database/resync')).status, 202);
     await storage.settled();
     assert.equal(await copied(), count);
+    const [here] = await db.query(
+      `SELECT (SELECT count(*)::int FROM messages WHERE env = e.no) AS messages, (SELECT count(*)::int FROM conversations WHERE env = e.no) AS conversations
+       FROM environments e WHERE e.id = 'env_dev'`,
+    );
+    const { rows } = await there.query(
+      'SELECT (SELECT count(*)::int FROM parley_messages) AS messages, (SELECT count(*)::int FROM parley_conversations) AS conversations',
+    );
+    assert.deepEqual(rows, [here]);
   } finally {
     await there.end();
     await db.close().catch(() => undefined);

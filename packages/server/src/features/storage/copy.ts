@@ -20,6 +20,8 @@ export interface CopyContext {
   previous: History | null;
   /** How many rows a batch has at most. */
   size: number;
+  /** The next conversations, ascending, as an earlier batch found them; it keeps them here for the batches after it. */
+  ahead: number[];
 }
 
 export interface CopyBatch {
@@ -47,18 +49,23 @@ const ended = ({ then, ...copy }: Copy): Copy | null =>
   then ? { ...copy, kind: then, conv: 0, seq: 0 } : null;
 
 /** For `fill` and `rewrite`: reads from our store. */
-async function fromOurs({ db, env, size }: CopyContext, copy: Copy): Promise<CopyBatch> {
-  const found = await db.query<{ no: number }>(
-    `SELECT no FROM conversations WHERE env = $1 AND no >= $2 ORDER BY no LIMIT ${conversations}`,
-    [env, copy.conv],
-  );
-  if (found.length === 0) return { from: copy, next: ended(copy), records: [], back: null, count: 0 };
-  const upTo = found.at(-1)!.no;
+async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Promise<CopyBatch> {
+  if (!(ahead.at(-1)! >= copy.conv)) {
+    const found = await db.query<{ no: number }>(
+      `SELECT no FROM conversations WHERE env = $1 AND no >= $2 ORDER BY no LIMIT ${conversations}`,
+      [env, copy.conv],
+    );
+    ahead.splice(0, Infinity, ...found.map((c) => c.no));
+  }
+  const upTo = ahead.at(-1);
+  if (upTo === undefined) return { from: copy, next: ended(copy), records: [], back: null, count: 0 };
   // Hard-deleted messages are included: their stubs keep late repetitions from restoring them.
   const rows = await messagesFrom(db, env, { conv: copy.conv, seq: copy.seq }, upTo, size);
   const last = rows.length === size ? rows.at(-1)! : null;
   const reached = last?.conv ?? upTo;
-  const heads = found.map((c) => c.no).filter((no) => no <= reached && (no > copy.conv || copy.seq === 0));
+  const heads = ahead.filter(
+    (no) => no <= reached && (no > copy.conv || (no === copy.conv && copy.seq === 0)),
+  );
   const messages = rows
     .filter((row): row is MessageRow => row.id !== null)
     .map((row): Placed => ({ record: messageRecord(row), conv: row.conv, message: row.seq }));

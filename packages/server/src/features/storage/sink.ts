@@ -240,11 +240,15 @@ export function createSink(options: SinkOptions): Sink {
     const until = Math.min(mine.until, clock.monotonic() + sliceMs);
     let at: Copy | null = start;
     const refused: ReadonlyMap<Placed, string> = new Map();
+    const ahead: number[] = [];
     await pump<CopyBatch & { refused: typeof refused }>({
       async read(after) {
         const from = after ? after.next : start;
         if (from?.kind !== start.kind || (after && clock.monotonic() > until)) return null;
-        return { ...(await readBatch({ db, env, history, previous, size: sizeOf(env) }, from)), refused };
+        return {
+          ...(await readBatch({ db, env, history, previous, size: sizeOf(env), ahead }, from)),
+          refused,
+        };
       },
       async write(batch) {
         const { records, back, from } = batch;

@@ -84,11 +84,13 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
   const { env } = deps;
 
   async function call(op: string, fields: object): Promise<Record<string, unknown>> {
-    const body = JSON.stringify({ op, env, ...fields });
+    // Bytes, because they are signed, counted and sent.
+    const body = Buffer.from(JSON.stringify({ op, env, ...fields }));
     const id = `his_${hex(deps, 12)}`;
     const timestamp = String(deps.seconds());
-    const signed = `${id}.${timestamp}.${body}`;
-    const signatures = keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`);
+    const signatures = keys.map(
+      (key) => `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`,
+    );
     const answer = await deps.outbound
       .request({
         url: target.url,
