@@ -94,6 +94,28 @@ const limitedAdmins: Record<string, (url: string) => Promise<void>> = {
   },
 };
 
+/** How many connections the writers that were made have to the server. */
+const connectionsOf: Record<string, (url: string) => Promise<number>> = {
+  async PostgreSQL(url) {
+    const client = new pg.Client(url.replace(/\?.*/, ''));
+    await client.connect();
+    const { rows } = await client
+      .query<{ n: number }>(
+        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE usename LIKE 'parley_writer%'`,
+      )
+      .finally(() => client.end());
+    return rows[0]!.n;
+  },
+  async MariaDB(url) {
+    const { hostname, port } = new URL(url);
+    const client = await mysql.createConnection({ host: hostname, port: Number(port), user: 'root' });
+    const [rows] = await client
+      .query(`SELECT count(*) AS n FROM information_schema.processlist WHERE user LIKE 'parley_writer%'`)
+      .finally(() => client.end());
+    return Number((rows as unknown as { n: number }[])[0]!.n);
+  },
+};
+
 for (const [name, start] of engines)
   describe(name, () => {
     const it = use(
@@ -119,6 +141,12 @@ for (const [name, start] of engines)
       assert.ok(report.warnings.some((w) => w.includes('not encrypted')));
       assert.ok(!report.warnings.some((w) => w.includes('DROP')), 'the writer cannot drop');
     });
+
+    if (name in connectionsOf)
+      test('many requests at once share four connections', async () => {
+        await Promise.all(Array.from({ length: 40 }, () => history.get('msg_x')));
+        assert.equal(await connectionsOf[name]!(it.admin), 4);
+      });
 
     if (name in limitedAdmins)
       test('an admin is told that it can DROP; one that may make no users gets notes instead of a writer', async () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { createSink } from '../../src/features/storage/sink.ts';
 import type { SinkOptions } from '../../src/features/storage/sink.ts';
 import { openHistory } from '../../src/platform/history/open.ts';
+import { HistoryError } from '../../src/platform/history/port.ts';
 import type { History } from '../../src/platform/history/port.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
@@ -30,8 +31,11 @@ setUp(async () => {
   [env] = (await sql(`SELECT no, id FROM environments WHERE id = 'env_dev'`)) as [typeof env];
 });
 
-/** A process with a sink. It stops before its `gate`-th write, counted from 1, until `open()`. */
-async function worker(node: string, gate = 0) {
+/**
+ * A process with a sink. It stops before its `gate`-th write, counted from 1, until `open()`. With `dice` its database is away, and
+ * what it draws is given.
+ */
+async function worker(node: string, gate = 0, dice?: number) {
   const time = new StandingTime();
   const history = await openHistory({ url: receiver.url, secrets: [receiver.secret] }, depsOf(env.id));
   let writes = 0;
@@ -42,6 +46,7 @@ async function worker(node: string, gate = 0) {
   const gated: History = {
     ...history,
     async write(records, options) {
+      if (dice !== undefined) throw new HistoryError('unreachable', 'ECONNREFUSED');
       if (++writes === gate) {
         waits();
         await opened;
@@ -55,7 +60,7 @@ async function worker(node: string, gate = 0) {
       clock: time,
       timers: time.timers,
       logger: createLogger('silent'),
-      random: Math.random,
+      random: () => dice ?? 0,
       node,
       vault,
     },
@@ -148,4 +153,39 @@ test('nobody is erased while a write of a process that did not let go may still 
   await server('DELETE', `/v1/users/${id}`);
   await (await worker('last')).turn();
   assert.equal((await storage.record()).sink.erasures, 0);
+});
+
+test('after failures it waits 1, 2, 4 … 60 s, or as little as half of it, and nothing that is old leaves', async () => {
+  const writer = await scene.actor();
+  const { id: cid } = await scene.group(writer, []);
+  await scene.send(writer, cid, { text: 'waits' });
+  await scene.send(writer, cid, { text: 'the newest' });
+  await sql(
+    `UPDATE messages SET created_at = created_at - interval '10 days' WHERE conv = (SELECT no FROM conversations WHERE id = $1)`,
+    [cid],
+  );
+  await sql(`UPDATE storage SET failures = 0, pruned_at = '-infinity' WHERE env = $1`, [env.no]);
+  const pauses: number[] = [];
+  for (const dice of [1, 0, 1, 0, 1, 0, 1, 0, 1]) {
+    const one = await worker('unlucky', 0, dice);
+    await one.turn();
+    const [due] = await sql('SELECT due_at AS at FROM storage WHERE env = $1', [env.no]);
+    pauses.push((Date.parse(due!['at']) - one.time.now()) / 1_000);
+  }
+  assert.deepEqual(pauses, [1, 1, 4, 4, 16, 16, 60, 30, 60]);
+  const { data } = (await server('GET', `/v1/conversations/${cid}/messages`)).body;
+  assert.deepEqual(
+    data.map((m: { text: string }) => m.text),
+    ['the newest', 'waits'],
+  );
+  // Confirmed, and older than the buffer: now it may go.
+  const lucky = await worker('lucky');
+  await lucky.turn();
+  await sql(`UPDATE storage SET pruned_at = '-infinity' WHERE env = $1`, [env.no]);
+  await lucky.turn();
+  const held = await sql(
+    'SELECT m.text FROM messages m JOIN conversations c ON c.env = m.env AND c.no = m.conv WHERE c.id = $1 AND m.id IS NOT NULL',
+    [cid],
+  );
+  assert.deepEqual(held, [{ text: 'the newest' }]);
 });

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pump } from '../../src/features/storage/pump.ts';
+import type { Placed } from '../../src/features/storage/records.ts';
+import { createWriter } from '../../src/features/storage/write.ts';
+import { message } from '../../src/platform/history/conformance.ts';
+import type { History } from '../../src/platform/history/port.ts';
+import { createLogger } from '../../src/platform/logging.ts';
 
 /** Batches from one store into another: what happens at the same time, and what never does. */
 
@@ -67,4 +72,25 @@ test('whoever lost it writes no further than what was under way', async () => {
     assert.deepEqual(only(log, 'confirm').at(-1), 'confirm 2');
     assert.equal(under.size, 0);
   }
+});
+
+test('a write has at most so many records, and at most a megabyte of them', async () => {
+  const sizes: number[] = [];
+  const history = {
+    write: (records: readonly unknown[]) => Promise.resolve(void sizes.push(records.length)),
+  } as unknown as History;
+  const writer = createWriter({ logger: createLogger('silent'), counted: () => undefined });
+  const placed = (count: number, text: string): Placed[] =>
+    Array.from({ length: count }, (_, i) => ({
+      record: message({ id: `msg_${i}`, conversationId: 'conv_x', seq: i + 1, text }),
+      ...{ conv: 1, message: i + 1 },
+    }));
+  const written = async (count: number, text: string) => {
+    sizes.length = 0;
+    await writer(1, history, placed(count, text), { rewrite: false, most: 500 });
+    return [...sizes];
+  };
+  assert.deepEqual(await written(1_200, 'short'), [500, 500, 200]);
+  assert.deepEqual(await written(5, 'x'.repeat(400_000)), [2, 2, 1]);
+  assert.deepEqual(await written(2, 'x'.repeat(3_000_000)), [1, 1], 'one that is larger goes alone');
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertError } from '../support/api.ts';
+import { openStorage } from '../history/world.ts';
 import { startReceiver } from './receiver.ts';
 import { use, useService } from '../support/use.ts';
 
-const { server, db } = useService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'false' } });
+const { service, server, db } = useService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'false' } });
 const receiver = use(startReceiver, (r) => r.close());
 
 test('DECISIONS, Targets: http, private, loopback, link-local, CGNAT and metadata addresses are 400 with param url', async () => {
@@ -33,6 +34,39 @@ test('DECISIONS, Targets: http, private, loopback, link-local, CGNAT and metadat
       'url',
     );
   assert.deepEqual((await server('GET', '/v1/webhooks')).body.data, []);
+});
+
+test('DECISIONS, Targets: the same guard protects databases, http history endpoints and media endpoints', async () => {
+  const { api, record } = await openStorage(service, db);
+  const hosts = ['localhost', '127.0.0.1', '10.0.0.1', '169.254.169.254', '[::1]', '[::ffff:127.0.0.1]'];
+  for (const host of hosts) {
+    for (const url of [
+      `postgres://u:p@${host}/x`,
+      `mysql://u:p@${host}/x`,
+      `mongodb://u:p@${host}/x`,
+      `https://${host}/history`,
+    ])
+      assertError(await api('PUT', '/v1/storage/database/a', { url }), 400, 'invalid_request', 'url');
+    const adminUrl = `postgres://u:p@${host}/x`;
+    assertError(
+      await api('POST', '/v1/storage/database/migrate', { adminUrl }),
+      400,
+      'invalid_request',
+      'adminUrl',
+    );
+    const endpoint = `https://${host}`;
+    for (const body of [
+      {
+        ...{ provider: 's3', region: 'eu-west-1', bucket: 'files', accessKeyId: 'k', secretAccessKey: 's' },
+        endpoint,
+      },
+      { provider: 'azure', account: 'a', accountKey: 'a2V5', container: 'files', endpoint },
+    ])
+      assertError(await api('PUT', '/v1/storage/media', body), 400, 'invalid_request');
+  }
+  const { database, media, egressIp } = await record();
+  assert.deepEqual([database.slots, media.provider], [{ a: null, b: null }, 'managed']);
+  assert.equal(egressIp, null, 'nothing is said where nothing is set');
 });
 
 test('DECISIONS, Targets: the target is checked again when connecting', async () => {
