@@ -274,9 +274,10 @@ describe('SPEC 4, Calls, with media', () => {
   it('kill -9 of the media worker: the call goes on on another one', async () => {
     const [a, b, id] = await pair('audio');
     await Promise.all([a.growing(false), b.growing(false)]);
+    await Promise.all([a.forgetStates(), b.forgetStates()]);
     const killed = Date.now();
     for (const pid of workersOf(service.process.pid!)) process.kill(pid, 'SIGKILL');
-    await a.until('lost', async () => (await shown(a)).state === 'reconnecting');
+    await Promise.all([a, b].map((one) => one.until('lost', () => one.was('reconnecting'))));
     await Promise.all([connected(a), connected(b)]);
     assert.ok(Date.now() - killed < 10_000, `it took ${Date.now() - killed} ms`);
     await Promise.all([a.growing(false), b.growing(false)]);

@@ -3,13 +3,15 @@ import { ParleyError } from '../../src/errors.ts';
 import type { Client } from '../../src/index.ts';
 import type { AckData } from '../../src/types.ts';
 import { createCalls } from '../../src/calls/index.ts';
-import type { CallHandle, Calls, JoinOptions } from '../../src/calls/index.ts';
+import type { CallHandle, CallState, Calls, JoinOptions } from '../../src/calls/index.ts';
 
 /** Runs in the browser: the SDK, and what tests ask it. */
 
 let client: Client;
 let calls: Calls;
 let call: CallHandle | null = null;
+/** The states that the call has entered since they were forgotten, also those that are over before anybody asks. */
+const states = new Set<CallState>();
 const incoming: CallHandle[] = [];
 const errors: string[] = [];
 
@@ -47,6 +49,11 @@ function meddle({ wire }: Client): void {
   };
 }
 
+function take(one: CallHandle): void {
+  call = one;
+  one.subscribe(() => states.add(one.state));
+}
+
 const page = {
   async signIn(options: { url: string; env: string; token: string }): Promise<void> {
     client = createClient({ url: options.url, env: options.env, token: () => options.token });
@@ -57,16 +64,17 @@ const page = {
     await client.connect();
   },
   async start(conversationId: string, kind: 'audio' | 'video', options: JoinOptions = {}): Promise<string> {
-    call = await calls.start(conversationId, { kind, ...options }).catch((e: ParleyError) => {
+    const started = await calls.start(conversationId, { kind, ...options }).catch((e: ParleyError) => {
       // Of an error only its message leaves the browser.
       throw new Error(`${e.code}: ${e.message}`);
     });
-    return call.id;
+    take(started);
+    return started.id;
   },
   ringing: (): string[] => incoming.filter((one) => one.state === 'incoming').map((one) => one.id),
   async accept(options: JoinOptions = {}): Promise<void> {
-    call = incoming.filter((one) => one.state === 'incoming').at(-1)!;
-    await call.accept(options);
+    take(incoming.filter((one) => one.state === 'incoming').at(-1)!);
+    await call!.accept(options);
   },
   async rejoin(): Promise<string | null> {
     call = await calls.rejoin();
@@ -83,6 +91,8 @@ const page = {
     mediaDevices.getUserMedia = (wanted) =>
       real(wanted?.video ? { video: { width: 640, height: 360 } } : wanted);
   },
+  was: (state: CallState): boolean => states.has(state),
+  forgetStates: () => states.clear(),
   asked: (t: string): number => frames.get(t) ?? 0,
   through: (to: number) => void (offset = to),
   test: () => calls.test(),

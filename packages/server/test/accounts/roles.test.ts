@@ -14,7 +14,8 @@ import type { Dashboard } from './dashboard.ts';
  * Each call is one that works for whoever may make it.
  */
 
-const { service, scene, sql, db } = useService();
+// Without a worker nothing changes by itself: no call ends because nobody answers, no delivery is tried, no socket is given up.
+const { service, scene, sql, db } = useService({ env: { CHAT_ROLES: 'api,gateway' } });
 let owner: Dashboard;
 let organizationId: string;
 const by = {} as Record<AccountRole, Dashboard>;
@@ -232,14 +233,12 @@ async function state(): Promise<unknown> {
     'webhook_endpoints',
     'webhook_deliveries',
     ...['users', 'push_devices', 'socket_sessions', 'storage', 'storage_slots'],
-    ...['media_storages', 'conversations', 'members', 'messages'],
+    ...['media_storages', 'conversations', 'members', 'messages', 'calls', 'call_participants'],
   ];
   const rows = [];
   for (const table of [...tables, 'invitations', 'push_credentials', 'audit'])
     rows.push(await sql(`SELECT md5(string_agg(t::text, ',' ORDER BY t::text)) AS sum FROM ${table} t`));
   rows.push(await sql(`SELECT id, name, revoked_at FROM secret_keys ORDER BY id`));
-  // Calls that nobody answers end by themselves.
-  rows.push(await sql(`SELECT id FROM calls WHERE end_reason = 'ended_by_server' ORDER BY id`));
   return rows;
 }
 
