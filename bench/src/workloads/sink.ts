@@ -30,6 +30,7 @@ const most = 200_000;
 /** As the sink's own. */
 const batch = 500;
 const pages = 100;
+const warmMessages = 2_000;
 /** Below the limit of 50 a second. */
 const pageSpacingMs = 30;
 const receiver = fileURLToPath(new URL('../../../examples/history-receiver/receiver.mjs', import.meta.url));
@@ -215,6 +216,8 @@ async function coldPages(
   await connect(api, customer);
   await copied(api, 0);
   const newest = await cool(bench, parley, conversation);
+  // What any page costs, wherever its messages are.
+  const warm = await longConversation(parley, await environmentOf(parley, tenant), warmMessages);
   const far = await distant(Number(new URL(customer.url).port));
   const places: [where: string, url: string][] = [
     ['on this machine', customer.url],
@@ -226,11 +229,12 @@ async function coldPages(
       await api('PUT', '/v1/storage/database/b', { url });
       await api('POST', '/v1/storage/database/promote/b');
     }
-    const { through, direct } = await timed(parley, conversation, url, newest);
+    const { through, buffered, direct } = await timed(parley, { cold: conversation, warm }, url, newest);
     bench.results.add('sink', 'parley', `cold page, database ${where}: p50`, 'ms', through);
+    bench.results.add('sink', 'parley', `page of the buffer, database ${where}: p50`, 'ms', buffered);
     bench.results.add('sink', 'parley', `the query itself, database ${where}: p50`, 'ms', direct);
     bench.say(
-      `sink: cold page p50 ${through.toFixed(2)} ms, the query itself ${direct.toFixed(2)} ms (${(through / direct).toFixed(2)} ×), database ${where}`,
+      `sink: cold page p50 ${through.toFixed(2)} ms, the query itself ${direct.toFixed(2)} ms (${(through / direct).toFixed(2)} ×), a page of the buffer ${buffered.toFixed(2)} ms, so being cold adds ${((through - buffered) / direct).toFixed(2)} × the query; database ${where}`,
     );
   }
   far.close();
@@ -262,27 +266,27 @@ async function cool(bench: Bench, parley: RunningParley, conversation: string): 
 /** Pages and queries in turns; the medians, in milliseconds. */
 async function timed(
   parley: RunningParley,
-  conversation: string,
+  conversation: { cold: string; warm: string },
   url: string,
   newest: number,
-): Promise<{ through: number; direct: number }> {
+): Promise<{ through: number; buffered: number; direct: number }> {
   const client = new pg.Client(url.replace(/\?.*/, ''));
   await client.connect();
   const agent = new Agent({ keepAlive: true });
-  const times = { through: [] as number[], direct: [] as number[] };
+  const times = { through: [] as number[], buffered: [] as number[], direct: [] as number[] };
+  const kinds = ['through', 'buffered', 'direct'] as const;
+  const pageOf = (of: string, before: number) =>
+    page(`${parley.url}/v1/conversations/${of}/messages?before=${before}&limit=50`, agent);
   for (let i = 0; i < pages; i++) {
     const before = Math.min(newest, 1_000 + ((i * 7_919) % Math.max(1, newest - 1_000)));
-    for (const what of i % 2 === 0 ? (['through', 'direct'] as const) : (['direct', 'through'] as const)) {
+    for (const what of i % 2 === 0 ? kinds : kinds.toReversed()) {
       const begun = performance.now();
-      if (what === 'through')
-        await page(
-          `${parley.url}/v1/conversations/${conversation}/messages?before=${before}&limit=50`,
-          agent,
-        );
+      if (what === 'through') await pageOf(conversation.cold, before);
+      else if (what === 'buffered') await pageOf(conversation.warm, 100 + (before % (warmMessages - 100)));
       else
         await client.query(
           'SELECT * FROM parley_messages WHERE env = $1 AND conversation_id = $2 AND seq < $3 AND NOT hard ORDER BY seq DESC LIMIT 50',
-          [tenant.id, conversation, before],
+          [tenant.id, conversation.cold, before],
         );
       times[what].push(performance.now() - begun);
       await delay(pageSpacingMs);
@@ -290,7 +294,11 @@ async function timed(
   }
   agent.destroy();
   await client.end();
-  return { through: median(times.through), direct: median(times.direct) };
+  return {
+    through: median(times.through),
+    buffered: median(times.buffered),
+    direct: median(times.direct),
+  };
 }
 
 const distanceMs = 1;
