@@ -44,5 +44,5 @@ export async function hasten(db: PgDb, callId: string, kind: 'ring' | 'gone' = '
     `UPDATE jobs SET run_at = now() WHERE queue = 'calls' AND data->>'kind' = $2 AND ref = (SELECT no FROM calls WHERE id = $1)`,
     [callId, kind],
   );
-  await db.query(`UPDATE job_lanes SET next_at = now() WHERE queue = 'calls'`);
+  await db.query(`UPDATE job_lanes SET next_at = now(), first_at = '-infinity' WHERE queue = 'calls'`);
 }

@@ -7,8 +7,11 @@ import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';
+import { seed } from '../../../../scripts/seed.ts';
+import { seeded } from '../../../client/test/chaos/random.ts';
 import { outsidePostgres } from '../core/tools.ts';
 import type { OutsidePostgres } from '../core/tools.ts';
+import { until } from '../start/npm-start.ts';
 
 let postgres: OutsidePostgres;
 let db: PgDb;
@@ -93,6 +96,45 @@ test('A job whose worker died comes again when its lease ends, and the dead oneâ
   assert.equal((await db.query('SELECT 1 FROM jobs WHERE no = $1', [again.no])).length, 1);
   await finish(db, queue.name, [{ job: again, runAt: null }]);
   assert.equal((await db.query('SELECT 1 FROM jobs WHERE no = $1', [again.no])).length, 0);
+});
+
+test('Whatever happens to its jobs, a lane knows where they begin, and none is forgotten', async () => {
+  const queue = newQueue(3);
+  const random = seeded(seed('lanes'));
+  const later = (ms: number) => new Date(Date.now() + random.int(2 * ms) - ms);
+  let claimed: Job[] = [];
+  for (let i = 0; i < 300; i++) {
+    const what = random.next();
+    if (what < 0.35) await enqueue(db, queue, jobs(1 + random.int(3), random.int(4)), later(50));
+    // Some leases end before their jobs do.
+    else if (what < 0.7) claimed.push(...(await claim(db, queue.name, 5, random.chance(0.3) ? 5 : lease)));
+    else {
+      const [ended, left] = [claimed.filter((_, n) => n % 2 === 0), claimed.filter((_, n) => n % 2 === 1)];
+      claimed = left;
+      const settled = ended.map((job) => ({ job, runAt: random.chance(0.5) ? null : later(100), width: 3 }));
+      if (settled.length > 0) await finish(db, queue.name, settled);
+    }
+    const missed = await db.query(
+      `SELECT 1 FROM jobs j JOIN job_lanes l USING (queue, key)
+       WHERE j.queue = $1 AND (j.run_at < l.first_at OR j.leased AND j.run_at < l.first_leased_at)`,
+      [queue.name],
+    );
+    assert.deepEqual(missed, [], `after step ${i}`);
+  }
+  await finish(
+    db,
+    queue.name,
+    claimed.map((job) => ({ job, runAt: null })),
+  );
+  await until(async () => {
+    const rest = await claim(db, queue.name, 50, lease);
+    await finish(
+      db,
+      queue.name,
+      rest.map((job) => ({ job, runAt: null })),
+    );
+    return (await db.query('SELECT 1 FROM jobs WHERE queue = $1', [queue.name])).length === 0;
+  });
 });
 
 test('A job put off runs then and not before', async () => {

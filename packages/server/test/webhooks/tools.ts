@@ -7,9 +7,11 @@ import type { Api } from '../support/api.ts';
 /** Lets time pass for everything that waits for an attempt, and wakes the workers. */
 export async function pass(db: PgDb, interval: string): Promise<void> {
   await db.query('UPDATE jobs SET run_at = run_at - $1::interval', [interval]);
-  await db.query(`UPDATE job_lanes SET next_at = next_at - $1::interval WHERE next_at <> 'infinity'`, [
-    interval,
-  ]);
+  await db.query(
+    `UPDATE job_lanes SET next_at = next_at - $1::interval, first_at = '-infinity', first_leased_at = '-infinity'
+     WHERE next_at <> 'infinity'`,
+    [interval],
+  );
   await db.query(`SELECT pg_notify('parley_work', '')`);
 }
 
