@@ -11,6 +11,7 @@ import type { Queryable } from '../../src/platform/postgres/db.ts';
 const bounds: LogBounds = {
   successesPerSecond: 200,
   failuresPerSecond: 500,
+  successesInAll: 500,
   waiting: 2_000,
   waitingOfOne: 1_200,
 };
@@ -62,6 +63,23 @@ describe('the bounds of the request log', () => {
     await recorder.flush();
     assert.equal(kept(1, false), 400);
     assert.equal(store.requests.get(1), 2_250);
+  });
+
+  it('keeps 500 successes of all environments in a second, an even share of each, and every failure', async () => {
+    const { clock, store, recorder, add, kept } = start();
+    const second = async (): Promise<number[]> => {
+      store.rows.length = 0;
+      for (const env of [1, 2, 3, 4]) add(env, false, 500);
+      add(5, false, 10);
+      add(1, true, 400);
+      await recorder.flush();
+      clock.at += 1_000;
+      assert.equal(kept(1, true), 400);
+      return [1, 2, 3, 4, 5].map((env) => kept(env, false));
+    };
+    assert.deepEqual(await second(), [200, 200, 200, 200, 10], 'it is not known yet how many there are');
+    assert.deepEqual(await second(), [200, 200, 100, 100, 10], 'whoever comes late has its share');
+    assert.equal(store.requests.get(1), 1_800);
   });
 
   it('while the store is away rows wait up to a bound, of one environment and of all, and counts are not lost', async () => {

@@ -10,13 +10,16 @@ import { addActivity, alike, insertRows, keepPartitions } from './sql.ts';
 /**
  * What happens in environments, collected here and written once a second, so that no request waits for it. The
  * collection is bounded: of one environment and second, only the first successes and the first failures are kept, and
- * the others are only counted. While the store is unreachable, rows wait as far as the buffer has room.
+ * the others are only counted. So are successes beyond what all environments may have together, because a log must
+ * cost little however many there are. While the store is unreachable, rows wait as far as the buffer has room.
  */
 
 export interface LogBounds {
   /** How many rows of one environment are kept per second, in this process. */
   successesPerSecond: number;
   failuresPerSecond: number;
+  /** How many successes of all environments are kept per second; an even share of it is kept for each in any case. */
+  successesInAll: number;
   /** How many rows may wait, of all environments and of one, so that one cannot fill the buffer alone. */
   waiting: number;
   waitingOfOne: number;
@@ -24,6 +27,7 @@ export interface LogBounds {
 export const logBounds: LogBounds = {
   successesPerSecond: 200,
   failuresPerSecond: 500,
+  successesInAll: 500,
   waiting: 20_000,
   waitingOfOne: 5_000,
 };
@@ -72,6 +76,9 @@ export function createRecorder(options: {
   let second = 0;
   /** How many rows of each environment were kept in this second. */
   const kept = new Map<number, { successes: number; failures: number }>();
+  /** How many successes were kept in this second, and how many each environment may have whatever the others have. */
+  let successes = 0;
+  let share = bounds.successesInAll;
   /** Counts by step and environment. */
   let counts = new Map<string, { env: number; step: number; counts: Counts }>();
 
@@ -101,13 +108,18 @@ export function createRecorder(options: {
     const now = Math.floor(row.at / 1_000);
     if (now !== second) {
       second = now;
+      share = Math.ceil(bounds.successesInAll / Math.max(1, kept.size));
+      successes = 0;
       kept.clear();
     }
     let of = kept.get(row.env);
     if (!of) kept.set(row.env, (of = { successes: 0, failures: 0 }));
-    return row.failed
-      ? ++of.failures <= bounds.failuresPerSecond
-      : ++of.successes <= bounds.successesPerSecond;
+    if (row.failed) return ++of.failures <= bounds.failuresPerSecond;
+    const fits =
+      ++of.successes <= bounds.successesPerSecond &&
+      (of.successes <= share || successes < bounds.successesInAll);
+    if (fits) successes++;
+    return fits;
   }
 
   function hasRoom(env: number): boolean {
