@@ -115,6 +115,11 @@ test('history survives every change of mind', async () => {
   assert.deepEqual(await page(), texts);
   await ask('PATCH', '', { mode: 'managed' });
   await eventually(async () => (await storage.record()).mode === 'managed', 'all is home');
+  // What a change leaves that was under way just then.
+  await sql(
+    `INSERT INTO sink_log (env, conv, seq, message, at) SELECT env, no, 2, 2, now() FROM conversations WHERE id = '${cid}'`,
+  );
+  assert.equal((await storage.record()).sink.backlog, 0, 'nobody waits for it');
   await gate.end();
   await customer.kill();
   assert.deepEqual([await page(), await page(warm)], [texts, ['warm']]);

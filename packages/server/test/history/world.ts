@@ -13,13 +13,13 @@ import type { Service } from '../support/service.ts';
 /** Polls until it holds; a bound only ends what has failed. */
 export async function eventually<T>(
   look: () => Promise<T | undefined | false | null>,
-  what: string,
+  what: string | (() => string),
   ms = 60_000,
 ): Promise<T> {
   for (const deadline = Date.now() + ms; ;) {
     const found = await look();
     if (found) return found;
-    if (Date.now() > deadline) assert.fail(`it never happened: ${what}`);
+    if (Date.now() > deadline) assert.fail(`it never happened: ${typeof what === 'string' ? what : what()}`);
     await delay(30);
   }
 }
@@ -52,11 +52,16 @@ export async function openStorage(
     assert.equal(status, 200, JSON.stringify(body));
     return body;
   };
-  const settled = () =>
-    eventually(async () => {
-      const now = await record();
-      return now.sink.backlog === 0 && now.sink.copy === null && now.sink.erasures === 0 ? now : null;
-    }, 'the sink is done');
+  const settled = async () => {
+    let now: Answer['body'];
+    return eventually(
+      async () => {
+        now = await record();
+        return now.sink.backlog === 0 && now.sink.copy === null && now.sink.erasures === 0 ? now : null;
+      },
+      () => `the sink is done: ${JSON.stringify(now.sink)}`,
+    );
+  };
   return {
     api,
     record,
