@@ -91,9 +91,18 @@ it('a call rings, is answered, shows both people, and is in the thread afterward
   await bob.click('#conversations li >> nth=0');
   await bob.waitForSelector('.past-call:has-text("Missed call from ada")');
 
+  // Bob declines before Ada's page has joined its own call.
+  let declined = (): void => undefined;
+  const answer = new Promise<void>((resolve) => (declined = resolve));
+  await ada.route('**/v1/calls/*/join*', async (route) => {
+    await answer;
+    await route.continue();
+  });
   await ada.click('#start-call >> text=Call');
   await bob.waitForSelector('#call[data-state=incoming]');
   await bob.click('#call-decline');
+  await bob.waitForSelector('#call', { state: 'hidden' });
+  declined();
   await ada.waitForSelector('#call-problem:has-text("Declined.")');
 });
 

@@ -161,7 +161,12 @@ export function createCalls(client: Client): Calls {
         }
         known.set(call.id, probe);
         probe.update(call);
-        await probe.join();
+        await probe.join().catch(async (e: unknown) => {
+          // Whoever declines at once ends the call before it can be joined: it is over, and did not fail.
+          const now = await read(call.id).catch(() => call);
+          if (now.status !== 'ended') throw e;
+          probe.update(now);
+        });
         store.touch();
         return probe;
       } catch (e) {
