@@ -57,6 +57,7 @@ async function run(): Promise<void> {
     await runPrimary(config, logger, stop, (started) => announce(config, logger, started));
   else await runService(config, logger, stop, inherited);
   logger.info('stopped');
+  await new Promise<void>((resolve) => logger.flush(() => resolve()));
   process.exit(0);
 }
 

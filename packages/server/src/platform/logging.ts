@@ -3,12 +3,16 @@ import type { Logger } from 'pino';
 
 export type { Logger };
 
+/** How many characters wait at most for whoever reads the log. Lines beyond that are left out, and counted. */
+const mostWaiting = 8 * 2 ** 20;
+
 /**
  * Logs JSON lines to stderr, or readable lines if that is a terminal. Values that could be secrets are masked
  * wherever they stand.
  */
-export const createLogger = (level: string): Logger =>
-  pino(
+export function createLogger(level: string): Logger {
+  const { stream, onLeftOut } = process.stderr.isTTY ? terminal : lines();
+  const logger = pino(
     {
       level,
       base: { pid: process.pid },
@@ -32,10 +36,39 @@ export const createLogger = (level: string): Logger =>
         censor: '[hidden]',
       },
     },
-    process.stderr.isTTY
-      ? { write: (line: string) => void process.stderr.write(readable(line)) }
-      : pino.destination({ fd: 2, sync: true }),
+    stream,
   );
+  onLeftOut((count) =>
+    logger.warn({ lines: count }, 'log lines were left out: whoever reads the log is too slow'),
+  );
+  return logger;
+}
+
+const terminal = {
+  stream: { write: (line: string) => void process.stderr.write(readable(line)) },
+  onLeftOut: () => undefined,
+};
+
+/**
+ * The service never waits for whoever reads its log: a pipe that is full would stop everything. What is left when the
+ * process exits is written then.
+ */
+function lines() {
+  const stream = pino.destination({ fd: 2, sync: false, minLength: 1, maxLength: mostWaiting });
+  let leftOut = 0;
+  stream.on('drop', () => leftOut++);
+  return {
+    stream,
+    onLeftOut: (tell: (count: number) => void) => {
+      stream.on('drain', () => {
+        if (leftOut === 0) return;
+        const count = leftOut;
+        leftOut = 0;
+        tell(count);
+      });
+    },
+  };
+}
 
 /** A line for people: time, level, message, and the other fields unchanged. */
 export function readable(line: string): string {

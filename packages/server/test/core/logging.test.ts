@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { readable } from '../../src/platform/logging.ts';
 
@@ -24,4 +26,18 @@ test('a terminal gets lines for people, anything else JSON', () => {
   assert.match(seen, /^\d\d:\d\d:\d\d info {2}ready a=1\r?\n$/);
   const piped = execFileSync('sh', ['-c', `${shell} 2>&1`], { encoding: 'utf8' });
   assert.equal((JSON.parse(piped) as { msg: string }).msg, 'ready');
+});
+
+test('a log that nobody reads stops nothing; what does not fit is left out and counted', async () => {
+  const logging = new URL('../../src/platform/logging.ts', import.meta.url).href;
+  const code = `const { createLogger } = await import('${logging}');
+    const logger = createLogger('info');
+    for (let i = 0; i < 20_000; i++) logger.info({ text: 'x', more: 'y'.repeat(1_000) }, 'line');
+    process.stdout.write('went on');`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code]);
+  assert.match(String(await once(child.stdout, 'data')), /went on/);
+  const lines = (await text(child.stderr)).trim().split('\n');
+  const last = JSON.parse(lines.at(-1)!) as { msg: string; lines: number };
+  assert.match(last.msg, /left out/);
+  assert.equal(lines.length - 1 + last.lines, 20_000);
 });
