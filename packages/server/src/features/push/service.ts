@@ -78,6 +78,7 @@ export function createPushService(options: {
   const db = new PgDb(options.connection, {
     ...{ max: workConnections, onError: options.onError },
     settings: workSettings,
+    priority: 'work',
   });
   const outbound = createOutbound({
     allowPrivate: options.config.allowPrivateTargets,

@@ -74,6 +74,7 @@ export function createStorageService(options: {
   const workDb = new PgDb(options.connection, {
     ...{ max: workConnections, onError: options.onError },
     settings: workSettings,
+    priority: 'work',
   });
   const outbound = createOutbound({
     allowPrivate: config.allowPrivateTargets,

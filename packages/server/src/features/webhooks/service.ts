@@ -72,6 +72,7 @@ export function createWebhookService(options: {
   const workDb = new PgDb(options.connection, {
     ...{ max: workConnections, onError: options.onError },
     settings: workSettings,
+    priority: 'work',
   });
   const outbound = createOutbound({
     allowPrivate: config.allowPrivateTargets,

@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { ApiError } from '@parley/protocol';
 import { isUnanswered, isUnavailable } from './errors.ts';
+import { givePriority } from './priority.ts';
+import type { Priority } from './priority.ts';
 import { ConnectionWatch } from './watch.ts';
 
 /** Our columns never hold numbers above 2^53. */
@@ -43,6 +45,9 @@ export type ConnectionSettings = Pick<
   pg.PoolConfig,
   'connectionString' | 'host' | 'port' | 'user' | 'database'
 >;
+
+/** The embedded server is reached by the folder of its socket, and others by an address. */
+const isEmbedded = ({ host }: ConnectionSettings): boolean => host?.startsWith('/') ?? false;
 
 const names = new Map<string, string>();
 /** SQL texts are constants of the program, so each becomes one prepared statement. */
@@ -87,6 +92,8 @@ export interface PgOptions {
   /** Called for errors that no caller gets; `what` describes in words what happened. */
   onError: (error: Error, what: string) => void;
   settings?: Record<string, string>;
+  /** Who goes first where the processor is short; counts for the embedded server only. */
+  priority?: Priority;
 }
 
 export class PgDb implements Db {
@@ -117,6 +124,9 @@ export class PgDb implements Db {
     this.pool.on('connect', (client) => {
       client.on('error', ignore);
       this.#watch.opened(client);
+      const { processID } = client as pg.PoolClient & { processID: number | null };
+      if (isEmbedded(connection) && processID !== null)
+        givePriority(processID, options.priority ?? 'requests');
     });
   }
 
