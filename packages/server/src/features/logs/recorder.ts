@@ -55,6 +55,12 @@ export const stepMs = 10_000;
 /** How many counts (by step and environment) may wait for the store; further ones are lost. */
 const maxCounts = 50_000;
 
+interface Counted {
+  env: number;
+  step: number;
+  counts: Counts;
+}
+
 export function createRecorder(options: {
   db: Queryable;
   clock: Clock;
@@ -79,17 +85,22 @@ export function createRecorder(options: {
   /** How many successes were kept in this second, and how many each environment may have whatever the others have. */
   let successes = 0;
   let share = bounds.successesInAll;
-  /** Counts by step and environment. */
-  let counts = new Map<string, { env: number; step: number; counts: Counts }>();
+  /** Counts by step and environment, and those that each environment added to last: most often the same again. */
+  let counts = new Map<string, Counted>();
+  const latest = new Map<number, Counted>();
 
   function count(env: number, at: number): Counts {
-    const step = Math.floor(at / stepMs) * stepMs;
+    const step = at - (at % stepMs);
+    const last = latest.get(env);
+    if (last?.step === step) return last.counts;
     const key = `${env} ${step}`;
     let found = counts.get(key);
     if (!found) {
       found = { env, step, counts: zero() };
-      if (counts.size < maxCounts) counts.set(key, found);
+      if (counts.size >= maxCounts) return found.counts;
+      counts.set(key, found);
     }
+    latest.set(env, found);
     return found.counts;
   }
 
@@ -177,6 +188,7 @@ export function createRecorder(options: {
     if (counts.size === 0) return;
     const written = counts;
     counts = new Map();
+    latest.clear();
     try {
       await addActivity(db, [...written.values()]);
     } catch (error) {
