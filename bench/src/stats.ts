@@ -90,3 +90,12 @@ export const formatSpread = (s: Spread): string =>
   s.low === s.high || Number.isNaN(s.median)
     ? format(s.median)
     : `${format(s.median)} (${format(s.low)}–${format(s.high)})`;
+
+/** The mean of ratios as the change it stands for, with its standard error, in percent. */
+export function meanChange(ratios: readonly number[]): string {
+  const logs = ratios.map(Math.log);
+  const mean = logs.reduce((sum, x) => sum + x, 0) / logs.length;
+  const variance = logs.reduce((sum, x) => sum + (x - mean) ** 2, 0) / Math.max(1, logs.length - 1);
+  const percent = (100 * Math.expm1(mean)).toFixed(1);
+  return `${percent} % (± ${(100 * Math.sqrt(variance / logs.length)).toFixed(1)}, ${logs.length} pairs)`;
+}
