@@ -38,7 +38,7 @@ export interface Options {
   rounds: number;
   windowMs: number;
   warmMs: number;
-  /** How long the soak takes. */
+  /** How long the soak takes, and the longest that a copy of the sink's memory run may take. */
   soakMs: number;
   /** Senders of the send workload; all other crowds follow from it. */
   users: number;
@@ -76,7 +76,8 @@ Workloads: ${workloadNames.join(', ')} (by default all but ${onRequest.join(', '
   --users N            senders of the send workload; other crowds follow from it (1000)
   --messages N         the longest conversation (10000000)
   --conversations N    the longest list (10000)
-  --only 3,9b          these rows of neighbours or abuse; of analytics: send or reports
+  --only 3,9b          these rows of neighbours or abuse; of analytics: send or reports; of sink: postgres, mysql, mongodb, http,
+                       pages, send, and memory (which runs only when it is named: a copy of --messages rows, for at most --seconds)
   --add                keep earlier results of workloads that are not named, and write the page of all
   --out PATH           write the page there, its plots beside it and bench/results.json (docs/performance.md)
 `;

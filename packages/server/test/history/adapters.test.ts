@@ -22,6 +22,7 @@ import {
   startHistoryReceiver,
 } from './servers.ts';
 import type { CustomerDatabase } from './servers.ts';
+import { keepsTime } from './times.ts';
 
 /** The four engines on real servers: one suite, which is also what customers run on their own endpoints. */
 
@@ -212,6 +213,8 @@ for (const [name, start] of engines)
       assert.notEqual(report, '', 'a server without TLS is not spoken to');
     });
 
+    keepsTime(it, name in connectionsOf ? 'relational' : 'document');
+
     test('a database that dies and comes back is used again', async () => {
       const [first] = [unique('conv')];
       await it.server.kill();
@@ -235,6 +238,7 @@ describe('http', () => {
       const receiver = await startHistoryReceiver();
       return {
         receiver,
+        source: { url: receiver.url, secrets: [receiver.secret] },
         history: await openHistory({ url: receiver.url, secrets: [receiver.secret] }, deps('env_a')),
       };
     },
@@ -242,6 +246,7 @@ describe('http', () => {
   );
   const history = new Proxy({} as History, { get: (_, key) => Reflect.get(it.history, key) as unknown });
   passes(history);
+  keepsTime(it, 'http');
 
   test('requests are signed: another secret is refused, one of two is enough', async () => {
     const other = `whsec_${randomBytes(32).toString('base64')}`;

@@ -178,6 +178,20 @@ test('what cannot be is refused, and says what is wrong', async () => {
   assertError(await api('PATCH', '/v1/storage', { mode: 'byo_db' }), 400, 'invalid_request');
 });
 
+test('the type is found from the URL when it is left out', async () => {
+  const { api } = await openStorage(service, db);
+  for (const [url, type] of [
+    ['postgresql://u:p@h/x', 'postgres'],
+    ['mysql://u:p@h/x', 'mysql'],
+    ['mariadb://u:p@h/x', 'mysql'],
+    ['mongodb://u:p@h1,h2/x', 'mongodb'],
+    ['https://h/x', 'http'],
+  ] as const) {
+    const { status, body } = await api('PUT', '/v1/storage/database/b', { url });
+    assert.deepEqual([status, body.type], [200, type], url);
+  }
+});
+
 test('connecting to a slot’s database is limited, slot by slot', async () => {
   const { api } = await openStorage(service, db, 'env_other');
   const put = (slot: string) =>

@@ -1,4 +1,4 @@
-import type { Clock, RandomBytes } from '../../platform/clock.ts';
+import type { Clock, RandomBytes, Timers } from '../../platform/clock.ts';
 import { openHistory } from '../../platform/history/open.ts';
 import type { History } from '../../platform/history/port.ts';
 import type { HistoryDeps } from '../../platform/history/shared.ts';
@@ -31,6 +31,7 @@ export function createConnections(options: {
   vault: Vault;
   outbound: Outbound;
   clock: Clock;
+  timers: Timers;
   randomBytes: RandomBytes;
 }): Connections {
   const { vault, outbound, clock } = options;
@@ -62,6 +63,8 @@ export function createConnections(options: {
         void end(entry);
       }
   }
+  // Not only when another is opened: drivers keep connections of their own as long as they are open.
+  const stop = options.timers.every(idleMs, tidy);
 
   return {
     deps,
@@ -96,6 +99,7 @@ export function createConnections(options: {
       }
     },
     async close() {
+      stop();
       await Promise.all([...open.values()].map(end));
       open.clear();
     },

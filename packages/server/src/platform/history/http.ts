@@ -1,13 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { History, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
-import { emptyReport, hex, sentences } from './shared.ts';
+import { emptyReport, hex, sentences, timesOf } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
 
 /** DECISIONS, Storage, http engine: one URL, signed like webhooks. docs/storage.md describes the contract. */
 
-const timeoutMs = 10_000;
 /** Bytes of 200 messages of the largest size. */
 const maxBytes = 16 * 1024 * 1024;
 
@@ -102,7 +101,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
           'webhook-signature': signatures.join(' '),
         },
         body,
-        timeoutMs,
+        timeoutMs: timesOf(deps).statementMs,
         maxBytes,
         tenant: deps.tenant,
       })

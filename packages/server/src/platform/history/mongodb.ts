@@ -19,7 +19,7 @@ import {
   maxConnections,
   passwordFor,
   sentences,
-  timeouts,
+  timesOf,
   writerName,
 } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
@@ -61,6 +61,7 @@ async function connectTo(
   at: { host: string; port: number },
 ): Promise<MongoClient> {
   await deps.outbound.resolve(at.host, deps.tenant);
+  const { connectMs, statementMs, idleMs } = timesOf(deps);
   const host = isIP(at.host) === 6 ? `[${at.host}]` : at.host;
   const client = new MongoClient(`mongodb://${host}:${at.port}/`, {
     directConnection: true,
@@ -77,11 +78,11 @@ async function connectTo(
     ...(target.ca ? { ca: target.ca } : {}),
     lookup: deps.outbound.lookup,
     maxPoolSize: maxConnections,
-    maxIdleTimeMS: timeouts.idleMs,
-    connectTimeoutMS: timeouts.connectMs,
-    serverSelectionTimeoutMS: timeouts.connectMs,
-    socketTimeoutMS: timeouts.statementMs,
-    waitQueueTimeoutMS: timeouts.statementMs,
+    maxIdleTimeMS: idleMs,
+    connectTimeoutMS: connectMs,
+    serverSelectionTimeoutMS: connectMs,
+    // The server is told too, so that it does not go on.
+    timeoutMS: statementMs,
     retryWrites: false,
     appName: 'parley',
   });

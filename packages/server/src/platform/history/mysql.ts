@@ -13,11 +13,11 @@ import {
   passwordFor,
   sentences,
   shapes,
-  timeouts,
+  timesOf,
   valueOf,
   writerName,
 } from './shared.ts';
-import type { HistoryDeps } from './shared.ts';
+import type { HistoryDeps, Times } from './shared.ts';
 import { urlFor } from './target.ts';
 import type { HistoryTarget } from './target.ts';
 
@@ -63,7 +63,7 @@ async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<Con
             ...(target.ca ? { ca: target.ca } : {}),
           },
         }),
-    connectTimeout: timeouts.connectMs,
+    connectTimeout: timesOf(deps).connectMs,
     charset: 'utf8mb4',
     timezone: 'Z',
     dateStrings: true,
@@ -108,18 +108,25 @@ const record = (row: MessageRow): MessageRecord => ({
   hard: Boolean(row.hard),
 });
 
-/** Strict mode, and backslashes as the driver writes them, whatever the server's default is. */
-const session = `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE', time_zone = '+00:00', innodb_lock_wait_timeout = 5`;
+/**
+ * Strict mode, and backslashes as the driver writes them, whatever the server's default is. The server also ends what
+ * takes too long, because it does not notice that the connection is gone: MariaDB any statement, MySQL what reads or
+ * waits for a lock.
+ */
+const session = ({ statementMs }: Times) =>
+  `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE', time_zone = '+00:00', innodb_lock_wait_timeout = 5,
+    lock_wait_timeout = ${Math.ceil(statementMs / 1_000)} /*M!100101 , max_statement_time = ${statementMs / 1_000} */ /*!50708 , max_execution_time = ${statementMs} */`;
 
 export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
   const settings = await connection(target, deps).catch((error: unknown) => {
     throw translate(error);
   });
+  const times = timesOf(deps);
   const pool: Pool = mysql.createPool({
     ...settings,
     connectionLimit: maxConnections,
     maxIdle: 0,
-    idleTimeout: timeouts.idleMs,
+    idleTimeout: times.idleMs,
     queueLimit: 1_000,
   });
   const { env } = deps;
@@ -133,9 +140,9 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
       connected = await pool.getConnection();
       const held = connected;
       const run: Run = async (sql, values = []) =>
-        (await held.query({ sql, values, timeout: timeouts.statementMs }))[0] as never;
+        (await held.query({ sql, values, timeout: times.statementMs }))[0] as never;
       if (!prepared.has(held.connection)) {
-        await run(session);
+        await run(session(times));
         prepared.add(held.connection);
       }
       const result = await work(run);
@@ -309,9 +316,9 @@ export async function migrateMysql(
     admin = await mysql.createConnection(await connection(target, deps));
     admin.on('error', () => undefined);
     const run = async (sql: string, values: unknown[] = []) => {
-      await admin!.query({ sql, values, timeout: timeouts.statementMs });
+      await admin!.query({ sql, values, timeout: timesOf(deps).statementMs });
     };
-    await run(session);
+    await run(session(timesOf(deps)));
     if (target.schema !== null) await run(`CREATE DATABASE IF NOT EXISTS \`${target.schema}\``);
     for (const sql of definitions(at)) await run(sql);
     await run(

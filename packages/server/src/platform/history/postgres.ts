@@ -18,7 +18,7 @@ import {
   passwordFor,
   sentences,
   shapes,
-  timeouts,
+  timesOf,
   valueOf,
   writerName,
 } from './shared.ts';
@@ -52,6 +52,7 @@ function translate(error: unknown): HistoryError {
 /** Connects to exactly the checked address; the name is kept for the certificate. */
 async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<pg.PoolConfig> {
   const { host, port } = target.hosts[0]!;
+  const { connectMs, statementMs } = timesOf(deps);
   const [address] = await deps.outbound.resolve(host, deps.tenant);
   return {
     host: address!.address,
@@ -68,9 +69,10 @@ async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<pg.
             rejectUnauthorized: target.tls === 'verified',
             ...(target.ca ? { ca: target.ca } : {}),
           },
-    connectionTimeoutMillis: timeouts.connectMs,
-    query_timeout: timeouts.statementMs,
-    statement_timeout: timeouts.statementMs,
+    connectionTimeoutMillis: connectMs,
+    // The first in case the server is gone, the second so that the server does not go on.
+    query_timeout: statementMs,
+    statement_timeout: statementMs,
     application_name: 'parley',
     keepAlive: true,
   };
@@ -122,7 +124,7 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
   const settings = await connection(target, deps).catch((error: unknown) => {
     throw translate(error);
   });
-  const pool = new pg.Pool({ ...settings, max: maxConnections, idleTimeoutMillis: timeouts.idleMs });
+  const pool = new pg.Pool({ ...settings, max: maxConnections, idleTimeoutMillis: timesOf(deps).idleMs });
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const { env } = deps;

@@ -11,10 +11,20 @@ export interface HistoryDeps {
   random: RandomBytes;
   /** Unix seconds, for signatures. */
   seconds(): number;
+  /** If unset, the usual ones. */
+  times?: Times;
 }
 
 export const maxConnections = 4;
-export const timeouts = { connectMs: 5_000, statementMs: 10_000, idleMs: 30_000 } as const;
+
+/** Milliseconds for a connection to be made, for one statement, and until an unused connection is closed. */
+export interface Times {
+  connectMs: number;
+  statementMs: number;
+  idleMs: number;
+}
+const usualTimes: Times = { connectMs: 5_000, statementMs: 10_000, idleMs: 30_000 };
+export const timesOf = ({ times = usualTimes }: HistoryDeps): Times => times;
 
 export const sentences = {
   noTables: 'The tables are not there: migrate first.',
