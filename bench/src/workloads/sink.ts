@@ -385,13 +385,7 @@ async function memory(bench: Bench): Promise<void> {
     const tenth = (i: number) =>
       Math.max(...seen.slice(Math.floor((seen.length * i) / 10), Math.ceil((seen.length * (i + 1)) / 10)));
     const tenths = Array.from({ length: 10 }, (_, i) => tenth(i));
-    bench.results.add(
-      'sink',
-      'parley',
-      `memory, ${format(done)} rows copied: most`,
-      'MB',
-      Math.max(...seen),
-    );
+    bench.results.add('sink', 'parley', `memory, ${format(done)} rows copied: most`, 'MB', Math.max(...seen));
     bench.say(
       `sink: ${format(done)} of ${format(count)} rows copied at ${format(rate)} rows/s; memory ${seen[0]!.toFixed(0)} MB before, the most in each tenth of the time ${tenths.map((mb) => mb.toFixed(0)).join(' ')} MB`,
     );

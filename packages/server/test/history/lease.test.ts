@@ -45,7 +45,7 @@ async function worker(node: string, gate = 0, dice?: number) {
   const opened = new Promise<void>((resolve) => (open = resolve));
   const gated: History = {
     ...history,
-    async write(records, options) {
+    prepare: (records, options) => async () => {
       if (dice !== undefined) throw new HistoryError('unreachable', 'ECONNREFUSED');
       if (++writes === gate) {
         waits();

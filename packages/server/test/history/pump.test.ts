@@ -15,10 +15,10 @@ function world(count: number, stop: { refuse?: number; failWrite?: number; failC
   const log: string[] = [];
   const under = new Set<string>();
   let most = 0;
-  const step = async (what: string): Promise<void> => {
+  const step = async (what: string, turns = 3): Promise<void> => {
     under.add(what);
     most = Math.max(most, under.size);
-    for (let i = 0; i < 3; i++) await rest();
+    for (let i = 0; i < turns; i++) await rest();
     under.delete(what);
     log.push(what);
   };
@@ -29,8 +29,9 @@ function world(count: number, stop: { refuse?: number; failWrite?: number; failC
       await step(`read ${next}`);
       return next;
     },
+    prepare: (batch) => void log.push(`prepare ${batch}`),
     async write(batch) {
-      await step(`write ${batch}`);
+      await step(`write ${batch}`, 10);
       if (batch === stop.failWrite) throw new Error('write');
     },
     async confirm(batch) {
@@ -44,17 +45,18 @@ function world(count: number, stop: { refuse?: number; failWrite?: number; failC
 
 const only = (log: string[], what: string) => log.filter((line) => line.startsWith(what));
 
-test('the next is read and the one before confirmed while one is written; each in its order', async () => {
+test('while one is written the next is made ready, the one after read and the one before confirmed; each in its order', async () => {
   const { run, log, most, under } = world(5);
   await run;
-  for (const what of ['read', 'write', 'confirm'])
+  for (const what of ['read', 'prepare', 'write', 'confirm'])
     assert.deepEqual(
       only(log, what),
       [1, 2, 3, 4, 5].map((n) => `${what} ${n}`),
     );
   assert.equal(most(), 3);
   assert.equal(under.size, 0);
-  assert.ok(log.indexOf('read 2') < log.indexOf('confirm 1'));
+  assert.ok(log.indexOf('prepare 2') < log.indexOf('write 1'));
+  assert.ok(log.indexOf('read 3') < log.indexOf('write 1'));
 });
 
 test('what was written before a failure is confirmed, and nothing is under way afterwards', async () => {
@@ -77,7 +79,7 @@ test('whoever lost it writes no further than what was under way', async () => {
 test('a write has at most so many records, and at most a megabyte of them', async () => {
   const sizes: number[] = [];
   const history = {
-    write: (records: readonly unknown[]) => Promise.resolve(void sizes.push(records.length)),
+    prepare: (records: readonly unknown[]) => () => Promise.resolve(void sizes.push(records.length)),
   } as unknown as History;
   const writer = createWriter({ logger: createLogger('silent'), counted: () => undefined });
   const placed = (count: number, text: string): Placed[] =>
@@ -87,7 +89,7 @@ test('a write has at most so many records, and at most a megabyte of them', asyn
     }));
   const written = async (count: number, text: string) => {
     sizes.length = 0;
-    await writer(1, history, placed(count, text), { rewrite: false, most: 500 });
+    await writer(1, history, placed(count, text), { rewrite: false, most: 500 })();
     return [...sizes];
   };
   assert.deepEqual(await written(1_200, 'short'), [500, 500, 200]);

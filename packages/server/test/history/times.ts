@@ -113,14 +113,11 @@ export function keepsTime(
   const used = (history: History) => patiently(async () => [await history.get('msg_none')]);
 
   test('a server that falls silent is given up when the time for a statement is over', async () => {
-    const { through, history } = await opened({ connectMs: 500, statementMs: 500 });
+    const { through, history } = await opened({ statementMs: 500 });
     try {
       await used(history);
       through.silence();
       await assert.rejects(history.get('msg_none'), { errorClass: 'timeout' });
-      await assert.rejects(history.write([message({ id: 'msg_none', conversationId: 'c', seq: 1 })]), {
-        name: 'HistoryError',
-      });
     } finally {
       through.close();
       await history.close();

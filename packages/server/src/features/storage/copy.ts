@@ -1,4 +1,4 @@
-import type { History, MessageRecord } from '../../platform/history/port.ts';
+import type { Engine, MessageRecord } from '../../platform/history/port.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import { messagesFrom } from '../messages/reader.ts';
 import type { MessageRow } from '../messages/reader.ts';
@@ -16,8 +16,8 @@ import { thawMessages } from './thaw.ts';
 export interface CopyContext {
   db: Db;
   env: number;
-  history: History;
-  previous: History | null;
+  history: Engine;
+  previous: Engine | null;
   /** How many rows a batch has at most. */
   size: number;
   /** The next conversations, ascending, as an earlier batch found them; it keeps them here for the batches after it. */

@@ -1,4 +1,4 @@
-import type { Erasure, History } from '../../platform/history/port.ts';
+import type { Engine, Erasure } from '../../platform/history/port.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { erasedContext } from '../webhooks/signature.ts';
@@ -14,7 +14,7 @@ const most = 100;
 export async function erasures(
   { db, vault }: { db: Db; vault: Vault },
   env: number,
-  histories: readonly History[],
+  histories: readonly Engine[],
 ): Promise<void> {
   const rows = await db.query<{
     no: number;
@@ -33,7 +33,7 @@ export async function erasures(
 }
 
 /** Brings back messages that are needed here again. */
-export async function wanted({ db }: { db: Db }, env: number, histories: readonly History[]): Promise<void> {
+export async function wanted({ db }: { db: Db }, env: number, histories: readonly Engine[]): Promise<void> {
   const rows = await db.query<{ conv: number; id: string; seq: number }>(
     `SELECT s.conv, c.id, s.want_seq AS seq FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
      WHERE s.env = $1 AND s.want_seq IS NOT NULL LIMIT ${most}`,

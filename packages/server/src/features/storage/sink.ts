@@ -1,5 +1,5 @@
 import { HistoryError } from '../../platform/history/port.ts';
-import type { History } from '../../platform/history/port.ts';
+import type { Engine } from '../../platform/history/port.ts';
 import type { Timers } from '../../platform/clock.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { isGone } from './cold.ts';
@@ -78,7 +78,7 @@ export function createSink(options: SinkOptions): Sink {
   /** The size of a batch, by environment, if the database was too slow for the usual size. */
   const sizes = new Map<number, number>();
   const now = () => new Date(clock.now()).toISOString();
-  const writeAll = createWriter(options);
+  const ready = createWriter(options);
   const settle = createSettle(options);
 
   const due: Sink['due'] = (limit) =>
@@ -138,12 +138,15 @@ export function createSink(options: SinkOptions): Sink {
   };
 
   const sizeOf = (env: number): number => sizes.get(env) ?? mostRows;
-  async function write(env: number, history: History, placed: readonly Placed[], rewrite = false) {
-    const refused = await writeAll(env, history, placed, { rewrite, most: sizeOf(env) });
-    // It was fast enough for as many: then perhaps for more.
-    if (sizeOf(env) * 2 >= mostRows) sizes.delete(env);
-    else sizes.set(env, sizeOf(env) * 2);
-    return refused;
+  function prepared(env: number, history: Engine, placed: readonly Placed[], rewrite = false) {
+    const write = ready(env, history, placed, { rewrite, most: sizeOf(env) });
+    return async () => {
+      const refused = await write();
+      // It was fast enough for as many: then perhaps for more.
+      if (sizeOf(env) * 2 >= mostRows) sizes.delete(env);
+      else sizes.set(env, sizeOf(env) * 2);
+      return refused;
+    };
   }
   const late = (mine: Turn): boolean => clock.monotonic() > mine.until;
 
@@ -185,15 +188,19 @@ export function createSink(options: SinkOptions): Sink {
     return { env, node, now: now(), placed, refused, anyRefused };
   };
 
-  interface LogBatch {
+  /** What is known of a batch once it is ready, and once it is written. */
+  interface Writing {
+    write?: ReturnType<typeof prepared>;
+    refused: ReadonlyMap<Placed, string>;
+  }
+  interface LogBatch extends Writing {
     rows: LogRow[];
     placed: Placed[];
-    refused: ReadonlyMap<Placed, string>;
     full: boolean;
   }
 
   /** Writes the log. Returns true if it is empty, false if the turn is over. */
-  async function drain(mine: Turn, history: History): Promise<boolean> {
+  async function drain(mine: Turn, history: Engine): Promise<boolean> {
     const { env } = mine;
     let whole = true;
     await pump<LogBatch>({
@@ -213,8 +220,11 @@ export function createSink(options: SinkOptions): Sink {
         const placed = await recordsOf(db, env, rows);
         return { rows, placed, refused: new Map(), full: rows.length === size };
       },
+      prepare(batch) {
+        batch.write = prepared(env, history, batch.placed);
+      },
       async write(batch) {
-        batch.refused = await write(env, history, batch.placed);
+        batch.refused = await batch.write!();
       },
       confirm: ({ rows, placed, refused }) =>
         confirmLog(
@@ -233,28 +243,31 @@ export function createSink(options: SinkOptions): Sink {
   async function copied(
     mine: Turn,
     start: Copy,
-    history: History,
-    previous: History | null,
+    history: Engine,
+    previous: Engine | null,
   ): Promise<Copy | null> {
     const { env } = mine;
     const until = Math.min(mine.until, clock.monotonic() + sliceMs);
     let at: Copy | null = start;
-    const refused: ReadonlyMap<Placed, string> = new Map();
     const ahead: number[] = [];
-    await pump<CopyBatch & { refused: typeof refused }>({
+    await pump<CopyBatch & Writing>({
       async read(after) {
         const from = after ? after.next : start;
         if (from?.kind !== start.kind || (after && clock.monotonic() > until)) return null;
         return {
           ...(await readBatch({ db, env, history, previous, size: sizeOf(env), ahead }, from)),
-          refused,
+          refused: new Map(),
         };
       },
+      prepare(batch) {
+        const { records, from } = batch;
+        if (records.length > 0) batch.write = prepared(env, history, records, from.kind === 'rewrite');
+      },
       async write(batch) {
-        const { records, back, from } = batch;
+        const { back, from } = batch;
         if (back) batch.count = await db.tx((tx) => comeBack(tx, env, back.conv, back.records));
-        if (records.length === 0) return;
-        batch.refused = await write(env, history, records, from.kind === 'rewrite');
+        if (!batch.write) return;
+        batch.refused = await batch.write();
         // Messages that the new database refuses are put back into our store, because the previous one will not be
         // asked any more.
         if (from.kind === 'move') await keep(env, batch.refused);

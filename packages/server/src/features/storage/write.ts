@@ -1,5 +1,5 @@
 import { HistoryError } from '../../platform/history/port.ts';
-import type { History } from '../../platform/history/port.ts';
+import type { Engine } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Placed } from './records.ts';
 
@@ -14,52 +14,66 @@ export interface WriterOptions {
   counted(what: 'written' | 'refused', count: number): void;
 }
 
-/** Writes all records; returns those that the database refuses, each with the reason. */
+/** Makes records ready; what it returns writes all of them, and says which the database refuses, each with the reason. */
 export type Writer = (
   env: number,
-  history: History,
+  history: Engine,
   placed: readonly Placed[],
   /** `most` is the number of records in a piece. */
   how: { rewrite: boolean; most: number },
-) => Promise<Map<Placed, string>>;
+) => () => Promise<Map<Placed, string>>;
 
 export const createWriter =
   ({ logger, counted }: WriterOptions): Writer =>
-  async (env, history, placed, { rewrite, most }) => {
-    const refused = new Map<Placed, string>();
-    for (const piece of pieces(placed, most)) await writeOrSplit(history, piece, rewrite, refused);
-    counted('written', placed.length - refused.size);
-    for (const [{ conv, message }, error] of refused) {
-      counted('refused', 1);
-      logger.error(
-        { env, conv, message, error },
-        'a history database refuses a record: it is set aside and stays in our store',
-      );
-    }
-    return refused;
+  (env, history, placed, how) => {
+    const ready = (piece: readonly Placed[]) => readyPiece(history, piece, how.rewrite);
+    // Only the first: nearly always it is the only one, and if there are more, they are large.
+    const [first, ...others] = pieces(placed, how.most);
+    const begun = first && ready(first);
+    return async () => {
+      const refused = new Map<Placed, string>();
+      if (begun) await writeOrSplit(begun, refused);
+      for (const piece of others) await writeOrSplit(ready(piece), refused);
+      counted('written', placed.length - refused.size);
+      for (const [{ conv, message }, error] of refused) {
+        counted('refused', 1);
+        logger.error(
+          { env, conv, message, error },
+          'a history database refuses a record: it is set aside and stays in our store',
+        );
+      }
+      return refused;
+    };
   };
 
-/** Halves a refused piece until the refused record is found. */
-async function writeOrSplit(
-  history: History,
-  piece: readonly Placed[],
-  rewrite: boolean,
-  refused: Map<Placed, string>,
-): Promise<void> {
-  try {
-    await history.write(
-      piece.map((p) => p.record),
+interface Piece {
+  placed: readonly Placed[];
+  send(): Promise<void>;
+  /** The same in two halves. */
+  halves(): Piece[];
+}
+
+function readyPiece(history: Engine, placed: readonly Placed[], rewrite: boolean): Piece {
+  const half = Math.ceil(placed.length / 2);
+  return {
+    placed,
+    send: history.prepare(
+      placed.map((p) => p.record),
       { rewrite },
-    );
+    ),
+    halves: () =>
+      [placed.slice(0, half), placed.slice(half)].map((part) => readyPiece(history, part, rewrite)),
+  };
+}
+
+/** Halves a refused piece until the refused record is found. */
+async function writeOrSplit(piece: Piece, refused: Map<Placed, string>): Promise<void> {
+  try {
+    await piece.send();
   } catch (error) {
     if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
-    if (piece.length === 1) {
-      refused.set(piece[0]!, error.message);
-      return;
-    }
-    const half = Math.ceil(piece.length / 2);
-    await writeOrSplit(history, piece.slice(0, half), rewrite, refused);
-    await writeOrSplit(history, piece.slice(half), rewrite, refused);
+    if (piece.placed.length === 1) refused.set(piece.placed[0]!, error.message);
+    else for (const half of piece.halves()) await writeOrSplit(half, refused);
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
-import type { History, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
+import type { Engine, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
 import { emptyReport, hex, sentences, timesOf } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
@@ -78,13 +78,15 @@ function incoming(value: unknown): MessageRecord {
 }
 
 /** @param secrets whsec_…; more than one while an old one is still valid. */
-export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: readonly string[]): History {
+export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: readonly string[]): Engine {
   const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
   const { env } = deps;
 
-  async function call(op: string, fields: object): Promise<Record<string, unknown>> {
-    // Bytes, because they are signed, counted and sent.
-    const body = Buffer.from(JSON.stringify({ op, env, ...fields }));
+  // Bytes, because they are signed, counted and sent.
+  const bodyOf = (op: string, fields: object): Buffer => Buffer.from(JSON.stringify({ op, env, ...fields }));
+  const call = (op: string, fields: object) => send(op, bodyOf(op, fields));
+
+  async function send(op: string, body: Buffer): Promise<Record<string, unknown>> {
     const id = `his_${hex(deps, 12)}`;
     const timestamp = String(deps.seconds());
     const signatures = keys.map(
@@ -138,12 +140,13 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
       report.ok = report.errors.length === 0;
       return report;
     },
-    async write(records, { rewrite = false } = {}) {
-      await call('write', {
+    prepare(records, { rewrite = false } = {}) {
+      const body = bodyOf('write', {
         batch: hex(deps, 12),
         ...(rewrite ? { rewrite } : {}),
         records: records.map(outgoing),
       });
+      return async () => void (await send('write', body));
     },
     async read({ conversationId, before, after, limit }): Promise<HistoryPage> {
       const range = {

@@ -3,7 +3,7 @@ import { MongoBulkWriteError, MongoClient } from 'mongodb';
 import type { Db, Document } from 'mongodb';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type {
-  History,
+  Engine,
   HistoryErrorClass,
   HistoryRecord,
   HistoryReport,
@@ -81,8 +81,8 @@ async function connectTo(
     maxIdleTimeMS: idleMs,
     connectTimeoutMS: connectMs,
     serverSelectionTimeoutMS: connectMs,
-    // The server is told too, so that it does not go on.
-    timeoutMS: statementMs,
+    socketTimeoutMS: statementMs,
+    waitQueueTimeoutMS: statementMs,
     retryWrites: false,
     appName: 'parley',
   });
@@ -146,10 +146,12 @@ function record(found: Document): MessageRecord {
 
 const eraseBatch = 500;
 
-export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
+export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Promise<Engine> {
   const client = await connectToWritable(target, deps);
   const db = client.db(target.schema ?? target.database);
   const { env } = deps;
+  /** The server is told too, so that it does not go on. */
+  const bounded = { maxTimeMS: timesOf(deps).statementMs };
   const messages = db.collection<Document & { _id: string }>(collections.message);
   const members = db.collection<Document & { _id: string }>(collections.member);
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -165,16 +167,12 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
    * between, so it reads and tries again. A server that stops at the first error, although it was asked to continue,
    * leaves the rest for the next try.
    */
-  async function upsert(
-    kind: HistoryRecord['kind'],
-    records: HistoryRecord[],
-    rewrite: boolean,
-  ): Promise<void> {
+  async function upsert(kind: HistoryRecord['kind'], documents: Stored[], rewrite: boolean): Promise<void> {
     const collection = db.collection<Stored>(collections[kind]);
-    let left = records.map((record) => document(env, record));
+    let left = documents;
     for (let tries = 0; tries < writeTries; tries++) {
       const there = await collection
-        .find({ _id: { $in: left.map((d) => d._id) } }, { projection: { revision: 1 } })
+        .find({ _id: { $in: left.map((d) => d._id) } }, { projection: { revision: 1 }, ...bounded })
         .toArray();
       const known = new Map(there.map((d) => [d._id, d.revision]));
       left = left.filter(({ _id, revision }) => {
@@ -191,7 +189,7 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
               ? { updateOne: { filter: { _id, revision: older }, update: { $set: fields } } }
               : { insertOne: { document: whole } };
           }),
-          { ordered: false },
+          { ordered: false, ...bounded },
         );
         return;
       } catch (error) {
@@ -209,15 +207,23 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
   return {
     engine: 'mongodb',
     test: () => test(client, db, target),
-    write: (records, { rewrite = false } = {}) =>
-      guarded(async () => {
-        for (const [kind, rows] of byKind(records)) await upsert(kind, rows, rewrite);
-      }),
+    prepare(records, { rewrite = false } = {}) {
+      const parts = byKind(records).map(
+        ([kind, rows]) => [kind, rows.map((row) => document(env, row))] as const,
+      );
+      return () =>
+        guarded(async () => {
+          for (const [kind, documents] of parts) await upsert(kind, documents, rewrite);
+        });
+    },
     read: (range) =>
       guarded(async () => {
         const { before, after, up, limit } = bounds(range);
         const rows = await messages
-          .find({ env, conversationId: range.conversationId, seq: { $lt: before, $gt: after }, hard: false })
+          .find(
+            { env, conversationId: range.conversationId, seq: { $lt: before, $gt: after }, hard: false },
+            bounded,
+          )
           .sort({ seq: up ? 1 : -1 })
           .limit(limit + 1)
           .toArray();
@@ -226,13 +232,16 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
       }),
     get: (id) =>
       guarded(async () => {
-        const found = await messages.findOne({ _id: `${env}:${id}`, hard: false });
+        const found = await messages.findOne({ _id: `${env}:${id}`, hard: false }, bounded);
         return found ? record(found) : null;
       }),
     erase: (erasure) =>
       guarded(async () => {
         for (;;) {
-          const found = await messages.find({ env, senderId: erasure.userId }).limit(eraseBatch).toArray();
+          const found = await messages
+            .find({ env, senderId: erasure.userId }, bounded)
+            .limit(eraseBatch)
+            .toArray();
           if (found.length === 0) break;
           const gone = { text: null, replyTo: null, attachments: null, metadata: null, hard: true };
           await messages.bulkWrite(
@@ -253,7 +262,7 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
                 },
               },
             })),
-            { ordered: false },
+            { ordered: false, ...bounded },
           );
         }
         // The user is part of a member's key, so the document is written again under a new one.
@@ -268,7 +277,7 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
           await members.deleteOne({ _id: member._id });
         }
       }),
-    count: () => guarded(() => messages.countDocuments({ env })),
+    count: () => guarded(() => messages.countDocuments({ env }, bounded)),
     close: () => client.close().catch(() => undefined),
   };
 }

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import mysql from 'mysql2/promise';
 import type { ConnectionOptions, Pool, RowDataPacket } from 'mysql2/promise';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
-import type { History, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
+import type { Engine, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
 import { readMeta } from './postgres.ts';
 import {
   bounds,
@@ -78,8 +78,10 @@ const columns = `id, conversation_id AS conversationId, seq, sender_id AS sender
   ${time('created_at')} AS createdAt, ${time('edited_at')} AS editedAt, ${time('deleted_at')} AS deletedAt, hard, revision`;
 
 const isTime = (column: string) => column.endsWith('_at');
-const stored = (column: string, value: unknown): unknown =>
-  isTime(column) && typeof value === 'string' ? value.replace('T', ' ').replace('Z', '') : value;
+const stored = (column: string, value: unknown): string | number | boolean | null =>
+  isTime(column) && typeof value === 'string'
+    ? value.replace('T', ' ').replace('Z', '')
+    : (value as string | number | boolean | null);
 
 /** MySQL assigns from left to right, so the revision, which decides about the other columns, comes last. */
 function upsert(table: string, key: readonly string[], fields: readonly string[], rewrite: boolean): string {
@@ -117,7 +119,7 @@ const session = ({ statementMs }: Times) =>
   `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE', time_zone = '+00:00', innodb_lock_wait_timeout = 5,
     lock_wait_timeout = ${Math.ceil(statementMs / 1_000)} /*M!100101 , max_statement_time = ${statementMs / 1_000} */ /*!50708 , max_execution_time = ${statementMs} */`;
 
-export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
+export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promise<Engine> {
   const settings = await connection(target, deps).catch((error: unknown) => {
     throw translate(error);
   });
@@ -175,14 +177,14 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
   return {
     engine: 'mysql',
     test: () => test(using, target, at),
-    async write(records, { rewrite = false } = {}) {
-      await together(
-        byKind(records).map(([kind, rows]) => {
-          const { table, key, fields } = shapes[kind];
-          const values = rows.map((row) => [env, ...fields.map((c) => stored(c, valueOf(row, c)))]);
-          return [upsert(at(table), key, fields, rewrite), [values]];
-        }),
-      );
+    prepare(records, { rewrite = false } = {}) {
+      const statements = byKind(records).map(([kind, rows]): [string, unknown[]] => {
+        const { table, key, fields } = shapes[kind];
+        const values = rows.map((row) => [env, ...fields.map((c) => stored(c, valueOf(row, c)))]);
+        // The text with all values takes the driver longer than anything else.
+        return [mysql.format(upsert(at(table), key, fields, rewrite), [values]), []];
+      });
+      return () => together(statements);
     },
     async read(range) {
       const { before, after, up, limit } = bounds(range);

@@ -1,7 +1,7 @@
 import { openHttp } from './http.ts';
 import { migrateMongodb, openMongodb } from './mongodb.ts';
 import { migrateMysql, openMysql } from './mysql.ts';
-import type { History, HistoryEngine, Migrated } from './port.ts';
+import type { Engine, History, HistoryEngine, Migrated } from './port.ts';
 import { migratePostgres, openPostgres } from './postgres.ts';
 import type { HistoryDeps } from './shared.ts';
 import { parseTarget, TargetError } from './target.ts';
@@ -16,6 +16,11 @@ export interface HistorySource {
 
 /** Throws TargetError if the URL is invalid, HistoryError if the database cannot be reached. */
 export async function openHistory(source: HistorySource, deps: HistoryDeps): Promise<History> {
+  const engine = await openEngine(source, deps);
+  return { ...engine, write: (records, options) => engine.prepare(records, options)() };
+}
+
+async function openEngine(source: HistorySource, deps: HistoryDeps): Promise<Engine> {
   const target = parseTarget(source.url, source);
   if (target.engine === 'http') {
     if (!source.secrets?.length) throw new TargetError('An http endpoint needs its signing secret.');

@@ -102,13 +102,22 @@ export interface Migrated {
   notes: string[];
 }
 
+export interface WriteOptions {
+  rewrite?: boolean;
+}
+
+/** What an engine has to do; the rest follows from it. */
+export type Engine = Omit<History, 'write'>;
+
 /** One environment's connections to its database: at most four, closed when idle. */
 export interface History {
   readonly engine: HistoryEngine;
   /** Never throws: the report says what is wrong. */
   test(): Promise<HistoryReport>;
   /** Writes all records or none. With `rewrite`, it also replaces records of the same revision. */
-  write(records: readonly HistoryRecord[], options?: { rewrite?: boolean }): Promise<void>;
+  write(records: readonly HistoryRecord[], options?: WriteOptions): Promise<void>;
+  /** Does what can be done of a write before its turn has come; what it returns does the rest. */
+  prepare(records: readonly HistoryRecord[], options?: WriteOptions): () => Promise<void>;
   read(range: ReadRange): Promise<HistoryPage>;
   get(messageId: string): Promise<MessageRecord | null>;
   erase(erasure: Erasure): Promise<void>;

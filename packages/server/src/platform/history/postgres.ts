@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import pg from 'pg';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type {
-  History,
+  Engine,
   HistoryErrorClass,
   HistoryRecord,
   HistoryReport,
@@ -120,7 +120,7 @@ function columnOf(rows: readonly HistoryRecord[], column: string): unknown[] | n
   return values.every((value) => value === null) ? null : values;
 }
 
-export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
+export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Promise<Engine> {
   const settings = await connection(target, deps).catch((error: unknown) => {
     throw translate(error);
   });
@@ -163,14 +163,13 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
   return {
     engine: 'postgres',
     test: () => test(run, pool, target, at),
-    async write(records, { rewrite = false } = {}) {
-      await transaction(
-        byKind(records).map(([kind, rows]) => {
-          const { table, key, fields } = shapes[kind];
-          const sql = upsert(at(table), key, fields, rewrite ? '>=' : '>');
-          return [sql, [env, ...fields.map((c) => columnOf(rows, c))]];
-        }),
-      );
+    prepare(records, { rewrite = false } = {}) {
+      const statements = byKind(records).map(([kind, rows]): [string, unknown[]] => {
+        const { table, key, fields } = shapes[kind];
+        const sql = upsert(at(table), key, fields, rewrite ? '>=' : '>');
+        return [sql, [env, ...fields.map((c) => columnOf(rows, c))]];
+      });
+      return () => transaction(statements);
     },
     async read(range) {
       const { before, after, up, limit } = bounds(range);
