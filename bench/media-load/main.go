@@ -18,10 +18,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pion/datachannel"
 	"github.com/pion/dtls/v3"
 	"github.com/pion/dtls/v3/pkg/crypto/fingerprint"
 	"github.com/pion/dtls/v3/pkg/crypto/selfsign"
+	"github.com/pion/logging"
 	"github.com/pion/rtp"
+	"github.com/pion/sctp"
 	"github.com/pion/srtp/v3"
 	"github.com/pion/stun/v3"
 )
@@ -34,6 +37,7 @@ type request struct {
 	Ufrag    string `json:"ufrag"`
 	Password string `json:"password"`
 	Port     int    `json:"port"`
+	Channels bool   `json:"dataChannels"`
 	// send
 	SSRC      uint32 `json:"ssrc"`
 	Type      uint8  `json:"payloadType"`
@@ -57,6 +61,12 @@ type answer struct {
 const (
 	consentEvery   = 4 * time.Second
 	connectTimeout = 20 * time.Second
+)
+
+// What every transport calls itself in ICE.
+const (
+	ownUfrag    = "bench"
+	ownPassword = "bench-media-load-password"
 )
 
 // stream is one source as it arrives at one client.
@@ -170,7 +180,7 @@ func connect(r request) error {
 		streams: map[uint32]*stream{}, closed: make(chan struct{}),
 	}
 	binding, err := stun.Build(
-		stun.TransactionID, stun.BindingRequest, stun.NewUsername(r.Ufrag+":bench"),
+		stun.TransactionID, stun.BindingRequest, stun.NewUsername(r.Ufrag+":"+ownUfrag),
 		stun.RawAttribute{Type: stun.AttrPriority, Value: []byte{0x7e, 0, 0, 0xff}},
 		stun.RawAttribute{Type: stun.AttrICEControlling, Value: []byte{1, 2, 3, 4, 5, 6, 7, 8}},
 		stun.RawAttribute{Type: stun.AttrUseCandidate},
@@ -210,7 +220,19 @@ func connect(r request) error {
 		return err
 	}
 	t.out, err = srtp.CreateContext(keys.Keys.LocalMasterKey, keys.Keys.LocalMasterSalt, keys.Profile)
+	if r.Channels {
+		go acceptChannels(conn)
+	}
 	return err
+}
+
+// acceptChannels answers the data channels that the server opens: to LiveKit nobody has joined without them. Nothing is sent over them.
+func acceptChannels(conn net.Conn) {
+	log := logging.NewDefaultLoggerFactory()
+	association, err := sctp.Client(sctp.Config{NetConn: conn, LoggerFactory: log})
+	for err == nil {
+		_, err = datachannel.Accept(association, &datachannel.Config{LoggerFactory: log})
+	}
 }
 
 // consent asks until it is answered, and then often enough not to be forgotten.
@@ -232,6 +254,23 @@ func (t *transport) consent() {
 	}
 }
 
+// answer is to a check of the server's own: LiveKit makes them although it is ICE lite, and takes no pair before.
+func (t *transport) answer(raw []byte) {
+	check := stun.Message{Raw: append([]byte(nil), raw...)}
+	if check.Decode() != nil {
+		return
+	}
+	server := t.socket.RemoteAddr().(*net.UDPAddr)
+	reply, err := stun.Build(
+		stun.NewTransactionIDSetter(check.TransactionID), stun.BindingSuccess,
+		&stun.XORMappedAddress{IP: server.IP, Port: server.Port},
+		stun.NewShortTermIntegrity(ownPassword), stun.Fingerprint,
+	)
+	if err == nil {
+		_, _ = t.socket.Write(reply.Raw)
+	}
+}
+
 // read tells packets apart by their first byte (RFC 7983).
 func (t *transport) read() {
 	buffer := make([]byte, 2048)
@@ -244,6 +283,8 @@ func (t *transport) read() {
 			continue // Told that nobody listened there a moment ago.
 		}
 		switch first := buffer[0]; {
+		case first == 0 && buffer[1] == 1:
+			t.answer(buffer[:n])
 		case first < 4:
 			t.iceOnce.Do(func() { close(t.ice) })
 		case first >= 20 && first < 64:

@@ -50,7 +50,7 @@ export interface Options {
   out: string | null;
   /** What is measured goes into the results of earlier runs. */
   add: boolean;
-  /** Rows of the neighbours workload; null: all. */
+  /** Parts of a workload (see `usage`); null: all. */
   only: string[] | null;
   /** Workloads begin no later than this. */
   deadlineMs: number;
@@ -65,7 +65,7 @@ Workloads: ${workloadNames.join(', ')} (by default all but ${onRequest.join(', '
   abuse: it does all of it at once, for as long as --seconds says; fails where the other felt too much
   requestlog: REST with and without the request log, in turns, and what the log costs of it
   sink: history in a customer's own database: writing, what it costs a send, cold pages (docs/storage.md)
-  calls: participants on one media worker until it is full, joins, memory, chat beside it; needs Go (docs/calls.md)
+  calls: participants on one media worker until it is full, joins, memory, chat beside it, and LiveKit's server; needs Go (docs/calls.md)
   retention: thirty days of traffic one after the other: what is kept, and what a message costs, must stay as it was
   soak: half of the maximum for an hour, or for --seconds, then ten reconnect storms: memory and descriptors must stay
   nodes: one process beside two processes and two nodes, which speak through Redis
@@ -76,7 +76,7 @@ Workloads: ${workloadNames.join(', ')} (by default all but ${onRequest.join(', '
   --users N            senders of the send workload; other crowds follow from it (1000)
   --messages N         the longest conversation (10000000)
   --conversations N    the longest list (10000)
-  --only 3,9b          these rows of neighbours or abuse; of analytics: send or reports; of sink: postgres, mysql, mongodb, http,
+  --only 3,9b          these rows of neighbours or abuse; of analytics: send or reports; of calls: parley or livekit; of sink: postgres, mysql, mongodb, http,
                        pages, send, and memory (which runs only when it is named: a copy of --messages rows, for at most --seconds)
   --add                keep earlier results of workloads that are not named, and write the page of all
   --out PATH           write the page there, its plots beside it and bench/results.json (docs/performance.md)

@@ -21,7 +21,15 @@ export interface MediaLoad {
   /** Of the certificate that all participants share. */
   fingerprint: string;
   /** Resolves when ICE and DTLS are through. */
-  connect(transport: string, to: { ufrag: string; password: string; port: number }): Promise<void>;
+  connect(
+    transport: string,
+    to: {
+      ufrag: string;
+      password: string;
+      port: number;
+      /** The server opens some. */ dataChannels?: boolean;
+    },
+  ): Promise<void>;
   send(
     transport: string,
     what: { ssrc: number; payloadType: number; bytes: number; perSecond: number; clockRate: number },
@@ -34,6 +42,9 @@ export interface MediaLoad {
 }
 
 const source = fileURLToPath(new URL('../../media-load', import.meta.url));
+
+/** What it calls itself in ICE. */
+export const own = { ufrag: 'bench', password: 'bench-media-load-password' };
 
 type Answer = MediaCount & { id: number; error?: string; fingerprint?: string };
 

@@ -31,7 +31,7 @@ const receiving = {
 };
 
 /** Speech, and a picture of 500 kbit/s. */
-const sources = {
+export const sources = {
   mic: { kind: 'audio', payloadType: 111, bytes: 80, perSecond: 50, clockRate: 48_000 },
   camera: { kind: 'video', payloadType: 96, bytes: 1_040, perSecond: 60, clockRate: 90_000 },
 } as const;
@@ -169,13 +169,12 @@ export class Participant {
     }
   }
 
-  /** Receives what was sent when it joined, or these; answers how many sources that are. */
-  async receive(callId: string, producers = this.#opened!.producers): Promise<number> {
+  /** Receives what was sent when it joined. */
+  async receive(callId: string): Promise<void> {
     const { consumers } = await this.#ask<{ consumers: { id: string }[] }>('call.consume', {
-      ...{ callId, producerIds: producers.map((p) => p.id) },
+      ...{ callId, producerIds: this.#opened!.producers.map((p) => p.id) },
     });
     for (const { id } of consumers) await this.#ask('call.layers', { callId, consumerId: id, paused: false });
-    return consumers.length;
   }
 
   async leave(callId: string): Promise<void> {

@@ -5,10 +5,13 @@ import { join } from 'node:path';
 import { findWorkerBinary } from '../../../packages/server/src/platform/media/worker-binary.ts';
 import { pause, withRunning } from '../bench.ts';
 import type { Bench } from '../bench.ts';
+import { crowds, crowdSize, fill } from '../calls/crowd.ts';
+import type { Seat } from '../calls/crowd.ts';
+import { liveKitSeat, startLiveKit } from '../calls/livekit.ts';
+import type { LiveKit } from '../calls/livekit.ts';
 import { startMediaLoad } from '../calls/media-load.ts';
 import type { MediaLoad } from '../calls/media-load.ts';
 import { Participant } from '../calls/participant.ts';
-import { cpuOf, usageOf } from '../procfs.ts';
 import type { RunningParley } from '../servers/parley.ts';
 import { groups } from '../servers/server.ts';
 import type { Plan } from '../servers/server.ts';
@@ -17,46 +20,72 @@ import { enter } from './paced.ts';
 
 /**
  * Calls on one media worker (docs/calls.md): how long a join takes, a hundred calls that start within a second, how many sources one core
- * passes on until packets are lost or it has nothing left, what a participant costs in memory, and how chat fares beside it.
+ * passes on until packets are lost or it has nothing left, what a participant costs in memory, and how chat fares beside it. Then the same
+ * crowd on LiveKit's server.
  */
 
 const port = 25_600;
-/** Calls of the crowd: in each four send and all others watch. */
-const crowds = 10;
-const crowdSize = 50;
-const senders = 4;
 const pairs = 100;
 const pairsMs = 1_000;
-/** How many that watch a step adds to each call. */
-const stepSize = 3;
-const settleMs = 1_500;
-const windowMs = 4_000;
-const mostLoss = 0.01;
-const fullCpu = 97;
 
 export async function calls(bench: Bench): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'parley-media-load-'));
-  let media: MediaLoad;
   try {
-    media = await startMediaLoad(directory);
-  } catch (error) {
+    for (const [server, measureIt] of [
+      ['parley', ours],
+      ['livekit', liveKit],
+    ] as const) {
+      if (bench.options.only?.includes(server) === false) continue;
+      let media: MediaLoad;
+      try {
+        media = await startMediaLoad(directory);
+      } catch (error) {
+        leftOut(bench, 'all of it: the load generator needs Go', error);
+        return;
+      }
+      await measureIt(bench, media, directory).finally(() => media.stop());
+    }
+  } finally {
     await rm(directory, { recursive: true, force: true });
-    bench.results.note(
-      `calls was left out: the load generator needs Go (${(error as Error).message.split('\n')[0]}).`,
-    );
-    return;
   }
+}
+
+function leftOut(bench: Bench, why: string, error: unknown): void {
+  const text = `calls left out ${why} (${(error as Error).message.split('\n').slice(0, 3).join(' ')}).`;
+  bench.results.note(text);
+  bench.say(text);
+}
+
+async function ours(bench: Bench, media: MediaLoad): Promise<void> {
   const parley = bench.freshParley('calls', {
     CHAT_ROLES: 'api,gateway,worker,media',
     CHAT_MEDIA_WORKERS: '1',
     CHAT_MEDIA_PORT: String(port),
     MEDIASOUP_WORKER_BIN: await findWorkerBinary(),
   });
+  await withRunning(bench, parley, (running) => measure(bench, running, media));
+}
+
+/** LiveKit's server with the same crowd, the same clients' media and as many cores. */
+async function liveKit(bench: Bench, media: MediaLoad, directory: string): Promise<void> {
+  let server: LiveKit;
   try {
-    await withRunning(bench, parley, (running) => measure(bench, running, media));
+    server = await startLiveKit(directory);
+  } catch (error) {
+    leftOut(bench, "LiveKit's server: it could not be built or started", error);
+    return;
+  }
+  try {
+    await fill(bench, media, {
+      server: 'livekit',
+      processes: { server: server.pid },
+      calls: Array.from({ length: crowds }, (_, room) =>
+        Array.from({ length: crowdSize }, (_, i) => liveKitSeat(media, `room${room}`, `${room}-${i}`)),
+      ),
+      stepSize: 1,
+    });
   } finally {
-    await media.stop();
-    await rm(directory, { recursive: true, force: true });
+    await server.stop();
   }
 }
 
@@ -78,85 +107,25 @@ async function measure(bench: Bench, parley: RunningParley, media: MediaLoad): P
   );
 
   const people = await connect(parley, groups('crowd', crowds * crowdSize, crowdSize), media);
-  const joins = new Histogram();
-  const ids: string[] = [];
-  const waiting: Participant[][] = [];
-  let sources = 0;
-  const worker = workerOf(parley.roots[0]!);
-  const memory = () => ({ worker: usageOf(worker).rss, service: usageOf(parley.gateway).rss });
-  const before = memory();
-  for (let i = 0; i < crowds; i++) {
-    const crowd = people.slice(i * crowdSize, (i + 1) * crowdSize);
-    const sending = crowd.slice(0, senders);
-    const id = await sending[0]!.start();
-    ids.push(id);
-    for (const one of sending) {
-      joins.record((await one.join(id)) * 1_000);
-      await one.send(id);
-      sources += await one.receive(id).catch(() => 0);
-    }
-    waiting.push(crowd.slice(senders));
-  }
-  let watching = 0;
-  let full = 0;
-  let best = { sources: 0, packets: 0, cpu: 0, loss: 0 };
-  for (;;) {
-    if (full === 0)
-      for (const [i, id] of ids.entries())
-        for (const one of waiting[i]!.splice(0, stepSize)) {
-          try {
-            const ms = await one.join(id);
-            if (best.cpu < 60) joins.record(ms * 1_000);
-            sources += await one.receive(id);
-            watching++;
-          } catch (error) {
-            bench.results.note(`calls: a join failed: ${(error as Error).message}`);
-            bench.say(`calls: a join failed: ${(error as Error).message}`);
-          }
-        }
-    await pause(settleMs);
-    await media.mark();
-    const cpu = cpuOf([worker]).all;
-    const load = cpuOf([media.pid]).all;
-    await pause(windowMs);
-    const used = (cpuOf([worker]).all - cpu) / windowMs;
-    const loaded = (cpuOf([media.pid]).all - load) / windowMs;
-    const { received, lost } = await media.count();
-    const now = {
-      sources,
-      packets: received / (windowMs / 1_000),
-      cpu: used * 100,
-      loss: lost / Math.max(1, received + lost),
-    };
-    bench.say(
-      `calls: ${sources} sources received, ${format(now.packets)} packets/s, lost ${(now.loss * 100).toFixed(2)} %, worker ${format(now.cpu)} % of a core, load generator ${format(loaded * 100)} %`,
-    );
-    full = now.loss > mostLoss || now.cpu > fullCpu ? full + 1 : 0;
-    if (full === 0) best = now;
-    // Something else on the machine may have taken the core for a moment.
-    if (full === 2) break;
-    if (full === 0 && waiting[0]!.length === 0) {
-      bench.results.note('calls: the worker was not full with everybody in.');
-      break;
-    }
-  }
-  add('received sources (consumers) on one core', '', best.sources);
-  add('packets/s at that', '/s', best.packets);
-  add('worker CPU at that', '%', best.cpu);
-  const joined = joins.summary();
-  add('join to connected media p50', 'ms', joined.p50);
-  add('join to connected media p99', 'ms', joined.p99);
-  const participants = crowds * senders + watching;
-  const after = memory();
-  const each = (which: 'worker' | 'service') => (after[which] - before[which]) / participants;
-  add('memory per participant, media worker', 'kB', each('worker'));
-  add('memory per participant, service', 'kB', each('service'));
-  bench.say(
-    `calls: ${best.sources} consumers on one core; join p50 ${format(joined.p50)} p99 ${format(joined.p99)} ms of ${joined.count}; ` +
-      `${format(each('worker'))} kB per participant of ${participants} in the media worker, ${format(each('service'))} in the service`,
-  );
+  await fill(bench, media, {
+    server: 'parley',
+    processes: { 'media worker': workerOf(parley.roots[0]!), service: parley.gateway },
+    calls: Array.from({ length: crowds }, (_, i) => seats(people.slice(i * crowdSize, (i + 1) * crowdSize))),
+    stepSize: 3,
+  });
   await chat(bench, parley, 'media worker full');
   for (const one of people) one.close();
+}
+
+/** The first starts the call when it joins. */
+function seats(crowd: Participant[]): Seat[] {
+  let started: Promise<string> | undefined;
+  const id = () => (started ??= crowd[0]!.start());
+  return crowd.map((one) => ({
+    join: async () => one.join(await id()),
+    send: async () => one.send(await id()),
+    receive: async () => one.receive(await id()),
+  }));
 }
 
 /** A user a second, in groups of ten: nothing but waiting makes it slow. */
