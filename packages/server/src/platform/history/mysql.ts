@@ -127,7 +127,8 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
   const pool: Pool = mysql.createPool({
     ...settings,
     connectionLimit: maxConnections,
-    maxIdle: 0,
+    // Those beyond it are closed within a second, the others when they are idle; if it were the limit, none would be.
+    maxIdle: maxConnections - 1,
     idleTimeout: times.idleMs,
     queueLimit: 1_000,
   });
