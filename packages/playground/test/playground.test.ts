@@ -186,8 +186,9 @@ describe('playground', () => {
     const sample = page.locator('[id="op-users.upsert"] [data-tab="Node SDK"]');
     await sample.waitFor();
     assert.ok((await sample.locator('span.string').count()) > 0);
-    await sample.locator('.copy').click();
-    await sample.locator('.copy', { hasText: 'Copied' }).waitFor();
+    // It says so for a moment only, so somebody must be looking when it does.
+    const copied = sample.locator('.copy', { hasText: 'Copied' }).waitFor();
+    await Promise.all([copied, sample.locator('.copy').click()]);
     assert.equal(
       await page.evaluate(() => navigator.clipboard.readText()),
       await sample.locator('code').textContent(),
