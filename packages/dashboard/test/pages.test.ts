@@ -113,10 +113,16 @@ describe('every page', () => {
       PARLEY_SECRET_KEY: environments.dev.secretKey,
       PARLEY_SESSION: cookie!.value,
     };
+    // It says for a moment only that it has copied.
+    const copy = () =>
+      Promise.all([
+        page.getByText('Copied').first().waitFor(),
+        page.getByRole('button', { name: 'Copy as curl' }).first().click(),
+      ]);
     const copied = async (path: string) => {
       await page.goto(new URL(`${service.url}/dashboard/env_dev${path}`).href);
       if (path.endsWith('new-environment')) await page.getByRole('textbox', { name: 'Name' }).fill("Ann's");
-      await page.getByRole('button', { name: 'Copy as curl' }).first().click();
+      await copy();
       const command = await page.evaluate(() => navigator.clipboard.readText());
       return JSON.parse((await promisify(execFile)('bash', ['-c', command], { env })).stdout) as any;
     };
@@ -127,8 +133,7 @@ describe('every page', () => {
     // Over http, and not from this machine, a page has no clipboard.
     await page.goto(`${service.url}/dashboard/env_dev/logs`);
     await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
-    await page.getByRole('button', { name: 'Copy as curl' }).click();
-    await page.getByText('Copied').waitFor();
+    await copy();
     await page.getByRole('textbox', { name: 'Operation' }).focus();
     await page.keyboard.press('Control+V');
     assert.match(await page.getByRole('textbox', { name: 'Operation' }).inputValue(), /\/v1\/logs\?/);
