@@ -6,7 +6,7 @@ import { help, listenOrigin, readConfig } from './config.ts';
 import type { Config } from './config.ts';
 import { pooledRandom, systemClock } from './platform/clock.ts';
 import { explain } from './explain.ts';
-import { createLogger } from './platform/logging.ts';
+import { createLogger, endLog } from './platform/logging.ts';
 import type { Logger } from './platform/logging.ts';
 import { openStore } from './platform/postgres/store.ts';
 import { inheritedStore, reportStarted, runPrimary, workerIndex } from './primary.ts';
@@ -57,7 +57,7 @@ async function run(): Promise<void> {
     await runPrimary(config, logger, stop, (started) => announce(config, logger, started));
   else await runService(config, logger, stop, inherited);
   logger.info('stopped');
-  await new Promise<void>((resolve) => logger.flush(() => resolve()));
+  await endLog(logger);
   process.exit(0);
 }
 

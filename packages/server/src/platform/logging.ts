@@ -5,6 +5,8 @@ export type { Logger };
 
 /** How many characters wait at most for whoever reads the log. Lines beyond that are left out, and counted. */
 const mostWaiting = 8 * 2 ** 20;
+/** Milliseconds for them to be read when the process ends. */
+const endMs = 1_000;
 
 /**
  * Logs JSON lines to stderr, or readable lines if that is a terminal. Values that could be secrets are masked
@@ -51,7 +53,7 @@ const terminal = {
 
 /**
  * The service never waits for whoever reads its log: a pipe that is full would stop everything. What is left when the
- * process exits is written then.
+ * process exits is written then (see endLog).
  */
 function lines() {
   const stream = pino.destination({ fd: 2, sync: false, minLength: 1, maxLength: mostWaiting });
@@ -68,6 +70,16 @@ function lines() {
       });
     },
   };
+}
+
+/** Waits until all lines are written, before the process exits. Whoever does not read them cannot hold it up. */
+export async function endLog(logger: Logger): Promise<void> {
+  const written = await new Promise<boolean>((resolve) => {
+    logger.flush(() => resolve(true));
+    setTimeout(() => resolve(false), endMs).unref();
+  });
+  const { [pino.symbols.streamSym]: stream } = logger as unknown as Record<symbol, { destroy?(): void }>;
+  if (!written) stream!.destroy?.();
 }
 
 /** A line for people: time, level, message, and the other fields unchanged. */

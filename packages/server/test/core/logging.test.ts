@@ -41,3 +41,18 @@ test('a log that nobody reads stops nothing; what does not fit is left out and c
   assert.match(last.msg, /left out/);
   assert.equal(lines.length - 1 + last.lines, 20_000);
 });
+
+test('whoever has stopped reading the log does not hold up the end, and whoever reads gets the last line', async () => {
+  const logging = new URL('../../src/platform/logging.ts', import.meta.url).href;
+  const code = `const { createLogger, endLog } = await import('${logging}');
+    const logger = createLogger('info');
+    for (let i = 0; i < 2_000; i++) logger.info({ more: 'y'.repeat(1_000) }, 'line');
+    await new Promise(setImmediate);
+    logger.info('stopped');
+    await endLog(logger);
+    process.exit(0);`;
+  const run = () => spawn(process.execPath, ['--input-type=module', '-e', code]);
+  assert.deepEqual(await once(run(), 'exit'), [0, null], 'nobody reads');
+  const read = run();
+  assert.match(await text(read.stderr), /"msg":"stopped"\}\n$/);
+});
