@@ -1,8 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { Agent, get } from 'node:http';
-import { connect as dial, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -14,6 +11,7 @@ import { depsOf } from '../../../packages/server/test/history/world.ts';
 import { timesOf, withRunning } from '../bench.ts';
 import type { Bench } from '../bench.ts';
 import { lineOf, start } from '../children.ts';
+import { distanceMs, distant } from '../distant.ts';
 import { rssOf } from '../procfs.ts';
 import { tenants } from '../servers/parley.ts';
 import type { RunningParley } from '../servers/parley.ts';
@@ -328,27 +326,6 @@ async function timed(
     buffered: median(times.buffered),
     direct: median(times.direct),
   };
-}
-
-const distanceMs = 1;
-
-/** A port from which everything takes a while to the other, in each direction, as to a database in the next building. */
-async function distant(port: number): Promise<{ port: number; close(): void }> {
-  const server = createServer((near) => {
-    const far = dial({ host: '127.0.0.1', port });
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      from.setNoDelay(true);
-      from.on('data', (chunk: Buffer) => setTimeout(() => to.write(chunk), distanceMs));
-      from.once('close', () => setTimeout(() => to.destroy(), distanceMs));
-      from.on('error', () => undefined);
-    }
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
 }
 
 const page = (url: string, agent: Agent): Promise<unknown> =>
