@@ -17,12 +17,14 @@ import type { Network } from './network.ts';
 /** DECISIONS, Calls, in real Chromium with fake devices: what is asked for is media that arrives. */
 
 let turn: ChildProcess | undefined;
+let turnLog = '';
 after(() => turn?.kill('SIGKILL'));
 
 async function startTurn(): Promise<Record<string, string>> {
   const port = await mediaPort(1);
   const secret = 'a secret of the test';
-  const relays = await mediaPort(20);
+  // A page that is closed leaves its relays to their lifetime of ten minutes: there are enough for all tests.
+  const relays = await mediaPort(200);
   // The configuration of docs/calls.md, without TLS and on loopback.
   const folder = await mkdtemp(join(tmpdir(), 'parley-turn-'));
   after(() => rm(folder, { recursive: true, force: true }));
@@ -32,7 +34,7 @@ async function startTurn(): Promise<Record<string, string>> {
 relay-ip=127.0.0.1
 listening-port=${port}
 min-port=${relays}
-max-port=${relays + 19}
+max-port=${relays + 199}
 realm=parley
 use-auth-secret
 static-auth-secret=${secret}
@@ -44,9 +46,13 @@ no-tls
 no-dtls
 no-cli
 log-file=stdout
+verbose
 `,
   );
-  turn = spawn('turnserver', ['-c', join(folder, 'turnserver.conf')], { stdio: 'ignore' });
+  turn = spawn('turnserver', ['-c', join(folder, 'turnserver.conf')], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  turn.stdout!.on('data', (lines) => (turnLog = `${turnLog}${lines}`.slice(-8_000)));
   return { CHAT_TURN_URLS: `turn:127.0.0.1:${port}?transport=udp`, CHAT_TURN_SECRET: secret };
 }
 
@@ -148,7 +154,7 @@ describe('SPEC 4, Calls, with media', () => {
     assert.deepEqual(
       (await a.test()).map(({ route, works, problem }) => [route, works, problem]),
       ['udp', 'tcp', 'turn'].map((route) => [route, true, null]),
-      'and a test of the connection finds all three ways',
+      `and a test of the connection finds all three ways; the relay's log:\n${turnLog}`,
     );
     await close(a, b);
   });
