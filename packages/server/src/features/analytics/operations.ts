@@ -60,17 +60,28 @@ export async function analytics(
   const now = services.clock.now();
   const range = readRange(input, now);
   await services.analytics.catchUp();
-  const steps = await series(ctx, range);
-  if (input.format === 'csv') return csv(steps);
+  if (input.format === 'csv') return csv(await series(ctx, range));
 
   const pieces = piecesOf(range);
-  const totals = figuresOf({
-    ...summed(steps.map(({ counts }) => counts)),
-    activeUsers: await sql.activeUsers(db, env, pieces),
+  // Two queries at a time: a year's report is long, and more would take the connections of others.
+  const counted = async () => {
+    const steps = await series(ctx, range);
+    const activeUsers = await sql.activeUsers(db, env, pieces);
+    return {
+      ...{ steps, totals: figuresOf({ ...summed(steps.map(({ counts }) => counts)), activeUsers }) },
+      months: await sql.monthlyActiveUsers(db, env, now),
+      fill: await sql.readFill(db),
+      storage: await storageView(ctx, now),
+    };
+  };
+  const listed = async () => ({
+    topConversations: await sql.topConversations(db, env, pieces),
+    topSenders: await sql.topSenders(db, env, pieces),
+    heatmap: await sql.heatmap(db, env, range),
+    live: { connections: await services.connections(env) },
   });
+  const [{ steps, totals, months, fill, storage }, lists] = await Promise.all([counted(), listed()]);
   const { messages, activeUsers } = totals;
-  const months = await sql.monthlyActiveUsers(db, env, now);
-  const fill = await sql.readFill(db);
   return {
     range: rangeView(range, now),
     totals: {
@@ -79,12 +90,9 @@ export async function analytics(
       mauThisMonth: months.get(monthOf(now)) ?? 0,
     },
     series: steps.map(({ t, counts }) => ({ t, ...figuresOf(counts) })),
-    topConversations: await sql.topConversations(db, env, pieces),
-    topSenders: await sql.topSenders(db, env, pieces),
-    heatmap: await sql.heatmap(db, env, range),
-    live: { connections: await services.connections(env) },
+    ...lists,
     plan: plan(ctx),
-    storage: await storageView(ctx, now),
+    storage,
     filling: fill && { progress: fill.total === 0 ? 0 : Math.min(1, fill.done / fill.total) },
   };
 }
