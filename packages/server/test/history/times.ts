@@ -62,18 +62,23 @@ const patiently = <T extends object>(what: () => Promise<T>): Promise<T> =>
 /** Locks the messages of a database; tells whether the writer's statement still runs there, and lets go. */
 const locks: Record<string, (admin: string) => Promise<{ running(): Promise<number>; end(): unknown }>> = {
   async postgres(admin) {
-    const client = new pg.Client(admin.replace(/\?.*/, ''));
-    await client.connect();
+    const open = async () => {
+      const client = new pg.Client(admin.replace(/\?.*/, ''));
+      await client.connect();
+      return client;
+    };
+    // Another connection looks: within a transaction PostgreSQL answers every time what it answered first.
+    const [client, other] = [await open(), await open()];
     await client.query('BEGIN');
     await client.query('LOCK TABLE parley_messages');
     return {
       running: async () =>
         (
-          await client.query<{ n: number }>(
-            `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()`,
+          await other.query<{ n: number }>(
+            `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
           )
         ).rows[0]!.n,
-      end: () => client.end(),
+      end: () => Promise.all([client.end(), other.end()]),
     };
   },
   async mysql(admin) {
