@@ -132,12 +132,22 @@ export class Client implements Speaker {
 
   readonly #onFrame: OnFrame = (bytes, start, end, opcode) => {
     if (opcode === text) {
-      if (this.state === 'ready') this.#watcher.frame(this, bytes, start, end);
-      else if (this.state === 'login') this.wire.login(this, bytes.toString('utf8', start, end));
+      if (!this.wire.lines) return this.#message(bytes, start, end);
+      for (let at = start; at < end;) {
+        const newline = bytes.indexOf(10, at);
+        const stop = newline < 0 || newline > end ? end : newline;
+        this.#message(bytes, at, stop);
+        at = stop + 1;
+      }
     } else if (opcode === ping) this.#socket?.write(maskedFrame(bytes.toString('latin1', start, end), pong));
     else if (opcode === close) {
       const code = end - start >= 2 ? bytes.readUInt16BE(start) : 1005;
       this.#end(`closed with ${code} ${bytes.toString('utf8', Math.min(start + 2, end), end)}`);
     }
   };
+
+  #message(bytes: Buffer, start: number, end: number): void {
+    if (this.state === 'ready') this.#watcher.frame(this, bytes, start, end);
+    else if (this.state === 'login') this.wire.login(this, bytes.toString('utf8', start, end));
+  }
 }

@@ -5,6 +5,7 @@ import { elapsed, markedText, MarkFinder, senderAt, timeAt } from './mark.ts';
 import type { OpenReport, OpenRequest, RunReport, RunRequest, WireName } from './messages.ts';
 import { ack, delivery, failure } from './wire.ts';
 import type { Wire } from './wire.ts';
+import { centrifugoWire } from './wire-centrifugo.ts';
 import { parleyWire, plainWire } from './wire-chat.ts';
 import { socketIoWire } from './wire-socketio.ts';
 import { xmppWire } from './wire-xmpp.ts';
@@ -16,6 +17,7 @@ const wires: Record<WireName, Wire> = {
   plain: plainWire,
   socketio: socketIoWire,
   xmpp: xmppWire,
+  centrifugo: centrifugoWire,
 };
 
 const openTimeoutMs = 120_000;

@@ -2,7 +2,7 @@ import type { Latency } from '../stats.ts';
 
 /** What the harness and the load generator say to each other. */
 
-export type WireName = 'parley' | 'plain' | 'socketio' | 'xmpp';
+export type WireName = 'parley' | 'plain' | 'socketio' | 'xmpp' | 'centrifugo';
 
 export interface Account {
   name: string;

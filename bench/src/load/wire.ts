@@ -24,6 +24,8 @@ export interface Wire {
   subprotocol: string | null;
   /** True: the confirmation of a send is its own delivery. */
   reflected: boolean;
+  /** True: a frame can carry several messages, one on each line. */
+  lines?: boolean;
   opened(client: Speaker): void;
   /** Every text until the client is `ready`. */
   login(client: Speaker, text: string): void;

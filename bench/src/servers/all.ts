@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Bench } from '../bench.ts';
 import type { Options } from '../options.ts';
 import type { Results } from '../results.ts';
+import { createCentrifugo, hasCentrifugo } from './centrifugo.ts';
 import { createNodePeer } from './node-peer.ts';
 import { createParley } from './parley.ts';
 import type { Parley } from './parley.ts';
@@ -12,7 +13,7 @@ import type { Server, ServerName } from './server.ts';
 import { createEjabberd, createProsody, hasEjabberd, hasProsody, installPeers } from './xmpp.ts';
 
 /** Below the range of outgoing ports, so that no client socket sits on them. */
-const ports = { postgres: 25_432, ejabberd: 25_280, prosody: 25_290 };
+const ports = { postgres: 25_432, ejabberd: 25_280, prosody: 25_290, centrifugo: 25_300 };
 
 export interface Servers {
   servers: Server[];
@@ -66,9 +67,23 @@ export function createServers(options: Options, directory: string, results: Resu
     }),
     createEjabberd(join(directory, 'ejabberd'), ports.ejabberd, database),
     createProsody(join(directory, 'prosody'), ports.prosody, database),
+    createCentrifugo({
+      ...{ name: 'centrifugo', label: 'Centrifugo 6, history in memory', engine: 'memory' },
+      ...{ directory: join(directory, 'centrifugo'), port: ports.centrifugo },
+    }),
+    createCentrifugo({
+      ...{ name: 'centrifugo-redis', label: 'Centrifugo 6, history in Redis streams', engine: 'redis' },
+      ...{ directory: join(directory, 'centrifugo'), port: ports.centrifugo },
+    }),
   ];
   const present = (name: ServerName): boolean => {
-    const here = name === 'ejabberd' ? hasEjabberd() : name === 'prosody' ? hasProsody() : true;
+    const known: Partial<Record<ServerName, () => boolean>> = {
+      ejabberd: hasEjabberd,
+      prosody: hasProsody,
+      centrifugo: hasCentrifugo,
+      'centrifugo-redis': hasCentrifugo,
+    };
+    const here = known[name]?.() ?? true;
     if (!here) results.note(`${name} is not installed and was left out.`);
     return here;
   };

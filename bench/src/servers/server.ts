@@ -10,6 +10,8 @@ export const serverNames = [
   'socketio-row',
   'ejabberd',
   'prosody',
+  'centrifugo',
+  'centrifugo-redis',
 ] as const;
 export type ServerName = (typeof serverNames)[number];
 

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { start } from '../children.ts';
 import type { Child } from '../children.ts';
+import { listening } from './listening.ts';
 import { countRows, query } from './postgres.ts';
 import type { Database } from './postgres.ts';
 import { accountsOf } from './server.ts';
@@ -60,22 +60,6 @@ function fill(name: string, target: string, words: Record<string, string | numbe
   let text = readFileSync(new URL(name, templates), 'utf8');
   for (const [word, value] of Object.entries(words)) text = text.replaceAll(`@${word}@`, String(value));
   writeFileSync(target, text, { mode: 0o644 });
-}
-
-async function listening(child: Child, port: number): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt++) {
-    const open = await new Promise<boolean>((resolve) => {
-      const socket = connect({ port, host: '127.0.0.1' });
-      socket.once('connect', () => resolve(true));
-      socket.once('error', () => resolve(false));
-      socket.once('close', () => socket.destroy());
-      socket.once('connect', () => socket.destroy());
-    });
-    if (open) return;
-    if (child.process.exitCode !== null) break;
-    await new Promise((done) => setTimeout(done, 100));
-  }
-  throw new Error(`nothing listens on ${port}:\n${child.tail()}`);
 }
 
 const running = (
