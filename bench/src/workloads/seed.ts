@@ -93,8 +93,12 @@ export async function grow(parley: RunningParley, from: Store, to: Store): Promi
     [from.tenants, to.tenants],
   );
   const step = Math.max(10, Math.floor(chunk / perConversation));
-  for (let first = from.conversations + 1; first <= to.conversations; first += step)
-    await parley.sql(
+  let next = from.conversations + 1;
+  const lane = async (): Promise<void> => {
+    while (next <= to.conversations) await add((next += step) - step);
+  };
+  const add = (first: number): Promise<unknown> =>
+    parley.sql(
       `WITH e AS (SELECT no, row_number() OVER (ORDER BY no) - 1 AS i, count(*) OVER () AS n FROM environments),
        u AS (
          INSERT INTO users (env, id) SELECT e.no, 'grown-' || g
@@ -112,5 +116,6 @@ export async function grow(parley: RunningParley, from: Store, to: Store): Promi
          FROM c JOIN u ON u.env = c.env AND u.id = c.name CROSS JOIN generate_series(1, $3::int) s`,
       [first, Math.min(first + step - 1, to.conversations), perConversation, text],
     );
+  await Promise.all([lane(), lane()]);
   await parley.sql('VACUUM ANALYZE');
 }

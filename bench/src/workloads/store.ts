@@ -128,10 +128,50 @@ export async function growth(bench: Bench): Promise<void> {
         const { wire, port } = running;
         const opened = await bench.load.open({ wire, port, accounts: parts.flat(), atOnce: 100 });
         if (opened.failed > 0) throw new Error(`${opened.failed} logins failed: ${opened.firstFailure}`);
+        const before = await updates(running);
         const run = await bench.load.run({ paceMs: 205, burst: 1, warmMs, windowMs }, running.roots);
         record(bench, `growth ×${factor}`, 'parley', run, 10);
+        await tables(bench, running, `growth ×${factor}`, before);
       });
   }
+}
+
+/** How often rows of conversations and members were changed, and how often in place (HOT). */
+async function updates(parley: RunningParley): Promise<{ all: number; hot: number }> {
+  const { rows } = await parley.sql(
+    `SELECT sum(n_tup_upd)::float8 AS all, sum(n_tup_hot_upd)::float8 AS hot FROM pg_stat_user_tables
+     WHERE relname IN ('conversations', 'members')`,
+  );
+  return rows[0] as { all: number; hot: number };
+}
+
+/** What the rows of messages take, how many changes were made in place since `before`, and how long vacuum takes after a run. */
+async function tables(
+  bench: Bench,
+  parley: RunningParley,
+  workload: string,
+  before: { all: number; hot: number },
+): Promise<void> {
+  const add = (metric: string, unit: string, value: number) =>
+    bench.results.add(workload, 'parley', metric, unit, value);
+  const { rows } = await parley.sql(
+    `SELECT n, pg_relation_size('messages') / n AS heap, pg_indexes_size('messages') / n AS indexes
+     FROM (SELECT count(*)::float8 AS n FROM messages) x`,
+  );
+  const { n, heap, indexes } = rows[0] as { n: number; heap: number; indexes: number };
+  const after = await updates(parley);
+  const hot = (100 * (after.hot - before.hot)) / (after.all - before.all);
+  const begin = performance.now();
+  await parley.sql('VACUUM messages');
+  const vacuum = performance.now() - begin;
+  add('messages in the store', '', n);
+  add('rows of messages, each', 'bytes', heap);
+  add('indexes of messages, each', 'bytes', indexes);
+  add('changes of conversations and members in place (HOT)', '%', hot);
+  add('vacuum of messages afterwards', 'ms', vacuum);
+  bench.say(
+    `${workload}: ${format(n)} messages, ${format(heap)} and ${format(indexes)} bytes each in rows and indexes, ${format(hot)} % of changes in place, vacuum ${format(vacuum)} ms`,
+  );
 }
 
 /** Sends over REST by ten tenants' servers: a key may make 5,000 requests a second (plans.ts), ten together are not held back. */
