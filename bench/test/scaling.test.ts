@@ -8,6 +8,7 @@ const costs: UnitCosts = {
   message: 50e-6,
   database: 40e-6,
   delivery: 2e-6,
+  relay: 60e-6,
   login: 800e-6,
   socketBytes: 16_384,
   storedBytes: 300,
@@ -37,9 +38,21 @@ test('what is dearest decides, and names itself', () => {
   }
 });
 
+test('where members are on several processes, their messages go through Redis, and that costs', () => {
+  const users = 100_000_000;
+  const free = needs(users, { ...costs, relay: 0 });
+  const dear = needs(users, costs);
+  assert.equal(free.redis, dear.redis);
+  assert.ok(dear.redis > 0);
+  const ways = dear.messages * (usual.spreadOver - 1);
+  assert.ok(Math.abs((dear.cores - free.cores) / (ways * costs.relay) - 1) < 1e-9);
+  assert.equal(needs(10_000, { ...costs, relay: 1 }).cores, needs(10_000, { ...costs, relay: 0 }).cores);
+});
+
 test('ten times the users need ten times of everything that is counted in parts', () => {
-  const one = needs(1_000_000, costs);
-  const ten = needs(10_000_000, costs);
+  const here = { ...costs, relay: 0 };
+  const one = needs(1_000_000, here);
+  const ten = needs(10_000_000, here);
   for (const key of ['sockets', 'messages', 'deliveries', 'cores', 'storedBytes'] as const)
     assert.ok(Math.abs(ten[key] / one[key] - 10) < 1e-9, key);
 });
@@ -60,6 +73,8 @@ const file: ResultsFile = {
     row('bigrooms', 'CPU per delivery', 2),
     row('send', 'CPU per message', 110),
     row('send', 'database CPU per message', 40),
+    row('nodes: one process', 'CPU per message', 100),
+    row('nodes: two nodes', 'CPU per message', 160),
     row('storm', 'logins, 100 at a time', 2_500),
     row('idle', '2000 sockets, each in a group of 10', 99),
     row('idle', '10000 sockets, each in a group of 10', 16),

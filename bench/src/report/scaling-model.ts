@@ -10,6 +10,8 @@ export interface UnitCosts {
   message: number;
   database: number;
   delivery: number;
+  /** Seconds of CPU, Redis's included, for a message that has to reach one more process. */
+  relay: number;
   login: number;
   /** Bytes in a gateway for an open socket, and in the store for a message. */
   socketBytes: number;
@@ -93,6 +95,9 @@ export function unitCosts(file: ResultsFile): UnitCosts {
     message: Math.max(0, all - database - 10 * delivery),
     database,
     delivery,
+    relay:
+      Math.max(0, of('nodes: two nodes', 'CPU per message') - of('nodes: one process', 'CPU per message')) *
+      micro,
     // Both cores were busy meanwhile.
     login: 2 / of('storm', 'logins, 100 at a time'),
     socketBytes: of('idle', largest('idle', 'parley', /sockets, each/)) * 1_024,
@@ -129,20 +134,28 @@ export function needs(users: number, costs: UnitCosts, usage: Usage = usual, on:
   const deliveries = messages * usage.deliveries;
   const storedBytes =
     users * usage.dailyShare * usage.messagesPerDay * 365 * usage.yearsKept * costs.storedBytes;
-  const cores = messages * costs.message + deliveries * costs.delivery;
-  const gateways = most({
-    sockets: sockets / (on.socketsPerCore * on.cores * on.fill),
-    memory: (sockets * (costs.socketBytes + on.kernelBytes)) / (on.memoryBytes * on.fill),
-    processor: cores / (on.cores * on.fill),
-    reconnecting: (sockets * costs.login) / (usage.reconnectSeconds * on.cores * on.fill),
-  });
+  const gatewaysFor = (busyCores: number) =>
+    most({
+      sockets: sockets / (on.socketsPerCore * on.cores * on.fill),
+      memory: (sockets * (costs.socketBytes + on.kernelBytes)) / (on.memoryBytes * on.fill),
+      processor: busyCores / (on.cores * on.fill),
+      reconnecting: (sockets * costs.login) / (usage.reconnectSeconds * on.cores * on.fill),
+    });
+  const alone = messages * costs.message + deliveries * costs.delivery;
+  // A machine has a process on every core: as soon as one core is not enough, members are on several processes.
+  const processes = Math.max(
+    1,
+    Math.ceil(Math.max(alone / on.fill, sockets / (on.socketsPerCore * on.fill))),
+  );
+  const copies = Math.min(processes, usage.spreadOver);
+  const cores = alone + messages * (copies - 1) * costs.relay;
+  const gateways = gatewaysFor(cores);
   const databases = most({
     processor: (messages * costs.database) / (on.cores * on.fill),
     commits: messages / (costs.rows * on.databaseFill),
     storage: storedBytes / on.databaseBytes,
   });
-  const copies = Math.min(gateways.count, usage.spreadOver);
-  const redis = gateways.count === 1 ? 0 : Math.ceil((messages * (1 + copies)) / on.redis);
+  const redis = copies === 1 ? 0 : Math.ceil((messages * (1 + copies)) / on.redis);
   return {
     users,
     sockets,
@@ -174,6 +187,7 @@ export function renderScaling(file: ResultsFile): string {
       ['a message, in the service without its deliveries', us(costs.message)],
       ['a message, in PostgreSQL', us(costs.database)],
       ['a delivery', us(costs.delivery)],
+      ['the way of a message to one more process, with Redis', us(costs.relay)],
       ['a login with its first sync, service and PostgreSQL', us(costs.login)],
       ['an open socket in a group, in a gateway', `${format(costs.socketBytes / 1_024)} KB`],
       ['a message in the store, with its indexes', `${format(costs.storedBytes)} bytes`],
