@@ -1,3 +1,4 @@
+import { listeners } from '../platform/jobs/outbox.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
 import { admitted } from './admission.ts';
@@ -65,11 +66,13 @@ export const logConnections = 6;
  * Commits all that can be committed and returns one answer per message: an error if it was refused, `blocked` if
  * another transaction has locked its conversation.
  * @param waitMs milliseconds to wait for such a conversation; null means no wait.
+ * @param noted called if rows were left in the outbox, perhaps.
  */
 export async function appendBatch(
   db: Db,
   batch: NewMessage[],
   waitMs: number | null = null,
+  noted: () => void = () => undefined,
 ): Promise<Answer[]> {
   // A message that repeats a clientMsgId of the same batch gets the answer of the first, as its duplicate.
   const firsts = new Map<string, number>();
@@ -84,7 +87,7 @@ export async function appendBatch(
     firsts.set(key, items.length);
     return { place: items.push(item) - 1, repeats: false };
   });
-  const answers = await appendItems(db, items, waitMs);
+  const answers = await appendItems(db, items, waitMs, noted);
   return places.map(({ place, repeats }) => {
     const answer = answers[place]!;
     return repeats && answer !== blocked && !(answer instanceof Error)
@@ -94,18 +97,23 @@ export async function appendBatch(
 }
 
 /** Messages of users who must be counted first go one by one, which happens once a month per user. All others go together. */
-async function appendItems(db: Db, items: NewMessage[], waitMs: number | null): Promise<Answer[]> {
+async function appendItems(
+  db: Db,
+  items: NewMessage[],
+  waitMs: number | null,
+  noted: () => void,
+): Promise<Answer[]> {
   const counted = items.filter(isToBeCounted);
-  if (counted.length === 0) return append(db, items, waitMs);
+  if (counted.length === 0) return append(db, items, waitMs, noted);
   const others = items.filter((item) => !isToBeCounted(item));
-  const rest = others.length > 0 ? await append(db, others, waitMs) : [];
+  const rest = others.length > 0 ? await append(db, others, waitMs, noted) : [];
   const answers = new Map<NewMessage, Answer>(others.map((item, i) => [item, rest[i]!]));
   for (const item of counted) {
     const { env, sender: user, ceiling } = item;
     const answer = await admitted(
       db,
       { env, user, ceiling },
-      async (tx) => (await append(tx, [item], waitMs))[0]!,
+      async (tx) => (await append(tx, [item], waitMs, noted))[0]!,
       (a) => a !== blocked && !(a instanceof Error) && a.status === 'ok',
     );
     answers.set(item, answer);
@@ -116,29 +124,47 @@ async function appendItems(db: Db, items: NewMessage[], waitMs: number | null): 
 const isToBeCounted = (item: NewMessage): item is NewMessage & { ceiling: number; sender: number } =>
   typeof item.ceiling === 'number' && item.sender !== null;
 
-const append = async (db: Queryable, items: NewMessage[], waitMs: number | null): Promise<Answer[]> =>
+const append = async (
+  db: Queryable,
+  items: NewMessage[],
+  waitMs: number | null,
+  noted: () => void,
+): Promise<Answer[]> =>
   items.length === 1 && items[0]!.attachments === null && waitMs === null
-    ? [await appendOne(db, items[0]!)]
-    : appendMany(db, items, waitMs);
+    ? [await appendOne(db, items[0]!, noted)]
+    : appendMany(db, items, waitMs, noted);
 
-const appendOneSql = `SELECT o_conv AS conv, o_seq AS seq, o_at AS at, o_verdict AS verdict
+/** Whether one of these environments has a consumer of the outbox. If one came this moment, it looks by itself soon. */
+const isNoted = (which: string): string =>
+  `EXISTS (SELECT 1 FROM environments e WHERE e.no ${which} AND e.listeners & ${listeners.webhooks | listeners.push} <> 0) AS noted`;
+
+const appendOneSql = `SELECT o_conv AS conv, o_seq AS seq, o_at AS at, o_verdict AS verdict, ${isNoted('= $1')}
   FROM append_message($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 
-async function appendOne(db: Queryable, item: NewMessage): Promise<Answer> {
+async function appendOne(db: Queryable, item: NewMessage, noted: () => void): Promise<Answer> {
   const { env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata } = item;
-  const [row] = await db.query<{ conv: number; seq: number; at: number; verdict: string | null }>(
-    appendOneSql,
-    [env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata],
-  );
+  const [row] = await db.query<{
+    conv: number;
+    seq: number;
+    at: number;
+    verdict: string | null;
+    noted: boolean;
+  }>(appendOneSql, [env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata]);
   const { conv, seq, at, verdict } = row!;
+  if (row!.noted) noted();
   if (verdict !== null) return answerOf(verdict, conv, seq);
   return { status: 'ok', conv, seq, at: new Date(at).toISOString(), attachments: null };
 }
 
-const appendManySql = `SELECT convs, seqs, at, verdicts, originals, attached
+const appendManySql = `SELECT convs, seqs, at, verdicts, originals, attached, ${isNoted('= ANY ($1)')}
   FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
 
-async function appendMany(db: Queryable, items: NewMessage[], waitMs: number | null): Promise<Answer[]> {
+async function appendMany(
+  db: Queryable,
+  items: NewMessage[],
+  waitMs: number | null,
+  noted: () => void,
+): Promise<Answer[]> {
   const convs = new Map<string, { env: number; id: string; place: number; messages: number }>();
   const ofItem = items.map(({ env, conversationId: id }) => {
     const key = `${env} ${id}`;
@@ -154,6 +180,7 @@ async function appendMany(db: Queryable, items: NewMessage[], waitMs: number | n
     verdicts: (string | null)[] | null;
     originals: (string | null)[] | null;
     attached: (string | null)[] | null;
+    noted: boolean;
   }>(appendManySql, [
     intArray(listed.map((c) => c.env)),
     textArray(listed.map((c) => c.id)),
@@ -170,6 +197,7 @@ async function appendMany(db: Queryable, items: NewMessage[], waitMs: number | n
     waitMs,
   ]);
   const { verdicts, originals, attached } = row!;
+  if (row!.noted) noted();
   const numbers = row!.convs.split(',').map(Number);
   /** For each conversation, the seq assigned last; at first the one from before this batch. */
   const seqs = row!.seqs.split(',').map(Number);

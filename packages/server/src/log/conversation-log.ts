@@ -87,12 +87,13 @@ export class ConversationLog {
       }),
       commit: async (items, waitMs) => {
         const start = timers.monotonic();
-        const answers = await appendBatch(db, items, waitMs).catch((error: unknown) => {
+        let noted = false;
+        const answers = await appendBatch(db, items, waitMs, () => (noted = true)).catch((error: unknown) => {
           if (isUnanswered(error)) this.doubt(items);
           throw error;
         });
         onBatch?.(items.length, timers.monotonic() - start);
-        this.#onCommit();
+        if (noted) this.#onCommit();
         return answers;
       },
     });

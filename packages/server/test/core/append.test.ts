@@ -298,3 +298,33 @@ test('issue 10, 13: one refused, one repeated and one expired message of a batch
     [...times(5, () => 'ok'), 'duplicate', 'not_member', 'ok'],
   );
 });
+
+test('a commit says whether somebody reads the outbox: nobody is woken for nothing', async () => {
+  const group = await createGroup(server, ['ann', 'bob']);
+  const noted = async (size: number): Promise<number> => {
+    let calls = 0;
+    const batch = await Promise.all(times(size, () => newMessage(group)));
+    await append(db, batch, null, () => calls++);
+    return calls;
+  };
+  const rows = async (): Promise<number> =>
+    (await db.query<{ n: number }>('SELECT count(*)::int AS n FROM outbox'))[0]!.n;
+  const listen = (bits: number) =>
+    db.query(
+      'UPDATE environments SET listeners = $2 WHERE no = (SELECT env FROM conversations WHERE id = $1)',
+      [group, bits],
+    );
+  try {
+    for (const bits of [0, 1, 2, 4]) {
+      await listen(bits);
+      for (const size of [1, 3]) {
+        const before = await rows();
+        const woken = await noted(size);
+        assert.equal(woken > 0, (bits & 3) !== 0, `${size} messages, listeners ${bits}`);
+        if (bits === 0 || bits === 4) assert.equal(await rows(), before);
+      }
+    }
+  } finally {
+    await listen(0);
+  }
+});
