@@ -134,13 +134,6 @@ export function needs(users: number, costs: UnitCosts, usage: Usage = usual, on:
   const deliveries = messages * usage.deliveries;
   const storedBytes =
     users * usage.dailyShare * usage.messagesPerDay * 365 * usage.yearsKept * costs.storedBytes;
-  const gatewaysFor = (busyCores: number) =>
-    most({
-      sockets: sockets / (on.socketsPerCore * on.cores * on.fill),
-      memory: (sockets * (costs.socketBytes + on.kernelBytes)) / (on.memoryBytes * on.fill),
-      processor: busyCores / (on.cores * on.fill),
-      reconnecting: (sockets * costs.login) / (usage.reconnectSeconds * on.cores * on.fill),
-    });
   const alone = messages * costs.message + deliveries * costs.delivery;
   // A machine has a process on every core: as soon as one core is not enough, members are on several processes.
   const processes = Math.max(
@@ -149,7 +142,12 @@ export function needs(users: number, costs: UnitCosts, usage: Usage = usual, on:
   );
   const copies = Math.min(processes, usage.spreadOver);
   const cores = alone + messages * (copies - 1) * costs.relay;
-  const gateways = gatewaysFor(cores);
+  const gateways = most({
+    sockets: sockets / (on.socketsPerCore * on.cores * on.fill),
+    memory: (sockets * (costs.socketBytes + on.kernelBytes)) / (on.memoryBytes * on.fill),
+    processor: cores / (on.cores * on.fill),
+    reconnecting: (sockets * costs.login) / (usage.reconnectSeconds * on.cores * on.fill),
+  });
   const databases = most({
     processor: (messages * costs.database) / (on.cores * on.fill),
     commits: messages / (costs.rows * on.databaseFill),

@@ -315,7 +315,8 @@ test('a commit says whether somebody reads the outbox: nobody is woken for nothi
       [group, bits],
     );
   try {
-    for (const bits of [0, 1, 2, 4]) {
+    // Those that leave no rows come first: later the worker takes rows away meanwhile.
+    for (const bits of [0, 4, 1, 2]) {
       await listen(bits);
       for (const size of [1, 3]) {
         const before = await rows();
