@@ -209,7 +209,7 @@ async function writePeople(
   await parley.sql(
     `${quickly}
      INSERT INTO users (env, id) SELECT ${env}, 'active-' || g FROM generate_series(1, ${users}) g;
-     INSERT INTO conversations (env, id, type, name, last_activity_at, act, created_at)
+     INSERT INTO conversations (env, id, type, name, last_activity_at, last_activity_step, created_at)
        SELECT ${env}, 'conv_01k0year' || lpad(g::text, 18, '0'), 'group', 'Room ' || g, now(), activity_step(now()), now()
        FROM generate_series(1, ${conversations}) g`,
   );

@@ -8,7 +8,7 @@ import type { RunningParley, Tenant } from '../servers/parley.ts';
 const chunk = 1_000_000;
 const text = 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do ei';
 const conversationColumns =
-  'env, id, type, name, last_seq, message_count, last_message_seq, last_activity_at, act, created_at';
+  'env, id, type, name, last_seq, message_count, last_message_seq, last_activity_at, last_activity_step, created_at';
 
 export const environmentOf = async (parley: RunningParley, tenant: Tenant): Promise<number> => {
   const { rows } = await parley.sql('SELECT no FROM environments WHERE id = $1', [tenant.id]);
@@ -39,7 +39,7 @@ export async function longConversation(
   );
   const { no } = rows[0] as { no: string };
   await parley.sql(
-    `INSERT INTO members (env, conv, usr, act, self_act, self_at)
+    `INSERT INTO members (env, conv, usr, last_activity_step, own_activity_step, own_activity_at)
      VALUES ($1, $2, $3, activity_step(now()), activity_step(now()), now())`,
     [env, no, sender],
   );
@@ -65,12 +65,12 @@ export async function longList(parley: RunningParley, env: number, conversations
        INSERT INTO conversations (${conversationColumns})
        SELECT $1, 'conv_01k0list' || lpad($4::text, 8, '0') || lpad(g::text, 10, '0'), 'group', 'Conversation ' || g, 1, 1, 1,
          now() - make_interval(secs => g), activity_step(now() - make_interval(secs => g)), now() - interval '1 day'
-       FROM generate_series(1, $4::int) g RETURNING no, act, last_activity_at, id
+       FROM generate_series(1, $4::int) g RETURNING no, last_activity_step, last_activity_at, id
      ), m AS (
        INSERT INTO messages (env, conv, seq, id, sender, text, created_at)
        SELECT $1, c.no, 1, 'msg_' || substr(c.id, 6), $3, $5, c.last_activity_at FROM c
-     ) INSERT INTO members (env, conv, usr, act, self_act, self_at)
-       SELECT $1, c.no, u.no, c.act, c.act, c.last_activity_at FROM c CROSS JOIN (VALUES ($2::bigint), ($3::bigint)) u(no)`,
+     ) INSERT INTO members (env, conv, usr, last_activity_step, own_activity_step, own_activity_at)
+       SELECT $1, c.no, u.no, c.last_activity_step, c.last_activity_step, c.last_activity_at FROM c CROSS JOIN (VALUES ($2::bigint), ($3::bigint)) u(no)`,
     [env, usr, peer, conversations, text],
   );
   await parley.sql('VACUUM ANALYZE conversations, members, messages');
@@ -107,10 +107,10 @@ export async function grow(parley: RunningParley, from: Store, to: Store): Promi
          INSERT INTO conversations (${conversationColumns})
          SELECT u.env, 'conv_01k0grow' || lpad(substr(u.id, 7), 18, '0'), 'group', u.id, $3::int, $3::int, $3::int,
            now() - interval '1 hour', activity_step(now() - interval '1 hour'), now() - interval '1 day'
-         FROM u RETURNING env, no, name, act, last_activity_at
+         FROM u RETURNING env, no, name, last_activity_step, last_activity_at
        ), m AS (
-         INSERT INTO members (env, conv, usr, act, self_act, self_at)
-         SELECT c.env, c.no, u.no, c.act, c.act, c.last_activity_at FROM c JOIN u ON u.env = c.env AND u.id = c.name
+         INSERT INTO members (env, conv, usr, last_activity_step, own_activity_step, own_activity_at)
+         SELECT c.env, c.no, u.no, c.last_activity_step, c.last_activity_step, c.last_activity_at FROM c JOIN u ON u.env = c.env AND u.id = c.name
        ) INSERT INTO messages (env, conv, seq, id, sender, text, created_at)
          SELECT c.env, c.no, s, 'msg_01k1' || lpad(c.no::text, 10, '0') || lpad(s::text, 12, '0'), u.no, $4, c.last_activity_at
          FROM c JOIN u ON u.env = c.env AND u.id = c.name CROSS JOIN generate_series(1, $3::int) s`,

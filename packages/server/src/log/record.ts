@@ -62,7 +62,7 @@ const appendSql = `
   WITH moved AS (
     UPDATE conversations SET last_seq = last_seq + $5, last_activity_at = greatest(last_activity_at, $6::timestamptz)
     WHERE env = $1 AND no = $2
-    RETURNING last_seq, act < activity_step(last_activity_at) AS stale, activity_step(last_activity_at) AS step
+    RETURNING last_seq, last_activity_step < activity_step(last_activity_at) AS stale, activity_step(last_activity_at) AS step
   ), event AS MATERIALIZED (
     SELECT m.last_seq - $5 + e.ord AS seq, e.* FROM moved m, ROWS FROM (
       json_to_recordset($4::json) AS (type text, webhook text, message bigint, users bigint[], actor bigint, data text, payload text)

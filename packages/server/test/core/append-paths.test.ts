@@ -91,12 +91,12 @@ async function fill(db: PgDb): Promise<void> {
   );
   for (const [i, { env, id }] of convs.entries()) {
     await db.query(
-      `INSERT INTO conversations (env, id, type, last_seq, message_count, last_message_seq, last_activity_at, act, created_at, deleted_at)
+      `INSERT INTO conversations (env, id, type, last_seq, message_count, last_message_seq, last_activity_at, last_activity_step, created_at, deleted_at)
        VALUES ($1, $2, 'group', 4, 3, 4, now(), 0, now(), CASE WHEN $3 THEN now() END)`,
       [env, id, i === 5],
     );
     await db.query(
-      `INSERT INTO members (env, conv, usr, act, self_act, self_at) SELECT $1::int, $2::bigint, no, 0, 0, now() FROM users WHERE env = $1::int AND id <> 'u5'`,
+      `INSERT INTO members (env, conv, usr, last_activity_step, own_activity_step, own_activity_at) SELECT $1::int, $2::bigint, no, 0, 0, now() FROM users WHERE env = $1::int AND id <> 'u5'`,
       [env, i + 1],
     );
     // Seq 3 is hard-deleted.
@@ -226,7 +226,7 @@ test(`a batch of N is N batches of one, whichever function appends them (seed ${
   );
   for (const db of stores.values()) {
     const stale = await db.query(
-      `SELECT 1 FROM conversations c JOIN members m ON m.env = c.env AND m.conv = c.no WHERE m.act <> c.act`,
+      `SELECT 1 FROM conversations c JOIN members m ON m.env = c.env AND m.conv = c.no WHERE m.last_activity_step <> c.last_activity_step`,
     );
     assert.equal(stale.length, 0, 'members carry the activity of their conversation');
   }

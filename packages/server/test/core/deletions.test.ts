@@ -25,7 +25,9 @@ test('a deletion rewrites the row of no member but its sender, however many have
   for (const reader of readers.slice(1))
     await reader.api('POST', `/v1/conversations/${id}/read`, { seq: onBehalf.seq });
   // Activity is renewed for all members every ten seconds, by whatever happens: not now.
-  await db.query('UPDATE conversations SET act = act + 1000 WHERE id = $1', [id]);
+  await db.query('UPDATE conversations SET last_activity_step = last_activity_step + 1000 WHERE id = $1', [
+    id,
+  ]);
   const versions = () =>
     db.query<{ usr: string; xmin: string }>(
       `SELECT u.id AS usr, m.xmin::text FROM members m JOIN conversations c ON c.no = m.conv JOIN users u ON u.no = m.usr

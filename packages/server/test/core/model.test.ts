@@ -222,7 +222,7 @@ test('SPEC 4: sync returns what was active later than the cursor minus 5 s, own 
   );
 
   await db.query(
-    `UPDATE conversations SET last_activity_at = clock_timestamp() - interval '1 hour', act = act - 360 WHERE id = $1`,
+    `UPDATE conversations SET last_activity_at = clock_timestamp() - interval '1 hour', last_activity_step = last_activity_step - 360 WHERE id = $1`,
     [moved],
   );
   const later = await sync(next.cursor);

@@ -31,16 +31,16 @@ async function makeConversations(
   deleted: (i: number) => boolean = () => false,
 ): Promise<void> {
   const rows = await db.query<{ no: number }>(
-    `INSERT INTO conversations (env, id, type, last_activity_at, act, created_at, deleted_at)
+    `INSERT INTO conversations (env, id, type, last_activity_at, last_activity_step, created_at, deleted_at)
      SELECT $1, w.id, 'group', now(), w.ord, now(), CASE WHEN w.deleted THEN now() END
      FROM unnest($2::text[], $3::boolean[]) WITH ORDINALITY AS w(id, deleted, ord) ORDER BY w.ord RETURNING no`,
     [env, members.map(() => `conv_sharing${made++}`), members.map((_, i) => deleted(i))],
   );
-  const pairs = members.flatMap((users, i) => users.map((usr) => ({ conv: rows[i]!.no, usr, act: i })));
+  const pairs = members.flatMap((users, i) => users.map((usr) => ({ conv: rows[i]!.no, usr, step: i })));
   await db.query(
-    `INSERT INTO members (env, conv, usr, act, self_act, self_at)
-     SELECT $1, w.conv, w.usr, w.act, 0, now() FROM unnest($2::bigint[], $3::bigint[], $4::int[]) AS w(conv, usr, act)`,
-    [env, pairs.map((p) => p.conv), pairs.map((p) => p.usr), pairs.map((p) => p.act)],
+    `INSERT INTO members (env, conv, usr, last_activity_step, own_activity_step, own_activity_at)
+     SELECT $1, w.conv, w.usr, w.step, 0, now() FROM unnest($2::bigint[], $3::bigint[], $4::int[]) AS w(conv, usr, step)`,
+    [env, pairs.map((p) => p.conv), pairs.map((p) => p.usr), pairs.map((p) => p.step)],
   );
 }
 

@@ -109,12 +109,12 @@ export async function ageConversations(db: PgDb, ids: string[], hours: number): 
       [ids, hours],
     );
   await db.query(
-    `UPDATE members SET act = act - $2 * 360, self_act = self_act - $2 * 360,
-       self_at = self_at - $2 * interval '1 hour' WHERE conv IN ${convs}`,
+    `UPDATE members SET last_activity_step = last_activity_step - $2 * 360, own_activity_step = own_activity_step - $2 * 360,
+       own_activity_at = own_activity_at - $2 * interval '1 hour' WHERE conv IN ${convs}`,
     [ids, hours],
   );
   await db.query(
-    `UPDATE conversations SET ${by}, act = act - $2 * 360,
+    `UPDATE conversations SET ${by}, last_activity_step = last_activity_step - $2 * 360,
        last_activity_at = last_activity_at - $2 * interval '1 hour' WHERE id = ANY($1)`,
     [ids, hours],
   );
@@ -127,13 +127,15 @@ export async function seedMessages(
 ): Promise<void> {
   const { conversations, sender, count, text } = options;
   const values = [conversations, count];
-  await db.query(
-    `INSERT INTO messages (env, conv, seq, id, sender, text, created_at)
-     SELECT c.env, c.no, c.last_seq + i, 'msg_' || c.no || 'x' || c.last_seq + i, u.no, $4, now()
-     FROM conversations c JOIN users u ON u.env = c.env AND u.id = $3, generate_series(1, $2::int) i
-     WHERE c.id = ANY($1)`,
-    [...values, sender, text],
-  );
+  // One by one: a slow machine must be done with a statement within its time-out.
+  for (const conversation of conversations)
+    await db.query(
+      `INSERT INTO messages (env, conv, seq, id, sender, text, created_at)
+       SELECT c.env, c.no, c.last_seq + i, 'msg_' || c.no || 'x' || c.last_seq + i, u.no, $4, now()
+       FROM conversations c JOIN users u ON u.env = c.env AND u.id = $3, generate_series(1, $2::int) i
+       WHERE c.id = $1`,
+      [conversation, count, sender, text],
+    );
   await db.query(
     `UPDATE members m SET own_unread = own_unread + $2 FROM conversations c, users u
      WHERE c.id = ANY($1) AND u.env = c.env AND u.id = $3 AND m.env = c.env AND m.conv = c.no AND m.usr = u.no`,

@@ -28,14 +28,14 @@ export async function fill(db: Queryable): Promise<void> {
     [people + many],
   );
   await run(
-    `INSERT INTO conversations (env, id, type, last_activity_at, act, created_at, last_seq, message_count, last_message_seq)
+    `INSERT INTO conversations (env, id, type, last_activity_at, last_activity_step, created_at, last_seq, message_count, last_message_seq)
      SELECT e.no, 'conv_' || e.no || 'x' || i, 'group', now(), activity_step(now()), now(), 100, 99, 100
      FROM environments e, generate_series(1, CASE e.no WHEN ${large} THEN $1::int ELSE 2 END) i`,
     [groups + many],
   );
   await run(
-    `INSERT INTO members (env, conv, usr, act, self_act, self_at)
-     SELECT c.env, c.no, u.no, c.act, c.act, now() FROM (
+    `INSERT INTO members (env, conv, usr, last_activity_step, own_activity_step, own_activity_at)
+     SELECT c.env, c.no, u.no, c.last_activity_step, c.last_activity_step, now() FROM (
        SELECT *, row_number() OVER (PARTITION BY env ORDER BY no) AS place FROM conversations
      ) c JOIN (
        SELECT *, row_number() OVER (PARTITION BY env ORDER BY no) AS place FROM users

@@ -14,7 +14,7 @@ let made = 0;
 /** As if the user's client had created so many groups, this long ago. */
 async function created(actor: Actor, count: number, agoMs: number): Promise<void> {
   await sql(
-    `INSERT INTO conversations (env, id, type, creator, last_activity_at, act, created_at)
+    `INSERT INTO conversations (env, id, type, creator, last_activity_at, last_activity_step, created_at)
      SELECT u.env, 'conv_made' || $2 || 'x' || i, 'group', u.no, now(), 0, now() - $4 * interval '1 millisecond'
      FROM users u, generate_series(1, $3) i WHERE u.id = $1`,
     [actor.id, made++, count, agoMs],

@@ -266,10 +266,10 @@ for (const store of stores)
       const anHourAgo = (user: Actor) =>
         sql(
           `WITH mine AS (SELECT m.env, m.conv FROM members m JOIN users u ON u.env = m.env AND u.no = m.usr WHERE u.id = $1),
-           c AS (UPDATE conversations c SET last_activity_at = now() - interval '1 hour', act = activity_step(now() - interval '1 hour')
+           c AS (UPDATE conversations c SET last_activity_at = now() - interval '1 hour', last_activity_step = activity_step(now() - interval '1 hour')
              FROM mine WHERE c.env = mine.env AND c.no = mine.conv)
-           UPDATE members m SET act = activity_step(now() - interval '1 hour'), self_act = activity_step(now() - interval '1 hour'),
-             self_at = now() - interval '1 hour' FROM mine WHERE m.env = mine.env AND m.conv = mine.conv`,
+           UPDATE members m SET last_activity_step = activity_step(now() - interval '1 hour'), own_activity_step = activity_step(now() - interval '1 hour'),
+             own_activity_at = now() - interval '1 hour' FROM mine WHERE m.env = mine.env AND m.conv = mine.conv`,
           [user.id],
         );
       const sync = async (by: Actor, cursor: string | null) =>

@@ -61,16 +61,16 @@ const conversation = conversationOf('m.env', 'm.conv');
 /** Finds rows by the coarse activity step and sorts them by the exact time; a step may be one behind the time. */
 const settledSql = `
   WITH mine AS (
-    SELECT m.act, c.no, c.last_activity_at AS at FROM members m, ${conversation} c
-    WHERE m.env + 0 = $1 AND m.usr = $2 AND m.act <= activity_step($4::timestamptz) + 1 AND c.deleted_at IS NULL
+    SELECT m.last_activity_step, c.no, c.last_activity_at AS at FROM members m, ${conversation} c
+    WHERE m.env + 0 = $1 AND m.usr = $2 AND m.last_activity_step <= activity_step($4::timestamptz) + 1 AND c.deleted_at IS NULL
       AND c.last_activity_at <= $3::timestamptz AND (c.last_activity_at, c.no) < ($4::timestamptz, $5::bigint)
   ), edge AS (
-    SELECT coalesce(min(act), 0) - 1 AS act FROM (SELECT act FROM mine ORDER BY act DESC LIMIT $6) x
+    SELECT coalesce(min(last_activity_step), 0) - 1 AS step FROM (SELECT last_activity_step FROM mine ORDER BY last_activity_step DESC LIMIT $6) x
   )
   SELECT no, at FROM (
     SELECT c.no, c.last_activity_at AS at FROM members m, ${conversation} c
-    WHERE m.env + 0 = $1 AND m.usr = $2 AND m.act <= activity_step($4::timestamptz) + 1 AND m.act >= (SELECT act FROM edge)
-      AND c.deleted_at IS NULL
+    WHERE m.env + 0 = $1 AND m.usr = $2 AND m.last_activity_step <= activity_step($4::timestamptz) + 1
+      AND m.last_activity_step >= (SELECT step FROM edge) AND c.deleted_at IS NULL
       AND c.last_activity_at <= $3::timestamptz AND (c.last_activity_at, c.no) < ($4::timestamptz, $5::bigint)
   ) y ORDER BY at DESC, no DESC LIMIT $6`;
 
@@ -85,7 +85,7 @@ const recentSql = `
     END AS at,
     coalesce(activity_as_of($1, c.no, $4::timestamptz), least(c.created_at, $4::timestamptz)) AS before
   FROM members m, ${conversation} c
-  WHERE m.env + 0 = $1 AND m.usr = $2 AND m.act >= activity_step($4::timestamptz) - 1 AND c.deleted_at IS NULL
+  WHERE m.env + 0 = $1 AND m.usr = $2 AND m.last_activity_step >= activity_step($4::timestamptz) - 1 AND c.deleted_at IS NULL
     AND c.last_activity_at > $4::timestamptz`;
 
 const moved = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();

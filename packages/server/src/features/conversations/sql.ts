@@ -86,7 +86,7 @@ export async function insertConversation(
   },
 ): Promise<ConversationRow | undefined> {
   const [created] = await db.query<ConversationRow>(
-    `INSERT INTO conversations (env, id, type, name, metadata, creator, last_activity_at, act, created_at)
+    `INSERT INTO conversations (env, id, type, name, metadata, creator, last_activity_at, last_activity_step, created_at)
      SELECT $1, $2, $3, $4, $5, $6, a, activity_step(a), t FROM activity_clock() x(t, a)
      ON CONFLICT (env, id) DO NOTHING
      RETURNING no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
@@ -128,9 +128,9 @@ export async function insertMembers(
   joinedSeq: number,
 ): Promise<void> {
   await db.query(
-    `INSERT INTO members (env, conv, usr, role, last_read_seq, read_count, act, self_act, self_at)
+    `INSERT INTO members (env, conv, usr, role, last_read_seq, read_count, last_activity_step, own_activity_step, own_activity_at)
      SELECT $1, $2, u, CASE WHEN u = $4 THEN 'owner' ELSE 'member' END, $5::bigint,
-       CASE WHEN $5::bigint = 0 THEN 0 ELSE c.message_count END, c.act, activity_step(a), a
+       CASE WHEN $5::bigint = 0 THEN 0 ELSE c.message_count END, c.last_activity_step, activity_step(a), a
      FROM unnest($3::bigint[]) u, (SELECT activity_now() AS a) x, conversations c WHERE c.env = $1 AND c.no = $2`,
     [env, conv, users, owner, joinedSeq],
   );
@@ -179,7 +179,7 @@ export async function setMuted(
 ): Promise<void> {
   await db.query(
     `WITH held AS MATERIALIZED (SELECT no FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE)
-     UPDATE members m SET muted = $4, self_at = x.a, self_act = activity_step(x.a)
+     UPDATE members m SET muted = $4, own_activity_at = x.a, own_activity_step = activity_step(x.a)
      FROM (SELECT held.no, activity_now() AS a FROM held) x WHERE m.env = $1 AND m.conv = x.no AND m.usr = $3 AND m.muted <> $4`,
     [env, conv, user, muted],
   );

@@ -149,10 +149,10 @@ const everythingSql = select(
 const changedSql = select(
   columns,
   `SELECT ${item} FROM (
-     SELECT conv FROM ${membershipsOf('w.env', 'w.usr', 'act >= activity_step(w.since) - 1')} x
-     UNION SELECT conv FROM ${membershipsOf('w.env', 'w.usr', 'self_act >= activity_step(w.since) - 1')} y
+     SELECT conv FROM ${membershipsOf('w.env', 'w.usr', 'last_activity_step >= activity_step(w.since) - 1')} x
+     UNION SELECT conv FROM ${membershipsOf('w.env', 'w.usr', 'own_activity_step >= activity_step(w.since) - 1')} y
    ) f, ${memberOf('w.env', 'f.conv', 'w.usr')} m, ${conversation} c
-   WHERE c.deleted_at IS NULL AND (c.last_activity_at > w.since OR m.self_at > w.since)`,
+   WHERE c.deleted_at IS NULL AND (c.last_activity_at > w.since OR m.own_activity_at > w.since)`,
   ', x.at DESC',
 );
 

@@ -49,7 +49,7 @@ export interface Authenticated {
   /** Seconds; null unless it is a user token. */
   issuedAt: number | null;
   /** Checks again whether the credential is still valid, and returns when the user was last seen. */
-  again(): Promise<{ lastSeenAt: string | null }>;
+  recheck(): Promise<{ lastSeenAt: string | null }>;
 }
 
 /** The owner of a credential that is genuine but was refused: expired, revoked, or of a deactivated user. */
@@ -154,7 +154,7 @@ export function createAuthenticator(options: {
       expiresAt: null,
       keyId,
       issuedAt: null,
-      again: async () => {
+      recheck: async () => {
         check(present(await find()));
         return { lastSeenAt: null };
       },
@@ -213,7 +213,7 @@ export function createAuthenticator(options: {
       expiresAt: claims.exp * 1000,
       keyId: question.keyId,
       issuedAt: claims.iat,
-      again: async () => {
+      recheck: async () => {
         const now = present(await lookup(question));
         check(now);
         if (now.user_no !== row.user_no) throw new ApiError('token_invalid');

@@ -14,11 +14,11 @@ const few = 64;
 
 /** LIMIT makes each of these one index look-up, whatever the planner expects; for `env + 0` see lookups.ts. */
 const sharesOneOfNewest = (user: string, other: string): string => `EXISTS (
-  SELECT 1 FROM (SELECT conv FROM members WHERE usr = ${user} AND env + 0 = w.env ORDER BY act DESC LIMIT ${few}) m
+  SELECT 1 FROM (SELECT conv FROM members WHERE usr = ${user} AND env + 0 = w.env ORDER BY last_activity_step DESC LIMIT ${few}) m
   CROSS JOIN LATERAL (SELECT 1 FROM members WHERE conv = m.conv AND usr = ${other} AND env = w.env LIMIT 1) o
   CROSS JOIN LATERAL (SELECT 1 FROM conversations WHERE no = m.conv AND env = w.env AND deleted_at IS NULL LIMIT 1) c)`;
 const hasMore = (user: string): string =>
-  `EXISTS (SELECT 1 FROM members WHERE usr = ${user} AND env + 0 = w.env ORDER BY act DESC OFFSET ${few} LIMIT 1)`;
+  `EXISTS (SELECT 1 FROM members WHERE usr = ${user} AND env + 0 = w.env ORDER BY last_activity_step DESC OFFSET ${few} LIMIT 1)`;
 
 /** The result is null if both have many conversations and share none of the newest. */
 const newestSql = `

@@ -48,7 +48,7 @@ export const newestConversations = (
 ): Promise<{ cid: string }[]> =>
   db.query(
     `SELECT c.id AS cid FROM (
-       SELECT conv FROM members WHERE usr = $2 AND env + 0 = $1 ORDER BY act DESC LIMIT $3
+       SELECT conv FROM members WHERE usr = $2 AND env + 0 = $1 ORDER BY last_activity_step DESC LIMIT $3
      ) m CROSS JOIN LATERAL (
        SELECT id FROM conversations WHERE no = m.conv AND env = $1 AND deleted_at IS NULL LIMIT 1
      ) c`,

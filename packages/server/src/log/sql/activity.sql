@@ -5,15 +5,15 @@ CREATE OR REPLACE FUNCTION activity_step(t timestamptz) RETURNS int LANGUAGE sql
 
 CREATE OR REPLACE FUNCTION renew_members(p_env int, p_conv bigint, p_step int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE members m SET act = p_step WHERE m.conv = p_conv AND m.env = p_env;
+  UPDATE members m SET last_activity_step = p_step WHERE m.conv = p_conv AND m.env = p_env;
 END $$;
 
 -- Renews the activity step of conversations (rows already locked) and their members.
 CREATE OR REPLACE FUNCTION renew_activity(p_env int[], p_conv bigint[], p_step int) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE conversations c SET act = p_step
+  UPDATE conversations c SET last_activity_step = p_step
     FROM unnest(p_env, p_conv) u(env, conv) WHERE c.env = u.env AND c.no = u.conv;
-  UPDATE members m SET act = p_step
+  UPDATE members m SET last_activity_step = p_step
     FROM unnest(p_env, p_conv) u(env, conv) WHERE m.env = u.env AND m.conv = u.conv;
 END $$;
 

@@ -38,10 +38,10 @@ BEGIN
     PERFORM 1 FROM generate_series(1, cardinality(c_id)) k, LATERAL (
       SELECT 1 FROM conversations c WHERE c.id = c_id[k] AND c.env = c_env[k] FOR NO KEY UPDATE) c;
   END IF;
-  SELECT array_agg(c.tid), array_agg(c.no), array_agg(c.last_seq), array_agg(c.message_count), array_agg(c.act)
+  SELECT array_agg(c.tid), array_agg(c.no), array_agg(c.last_seq), array_agg(c.message_count), array_agg(c.last_activity_step)
   INTO tids, nos, lasts, counts, acts
   FROM generate_series(1, cardinality(c_id)) k LEFT JOIN LATERAL (
-    SELECT c.ctid AS tid, c.no, c.last_seq, c.message_count, c.act FROM conversations c
+    SELECT c.ctid AS tid, c.no, c.last_seq, c.message_count, c.last_activity_step FROM conversations c
     WHERE c.id = c_id[k] AND c.env = c_env[k] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED
   ) c ON true;
   SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
@@ -83,7 +83,7 @@ BEGIN
     SELECT c_env[p_conv[i]], nos[p_conv[i]], coalesce(p_sender[i], 0), p_cmid[i], lasts[p_conv[i]] + p_rank[i], ts
     FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND p_cmid[i] IS NOT NULL;
   UPDATE conversations c SET last_seq = lasts[k.c] + k.n, last_message_seq = lasts[k.c] + k.n, message_count = counts[k.c] + k.n,
-      last_activity_at = greatest(c.last_activity_at, active), act = greatest(c.act, step)
+      last_activity_at = greatest(c.last_activity_at, active), last_activity_step = greatest(c.last_activity_step, step)
     FROM (SELECT p_conv[i] AS c, max(p_rank[i]) AS n FROM generate_series(1, total) i WHERE verdicts[i] IS NULL GROUP BY 1) k
     WHERE c.ctid = tids[k.c];
   -- A send by the user itself marks everything up to it as read. A send on the user's behalf does not, but does not
@@ -141,11 +141,11 @@ DECLARE
   step int;
   conv_tid tid;
   live bigint;
-  conv_act int;
+  conv_step int;
   sender_tid tid;
   original bigint;
 BEGIN
-  SELECT c.ctid, c.no, c.last_seq + 1, c.message_count + 1, c.act INTO conv_tid, o_conv, o_seq, live, conv_act FROM conversations c
+  SELECT c.ctid, c.no, c.last_seq + 1, c.message_count + 1, c.last_activity_step INTO conv_tid, o_conv, o_seq, live, conv_step FROM conversations c
     WHERE c.id = p_conv AND c.env = p_env AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
   IF NOT FOUND THEN
     o_verdict := why_not_locked(p_env, p_conv);
@@ -166,7 +166,8 @@ BEGIN
   END IF;
   IF o_verdict IS NOT NULL THEN RETURN; END IF;
 
-  UPDATE conversations c SET last_seq = o_seq, last_message_seq = o_seq, message_count = live, last_activity_at = greatest(c.last_activity_at, active), act = greatest(c.act, step)
+  UPDATE conversations c SET last_seq = o_seq, last_message_seq = o_seq, message_count = live,
+      last_activity_at = greatest(c.last_activity_at, active), last_activity_step = greatest(c.last_activity_step, step)
     WHERE c.ctid = conv_tid;
   IF p_own THEN
     UPDATE members m SET last_read_seq = o_seq, read_count = live, own_unread = 0 WHERE m.ctid = sender_tid;
@@ -182,7 +183,7 @@ BEGIN
     FROM environments e WHERE e.no = p_env AND e.listeners <> 0;
   INSERT INTO activity_notes (at, c_env, c_no, place, usr, kind) VALUES (ts, ARRAY[p_env], ARRAY[o_conv], '{1}', ARRAY[p_sender],
     CASE WHEN p_reply IS NULL AND p_meta IS NULL THEN NULL ELSE message_kinds(ARRAY[p_text], ARRAY[p_reply], ARRAY[p_meta], NULL) END);
-  IF conv_act < step THEN
+  IF conv_step < step THEN
     PERFORM renew_members(p_env, o_conv, step);
   END IF;
   o_at := (extract(epoch FROM ts) * 1000)::bigint;

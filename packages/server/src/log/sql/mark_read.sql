@@ -53,7 +53,7 @@ BEGIN
     WHERE i.verdict = 'ok'
   ), moved AS (
     UPDATE members m SET last_read_seq = k.target, read_count = k.read_count, own_unread = k.own_unread,
-      self_at = active, self_act = activity_step(active)
+      own_activity_at = active, own_activity_step = activity_step(active)
     FROM counted k WHERE k.target > k.last_read_seq AND m.env = k.env AND m.conv = k.cno AND m.usr = k.usr
   ), noted AS (
     -- SPEC 6, message.read: one per member and 10 s, with the last value; the row survives a crash.

@@ -65,7 +65,7 @@ export class Login {
 
   async #admit(session: Session, token: string): Promise<void> {
     const { services, authenticator, presence, hub, limiter, sessions } = this.#options;
-    const { caller, expiresAt, keyId, issuedAt, again } = await authenticator.authenticate(
+    const { caller, expiresAt, keyId, issuedAt, recheck } = await authenticator.authenticate(
       token,
       session.named,
       session.address,
@@ -81,7 +81,7 @@ export class Login {
     if (!session.isOpen) return;
     await hub.attach(session, caller.env.no, caller.user.no, caller.user.id);
     // From here on a revocation reaches the session; one that came before is found by checking again.
-    const { lastSeenAt } = await again();
+    const { lastSeenAt } = await recheck();
     if (!session.isOpen) return;
     session.registered = true;
     sessions.admit(session);
