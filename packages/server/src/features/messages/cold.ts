@@ -2,6 +2,7 @@ import type { MessageOrTombstone } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { shown } from '../pages.ts';
 import { unavailable } from '../storage/cold.ts';
+import type { Ahead, ColdPlace } from '../storage/cold.ts';
 import { thawMessages, warmRow } from '../storage/thaw.ts';
 import * as reader from './reader.ts';
 import type { ColdRow, MessageRow } from './reader.ts';
@@ -15,14 +16,25 @@ import type { ColdRow, MessageRow } from './reader.ts';
 /** Milliseconds after which a caller may try again if no database could be asked. */
 const retryMs = 1_000;
 
+/** Where the caller reads cold messages. */
+const place = (ctx: Context, conversationId: string): ColdPlace => ({
+  conversationId,
+  reader: ctx.caller.kind === 'client' ? ctx.caller.user.no : null,
+});
+
 /** Returns the rows, the cold ones completed from the customer's database. */
-export async function held(ctx: Context, rows: readonly (MessageRow | ColdRow)[]): Promise<MessageRow[]> {
+export async function completed(
+  ctx: Context,
+  rows: readonly (MessageRow | ColdRow)[],
+  ahead?: Ahead,
+): Promise<MessageRow[]> {
   const away = rows.filter((row): row is ColdRow => row.id === null);
   if (away.length === 0) return rows as MessageRow[];
   const found = await ctx.services.storage.cold.at(
     ctx.env,
-    away[0]!.cid,
+    place(ctx, away[0]!.cid),
     away.map((row) => row.seq),
+    ahead,
   );
   // A message that was moved back between the two queries is in our store again.
   const missed = away.filter((row) => !found?.has(row.seq));
@@ -44,22 +56,28 @@ export async function held(ctx: Context, rows: readonly (MessageRow | ColdRow)[]
 const mostEmpty = 20;
 
 /**
- * A history page. `read` returns the rows from a seq on, one more than fits the page. Nothing is looked up in the customer's database, and
- * nothing returned, before the caller is `allowed` to read; our own rows are read meanwhile.
+ * A history page. `read` returns the rows from a seq on, one more than fits the page. Nothing is returned before the
+ * caller is `allowed` to read; our own rows are read meanwhile. So is the customer's database for a caller who reads
+ * on `downwards`, and for others when both are known.
  */
 export async function page(
   ctx: Context,
   allowed: Promise<unknown>,
-  limit: number,
-  start: number,
+  pages: { conversationId: string; limit: number; start: number; downwards: boolean },
   read: (from: number) => Promise<(MessageRow | ColdRow)[]>,
 ): Promise<{ data: MessageOrTombstone[]; more: boolean }> {
-  let from = start;
+  const { limit } = pages;
+  let from = pages.start;
+  const { cold } = ctx.services.storage;
+  let ahead = pages.downwards
+    ? cold.ahead(ctx.env, place(ctx, pages.conversationId), from, limit)
+    : undefined;
   for (let empty = 0; ; empty++) {
     const [rows] = await Promise.all([read(from), allowed]);
     const more = rows.length > limit;
     const inside = rows.slice(0, limit);
-    const page = await shown(await held(ctx, inside), limit, reader.viewMessage);
+    const page = await shown(await completed(ctx, inside, ahead), limit, reader.viewMessage);
+    ahead = undefined;
     if (page.data.length > 0 || !more || empty === mostEmpty)
       return { data: page.data, more: more || page.more };
     from = inside.at(-1)!.seq;

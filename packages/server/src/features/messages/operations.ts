@@ -121,7 +121,7 @@ export const committedMessages = async (
 
 /** The original of a repeated clientMsgId that is in the customer's database. */
 async function coldOriginal(ctx: Context, conversationId: string, seq: number): Promise<MessageRow> {
-  const [row] = await cold.held(ctx, await cold.placed(ctx, conversationId, seq));
+  const [row] = await cold.completed(ctx, await cold.placed(ctx, conversationId, seq));
   if (!row) throw new ApiError('history_unavailable');
   return row;
 }
@@ -183,13 +183,15 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   // `after` alone gives the page just above it; `before` gives the page just below, down to `after` if that is given
   // too.
   if (input.after !== undefined && input.before === undefined) {
-    const { data, more } = await cold.page(ctx, allowed, limit, input.after, (from) =>
+    const pages = { conversationId, limit, start: input.after, downwards: false };
+    const { data, more } = await cold.page(ctx, allowed, pages, (from) =>
       reader.messagesAfter(ctx.db, env, conversationId, from, limit + 1),
     );
     return { data: data.reverse(), hasMore: more };
   }
-  const before = input.before ?? Number.MAX_SAFE_INTEGER;
-  const { data, more } = await cold.page(ctx, allowed, limit, before, (from) =>
+  const start = input.before ?? Number.MAX_SAFE_INTEGER;
+  const pages = { conversationId, limit, start, downwards: true };
+  const { data, more } = await cold.page(ctx, allowed, pages, (from) =>
     reader.messagesBefore(ctx.db, env, conversationId, from, input.after ?? 0, limit + 1),
   );
   return { data, hasMore: more };

@@ -15,13 +15,35 @@ import type { SlotName, SlotRow } from './sql.ts';
  * others are refused at once.
  */
 export interface Cold {
-  /** Messages of one conversation by seq; those that the database no longer has are missing. Null if there is no database to ask. */
+  /**
+   * Messages of one conversation by seq; those that the database no longer has are missing. Null if there is no
+   * database to ask. With `ahead`, what was read ahead is used if it has them all.
+   */
   at(
     env: { no: number; id: string },
-    conversationId: string,
+    place: ColdPlace,
     seqs: readonly number[],
-  ): Promise<Map<number, MessageRecord> | null>;
+    ahead?: Ahead,
+  ): Promise<ReadonlyMap<number, MessageRecord> | null>;
+  /**
+   * Begins to read the page below a seq if this reader has read cold messages up to there: whoever scrolls back waits
+   * for both databases at once, and not for one after the other. Undefined otherwise.
+   */
+  ahead(env: { no: number; id: string }, place: ColdPlace, before: number, limit: number): Ahead | undefined;
   get(env: { no: number; id: string }, messageId: string): Promise<MessageRecord | null>;
+}
+
+/** A conversation, and the number of the user who reads it; null if a server does. */
+export interface ColdPlace {
+  conversationId: string;
+  reader: number | null;
+}
+
+/** What is being read ahead. It never rejects: what could not be read is missing. */
+export interface Ahead {
+  /** The reader found cold messages up to this seq. */
+  upTo: number;
+  records: Promise<ReadonlyMap<number, MessageRecord>>;
 }
 
 const readMs = 5_000;
@@ -33,7 +55,7 @@ const pageSize = 200;
 const mostPages = 10;
 /** How many reads of one environment run at once, in one process. */
 const mostReads = 60;
-/** How many environments' slots are remembered. */
+/** How many environments' slots, and how many readers' places, are remembered. */
 const mostKnown = 10_000;
 
 /** After a failure no read tries the database for `pauseMs`, then one does. */
@@ -127,11 +149,12 @@ export function createCold(options: {
    * ones.
    */
   const known = new Map<number, SlotRow[]>();
+  /** Up to which seq a reader last found the messages of a conversation cold. */
+  const coldUpTo = new Map<string, number>();
   async function look(env: number): Promise<SlotRow[]> {
     // No slots: what was cold a moment ago is back in our store, or cannot be had at all.
     const slots = (await coldSlots(db, env)) ?? [];
-    if (known.size >= mostKnown) known.clear();
-    known.set(env, slots);
+    remember(known, env, slots);
     return slots;
   }
 
@@ -174,15 +197,45 @@ export function createCold(options: {
   }
 
   return {
-    async at(env, conversationId, seqs) {
+    ahead(env, { conversationId, reader }, before, limit) {
+      const key = keyOf(env.no, conversationId, reader);
+      const upTo = coldUpTo.get(key);
+      if (upTo === undefined || before > upTo + 1) return undefined;
+      // `at` puts it back, so a reader who may no longer read, or whose messages came back, costs one query.
+      coldUpTo.delete(key);
+      const page = async () => {
+        await limited(env.no);
+        return guarded(env.no, () =>
+          search<Map<number, MessageRecord>>(env, async (history, earlier) => {
+            const { data } = await history.read({ conversationId, before, limit });
+            const value = new Map(earlier);
+            for (const record of data) if (!value.has(record.seq)) value.set(record.seq, record);
+            return { value, whole: data.length > 0 };
+          }),
+        );
+      };
+      const none = new Map<number, MessageRecord>();
+      return {
+        upTo,
+        records: page().then(
+          (found) => found ?? none,
+          () => none,
+        ),
+      };
+    },
+    async at(env, { conversationId, reader }, seqs, ahead) {
       if (seqs.length === 0) return new Map();
+      const highest = Math.max(...seqs);
+      remember(coldUpTo, keyOf(env.no, conversationId, reader), Math.max(highest, ahead?.upTo ?? 0));
+      const early = await ahead?.records;
+      if (early && seqs.every((seq) => early.has(seq))) return early;
       await limited(env.no);
       const wanted = new Set(seqs);
       const lowest = Math.min(...seqs) - 1;
       const found = await guarded(env.no, () =>
         search<Map<number, MessageRecord>>(env, async (history, earlier) => {
           const value = new Map(earlier);
-          let before = Math.max(...seqs) + 1;
+          let before = highest + 1;
           for (let pages = 0; pages < mostPages && before > lowest + 1; pages++) {
             const { data, hasMore } = await history.read({
               conversationId,
@@ -212,6 +265,14 @@ export function createCold(options: {
       return found ?? null;
     },
   };
+}
+
+const keyOf = (env: number, conversationId: string, reader: number | null): string =>
+  `${env} ${reader} ${conversationId}`;
+
+function remember<K, V>(map: Map<K, V>, key: K, value: V): void {
+  if (map.size >= mostKnown) map.clear();
+  map.set(key, value);
 }
 
 const isSame = (a: readonly SlotRow[], b: readonly SlotRow[]): boolean =>
