@@ -9,10 +9,9 @@ export interface EnvironmentRow extends Omit<Environment, 'settings' | 'createdA
   created_at: string;
 }
 
-export const environmentColumns = (alias: string): string =>
-  ['no', 'id', 'name', 'kind', 'status', 'plan', 'settings', 'created_at']
-    .map((c) => `${alias}.${c}`)
-    .join(', ');
+const columns = ['no', 'id', 'name', 'kind', 'status', 'plan', 'settings', 'created_at'] as const;
+
+export const environmentColumns = (alias: string): string => columns.map((c) => `${alias}.${c}`).join(', ');
 
 export const viewEnvironment = (row: EnvironmentRow): Environment => ({
   no: row.no,
@@ -27,14 +26,14 @@ export const viewEnvironment = (row: EnvironmentRow): Environment => ({
 
 /** Caches the environments seen last, so that ten thousand sessions of one environment share one object. */
 export function environmentViews(max = 1_000): (row: EnvironmentRow) => Environment {
-  const known = new Map<number, { text: string; env: Environment }>();
-  return (row) => {
-    const env = viewEnvironment(row);
-    const text = JSON.stringify(env);
-    const seen = known.get(env.no);
-    if (seen?.text === text) return seen.env;
+  const known = new Map<number, { row: string; env: Environment }>();
+  return (found) => {
+    const row = JSON.stringify(columns.map((column) => found[column]));
+    const seen = known.get(found.no);
+    if (seen?.row === row) return seen.env;
+    const env = viewEnvironment(found);
     if (known.size >= max) known.clear();
-    known.set(env.no, { text, env });
+    known.set(env.no, { row, env });
     return env;
   };
 }
