@@ -1,7 +1,7 @@
 import { listeners } from '../platform/jobs/outbox.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
-import { admitted } from './admission.ts';
+import { countedFirst } from './admission.ts';
 import { blocked } from './lanes.ts';
 import type { Blocked } from './lanes.ts';
 import { refusal } from './refusals.ts';
@@ -87,7 +87,13 @@ export async function appendBatch(
     firsts.set(key, items.length);
     return { place: items.push(item) - 1, repeats: false };
   });
-  const answers = await appendItems(db, items, waitMs, noted);
+  const answers = await countedFirst<NewMessage, Appended | Error>(
+    db,
+    items,
+    (item) => item.sender,
+    (on, some) => append(on, some, waitMs, noted),
+    (answer) => !(answer instanceof Error) && answer.status === 'ok',
+  );
   return places.map(({ place, repeats }) => {
     const answer = answers[place]!;
     return repeats && answer !== blocked && !(answer instanceof Error)
@@ -95,34 +101,6 @@ export async function appendBatch(
       : answer;
   });
 }
-
-/** Messages of users who must be counted first go one by one, which happens once a month per user. All others go together. */
-async function appendItems(
-  db: Db,
-  items: NewMessage[],
-  waitMs: number | null,
-  noted: () => void,
-): Promise<Answer[]> {
-  const counted = items.filter(isToBeCounted);
-  if (counted.length === 0) return append(db, items, waitMs, noted);
-  const others = items.filter((item) => !isToBeCounted(item));
-  const rest = others.length > 0 ? await append(db, others, waitMs, noted) : [];
-  const answers = new Map<NewMessage, Answer>(others.map((item, i) => [item, rest[i]!]));
-  for (const item of counted) {
-    const { env, sender: user, ceiling } = item;
-    const answer = await admitted(
-      db,
-      { env, user, ceiling },
-      async (tx) => (await append(tx, [item], waitMs, noted))[0]!,
-      (a) => a !== blocked && !(a instanceof Error) && a.status === 'ok',
-    );
-    answers.set(item, answer);
-  }
-  return items.map((item) => answers.get(item)!);
-}
-
-const isToBeCounted = (item: NewMessage): item is NewMessage & { ceiling: number; sender: number } =>
-  typeof item.ceiling === 'number' && item.sender !== null;
 
 const append = async (
   db: Queryable,

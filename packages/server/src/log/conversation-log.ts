@@ -5,7 +5,7 @@ import { Pace } from '../platform/pace.ts';
 import type { Pressure } from '../platform/pressure.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
 import { isUnanswered } from '../platform/postgres/errors.ts';
-import { admitted } from './admission.ts';
+import { countedFirst, isToBeCounted } from './admission.ts';
 import { appendBatch } from './append.ts';
 import type { Appended, NewMessage } from './append.ts';
 import type { Doubt } from './doubts.ts';
@@ -78,7 +78,7 @@ export class ConversationLog {
     this.#onCommit = options.onCommit ?? (() => undefined);
     this.#onDoubt = options.onDoubt ?? (() => undefined);
     this.#append = createLanedBatcher<NewMessage, Appended>({
-      ...{ ...limits, turns, timers, wholeTurns: true },
+      ...{ ...limits, turns, timers, wholeTurns: true, apart: isToBeCounted },
       pace: new Pace({
         msPerRate: commitMsPerRate,
         mostMs: commitMaxMs,
@@ -98,7 +98,7 @@ export class ConversationLog {
       },
     });
     this.#read = createLanedBatcher<ReadMark, ReadMarked>({
-      ...{ ...limits, turns, timers },
+      ...{ ...limits, turns, timers, apart: isToBeCounted },
       commit: (items, waitMs) => markBatch(db, items, waitMs),
     });
   }
@@ -136,24 +136,14 @@ export class ConversationLog {
 
 type ReadAnswer = ReadMarked | Error | Blocked;
 
-/** Marks of users who must be counted first go one by one, which happens once a month per user. */
-async function markBatch(db: Db, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> {
-  const others = items.filter((item) => typeof item.ceiling !== 'number');
-  const rest = others.length > 0 ? await readBatch(db, others, waitMs) : [];
-  const answers = new Map<ReadMark, ReadAnswer>(others.map((item, i) => [item, rest[i]!]));
-  for (const item of items) {
-    const { env, user, ceiling } = item;
-    if (typeof ceiling !== 'number') continue;
-    const answer = await admitted(
-      db,
-      { env, user, ceiling },
-      async (tx) => (await readBatch(tx, [item], waitMs))[0]!,
-      (a) => a !== blocked && !(a instanceof Error),
-    );
-    answers.set(item, answer);
-  }
-  return items.map((item) => answers.get(item)!);
-}
+const markBatch = (db: Db, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> =>
+  countedFirst<ReadMark, ReadMarked | Error>(
+    db,
+    items,
+    (item) => item.user,
+    (on, some) => readBatch(on, some, waitMs),
+    (answer) => !(answer instanceof Error),
+  );
 
 async function readBatch(db: Queryable, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> {
   const rows = await db.query<{
