@@ -24,7 +24,7 @@ export class Actor<H extends Handlers> {
   #asked = 0;
   #over = false;
 
-  /** @param nice the larger, the less of the processor it gets where others want it too. */
+  /** @param nice the larger, the less of the processor it gets where others want it too; below 0 where the system allows it. */
   constructor(script: URL, nice = 0) {
     const child = fork(fileURLToPath(script), [], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -32,7 +32,7 @@ export class Actor<H extends Handlers> {
       serialization: 'advanced',
     });
     this.#child = track(child);
-    if (nice > 0) stepBack(child.pid!, nice);
+    if (nice !== 0) giveTurns(child.pid!, nice);
     child.on('message', (reply: Reply) => {
       const waiting = this.#waiting.get(reply.no);
       this.#waiting.delete(reply.no);
@@ -61,12 +61,12 @@ export class Actor<H extends Handlers> {
 }
 
 /** Where Linux shares the processor between sessions, it is the session's weight that counts. */
-function stepBack(pid: number, nice: number): void {
-  setPriority(pid, nice);
+function giveTurns(pid: number, nice: number): void {
   try {
+    setPriority(pid, nice);
     writeFileSync(`/proc/${pid}/autogroup`, String(nice));
   } catch {
-    // it does not
+    // it does not, or this user may not
   }
 }
 
