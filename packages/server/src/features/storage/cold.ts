@@ -53,6 +53,11 @@ const firstPauseMs = 1_000;
 const longestPauseMs = 30_000;
 const pageSize = 200;
 const mostPages = 10;
+/**
+ * How many seqs are looked at for each message that is read ahead. Without a lower bound PostgreSQL may read the whole
+ * conversation and sort it; most seqs are messages.
+ */
+const aheadWidth = 4;
 /** How many reads of one environment run at once, in one process. */
 const mostReads = 60;
 /** How many environments' slots, and how many readers' places, are remembered. */
@@ -207,7 +212,8 @@ export function createCold(options: {
         await limited(env.no);
         return guarded(env.no, () =>
           search<Map<number, MessageRecord>>(env, async (history, earlier) => {
-            const { data } = await history.read({ conversationId, before, limit });
+            const after = Math.max(0, before - 1 - aheadWidth * limit);
+            const { data } = await history.read({ conversationId, before, after, limit });
             const value = new Map(earlier);
             for (const record of data) if (!value.has(record.seq)) value.set(record.seq, record);
             return { value, whole: data.length > 0 };
