@@ -119,7 +119,7 @@ const collections = {
 } as const;
 
 type Stored = Document & { _id: string; revision: number };
-const writeTries = 5;
+const writeTries = 6;
 
 /** One document per record. Times are dates, so that the history can be read without this service. */
 function document(env: string, record: HistoryRecord): Stored {
@@ -163,17 +163,20 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
   };
 
   /**
-   * Writes those records that are newer than what is stored. A duplicate key means that another process wrote in
-   * between, so it reads and tries again. A server that stops at the first error, although it was asked to continue,
+   * Writes those records that are newer than what is stored. Most are new, so at first all are taken to be. A duplicate
+   * key means that some were there, or that another process wrote in between, so it reads and tries again. A server that stops at the first error, although it was asked to continue,
    * leaves the rest for the next try.
    */
   async function upsert(kind: HistoryRecord['kind'], documents: Stored[], rewrite: boolean): Promise<void> {
     const collection = db.collection<Stored>(collections[kind]);
     let left = documents;
     for (let tries = 0; tries < writeTries; tries++) {
-      const there = await collection
-        .find({ _id: { $in: left.map((d) => d._id) } }, { projection: { revision: 1 }, ...bounded })
-        .toArray();
+      const there =
+        tries === 0 && !rewrite
+          ? []
+          : await collection
+              .find({ _id: { $in: left.map((d) => d._id) } }, { projection: { revision: 1 }, ...bounded })
+              .toArray();
       const known = new Map(there.map((d) => [d._id, d.revision]));
       left = left.filter(({ _id, revision }) => {
         const found = known.get(_id);
