@@ -4,37 +4,40 @@ import { blocked } from './lanes.ts';
 import type { Blocked } from './lanes.ts';
 
 /**
- * An action of a user, under a plan with a ceiling, of whom this process does not know that the user is counted in
- * this month.
+ * Actions of users under a plan with a ceiling of monthly active users (features/analytics/sql/active_users.sql). A user
+ * is counted exactly if an action of it is committed, and refused exactly if the month is full.
  */
-interface Acting {
-  env: number;
-  user: number;
-  ceiling: number;
-}
 
-interface MaybeActing {
+interface Action {
   env: number;
   conversationId: string;
+  /** The plan's ceiling, if this process does not know that the user is counted in this month. */
   ceiling?: number | null;
 }
 
-/** Whether the month must be asked about the user of this item. That takes longer than committing the item. */
-export const isToBeCounted = (item: MaybeActing): boolean => typeof item.ceiling === 'number';
+/** Whether the month must be asked about the user. That may take longer than committing the action. */
+export const isToBeCounted = (action: Action): boolean => typeof action.ceiling === 'number';
+
+export interface Committing<I extends Action, A> {
+  db: Db;
+  userOf: (item: I) => number | null;
+  commit: (db: Queryable, items: I[]) => Promise<(A | Blocked)[]>;
+  /** Tells from the answer whether the action was done. */
+  counts: (answer: A) => boolean;
+}
+
+type Answers<A> = (A | ApiError | Blocked)[];
 
 /**
- * Commits items in their order: together as many as follow each other, but each one of a user who is new in this month
- * in a transaction of its own that also counts the user. That happens once a month for each user, or as often as the
- * action is refused.
- * @param counts tells from the answer whether the action was done.
+ * Commits items in their order, and counts the users who are new in this month. The items of an environment share a
+ * transaction if its month has room for all of them. If it is nearly full, each item of a new user has a transaction of
+ * its own, so that nobody is refused because of a user who was not counted in the end.
  */
-export async function countedFirst<I extends MaybeActing, A>(
-  db: Db,
+export async function commitCounted<I extends Action, A>(
+  work: Committing<I, A>,
   items: I[],
-  userOf: (item: I) => number | null,
-  commit: (db: Queryable, items: I[]) => Promise<(A | Blocked)[]>,
-  counts: (answer: A) => boolean,
-): Promise<(A | ApiError | Blocked)[]> {
+): Promise<Answers<A>> {
+  const { db, userOf, commit } = work;
   const asked = items.filter((item) => isToBeCounted(item) && userOf(item) !== null);
   if (asked.length === 0) return commit(db, items);
   const rows = await db.query<{ known: boolean }>(
@@ -43,46 +46,72 @@ export async function countedFirst<I extends MaybeActing, A>(
     [asked.map((item) => item.env), asked.map(userOf)],
   );
   const fresh = new Set(asked.filter((_, i) => !rows[i]!.known));
+  const growing = new Set([...fresh].map((item) => item.env));
   const answers = new Map<I, A | ApiError | Blocked>();
+  const note = (some: I[], given: Answers<A>): void =>
+    some.forEach((item, i) => answers.set(item, given[i]!));
+  const others = items.filter((item) => !growing.has(item.env));
+  if (others.length > 0) note(others, await commit(db, others));
+  for (const env of growing) {
+    const own = items.filter((item) => item.env === env);
+    note(own, (await together(work, env, own, fresh)) ?? (await oneByOne(work, own, fresh)));
+  }
+  return items.map((item) => answers.get(item)!);
+}
+
+/** Commits the items of an environment in one transaction; null if its month has no room for all new users. */
+function together<I extends Action, A>(
+  { db, userOf, commit, counts }: Committing<I, A>,
+  env: number,
+  items: I[],
+  fresh: ReadonlySet<I>,
+): Promise<(A | Blocked)[] | null> {
+  const newcomers = items.filter((item) => fresh.has(item));
+  const ceiling = Math.min(...newcomers.map((item) => item.ceiling!));
+  return db.tx(async (tx) => {
+    const [month] = await tx.query<{ counted: number; fresh: number[] }>(
+      'SELECT counted, fresh FROM month_room($1, $2)',
+      [env, newcomers.map(userOf)],
+    );
+    const uncounted = new Set(month!.fresh.map(Number));
+    if (month!.counted + uncounted.size > ceiling) return null;
+    const answers = await commit(tx, items);
+    const done = items.filter((_, i) => answers[i] !== blocked && counts(answers[i] as A));
+    const acted = new Set(done.map(userOf));
+    const counted = [...uncounted].filter((user) => acted.has(user));
+    if (counted.length > 0) await tx.query('SELECT count_all_in_month($1, $2)', [env, counted]);
+    return answers;
+  });
+}
+
+/** How many items are committed one by one; the others have to come again, so that those who wait behind have their turn. */
+const mostAlone = 20;
+
+async function oneByOne<I extends Action, A>(
+  { db, userOf, commit, counts }: Committing<I, A>,
+  items: I[],
+  fresh: ReadonlySet<I>,
+): Promise<Answers<A>> {
+  const answers: Answers<A> = [];
   /** Conversations of which an item could not be committed: what follows it there must not overtake it. */
   const shut = new Set<string>();
-  const keyOf = (item: I): string => `${item.env} ${item.conversationId}`;
-  for (const some of inRuns(items, (item) => fresh.has(item))) {
-    const free = some.filter((item) => !shut.has(keyOf(item)));
-    if (free.length === 0) continue;
-    const [first] = free as [I];
-    const acting = { env: first.env, user: userOf(first)!, ceiling: first.ceiling! };
-    const given: (A | ApiError | Blocked)[] = fresh.has(first)
-      ? [await admitted(db, acting, async (tx) => (await commit(tx, [first]))[0]!, counts)]
-      : await commit(db, free);
-    free.forEach((item, i) => {
-      answers.set(item, given[i]!);
-      if (given[i] === blocked) shut.add(keyOf(item));
-    });
+  for (const [i, item] of items.entries()) {
+    const act = async (on: Queryable): Promise<A | Blocked> => (await commit(on, [item]))[0]!;
+    const acting = { env: item.env, user: userOf(item)!, ceiling: item.ceiling! };
+    const answer =
+      i >= mostAlone || shut.has(item.conversationId)
+        ? blocked
+        : await (fresh.has(item) ? admitted(db, acting, act, counts) : act(db));
+    if (answer === blocked) shut.add(item.conversationId);
+    answers.push(answer);
   }
-  return items.map((item) => answers.get(item) ?? blocked);
+  return answers;
 }
 
-/** Splits the items into runs: one that goes alone is a run of its own. */
-function inRuns<I>(items: readonly I[], alone: (item: I) => boolean): I[][] {
-  const runs: I[][] = [];
-  let open = false;
-  for (const item of items) {
-    if (open && !alone(item)) runs.at(-1)!.push(item);
-    else runs.push([item]);
-    open = !alone(item);
-  }
-  return runs;
-}
-
-/**
- * Runs the action in a transaction that locks the environment's month: the user is counted exactly if the action is
- * committed, and refused exactly if the month is full (features/analytics/sql/active_users.sql).
- * @param counts tells from the answer whether the action was done.
- */
+/** Runs the action in a transaction that locks the environment's month. */
 function admitted<A>(
   db: Db,
-  { env, user, ceiling }: Acting,
+  { env, user, ceiling }: { env: number; user: number; ceiling: number },
   act: (tx: Tx) => Promise<A | Blocked>,
   counts: (answer: A) => boolean,
 ): Promise<A | ApiError | Blocked> {

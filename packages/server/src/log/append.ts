@@ -1,7 +1,7 @@
 import { listeners } from '../platform/jobs/outbox.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
-import { countedFirst } from './admission.ts';
+import { commitCounted } from './admission.ts';
 import { blocked } from './lanes.ts';
 import type { Blocked } from './lanes.ts';
 import { refusal } from './refusals.ts';
@@ -87,12 +87,14 @@ export async function appendBatch(
     firsts.set(key, items.length);
     return { place: items.push(item) - 1, repeats: false };
   });
-  const answers = await countedFirst<NewMessage, Appended | Error>(
-    db,
+  const answers = await commitCounted<NewMessage, Appended | Error>(
+    {
+      db,
+      userOf: (item) => item.sender,
+      commit: (on, some) => append(on, some, waitMs, noted),
+      counts: (answer) => !(answer instanceof Error) && answer.status === 'ok',
+    },
     items,
-    (item) => item.sender,
-    (on, some) => append(on, some, waitMs, noted),
-    (answer) => !(answer instanceof Error) && answer.status === 'ok',
   );
   return places.map(({ place, repeats }) => {
     const answer = answers[place]!;

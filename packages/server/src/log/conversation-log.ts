@@ -5,7 +5,7 @@ import { Pace } from '../platform/pace.ts';
 import type { Pressure } from '../platform/pressure.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
 import { isUnanswered } from '../platform/postgres/errors.ts';
-import { countedFirst, isToBeCounted } from './admission.ts';
+import { commitCounted, isToBeCounted } from './admission.ts';
 import { appendBatch } from './append.ts';
 import type { Appended, NewMessage } from './append.ts';
 import type { Doubt } from './doubts.ts';
@@ -137,12 +137,14 @@ export class ConversationLog {
 type ReadAnswer = ReadMarked | Error | Blocked;
 
 const markBatch = (db: Db, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> =>
-  countedFirst<ReadMark, ReadMarked | Error>(
-    db,
+  commitCounted<ReadMark, ReadMarked | Error>(
+    {
+      db,
+      userOf: (item) => item.user,
+      commit: (on, some) => readBatch(on, some, waitMs),
+      counts: (answer) => !(answer instanceof Error),
+    },
     items,
-    (item) => item.user,
-    (on, some) => readBatch(on, some, waitMs),
-    (answer) => !(answer instanceof Error),
   );
 
 async function readBatch(db: Queryable, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> {

@@ -124,6 +124,7 @@ class Lanes<I extends ForConversation, O> {
     this.#together = createBatcher({
       maxBatch: lanesPerTry,
       maxWaiting: maxInAll,
+      turns: { groupOf: (items: I[]) => items[0]!.env, maxWaiting: maxInAll },
       run: async (tries: I[][]) => {
         const answers = await this.#try(tries.flat(), null);
         let at = 0;
