@@ -26,6 +26,8 @@ import * as sql from './sql.ts';
 
 const leaseSeconds = 5;
 const renewMs = 1_500;
+/** Milliseconds; over a shorter time the load says nothing: what a worker does to start would count as a full load. */
+const leastMeasuredMs = 1_000;
 /** Milliseconds before the first retry after a failure; each further one waits twice as long. */
 const retryMs = 10_000;
 const longestRetryMs = 600_000;
@@ -46,7 +48,7 @@ interface Hosted {
 }
 
 export interface MediaNode {
-  /** The status in words, for /readyz. */
+  /** The status in words, for /readyz: what the others know of this node. */
   readonly status: string;
   start(services: Services): void;
   /** Takes no further calls, and moves its calls to other nodes if possible. */
@@ -73,18 +75,24 @@ export function createMediaNode(options: {
   let leftMs = 5_000;
   let capabilities: types.RtpCapabilities | null = null;
   let measured = performance.now();
+  let load = 0;
+  let announced = status;
 
   const lease = createPeriodic(renewMs, logger, 'the lease of the media node', async () => {
     const now = performance.now();
-    const load = engine ? await engine.measure(Math.max(1, now - measured)) : 0;
-    measured = now;
+    if (engine && now - measured >= leastMeasuredMs) {
+      load = await engine.measure(now - measured);
+      measured = now;
+    }
+    const known = status;
     await db.query(
       `INSERT INTO media_nodes AS n (id, state, detail, load, ready_at, rtp_capabilities, lease_until)
        VALUES ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond', $6, clock_timestamp() + interval '${leaseSeconds} s')
        ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail, load = excluded.load, ready_at = excluded.ready_at,
          rtp_capabilities = excluded.rtp_capabilities, lease_until = excluded.lease_until`,
-      [node, state, status, load, leftMs, capabilities === null ? null : JSON.stringify(capabilities)],
+      [node, state, known, load, leftMs, capabilities === null ? null : JSON.stringify(capabilities)],
     );
+    announced = known;
   });
 
   const review = createPeriodic(reviewMs, logger, 'reviewing the calls of the media node', async () => {
@@ -249,6 +257,7 @@ export function createMediaNode(options: {
         };
         capabilities = await started.rtpCapabilities();
         engine = started;
+        measured = performance.now();
         state = 'ready';
         status = 'ready';
         leftMs = 0;
@@ -269,7 +278,7 @@ export function createMediaNode(options: {
   let preparing: Promise<void> | undefined;
   return {
     get status() {
-      return status;
+      return announced;
     },
     start: (given) => {
       services = given;

@@ -114,7 +114,8 @@ export class Engine {
           ...(announcedAddress === undefined ? {} : { announcedAddress }),
         })),
       });
-      const started: EngineWorker = { worker, server, load: 0, placed: 0, cpuMs: 0 };
+      const { ru_utime: user, ru_stime: system } = await worker.getResourceUsage();
+      const started: EngineWorker = { worker, server, load: 0, placed: 0, cpuMs: user + system };
       worker.once('died', () => {
         if (this.#closed) return;
         logger.error({ worker: index, pid: worker.pid }, 'a media worker died; starting another');
