@@ -1,3 +1,5 @@
+import { sleep, systemTimers } from '../clock.ts';
+import type { Timers } from '../clock.ts';
 import type { Logger } from '../logging.ts';
 
 export interface Loop {
@@ -13,6 +15,9 @@ export interface Loop {
  * loop spin.
  */
 const leastPauseMs = 5;
+/** Milliseconds; see `rests`. */
+const slowTurnMs = 10;
+const longestRestMs = 250;
 
 /**
  * Repeats `turn`, never twice at once. A turn returns how many milliseconds the next can wait (0: none, null: until
@@ -23,7 +28,16 @@ export function createLoop(
   name: string,
   pollMs: number,
   turn: () => Promise<number | null>,
+  options: {
+    /**
+     * After a turn of more than 10 ms the loop rests for as long as it took, up to 250 ms: if the database is slow, half
+     * of the time is left to those who wait for an answer, and the next turn takes more at once.
+     */
+    rests?: boolean;
+    timers?: Timers;
+  } = {},
 ): Loop {
+  const { rests = false, timers = systemTimers } = options;
   let started = false;
   let stopped = false;
   let poked = false;
@@ -33,6 +47,7 @@ export function createLoop(
   async function run(): Promise<void> {
     while (!stopped) {
       poked = false;
+      const begun = timers.monotonic();
       let pause: number | null;
       try {
         pause = await turn();
@@ -41,6 +56,8 @@ export function createLoop(
         pause = pollMs;
         poked = false;
       }
+      const took = timers.monotonic() - begun;
+      if (rests && took > slowTurnMs && !stopped) await sleep(timers, Math.min(took, longestRestMs));
       if (pause === 0 || poked || stopped) continue;
       timer = setTimeout(wake, pause === null ? pollMs : Math.min(pollMs, Math.max(leastPauseMs, pause)));
       return;

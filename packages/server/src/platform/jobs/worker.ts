@@ -85,7 +85,8 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     await Promise.all(jobs.map((job, i) => runOne(job, outcomes[i]!)));
   }
 
-  const loop = createLoop(logger, queue, pollMs, async () => {
+  const loop = createLoop(logger, queue, pollMs, turn, { rests: true });
+  async function turn(): Promise<number | null> {
     const free = slots - active;
     if (free === 0) return null;
     const jobs = await claim(db, queue, free, leaseMs);
@@ -94,7 +95,7 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
       void runBatch(jobs);
     }
     return jobs.length === free ? null : untilDue(db, queue, pollMs);
-  });
+  }
 
   return {
     get active() {
