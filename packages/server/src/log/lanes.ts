@@ -72,8 +72,8 @@ export function createLanedBatcher<I extends ForConversation, O>(
     badItem: isBadRow,
     run: async (items) => {
       // Whatever follows an item that goes apart in its conversation goes behind it.
-      const held = new Set(items.filter(apart).map(keyOf));
-      const free = items.filter((item) => !(held.size > 0 && held.has(keyOf(item))) && !lanes.has(item));
+      const slow = new Set(items.filter(apart).map(keyOf));
+      const free = items.filter((item) => !(slow.size > 0 && slow.has(keyOf(item))) && !lanes.has(item));
       const answers = free.length > 0 ? await commit(free, null) : [];
       let next = 0;
       return items.map((item) => {

@@ -78,10 +78,10 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
   );
   if (sender) active.known(sender.no);
   if (appended.status === 'duplicate') {
-    const [held] = await reader.messagesAt(ctx.db, [
+    const [here] = await reader.messagesAt(ctx.db, [
       { env: ctx.env.no, conv: appended.conv, seq: appended.seq },
     ]);
-    const original = held ?? (await coldOriginal(ctx, input.conversationId, appended.seq));
+    const original = here ?? (await coldOriginal(ctx, input.conversationId, appended.seq));
     // A repeat means that the first answer, and perhaps the event, was lost. Clients that have the event already
     // ignore it.
     log.publish(createdEvent({ ...original, env: ctx.env.no }));

@@ -60,7 +60,7 @@ const mostPages = 10;
 const aheadWidth = 4;
 /** How many reads of one environment run at once, in one process. */
 const mostReads = 60;
-/** How many environments' slots, and how many readers' places, are remembered. */
+/** How many environments' slots, and how many readers' places, are remembered; beyond, all are forgotten and looked up anew. */
 const mostKnown = 10_000;
 
 /** After a failure no read tries the database for `pauseMs`, then one does. */

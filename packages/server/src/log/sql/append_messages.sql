@@ -28,7 +28,7 @@ DECLARE
   nos bigint[];
   lasts bigint[];
   counts bigint[];
-  acts int[];
+  steps int[];
   sender_tids tid[];
   doubtful boolean;
   listening int[];
@@ -39,7 +39,7 @@ BEGIN
       SELECT 1 FROM conversations c WHERE c.id = c_id[k] AND c.env = c_env[k] FOR NO KEY UPDATE) c;
   END IF;
   SELECT array_agg(c.tid), array_agg(c.no), array_agg(c.last_seq), array_agg(c.message_count), array_agg(c.last_activity_step)
-  INTO tids, nos, lasts, counts, acts
+  INTO tids, nos, lasts, counts, steps
   FROM generate_series(1, cardinality(c_id)) k LEFT JOIN LATERAL (
     SELECT c.ctid AS tid, c.no, c.last_seq, c.message_count, c.last_activity_step FROM conversations c
     WHERE c.id = c_id[k] AND c.env = c_env[k] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED
@@ -115,9 +115,9 @@ BEGIN
     INSERT INTO activity_notes (at, env, counts)
       SELECT ts, u.env, jsonb_build_object('attachments', count(*), 'attachmentBytes', sum(u.size)) FROM used u GROUP BY u.env;
   END IF;
-  IF step > ANY (acts) THEN
+  IF step > ANY (steps) THEN
     PERFORM renew_members(c_env[k.c], nos[k.c], step)
-      FROM (SELECT DISTINCT p_conv[i] AS c FROM generate_series(1, total) i WHERE verdicts[i] IS NULL) k WHERE acts[k.c] < step;
+      FROM (SELECT DISTINCT p_conv[i] AS c FROM generate_series(1, total) i WHERE verdicts[i] IS NULL) k WHERE steps[k.c] < step;
   END IF;
 
   convs := array_to_string(nos, ',', '');

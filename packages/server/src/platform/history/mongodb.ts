@@ -164,8 +164,8 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
 
   /**
    * Writes those records that are newer than what is stored. Most are new, so at first all are taken to be. A duplicate
-   * key means that some were there, or that another process wrote in between, so it reads and tries again. A server that stops at the first error, although it was asked to continue,
-   * leaves the rest for the next try.
+   * key means that some were there, or that another process wrote in between, so it reads and tries again. A server
+   * that stops at the first error, although it was asked to continue, leaves the rest for the next try.
    */
   async function upsert(kind: HistoryRecord['kind'], documents: Stored[], rewrite: boolean): Promise<void> {
     const collection = db.collection<Stored>(collections[kind]);

@@ -1,18 +1,3 @@
--- Whether a user may act in this month under the plan's ceiling: 'known' (the user is counted already, and is never
--- refused again), 'room' or 'full'. Unless the user is known, the month stays locked until the transaction ends, so
--- that nobody else is counted meanwhile.
-CREATE OR REPLACE FUNCTION month_admits(p_env int, p_usr bigint, p_limit bigint) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-  month timestamptz := date_trunc('month', now(), 'UTC');
-  counted bigint;
-BEGIN
-  IF active_in_month(p_env, month, p_usr) THEN RETURN 'known'; END IF;
-  INSERT INTO active_months (env, at, n) VALUES (p_env, month, 0) ON CONFLICT DO NOTHING;
-  SELECT m.n INTO counted FROM active_months m WHERE m.env = p_env AND m.at = month FOR NO KEY UPDATE;
-  IF active_in_month(p_env, month, p_usr) THEN RETURN 'known'; END IF;
-  RETURN CASE WHEN counted < p_limit THEN 'room' ELSE 'full' END;
-END $$;
-
 CREATE OR REPLACE FUNCTION active_in_month(p_env int, p_month timestamptz, p_usr bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
   RETURN coalesce((SELECT get_bit(a.bits, (p_usr & 8191)::int) = 1 FROM active_users a
@@ -27,6 +12,18 @@ BEGIN
   INSERT INTO active_months (env, at, n) VALUES (p_env, month, 0) ON CONFLICT DO NOTHING;
   SELECT m.n INTO counted FROM active_months m WHERE m.env = p_env AND m.at = month FOR NO KEY UPDATE;
   fresh := ARRAY(SELECT DISTINCT u FROM unnest(p_usr) u WHERE NOT active_in_month(p_env, month, u));
+END $$;
+
+-- Whether a user may act in this month under the plan's ceiling: 'known' (the user is counted already, and is never
+-- refused again), 'room' or 'full'. Unless the user is known, the month stays locked until the transaction ends, so
+-- that nobody else is counted meanwhile.
+CREATE OR REPLACE FUNCTION month_admits(p_env int, p_usr bigint, p_limit bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  month record;
+BEGIN
+  IF active_in_month(p_env, date_trunc('month', now(), 'UTC'), p_usr) THEN RETURN 'known'; END IF;
+  SELECT r.counted, r.fresh INTO month FROM month_room(p_env, ARRAY[p_usr]) r;
+  RETURN CASE WHEN month.fresh = '{}' THEN 'known' WHEN month.counted < p_limit THEN 'room' ELSE 'full' END;
 END $$;
 
 -- Counts users who are not counted yet, in the transaction that found this out and has locked the month.
