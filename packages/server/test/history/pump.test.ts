@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pump } from '../../src/features/storage/pump.ts';
+import type { Stages } from '../../src/features/storage/pump.ts';
 import type { Placed } from '../../src/features/storage/records.ts';
 import { createWriter } from '../../src/features/storage/write.ts';
 import { message } from '../../src/platform/history/conformance.ts';
@@ -11,18 +12,24 @@ import { createLogger } from '../../src/platform/logging.ts';
 
 const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function world(count: number, stop: { refuse?: number; failWrite?: number; failConfirm?: number } = {}) {
+function world(
+  count: number,
+  stop: { refuse?: number; failWrite?: number; failConfirm?: number } = {},
+  writesAtOnce?: number,
+) {
   const log: string[] = [];
   const under = new Set<string>();
   let most = 0;
+  let mostWrites = 0;
   const step = async (what: string, turns = 3): Promise<void> => {
     under.add(what);
     most = Math.max(most, under.size);
+    mostWrites = Math.max(mostWrites, [...under].filter((one) => one.startsWith('write')).length);
     for (let i = 0; i < turns; i++) await rest();
     under.delete(what);
     log.push(what);
   };
-  const run = pump<number>({
+  const stages: Stages<number> = {
     async read(after) {
       const next = (after ?? 0) + 1;
       if (next > count) return null;
@@ -39,15 +46,16 @@ function world(count: number, stop: { refuse?: number; failWrite?: number; failC
       if (batch === stop.failConfirm) throw new Error('confirm');
       return batch !== stop.refuse;
     },
-  });
-  return { run, log, under, most: () => most };
+  };
+  return { run: pump(stages, writesAtOnce), log, under, most: () => most, mostWrites: () => mostWrites };
 }
 
 const only = (log: string[], what: string) => log.filter((line) => line.startsWith(what));
 
 test('while one is written the next is made ready, the one after read and the one before confirmed; each in its order', async () => {
-  const { run, log, most, under } = world(5);
+  const { run, log, most, mostWrites, under } = world(5);
   await run;
+  assert.equal(mostWrites(), 1);
   for (const what of ['read', 'prepare', 'write', 'confirm'])
     assert.deepEqual(
       only(log, what),
@@ -74,6 +82,26 @@ test('whoever lost it writes no further than what was under way', async () => {
     assert.deepEqual(only(log, 'confirm').at(-1), 'confirm 2');
     assert.equal(under.size, 0);
   }
+});
+
+test('where the database takes two writes at once, two are under way; they are confirmed in their order', async () => {
+  const { run, log, mostWrites, under } = world(5, {}, 2);
+  await run;
+  assert.equal(mostWrites(), 2);
+  for (const what of ['write', 'confirm'])
+    assert.deepEqual(
+      only(log, what),
+      [1, 2, 3, 4, 5].map((n) => `${what} ${n}`),
+    );
+  assert.equal(under.size, 0);
+});
+
+test('of two writes at once, one after a failed one is not confirmed, and ends before the pump does', async () => {
+  const { run, log, under } = world(5, { failWrite: 3 }, 2);
+  await assert.rejects(run, /write/);
+  assert.deepEqual(only(log, 'confirm'), ['confirm 1', 'confirm 2']);
+  assert.deepEqual(only(log, 'write').at(-1), 'write 4');
+  assert.equal(under.size, 0);
 });
 
 test('a write has at most so many records, and at most a megabyte of them', async () => {

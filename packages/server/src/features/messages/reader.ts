@@ -34,11 +34,16 @@ export interface ColdRow extends Pick<
   id: null;
 }
 
-const columns = `m.conv, c.id AS cid, m.seq, m.id, m.sender, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
+/** A message for whoever knows the id of its conversation. */
+export type CopiedRow = Omit<MessageRow, 'cid' | 'sender'>;
+
+const copiedColumns = `m.conv, m.seq, m.id, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
   m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard`;
-/** LIMIT makes this one index look-up per row, whatever the planner expects of the tables. */
-const joined = `CROSS JOIN LATERAL (SELECT id FROM conversations WHERE env = m.env AND no = m.conv LIMIT 1) c
-  LEFT JOIN LATERAL (SELECT id FROM users WHERE env = m.env AND no = m.sender LIMIT 1) u ON true`;
+const columns = `c.id AS cid, m.sender, ${copiedColumns}`;
+/** LIMIT makes these one index look-up per row, whatever the planner expects of the tables. */
+const sender =
+  'LEFT JOIN LATERAL (SELECT id FROM users WHERE env = m.env AND no = m.sender LIMIT 1) u ON true';
+const joined = `CROSS JOIN LATERAL (SELECT id FROM conversations WHERE env = m.env AND no = m.conv LIMIT 1) c ${sender}`;
 const source = `messages m ${joined}`;
 /** The number of the conversation whose id is the second parameter. */
 const byId = '(SELECT no FROM conversations WHERE env = $1 AND id = $2)';
@@ -149,11 +154,11 @@ export const messagesFrom = (
   after: { conv: number; seq: number },
   upTo: number,
   limit: number,
-): Promise<(MessageRow | ColdRow)[]> =>
-  db.query<MessageRow | ColdRow>(
-    `SELECT ${columns} FROM (
+): Promise<(CopiedRow | Pick<ColdRow, 'id' | 'conv' | 'seq'>)[]> =>
+  db.query(
+    `SELECT ${copiedColumns} FROM (
        SELECT * FROM messages WHERE env = $1 AND (conv, seq) > ($2::bigint, $3::bigint) AND conv <= $4 ORDER BY conv, seq LIMIT $5
-     ) m ${joined} ORDER BY m.conv, m.seq`,
+     ) m ${sender} ORDER BY m.conv, m.seq`,
     [env, after.conv, after.seq, upTo, limit],
   );
 

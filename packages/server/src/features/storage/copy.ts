@@ -1,7 +1,6 @@
 import type { Engine, MessageRecord } from '../../platform/history/port.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import { messagesFrom } from '../messages/reader.ts';
-import type { MessageRow } from '../messages/reader.ts';
 import { conversationRecords, messageRecord } from './records.ts';
 import type { Placed } from './records.ts';
 import type { Copy } from './sql.ts';
@@ -21,7 +20,7 @@ export interface CopyContext {
   /** How many rows a batch has at most. */
   size: number;
   /** The next conversations, ascending, as an earlier batch found them; it keeps them here for the batches after it. */
-  ahead: number[];
+  ahead: { no: number; id: string }[];
 }
 
 export interface CopyBatch {
@@ -41,34 +40,41 @@ const conversations = 50;
 /** How many messages a page from a customer's database has. */
 const pageSize = 200;
 
-export function readBatch(ctx: CopyContext, copy: Copy): Promise<CopyBatch> {
-  return copy.kind === 'fill' || copy.kind === 'rewrite' ? fromOurs(ctx, copy) : fromTheirs(ctx, copy);
-}
+/** Whether the copy reads from our store. Then no record is in two of its batches. */
+export const isFromOurs = ({ kind }: Copy): boolean => kind === 'fill' || kind === 'rewrite';
+
+export const readBatch = (ctx: CopyContext, copy: Copy): Promise<CopyBatch> =>
+  isFromOurs(copy) ? fromOurs(ctx, copy) : fromTheirs(ctx, copy);
 
 const ended = ({ then, ...copy }: Copy): Copy | null =>
   then ? { ...copy, kind: then, conv: 0, seq: 0 } : null;
 
 /** For `fill` and `rewrite`: reads from our store. */
 async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Promise<CopyBatch> {
-  if (!(ahead.at(-1)! >= copy.conv)) {
-    const found = await db.query<{ no: number }>(
-      `SELECT no FROM conversations WHERE env = $1 AND no >= $2 ORDER BY no LIMIT ${conversations}`,
+  if ((ahead.at(-1)?.no ?? -1) < copy.conv) {
+    const found = await db.query<{ no: number; id: string }>(
+      `SELECT no, id FROM conversations WHERE env = $1 AND no >= $2 ORDER BY no LIMIT ${conversations}`,
       [env, copy.conv],
     );
-    ahead.splice(0, Infinity, ...found.map((c) => c.no));
+    ahead.splice(0, Infinity, ...found);
   }
-  const upTo = ahead.at(-1);
+  const upTo = ahead.at(-1)?.no;
   if (upTo === undefined) return { from: copy, next: ended(copy), records: [], back: null, count: 0 };
   // Hard-deleted messages are included: their stubs keep late repetitions from restoring them.
   const rows = await messagesFrom(db, env, { conv: copy.conv, seq: copy.seq }, upTo, size);
   const last = rows.length === size ? rows.at(-1)! : null;
   const reached = last?.conv ?? upTo;
-  const heads = ahead.filter(
-    (no) => no <= reached && (no > copy.conv || (no === copy.conv && copy.seq === 0)),
-  );
-  const messages = rows
-    .filter((row): row is MessageRow => row.id !== null)
-    .map((row): Placed => ({ record: messageRecord(row), conv: row.conv, message: row.seq }));
+  const heads = ahead
+    .map(({ no }) => no)
+    .filter((no) => no <= reached && (no > copy.conv || (no === copy.conv && copy.seq === 0)));
+  const ids = new Map(ahead.map(({ no, id }) => [no, id]));
+  const messages: Placed[] = [];
+  for (const row of rows) {
+    const conversationId = ids.get(row.conv);
+    // A conversation that was committed since is in the log, with all its messages; a cold message is there already.
+    if (conversationId === undefined || row.id === null) continue;
+    messages.push({ record: messageRecord(row, conversationId), conv: row.conv, message: row.seq });
+  }
   return {
     from: copy,
     next: { ...copy, ...(last ? { conv: last.conv, seq: last.seq } : { conv: upTo + 1, seq: 0 }) },

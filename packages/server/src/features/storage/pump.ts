@@ -16,10 +16,10 @@ const mostAhead = 2;
 
 /**
  * While one batch is written, the next is made ready, the one after it is read and the one before is confirmed, so
- * that both databases and this process always have work. Batches are written and confirmed in order, one at a time.
- * When the function ends, also by an error, nothing is running any more.
+ * that both databases and this process always have work. Writes begin in order, at most `together` at once; batches are
+ * confirmed in order, one at a time. When the function ends, also by an error, nothing is running any more.
  */
-export async function pump<B>({ read, prepare, write, confirm }: Stages<B>): Promise<void> {
+export async function pump<B>({ read, prepare, write, confirm }: Stages<B>, together = 1): Promise<void> {
   const ahead: { read: Promise<B | null>; ready: Promise<B | null> }[] = [];
   let over = false;
   const next = (after: Promise<B | null> | undefined): void => {
@@ -34,7 +34,16 @@ export async function pump<B>({ read, prepare, write, confirm }: Stages<B>): Pro
     });
     ahead.push({ read: reading, ready: quiet(ready) });
   };
+  const writing: Promise<B>[] = [];
   let confirming = Promise.resolve(true);
+  /** Waits until the first of the running writes is done. Returns false if nothing else must be written. */
+  const first = async (): Promise<boolean> => {
+    const batch = await writing[0]!;
+    if (!(await confirming)) return false;
+    void writing.shift();
+    confirming = quiet(confirm(batch));
+    return true;
+  };
   try {
     while (ahead.length < mostAhead) next(ahead.at(-1)?.read);
     for (;;) {
@@ -42,14 +51,14 @@ export async function pump<B>({ read, prepare, write, confirm }: Stages<B>): Pro
       if (batch === null) break;
       next(ahead.at(-1)!.read);
       ahead.shift();
-      await write(batch);
-      if (!(await confirming)) return;
-      confirming = quiet(confirm(batch));
+      writing.push(quiet(write(batch).then(() => batch)));
+      if (writing.length === together && !(await first())) return;
     }
+    while (writing.length > 0) if (!(await first())) return;
     await confirming;
   } finally {
     over = true;
-    await Promise.allSettled([...ahead.flatMap((one) => [one.read, one.ready]), confirming]);
+    await Promise.allSettled([...ahead.flatMap((one) => [one.read, one.ready]), ...writing, confirming]);
   }
 }
 

@@ -7,7 +7,7 @@ import type {
 } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { messagesAt } from '../messages/reader.ts';
-import type { MessageRow } from '../messages/reader.ts';
+import type { CopiedRow } from '../messages/reader.ts';
 
 /**
  * What is written to a customer's database: the present state of things, each with a revision that grows with every
@@ -21,12 +21,12 @@ export interface Placed {
   message: number;
 }
 
-export const messageRecord = (row: MessageRow): MessageRecord => {
+export const messageRecord = (row: CopiedRow, conversationId: string): MessageRecord => {
   const gone = row.deletedAt !== null;
   return {
     kind: 'message',
     id: row.id,
-    conversationId: row.cid,
+    conversationId,
     seq: row.seq,
     senderId: row.senderId,
     text: gone ? null : row.text,
@@ -125,6 +125,6 @@ export async function recordsOf(db: Queryable, env: number, rows: readonly LogRo
   ];
   return [
     ...conversations,
-    ...messages.map((m): Placed => ({ record: messageRecord(m), conv: m.conv, message: m.seq })),
+    ...messages.map((m): Placed => ({ record: messageRecord(m, m.cid), conv: m.conv, message: m.seq })),
   ];
 }

@@ -6,13 +6,14 @@ import { isGone } from './cold.ts';
 import { confirmCopy, confirmLog } from './confirm.ts';
 import type { Confirmation } from './confirm.ts';
 import type { Connections } from './connections.ts';
-import { begun, comeBack, readBatch } from './copy.ts';
-import type { CopyBatch } from './copy.ts';
+import { begun, comeBack, isFromOurs, readBatch } from './copy.ts';
+import type { CopyBatch, CopyContext } from './copy.ts';
 import { keepLease, LeaseLost, mayErase, takeLease } from './lease.ts';
 import type { Lease } from './lease.ts';
 import { erasures, wanted } from './needs.ts';
 import { prune } from './prune.ts';
 import { pump } from './pump.ts';
+import type { Stages } from './pump.ts';
 import { recordsOf } from './records.ts';
 import type { LogRow, Placed } from './records.ts';
 import { setMode, slotsOf, storageColumns } from './sql.ts';
@@ -249,8 +250,8 @@ export function createSink(options: SinkOptions): Sink {
     const { env } = mine;
     const until = Math.min(mine.until, clock.monotonic() + sliceMs);
     let at: Copy | null = start;
-    const ahead: number[] = [];
-    await pump<CopyBatch & Writing>({
+    const ahead: CopyContext['ahead'] = [];
+    const stages: Stages<CopyBatch & Writing> = {
       async read(after) {
         const from = after ? after.next : start;
         if (from?.kind !== start.kind || (after && clock.monotonic() > until)) return null;
@@ -285,7 +286,8 @@ export function createSink(options: SinkOptions): Sink {
         if (!mineStill) at = null;
         return mineStill;
       },
-    });
+    };
+    await pump(stages, isFromOurs(start) ? history.writesAtOnce : 1);
     return at;
   }
 

@@ -287,4 +287,23 @@ export const checks: Check[] = [
       assert.deepEqual([page.data.length, page.data[0]?.seq, page.hasMore], [200, 500, true]);
     },
   },
+  {
+    name: 'writes of different records that are under way at once are all kept',
+    async run(history, unique) {
+      const conversationId = unique('conv');
+      const halves = [0, 1].map((half) =>
+        series(
+          conversationId,
+          Array.from({ length: 100 }, (_, i) => half * 100 + i + 1),
+        ),
+      );
+      for (let round = 0; round < 5; round++) {
+        const writes = halves.map((half) => half.slice(round * 20, round * 20 + 20));
+        if (history.writesAtOnce > 1) await Promise.all(writes.map((records) => history.write(records)));
+        else for (const records of writes) await history.write(records);
+      }
+      const all = halves.flat().map((m) => m.seq);
+      assert.deepEqual(seqsOf(await history.read({ conversationId, limit: 200 })), all.toReversed());
+    },
+  },
 ];

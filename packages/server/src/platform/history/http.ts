@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey } from 'node:crypto';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { Engine, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
 import { emptyReport, hex, sentences, timesOf } from './shared.ts';
@@ -79,7 +79,7 @@ function incoming(value: unknown): MessageRecord {
 
 /** @param secrets whsec_…; more than one while an old one is still valid. */
 export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: readonly string[]): Engine {
-  const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
+  const keys = secrets.map((secret) => createSecretKey(secret.replace(/^whsec_/, ''), 'base64'));
   const { env } = deps;
 
   // Bytes, because they are signed, counted and sent.
@@ -123,6 +123,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
 
   return {
     engine: 'http',
+    writesAtOnce: 2,
     async test() {
       const report = emptyReport('http');
       try {

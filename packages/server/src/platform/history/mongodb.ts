@@ -209,6 +209,7 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
 
   return {
     engine: 'mongodb',
+    writesAtOnce: 1,
     test: () => test(client, db, target),
     prepare(records, { rewrite = false } = {}) {
       const parts = byKind(records).map(

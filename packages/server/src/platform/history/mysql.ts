@@ -177,6 +177,7 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
 
   return {
     engine: 'mysql',
+    writesAtOnce: 1,
     test: () => test(using, target, at),
     prepare(records, { rewrite = false } = {}) {
       const statements = byKind(records).map(([kind, rows]): [string, unknown[]] => {

@@ -112,6 +112,8 @@ export type Engine = Omit<History, 'write'>;
 /** One environment's connections to its database: at most four, closed when idle. */
 export interface History {
   readonly engine: HistoryEngine;
+  /** How many writes may be under way at once, if no record is in two of them. */
+  readonly writesAtOnce: number;
   /** Never throws: the report says what is wrong. */
   test(): Promise<HistoryReport>;
   /** Writes all records or none. With `rewrite`, it also replaces records of the same revision. */

@@ -162,6 +162,7 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
 
   return {
     engine: 'postgres',
+    writesAtOnce: 2,
     test: () => test(run, pool, target, at),
     prepare(records, { rewrite = false } = {}) {
       const statements = byKind(records).map(([kind, rows]): [string, unknown[]] => {
