@@ -113,12 +113,19 @@ describe('every page', () => {
       PARLEY_SECRET_KEY: environments.dev.secretKey,
       PARLEY_SESSION: cookie!.value,
     };
-    // It says for a moment only that it has copied.
+    // It says for a moment only that it has copied, and on a busy machine nobody may look in that moment: the page itself must.
+    const saysCopied = () =>
+      page.evaluate(
+        () =>
+          new Promise<void>((resolve) =>
+            new MutationObserver(() => document.body.textContent.includes('Copied') && resolve()).observe(
+              document.body,
+              { subtree: true, childList: true, characterData: true },
+            ),
+          ),
+      );
     const copy = () =>
-      Promise.all([
-        page.getByText('Copied').first().waitFor(),
-        page.getByRole('button', { name: 'Copy as curl' }).first().click(),
-      ]);
+      Promise.all([saysCopied(), page.getByRole('button', { name: 'Copy as curl' }).first().click()]);
     const copied = async (path: string) => {
       await page.goto(new URL(`${service.url}/dashboard/env_dev${path}`).href);
       if (path.endsWith('new-environment')) await page.getByRole('textbox', { name: 'Name' }).fill("Ann's");

@@ -186,8 +186,15 @@ describe('playground', () => {
     const sample = page.locator('[id="op-users.upsert"] [data-tab="Node SDK"]');
     await sample.waitFor();
     assert.ok((await sample.locator('span.string').count()) > 0);
-    // It says so for a moment only, so somebody must be looking when it does.
-    const copied = sample.locator('.copy', { hasText: 'Copied' }).waitFor();
+    // It says so for a moment only, and on a busy machine nobody may look in that moment: the page itself must.
+    const copied = sample.locator('.copy').evaluate(
+      (button) =>
+        new Promise<void>((resolve) =>
+          new MutationObserver(() => button.textContent === 'Copied' && resolve()).observe(button, {
+            childList: true,
+          }),
+        ),
+    );
     await Promise.all([copied, sample.locator('.copy').click()]);
     assert.equal(
       await page.evaluate(() => navigator.clipboard.readText()),

@@ -188,6 +188,8 @@ test('a conversation that two nodes and edits share is served to all, and nobody
   const events = (await allEvents(server, id)).map((e) => e.seq);
   assert.equal(events.length, 1 + 2 * sendersPerLog * perSender);
   assertContiguous(events);
-  // Sixteen who take turns wait for about as many others each; where one starves it is hundreds.
-  assert.ok(longest <= 160, `${longest} others were served while one waited`);
+  // Sixteen who take turns wait for 60 to 80 others at most on an idle machine, for 200 on a busy one. One that starves waits for all of the
+  // other log.
+  const allOfOneLog = sendersPerLog * perSender;
+  assert.ok(longest <= (3 / 4) * allOfOneLog, `${longest} others were served while one waited`);
 });
