@@ -29,7 +29,7 @@ const hookedSendsPerSecond = 20;
 const warmMs = 3_000;
 const sampleMs = 200;
 /** What the attacker computes is no doing of the service: on a small machine it must not take the victim's time. */
-const attackerNice = 5;
+const attackerNice = 19;
 /** Nor must the victim, which measures, wait for the processor itself: its users have machines of their own. */
 const victimNice = -10;
 /** Few enough for a handful of clients to exhaust. */

@@ -48,7 +48,7 @@ import { PgDb } from './platform/postgres/db.ts';
 import type { Store } from './platform/postgres/store.ts';
 import { createResolver } from './platform/outbound/resolver.ts';
 import { createPeers } from './platform/peers.ts';
-import { processPressure } from './platform/pressure.ts';
+import { processHaste, processPressure } from './platform/pressure.ts';
 import { version } from './platform/version.ts';
 import { createVault, parseMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
@@ -259,7 +259,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const storeClock = createStoreClock({ db, logger, onRestored: () => gateway.restart() });
   const keyUsage = createKeyUsage({ db, clock, logger });
   const authenticator = createAuthenticator({ db, vault, clock, limiter, keyUsed: keyUsage.used });
-  const turns = createTurns(config.pool, processPressure);
+  const turns = createTurns(config.pool, processPressure, processHaste);
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
   const gateway = new Gateway({
     ...{
@@ -285,6 +285,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     storeEpoch: storeClock.epoch,
     maxConnections: connections,
     trustProxy: config.trustProxy,
+    onRefused: (address) => door.refused(address),
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
   metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);

@@ -25,6 +25,11 @@ const backlog = 4_096;
 /** One address gets no more than this share of all connections. */
 const share = 0.75;
 const logEveryMs = 60_000;
+/** An address that is refused more often than this in a second is not let in for the rest of that second. */
+const mostRefusals = 50;
+const refusalsMs = 1_000;
+/** How many addresses are counted in a second; others are let in. */
+const mostRefused = 10_000;
 
 /** On Linux several sockets can listen on one port. In a Node cluster the primary listens, and does nothing else. */
 const canBeWide = process.platform === 'linux' && !cluster.isWorker;
@@ -35,7 +40,8 @@ const canBeWide = process.platform === 'linux' && !cluster.isWorker;
  * seconds. Therefore several sockets listen on the port, and the kernel spreads connections over them.
  *
  * Connections beyond the bound are dropped, and so are those of an address that has more than its share. The log says
- * so at most once a minute.
+ * so at most once a minute. Whoever is refused again and again is dropped too: to read its request and to answer it
+ * costs many times as much.
  */
 export class Door {
   readonly #server: Server;
@@ -48,6 +54,9 @@ export class Door {
   readonly #owners = new Map<string, number>();
   /** The listener of the connection that the server is being handed right now. */
   #from: Listener;
+  /** How often each address was refused since `#refusedSince`. */
+  readonly #refusals = new Map<string, number>();
+  #refusedSince = -Infinity;
   #open = 0;
   #dropped = 0;
   #quietUntil = -Infinity;
@@ -78,6 +87,7 @@ export class Door {
     const { address: host, port } = this.#server.address() as AddressInfo;
     while (this.#listeners.size < width) {
       const listener = createServer((socket) => {
+        if (this.#turnsAway(socket)) return;
         this.#from = listener;
         this.#server.emit('connection', socket);
         this.#from = this.#server;
@@ -94,6 +104,31 @@ export class Door {
   async close(): Promise<void> {
     const [, ...others] = this.#listeners.keys();
     await Promise.all(others.map((listener) => new Promise((resolve) => listener.close(resolve))));
+  }
+
+  /** Must be called when a connection of this owner was let in and then refused. */
+  refused(owner: string): void {
+    const now = this.#options.clock.monotonic();
+    if (now - this.#refusedSince >= refusalsMs) {
+      this.#refusals.clear();
+      this.#refusedSince = now;
+    }
+    const before = this.#refusals.get(owner);
+    if (before !== undefined || this.#refusals.size < mostRefused)
+      this.#refusals.set(owner, (before ?? 0) + 1);
+  }
+
+  /** Before anything is made for the connection. */
+  #turnsAway(socket: Socket): boolean {
+    const { ownerOf, clock, connections } = this.#options;
+    const owner = ownerOf(socket);
+    if (owner === null) return false;
+    const full = (this.#owners.get(owner) ?? 0) >= connections * share;
+    const refused =
+      (this.#refusals.get(owner) ?? 0) > mostRefusals && clock.monotonic() - this.#refusedSince < refusalsMs;
+    if (full) this.#drop();
+    if (full || refused) socket.resetAndDestroy();
+    return full || refused;
   }
 
   #add(listener: Listener): void {

@@ -13,12 +13,24 @@ type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 /** Connections of the pool that are kept for work without turns: credentials, batches, checks of sessions. */
 const keptConnections = 2;
 const waitMs = 10_000;
+/** Of time that is short, an environment that never stops has the fourth part. */
+const mostRest = 4;
+/** Environments that come within this many milliseconds of each other share the process. */
+const sharedMs = 1_000;
 
 /**
  * @param pool how many connections the pool of operations has.
  * @param pressure from 0 to 1: how little time the process has left (platform/pressure.ts).
+ * @param haste the same, but it rises sooner: the others must not wait until there is no time left.
  */
-export function createTurns(pool: number, pressure: () => number = () => 0): OperationTurns {
+export function createTurns(
+  pool: number,
+  pressure: () => number = () => 0,
+  haste: () => number = () => 0,
+  now: () => number = () => performance.now(),
+): OperationTurns {
+  let last: number | string | undefined;
+  let sharedAt = -Infinity;
   const slots = Math.max(1, pool - keptConnections);
   const turns = new Turns({
     slots,
@@ -29,10 +41,13 @@ export function createTurns(pool: number, pressure: () => number = () => 0): Ope
       slots: Math.max(1, Math.floor(slots * 0.75)),
       cost: slots,
       pressure: () => 0.75 * pressure(),
+      // Who is alone here takes all of the time. Otherwise whoever works without a pause leaves most of it to others.
+      rest: () => (now() - sharedAt < sharedMs ? mostRest * haste() : 0),
       waiting: 500,
     },
     waiting: 5_000,
     waitMs,
+    now,
     refuse: () =>
       new ApiError('service_unavailable', {
         message: 'This environment asks for more at once than there is room for: slow down.',
@@ -40,6 +55,8 @@ export function createTurns(pool: number, pressure: () => number = () => 0): Ope
   });
   return {
     of(lane, name, input) {
+      if (last !== undefined && last !== lane) sharedAt = now();
+      last = lane;
       const cost = costOf(name, input);
       return {
         turn: (work) => (cost === 0 ? work() : turns.run(lane, cost, work)),

@@ -77,6 +77,24 @@ describe('issue 10, 8: the door', () => {
     assert.ok(turns < 500, `${turns} turns of the event loop`);
   });
 
+  it('drops an address that is refused again and again, for the rest of the second, and nobody else', async (t) => {
+    const { door, comes, clock } = await open(t, Infinity);
+    for (let i = 0; i < 50; i++) door.refused('127.0.0.2');
+    // One of the 32 listeners is the server's own, and lets everybody in.
+    const shares = async (from: string): Promise<number> => {
+      let dropped = 0;
+      for (let i = 0; i < 40; i++) if (!(await comes(from))) dropped++;
+      return dropped;
+    };
+    assert.equal(await shares('127.0.0.2'), 0, 'not yet');
+    door.refused('127.0.0.2');
+    const dropped = await shares('127.0.0.2');
+    assert.ok(dropped >= 20, `${dropped} of 40 were dropped`);
+    assert.deepEqual([await shares('127.0.0.3'), await shares('127.0.0.9')], [0, 0]);
+    clock.at += 1_000;
+    assert.equal(await shares('127.0.0.2'), 0);
+  });
+
   it('refuses a port that somebody else listens on', async (t) => {
     const { door, port } = await open(t);
     await assert.rejects(door.listenOptions('127.0.0.1', port), { code: 'EADDRINUSE' });

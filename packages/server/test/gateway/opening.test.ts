@@ -27,6 +27,7 @@ const logger = createLogger('silent');
 
 async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxConnections = Infinity) {
   const sessions = new Sessions(systemTimers);
+  const turnedAway: string[] = [];
   const opening = new Opening({
     ...{
       sessions,
@@ -38,6 +39,7 @@ async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxCon
     writer: new Writer<Session>(systemTimers, () => assert.fail('overflow')),
     trustProxy: true,
     silentBounds: bounds,
+    onRefused: (address) => void turnedAway.push(address),
     maxConnections,
     events: {
       message: (session) => sessions.heard(session),
@@ -60,7 +62,7 @@ async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxCon
       headers: { 'x-forwarded-for': `made up, ${address}` },
     });
   return {
-    sessions,
+    ...{ sessions, turnedAway },
     keepAlive: new KeepAlive(sessions, clock),
     async open(address: string): Promise<WebSocket> {
       const ws = dial(address);
@@ -85,7 +87,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 test('a bound for sockets of one address that have not sent their auth; one that sends it, or goes, makes room', async (t) => {
-  const { open, refused, sessions } = await door(t);
+  const { open, refused, sessions, turnedAway } = await door(t);
   const [first, second] = [await open('10.0.0.1'), await open('10.0.0.1'), await open('10.0.0.1')];
   const { status, headers, error } = await refused('10.0.0.1');
   assert.deepEqual([status, error.type, error.code], [429, 'rate_limited', 'rate_limited']);
@@ -98,16 +100,18 @@ test('a bound for sockets of one address that have not sent their auth; one that
   await until(() => sessions.room({ perAddress: 3, inAll: 9 }, addressKey('10.0.0.1')) === 'free');
   await open('10.0.0.1');
   assert.equal((await refused('10.0.0.1')).status, 429);
+  assert.deepEqual(turnedAway, [addressKey('10.0.0.1'), addressKey('10.0.0.1')], 'the door hears of it');
   first.terminate();
   await until(() => sessions.room({ perAddress: 3, inAll: 9 }, addressKey('10.0.0.1')) === 'free');
   await open('10.0.0.1');
 });
 
 test('a bound for all of them together', async (t) => {
-  const { open, refused, sessions } = await door(t);
+  const { open, refused, sessions, turnedAway } = await door(t);
   const sockets = await Promise.all(['1', '2', '3', '4', '5'].map((i) => open(`10.0.0.${i}`)));
   const { status, error } = await refused('10.0.0.6');
   assert.deepEqual([status, error.code], [503, 'service_unavailable']);
+  assert.deepEqual(turnedAway, [], 'which is not the fault of this address');
   sockets[0]!.send('auth');
   await until(() => sessions.room({ perAddress: 3, inAll: 5 }, addressKey('10.0.0.6')) === 'free');
   await open('10.0.0.6');
@@ -126,6 +130,15 @@ test('SPEC 4: a socket without its auth is cut off at 5 s, whether its client an
   keepAlive.tick();
   await until(() => sessions.size === 0);
   assert.equal((await closed)[0], 4001);
+});
+
+test('issue 10: sockets that are due together end a few in each turn of the event loop, and all of them', async (t) => {
+  const { open, sessions, keepAlive } = await door(t, { perAddress: 50, inAll: 50 });
+  await Promise.all(Array.from({ length: 50 }, () => open('10.0.0.1')));
+  clock.at += realtime.authTimeoutMs;
+  keepAlive.tick();
+  assert.equal(sessions.all.filter((session) => session.isOpen).length, 30);
+  await until(() => sessions.size === 0);
 });
 
 test('sockets leave a tenth of the connections to requests', async (t) => {

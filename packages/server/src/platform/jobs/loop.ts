@@ -17,7 +17,8 @@ export interface Loop {
 const leastPauseMs = 5;
 /** Milliseconds; see `rests`. */
 const slowTurnMs = 10;
-const longestRestMs = 250;
+const restFactor = 4;
+const longestRestMs = 500;
 
 /**
  * Repeats `turn`, never twice at once. A turn returns how many milliseconds the next can wait (0: none, null: until
@@ -30,8 +31,8 @@ export function createLoop(
   turn: () => Promise<number | null>,
   options: {
     /**
-     * After a turn of more than 10 ms the loop rests for as long as it took, up to 250 ms: if the database is slow, half
-     * of the time is left to those who wait for an answer, and the next turn takes more at once.
+     * After a turn of more than 10 ms the loop rests for four times as long as it took, up to 500 ms: if the database is
+     * slow, most of the time is left to those who wait for an answer, and the next turn takes more at once.
      */
     rests?: boolean;
     timers?: Timers;
@@ -57,7 +58,8 @@ export function createLoop(
         poked = false;
       }
       const took = timers.monotonic() - begun;
-      if (rests && took > slowTurnMs && !stopped) await sleep(timers, Math.min(took, longestRestMs));
+      if (rests && took > slowTurnMs && !stopped)
+        await sleep(timers, Math.min(restFactor * took, longestRestMs));
       if (pause === 0 || poked || stopped) continue;
       timer = setTimeout(wake, pause === null ? pollMs : Math.min(pollMs, Math.max(leastPauseMs, pause)));
       return;

@@ -23,6 +23,7 @@ import { KeepAlive } from './keep-alive.ts';
 import type { LiveSockets } from './live-sockets.ts';
 import { Login } from './login.ts';
 import { Opening } from './opening.ts';
+import type { OpeningOptions } from './opening.ts';
 import { Notes } from './notes.ts';
 import { nodesChannel, Others } from './others.ts';
 import type { Presence } from './presence.ts';
@@ -58,6 +59,7 @@ export interface GatewayOptions {
   /** How many connections the process may have open; sockets may use most of them. */
   maxConnections?: number;
   silentBounds?: SilentBounds;
+  onRefused: OpeningOptions['onRefused'];
   random: () => number;
   recorder: Pick<Recorder, 'add'>;
   history: Pick<SocketHistory, 'opened' | 'closed'>;
@@ -139,6 +141,7 @@ export class Gateway {
       maxConnections: options.maxConnections ?? Infinity,
       ...{ sessions: this.#sessions, writer: options.writer },
       silentBounds: options.silentBounds ?? silentBounds,
+      onRefused: options.onRefused,
       events: {
         message: (session, data, isBinary) => dispatch.message(session, data, isBinary),
         ping: (session, data) => dispatch.ping(session, data),

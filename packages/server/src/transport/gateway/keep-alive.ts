@@ -4,6 +4,9 @@ import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
 import { pushFrame } from './wire.ts';
 
+/** How many sockets that never logged in end in one turn of the event loop. */
+const endedAtOnce = 20;
+
 const heartbeat = pushFrame('hb', {});
 
 /** SPEC 4, socket rules 1 and 6: heartbeats, silent clients, tokens that expire, and sockets that never log in. */
@@ -26,11 +29,7 @@ export class KeepAlive {
   tick(): void {
     const now = this.#clock.now();
     const tick = this.#clock.monotonic();
-    for (const session of this.#sessions.opened) {
-      if (tick - session.openedTick < realtime.authTimeoutMs) break;
-      // A login that is being checked gets more time, because the store may be slow.
-      if (session.state === 'opened' || tick - session.openedTick > realtime.livenessMs) session.end(4001);
-    }
+    this.#endSilent();
     for (const session of this.#sessions.loggedIn.values()) {
       if (tick - session.lastFrameTick >= realtime.livenessMs) session.end(1001);
       else if (now >= session.tokenExpiresAt) session.close(4001, 'token expired');
@@ -41,6 +40,23 @@ export class KeepAlive {
           session.send(heartbeat);
         }
       }
+    }
+  }
+
+  /**
+   * Sockets that were opened together are due together. So that nobody waits for the end of thousands, some end in
+   * each turn of the event loop.
+   */
+  #endSilent(): void {
+    const tick = this.#clock.monotonic();
+    let ended = 0;
+    for (const session of this.#sessions.opened) {
+      if (tick - session.openedTick < realtime.authTimeoutMs) break;
+      if (!session.isOpen) continue;
+      // A login that is being checked gets more time, because the store may be slow.
+      if (session.state !== 'opened' && tick - session.openedTick <= realtime.livenessMs) continue;
+      if (ended++ === endedAtOnce) return void setImmediate(() => this.#endSilent());
+      session.end(4001);
     }
   }
 

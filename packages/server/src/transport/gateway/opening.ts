@@ -31,6 +31,8 @@ export interface OpeningOptions {
   /** How many connections the process may have open. */
   maxConnections: number;
   silentBounds: SilentBounds;
+  /** A socket of this address was refused because the address has too many. */
+  onRefused: (address: string) => void;
   events: SocketEvents;
 }
 
@@ -104,7 +106,10 @@ export class Opening {
     const address = this.#addressOf(request);
     const checked = checkUpgrade(request);
     const refusal = checked instanceof ApiError ? checked : this.#noRoom(address);
-    if (refusal) return void this.#refuse(socket, address, refusal);
+    if (refusal) {
+      if (refusal.code === 'rate_limited') this.#options.onRefused(address);
+      return void this.#refuse(socket, address, refusal);
+    }
     const { sessions, writer, clock } = this.#options;
     const { named, sdk } = checked as Exclude<typeof checked, ApiError>;
     this.#wss.handleUpgrade(request, socket, head, (ws) => {
