@@ -114,18 +114,19 @@ describe('every page', () => {
       PARLEY_SESSION: cookie!.value,
     };
     // It says for a moment only that it has copied, and on a busy machine nobody may look in that moment: the page itself must.
-    const saysCopied = () =>
-      page.evaluate(
-        () =>
-          new Promise<void>((resolve) =>
-            new MutationObserver(() => document.body.textContent.includes('Copied') && resolve()).observe(
-              document.body,
-              { subtree: true, childList: true, characterData: true },
-            ),
-          ),
-      );
-    const copy = () =>
-      Promise.all([saysCopied(), page.getByRole('button', { name: 'Copy as curl' }).first().click()]);
+    const copy = async () => {
+      await page.evaluate(() => {
+        const { body } = document;
+        delete body.dataset['said'];
+        new MutationObserver((_, observer) => {
+          if (!body.textContent.includes('Copied')) return;
+          body.dataset['said'] = 'Copied';
+          observer.disconnect();
+        }).observe(body, { subtree: true, childList: true, characterData: true });
+      });
+      await page.getByRole('button', { name: 'Copy as curl' }).first().click();
+      await page.locator('body[data-said]').waitFor();
+    };
     const copied = async (path: string) => {
       await page.goto(new URL(`${service.url}/dashboard/env_dev${path}`).href);
       if (path.endsWith('new-environment')) await page.getByRole('textbox', { name: 'Name' }).fill("Ann's");

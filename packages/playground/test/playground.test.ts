@@ -187,15 +187,12 @@ describe('playground', () => {
     await sample.waitFor();
     assert.ok((await sample.locator('span.string').count()) > 0);
     // It says so for a moment only, and on a busy machine nobody may look in that moment: the page itself must.
-    const copied = sample.locator('.copy').evaluate(
-      (button) =>
-        new Promise<void>((resolve) =>
-          new MutationObserver(() => button.textContent === 'Copied' && resolve()).observe(button, {
-            childList: true,
-          }),
-        ),
-    );
-    await Promise.all([copied, sample.locator('.copy').click()]);
+    await sample.locator('.copy').evaluate((button) => {
+      const look = () => button.textContent === 'Copied' && button.setAttribute('data-said', '');
+      new MutationObserver(look).observe(button, { childList: true });
+    });
+    await sample.locator('.copy').click();
+    await sample.locator('.copy[data-said]').waitFor();
     assert.equal(
       await page.evaluate(() => navigator.clipboard.readText()),
       await sample.locator('code').textContent(),
