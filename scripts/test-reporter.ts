@@ -86,12 +86,18 @@ export function render(result: FileResult): string {
   return lines.join('\n');
 }
 
+/** What a file says in lines that begin with `!!!` must be seen even if all of its tests pass. */
+function loud({ output }: FileResult): string[] {
+  return output.split('\n').filter((line) => line.startsWith('!!!'));
+}
+
 function indent(text: string): string {
   return text.replace(/^/gm, '    ');
 }
 
+/** The loud lines of all files, then how many tests passed and failed. */
 export function summary(results: FileResult[]): string {
   const passed = results.reduce((sum, result) => sum + result.passed, 0);
   const failed = results.reduce((sum, result) => sum + result.failures.length, 0);
-  return `${passed} passed, ${failed} failed`;
+  return [...results.flatMap(loud), `${passed} passed, ${failed} failed`].join('\n');
 }

@@ -50,6 +50,16 @@ test('counts leaf tests, not suites or tests that hold tests', async () => {
   assert.equal(code, 0);
 });
 
+test('what a file says loudly is said at the end, though all of its tests pass', async () => {
+  const { code, lines } = await runIn({
+    'packages/a/test/one.test.ts': `${IMPORT} console.log('hm'); console.log('!!! NOT THERE: a server.'); test('1', () => {});`,
+    'packages/a/test/two.test.ts': `${IMPORT} test('2', () => {});`,
+  });
+  assert.deepEqual(lines.slice(-2), ['!!! NOT THERE: a server.', '2 passed, 0 failed']);
+  assert.doesNotMatch(lines.join('\n'), /hm/);
+  assert.equal(code, 0);
+});
+
 test('a failing test is named with its error, once, and its siblings still count', async () => {
   const { code, lines } = await runIn({
     'packages/a/test/one.test.ts': `${IMPORT}
