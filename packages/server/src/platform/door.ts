@@ -65,7 +65,11 @@ export class Door {
     this.#server = this.#from = server;
     this.#options = options;
     this.#add(server);
-    server.on('connection', (socket: Socket) => this.#admit(socket, this.#from));
+    server.on('connection', (socket: Socket) => {
+      const from = this.#from;
+      // The others have looked already, before the server saw it.
+      if (from !== server || !this.#turnsAway(socket)) this.#admit(socket, from);
+    });
   }
 
   /** Options for the server's own `listen`. */
@@ -118,12 +122,12 @@ export class Door {
       this.#refusals.set(owner, (before ?? 0) + 1);
   }
 
-  /** Before anything is made for the connection. */
+  /** Drops a connection that may not come in, before anything is made for it where that can be. */
   #turnsAway(socket: Socket): boolean {
     const { ownerOf, clock, connections } = this.#options;
     const owner = ownerOf(socket);
     if (owner === null) return false;
-    const full = (this.#owners.get(owner) ?? 0) >= connections * share;
+    const full = (this.#owners.get(owner) ?? 0) + 1 > connections * share;
     const refused =
       (this.#refusals.get(owner) ?? 0) > mostRefusals && clock.monotonic() - this.#refusedSince < refusalsMs;
     if (full) this.#drop();
@@ -141,9 +145,6 @@ export class Door {
     const owner = this.#options.ownerOf(socket);
     this.#count(from, owner, 1);
     socket.on('close', () => this.#count(from, owner, -1));
-    if (owner === null || this.#owners.get(owner)! <= this.#options.connections * share) return;
-    this.#drop();
-    socket.resetAndDestroy();
   }
 
   #count(from: Listener, owner: string | null, change: 1 | -1): void {

@@ -168,8 +168,10 @@ export class Turns {
 
   #forgetIdle(lane: Lane): void {
     if (lane.running > 0 || lane.waiting.size > 0) return;
-    if (lane.restedAt > this.#now()) this.#awaitRest(lane);
-    else this.#lanes.delete(lane.name);
+    if (lane.restedAt > this.#now()) return this.#awaitRest(lane);
+    // Later the name may belong to another lane.
+    clearTimeout(lane.rest);
+    this.#lanes.delete(lane.name);
   }
 
   /** Starts waiting work that may run now. */

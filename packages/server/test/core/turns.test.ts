@@ -173,6 +173,27 @@ test('issue 10: when time is short, a lane that works on and on has a quarter of
   assert.equal(turns.waiting, 0);
 });
 
+test('issue 10: the end of a rest concerns no lane that came later under the same name', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let [at, rest] = [0, 1];
+  const { turns, begun, ask, end } = scene({
+    lane: { ...options.lane, slots: 1, rest: () => rest },
+    now: () => at,
+  });
+  await turns.run('a', 1, () => Promise.resolve(void (at += 100)));
+  rest = 0;
+  // It has rested, but the timer is late.
+  at += 200;
+  await turns.run('a', 1, () => Promise.resolve());
+  ask('a');
+  await soon();
+  t.mock.timers.tick(200);
+  ask('a');
+  await soon();
+  assert.equal(begun.length, 1, 'one of a lane at a time');
+  await end(2);
+});
+
 test('issue 10: an environment rests only while others are there', async () => {
   let at = 0;
   const turns = createTurns(
