@@ -64,6 +64,16 @@ export function cpuOf(roots: readonly number[]): Cpu {
   return cpu;
 }
 
+/** Milliseconds, over all processors, that the host of this machine gave to others although something here wanted to run. */
+export function stolenMs(): number {
+  const fields =
+    /^cpu .*$/m
+      .exec(read('/proc/stat') ?? '')?.[0]
+      .trim()
+      .split(/ +/) ?? [];
+  return (Number(fields[8] ?? 0) * 1_000) / ticksPerSecond;
+}
+
 /** Memory in kilobytes and open descriptors of one process; NaN when it has ended. */
 export function usageOf(pid: number): { rss: number; descriptors: number } {
   const rss = Number(/^VmRSS:\s+(\d+)/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1] ?? NaN);

@@ -5,7 +5,8 @@ import { Deadline, paced, Tally } from '../src/neighbours/kit.ts';
 import { checkLedger } from '../src/neighbours/ledger.ts';
 import type { Acknowledged } from '../src/neighbours/ledger.ts';
 import { answerTo, knownName } from '../src/neighbours/resolver.ts';
-import { neighboursTable, ratioOf } from '../src/neighbours/table.ts';
+import { Stolen } from '../src/neighbours/stolen.ts';
+import { neighboursTable, ratioOf, undisturbedText } from '../src/neighbours/table.ts';
 import type { Round } from '../src/neighbours/table.ts';
 import { parseOptions } from '../src/options.ts';
 
@@ -48,6 +49,10 @@ const round = (base: number, meanwhile: number): Round => ({
   baseline: latency(base, base * 2),
   attack: latency(meanwhile, meanwhile * 2),
   after: latency(base, base * 2),
+  undisturbed: {
+    baseline: { ...latency(base, base * 2), count: 90 },
+    attack: { ...latency(meanwhile, meanwhile), count: 50 },
+  },
   refused: 1,
   unanswered: 0,
   did: '3 things',
@@ -65,6 +70,23 @@ test('the table tells what was felt, by the ratio within each round', () => {
   );
   assert.match(text, /\| 5 \(2–10\) × \|/);
   assert.match(text, /\| 5 → 50, 2 failed \| 1 \| 0 \| RSS 100 → 400 → 110 MB \| 3 things \|$/);
+});
+
+test('sends in whose time the host took a processor, and for a second longer, are told apart', () => {
+  let taken = 500;
+  const stolen = new Stolen(() => taken, 0);
+  taken += 20;
+  stolen.look(500);
+  taken += 21;
+  stolen.look(1_000);
+  stolen.look(1_500);
+  const spoiled = (from: number, to: number) => stolen.spoils(from, to);
+  assert.deepEqual([spoiled(100, 500), spoiled(400, 501), spoiled(1_999, 2_100)], [false, true, true]);
+  assert.deepEqual([spoiled(2_000, 2_100), spoiled(0, 5_000)], [false, true]);
+  assert.equal(
+    undisturbedText(round(10, 60)),
+    'while the host took no processor: 10 / 20 ms (90 % of the sends) → 60 / 60 ms (50 % of the sends), p99 3 ×',
+  );
 });
 
 test('rows are chosen by their number or their id', () => {

@@ -153,13 +153,14 @@ async function judge(bench: Bench, running: RunningParley, outcome: Outcome): Pr
   if (report.firstError !== '')
     bench.results.note(`${label}: the victim was told ${report.firstError.slice(0, 200)}`);
   const sends = { baseline: baseline!.send, attack: attack!.send, after: after!.send };
+  const undisturbed = { baseline: baseline!.undisturbed, attack: attack!.undisturbed };
   const refused = attack!.refused + after!.refused;
   const logins = {
     before: baseline!.login.p99,
     during: attack!.login.p99,
     failed: attack!.failedLogins,
   };
-  const common = { refused, unanswered: report.unanswered, did, logins, usage };
+  const common = { undisturbed, refused, unanswered: report.unanswered, did, logins, usage };
   if (!hooks) return { ...sends, ...common };
   // The warm-up counts too: all that was acknowledged is to be delivered.
   const unanswered = report.acknowledged.length - hooks.seen();

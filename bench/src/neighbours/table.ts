@@ -17,6 +17,8 @@ export interface Round {
   baseline: Latency;
   attack: Latency;
   after: Latency;
+  /** The sends in whose time the host of the machine took no processor. */
+  undisturbed: { baseline: Latency; attack: Latency };
   /** Answers that told the victim to come again, and what was never answered. */
   refused: number;
   unanswered: number;
@@ -60,6 +62,14 @@ export const ratioOf = (rounds: readonly Round[], quantile: 'p50' | 'p99') =>
     rounds.map((r) => r.attack[quantile]),
     rounds.map((r) => r.baseline[quantile]),
   );
+
+/** What is left of the sends without those in whose time the host took a processor. */
+export function undisturbedText({ baseline, attack, undisturbed }: Round): string {
+  const of = (all: Latency, left: Latency) =>
+    `${format(left.p50)} / ${format(left.p99)} ms (${Math.round((100 * left.count) / all.count)} % of the sends)`;
+  const times = undisturbed.attack.p99 / undisturbed.baseline.p99;
+  return `while the host took no processor: ${of(baseline, undisturbed.baseline)} → ${of(attack, undisturbed.attack)}, p99 ${format(times)} ×`;
+}
 
 export function neighboursTable(measured: readonly Measured[]): string {
   return table(

@@ -2,10 +2,12 @@ import { Client } from '../load/client.ts';
 import type { Watcher } from '../load/client.ts';
 import type { Account } from '../load/messages.ts';
 import { parleyWire } from '../load/wire-chat.ts';
+import { stolenMs } from '../procfs.ts';
 import { Histogram } from '../stats.ts';
 import type { Latency } from '../stats.ts';
 import { serve } from './actor.ts';
 import type { Acknowledged } from './ledger.ts';
+import { Stolen } from './stolen.ts';
 
 /**
  * The neighbour that measures: its users send at a steady pace whether or not answers come, so a stall is felt by every message
@@ -21,6 +23,7 @@ const maxWaiting = 50;
 const drainMs = 40_000;
 const loginEveryMs = 500;
 const loginTimeoutMs = 5_000;
+const lookMs = 500;
 
 interface Sent {
   user: User;
@@ -32,6 +35,8 @@ interface Sent {
 
 interface Phase {
   sends: Histogram;
+  /** When each was sent and answered, microseconds. */
+  times: { from: number; to: number }[];
   logins: Histogram;
   sent: number;
   refused: number;
@@ -50,6 +55,8 @@ interface User {
 
 export interface PhaseReport {
   send: Latency;
+  /** Of the sends in whose time the host took no processor. */
+  undisturbed: Latency;
   login: Latency;
   sent: number;
   refused: number;
@@ -78,6 +85,12 @@ export interface VictimOptions {
 const micros = (): number => performance.now() * 1_000;
 const delay = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
+function answered(phase: Phase, from: number): void {
+  const to = micros();
+  phase.sends.record(to - from);
+  phase.times.push({ from, to });
+}
+
 class Victim {
   readonly #options: VictimOptions;
   readonly #run = `${Date.now().toString(36)}-${process.pid}`;
@@ -85,6 +98,7 @@ class Victim {
   readonly #users: User[] = [];
   readonly #acknowledged: Acknowledged[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
+  readonly #stolen = new Stolen(stolenMs, performance.now());
   #opening: (() => void) | null = null;
   #stopped = false;
   #lostSockets = 0;
@@ -117,12 +131,15 @@ class Victim {
     );
     let next = 0;
     const login = (): void => this.#visit(visitors[next++ % visitors.length]!);
-    this.#timers.push(setInterval(login, loginEveryMs));
+    this.#timers.push(
+      setInterval(login, loginEveryMs),
+      setInterval(() => this.#stolen.look(performance.now()), lookMs),
+    );
   }
 
   phase(): void {
     const counts = { sent: 0, refused: 0, failedLogins: 0 };
-    this.#phases.push({ sends: new Histogram(), logins: new Histogram(), ...counts });
+    this.#phases.push({ sends: new Histogram(), times: [], logins: new Histogram(), ...counts });
   }
 
   async finish(): Promise<VictimReport> {
@@ -132,13 +149,14 @@ class Victim {
     this.#stopped = true;
     let unanswered = 0;
     for (const user of this.#users) {
-      for (const { at, phase } of user.waiting.values()) phase.sends.record(micros() - at);
+      for (const { at, phase } of user.waiting.values()) answered(phase, at);
       unanswered += user.waiting.size;
       user.client.destroy();
     }
     return {
-      phases: this.#phases.map(({ sends, logins, ...counts }) => ({
+      phases: this.#phases.map(({ sends, times, logins, ...counts }) => ({
         send: sends.summary(),
+        undisturbed: this.#undisturbed(times),
         login: logins.summary(),
         ...counts,
       })),
@@ -148,6 +166,13 @@ class Victim {
       firstError: this.#firstError,
       acknowledged: this.#acknowledged,
     };
+  }
+
+  #undisturbed(times: Phase['times']): Latency {
+    const histogram = new Histogram();
+    for (const { from, to } of times)
+      if (!this.#stolen.spoils(from / 1_000, to / 1_000)) histogram.record(to - from);
+    return histogram.summary();
   }
 
   #connect(user: User): void {
@@ -209,7 +234,7 @@ class Victim {
       const sent = user.waiting.get(frame.re!);
       if (!sent) return;
       user.waiting.delete(frame.re!);
-      sent.phase.sends.record(micros() - sent.at);
+      answered(sent.phase, sent.at);
       const { number, account } = user;
       const first = sent.tries === 1;
       this.#acknowledged.push({

@@ -4,7 +4,7 @@ import { chosen } from '../neighbours/attacks/all.ts';
 import type { Row } from '../neighbours/attacks/all.ts';
 import { measure, withServices } from '../neighbours/measure.ts';
 import type { Plan } from '../neighbours/measure.ts';
-import { neighboursTable, ratioOf, usageText } from '../neighbours/table.ts';
+import { neighboursTable, ratioOf, undisturbedText, usageText } from '../neighbours/table.ts';
 import type { Measured, Round } from '../neighbours/table.ts';
 import type { Parley } from '../servers/parley.ts';
 import { format } from '../stats.ts';
@@ -86,7 +86,7 @@ export function abuse(bench: Bench): Promise<void> {
       },
     });
     const all: Measured = { id: 'all', what: 'all at once', of: 'send', rounds: [round] };
-    process.stdout.write(`\n${neighboursTable([all])}\n`);
+    process.stdout.write(`\n${neighboursTable([all])}\n${undisturbedText(round)}\n`);
     const ratio = ratioOf([round], 'p99').median;
     const memory = round.usage[0]!.after / round.usage[0]!.before;
     const met = (what: string, ok: boolean): void => {
