@@ -31,7 +31,9 @@ DECLARE
   steps int[];
   sender_tids tid[];
   doubtful boolean;
+  -- The environments whose messages go into the outbox (bits 1 and 2 of their listeners), and into the sink's log (bit 8).
   listening int[];
+  sinking int[];
 BEGIN
   IF p_wait_ms IS NOT NULL THEN
     PERFORM set_config('lock_timeout', p_wait_ms::text, true);
@@ -49,8 +51,9 @@ BEGIN
 
   SELECT array_agg(m.tid), array_agg(d.seq),
     bool_or(d.seq IS NOT NULL OR m.tid IS NULL AND p_sender[i] IS NOT NULL OR nos[p_conv[i]] IS NULL),
-    (SELECT array_agg(e.no) FROM environments e WHERE e.no = ANY (c_env) AND e.listeners <> 0)
-  INTO sender_tids, originals, doubtful, listening
+    (SELECT array_agg(e.no) FROM environments e WHERE e.no = ANY (c_env) AND e.listeners & 3 <> 0),
+    (SELECT array_agg(e.no) FROM environments e WHERE e.no = ANY (c_env) AND e.listeners & 8 <> 0)
+  INTO sender_tids, originals, doubtful, listening, sinking
   FROM generate_series(1, total) i
   LEFT JOIN sent_before(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i], p_cmid[i], ts) d ON true
   LEFT JOIN sending_member(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i]) m ON true;
@@ -101,6 +104,11 @@ BEGIN
         array_agg(p_id[i]), array_agg(p_sender[i]), ts)
       FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND c_env[p_conv[i]] = ANY (listening);
   END IF;
+  IF sinking IS NOT NULL THEN
+    INSERT INTO sink_log (env, conv, seq, message, at)
+      SELECT c_env[p_conv[i]], nos[p_conv[i]], lasts[p_conv[i]] + p_rank[i], lasts[p_conv[i]] + p_rank[i], ts
+      FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND c_env[p_conv[i]] = ANY (sinking);
+  END IF;
   -- For analytics (migrations/0025), which gets the arrays unchanged.
   IF verdicts IS NULL OR num_nulls(VARIADIC verdicts) > 0 THEN
     INSERT INTO activity_notes (at, size, c_env, c_no, place, usr, kind, refused)
@@ -144,6 +152,7 @@ DECLARE
   conv_step int;
   sender_tid tid;
   original bigint;
+  listening int;
 BEGIN
   SELECT c.ctid, c.no, c.last_seq + 1, c.message_count + 1, c.last_activity_step INTO conv_tid, o_conv, o_seq, live, conv_step FROM conversations c
     WHERE c.id = p_conv AND c.env = p_env AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
@@ -179,8 +188,13 @@ BEGIN
   IF p_cmid IS NOT NULL THEN
     INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at) VALUES (p_env, o_conv, coalesce(p_sender, 0), p_cmid, o_seq, ts);
   END IF;
-  PERFORM note_messages(ARRAY[p_env], ARRAY[o_conv], ARRAY[o_seq], ARRAY[p_id], ARRAY[p_sender], ts)
-    FROM environments e WHERE e.no = p_env AND e.listeners <> 0;
+  listening := (SELECT e.listeners FROM environments e WHERE e.no = p_env);
+  IF listening & 3 <> 0 THEN
+    PERFORM note_messages(ARRAY[p_env], ARRAY[o_conv], ARRAY[o_seq], ARRAY[p_id], ARRAY[p_sender], ts);
+  END IF;
+  IF listening & 8 <> 0 THEN
+    INSERT INTO sink_log (env, conv, seq, message, at) VALUES (p_env, o_conv, o_seq, o_seq, ts);
+  END IF;
   INSERT INTO activity_notes (at, c_env, c_no, place, usr, kind) VALUES (ts, ARRAY[p_env], ARRAY[o_conv], '{1}', ARRAY[p_sender],
     CASE WHEN p_reply IS NULL AND p_meta IS NULL THEN NULL ELSE message_kinds(ARRAY[p_text], ARRAY[p_reply], ARRAY[p_meta], NULL) END);
   IF conv_step < step THEN

@@ -36,24 +36,14 @@ BEGIN
 END $$;
 
 -- Records new messages for each consumer of the outbox that listens: bit 1 is webhooks, bit 2 push. The id of the
--- event is that of the message: one message has one message.created. Bit 8 is the sink, which has a log of its own.
+-- event is that of the message: one message has one message.created.
 CREATE OR REPLACE FUNCTION note_messages(p_env int[], p_conv bigint[], p_seq bigint[], p_id text[], p_sender bigint[], p_at timestamptz)
 RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  listening int := (SELECT bit_or(e.listeners) FROM environments e WHERE e.no = ANY (p_env));
 BEGIN
-  -- A statement that finds nothing to insert costs as much as one that inserts a row.
-  IF listening & 3 <> 0 THEN
-    INSERT INTO outbox (consumer, id, env, type, conv, seq, message, actor, created_at, due_at)
-    SELECT k, 'evt_' || substr(u.id, 5), u.env, 'message.created', u.conv, u.seq, u.seq, u.sender, p_at, p_at
-    FROM unnest(p_env, p_conv, p_seq, p_id, p_sender) AS u(env, conv, seq, id, sender)
-      JOIN environments e ON e.no = u.env JOIN unnest('{1,2}'::int[]) k ON e.listeners & k <> 0;
-  END IF;
-  IF listening & 8 <> 0 THEN
-    INSERT INTO sink_log (env, conv, seq, message, at)
-    SELECT u.env, u.conv, u.seq, u.seq, p_at FROM unnest(p_env, p_conv, p_seq) AS u(env, conv, seq)
-      JOIN environments e ON e.no = u.env AND e.listeners & 8 <> 0;
-  END IF;
+  INSERT INTO outbox (consumer, id, env, type, conv, seq, message, actor, created_at, due_at)
+  SELECT k, 'evt_' || substr(u.id, 5), u.env, 'message.created', u.conv, u.seq, u.seq, u.sender, p_at, p_at
+  FROM unnest(p_env, p_conv, p_seq, p_id, p_sender) AS u(env, conv, seq, id, sender)
+    JOIN environments e ON e.no = u.env JOIN unnest('{1,2}'::int[]) k ON e.listeners & k <> 0;
 END $$;
 
 -- The attachments that messages name, each as a JSON array of ids: only ready ones of the message's own conversation,
