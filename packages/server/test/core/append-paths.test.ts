@@ -82,7 +82,7 @@ const usersPerEnv = 5;
 async function fill(db: PgDb): Promise<void> {
   await db.query(`INSERT INTO organizations (id, name) VALUES ('org', 'org')`);
   await db.query(
-    `INSERT INTO environments (id, org, name, kind, listeners) VALUES ('env_1', 1, 'a', 'development', 1), ('env_2', 1, 'b', 'development', 0)`,
+    `INSERT INTO environments (id, org, name, kind, listeners) VALUES ('env_1', 1, 'a', 'development', 9), ('env_2', 1, 'b', 'development', 0)`,
   );
   await db.query(
     `INSERT INTO users (env, id, erased_at) SELECT e, 'u' || i, CASE WHEN i = 4 THEN now() END
@@ -171,6 +171,7 @@ async function contents(db: PgDb): Promise<string[]> {
     conversations: 'env, id, last_seq, message_count, last_message_seq',
     members: 'env, conv, usr, last_read_seq, read_count, own_unread',
     outbox: 'env, id, type, conv, seq, message, users, actor, data',
+    sink_log: 'env, conv, seq, message',
     attachments: 'env, id, message',
   };
   const rows: string[] = [];

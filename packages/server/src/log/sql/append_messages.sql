@@ -100,7 +100,7 @@ BEGIN
       FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND sender_tids[i] IS NOT NULL GROUP BY 1, 2
     ) k WHERE m.ctid = k.tid;
   IF listening IS NOT NULL THEN
-    PERFORM note_messages(array_agg(c_env[p_conv[i]]), array_agg(nos[p_conv[i]]), array_agg(lasts[p_conv[i]] + p_rank[i]),
+    PERFORM note_for_outbox(array_agg(c_env[p_conv[i]]), array_agg(nos[p_conv[i]]), array_agg(lasts[p_conv[i]] + p_rank[i]),
         array_agg(p_id[i]), array_agg(p_sender[i]), ts)
       FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND c_env[p_conv[i]] = ANY (listening);
   END IF;
@@ -190,7 +190,7 @@ BEGIN
   END IF;
   listening := (SELECT e.listeners FROM environments e WHERE e.no = p_env);
   IF listening & 3 <> 0 THEN
-    PERFORM note_messages(ARRAY[p_env], ARRAY[o_conv], ARRAY[o_seq], ARRAY[p_id], ARRAY[p_sender], ts);
+    PERFORM note_for_outbox(ARRAY[p_env], ARRAY[o_conv], ARRAY[o_seq], ARRAY[p_id], ARRAY[p_sender], ts);
   END IF;
   IF listening & 8 <> 0 THEN
     INSERT INTO sink_log (env, conv, seq, message, at) VALUES (p_env, o_conv, o_seq, o_seq, ts);

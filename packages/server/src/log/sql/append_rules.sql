@@ -36,8 +36,9 @@ BEGIN
 END $$;
 
 -- Records new messages for each consumer of the outbox that listens: bit 1 is webhooks, bit 2 push. The id of the
--- event is that of the message: one message has one message.created.
-CREATE OR REPLACE FUNCTION note_messages(p_env int[], p_conv bigint[], p_seq bigint[], p_id text[], p_sender bigint[], p_at timestamptz)
+-- event is that of the message: one message has one message.created. (Stores of earlier versions also have a
+-- note_messages, for calls of the old functions that are still running while these are applied.)
+CREATE OR REPLACE FUNCTION note_for_outbox(p_env int[], p_conv bigint[], p_seq bigint[], p_id text[], p_sender bigint[], p_at timestamptz)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO outbox (consumer, id, env, type, conv, seq, message, actor, created_at, due_at)
