@@ -26,8 +26,8 @@ export class Stolen {
     this.#last = { at: now, stolen };
   }
 
-  /** Whether a part of that time was taken, or the moment before it. */
-  spoils(from: number, to: number): boolean {
-    return this.#times.some((time) => time.from < to && from < time.to);
+  /** Whether what began then began in such a time. When it ended does not count: what takes long would be left out more often. */
+  spoils(began: number): boolean {
+    return this.#times.some(({ from, to }) => from <= began && began < to);
   }
 }

@@ -17,7 +17,7 @@ export interface Round {
   baseline: Latency;
   attack: Latency;
   after: Latency;
-  /** The sends in whose time the host of the machine took no processor. */
+  /** The sends that began while the host of the machine took no processor. */
   undisturbed: { baseline: Latency; attack: Latency };
   /** Answers that told the victim to come again, and what was never answered. */
   refused: number;
@@ -63,7 +63,7 @@ export const ratioOf = (rounds: readonly Round[], quantile: 'p50' | 'p99') =>
     rounds.map((r) => r.baseline[quantile]),
   );
 
-/** What is left of the sends without those in whose time the host took a processor. */
+/** What is left of the sends without those that began while the host took a processor. */
 export function undisturbedText({ baseline, attack, undisturbed }: Round): string {
   const of = (all: Latency, left: Latency) =>
     `${format(left.p50)} / ${format(left.p99)} ms (${Math.round((100 * left.count) / all.count)} % of the sends)`;

@@ -35,8 +35,8 @@ interface Sent {
 
 interface Phase {
   sends: Histogram;
-  /** When each was sent and answered, microseconds. */
-  times: { from: number; to: number }[];
+  /** When each was sent and how long it took, microseconds. */
+  times: { at: number; took: number }[];
   logins: Histogram;
   sent: number;
   refused: number;
@@ -55,7 +55,7 @@ interface User {
 
 export interface PhaseReport {
   send: Latency;
-  /** Of the sends in whose time the host took no processor. */
+  /** Of the sends that began while the host took no processor. */
   undisturbed: Latency;
   login: Latency;
   sent: number;
@@ -85,10 +85,10 @@ export interface VictimOptions {
 const micros = (): number => performance.now() * 1_000;
 const delay = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
-function answered(phase: Phase, from: number): void {
-  const to = micros();
-  phase.sends.record(to - from);
-  phase.times.push({ from, to });
+function answered(phase: Phase, at: number): void {
+  const took = micros() - at;
+  phase.sends.record(took);
+  phase.times.push({ at, took });
 }
 
 class Victim {
@@ -144,6 +144,7 @@ class Victim {
 
   async finish(): Promise<VictimReport> {
     for (const timer of this.#timers) clearInterval(timer);
+    this.#stolen.look(performance.now());
     const until = performance.now() + drainMs;
     while (performance.now() < until && this.#users.some((user) => user.waiting.size > 0)) await delay(50);
     this.#stopped = true;
@@ -170,8 +171,7 @@ class Victim {
 
   #undisturbed(times: Phase['times']): Latency {
     const histogram = new Histogram();
-    for (const { from, to } of times)
-      if (!this.#stolen.spoils(from / 1_000, to / 1_000)) histogram.record(to - from);
+    for (const { at, took } of times) if (!this.#stolen.spoils(at / 1_000)) histogram.record(took);
     return histogram.summary();
   }
 
