@@ -152,7 +152,7 @@ DECLARE
   conv_step int;
   sender_tid tid;
   original bigint;
-  listening int;
+  listeners int; -- of the environment, as bits
 BEGIN
   SELECT c.ctid, c.no, c.last_seq + 1, c.message_count + 1, c.last_activity_step INTO conv_tid, o_conv, o_seq, live, conv_step FROM conversations c
     WHERE c.id = p_conv AND c.env = p_env AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
@@ -188,11 +188,11 @@ BEGIN
   IF p_cmid IS NOT NULL THEN
     INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at) VALUES (p_env, o_conv, coalesce(p_sender, 0), p_cmid, o_seq, ts);
   END IF;
-  listening := (SELECT e.listeners FROM environments e WHERE e.no = p_env);
-  IF listening & 3 <> 0 THEN
+  listeners := (SELECT e.listeners FROM environments e WHERE e.no = p_env);
+  IF listeners & 3 <> 0 THEN
     PERFORM note_for_outbox(ARRAY[p_env], ARRAY[o_conv], ARRAY[o_seq], ARRAY[p_id], ARRAY[p_sender], ts);
   END IF;
-  IF listening & 8 <> 0 THEN
+  IF listeners & 8 <> 0 THEN
     INSERT INTO sink_log (env, conv, seq, message, at) VALUES (p_env, o_conv, o_seq, o_seq, ts);
   END IF;
   INSERT INTO activity_notes (at, c_env, c_no, place, usr, kind) VALUES (ts, ARRAY[p_env], ARRAY[o_conv], '{1}', ARRAY[p_sender],
