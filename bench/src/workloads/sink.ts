@@ -12,6 +12,7 @@ import { timesOf, withRunning } from '../bench.ts';
 import type { Bench } from '../bench.ts';
 import { lineOf, start } from '../children.ts';
 import { distanceMs, distant } from '../distant.ts';
+import { coldQuery } from '../peers/cold-query.ts';
 import { rssOf } from '../procfs.ts';
 import { tenants } from '../servers/parley.ts';
 import type { RunningParley } from '../servers/parley.ts';
@@ -33,6 +34,7 @@ const warmPages = 100;
 const warmMessages = 2_000;
 /** Below the limit of 50 a second. */
 const pageSpacingMs = 30;
+const queryServer = fileURLToPath(new URL('../peers/query.ts', import.meta.url));
 const receiver = fileURLToPath(new URL('../../../examples/history-receiver/receiver.mjs', import.meta.url));
 
 const [tenant] = tenants as [(typeof tenants)[0]];
@@ -251,12 +253,19 @@ async function coldPages(
       await api('PUT', '/v1/storage/database/b', { url });
       await api('POST', '/v1/storage/database/promote/b');
     }
-    const { through, buffered, direct } = await timed(parley, { cold: conversation, warm }, url, newest);
+    const { through, buffered, bare, direct } = await timed(
+      parley,
+      { cold: conversation, warm },
+      url,
+      newest,
+    );
     bench.results.add('sink', 'parley', `cold page, database ${where}: p50`, 'ms', through);
     bench.results.add('sink', 'parley', `page of the buffer, database ${where}: p50`, 'ms', buffered);
     bench.results.add('sink', 'parley', `the query itself, database ${where}: p50`, 'ms', direct);
+    bench.results.add('sink', 'parley', `the query over HTTP, database ${where}: p50`, 'ms', bare);
+    const times = (ms: number) => `${(ms / direct).toFixed(2)} ×`;
     bench.say(
-      `sink: cold page p50 ${through.toFixed(2)} ms, the query itself ${direct.toFixed(2)} ms (${(through / direct).toFixed(2)} ×), a page of the buffer ${buffered.toFixed(2)} ms, so being cold adds ${((through - buffered) / direct).toFixed(2)} × the query; database ${where}`,
+      `sink: cold page p50 ${through.toFixed(2)} ms, the query itself ${direct.toFixed(2)} ms (${times(through)}), a page of the buffer ${buffered.toFixed(2)} ms, so being cold adds ${times(through - buffered)} the query; a server that does nothing but the query ${bare.toFixed(2)} ms (${times(bare)}); database ${where}`,
     );
   }
   far.close();
@@ -291,12 +300,16 @@ async function timed(
   conversation: { cold: string; warm: string },
   url: string,
   newest: number,
-): Promise<{ through: number; buffered: number; direct: number }> {
+): Promise<{ through: number; buffered: number; bare: number; direct: number }> {
+  const bare = start(process.execPath, [queryServer], {
+    env: { PATH: process.env['PATH'] ?? '', DATABASE_URL: url.replace(/\?.*/, '') },
+  });
+  const [, barePort] = await lineOf(bare, /listening at (\d+)/);
   const client = new pg.Client(url.replace(/\?.*/, ''));
   await client.connect();
   const agent = new Agent({ keepAlive: true });
-  const times = { through: [] as number[], buffered: [] as number[], direct: [] as number[] };
-  const kinds = ['through', 'buffered', 'direct'] as const;
+  const kinds = ['through', 'buffered', 'bare', 'direct'] as const;
+  const times: Record<(typeof kinds)[number], number[]> = { through: [], buffered: [], bare: [], direct: [] };
   const pageOf = (of: string, before: number) =>
     page(`${parley.url}/v1/conversations/${of}/messages?before=${before}&limit=50`, agent);
   for (let i = -warmPages; i < pages; i++) {
@@ -305,20 +318,22 @@ async function timed(
       const begun = performance.now();
       if (what === 'through') await pageOf(conversation.cold, before);
       else if (what === 'buffered') await pageOf(conversation.warm, 100 + (before % (warmMessages - 100)));
-      else
-        await client.query(
-          'SELECT * FROM parley_messages WHERE env = $1 AND conversation_id = $2 AND seq < $3 AND NOT hard ORDER BY seq DESC LIMIT 50',
-          [tenant.id, conversation.cold, before],
-        );
+      else {
+        const values = [tenant.id, conversation.cold, before];
+        if (what === 'bare') await page(`http://127.0.0.1:${barePort}/${values.join('/')}`, agent);
+        else await client.query(coldQuery, values);
+      }
       if (i >= 0) times[what].push(performance.now() - begun);
       await delay(pageSpacingMs);
     }
   }
   agent.destroy();
   await client.end();
+  await bare.stop();
   return {
     through: median(times.through),
     buffered: median(times.buffered),
+    bare: median(times.bare),
     direct: median(times.direct),
   };
 }
