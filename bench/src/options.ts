@@ -52,6 +52,8 @@ export interface Options {
   add: boolean;
   /** Parts of a workload (see `usage`); null: all. */
   only: string[] | null;
+  /** The attacks of abuse hit a service of their own. */
+  apart: boolean;
   /** Workloads begin no later than this. */
   deadlineMs: number;
 }
@@ -78,6 +80,7 @@ Workloads: ${workloadNames.join(', ')} (by default all but ${onRequest.join(', '
   --conversations N    the longest list (10000)
   --only 3,9b          these rows of neighbours or abuse; of analytics: send or reports; of calls: parley or livekit; of sink: postgres, mysql, mongodb, http,
                        pages, send, and memory (which runs only when it is named: a copy of --messages rows, for at most --seconds)
+  --apart              abuse hits another service, with a store of its own, on the same machine: what the victim then feels is the machine
   --add                keep earlier results of workloads that are not named, and write the page of all
   --out PATH           write the page there, its plots beside it and bench/results.json (docs/performance.md)
 `;
@@ -103,6 +106,7 @@ export function parseOptions(args: string[]): Options {
     options: {
       quick: { type: 'boolean', default: false },
       add: { type: 'boolean', default: false },
+      apart: { type: 'boolean', default: false },
       servers: text,
       rounds: text,
       seconds: text,
@@ -146,6 +150,7 @@ export function parseOptions(args: string[]): Options {
     messages: whole('messages', quick ? 300_000 : 10_000_000, 10_000),
     conversations: whole('conversations', quick ? 1_000 : 10_000, 100),
     add: values.add,
+    apart: values.apart,
     only: values.only?.split(',') ?? null,
     out: values.out ?? (quick || (positionals.length > 0 && !values.add) ? null : 'docs/performance.md'),
     deadlineMs: quick ? quickDeadlineMs : fullDeadlineMs,

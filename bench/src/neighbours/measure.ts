@@ -70,18 +70,23 @@ export interface Plan {
   strike(attacker: Actor<AttackerHandlers>, target: Target): Promise<string>;
 }
 
-/** The three phases, each with the same victim. */
-export async function measure(bench: Bench, running: RunningParley, how: Plan): Promise<Round> {
+/** The three phases, each with the same victim. The attacker strikes the victim's service, or another one. */
+export async function measure(
+  bench: Bench,
+  running: RunningParley,
+  how: Plan,
+  struck: RunningParley = running,
+): Promise<Round> {
   const victim = new Actor<VictimHandlers>(new URL('./victim.ts', import.meta.url), victimNice);
   const attacker = new Actor<AttackerHandlers>(new URL('./attacker.ts', import.meta.url), attackerNice);
   const hooks = how.webhooks ? await startHooks() : null;
   const sampler = new Sampler(running.gateway);
   try {
     const target: Target = {
-      port: running.port,
+      port: struck.port,
       tenant: attackerTenant,
       development: developmentTenant,
-      store: await running.store(),
+      store: await struck.store(),
     };
     const accounts = await running.accounts(plan, victimTenant);
     if (hooks)

@@ -53,10 +53,14 @@ async function measureRow(bench: Bench, row: Row, parley: Parley): Promise<Round
   return round;
 }
 
-async function measureOn(bench: Bench, parley: Parley, how: Plan): Promise<Round> {
+async function measureOn(bench: Bench, parley: Parley, how: Plan, apart?: Parley): Promise<Round> {
   let round: Round | undefined;
   await withRunning(bench, parley, async (running) => {
-    round = await measure(bench, running, how);
+    if (!apart) round = await measure(bench, running, how);
+    else
+      await withRunning(bench, apart, async (struck) => {
+        round = await measure(bench, running, how, struck);
+      });
   });
   return round!;
 }
@@ -66,10 +70,10 @@ const mostRatio = 5;
 const mostMemory = 1.2;
 
 export function abuse(bench: Bench): Promise<void> {
-  const { windowMs } = bench.options;
+  const { windowMs, apart } = bench.options;
   const rows = chosen(bench.options.only);
   return withServices(bench, async (fresh) => {
-    const round = await measureOn(bench, fresh('abuse'), {
+    const plan: Plan = {
       ...{ label: 'abuse', webhooks: false },
       ...{ baselineMs: Math.min(30_000, windowMs), strikeMs: windowMs, afterMs: 60_000 },
       // One after the other: later ones must not wait for what earlier ones do.
@@ -82,9 +86,10 @@ export function abuse(bench: Bench): Promise<void> {
           bench.say(`row ${id}: ${text}`);
         };
         await Promise.all(rows.map(one));
-        return `all at once for ${windowMs / 1_000} s`;
+        return `all at once for ${windowMs / 1_000} s${apart ? ', to another service' : ''}`;
       },
-    });
+    };
+    const round = await measureOn(bench, fresh('abuse'), plan, apart ? fresh('abused') : undefined);
     const all: Measured = { id: 'all', what: 'all at once', of: 'send', rounds: [round] };
     process.stdout.write(`\n${neighboursTable([all])}\n${undisturbedText(round)}\n`);
     const ratio = ratioOf([round], 'p99').median;
