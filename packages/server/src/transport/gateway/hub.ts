@@ -33,12 +33,21 @@ export interface Membership {
 const holdMs = 250;
 /** How many events of one conversation are held; beyond this they go out at once. */
 const maxHeld = 200;
+/** How many conversations that have no route any more are remembered. */
+const mostEnded = 10_000;
 /** How many users' conversations are read together. */
 const comparedAtOnce = 100;
 
 export class Hub {
   readonly #users = new Map<number, LocalUser>();
   readonly #routes = new Map<string, Route>();
+  /**
+   * How far conversations were when their last user here left. Events up to there may still come, from another node or
+   * from a slow read of the store; they must not begin a route again.
+   */
+  readonly #ended = new Map<string, number>();
+  /** Users whose memberships are about to be compared with the store. */
+  readonly #doubted = new Set<LocalUser>();
   readonly #bus: Bus;
   readonly #timers: Timers;
   readonly #logger: Logger;
@@ -109,8 +118,13 @@ export class Hub {
     await this.#bus.subscribe([`u:${user.no}`]);
     const memberships = await this.#memberships(user.env, user.no);
     if (this.#users.get(user.no) !== user) return [];
-    for (const { cid, lastSeq } of memberships)
-      if (!left.has(cid)) join(this.#routes.get(cid) ?? this.#createRoute(cid, lastSeq), user);
+    for (const { cid, lastSeq } of memberships) {
+      if (left.has(cid)) continue;
+      const route = this.#routes.get(cid) ?? this.#createRoute(cid, lastSeq);
+      // Nobody waits for what came before; it may be older than this membership.
+      if (route.users.length === 0) route.lastSeq = Math.max(route.lastSeq, lastSeq);
+      join(route, user);
+    }
     // Also subscribes channels that another user's login is only about to subscribe.
     await this.#bus.subscribe(user.routes.map((route) => `c:${route.cid}`));
     return memberships;
@@ -133,7 +147,8 @@ export class Hub {
       // Events that are only on their way arrive meanwhile.
       await sleep(this.#timers, holdMs);
       for (const [route, lastSeq] of behind)
-        if (route.lastSeq < lastSeq && this.#routes.get(route.cid) === route) await this.#read(route);
+        if (route.lastSeq < lastSeq && this.#routes.get(route.cid) === route && route.users.length > 0)
+          await this.#read(route, route.users[0]!.env);
     } catch (error) {
       this.#logger.warn({ err: error }, 'catching up with another node failed');
     }
@@ -164,6 +179,7 @@ export class Hub {
 
   /** The store was restored to an earlier state: seqs continue from a lower number. */
   restart(): void {
+    this.#ended.clear();
     for (const route of this.#routes.values()) {
       route.lastSeq = 0;
       route.held = null;
@@ -186,7 +202,13 @@ export class Hub {
   }
 
   #createRoute(cid: string, lastSeq: number): Route {
-    const route: Route = { cid, lastSeq, users: [], held: null };
+    const route: Route = {
+      cid,
+      lastSeq: Math.max(lastSeq, this.#ended.get(cid) ?? 0),
+      users: [],
+      held: null,
+    };
+    this.#ended.delete(cid);
     this.#routes.set(cid, route);
     return route;
   }
@@ -196,8 +218,15 @@ export class Hub {
     const at = route.users.indexOf(user);
     if (at >= 0) route.users.splice(at, 1);
     if (route.users.length > 0 || this.#routes.get(route.cid) !== route) return false;
-    this.#routes.delete(route.cid);
+    this.#endRoute(route);
     return true;
+  }
+
+  #endRoute(route: Route): void {
+    this.#routes.delete(route.cid);
+    this.#ended.set(route.cid, route.lastSeq);
+    const [oldest] = this.#ended.keys();
+    if (this.#ended.size > mostEnded) this.#ended.delete(oldest!);
   }
 
   /** Runs after a commit on this node: sends the event to the sockets here and to the other nodes. */
@@ -219,34 +248,59 @@ export class Hub {
   #deliver(event: LogEvent): void {
     const joining = event.join?.flatMap((no) => this.#users.get(no) ?? []) ?? [];
     for (const no of event.leave ?? []) this.#users.get(no)?.loading?.left.add(event.cid);
-    for (const user of joining) user.loading?.left.delete(event.cid);
     let route = this.#routes.get(event.cid);
+    if (event.seq <= (route?.lastSeq ?? this.#ended.get(event.cid) ?? 0)) {
+      for (const user of joining) if (!route?.users.includes(user)) void this.#doubt(user);
+      return;
+    }
     if (!route) {
       if (joining.length === 0) return;
-      route = this.#createRoute(event.cid, event.seq - 1);
-      void this.#follow(route, event);
+      route = this.#createRoute(event.cid, this.#before(event));
+      void this.#follow(route, event.env);
     }
-    if (event.seq <= route.lastSeq) return;
     if (event.seq > route.lastSeq + 1) this.#hold(route, event);
     else this.#apply(route, event);
   }
 
+  /**
+   * A join came after later events of its conversation, so the user was not sent these. In a moment, when what is on its
+   * way has arrived, the store says whether the user is a member.
+   */
+  async #doubt(user: LocalUser): Promise<void> {
+    if (this.#doubted.has(user)) return;
+    this.#doubted.add(user);
+    try {
+      await sleep(this.#timers, holdMs);
+      this.#doubted.delete(user);
+      await user.loading?.done;
+      await this.#compare(user, new Map());
+    } catch (error) {
+      this.#logger.warn({ err: error, user: user.no }, 'comparing memberships after a late join failed');
+    }
+  }
+
+  /**
+   * Where a route begins that is made by a join: just before it or, if the conversation had a route a while ago, where
+   * that ended. Users may have joined and left on other nodes in between; that is read, and the join is held meanwhile.
+   */
+  #before({ cid, seq }: LogEvent): number {
+    const ended = this.#ended.get(cid);
+    return ended === undefined || this.#bus.alone || seq - ended > maxHeld ? seq - 1 : ended;
+  }
+
   /** For a route made by a join: what was committed before the bus was subscribed is read from the store. */
-  async #follow(route: Route, event: LogEvent): Promise<void> {
+  async #follow(route: Route, env: number): Promise<void> {
     try {
       await this.#bus.subscribe([`c:${route.cid}`]);
-      if (!this.#bus.alone) await this.#read(route, event);
+      if (!this.#bus.alone) await this.#read(route, env);
     } catch (error) {
       this.#logger.warn({ err: error, cid: route.cid }, 'catching up after a join failed');
       this.sendTo(route.users, pushFrame('resync_required', { cid: route.cid }));
     }
   }
 
-  /** Reads the events after the given one, or after the last one that the route had. */
-  async #read(route: Route, event?: LogEvent): Promise<void> {
-    const env = event?.env ?? route.users[0]?.env;
-    if (env === undefined) return;
-    const missed = await this.#missed(env, route.cid, event?.seq ?? route.lastSeq);
+  async #read(route: Route, env: number): Promise<void> {
+    const missed = await this.#missed(env, route.cid, route.lastSeq);
     if (missed === null) this.sendTo(route.users, pushFrame('resync_required', { cid: route.cid }));
     else for (const later of missed) this.#deliver(later);
   }
@@ -291,6 +345,10 @@ export class Hub {
       route.held!.delete(next.seq);
       if (route.held!.size === 0) route.held = null;
       this.#apply(route, next);
+    } else if (route.users.length === 0 && route.held === null) {
+      // Who was to join with a held event has disconnected meanwhile.
+      this.#endRoute(route);
+      this.#bus.unsubscribe([`c:${route.cid}`]);
     }
   }
 
