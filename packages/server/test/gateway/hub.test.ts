@@ -241,10 +241,10 @@ test('a login that failed does not make the next one deaf', async () => {
 test('a relayed frame goes to all members but one', async () => {
   const { hub, join } = setup();
   const [one, two] = [await join(1), await join(2)];
-  hub.relay(cid, '{"t":"typing","d":{}}', 1);
-  hub.receivedRelay(`c:${cid}`, 'X\n{"t":"receipt","d":{}}');
-  hub.receivedRelay(`c:${cid}`, 'X2\n{"t":"typing","d":{}}');
-  hub.receivedRelay('c:conv_unknown', 'X\n{"t":"receipt","d":{}}');
+  hub.ephemeral.relay(cid, '{"t":"typing","d":{}}', 1);
+  hub.ephemeral.receivedRelay(`c:${cid}`, 'X\n{"t":"receipt","d":{}}');
+  hub.ephemeral.receivedRelay(`c:${cid}`, 'X2\n{"t":"typing","d":{}}');
+  hub.ephemeral.receivedRelay('c:conv_unknown', 'X\n{"t":"receipt","d":{}}');
   assert.deepEqual(
     one!.got.map((f) => f.t),
     ['receipt', 'typing'],
@@ -263,7 +263,9 @@ function pair(missed: (after: number) => Promise<LogEvent[] | null> = () => Prom
     const node = setup({ bus, missed, memberships: () => Promise.resolve([]) });
     bus.listen({
       message: (channel, payload) =>
-        payload.startsWith('E') ? node.hub.received(payload) : node.hub.receivedRelay(channel, payload),
+        payload.startsWith('E')
+          ? node.hub.received(payload)
+          : node.hub.ephemeral.receivedRelay(channel, payload),
       restored: () => undefined,
     });
     return node;
@@ -278,7 +280,7 @@ test('an event of another node arrives once, though it comes by two ways', async
   a.hub.publish(event(1, { join: [2] }, 'conversation.created'));
   await settled();
   a.hub.publish(event(2));
-  a.hub.relay(cid, '{"t":"typing","d":{}}', null);
+  a.hub.ephemeral.relay(cid, '{"t":"typing","d":{}}', null);
   a.hub.publish(event(3, { leave: [2] }, 'member.removed'));
   a.hub.publish(event(4));
   await settled();
@@ -344,7 +346,48 @@ test('a login waits until its conversations are listened to, even when another l
 test('a frame to users reaches each of their sockets once, on a node that is alone too, and only in their environment', async () => {
   const { hub, join } = setup();
   const [first, again, other] = [await join(1), await join(1), await join(2)];
-  hub.toUsers(1, [1, 1, 7], '{"t":"hb","d":{}}');
-  hub.toUsers(2, [1], '{"t":"hb","d":{}}');
+  hub.ephemeral.toUsers(1, [1, 1, 7], '{"t":"hb","d":{}}');
+  hub.ephemeral.toUsers(2, [1], '{"t":"hb","d":{}}');
   assert.deepEqual([first.got.length, again.got.length, other.got.length], [1, 1, 0]);
+});
+
+test('a member whose join came after later events is found in the store, and told to sync', async () => {
+  let isMember = false;
+  const { hub, time, join } = setup({
+    memberships: (user) =>
+      Promise.resolve(user === 1 || isMember ? [{ cid, lastSeq: isMember ? 3 : 0 }] : []),
+  });
+  const [first, second] = [await join(1), await join(2)];
+  for (const seq of [1, 3]) hub.publish(event(seq));
+  time.advance(250);
+  isMember = true;
+  hub.publish(event(2, { join: [2] }, 'member.added'));
+  time.advance(250);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(
+    second.got.map((f) => f.t),
+    ['resync_hint'],
+  );
+  hub.publish(event(4));
+  assert.deepEqual([seqs(first), seqs(second)], [[1, 3, 4], [4]]);
+});
+
+test('no route is left by a join that was held while its user disconnected', async () => {
+  const between = deferred<LogEvent[]>();
+  const bus = { alone: false, publish: () => undefined, unsubscribe: () => undefined };
+  const { hub, join } = setup({
+    bus: { ...bus, subscribe: () => Promise.resolve() } as unknown as Bus,
+    memberships: () => Promise.resolve([]),
+    missed: (after) => (after === 1 ? Promise.resolve([]) : between.promise),
+  });
+  const session = await join();
+  hub.publish(event(1, { join: [1] }, 'member.added'));
+  hub.publish(event(2, { leave: [1] }, 'member.removed'));
+  hub.publish(event(4, { join: [1] }, 'member.added'));
+  assert.deepEqual(seqs(session), [1, 2]);
+  assert.equal(hub.routeCount, 1);
+  hub.detach(session);
+  between.resolve([event(3), event(4, { join: [1] }, 'member.added')]);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(hub.routeCount, 0);
 });

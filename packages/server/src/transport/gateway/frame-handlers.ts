@@ -89,7 +89,11 @@ export function createFrameHandlers(
       const user = session.user!;
       if (!hub.isMember(user, cid)) throw new ApiError('not_member');
       if (!typing.allows(cid, user.no, state)) return;
-      hub.relay(cid, `{"t":"typing","d":${JSON.stringify({ cid, userId: user.id, state })}}`, user.no);
+      hub.ephemeral.relay(
+        cid,
+        `{"t":"typing","d":${JSON.stringify({ cid, userId: user.id, state })}}`,
+        user.no,
+      );
     },
     delivered: (session, { items }) => delivery.add(session, items),
     hb: () => undefined,

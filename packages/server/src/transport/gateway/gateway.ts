@@ -100,7 +100,7 @@ export class Gateway {
     this.#sessions = new Sessions(timers);
     this.#notes = new Notes({ recorder: options.recorder, history: options.history, clock });
     this.#receipts = new ReceiptRelay({
-      deliver: (cid, frame) => hub.relayHere(cid, frame, null),
+      deliver: (cid, frame) => hub.ephemeral.relayHere(cid, frame, null),
       publish: (receipt) => {
         if (!bus.alone) bus.publish(`c:${receipt.cid}`, encodeReceipt(receipt));
       },
@@ -278,11 +278,11 @@ export class Gateway {
       case 'E':
         return this.#options.hub.received(payload);
       case 'X':
-        return this.#options.hub.receivedRelay(channel, payload);
+        return this.#options.hub.ephemeral.receivedRelay(channel, payload);
       case 'R':
         return this.#receipts.heard(decodeReceipt(payload));
       case 'U':
-        return this.#options.hub.receivedToUser(channel, payload);
+        return this.#options.hub.ephemeral.receivedToUser(channel, payload);
       case 'O':
         return this.#closeUser(Number(channel.slice(2)), Number(payload.slice(1)) as CloseCode);
       case 'P':

@@ -1,18 +1,11 @@
-import type { SocketChoice } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
 import type { Bus } from '../../platform/bus/port.ts';
 import { sleep } from '../../platform/clock.ts';
 import type { Timers } from '../../platform/clock.ts';
 import { LatestOnly } from '../../platform/latest-only.ts';
 import type { Logger } from '../../platform/logging.ts';
-import {
-  decodeEvent,
-  decodeRelay,
-  decodeToUser,
-  encodeEvent,
-  encodeRelay,
-  encodeToUser,
-} from './bus-messages.ts';
+import { decodeEvent, encodeEvent } from './bus-messages.ts';
+import { Ephemeral } from './ephemeral.ts';
 import type { FrameTrace, LocalUser, Route, Session } from './session.ts';
 import { pushFrame, textFrame } from './wire.ts';
 
@@ -48,6 +41,8 @@ export class Hub {
   readonly #ended = new Map<string, number>();
   /** Users whose memberships are about to be compared with the store. */
   readonly #doubted = new Set<LocalUser>();
+  /** For frames outside the seq stream. */
+  readonly ephemeral: Ephemeral;
   readonly #bus: Bus;
   readonly #timers: Timers;
   readonly #logger: Logger;
@@ -74,6 +69,7 @@ export class Hub {
     missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
   }) {
     this.#bus = options.bus;
+    this.ephemeral = new Ephemeral(this.#users, this.#routes, options.bus);
     this.#timers = options.timers;
     this.#logger = options.logger;
     this.#memberships = options.memberships;
@@ -365,54 +361,10 @@ export class Hub {
     for (const user of users) for (const session of user.sessions) session.send(frame);
   }
 
-  /** Sends a frame outside the seq stream to the open sockets of these users, on all nodes. */
-  toUsers(env: number, users: readonly number[], text: string, where: SocketChoice = {}): void {
-    const frame = textFrame(text);
-    const payload = this.#bus.alone ? null : encodeToUser(env, text, where);
-    for (const no of new Set(users)) {
-      this.#toUserHere(env, no, frame, where);
-      if (payload !== null) this.#bus.publish(`u:${no}`, payload);
-    }
-  }
-
-  receivedToUser(channel: string, payload: string): void {
-    const message = decodeToUser(payload);
-    if (!message) return;
-    this.#toUserHere(message.env, Number(channel.slice(2)), textFrame(message.frame), message.where);
-  }
-
-  #toUserHere(env: number, no: number, frame: Buffer, { only, except }: SocketChoice): void {
-    const user = this.#users.get(no);
-    if (user?.env !== env) return;
-    for (const session of user.sessions)
-      if (only === undefined ? except === undefined || session.id !== except : session.id === only)
-        session.send(frame);
-  }
-
   /** True if this node's routes say that the user is a member. */
   isMember(user: LocalUser, cid: string): boolean {
     const route = this.#routes.get(cid);
     return route !== undefined && route.users.includes(user);
-  }
-
-  /** Sends a frame outside the seq stream to the open sockets of all members, on all nodes. */
-  relay(cid: string, frame: string, except: number | null): void {
-    this.relayHere(cid, frame, except);
-    if (!this.#bus.alone) this.#bus.publish(`c:${cid}`, encodeRelay(frame, except));
-  }
-
-  receivedRelay(channel: string, payload: string): void {
-    const relay = decodeRelay(payload);
-    if (relay) this.relayHere(channel.slice(2), relay.frame, relay.except);
-  }
-
-  /** Sends the frame on this node alone. */
-  relayHere(cid: string, text: string, except: number | null): void {
-    const route = this.#routes.get(cid);
-    if (!route) return;
-    const frame = textFrame(text);
-    for (const user of route.users)
-      if (user.no !== except) for (const session of user.sessions) session.send(frame);
   }
 }
 

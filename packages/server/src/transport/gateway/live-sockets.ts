@@ -23,11 +23,11 @@ export class LiveSockets implements Sockets {
   }
 
   toUsers(env: number, users: readonly number[], frame: EphemeralFrame, where?: SocketChoice): void {
-    this.#hub.toUsers(env, users, JSON.stringify(frame), where);
+    this.#hub.ephemeral.toUsers(env, users, JSON.stringify(frame), where);
   }
 
   toConversation(cid: string, frame: EphemeralFrame): void {
-    this.#hub.relay(cid, JSON.stringify(frame), null);
+    this.#hub.ephemeral.relay(cid, JSON.stringify(frame), null);
   }
 
   onSessionClosed(listener: (closed: ClosedSession) => void): () => void {
