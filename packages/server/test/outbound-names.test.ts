@@ -45,6 +45,12 @@ test('the addresses of a name, IPv4 first; one family is enough', async (t) => {
   assert.deepEqual(await resolve('192.0.2.9'), [v4('192.0.2.9')], 'addresses are not looked up');
 });
 
+test('of a name with very many addresses, 32 are used', async (t) => {
+  const many = Array.from({ length: 60 }, (_, n) => `192.0.2.${n + 1}`);
+  const { resolve } = await start(t, { 'many.example': many });
+  assert.equal((await resolve('many.example')).length, 32);
+});
+
 test('a family that never answers does not hold up the other', async (t) => {
   const { resolve } = await start(
     t,

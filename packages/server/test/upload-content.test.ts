@@ -89,6 +89,18 @@ test('a head cut anywhere, or any byte of it changed, gives an answer and never 
   assert.equal(dimensions(bytes('\xff\xd8\xff').fill(0xff, 3)), null);
 });
 
+test('a size that no store can keep counts as no size, whether the file or the provider claims it', () => {
+  const png = Buffer.from(pictures['png']![1]);
+  png.writeUInt32BE(0xffff_ffff, 16);
+  assert.equal(dimensions(png), null);
+  const claims = (width: number) =>
+    verify('image/png', 'a.png', 1_000_000, { size: 1_000_000, head: png, width, height: 5 });
+  assert.deepEqual(claims(Infinity), { ok: true, mimeType: 'image/png' });
+  assert.deepEqual(claims(2 ** 31), { ok: true, mimeType: 'image/png' });
+  assert.deepEqual(claims(1.5), { ok: true, mimeType: 'image/png' });
+  assert.deepEqual(claims(7), { ok: true, mimeType: 'image/png', width: 7, height: 5 });
+});
+
 test('video, audio and documents are told by their bytes', () => {
   const cases: [head: string, mime: string][] = [
     ['\0\0\0\x20ftypisom\0\0\0\0isommp41', 'video/mp4'],

@@ -50,6 +50,8 @@ export const resolverBounds: ResolverBounds = {
 
 /** Milliseconds that the other address family still gets once one has answered. */
 const otherFamilyMs = 250;
+/** How many addresses of one name are used: an answer of 64 kB may hold thousands, and each is checked and tried. */
+const mostAddresses = 32;
 const hostsFileMs = 10_000;
 
 export class NameTimeout extends Error {
@@ -108,7 +110,7 @@ export function createResolver(options: {
       let [pending, failure] = [2, undefined as Error | undefined];
       const finish = (): void => {
         clearTimeout(timer);
-        if (found.length > 0) resolve(found.sort((x, y) => x.family - y.family));
+        if (found.length > 0) resolve(found.sort((x, y) => x.family - y.family).slice(0, mostAddresses));
         else reject(pending > 0 || !failure ? new NameTimeout(`${host} did not resolve in time`) : failure);
       };
       let timer = setTimeout(finish, bounds.timeoutMs);

@@ -5,12 +5,16 @@ export interface Dimensions {
   height: number;
 }
 
+/** The largest width or height that PNG allows, and that the store keeps. */
+const maxSide = 2 ** 31 - 1;
+export const isSide = (n: number): boolean => Number.isInteger(n) && n > 0 && n <= maxSide;
+
 /** Width and height of an image as it is shown (orientation applied), or null if its first bytes do not contain them. */
 export function dimensions(head: Uint8Array): Dimensions | null {
   const measure = measures[detect(head)?.mime ?? ''];
   try {
     const found = measure?.(Buffer.from(head.buffer, head.byteOffset, head.byteLength));
-    return found && found.width > 0 && found.height > 0 ? found : null;
+    return found && isSide(found.width) && isSide(found.height) ? found : null;
   } catch (error) {
     if (error instanceof RangeError) return null; // read past the bytes we have
     throw error;

@@ -1,6 +1,6 @@
 import { allowedType, essence, NOT_ALLOWED, ruleOf } from './allowed.ts';
 import { detect } from './detect.ts';
-import { dimensions } from './dimensions.ts';
+import { dimensions, isSide } from './dimensions.ts';
 
 /** What the storage says about the object (MediaStorage.inspect). */
 export interface Inspected {
@@ -41,4 +41,5 @@ export function verify(declared: string, filename: string, size: number, stored:
   return { ok: true, mimeType: found?.mime ?? essence(declared), ...measured };
 }
 
-const providerSize = ({ width, height }: Inspected) => (width && height ? { width, height } : null);
+const providerSize = ({ width = 0, height = 0 }: Inspected) =>
+  isSide(width) && isSide(height) ? { width, height } : null;
