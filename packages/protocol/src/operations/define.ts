@@ -49,10 +49,7 @@ export interface Operation {
    * commit). Under an Idempotency-Key it therefore runs before the transaction that stores its answer, not inside.
    */
   repeatable: boolean;
-  /**
-   * It changes nothing, so nothing is stored for an Idempotency-Key: running it again is as good as repeating its answer.
-   * For servers and clients it may begin before it is certain that their credential is still valid.
-   */
+  /** It changes nothing, so nothing is stored for an Idempotency-Key: running it again is as good as repeating its answer. */
   changesNothing: boolean;
   /** SPEC 9.3: answers carry `Deprecation` and `Sunset`. */
   deprecated?: { since: string; sunset: string };

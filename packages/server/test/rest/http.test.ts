@@ -293,7 +293,6 @@ describe('SPEC 9.3: deprecated endpoints', () => {
         handlers: { 'users.list': () => Promise.resolve({ data: [], nextCursor: null }) },
         authenticator: {
           authenticate: () => Promise.resolve({ caller: { kind: 'server', env: { no: 1, plan: 'free' } } }),
-          expected: () => undefined,
         },
         limiter: { take: () => [{ allowed: true, limit: 1, remaining: 1, resetMs: 0, retryAfterMs: 0 }] },
         services: { plans: { free: {} } },
@@ -304,7 +303,7 @@ describe('SPEC 9.3: deprecated endpoints', () => {
         '/',
         createRoute('users.list', operation, options, {
           idempotency: new Idempotency(options.limiter),
-          ...{ unsent: new Unsent(unsentBounds, Date.now), early: { running: 0 } },
+          unsent: new Unsent(unsentBounds, Date.now),
         }),
       );
       return app.inject('/');

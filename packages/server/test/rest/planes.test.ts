@@ -61,7 +61,6 @@ const app = createRest({
       credential === 'key'
         ? Promise.resolve({ caller: { kind: 'server', env, keyId: 'k' } })
         : Promise.reject(new ApiError('token_invalid')),
-    expected: () => undefined,
   },
   services: { clock: systemClock, ids: createIds(systemClock, pooledRandom()), plans },
   limiter: memoryRateLimiter(systemClock),

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { ApiError, environmentIdPattern, limits, rateLimits } from '@parley/protocol';
 import { createBatcher, readPace } from '../../platform/batch.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -70,16 +69,9 @@ export interface Authenticator {
    * @param from the key under which tries from the caller's address are counted.
    */
   authenticate(credential: string | undefined, named: string[], from: string): Promise<Authenticated>;
-  /**
-   * Whom `authenticate` will probably return, because it did before; undefined if that is not known. The credential may
-   * have been revoked since: until `authenticate` has returned the same caller, nothing may be changed or answered.
-   */
-  expected(credential: string | undefined, named: readonly string[]): TenantCaller | undefined;
 }
 
 const maxOpened = 1_000;
-/** How many credentials are remembered; beyond, all are forgotten. */
-const maxAccepted = 10_000;
 
 /** LIMIT makes each of these one index look-up, also before the planner has statistics. */
 const lookupSql = `
@@ -128,10 +120,6 @@ export function createAuthenticator(options: {
     opened.set(keyId, { sealed, secret });
     return secret;
   }
-
-  /** The callers of credentials that were accepted, by the credential's hash. */
-  const accepted = new Map<string, TenantCaller>();
-  const digest = (credential: string): string => hash('sha256', credential, 'base64');
 
   const view = environmentViews();
   /** The environment follows from the credential; if the request names one, it must be the same. */
@@ -289,27 +277,13 @@ export function createAuthenticator(options: {
   }
 
   return {
-    async authenticate(credential, named, from) {
+    authenticate(credential, named, from) {
       if (!credential)
-        throw new ApiError('token_invalid', { message: 'No credential: send Authorization: Bearer ….' });
+        return Promise.reject(
+          new ApiError('token_invalid', { message: 'No credential: send Authorization: Bearer ….' }),
+        );
       const keyId = keyIdOf(credential);
-      const name = digest(credential);
-      try {
-        const found = await (keyId === undefined
-          ? client(credential, named, from)
-          : server(credential, keyId, named));
-        if (accepted.size >= maxAccepted) accepted.clear();
-        // Not those for development: the same text is valid in every environment.
-        if (found.keyId !== null) accepted.set(name, found.caller);
-        return found;
-      } catch (error) {
-        accepted.delete(name);
-        throw error;
-      }
-    },
-    expected(credential, named) {
-      const caller = credential === undefined ? undefined : accepted.get(digest(credential));
-      return named.every((id) => id === caller?.env.id) ? caller : undefined;
+      return keyId === undefined ? client(credential, named, from) : server(credential, keyId, named);
     },
   };
 }

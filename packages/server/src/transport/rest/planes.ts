@@ -56,8 +56,6 @@ export interface Gatekeeper {
   guard: ((request: FastifyRequest) => ApiError | undefined) | null;
   /** @param named the environments that the request names (header, query). */
   authenticate(request: FastifyRequest, named: string[]): Promise<Arrival>;
-  /** What `authenticate` will probably return, known at once (Authenticator.expected). */
-  expected(request: FastifyRequest, named: string[]): Arrival | undefined;
 }
 
 /** How the callers of an operation are let in. */
@@ -111,12 +109,7 @@ export function createGatekeeper(
     }
   }
 
-  function expected({ headers }: FastifyRequest, named: string[]): Arrival | undefined {
-    const caller = options.authenticator.expected(bearer(headers.authorization), named);
-    return caller && { caller, env: caller.env };
-  }
-
-  return { guard: sessions ? guard : null, authenticate, expected };
+  return { guard: sessions ? guard : null, authenticate };
 }
 
 /** An invalid cookie counts as none. */

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { acceptsIdempotencyKey, ApiError, rateLimits, roleMay } from '@parley/protocol';
 import type { AccountRole, Operation, OperationName } from '@parley/protocol';
@@ -15,9 +14,7 @@ import { provenBy } from '../../features/tenancy/authenticate.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { requestReader } from '../input.ts';
 import { addressKey, limitsOf, rateHeaders, take } from '../limits.ts';
-import type { Check } from '../limits.ts';
 import { success } from './answer.ts';
-import type { Answer } from './answer.ts';
 import { idempotencyKey } from './idempotency.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { Concern, RestOptions } from './options.ts';
@@ -26,104 +23,35 @@ import type { Arrival } from './planes.ts';
 import { send } from './reply.ts';
 import type { Unsent } from './unsent.ts';
 
-/**
- * What the routes of a server share. `early` counts the reads that run before it is certain who asks: their results wait
- * in memory until it is.
- */
-export interface Shared {
-  idempotency: Idempotency;
-  unsent: Unsent;
-  early: { running: number };
-}
-const mostEarly = 16;
-
-/** A running operation. `headers` is complete when the answer is there. */
-interface Call {
-  /** The key that the caller's requests are counted by. */
-  who: string;
-  headers: Record<string, string>;
-  answer: Promise<Answer>;
-}
-
-/**
- * The life of a request: authenticate, count, check the caller, validate, then run (once per Idempotency-Key). A
- * tenant's read begins while its credential is looked up if that was accepted before; nothing of it is answered unless
- * the credential is still valid.
- */
+/** The life of a request: authenticate, count, check the caller, validate, then run (once per Idempotency-Key). */
 export function createRoute(
   name: OperationName,
   operation: Operation,
   options: RestOptions,
-  { idempotency, unsent, early }: Shared,
+  { idempotency, unsent }: { idempotency: Idempotency; unsent: Unsent },
 ): Pick<RouteOptions, 'onRequest' | 'handler'> {
   const run = options.handlers[name] as (ctx: HttpContext, input: unknown) => Promise<unknown>;
   const readInput = requestReader(operation);
-  const { guard, authenticate, expected } = createGatekeeper(operation, options);
-  const readsOnly = operation.changesNothing && operation.plane === 'tenant';
+  const { guard, authenticate } = createGatekeeper(operation, options);
 
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const query = { ...(request.query as Record<string, unknown>) };
     const named = namedEnvironments(request, query);
-    const arriving = authenticated(request, reply, named);
-    const guess = readsOnly && early.running < mostEarly ? expected(request, named) : undefined;
-    const guessed = guess && begun(request, query, guess, arriving);
-    const arrival = await arriving;
-    const { caller, env } = arrival;
+    const { caller, ...place } = await authenticated(request, reply, named);
+    const { env } = place;
     if (env) request.concerns = concernOf(caller, env);
-    const call =
-      guessed && isDeepStrictEqual(caller, guess.caller) ? guessed : begin(request, query, arrival);
-    request.who = call.who;
-    // The callback must not return the reply: it has a `then` of its own, which waits until the reply is sent.
-    const answer = await call.answer.finally(() => void reply.headers(call.headers));
-    // It was there before the look-up ended, and other answers may have come to wait since.
-    if (call === guessed) unsent.refuseFull(call.who);
-    return send(reply, answer);
-  };
-  return { onRequest: guard ? [(request, _reply, done) => done(guard(request))] : [], handler };
 
-  /** Begins while the credential is looked up. If it turns out to be of another caller, or of nobody, nobody waits for this. */
-  function begun(
-    request: FastifyRequest,
-    query: Record<string, unknown>,
-    guess: Arrival,
-    arriving: Promise<Arrival>,
-  ): Call {
-    early.running += 1;
-    const ended = () => void (early.running -= 1);
-    arriving.then(ended, ended);
-    const call = begin(request, query, guess);
-    call.answer.catch(() => undefined);
-    return call;
-  }
-
-  function begin(request: FastifyRequest, query: Record<string, unknown>, arrival: Arrival): Call {
-    const { caller } = arrival;
     const checks =
       caller.kind === 'anyone'
         ? [ofAddress(request)]
         : limitsOf(caller, operation.rate, options.services.plans);
-    const headers: Record<string, string> = {};
-    const answer = answered(request, query, arrival, checks, headers);
-    return { who: checks[0]!.key, headers, answer };
-  }
-
-  async function answered(
-    request: FastifyRequest,
-    query: Record<string, unknown>,
-    { caller, ...place }: Arrival,
-    checks: readonly Check[],
-    headers: Record<string, string>,
-  ): Promise<Answer> {
-    const who = checks[0]!.key;
+    const who = (request.who = checks[0]!.key);
     const { verdict, refused } = await take(options.limiter, checks);
-    Object.assign(headers, rateHeaders(verdict));
+    reply.headers(rateHeaders(verdict));
     if (refused) throw refused;
     unsent.refuseFull(who);
     if (operation.deprecated)
-      Object.assign(headers, {
-        Deprecation: operation.deprecated.since,
-        Sunset: operation.deprecated.sunset,
-      });
+      reply.headers({ Deprecation: operation.deprecated.since, Sunset: operation.deprecated.sunset });
     if (!operation.callers.includes(caller.kind) && !operation.callers.includes('anyone'))
       throw new ApiError('forbidden', { message: notFor(operation) });
     if (caller.kind === 'dashboard') checkRole(operation, place.role, caller, options.services.clock);
@@ -151,13 +79,14 @@ export function createRoute(
     // Answers about the caller's own account contain cookies, codes and secrets, so they are not stored for a replay.
     const key = operation.changesNothing || operation.scope === 'account' ? undefined : given;
     const asked = key && { key, route: `${request.method} ${request.url}`, body: request.body };
-    const { turn, briefly } = options.turns.of(place.env?.no ?? who, name, input);
-    if (!asked) return turn(() => execute(ctx));
-    const { repeatable } = operation;
-    const answer = await idempotency.run(ctx, asked, execute, { repeatable, turn, briefly });
-    if (answer.replayed) headers['Idempotent-Replayed'] = 'true';
-    return answer;
-  }
+    const { turn, briefly } = options.turns.of(env?.no ?? who, name, input);
+    const answer = asked
+      ? await idempotency.run(ctx, asked, execute, { repeatable: operation.repeatable, turn, briefly })
+      : await turn(() => execute(ctx));
+    if ('replayed' in answer && answer.replayed) reply.header('Idempotent-Replayed', 'true');
+    return send(reply, answer);
+  };
+  return { onRequest: guard ? [(request, _reply, done) => done(guard(request))] : [], handler };
 
   /** Wrong credentials are counted by address, so that nobody can try keys endlessly. */
   async function authenticated(

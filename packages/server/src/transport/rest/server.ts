@@ -262,7 +262,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     return rawFailure(error, id, { ...planes.tenant.cors, ...(await anonymousRate(ip).catch(() => ({}))) });
   }
 
-  const shared = { idempotency: new Idempotency(limiter), unsent, early: { running: 0 } };
+  const shared = { idempotency: new Idempotency(limiter), unsent };
   for (const operation of options.operations) {
     const { name, method, plane } = operation;
     const url = operation.path.replaceAll(/\{(\w+)\}/g, ':$1');
