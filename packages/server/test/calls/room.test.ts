@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { limits } from '@parley/protocol';
+import type { ApiError } from '@parley/protocol';
 import type { types } from 'mediasoup';
 import { createLogger } from '../../src/platform/logging.ts';
 import { Engine } from '../../src/platform/media/engine.ts';
@@ -13,13 +14,17 @@ import { audio, receiving, video } from './rtp.ts';
 
 /** Media of one call on a real worker, without a service around it. */
 
-const startEngine = async (codecs: readonly ExtraCodec[]): Promise<Engine> =>
+const startEngine = async (codecs: readonly ExtraCodec[], workers = 1): Promise<Engine> =>
   Engine.start({
-    ...{ binary: await findWorkerBinary(), workers: 1, port: await mediaPort(1), listenIp: '127.0.0.1' },
+    ...{ binary: await findWorkerBinary(), workers, port: await mediaPort(workers), listenIp: '127.0.0.1' },
     ...{ announcedAddress: undefined, codecs, logger: createLogger('silent') },
   });
 const plain = use(
   () => startEngine([]),
+  (engine) => engine.close(),
+);
+const pair = use(
+  () => startEngine([], 2),
   (engine) => engine.close(),
 );
 const rich = use(
@@ -29,6 +34,22 @@ const rich = use(
 
 const quiet = { connected() {}, producer() {}, speakers() {}, flooded() {} };
 const seat = (user: number) => ({ user, userId: `u${user}`, session: `s${user}`, device: `d${user}` });
+const anew = { resume: false, tcp: false };
+const open = (room: Room, user: number) => room.open(seat(user), receiving as types.RtpCapabilities, anew);
+const produceMic = (room: Room, user: number) =>
+  room.produce(user, `s${user}`, {
+    ...{ source: 'mic', kind: 'audio', paused: false },
+    rtpParameters: audio() as unknown as types.RtpParameters,
+  });
+/** Counts what was accepted and what was refused, by the code of the error. */
+async function outcomes(all: Promise<unknown>[]): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const one of await Promise.allSettled(all)) {
+    const key = one.status === 'fulfilled' ? 'accepted' : (one.reason as ApiError).code;
+    counts[key] = (counts[key] ?? 0) + 1;
+  }
+  return counts;
+}
 const names = async (engine: Engine) =>
   (await engine.rtpCapabilities()).codecs!.map((c) => c.mimeType).filter((name) => !name.endsWith('/rtx'));
 
@@ -95,5 +116,42 @@ it('bounds a participant: two transports, what each may carry, and how many sour
   });
   for (let i = 0; i < 200; i++) assert.equal((await room.consume(2, 's2', [producerId])).consumers.length, 1);
   await assert.rejects(room.consume(2, 's2', [producerId]), /At most 200 sources/);
+  room.close();
+});
+
+it('docs/calls.md, bounds: of what is asked for at once no more is accepted than one after the other', async () => {
+  const room = new Room(plain, quiet, () => performance.now() * 1e3);
+  const others = new Room(pair, quiet, () => 0);
+  for (const user of [1, 2]) await open(room, user);
+  const microphones = Array.from({ length: 40 }, () => produceMic(room, 1));
+  assert.deepEqual(await outcomes(microphones), { accepted: 1, invalid_request: 39 });
+  const { producers } = await open(room, 3);
+  assert.equal(producers.length, 1, 'one microphone');
+  const received = Array.from({ length: 220 }, () => room.consume(2, 's2', [producers[0]!.id]));
+  assert.deepEqual(await outcomes(received), { accepted: 200, invalid_request: 20 });
+
+  const crowd = await Promise.all(Array.from({ length: 24 }, (_, i) => open(others, i + 1)));
+  const ports = crowd.map(({ send }) => (send!.iceCandidates[0] as { port: number }).port);
+  const sizes = [...Map.groupBy(ports, (port) => port).values()].map((seats) => seats.length);
+  assert.deepEqual(sizes, [12, 12], 'twelve seats on each worker');
+  for (const one of [room, others]) one.close();
+});
+
+it('docs/calls.md, bounds: a user who opens media many times at once has two transports, and none once put out', async () => {
+  const made: types.Transport[] = [];
+  const room = new Room(plain, quiet, () => 0);
+  plain.alive[0]!.worker.observer.on('newrouter', (router) =>
+    router.observer.on('newtransport', (transport) => made.push(transport)),
+  );
+  const there = () => made.filter((transport) => !transport.closed).length;
+  const many = Array.from({ length: 10 }, () => open(room, 1));
+  assert.deepEqual(await outcomes(many), { accepted: 4, rate_limited: 6 });
+  assert.equal(there(), 2);
+  const opening = [open(room, 1), open(room, 1)];
+  room.leave(1);
+  assert.deepEqual(await outcomes(opening), { not_found: 2 });
+  assert.deepEqual([there(), room.seats.length], [0, 0]);
+  await open(room, 1);
+  assert.equal(there(), 2, 'and may come back');
   room.close();
 });

@@ -2,6 +2,8 @@ import type { types } from 'mediasoup';
 import { ApiError, limits } from '@parley/protocol';
 import type { CallConsumer, CallProducer, CallSource, CallTransport } from '@parley/protocol';
 import type { Engine, EngineWorker } from './engine.ts';
+import { Halls } from './halls.ts';
+import type { Hall } from './halls.ts';
 
 /**
  * The media of one call on this node. Each participant has a seat: two transports, what it sends and what it
@@ -40,50 +42,45 @@ interface Seat extends SeatRef {
   recv: types.WebRtcTransport;
   rtpCapabilities: types.RtpCapabilities;
   sent: Map<string, Sent>;
+  /** What is about to be sent, by source and kind: the place is taken before the worker is asked. */
+  sending: Set<string>;
   received: Map<string, types.Consumer>;
+  /** How many consumers are about to be made. */
+  receiving: number;
   connected: boolean;
   /** Milliseconds; the time at which its budget of frames is full again. */
   wholeAt: number;
 }
 
-/** A router of this call, on one worker. */
-interface Hall {
-  router: types.Router;
-  on: EngineWorker;
-  levels: types.AudioLevelObserver;
-  dominant: types.ActiveSpeakerObserver;
-  seats: number;
+interface Opening {
+  last: Promise<unknown>;
+  waiting: number;
+  /** How many times the user was put out meanwhile; who asked before that gets no seat. */
+  leaves: number;
 }
 
-/** If all routers have this many seats, the next seat is on another worker, if there is one. */
-const seatsPerWorker = 12;
-const mostSent = 4;
 const mostReceived = 4 * 50;
-const levelsMs = 800;
-/** Decibels; a quieter participant is not speaking. */
-const quietest = -60;
+/** How many times at once one user may open media; the others wait for the first. */
+const mostOpening = 4;
 
 const unknown = (what: string) => new ApiError('not_found', { message: `There is no such ${what}.` });
 
 export class Room {
-  readonly #engine: Engine;
   readonly #events: RoomEvents;
   readonly #now: () => number;
   readonly #echo: boolean;
-  readonly #halls: Hall[] = [];
+  readonly #halls: Halls;
   readonly #seats = new Map<number, Seat>();
   /** Users whose seats are being opened, one at a time per user. */
-  readonly #opening = new Map<number, Promise<unknown>>();
+  readonly #opening = new Map<number, Opening>();
   readonly #piped = new Map<string, Promise<unknown>>();
-  #dominant: string | null = null;
-  #making: Promise<unknown> = Promise.resolve();
   closed = false;
 
   /** @param options.echo lets a participant receive what it sends, to test a connection. */
   constructor(engine: Engine, events: RoomEvents, now: () => number, { echo = false } = {}) {
     this.#echo = echo;
-    this.#engine = engine;
     this.#events = events;
+    this.#halls = new Halls(engine, events);
     this.#now = now;
   }
 
@@ -92,7 +89,7 @@ export class Room {
   }
 
   uses(worker: EngineWorker): boolean {
-    return this.#halls.some((hall) => hall.on === worker);
+    return this.#halls.use(worker);
   }
 
   /** Opens the seat of a user; with `resume`, the existing seat continues under the new socket. */
@@ -101,13 +98,20 @@ export class Room {
     rtpCapabilities: types.RtpCapabilities,
     options: { resume: boolean; tcp: boolean },
   ): Promise<{ send: CallTransport | null; recv: CallTransport | null; producers: CallProducer[] }> {
-    await this.#opening.get(ref.user)?.catch(() => undefined);
-    const opening = this.#open(ref, rtpCapabilities, options);
+    const opening = this.#opening.get(ref.user) ?? { last: Promise.resolve(), waiting: 0, leaves: 0 };
+    if (opening.waiting >= mostOpening)
+      throw new ApiError('rate_limited', { message: 'The media is being opened already.' });
     this.#opening.set(ref.user, opening);
+    opening.waiting++;
+    const { leaves } = opening;
+    const mine = opening.last.then(() =>
+      this.#open(ref, rtpCapabilities, options, () => opening.leaves > leaves),
+    );
+    opening.last = mine.catch(() => undefined);
     try {
-      return await opening;
+      return await mine;
     } finally {
-      if (this.#opening.get(ref.user) === opening) this.#opening.delete(ref.user);
+      if (--opening.waiting === 0) this.#opening.delete(ref.user);
     }
   }
 
@@ -115,14 +119,16 @@ export class Room {
     ref: SeatRef,
     rtpCapabilities: types.RtpCapabilities,
     { resume, tcp }: { resume: boolean; tcp: boolean },
+    left: () => boolean,
   ) {
+    if (left()) throw unknown('call');
     const old = this.#seats.get(ref.user);
     if (resume && old?.device === ref.device && !old.send.closed) {
       old.session = ref.session;
       return { send: null, recv: null, producers: this.#producers(ref.user) };
     }
-    if (old) this.leave(ref.user);
-    const hall = await this.#hall();
+    if (old) this.#vacate(old);
+    const hall = await this.#halls.place();
     const make = () =>
       hall.router.createWebRtcTransport({
         webRtcServer: hall.on.server,
@@ -131,66 +137,45 @@ export class Room {
         preferUdp: true,
         initialAvailableOutgoingBitrate: 1_000_000,
       });
-    const [send, recv] = await Promise.all([make(), make()]);
-    await Promise.all([
-      send.setMaxIncomingBitrate(limits.callIncomingBitrate),
-      recv.setMaxOutgoingBitrate(limits.callOutgoingBitrate),
-    ]);
-    if (this.closed) throw unknown('call');
+    const made: types.WebRtcTransport[] = [];
+    try {
+      const send = await make();
+      made.push(send);
+      const recv = await make();
+      made.push(recv);
+      await Promise.all([
+        send.setMaxIncomingBitrate(limits.callIncomingBitrate),
+        recv.setMaxOutgoingBitrate(limits.callOutgoingBitrate),
+      ]);
+      if (this.closed || left()) throw unknown('call');
+      this.#seats.set(ref.user, this.#seatOn(hall, ref, rtpCapabilities, send, recv));
+      return { send: viewTransport(send), recv: viewTransport(recv), producers: this.#producers(ref.user) };
+    } catch (error) {
+      hall.seats--;
+      for (const transport of made) transport.close();
+      throw error;
+    }
+  }
+
+  #seatOn(
+    hall: Hall,
+    ref: SeatRef,
+    rtpCapabilities: types.RtpCapabilities,
+    send: types.WebRtcTransport,
+    recv: types.WebRtcTransport,
+  ): Seat {
     const seat: Seat = {
       ...ref,
-      ...{ hall, send, recv, rtpCapabilities, sent: new Map(), received: new Map() },
-      ...{ connected: false, wholeAt: 0 },
+      ...{ hall, send, recv, rtpCapabilities, sent: new Map(), sending: new Set(), received: new Map() },
+      ...{ receiving: 0, connected: false, wholeAt: 0 },
     };
-    hall.seats++;
-    this.#seats.set(ref.user, seat);
     for (const transport of [send, recv])
       transport.on('dtlsstatechange', (state) => {
         if (state !== 'connected' || seat.connected) return;
         seat.connected = true;
         this.#events.connected(seat);
       });
-    return { send: viewTransport(send), recv: viewTransport(recv), producers: this.#producers(ref.user) };
-  }
-
-  /** Halls are created one after the other: two created at once could be on the same worker, and could not be piped then. */
-  #hall(): Promise<Hall> {
-    const made = this.#making.then(() => this.#makeHall());
-    this.#making = made.catch(() => undefined);
-    return made;
-  }
-
-  async #makeHall(): Promise<Hall> {
-    const free = this.#halls.find((hall) => hall.seats < seatsPerWorker);
-    if (free) return free;
-    const made = await this.#engine.router(this.#halls.map((hall) => hall.on));
-    if (!made) {
-      const least = this.#halls.toSorted((a, b) => a.seats - b.seats)[0];
-      if (least) return least;
-      throw new ApiError('calls_unavailable');
-    }
-    const [levels, dominant] = await Promise.all([
-      made.router.createAudioLevelObserver({ maxEntries: 10, threshold: quietest, interval: levelsMs }),
-      made.router.createActiveSpeakerObserver({ interval: 300 }),
-    ]);
-    levels.on('volumes', (volumes) =>
-      this.#events.speakers(
-        volumes.flatMap(({ producer, volume }) => {
-          const userId = producer.appData['userId'] as string | undefined;
-          return userId === undefined
-            ? []
-            : [{ userId, level: Math.max(0.01, Math.round((1 + volume / -quietest) * 100) / 100) }];
-        }),
-        this.#dominant,
-      ),
-    );
-    levels.on('silence', () => this.#events.speakers([], this.#dominant));
-    dominant.on('dominantspeaker', ({ producer }) => {
-      this.#dominant = (producer.appData['userId'] as string | undefined) ?? null;
-    });
-    const hall: Hall = { ...made, levels, dominant, seats: 0 };
-    this.#halls.push(hall);
-    return hall;
+    return seat;
   }
 
   #producers(except: number): CallProducer[] {
@@ -241,17 +226,25 @@ export class Room {
     const { source, kind, rtpParameters, paused } = what;
     if ((source === 'mic' && kind === 'video') || (source === 'camera' && kind === 'audio'))
       throw new ApiError('invalid_request', { param: 'kind', message: `A ${source} sends no ${kind}.` });
+    const place = `${source} ${kind}`;
     if (
-      seat.sent.size >= mostSent ||
+      seat.sending.has(place) ||
       [...seat.sent.values()].some((s) => s.source === source && s.producer.kind === kind)
     )
       throw new ApiError('invalid_request', { param: 'source', message: `This ${source} is sent already.` });
-    const producer = await refusing(
-      seat.send.produce({ kind, rtpParameters, paused, appData: { userId: seat.userId, user, source } }),
-    );
-    if (seat.send.closed) throw unknown('media session');
-    const sent = { producer, source };
-    seat.sent.set(producer.id, sent);
+    seat.sending.add(place);
+    let sent: Sent;
+    try {
+      const producer = await refusing(
+        seat.send.produce({ kind, rtpParameters, paused, appData: { userId: seat.userId, user, source } }),
+      );
+      if (seat.send.closed) throw unknown('media session');
+      sent = { producer, source };
+      seat.sent.set(producer.id, sent);
+    } finally {
+      seat.sending.delete(place);
+    }
+    const { producer } = sent;
     if (kind === 'audio' && source === 'mic') {
       await seat.hall.levels.addProducer({ producerId: producer.id });
       await seat.hall.dominant.addProducer({ producerId: producer.id });
@@ -287,6 +280,7 @@ export class Room {
     const sent = seat.sent.get(id);
     if (!sent) throw unknown('producer');
     seat.sent.delete(id);
+    this.#unpipe(id);
     sent.producer.close();
     this.#events.producer(viewProducer(seat, sent), true, user);
   }
@@ -301,21 +295,31 @@ export class Room {
     for (const id of new Set(ids)) {
       const from = [...this.#seats.values()].find((s) => s.sent.has(id));
       if (!from || (from === seat && !this.#echo)) continue;
-      if (seat.received.size >= mostReceived)
+      if (seat.received.size + seat.receiving >= mostReceived)
         throw new ApiError('invalid_request', { message: `At most ${mostReceived} sources are received.` });
-      await this.#pipe(id, from.hall, seat.hall);
-      if (seat.recv.closed) throw unknown('media session');
-      // This device does not support the codec; it still receives everything else of the call.
-      if (!seat.hall.router.canConsume({ producerId: id, rtpCapabilities: seat.rtpCapabilities })) continue;
-      const consumer = await refusing(
-        seat.recv.consume({ producerId: id, rtpCapabilities: seat.rtpCapabilities, paused: true }),
-      );
-      seat.received.set(consumer.id, consumer);
-      consumer.observer.once('close', () => seat.received.delete(consumer.id));
-      const { kind, rtpParameters } = consumer;
-      consumers.push({ id: consumer.id, producerId: id, kind, rtpParameters: { ...rtpParameters } });
+      seat.receiving++;
+      try {
+        const consumer = await this.#receive(seat, id, from.hall);
+        if (!consumer) continue;
+        const { kind, rtpParameters } = consumer;
+        consumers.push({ id: consumer.id, producerId: id, kind, rtpParameters: { ...rtpParameters } });
+      } finally {
+        seat.receiving--;
+      }
     }
     return { consumers };
+  }
+
+  /** Returns null if this device does not support the codec; it still receives everything else of the call. */
+  async #receive(seat: Seat, producerId: string, from: Hall): Promise<types.Consumer | null> {
+    await this.#pipe(producerId, from, seat.hall);
+    if (seat.recv.closed) throw unknown('media session');
+    const wanted = { producerId, rtpCapabilities: seat.rtpCapabilities };
+    if (!seat.hall.router.canConsume(wanted)) return null;
+    const consumer = await refusing(seat.recv.consume({ ...wanted, paused: true }));
+    seat.received.set(consumer.id, consumer);
+    consumer.observer.once('close', () => seat.received.delete(consumer.id));
+    return consumer;
   }
 
   async #pipe(producerId: string, from: Hall, to: Hall): Promise<void> {
@@ -365,24 +369,33 @@ export class Room {
     return { transports };
   }
 
-  /** Ends the media of a seat. */
+  /** Ends the media of a user, also that which is being opened. */
   leave(user: number): void {
+    const opening = this.#opening.get(user);
+    if (opening) opening.leaves++;
     const seat = this.#seats.get(user);
-    if (!seat) return;
-    this.#seats.delete(user);
+    if (seat) this.#vacate(seat);
+  }
+
+  #vacate(seat: Seat): void {
+    this.#seats.delete(seat.user);
     seat.hall.seats--;
     for (const [id, sent] of seat.sent) {
-      this.#events.producer(viewProducer(seat, sent), true, user);
-      for (const key of this.#piped.keys()) if (key.startsWith(`${id} `)) this.#piped.delete(key);
+      this.#events.producer(viewProducer(seat, sent), true, seat.user);
+      this.#unpipe(id);
     }
     seat.send.close();
     seat.recv.close();
   }
 
+  #unpipe(producerId: string): void {
+    for (const key of this.#piped.keys()) if (key.startsWith(`${producerId} `)) this.#piped.delete(key);
+  }
+
   close(): void {
     this.closed = true;
     this.#seats.clear();
-    for (const { router } of this.#halls) router.close();
+    this.#halls.close();
   }
 }
 
