@@ -107,6 +107,19 @@ fi
 grep -q '(operationType & BIO_CB_RETURN) ? static_cast<long>(ret) : 1' $f \
   || die "DtlsTransport.cpp is not what the BIO callback fix expects; look at onSslBioOut()"
 
+# TCP connections that never become part of a transport are closed (shims/pending-tcp.hpp).
+hook() { # file, the one line after which the code goes, code
+  [ "$(grep -cF "$2" "$1")" = 1 ] || die "$1 is not what shims/pending-tcp.hpp expects; look for: $2"
+  awk -v line="$2" -v code="$3" '{ print } index($0, line) { print code }' "$1" > "$1.new" && mv "$1.new" "$1"
+}
+hook include/RTC/TransportTuple.hpp 'void CloseTcpConnection();' \
+  'RTC::TcpConnection* GetTcpConnection() const { return this->tcpConnection; }'
+hook src/handles/TcpServerHandle.cpp 'this->connections.insert(connection);' 'PendingTcp::Add(connection);'
+hook src/handles/TcpConnectionHandle.cpp 'delete[] this->buffer;' 'PendingTcp::Remove(this);'
+hook src/RTC/ICE/IceServer.cpp 'this->listener->OnIceServerTupleAdded(this, storedTuple);' \
+  'PendingTcp::Remove(storedTuple->GetTcpConnection());'
+sed -i '1i #include "pending-tcp.hpp"' src/handles/TcpServerHandle.cpp src/handles/TcpConnectionHandle.cpp src/RTC/ICE/IceServer.cpp
+
 flatc --cpp --cpp-field-case-style lower --reflect-names --scoped-enums --filename-suffix '' -o gen/FBS fbs/*.fbs
 
 # --------------------------------------------------------------- translation units

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
 import { it } from 'node:test';
 import { limits } from '@parley/protocol';
 import type { ApiError } from '@parley/protocol';
@@ -11,6 +15,7 @@ import { findWorkerBinary } from '../../src/platform/media/worker-binary.ts';
 import { use } from '../support/use.ts';
 import { mediaPort } from './media-service.ts';
 import { audio, receiving, video } from './rtp.ts';
+import { bindingRequest } from './stun.ts';
 
 /** Media of one call on a real worker, without a service around it. */
 
@@ -155,3 +160,51 @@ it('docs/calls.md, bounds: a user who opens media many times at once has two tra
   assert.equal(there(), 2, 'and may come back');
   room.close();
 });
+
+it('docs/calls.md, Media nodes: a worker gets nothing of the environment, where secrets are', async () => {
+  const { pid } = plain.alive[0]!.worker;
+  const names = (await readFile(`/proc/${pid}/environ`, 'utf8'))
+    .split('\0')
+    .filter(Boolean)
+    .map((line) => line.slice(0, line.indexOf('=')));
+  const needed = process.env['LD_LIBRARY_PATH'] === undefined ? [] : ['LD_LIBRARY_PATH'];
+  assert.deepEqual(names.toSorted(), [...needed, 'MEDIASOUP_VERSION']);
+  assert.ok(process.env['PATH'], 'ours is as it was');
+});
+
+it(
+  'docs/calls.md, bounds: of TCP connections that no transport accepted a worker keeps 1,024, and none for long',
+  { timeout: 120_000 },
+  async () => {
+    const room = new Room(plain, quiet, () => 0);
+    const { recv } = await room.open(seat(1), receiving as types.RtpCapabilities, {
+      resume: false,
+      tcp: true,
+    });
+    const { port } = recv!.iceCandidates[0] as { port: number };
+    const dial = async (): Promise<{ socket: Socket; closed: Promise<unknown> }> => {
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      socket.resume();
+      return { socket, closed: once(socket, 'close') };
+    };
+    const ask = async (socket: Socket): Promise<void> => {
+      const answer = once(socket, 'data');
+      socket.write(bindingRequest(recv!.iceParameters as { usernameFragment: string; password: string }));
+      assert.equal(((await answer)[0] as Buffer).readUInt16BE(2), 0x0101, 'a success response');
+    };
+    const member = await dial();
+    await ask(member.socket);
+    const idle = [];
+    for (let i = 0; i < 1_024; i++) idle.push(await dial());
+    const chatty = idle[3]!.socket;
+    chatty.write(bindingRequest({ usernameFragment: 'nobody', password: 'x' }));
+    idle.push(await dial(), await dial());
+    await Promise.all(idle.slice(0, 2).map(({ closed }) => closed));
+    assert.equal(idle.filter(({ socket }) => !socket.closed).length, 1_024, 'the oldest make room');
+    await Promise.all(idle.map(({ closed }) => closed));
+    await ask(member.socket);
+    member.socket.destroy();
+    room.close();
+  },
+);

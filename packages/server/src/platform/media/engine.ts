@@ -103,7 +103,7 @@ export class Engine {
 
   async #startWorker(index: number): Promise<EngineWorker> {
     const { binary, port, listenIp, announcedAddress, logger } = this.#options;
-    const worker = await this.#mediasoup.createWorker({ workerBin: binary, logLevel: 'error' });
+    const worker = await bare(() => this.#mediasoup.createWorker({ workerBin: binary, logLevel: 'error' }));
     try {
       const server = await worker.createWebRtcServer({
         listenInfos: (['udp', 'tcp'] as const).map((protocol) => ({
@@ -193,6 +193,21 @@ export class Engine {
   close(): void {
     this.#closed = true;
     for (const one of this.alive) one.worker.close();
+  }
+}
+
+/**
+ * Runs `start` with an environment that holds nothing but the place of libraries. mediasoup gives a worker all of `process.env`,
+ * where our secrets are; it starts the process before it returns, so nothing else runs meanwhile.
+ */
+function bare<T>(start: () => T): T {
+  const whole = process.env;
+  const libraries = whole['LD_LIBRARY_PATH'];
+  process.env = libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries };
+  try {
+    return start();
+  } finally {
+    process.env = whole;
   }
 }
 
