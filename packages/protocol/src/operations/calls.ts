@@ -24,7 +24,14 @@ export const callsStart = operation('calls.start', 'POST /v1/calls', {
   },
   statuses: [201, 200],
   response: Call,
-  errors: ['not_found', 'not_member', 'metadata_too_large', 'user_deactivated', 'calls_unavailable'],
+  errors: [
+    'not_found',
+    'not_member',
+    'metadata_too_large',
+    'user_deactivated',
+    'plan_limit_reached',
+    'calls_unavailable',
+  ],
 });
 
 export const callsList = operation('calls.list', 'GET /v1/calls', {

@@ -75,6 +75,12 @@ test('DECISIONS: mauLimit is exact over two nodes; whoever is counted goes on, o
     const join = (person: Actor, on: InProcess, id: string) =>
       createApi(on.url, scene.token(person))('POST', `/v1/calls/${id}/join`);
     assertError(await join(refused, a, call.id), 429, 'plan_limit_reached');
+    // So is starting one, also where a server says who calls.
+    const begin = { conversationId: group.id, kind: 'audio' };
+    const starts = createApi(b.url, scene.token(refused))('POST', '/v1/calls', begin);
+    assertError(await starts, 429, 'plan_limit_reached');
+    const forRefused = { ...begin, callerId: refused.id };
+    assertError(await scene.server('POST', '/v1/calls', forRefused), 429, 'plan_limit_reached');
     assert.equal((await join(counted, b, call.id)).status, 200);
 
     // A larger plan counts from the next request on, its key rate too.

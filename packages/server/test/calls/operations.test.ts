@@ -7,6 +7,7 @@ import { createGoneSockets } from '../../src/features/calls/gone.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { assertError } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
+import { until } from '../push-feature/tools.ts';
 import { createScene } from '../support/scene.ts';
 import { setUp, use, useService } from '../support/use.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
@@ -28,6 +29,12 @@ const two = async (): Promise<[Actor, Actor, string]> => {
   const [a, b] = await Promise.all([scene.actor('a'), scene.actor('b')]);
   return [a, b, (await scene.direct(a, b)).id];
 };
+/** The jobs that wait until a socket has been gone for 30 s. */
+const goneJobs = (id: string) =>
+  db.query<{ at: string }>(
+    `SELECT run_at AS at FROM jobs WHERE queue = 'calls' AND data->>'kind' = 'gone' AND ref = (SELECT no FROM calls WHERE id = $1)`,
+    [id],
+  );
 const some = async (n: number): Promise<[Actor[], string]> => {
   const actors = await Promise.all(Array.from({ length: n }, () => scene.actor()));
   return [actors, (await scene.group(actors[0]!, actors.slice(1))).id];
@@ -271,6 +278,47 @@ describe('SPEC 3, Calls: ending', () => {
     assert.equal((await phone.ephemeral('call.ended')).d.endedHere, 'removed');
     const over = (await done(server('POST', `/v1/calls/${id}/end`))).call;
     assert.deepEqual([over.endReason, stateOf(over, a)], ['ended_by_server', 'left']);
+  });
+
+  it('DECISIONS, Calls: a caller who has not joined and whose last socket is gone for 30 s has cancelled', async () => {
+    const [a, b, cid] = await two();
+    const [phone, tab, other] = await Promise.all([scene.online(b), scene.online(a), scene.online(a)]);
+    const { id, createdAt } = await start(a, cid);
+    await phone.ephemeral('call.incoming');
+    tab.ws.terminate();
+    await until(async () => (await goneJobs(id)).length > 0, 'the closing is noted');
+    await hasten(db, id, 'gone');
+    await until(async () => (await goneJobs(id)).length === 0, 'the job ran');
+    assert.equal((await b.api('GET', `/v1/calls/${id}`)).body.status, 'ringing', 'it has another socket');
+    other.ws.terminate();
+    await until(async () => (await goneJobs(id)).length > 0, 'the closing is noted');
+    const [job] = await goneJobs(id);
+    assert.ok(Date.parse(job!.at) - Date.parse(createdAt) >= 30_000);
+    await hasten(db, id, 'gone');
+    const { call } = (await phone.ephemeral('call.ended')).d;
+    assert.deepEqual([call.endReason, stateOf(call, a), stateOf(call, b)], ['cancelled', 'left', 'missed']);
+  });
+
+  it('a caller who has not joined and comes back with another socket goes on ringing', async () => {
+    const [a, b, cid] = await two();
+    const tab = await scene.online(a);
+    const { id } = await start(a, cid);
+    tab.ws.terminate();
+    await until(async () => (await goneJobs(id)).length > 0, 'the closing is noted');
+    await scene.online(a);
+    await hasten(db, id, 'gone');
+    await until(async () => (await goneJobs(id)).length === 0, 'the job ran');
+    assert.equal((await b.api('GET', `/v1/calls/${id}`)).body.status, 'ringing');
+  });
+
+  it('a participant whose tokens were revoked leaves at once, and its call goes on for the others', async () => {
+    const [[a, b, c], cid] = (await some(3)) as [[Actor, Actor, Actor], string];
+    const { id } = await start(a, cid);
+    for (const one of [b, c]) await done(act(one, id, 'join'));
+    const phone = await scene.online(a);
+    assert.equal((await server('POST', `/v1/users/${b.id}/revoke-tokens`)).status, 200);
+    const { call } = (await phone.ephemeral('call.updated')).d;
+    assert.deepEqual([call.status, stateOf(call, b), stateOf(call, c)], ['active', 'left', 'joining']);
   });
 
   it('a removed, deactivated or erased participant leaves at once; a deleted conversation ends its call', async () => {

@@ -12,6 +12,9 @@ import type { CallJob } from './jobs.ts';
 /**
  * Participants whose socket closed. The closing is stored with its time, and a job checks 30 s later whether the
  * participant came back (DECISIONS, Calls). A closed socket that was not reported is found by looking every 30 s.
+ *
+ * A participant who has not named a socket, such as a caller who has not joined yet, may have closed any of them: each
+ * closing counts anew, and the job asks whether the user has another.
  */
 
 const lookMs = 30_000;
@@ -26,10 +29,17 @@ export function createGoneSockets(options: { db: Db; services: Services; logger:
 
   async function note(closed: readonly ClosedSession[]): Promise<void> {
     await db.tx(async (tx) => {
-      const gone = await tx.query<{ env: number; call: number; usr: number; session: string; at: string }>(
+      const gone = await tx.query<{
+        env: number;
+        call: number;
+        usr: number;
+        session: string | null;
+        at: string;
+      }>(
         `UPDATE call_participants p SET gone_at = clock_timestamp()
          FROM unnest($1::int[], $2::bigint[], $3::text[]) s(env, usr, session)
-         WHERE p.env = s.env AND p.usr = s.usr AND p.session = s.session AND p.state IN ('joining', 'joined') AND p.gone_at IS NULL
+         WHERE p.env = s.env AND p.usr = s.usr AND p.state IN ('joining', 'joined')
+           AND (p.session IS NULL OR (p.session = s.session AND p.gone_at IS NULL))
          RETURNING p.env, p.call, p.usr, p.session, p.gone_at AS at`,
         [closed.map((c) => c.env), closed.map((c) => c.user), closed.map((c) => c.session)],
       );
@@ -37,7 +47,7 @@ export function createGoneSockets(options: { db: Db; services: Services; logger:
         await enqueue(
           tx,
           callQueue,
-          [{ key: env, ref: call, data: { kind: 'gone', user: usr, session } satisfies CallJob }],
+          [{ key: env, ref: call, data: { kind: 'gone', user: usr, session, at } satisfies CallJob }],
           new Date(Date.parse(at) + limits.callGoneMs),
         );
     });

@@ -16,8 +16,8 @@ export const callQueue = { name: 'calls', width: 20 };
 export type CallJob =
   /** The call has rung for 45 s. */
   | { kind: 'ring' }
-  /** The socket of a participant has been gone for 30 s. */
-  | { kind: 'gone'; user: number; session: string };
+  /** The socket of a participant, or one of a participant who has named none (null), closed 30 s ago. */
+  | { kind: 'gone'; user: number; session: string | null; at?: string };
 
 const leaseMs = 15_000;
 
@@ -26,6 +26,11 @@ export function createCallWorker(options: { db: Db; services: Services; logger: 
 
   async function run(job: Job): Promise<void> {
     const what = job.data as CallJob;
+    // Asked before the transaction, which must not wait for Redis.
+    if (what.kind === 'gone' && what.session === null) {
+      const [connected] = await services.calls.connected([{ env: job.key, user: what.user }]);
+      if (connected) return;
+    }
     await db.tx(async (tx) => {
       const locked = await sql.lockCall(tx, job.key, job.ref!);
       if (!locked || locked.call.status === 'ended') return;
@@ -38,7 +43,9 @@ export function createCallWorker(options: { db: Db; services: Services; logger: 
         return;
       }
       const one = call.participants.find((p) => p.usr === what.user);
-      if (one && isIn(one) && one.session === what.session && one.goneAt !== null)
+      // A later closing has a job of its own.
+      const gone = one?.goneAt !== null && one?.goneAt === (what.at ?? one?.goneAt);
+      if (one && isIn(one) && one.session === what.session && gone)
         await change({ services }, tx, call, withMove(call, what.user, 'leave', at));
     });
   }

@@ -147,6 +147,7 @@ export async function revokeTokens(ctx: Context, input: Input<'users.revokeToken
       before: null,
       after: { tokensFrom: row.tokens_from },
     });
+    await leaveCalls(ctx, tx, ctx.env.no, row.no);
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4001));
     return sql.viewUser(row);
   });
