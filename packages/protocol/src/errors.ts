@@ -112,6 +112,20 @@ export const errors = {
     'after sign-in',
     'Sign in again: this needs a sign-in within the last 15 minutes.',
   ),
+  method_not_allowed: row(
+    'invalid_request',
+    405,
+    null,
+    'no',
+    'The path exists, but not with this method; the header Allow names those it has.',
+  ),
+  upgrade_required: row(
+    'invalid_request',
+    426,
+    null,
+    'no',
+    'The socket speaks WebSocket version 13 (RFC 6455) only.',
+  ),
   not_found: row('not_found', 404, 'error', 'no', 'There is no such thing here.'),
   version_conflict: row(
     'conflict',

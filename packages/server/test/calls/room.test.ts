@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { connect } from 'node:net';
+import { connect, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { it } from 'node:test';
 import { limits } from '@parley/protocol';
@@ -19,9 +20,10 @@ import { bindingRequest } from './stun.ts';
 
 /** Media of one call on a real worker, without a service around it. */
 
-const startEngine = async (codecs: readonly ExtraCodec[], workers = 1): Promise<Engine> =>
+const startEngine = async (codecs: readonly ExtraCodec[], workers = 1, port?: number): Promise<Engine> =>
   Engine.start({
-    ...{ binary: await findWorkerBinary(), workers, port: await mediaPort(workers), listenIp: '127.0.0.1' },
+    ...{ binary: await findWorkerBinary(), workers, listenIp: '127.0.0.1' },
+    port: port ?? (await mediaPort(workers)),
     ...{ announcedAddress: undefined, codecs, logger: createLogger('silent') },
   });
 const plain = use(
@@ -64,6 +66,33 @@ it('offers Opus with FEC and DTX and VP8 always, and H264, VP9 and AV1 where the
   const [opus] = (await plain.rtpCapabilities()).codecs!;
   assert.deepEqual(opus!.parameters, { useinbandfec: 1, usedtx: 1 });
 });
+
+for (const [protocol, taken] of [
+  ['UDP', takeUdp],
+  ['TCP', takeTcp],
+] as const)
+  it(`a media port that is taken for ${protocol} is reported with the setting that chooses it`, async () => {
+    const port = await mediaPort(1);
+    await using _other = await taken(port);
+    await assert.rejects(startEngine([], 1, port), (error: Error) => {
+      assert.match(error.message, new RegExp(`cannot listen at 127\\.0\\.0\\.1:${port}: `));
+      assert.match(error.message, /Set CHAT_MEDIA_PORT to a port that is free/);
+      assert.doesNotMatch(error.message, /uv_/);
+      return true;
+    });
+  });
+
+async function takeUdp(port: number): Promise<AsyncDisposable> {
+  const socket = createSocket('udp4').bind(port, '127.0.0.1');
+  await once(socket, 'listening');
+  return { [Symbol.asyncDispose]: () => new Promise((resolve) => socket.close(() => resolve())) };
+}
+
+async function takeTcp(port: number): Promise<AsyncDisposable> {
+  const server = createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return { [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())) };
+}
 
 it('a device that does not know a codec receives all the rest of the call', async () => {
   const room = new Room(rich, quiet, () => 0);

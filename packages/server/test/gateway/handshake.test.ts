@@ -54,8 +54,20 @@ test('SPEC 4: the socket is at /v1 with subprotocol chat.v1; others are refused'
     assert.match(await handshake(upgrade(target, [chatV1])), /^HTTP\/1.1 40[04] /, target);
   const noKey = upgrade('/v1', [chatV1]).filter((l) => !l.startsWith('Sec-WebSocket-Key'));
   assert.match(await handshake(noKey), /^HTTP\/1.1 400 /);
-  const oldVersion = upgrade('/v1', [chatV1]).map((l) => l.replace('Version: 13', 'Version: 7'));
-  assert.match(await handshake(oldVersion), /^HTTP\/1.1 4\d\d /);
+});
+
+test('RFC 6455, 4.4: any version but 13 is 426 with the version that is spoken here', async () => {
+  const lines = upgrade('/v1', [chatV1]);
+  const others = ['7', '8', '12', '14', '13, 8', '013', 'x'].map((version) =>
+    lines.map((l) => l.replace('Version: 13', `Version: ${version}`)),
+  );
+  for (const other of [...others, lines.filter((l) => !l.includes('Version: 13'))]) {
+    const answer = await handshake(other);
+    assert.match(answer, /^HTTP\/1.1 426 Upgrade Required\r\n/, other.join());
+    for (const header of ['Sec-WebSocket-Version: 13', 'Upgrade: websocket', 'Connection: Upgrade, close'])
+      assert.ok(answer.includes(`\r\n${header}\r\n`), header);
+    assert.equal(JSON.parse(answer.split('\r\n\r\n')[1]!).error.code, 'upgrade_required');
+  }
 });
 
 test('SPEC 1, 7, 8: a refused upgrade has the specification’s error, a Request-Id and the rate headers', async () => {
@@ -65,7 +77,7 @@ test('SPEC 1, 7, 8: a refused upgrade has the specification’s error, a Request
     [upgrade('/v2', [chatV1]), 404, 'not_found'],
     [upgrade('/v1'), 400, 'invalid_request'],
     [withoutKey, 400, 'invalid_request'],
-    [oldVersion, 400, 'invalid_request'],
+    [oldVersion, 426, 'upgrade_required'],
     [
       ['POST /v1 HTTP/1.1', ...upgrade('/v1', [chatV1]).slice(1), 'Content-Length: 0'],
       400,

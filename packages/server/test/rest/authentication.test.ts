@@ -35,6 +35,14 @@ describe('SPEC 5: secret keys', () => {
       assertError(await as(credential), 401, 'token_invalid');
     });
 
+  it('a secret key that is malformed is called so, not a token', async () => {
+    for (const credential of ['sk_live_wrong', 'sk_test_x', secretKey.slice(0, -1), `${secretKey}0`])
+      assert.equal(
+        assertError(await as(credential), 401, 'token_invalid').message,
+        'This secret key is malformed.',
+      );
+  });
+
   it('DECISIONS: a malformed Authorization header is 401 token_invalid', async () => {
     for (const authorization of [secretKey, `Basic ${secretKey}`, 'Bearer', `Bearer ${secretKey} x`])
       assertError(await as(null, { authorization }), 401, 'token_invalid');

@@ -10,6 +10,7 @@ import { Unsent, unsentBounds } from '../../src/transport/rest/unsent.ts';
 import { createTurns } from '../../src/transport/turns.ts';
 import { createRoute } from '../../src/transport/rest/route.ts';
 import type { RestOptions } from '../../src/transport/rest/options.ts';
+import { toApiError } from '../../src/transport/rest/reply.ts';
 import { assertError, createApi } from '../support/api.ts';
 import { environments } from '../support/service.ts';
 import { signToken } from '../support/tokens.ts';
@@ -169,19 +170,78 @@ describe('no answer of the API is stored by a cache or taken for something else'
 });
 
 describe('SPEC 7: what is not there', () => {
-  it('unknown paths and methods are 404 not_found, with and without a credential', async () => {
+  it('unknown paths are 404 not_found, with and without a credential', async () => {
     for (const by of [server, createApi(service.url, null)])
       for (const [method, path] of [
         ['GET', '/v1'],
         ['GET', '/v2/users'],
         ['GET', '/v1/nothing'],
         ['GET', '/V1/users'],
-        ['POST', '/v1/users'],
-        ['PATCH', '/v1/users/u'],
-        ['DELETE', '/healthz'],
-        ['GET', '/v1/tokens'],
+        ['QUERY', '/v1/nothing'],
+        ['PURGE', '/nowhere'],
       ] as const)
         assertError(await by(method, path), 404, 'not_found');
+  });
+
+  it('RFC 9110, 15.5.6: a wrong method on a path that exists is 405 method_not_allowed with Allow', async () => {
+    for (const by of [server, createApi(service.url, null)])
+      for (const [method, path, allow] of [
+        ['POST', '/v1/users?limit=1', 'GET, HEAD, OPTIONS'],
+        ['PATCH', '/v1/users/u', 'DELETE, GET, HEAD, OPTIONS, PUT'],
+        ['DELETE', '/healthz', 'GET, HEAD, OPTIONS'],
+        ['QUERY', '/healthz', 'GET, HEAD, OPTIONS'],
+        ['PURGE', '/healthz', 'GET, HEAD, OPTIONS'],
+        ['GET', '/v1/tokens', 'OPTIONS, POST'],
+        ['POST', '/dashboard/keys', 'GET, HEAD, OPTIONS'],
+      ] as const) {
+        const answer = await by(method, path);
+        assertError(answer, 405, 'method_not_allowed');
+        assert.equal(answer.body.error.type, 'invalid_request');
+        assert.equal(answer.headers.get('allow'), allow, `${method} ${path}`);
+      }
+  });
+
+  it('a body in any form is refused in the same way where the method or the path is wrong', async () => {
+    for (const headers of [{ 'content-type': 'text/plain' }, { 'content-type': ';' }] as Record<
+      string,
+      string
+    >[])
+      for (const method of ['POST', 'QUERY']) {
+        assertError(await server(method, '/healthz', 'x', headers), 405, 'method_not_allowed');
+        assertError(await server(method, '/nowhere', 'x', headers), 404, 'not_found');
+      }
+  });
+
+  it('RFC 9110, 9.3: HEAD is GET without a body, OPTIONS names the methods of a path', async () => {
+    const authorization = `Bearer ${environments.dev.secretKey}`;
+    const head = (path: string) => fetch(service.url + path, { method: 'HEAD', headers: { authorization } });
+    for (const path of ['/healthz', '/v1/users', '/v1/users/nobody-here', '/nowhere']) {
+      const answer = await head(path);
+      assert.equal(answer.status, (await server('GET', path)).status, path);
+      assert.equal(await answer.text(), '');
+      carriesAll(answer.headers, path);
+    }
+    const post = await head('/v1/tokens');
+    assert.deepEqual([post.status, post.headers.get('allow')], [405, 'OPTIONS, POST']);
+    const options = await server('OPTIONS', '/v1/users');
+    assert.deepEqual([options.status, options.headers.get('allow')], [204, 'GET, HEAD, OPTIONS']);
+    assert.equal((await server('OPTIONS', '/nowhere')).headers.get('allow'), null);
+  });
+
+  it('no error of the framework becomes internal', () => {
+    for (const Kind of Object.values(Fastify.errorCodes)) {
+      const error = new (Kind as unknown as new () => { statusCode?: number })();
+      if (error.statusCode === undefined || error.statusCode >= 500) continue;
+      assert.notEqual(toApiError(error).code, 'internal', String(error));
+    }
+    // Nor does a body that ends too early, which is no loss of the store either.
+    const lost = Object.assign(new Error('aborted'), { code: 'ECONNRESET', statusCode: 400 });
+    assert.equal(toApiError(lost).code, 'invalid_request');
+    assert.equal(toApiError(new Error('ours')).code, 'internal');
+    assert.equal(
+      toApiError(Object.assign(new Error('gone'), { code: 'ECONNRESET' })).code,
+      'service_unavailable',
+    );
   });
 
   it('malformed URLs are 400 invalid_request with all headers', async () => {

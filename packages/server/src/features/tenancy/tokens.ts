@@ -40,6 +40,7 @@ export const badSignature = (): ApiError =>
   invalid('The signature is wrong: sign with the whole secret key string, and put its key id into kid.');
 
 export function parseToken(token: string, nowSeconds: number): ParsedToken {
+  if (token.startsWith('sk_')) throw invalid('This secret key is malformed.');
   const parts = token.split('.');
   const [head, payload, signature] = parts;
   if (

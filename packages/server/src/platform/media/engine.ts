@@ -105,15 +105,22 @@ export class Engine {
     const { binary, port, listenIp, announcedAddress, logger } = this.#options;
     const worker = await bare(() => this.#mediasoup.createWorker({ workerBin: binary, logLevel: 'error' }));
     try {
-      const server = await worker.createWebRtcServer({
-        listenInfos: (['udp', 'tcp'] as const).map((protocol) => ({
-          protocol,
-          ip: listenIp,
-          port: port + index,
-          ...(protocol === 'udp' ? { recvBufferSize: bufferBytes, sendBufferSize: bufferBytes } : {}),
-          ...(announcedAddress === undefined ? {} : { announcedAddress }),
-        })),
-      });
+      const server = await worker
+        .createWebRtcServer({
+          listenInfos: (['udp', 'tcp'] as const).map((protocol) => ({
+            protocol,
+            ip: listenIp,
+            port: port + index,
+            ...(protocol === 'udp' ? { recvBufferSize: bufferBytes, sendBufferSize: bufferBytes } : {}),
+            ...(announcedAddress === undefined ? {} : { announcedAddress }),
+          })),
+        })
+        .catch((cause: unknown) => {
+          const place = `${listenIp}:${port + index}`;
+          const hint = 'another program may use the port. Set CHAT_MEDIA_PORT to a port that is free, with';
+          const range = `the ${this.#options.workers - 1} that follow it, for UDP and TCP`;
+          throw new Error(`A media worker cannot listen at ${place}: ${hint} ${range}.`, { cause });
+        });
       const { ru_utime: user, ru_stime: system } = await worker.getResourceUsage();
       const started: EngineWorker = { worker, server, load: 0, placed: 0, cpuMs: user + system };
       worker.once('died', () => {

@@ -43,6 +43,13 @@ const maxFragments = 32;
 /** Sockets may use this share of the connections; the others are for requests. */
 const socketShare = 0.9;
 
+/** RFC 6455, 4.4, and RFC 9110, 15.5.22. */
+const versionHeaders = {
+  'Sec-WebSocket-Version': '13',
+  Upgrade: 'websocket',
+  Connection: 'Upgrade, close',
+};
+
 /** The types of the library do not know all of these options yet. */
 const serverOptions: ServerOptions & { maxFragments: number; closeTimeout: number } = {
   noServer: true,
@@ -87,7 +94,7 @@ export class Opening {
     this.#wss = new WebSocketServer(serverOptions);
     this.#wss.on('wsClientError', (error: Error, socket: Duplex, request: IncomingMessage) => {
       const refusal = new ApiError('invalid_request', { message: `${error.message}.` });
-      void this.#refuse(socket, this.#addressOf(request), refusal, { 'Sec-WebSocket-Version': '13' });
+      void this.#refuse(socket, this.#addressOf(request), refusal);
     });
   }
 
@@ -108,7 +115,8 @@ export class Opening {
     const refusal = checked instanceof ApiError ? checked : this.#noRoom(address);
     if (refusal) {
       if (refusal.code === 'rate_limited') this.#options.onRefused(address);
-      return void this.#refuse(socket, address, refusal);
+      const headers = refusal.code === 'upgrade_required' ? versionHeaders : {};
+      return void this.#refuse(socket, address, refusal, headers);
     }
     const { sessions, writer, clock } = this.#options;
     const { named, sdk } = checked as Exclude<typeof checked, ApiError>;

@@ -10,6 +10,7 @@ export function checkUpgrade(request: IncomingMessage): { named: string[]; sdk: 
   if (!url) return new ApiError('invalid_request', { message: 'The address is malformed.' });
   if (url.pathname !== '/v1' && url.pathname !== '/v1/')
     return new ApiError('not_found', { message: 'The socket is at /v1.' });
+  if (request.headers['sec-websocket-version'] !== '13') return new ApiError('upgrade_required');
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',').map((p) => p.trim());
   if (!offered.includes(realtime.subprotocol))
     return new ApiError('invalid_request', { message: `Offer the subprotocol ${realtime.subprotocol}.` });

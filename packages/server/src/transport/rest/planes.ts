@@ -72,7 +72,7 @@ export function createGatekeeper(
       : undefined;
 
   function guard(request: FastifyRequest): ApiError | undefined {
-    if (request.method === 'GET') return undefined;
+    if (request.method === 'GET' || request.method === 'HEAD') return undefined;
     // Another site must not sign anybody in either. A sign-in that does not say where it comes from was not sent by a
     // browser.
     if (forAnyone ? !says(request) : cookieOf(request) === undefined) return undefined;

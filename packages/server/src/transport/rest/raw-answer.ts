@@ -19,12 +19,12 @@ export function rawFailure(error: ApiError, requestId: string, headers: Record<s
   const text = JSON.stringify(body);
   const all = {
     'Request-Id': requestId,
+    Connection: 'close',
     ...answerHeaders,
     ...headers,
     ...(error.retryAfterMs === null ? {} : { 'Retry-After': retryAfter(error.retryAfterMs) }),
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(Buffer.byteLength(text)),
-    Connection: 'close',
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${lines.join('')}\r\n${text}`;

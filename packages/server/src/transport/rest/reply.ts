@@ -15,17 +15,12 @@ export function send(reply: FastifyReply, answer: Answer): FastifyReply {
 /** Turns any error, also Fastify's own, into an ApiError. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (isUnavailable(error)) return new ApiError('service_unavailable');
-  switch ((error as { code?: string }).code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ApiError('body_too_large');
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new ApiError('invalid_request', { message: 'Send the body as application/json.' });
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-    case 'FST_ERR_BAD_URL':
-    case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new ApiError('invalid_request', { message: 'The request is malformed.' });
-    default:
-      return new ApiError('internal');
-  }
+  const { code, statusCode } = error as { code?: string; statusCode?: number };
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new ApiError('body_too_large');
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return new ApiError('invalid_request', { message: 'Send the body as application/json.' });
+  // The framework gives a status to what it refuses, and to a body that ends too early.
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
+    return new ApiError('invalid_request', { message: 'The request is malformed.' });
+  return new ApiError(isUnavailable(error) ? 'service_unavailable' : 'internal');
 }

@@ -12,6 +12,7 @@ import { failure } from './answer.ts';
 import { Brake, brakeBounds } from './brake.ts';
 import { Idempotency } from './idempotency.ts';
 import { IdleConnections } from './idle.ts';
+import { KnownPaths } from './known-paths.ts';
 import type { RestOptions } from './options.ts';
 import { planes } from './planes.ts';
 import { answerHeaders, rawFailure, retryAfter } from './raw-answer.ts';
@@ -116,10 +117,28 @@ export function createRest(options: RestOptions): FastifyInstance {
     reply.headers(answerHeaders).headers(plane.cors);
     if (!options.started() && !health.has(request.routeOptions.url ?? ''))
       throw new ApiError('service_unavailable');
-    if (request.method !== 'OPTIONS') return undefined;
-    await unhurried(request, reply);
-    return reply.sent ? reply : reply.headers(plane.preflight).code(204).send();
+    if (request.method === 'OPTIONS') {
+      await unhurried(request, reply);
+      return reply.sent
+        ? reply
+        : reply
+            .headers({ ...allow(request), ...plane.preflight })
+            .code(204)
+            .send();
+    }
+    // Here and not later, because whoever asks for what is not there need not send a body that we can read.
+    if (!request.is404) return undefined;
+    await anonymous(request, reply);
+    const allowed = allow(request);
+    reply.headers(allowed);
+    throw 'Allow' in allowed
+      ? new ApiError('method_not_allowed')
+      : new ApiError('not_found', { message: 'There is no such path.' });
   });
+
+  const known = new KnownPaths();
+  app.addHook('onRoute', ({ url, method }) => known.add(url, method));
+  const allow = (request: FastifyRequest): { Allow?: string } => known.allow(request.url.split('?', 1)[0]!);
 
   // While closing, a connection ends with its answer: kept alive, it would delay the end of the process.
   let closing = false;
@@ -208,10 +227,6 @@ export function createRest(options: RestOptions): FastifyInstance {
     if (isPage && api.row.http === 503 && request.headers.accept?.includes('text/html'))
       return reply.code(503).headers(startingHeaders).type('text/html; charset=utf-8').send(starting);
     return send(reply, failure(api, request.id));
-  });
-  app.setNotFoundHandler(async (request, reply) => {
-    await anonymous(request, reply);
-    throw new ApiError('not_found', { message: 'There is no such path.' });
   });
 
   /** Callers who are refused and ask again at once get their answer later, or none. */
