@@ -19,7 +19,7 @@ const figures = {
   replies: count('Messages that reply to another'),
   systemMessages: count('Messages without a sender'),
   edits: count('Edits of messages'),
-  deletions: count('Deletions of messages'),
+  deletions: count('Messages that were deleted, each once'),
   attachments: count('Files sent with messages'),
   attachmentBytes: count('Their size'),
   reads: count('Read marks moved'),

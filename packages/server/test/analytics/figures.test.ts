@@ -104,6 +104,27 @@ test('files sent with messages, and their bytes; a file that no message has coun
     assert.equal(after[name] - before[name], n, name);
 });
 
+test('DECISIONS, Analytics: deletions are messages that were deleted, each once, however often and in whichever way', async () => {
+  const [a, b, leaver] = await Promise.all([scene.actor(), scene.actor(), scene.actor()]);
+  const { id: cid } = await scene.group(a, [b, leaver]);
+  const message = (by = a) => scene.send(by, cid);
+  const [soft, hard, both] = [await message(), await message(), await message()];
+  const [own, twice] = [await message(leaver), await message(leaver)];
+  await message(b);
+  const before = (await report()).totals.deletions;
+  const counted = async () => (await report()).totals.deletions - before;
+  const remove = (id: string, query = '') => server('DELETE', `/v1/messages/${id}${query}`);
+  for (const { id } of [soft, soft, both, twice]) assert.equal((await remove(id)).status, 200);
+  assert.equal(await counted(), 3, 'a message that is deleted again is not counted again');
+  for (const { id } of [hard, both]) assert.equal((await remove(id, '?hard=true')).status, 204);
+  assert.equal(await counted(), 4, 'nor one that is deleted for good after it was deleted');
+  assert.equal((await server('DELETE', `/v1/users/${leaver.id}?messages=delete`)).status, 204);
+  await until(async () => (await server('GET', `/v1/messages/${own.id}`)).status === 404);
+  assert.equal(await counted(), 5, 'an erasure deletes what was left of the user’s messages');
+  assert.equal((await server('DELETE', `/v1/conversations/${cid}`)).status, 204);
+  assert.equal(await counted(), 5, 'a deleted conversation keeps its messages');
+});
+
 test('webhooks: deliveries once, attempts each time, and their success, as in the delivery records', async () => {
   broken.answer = status(500);
   await addEndpoint(server, well.url, ['message.created']);

@@ -231,7 +231,7 @@ test('issue 13: every exact figure equals a recount, whatever was killed', { tim
       replies: tenant.replies,
       systemMessages: await count('messages', 'sender IS NULL'),
       edits: await count('events', `type = 'message.updated'`),
-      deletions: await count('events', `type = 'message.deleted'`),
+      deletions: await count('messages', 'deleted_at IS NOT NULL'),
       newUsers: await count('users'),
       conversations: await count('conversations'),
       activeUsers: active.size,

@@ -35,9 +35,11 @@ BEGIN
     SELECT x.conv, x.seq INTO to_conv, to_seq FROM (
       SELECT conv, seq FROM events WHERE (conv, seq) > (f.conv, f.seq) ORDER BY conv, seq LIMIT p_most) x ORDER BY 1 DESC, 2 DESC LIMIT 1;
     PERFORM add_counts(array_agg(x.env), array_agg(x.at), array_agg(jsonb_build_object(x.name, x.n)), NULL) FROM (
-      SELECT env, date_trunc('hour', created_at, 'UTC') AS at, CASE type WHEN 'message.updated' THEN 'edits' ELSE 'deletions' END AS name, count(*) AS n
-      FROM events WHERE (conv, seq) > (f.conv, f.seq) AND (conv, seq) <= (to_conv, to_seq)
-        AND created_at < f.cut AND type IN ('message.updated', 'message.deleted') GROUP BY 1, 2, 3) x;
+      -- Of the events of a message's deletion the first counts: it has the time of the message.
+      SELECT e.env, date_trunc('hour', e.created_at, 'UTC') AS at, CASE e.type WHEN 'message.updated' THEN 'edits' ELSE 'deletions' END AS name, count(*) AS n
+      FROM events e WHERE (e.conv, e.seq) > (f.conv, f.seq) AND (e.conv, e.seq) <= (to_conv, to_seq)
+        AND e.created_at < f.cut AND (e.type = 'message.updated' OR e.type = 'message.deleted' AND EXISTS (
+          SELECT 1 FROM messages m WHERE m.env = e.env AND m.conv = e.conv AND m.seq = e.message AND m.deleted_at = e.created_at)) GROUP BY 1, 2, 3) x;
   ELSIF f.stage = 3 THEN
     -- A row for each environment, day and name.
     IF EXISTS (SELECT 1 FROM usage_counters WHERE env > f.conv) THEN to_conv := f.conv + environments_at_once; END IF;
