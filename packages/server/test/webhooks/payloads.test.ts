@@ -228,6 +228,23 @@ test('an event from before payloads were kept is told as things are now', async 
   assert.equal(message!.data.message.text, 'two');
 });
 
+test('DECISIONS: a message that was soft-deleted before payloads were kept arrives as its tombstone, and again in a replay', async () => {
+  const { id, tombstone } = await beforeDispatch(async () => {
+    const { id } = await group();
+    const sent = await scene.send(owner, id, { text: 'one' });
+    const { body } = await owner.api('DELETE', `/v1/messages/${sent.id}`);
+    await db.query(
+      'DELETE FROM webhook_payloads p USING conversations c WHERE c.id = $1 AND p.conv = c.no AND p.env = c.env',
+      [id],
+    );
+    return { id, tombstone: body };
+  });
+  const [created] = await receiver.wait(1, of('message.created', id));
+  assert.deepEqual(created!.data.message, tombstone);
+  assert.equal(created!.data.message.text, null);
+  await sameAgain(created!);
+});
+
 test('DECISIONS: a payload that is available no more is no failure of its endpoint', async () => {
   const { id } = await group();
   receiver.answer = (r, res) => status(r.type === 'message.created' ? 500 : 204)(r, res);

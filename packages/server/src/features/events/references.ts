@@ -25,6 +25,8 @@ export interface References {
   /** The conversation, with its present members for the event types that show them. */
   conversation(event: KeptEvent): Conversation | undefined;
   message(event: KeptEvent): MessageOrTombstone | undefined;
+  /** True if the message was deleted for good. */
+  hardDeleted(event: KeptEvent): boolean;
   users(event: KeptEvent): Person[];
   actorId(event: KeptEvent): string | null;
 }
@@ -51,6 +53,7 @@ export async function loadReferences(db: Queryable, events: readonly KeptEvent[]
   ]);
   const members = new Map(memberRows.map((r) => [`${r.env} ${r.conv}`, r.members]));
   const conversations = new Map(conversationRows.map((c) => [`${c.env} ${c.no}`, c]));
+  const hard = new Set(messageRows.filter((m) => m.hard).map((m) => `${m.env} ${m.conv} ${m.seq}`));
   const byMessage = new Map(messageRows.map((m) => [`${m.env} ${m.conv} ${m.seq}`, viewMessage(m)]));
   const people = new Map(userRows.map(({ env, no, id }) => [`${env} ${no}`, { no, id }]));
   return {
@@ -60,6 +63,7 @@ export async function loadReferences(db: Queryable, events: readonly KeptEvent[]
       return row && viewConversation(row, members.get(`${env} ${conv}`) ?? []);
     },
     message: ({ env, conv, message }) => byMessage.get(`${env} ${conv} ${message}`),
+    hardDeleted: ({ env, conv, message }) => hard.has(`${env} ${conv} ${message}`),
     users: (event) => (event.users ?? []).flatMap((no) => people.get(`${event.env} ${no}`) ?? []),
     actorId: ({ env, actor }) => people.get(`${env} ${actor}`)?.id ?? null,
   };

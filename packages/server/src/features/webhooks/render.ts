@@ -10,8 +10,9 @@ import { erasedContext } from './signature.ts';
 
 /**
  * The body of a delivery: what was committed with its event, the same bytes on every attempt and replay. It comes
- * from the stored payload (payloads.ts), or is rendered from what cannot have changed. If content was hard-deleted or
- * a user was erased, nothing can be sent.
+ * from the stored payload (payloads.ts), or is rendered from what cannot have changed. A message that was soft-deleted
+ * before its payload was stored is shown as its tombstone. If content was hard-deleted or a user was erased, nothing
+ * can be sent.
  */
 
 export interface Renderable extends KeptEvent {
@@ -85,6 +86,8 @@ const shapes = new Map<string, Shape>([
   ]),
 ]);
 
+const showsMessage = new Set(['message.created', 'message.updated']);
+
 /** The JSON of `data`; null if what the event showed no longer exists. */
 function rendered(row: Renderable, references: References, vault: Vault): string | null {
   if (row.type === testEvent) return JSON.stringify({ webhookId: row.endpointId });
@@ -92,8 +95,8 @@ function rendered(row: Renderable, references: References, vault: Vault): string
   const cid = references.conversationId(row);
   const message = references.message(row);
   if ((row.conv !== null && cid === undefined) || (row.message !== null && !message)) return null;
-  // The content of a message that was deleted before it was stored is lost.
-  if (row.type === 'message.created' && message?.deletedAt) return null;
+  // A soft-deleted message has its tombstone to show, and one that was deleted for good has nothing.
+  if (showsMessage.has(row.type) && references.hardDeleted(row)) return null;
   const event = {
     cid,
     seq: row.seq,
