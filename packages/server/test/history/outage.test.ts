@@ -11,7 +11,7 @@ import { addEndpoint } from '../webhooks/tools.ts';
 import { startCustomerPostgres } from './servers.ts';
 import { eventually, inspect, openStorage } from './world.ts';
 
-/** SPEC 3, storage sink, in a time that stands still until it is moved: a customer's database that is away for more than an hour. */
+/** SPEC 3, storage sink: a customer's database that is away for more than an hour of the store's time. */
 
 const customer = use(startCustomerPostgres, (c) => c.stop());
 const receiver = use(startReceiver, (r) => r.close());
@@ -20,7 +20,13 @@ const { here, time } = useStandingHere({
   env: () => ({ CHAT_ALLOW_PRIVATE_TARGETS: 'true', CHAT_SMTP_URL: smtp.url, CHAT_LOG_LEVEL: 'silent' }),
 });
 
-const minute = 60_000;
+/** As if minutes had passed for what the sink has stored. */
+const later = (db: PgDb, minutes: number): Promise<unknown> =>
+  db.query(
+    `WITH log AS (UPDATE sink_log SET at = at - $1 * interval '1 minute')
+     UPDATE storage SET since = since - $1 * interval '1 minute', due_at = due_at - $1 * interval '1 minute'`,
+    [minutes],
+  );
 
 /** Lets time pass beside the work, so that whatever waits in it goes on. */
 async function passing<T>(work: () => Promise<T>): Promise<T> {
@@ -71,15 +77,15 @@ test('an hour of outage under load: degraded, failing and recovered are told onc
       failed = await tries();
       const [row] = await db.query<{ status: string }>("SELECT status FROM storage WHERE mode = 'byo_db'");
       if (seen.at(-1) !== row!.status) seen.push(row!.status);
-      time.advance(4 * minute);
+      await later(db, 4);
     }
     assert.deepEqual(seen, ['healthy', 'degraded', 'failing']);
     const before = sent.length;
     await passing(() => eventually(() => Promise.resolve(sent.length > before), 'sends go on meanwhile'));
-    // The store stamps messages by its own clock, which was not moved: a new one would look an hour late.
     on = false;
     await load;
     await customer.start();
+    await later(db, 4);
     await passing(() => receiver.next('sink.recovered'));
     await passing(() => storage.settled());
   } finally {
@@ -104,5 +110,20 @@ test('an hour of outage under load: degraded, failing and recovered are told onc
   const history = await inspect(url);
   assert.equal(await history.count(), sent.length);
   await history.close();
+  await db.close();
+});
+
+test('a process whose clock is two days ahead sees the same lag: all times of a sink are by the store’s clock', async () => {
+  const db = new PgDb({ connectionString: here.databaseUrl }, { max: 2, onError: () => undefined });
+  const scene = createScene(here.url);
+  const { id: cid } = await scene.group(await scene.actor(), []);
+  await customer.kill();
+  time.set(2 * 24 * 3_600_000);
+  await scene.send(null, cid);
+  const failed = () => db.query('SELECT 1 FROM storage WHERE failures > 0');
+  await passing(() => eventually(async () => (await failed()).length > 0, 'a try fails'));
+  const { sink } = (await scene.server('GET', '/v1/analytics')).body.storage;
+  assert.equal(sink.status, 'healthy');
+  assert.ok(sink.lagSeconds < 24 * 3_600, `it lags ${sink.lagSeconds} s`);
   await db.close();
 });

@@ -41,12 +41,12 @@ const plan = ({ env, services }: Context): AnalyticsReport['plan'] => {
 };
 
 /** The storage mode and sink, as the storage record shows them. */
-async function storageView({ db, env }: Context, now: number): Promise<AnalyticsReport['storage']> {
+async function storageView({ db, env }: Context): Promise<AnalyticsReport['storage']> {
   const { mode, status } = await storageOf(db, env.no);
   if (mode === 'managed') return { mode, sink: { status: 'idle', lagSeconds: 0 } };
-  const { oldest } = await backlogOf(db, env.no, 1);
+  const { oldest, now } = await backlogOf(db, env.no, 1);
   const since = oldest === null ? null : Date.parse(oldest);
-  return { mode: 'byo_db', sink: { status, lagSeconds: lagSeconds(since, now) } };
+  return { mode: 'byo_db', sink: { status, lagSeconds: lagSeconds(since, Date.parse(now)) } };
 }
 
 const monthOf = (ms: number): string => `${iso(ms).slice(0, 7)}-01T00:00:00.000Z`;
@@ -71,7 +71,7 @@ export async function analytics(
       ...{ steps, totals: figuresOf({ ...summed(steps.map(({ counts }) => counts)), activeUsers }) },
       months: await sql.monthlyActiveUsers(db, env, now),
       fill: await sql.readFill(db),
-      storage: await storageView(ctx, now),
+      storage: await storageView(ctx),
     };
   };
   const listed = async () => ({

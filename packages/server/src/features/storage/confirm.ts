@@ -12,7 +12,6 @@ export interface Confirmation {
   env: number;
   /** The name of this process in the lease. */
   node: string;
-  now: string;
   /** Empty if the records are about messages that are cold already. */
   placed: readonly Placed[];
   refused: ReadonlyMap<Placed, string>;
@@ -73,7 +72,7 @@ async function confirmed(db: Db, given: Confirmation, sql: string, more: unknown
 }
 
 /** Refused records stay in our store until they are accepted. */
-async function setAside(tx: Queryable, { env, placed, refused, now }: Confirmation): Promise<void> {
+async function setAside(tx: Queryable, { env, placed, refused }: Confirmation): Promise<void> {
   const accepted = placed.filter((p) => !refused.has(p));
   await tx.query(
     `DELETE FROM sink_refused r USING unnest($2::bigint[], $3::bigint[]) x(conv, message)
@@ -82,12 +81,12 @@ async function setAside(tx: Queryable, { env, placed, refused, now }: Confirmati
   );
   if (refused.size === 0) return;
   await tx.query(
-    `INSERT INTO sink_refused (env, conv, message, error, at) SELECT DISTINCT ON (x.conv, x.message) $1, x.conv, x.message, x.error, $5
+    `INSERT INTO sink_refused (env, conv, message, error, at) SELECT DISTINCT ON (x.conv, x.message) $1, x.conv, x.message, x.error, clock_timestamp()
      FROM unnest($2::bigint[], $3::bigint[], $4::text[]) x(conv, message, error)
      ON CONFLICT (env, conv, message) DO UPDATE SET error = excluded.error, at = excluded.at`,
     [
       ...[env, [...refused.keys()].map((p) => p.conv), [...refused.keys()].map((p) => p.message)],
-      ...[[...refused.values()], now],
+      [...refused.values()],
     ],
   );
 }

@@ -138,16 +138,17 @@ export async function comeBack(
  */
 export async function begun(db: Queryable, env: number, copy: Copy): Promise<boolean> {
   if (copy.kind !== 'fill' || copy.done > 0) return true;
-  const older = await db.query<{ seenAt: string }>(
-    `SELECT x.at AS "seenAt" FROM (SELECT coalesce($1::timestamptz, clock_timestamp()) AS at) x JOIN pg_stat_activity a
-       ON a.datname = current_database() AND a.backend_type = 'client backend' AND a.pid <> pg_backend_pid() AND a.xact_start <= x.at LIMIT 1`,
-    [copy.seenAt ?? null],
+  // A transaction has its number before it looks whether the sink listens, because it locks the conversation first.
+  const [running] = await db.query<{ oldest: number; next: number }>(
+    `SELECT pg_snapshot_xmin(s)::text::bigint AS oldest, pg_snapshot_xmax(s)::text::bigint AS next FROM pg_current_snapshot() s`,
   );
-  if (older.length > 0 && copy.seenAt === undefined)
+  const { oldest, next } = running!;
+  if (oldest >= (copy.seenXid ?? next)) return true;
+  if (copy.seenXid === undefined)
     await db.query(`UPDATE storage SET copy = $2 WHERE env = $1 AND copy ->> 'startedAt' = $3`, [
       env,
-      JSON.stringify({ ...copy, ...older[0] }),
+      JSON.stringify({ ...copy, seenXid: next }),
       copy.startedAt,
     ]);
-  return older.length === 0;
+  return false;
 }

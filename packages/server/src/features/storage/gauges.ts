@@ -1,4 +1,3 @@
-import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
@@ -16,13 +15,12 @@ const lookMs = 10_000;
 
 export function sinkGauges(options: {
   db: Queryable;
-  clock: Clock;
   logger: Logger;
   metrics: Metrics;
   /** Records of one environment are counted up to this many. */
   most: number;
 }): Periodic {
-  const { db, clock, logger, metrics } = options;
+  const { db, logger, metrics } = options;
   let lag = 0;
   let backlog = 0;
   let refused = 0;
@@ -40,20 +38,22 @@ export function sinkGauges(options: {
   return createPeriodic(lookMs, logger, 'state of the sinks', async () => {
     const rows = await db.query<{
       status: SinkStatus;
+      now: string;
       oldest: string | null;
       backlog: number;
       refused: number;
     }>(
-      `SELECT s.status, (SELECT at FROM sink_log l WHERE l.env = s.env ORDER BY no LIMIT 1) AS oldest,
+      `SELECT s.status, clock_timestamp()::timestamptz(3) AS now, (SELECT at FROM sink_log l WHERE l.env = s.env ORDER BY no LIMIT 1) AS oldest,
          (SELECT count(*) FROM (SELECT 1 FROM sink_log l WHERE l.env = s.env LIMIT $1) x)::float8 AS backlog,
          (SELECT count(*) FROM sink_refused r WHERE r.env = s.env)::float8 AS refused
        FROM storage s WHERE s.mode <> 'managed'`,
       [options.most],
     );
-    const now = clock.now();
     lag = Math.max(
       0,
-      ...rows.map((row) => lagSeconds(row.oldest === null ? null : Date.parse(row.oldest), now)),
+      ...rows.map((row) =>
+        lagSeconds(row.oldest === null ? null : Date.parse(row.oldest), Date.parse(row.now)),
+      ),
     );
     backlog = rows.reduce((sum, row) => sum + row.backlog, 0);
     refused = rows.reduce((sum, row) => sum + row.refused, 0);

@@ -39,7 +39,12 @@ export interface Lease {
 
 /** Renews a lease that was asked for at `askedAt` (monotonic). */
 export function keepLease(
-  { db, clock, timers, node }: { db: Queryable; clock: Clock; timers: Timers; node: string },
+  {
+    db,
+    clock,
+    timers,
+    node,
+  }: { db: Queryable; clock: Pick<Clock, 'monotonic'>; timers: Timers; node: string },
   env: number,
   askedAt: number,
 ): Lease {

@@ -11,7 +11,7 @@ import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { secretPrefix } from '../webhooks/signature.ts';
 import * as sql from './sql.ts';
-import type { Copy, SlotName, SlotRow, StorageRow } from './sql.ts';
+import type { Copy, LockedStorage, SlotName, SlotRow } from './sql.ts';
 import { storageRecord, viewSlot } from './view.ts';
 
 /** SPEC 4, Storage: the history database. Every change is audited, without secrets. */
@@ -190,8 +190,8 @@ export async function migrateDatabase(
   };
 }
 
-const newCopy = (ctx: Context, kind: Copy['kind'], total: number, then?: 'fill'): Copy => ({
-  ...{ kind, conv: 0, seq: 0, done: 0, total, startedAt: nowOf(ctx) },
+const newCopy = (startedAt: string, kind: Copy['kind'], total: number, then?: 'fill'): Copy => ({
+  ...{ kind, conv: 0, seq: 0, done: 0, total, startedAt },
   ...(then ? { then } : {}),
 });
 
@@ -230,7 +230,7 @@ async function retain(ctx: Context, tx: Queryable, name: BufferRetentionName): P
  * Moves history to the customer's own database: everything that is here is copied there, and changes from now on are
  * recorded for it.
  */
-async function leave(ctx: Context, tx: Queryable, storage: StorageRow): Promise<void> {
+async function leave(ctx: Context, tx: Queryable, storage: LockedStorage): Promise<void> {
   if (storage.mode === 'returning') {
     // History was on its way back: what has come back leaves again when its time comes. The copy that brought it back
     // may have ended another one that was not finished, so everything that is here is written once more before
@@ -242,7 +242,7 @@ async function leave(ctx: Context, tx: Queryable, storage: StorageRow): Promise<
     );
     return sql.setMode(tx, ctx.env.no, {
       mode: 'byo_db',
-      copy: newCopy(ctx, 'fill', await sql.messagesOf(tx, ctx.env.no)),
+      copy: newCopy(storage.now, 'fill', await sql.messagesOf(tx, ctx.env.no)),
     });
   }
   const slots = await sql.slotsOf(tx, ctx.env.no);
@@ -252,7 +252,7 @@ async function leave(ctx: Context, tx: Queryable, storage: StorageRow): Promise<
     throw bad('mode', 'Set the database of a slot first, and test it: its last test must have passed.');
   await sql.setMode(tx, ctx.env.no, {
     ...{ mode: 'byo_db', active: chosen.slot, previous: null },
-    copy: newCopy(ctx, 'fill', await sql.messagesOf(tx, ctx.env.no)),
+    copy: newCopy(storage.now, 'fill', await sql.messagesOf(tx, ctx.env.no)),
   });
 }
 
@@ -260,13 +260,13 @@ async function leave(ctx: Context, tx: Queryable, storage: StorageRow): Promise<
  * Moves history back to this service: what only the customer's database has is fetched first; if there is nothing, it
  * is done at once.
  */
-async function comeBack(ctx: Context, tx: Queryable, storage: StorageRow): Promise<void> {
+async function comeBack(ctx: Context, tx: Queryable, storage: LockedStorage): Promise<void> {
   if (storage.hasCold) {
     if (storage.previous !== null)
       throw bad('mode', 'History is still being moved to another database: wait until that is done.');
     return sql.setMode(tx, ctx.env.no, {
       mode: 'returning',
-      copy: newCopy(ctx, 'return', await sql.coldOf(tx, ctx.env.no)),
+      copy: newCopy(storage.now, 'return', await sql.coldOf(tx, ctx.env.no)),
     });
   }
   for (const table of ['sink_log', 'sink_conversations', 'sink_refused'])
@@ -297,7 +297,7 @@ export async function promote(ctx: Context, { slot }: Input<'storage.promote'>):
       await sql.setMode(tx, ctx.env.no, { mode: storage.mode, copy: storage.copy, active: slot });
     else {
       const total = (await sql.coldOf(tx, ctx.env.no)) + (await sql.messagesOf(tx, ctx.env.no));
-      const copy = newCopy(ctx, 'move', total, 'fill');
+      const copy = newCopy(storage.now, 'move', total, 'fill');
       await sql.setMode(tx, ctx.env.no, { mode: storage.mode, copy, active: slot, previous: storage.active });
     }
     await audit(ctx, tx, 'storage.promote', { active: storage.active }, { active: slot }, slot);
@@ -319,7 +319,7 @@ export async function resync(ctx: Context): Promise<StorageRecord> {
       throw bad('mode', 'History is kept with this service: there is nothing to write again.');
     if (storage.copy !== null && storage.copy.kind !== 'rewrite')
       throw bad('mode', 'History is being copied: wait until that is done.');
-    const copy = newCopy(ctx, 'rewrite', await sql.messagesOf(tx, ctx.env.no));
+    const copy = newCopy(storage.now, 'rewrite', await sql.messagesOf(tx, ctx.env.no));
     await sql.setMode(tx, ctx.env.no, { mode: 'byo_db', copy });
     await audit(ctx, tx, 'storage.resync', null, null);
   });

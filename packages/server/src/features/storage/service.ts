@@ -112,7 +112,7 @@ export function createStorageService(options: {
     counted: (what, count) => records.inc({ what }, count),
   });
 
-  const gauges = sinkGauges({ db: workDb, clock, logger, metrics, most: config.sinkAlarm });
+  const gauges = sinkGauges({ db: workDb, logger, metrics, most: config.sinkAlarm });
   const running = new Map<number, Promise<void>>();
   metrics.gauge(
     'parley_sinks_running',

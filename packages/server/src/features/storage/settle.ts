@@ -1,4 +1,3 @@
-import type { Clock } from '../../platform/clock.ts';
 import type { HistoryError } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
@@ -10,11 +9,10 @@ import type { SinkNews } from './state.ts';
 /** Ends a turn: stores how it went, the state that follows from it, and when the next turn is due. */
 
 const firstBackOffMs = 1_000;
-const longestBackOffMs = 60_000;
+export const longestBackOffMs = 60_000;
 
 export interface SettleOptions {
   db: Db;
-  clock: Clock;
   logger: Logger;
   random: () => number;
   /** The name of this process in leases. */
@@ -27,7 +25,7 @@ export interface SettleOptions {
 }
 
 export function createSettle(options: SettleOptions) {
-  const { db, clock, logger, node } = options;
+  const { db, logger, node } = options;
   /** Environments whose backlog has been logged. */
   const alarmed = new Set<number>();
 
@@ -57,12 +55,11 @@ export function createSettle(options: SettleOptions) {
         [env, node],
       );
       if (!row) return 0;
-      const { backlog, oldest } = await backlogOf(tx, env, options.alarmingBacklog);
-      const now = new Date(clock.now()).toISOString();
+      const { backlog, oldest, now } = await backlogOf(tx, env, options.alarmingBacklog);
       const failures = failure ? row.failures + 1 : 0;
       const since = failure ? ((progress ? null : row.since) ?? now) : null;
       const signs = {
-        now: clock.now(),
+        now: Date.parse(now),
         oldest: oldest === null ? null : Date.parse(oldest),
         failingSince: since === null ? null : Date.parse(since),
       };
@@ -81,7 +78,7 @@ export function createSettle(options: SettleOptions) {
         `UPDATE storage SET status = $2, since = $3, failures = $4, due_at = $5, error = $6, error_class = $7,
            last_success_at = CASE WHEN $8 THEN last_success_at ELSE $9::timestamptz END WHERE env = $1`,
         [
-          ...[env, status, since, failures, new Date(clock.now() + pause).toISOString()],
+          ...[env, status, since, failures, new Date(signs.now + pause).toISOString()],
           ...[failure?.message ?? null, failure?.errorClass ?? null, failure !== null, now],
         ],
       );

@@ -1,6 +1,6 @@
 import { HistoryError } from '../../platform/history/port.ts';
 import type { Engine } from '../../platform/history/port.ts';
-import type { Timers } from '../../platform/clock.ts';
+import type { Clock, Timers } from '../../platform/clock.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { isGone } from './cold.ts';
 import { confirmCopy, confirmLog } from './confirm.ts';
@@ -18,7 +18,7 @@ import { recordsOf } from './records.ts';
 import type { LogRow, Placed } from './records.ts';
 import { setMode, slotsOf, storageColumns } from './sql.ts';
 import type { Copy, StorageRow } from './sql.ts';
-import { createSettle } from './settle.ts';
+import { createSettle, longestBackOffMs } from './settle.ts';
 import type { SettleOptions } from './settle.ts';
 import { createWriter, mostRows } from './write.ts';
 
@@ -40,6 +40,8 @@ type Next = 'more' | 'later' | 'idle';
 const pauses: Record<Next, number> = { more: 0, later: 250, idle: 200 };
 
 export interface SinkOptions extends SettleOptions {
+  /** For durations: all times of the sink are by the store's clock. */
+  clock: Pick<Clock, 'monotonic'>;
   timers: Timers;
   connections: Connections;
   vault: Vault;
@@ -67,10 +69,13 @@ interface Turn extends StorageRow {
   until: number;
 }
 
-/** SQL for whether conversations may have messages that are old enough to leave; checked once a minute. */
-const mayPrune = (s: string, now: string) =>
-  `(s.pruned_at < ${now}::timestamptz - interval '1 minute' AND (
-     SELECT true FROM sink_conversations c WHERE c.env = ${s} AND c.oldest_at < ${now}::timestamptz - interval '24 hours' LIMIT 1))`;
+/**
+ * SQL for whether conversations may have messages that are old enough to leave; checked once a minute. A time in the
+ * future is from before the store's clock was set back.
+ */
+const mayPrune = (s: string) =>
+  `(s.pruned_at NOT BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp() AND (
+     SELECT true FROM sink_conversations c WHERE c.env = ${s} AND c.oldest_at < clock_timestamp() - interval '24 hours' LIMIT 1))`;
 const any = (table: string, s: string, more = '') =>
   `(SELECT true FROM ${table} x WHERE x.env = ${s}${more} LIMIT 1)`;
 
@@ -78,7 +83,6 @@ export function createSink(options: SinkOptions): Sink {
   const { db, connections, clock, logger, node } = options;
   /** The size of a batch, by environment, if the database was too slow for the usual size. */
   const sizes = new Map<number, number>();
-  const now = () => new Date(clock.now()).toISOString();
   const ready = createWriter(options);
   const settle = createSettle(options);
 
@@ -86,10 +90,10 @@ export function createSink(options: SinkOptions): Sink {
     db.query<{ no: number; id: string }>(
       `SELECT e.no, e.id FROM storage s JOIN environments e ON e.no = s.env
        WHERE (s.mode <> 'managed' OR ${any('sink_erasures', 's.env')}) AND s.active IS NOT NULL AND s.owned_until < clock_timestamp()
-         AND s.due_at <= $1 AND (s.copy IS NOT NULL OR s.status <> 'healthy' OR ${any('sink_log', 's.env')} OR ${any('sink_erasures', 's.env')}
-         OR ${any('sink_conversations', 's.env', ' AND x.want_seq IS NOT NULL')} OR ${mayPrune('s.env', '$1')})
-       ORDER BY s.due_at LIMIT $2`,
-      [now(), limit],
+         AND s.due_at NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${longestBackOffMs} milliseconds' AND (s.copy IS NOT NULL OR s.status <> 'healthy' OR ${any('sink_log', 's.env')} OR ${any('sink_erasures', 's.env')}
+         OR ${any('sink_conversations', 's.env', ' AND x.want_seq IS NOT NULL')} OR ${mayPrune('s.env')})
+       ORDER BY s.due_at LIMIT $1`,
+      [limit],
     );
 
   /** Takes the lease for a while; undefined if another process has it. */
@@ -100,8 +104,8 @@ export function createSink(options: SinkOptions): Sink {
        WHERE s.env = $1 AND (s.owned_until < clock_timestamp() OR s.owner = $2)
        RETURNING ${storageColumns}, coalesce(${any('sink_erasures', '$1')} AND ${mayErase}, false) AS erasures,
          coalesce(${any('sink_conversations', '$1', ' AND x.want_seq IS NOT NULL')}, false) AS wanted,
-         coalesce(${any('sink_refused', '$1')}, false) AS "anyRefused", coalesce(${mayPrune('$1', '$3')}, false) AS prune`,
-      [env.no, node, now()],
+         coalesce(${any('sink_refused', '$1')}, false) AS "anyRefused", coalesce(${mayPrune('$1')}, false) AS prune`,
+      [env.no, node],
     );
     if (!row) return undefined;
     const lease = keepLease(options, env.no, asked);
@@ -174,6 +178,7 @@ export function createSink(options: SinkOptions): Sink {
     while (mine.prune) {
       if (late(mine)) return 'more';
       mine.prune = await prune(options, mine.env);
+      if (!(await drain(mine, history))) return 'more';
     }
     return 'idle';
   }
@@ -186,7 +191,7 @@ export function createSink(options: SinkOptions): Sink {
     const { env, anyRefused } = mine;
     mine.progress = true;
     if (refused.size > 0) mine.anyRefused = true;
-    return { env, node, now: now(), placed, refused, anyRefused };
+    return { env, node, placed, refused, anyRefused };
   };
 
   /** What is known of a batch once it is ready, and once it is written. */

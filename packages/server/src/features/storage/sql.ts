@@ -21,8 +21,8 @@ export interface Copy {
   done: number;
   total: number;
   startedAt: string;
-  /** Transactions from before this moment may not have recorded their changes, so copying begins when they have ended. */
-  seenAt?: string;
+  /** Transactions with a lower number may not have recorded their changes, so copying begins when they have ended. */
+  seenXid?: number;
 }
 
 export interface StorageRow {
@@ -62,11 +62,14 @@ export async function storageOf(db: Queryable, env: number): Promise<StorageRow>
   return row ?? none(env);
 }
 
+/** `now` is by the store's clock. */
+export type LockedStorage = StorageRow & { now: string };
+
 /** Creates the row if there is none, and locks it, so that changes of one environment's storage wait for each other. */
-export async function lockStorage(db: Queryable, env: number): Promise<StorageRow> {
+export async function lockStorage(db: Queryable, env: number): Promise<LockedStorage> {
   await db.query('INSERT INTO storage (env) VALUES ($1) ON CONFLICT DO NOTHING', [env]);
-  const [row] = await db.query<StorageRow>(
-    `SELECT ${storageColumns} FROM storage WHERE env = $1 FOR UPDATE`,
+  const [row] = await db.query<LockedStorage>(
+    `SELECT ${storageColumns}, clock_timestamp()::timestamptz(3) AS now FROM storage WHERE env = $1 FOR UPDATE`,
     [env],
   );
   return row!;
@@ -239,14 +242,19 @@ export async function putTest(
   return test;
 }
 
+/** What waits for the customer's database. `now` is by the store's clock, as all times of the sink are. */
+export interface Backlog {
+  now: string;
+  backlog: number;
+  oldest: string | null;
+  refused: number;
+  erasures: number;
+}
+
 /** The backlog is counted up to `most`. */
-export async function backlogOf(
-  db: Queryable,
-  env: number,
-  most = 1_000_000,
-): Promise<{ backlog: number; oldest: string | null; refused: number; erasures: number }> {
-  const [row] = await db.query<{ backlog: number; oldest: string | null; refused: number; erasures: number }>(
-    `SELECT (SELECT count(*) FROM (SELECT 1 FROM sink_log WHERE env = $1 LIMIT $2) x)::float8 AS backlog,
+export async function backlogOf(db: Queryable, env: number, most = 1_000_000): Promise<Backlog> {
+  const [row] = await db.query<Backlog>(
+    `SELECT clock_timestamp()::timestamptz(3) AS now, (SELECT count(*) FROM (SELECT 1 FROM sink_log WHERE env = $1 LIMIT $2) x)::float8 AS backlog,
        (SELECT at FROM sink_log WHERE env = $1 ORDER BY no LIMIT 1) AS oldest,
        (SELECT count(*) FROM sink_refused WHERE env = $1)::float8 AS refused,
        (SELECT count(*) FROM sink_erasures WHERE env = $1)::float8 AS erasures`,

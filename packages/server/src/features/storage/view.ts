@@ -23,8 +23,8 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
   const { db, env, services } = ctx;
   const storage = await storageOf(db, env.no);
   const slots = await slotsOf(db, env.no);
-  const { backlog, oldest, refused, erasures } = await backlogOf(db, env.no);
-  const now = services.clock.now();
+  const { backlog, oldest, refused, erasures, ...read } = await backlogOf(db, env.no);
+  const now = Date.parse(read.now);
   const retentionHours = (await services.storage.retention.msOf(env.no)) / hourMs;
   const retention = Object.entries(bufferRetentions).find(([, hours]) => hours === retentionHours);
   const slotAt = (name: 'a' | 'b') => {

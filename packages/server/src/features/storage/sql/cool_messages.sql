@@ -1,13 +1,16 @@
 -- Takes messages of one conversation out of this store, oldest first: those that the customer's database has
 -- confirmed and that are not needed here. A row keeps what counting needs (migrations/0011). It stops at the first
--- message that must stay: a younger one, one that was changed lately, one that the database refused, or the latest of
--- the conversation, which lists show. Nothing older than p_before may be missing in the customer's database. Returns
--- how many messages it looked at; null if the conversation was locked.
+-- message that must stay: one that was made or changed since p_before, one that the database refused or has not
+-- confirmed as it now is, or the latest of the conversation, which lists show. Whoever changes a message holds the lock
+-- of the conversation, so while this function has it, the log has a row for every message that is not confirmed. (The
+-- caller makes sure that everything from before the log was copied.) Returns how many messages it looked at; null if
+-- the conversation was locked.
 CREATE OR REPLACE FUNCTION cool_messages(p_env int, p_conv bigint, p_before timestamptz, p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   latest bigint;
   floor bigint;
+  waiting bigint; -- the first message that is not confirmed
   looked int := 0;
   stopped timestamptz;
   m record;
@@ -16,15 +19,17 @@ BEGIN
   SELECT c.last_message_seq INTO latest FROM conversations c WHERE c.env = p_env AND c.no = p_conv FOR NO KEY UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN NULL; END IF;
   SELECT s.cold_seq INTO floor FROM sink_conversations s WHERE s.env = p_env AND s.conv = p_conv FOR UPDATE;
+  SELECT min(l.message) INTO waiting FROM sink_log l WHERE l.env = p_env AND l.conv = p_conv;
   FOR m IN
-    SELECT seq, id, greatest(created_at, edited_at, deleted_at) AS changed, EXISTS (
-      SELECT 1 FROM sink_refused r WHERE r.env = p_env AND r.conv = p_conv AND r.message = x.seq) AS refused
+    SELECT seq, id, greatest(created_at, edited_at, deleted_at) AS changed, coalesce(seq >= waiting, false) OR EXISTS (
+      SELECT 1 FROM sink_refused r WHERE r.env = p_env AND r.conv = p_conv AND r.message = x.seq) AS missing
     FROM messages x WHERE x.env = p_env AND x.conv = p_conv AND x.seq > floor ORDER BY x.seq LIMIT p_limit
   LOOP
     IF m.id IS NOT NULL THEN
-      IF m.changed >= p_before OR m.refused OR m.seq = latest THEN
-        -- The latest message leaves when there is a later one, which then says when to look again.
-        stopped := CASE WHEN m.seq = latest THEN NULL ELSE greatest(m.changed, CASE WHEN m.refused THEN clock_timestamp() END) END;
+      IF m.changed >= p_before OR m.missing OR m.seq = latest THEN
+        -- The latest message leaves when there is a later one, which then says when to look again. The confirmation of a
+        -- missing one says so too.
+        stopped := CASE WHEN m.seq = latest THEN NULL ELSE greatest(m.changed, CASE WHEN m.missing THEN clock_timestamp() END) END;
         EXIT;
       END IF;
       going := going || m.seq;

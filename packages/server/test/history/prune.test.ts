@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openHistory } from '../../src/platform/history/open.ts';
+import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
+import type { Vault } from '../../src/platform/secrets.ts';
+import { setUp, use, useService } from '../support/use.ts';
+import { startHistoryReceiver } from './servers.ts';
+import { createWorker } from './worker.ts';
+import type { Moment } from './worker.ts';
+import { depsOf, openStorage } from './world.ts';
+import type { StorageWorld } from './world.ts';
+
+/** docs/storage.md, "The buffer": a message leaves our store when the customer's database has confirmed it, whatever clocks say. */
+
+// The sinks are those of this file.
+const { service, scene, db, sql } = useService({ env: { CHAT_ROLES: 'api,gateway' } });
+const receiver = use(startHistoryReceiver, (r) => r.close());
+const days = 86_400_000;
+let storage: StorageWorld;
+let vault: Vault;
+let env: { no: number; id: string };
+
+setUp(async () => {
+  vault = createVault(await loadMasterKey(undefined, service.dataDir, false));
+  storage = await openStorage(service, db);
+  const { body } = await storage.api('PUT', '/v1/storage/database/a', { url: receiver.url });
+  receiver.secret = body.signingSecret as string;
+  assert.equal((await storage.api('POST', '/v1/storage/database/test', {})).body.ok, true);
+  [env] = (await sql(`SELECT no, id FROM environments WHERE id = 'env_dev'`)) as [typeof env];
+  assert.equal(
+    (await storage.api('PATCH', '/v1/storage', { mode: 'byo_db', bufferRetention: '24h' })).status,
+    200,
+  );
+});
+
+async function worker(node: string, on?: (moment: Moment) => Promise<void>) {
+  const history = await openHistory({ url: receiver.url, secrets: [receiver.secret] }, depsOf(env.id));
+  const made = createWorker({ db, vault, node, databases: { a: history }, ...(on ? { on } : {}) });
+  return { ...made, turn: () => made.turn(env) };
+}
+
+/** Acknowledged messages that are neither here nor there. */
+async function lost(cid: string): Promise<number[]> {
+  const cold = await sql(
+    `SELECT m.seq FROM messages m JOIN conversations c ON c.env = m.env AND c.no = m.conv WHERE c.id = $1 AND m.id IS NULL ORDER BY m.seq`,
+    [cid],
+  );
+  const there = [...receiver.store.environments.get(env.id)!.message.values()].filter(
+    (m) => m['conversationId'] === cid,
+  );
+  return cold.map((row) => Number(row['seq'])).filter((seq) => !there.some((m) => m['seq'] === seq));
+}
+
+const pruneNow = () =>
+  sql(
+    `WITH c AS (UPDATE sink_conversations SET oldest_at = '-infinity') UPDATE storage SET pruned_at = '-infinity'`,
+  );
+
+test('what commits while a worker whose clock is two days ahead prunes stays until it is confirmed', async () => {
+  const { id: cid } = await scene.group(await scene.actor(), []);
+  for (const text of ['one', 'two']) await scene.send(null, cid, { text });
+  await (await worker('first')).turn();
+  await pruneNow();
+  let waiting = 3;
+  const ahead = await worker('ahead', async (moment) => {
+    // Between the look at what waits and the conversation's turn.
+    if (moment.at === 'begin')
+      while (waiting > 0) await scene.send(null, cid, { text: `later ${waiting--}` });
+  });
+  ahead.time.set(2 * days);
+  await ahead.turn();
+  assert.equal(waiting, 0);
+  assert.deepEqual(await lost(cid), []);
+});
+
+test('a backlog older than the buffer stays, in whichever order its changes were noted', async () => {
+  const { id: cid } = await scene.group(await scene.actor(), []);
+  await scene.send(null, cid, { text: 'confirmed' });
+  await (await worker('first')).turn();
+  let written = false;
+  const pruning = await worker('pruning', async (moment) => {
+    if (moment.at !== 'begin' || written) return;
+    written = true;
+    for (const text of ['older', 'newer', 'latest']) await scene.send(null, cid, { text });
+    // The transaction that made the older one noted it last, as transactions that run beside each other may.
+    await sql(
+      `WITH m AS (UPDATE messages SET created_at = now() - interval '10 days' + seq * interval '1 second'
+         WHERE conv = (SELECT no FROM conversations WHERE id = $1) RETURNING env, conv, seq, created_at)
+       , gone AS (DELETE FROM sink_log l USING m WHERE l.env = m.env AND l.conv = m.conv AND l.message = m.seq)
+       INSERT INTO sink_log (env, conv, seq, message, at) SELECT env, conv, seq, seq, created_at FROM m WHERE seq > 2 ORDER BY seq DESC`,
+      [cid],
+    );
+  });
+  await pruneNow();
+  await pruning.turn();
+  assert.ok(written);
+  assert.deepEqual(await lost(cid), []);
+});
