@@ -277,7 +277,8 @@ async function main(): Promise<void> {
   const store = await attachStore(config, logger);
   const db = new PgDb(store.connection, { max: 2, onError: () => undefined });
   try {
-    await migrate(store.connection);
+    // A command waits for nobody: processes of an earlier version may go on for hours.
+    await migrate(store.connection, undefined, { waitMs: 0 });
     const { vault } = await openVault(db, config.masterKey, config.dataDir);
     const ids = createIds(systemClock, pooledRandom());
     const ctx: ControlContext = {

@@ -78,6 +78,8 @@ export interface ServiceOptions {
   randomBytes: RandomBytes;
   /** Milliseconds that clients get to leave when the service stops. */
   drainMs?: number;
+  /** Migrates the store although processes of earlier versions serve. */
+  force?: boolean;
   /** What the plans allow. */
   plans?: Services['plans'];
   /** What the processes of the service share. */
@@ -366,7 +368,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       name: 'store',
       start: async () => {
         first = await prepareStore({
-          ...{ store, db, services, config, logger },
+          ...{ store, db, services, config, logger, force: options.force ?? false },
           onMasterKey: (key) => (masterKey = key),
         });
       },

@@ -369,7 +369,8 @@ export function listenOrigin({ host, port }: Pick<Config, 'host' | 'port'>): str
 }
 
 export const help = (): string =>
-  `npm start runs the service until SIGTERM or Ctrl-C. Its settings are environment variables:
+  `npm start runs the service until SIGTERM or Ctrl-C. With npm start -- --force it migrates the store although processes of
+earlier versions use it, which fail from then on. Its settings are environment variables:
 
 ${settings
   .map(({ name, fallback, text }) => {

@@ -74,6 +74,7 @@ async function runService(
       ...{ config, store, logger, clock: systemClock },
       random: Math.random,
       randomBytes: pooledRandom(),
+      force: process.argv.includes('--force'),
     });
     starting.catch(() => undefined);
     service = await Promise.race([starting, stop]);

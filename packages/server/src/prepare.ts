@@ -15,6 +15,8 @@ export interface PrepareOptions {
   services: Services;
   config: Config;
   logger: Logger;
+  /** Migrates although processes of earlier versions serve. */
+  force: boolean;
   /** Called with the master key as soon as it is known, because what the first start creates is sealed with it. */
   onMasterKey: (key: Uint8Array) => void;
 }
@@ -27,7 +29,10 @@ export interface PrepareOptions {
 export async function prepareStore(options: PrepareOptions): Promise<Bootstrapped | null> {
   const { store, db, services, config, logger } = options;
   return whenReached(logger, async () => {
-    const applied = await migrate(store.connection);
+    const applied = await migrate(store.connection, undefined, {
+      force: options.force,
+      onWait: (message) => logger.warn(message),
+    });
     if (applied.length > 0) logger.info({ applied }, 'migrated the store');
     options.onMasterKey((await openVault(db, config.masterKey, config.dataDir)).masterKey);
     const made = await bootstrap(db, services, config.bootstrap);

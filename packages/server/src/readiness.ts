@@ -16,16 +16,14 @@ const timeoutMs = 2_000;
 
 /** What `/readyz` answers: whether this process can do its work now. */
 export function createReadiness({ db, logDb, peers, state }: ReadinessOptions): () => Promise<Readiness> {
-  const migrationsAreCurrent = migrationCheck(db);
+  const migrationProblem = migrationCheck(db);
   const storeProblem = async (): Promise<string | null> => {
     try {
       // Also over the log's own connections, which sends need.
-      const current = await Promise.race([
-        Promise.all([migrationsAreCurrent(), logDb.query('SELECT 1')]).then(([known]) => known),
-        delay(timeoutMs, 'late' as const, { ref: false }),
+      return await Promise.race([
+        Promise.all([migrationProblem(), logDb.query('SELECT 1')]).then(([problem]) => problem),
+        delay(timeoutMs, 'the store does not answer', { ref: false }),
       ]);
-      if (current === 'late') return 'the store does not answer';
-      return current ? null : 'migrations are not current';
     } catch {
       return 'the store cannot be reached';
     }

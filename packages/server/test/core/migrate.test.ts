@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomBytes, scryptSync } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import pg from 'pg';
 import type { AccountSession, Conversation, Message } from '@parley/protocol';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import type { ConnectionSettings, Queryable } from '../../src/platform/postgres/db.ts';
 import { migrate, migrationCheck, readSchema } from '../../src/platform/postgres/migrate.ts';
 import type { Schema, SqlFile } from '../../src/platform/postgres/migrate.ts';
+import { version } from '../../src/platform/version.ts';
 import { createVault } from '../../src/platform/secrets.ts';
 import { createApi } from '../support/api.ts';
 import { environments, startService } from '../support/service.ts';
@@ -70,7 +72,7 @@ test('every file is applied once, by one of the processes that start together', 
     const { migrations } = await readSchema();
     assert.deepEqual(applied.flat().sort(), [...migrations.map((m) => m.name), 'functions'].sort());
     assert.deepEqual(await migrate(connection), []);
-    assert.equal(await migrationCheck(db)(), true);
+    assert.equal(await migrationCheck(db)(), null);
   }));
 
 test('a migration takes as long as it takes, whatever time-out the role has', () =>
@@ -137,6 +139,7 @@ test('a store from before checksums gets them at its first start, and is watched
     await assert.rejects(migrate(connection, schema(['CREATE TABLE a (n int)'])), /was changed/);
   }));
 
+const beside = '-- runs beside earlier versions\nSELECT 1';
 const answers = (n: number): string =>
   `CREATE OR REPLACE FUNCTION answer() RETURNS int LANGUAGE sql AS 'SELECT ${n}'`;
 
@@ -154,26 +157,118 @@ test('functions are applied again when their text changes, and only then', () =>
     }
     await assert.rejects(migrate(connection, schema([none], [answers(3), 'SELECT 1 / 0'])));
     assert.equal(await answerOf(db), 1, 'all of them or none');
-    await migrate(connection, schema([none, none], [answers(4)]));
+    await migrate(connection, schema([none, beside], [answers(4)]));
     await migrate(connection, schema([none], [answers(1)]));
     assert.equal(await answerOf(db), 4, 'an older program leaves what a newer one applied');
   }));
 
-test('/readyz: not current without a migration or without the functions, fine on a newer store', () =>
+test('/readyz: not current without a migration or without the functions, fine on a newer store that runs beside', () =>
   inStore(async ({ connection, db }) => {
     const files = await readSchema();
-    const current = migrationCheck(db);
+    const problem = migrationCheck(db);
+    const missing = 'migrations are not current';
     await migrate(connection, { ...files, migrations: files.migrations.slice(0, -1), functions: [] });
-    assert.equal(await current(), false, 'a migration is missing');
+    assert.equal(await problem(), missing, 'a migration is missing');
     await migrate(connection, { ...files, functions: [] });
-    assert.equal(await current(), false, 'the functions are missing');
+    assert.equal(await problem(), missing, 'the functions are missing');
     await migrate(connection);
-    assert.equal(await current(), true);
-    await migrate(connection, {
-      migrations: [...files.migrations, migration(9_999, 'SELECT 1')],
+    assert.equal(await problem(), null);
+    const newer = (...more: SqlFile[]) => ({
+      migrations: [...files.migrations, ...more],
       functions: [{ name: 'newer', sql: answers(1) }],
     });
-    assert.equal(await current(), true);
+    await migrate(connection, newer(migration(9_998, beside)));
+    assert.equal(await problem(), null);
+    await migrate(connection, newer(migration(9_998, beside), migration(9_999, 'SELECT 1')), { force: true });
+    assert.match(
+      (await problem())!,
+      /migrated by Parley \S+ \(9999_test\.sql\), and this is Parley \S+, which/,
+    );
+  }));
+
+test('a store with a migration that the program does not know is refused with both versions, and nothing is changed', () =>
+  inStore(async ({ connection, db }) => {
+    await migrate(connection, schema(['CREATE TABLE a ()', 'CREATE TABLE b ()'], [answers(2)]));
+    await db.query(`UPDATE schema_migrations SET program = '9.8.7'`);
+    await assert.rejects(
+      migrate(connection, schema(['CREATE TABLE a ()'], [answers(1)])),
+      new RegExp(
+        `migrated by Parley 9\\.8\\.7 \\(0002_test\\.sql\\), and this is Parley ${version}, which knows migrations up to 0001`,
+      ),
+    );
+    assert.equal(await answerOf(db), 2);
+    const gap = { migrations: [migration(1, 'CREATE TABLE a ()'), migration(3, 'CREATE TABLE c ()')] };
+    await assert.rejects(migrate(connection, { ...gap, functions: [] }), /0002_test\.sql.*up to 0003/);
+    assert.deepEqual(await tablesOf(db), ['a', 'b']);
+  }));
+
+/** A process of some version that uses the store, for as long as it is not ended. */
+async function serving(connection: ConnectionSettings, name: string): Promise<pg.Client> {
+  const client = new pg.Client({ ...connection, application_name: name });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+for (const name of ['parley', 'parley 0.0.9 schema 1'])
+  test(`docs/cluster.md, Upgrading: a migration waits for “${name}” to end, and is refused if it does not`, () =>
+    inStore(async ({ connection, db }) => {
+      await migrate(connection, schema(['CREATE TABLE a ()']));
+      const old = await serving(connection, name);
+      const next = schema(['CREATE TABLE a ()', 'CREATE TABLE b ()']);
+      const told: string[] = [];
+      const onWait = (message: string) => told.push(message);
+      await assert.rejects(migrate(connection, next, { waitMs: 0 }), (error: Error) => {
+        assert.match(error.message, /earlier versions.*migration 0002.*--force/s);
+        assert.ok(error.message.includes(`: ${name} (connections: 1)`), error.message);
+        return true;
+      });
+      assert.deepEqual(await tablesOf(db), ['a']);
+      const applied = migrate(connection, next, {
+        onWait: (message) => {
+          onWait(message);
+          void old.end();
+        },
+      });
+      assert.deepEqual(await applied, ['migrations/0002_test.sql']);
+      assert.equal(told.length, 1);
+    }));
+
+test('docs/cluster.md, Upgrading: --force, and migrations that run beside earlier versions, wait for nobody', () =>
+  inStore(async ({ connection }) => {
+    const told: string[] = [];
+    const options = { waitMs: 0, onWait: (message: string) => told.push(message) };
+    await migrate(connection, schema(['SELECT 1']));
+    const others = [
+      await serving(connection, 'parley 0.0.9 schema 1'),
+      await serving(connection, 'parley listen'),
+    ];
+    await migrate(connection, schema(['SELECT 1', beside]), options);
+    await migrate(connection, schema(['SELECT 1', beside, 'SELECT 3']), { ...options, force: true });
+    await others[0]!.end();
+    const current = await serving(connection, 'parley 0.1.0 schema 4');
+    await migrate(connection, schema(['SELECT 1', beside, 'SELECT 3', 'SELECT 4']), options);
+    assert.deepEqual(told, []);
+    for (const client of [others[1]!, current]) await client.end();
+  }));
+
+test('docs/cluster.md, Upgrading: a node that serves is found by a newer one, and is not ready once that has migrated', () =>
+  inStore(async ({ connection, url }) => {
+    const service = await startService({
+      env: { DATABASE_URL: url, CHAT_MASTER_KEY: randomBytes(32).toString('base64') },
+    });
+    try {
+      const files = await readSchema();
+      const newer = { ...files, migrations: [...files.migrations, migration(9_999, 'SELECT 1')] };
+      await assert.rejects(migrate(connection, newer, { waitMs: 0 }), /earlier versions.*parley .* schema/);
+      assert.equal((await fetch(`${service.url}/readyz`)).status, 200);
+      await migrate(connection, newer, { force: true });
+      const ready = await fetch(`${service.url}/readyz`);
+      assert.equal(ready.status, 503);
+      assert.match(((await ready.json()) as { reason: string }).reason, /9999_test\.sql.*this is Parley/);
+    } finally {
+      await service.dispose();
+    }
   }));
 
 /** A request that was answered before the upgrade, and its answer. */

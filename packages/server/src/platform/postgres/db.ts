@@ -3,6 +3,7 @@ import { ApiError } from '@parley/protocol';
 import { isUnanswered, isUnavailable } from './errors.ts';
 import { givePriority } from './priority.ts';
 import type { Priority } from './priority.ts';
+import { programName } from './program.ts';
 import { ConnectionWatch } from './watch.ts';
 
 /** Our columns never hold numbers above 2^53. */
@@ -117,7 +118,7 @@ export class PgDb implements Db {
       options: Object.entries(settings)
         .map(([name, value]) => `-c ${name}=${value}`)
         .join(' '),
-      application_name: 'parley',
+      application_name: programName,
     });
     this.pool.on('error', (error) => this.#onError(error, 'an idle connection was lost'));
     // The pool listens to idle connections only: an error between two queries of a transaction would end the process.

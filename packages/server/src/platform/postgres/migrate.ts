@@ -2,14 +2,18 @@ import { createHash } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { version as programVersion } from '../version.ts';
 import type { ConnectionSettings, Queryable } from './db.ts';
+import { programPattern } from './program.ts';
 
 /**
  * Brings a store to the schema that this program needs. There are two kinds of SQL files:
  *
  * - `migrations/0001_….sql` change tables. Each is applied once, in its own transaction, and its checksum is recorded: an
  *   applied file is never edited. A file whose first line is `-- no transaction` runs outside of one, statement by statement
- *   (for CREATE INDEX CONCURRENTLY); each statement ends with a semicolon at the end of a line and can be run again.
+ *   (for CREATE INDEX CONCURRENTLY); each statement ends with a semicolon at the end of a line and can be run again. A file with
+ *   the line `-- runs beside earlier versions` may be applied while they serve; all others wait until those have ended, and a
+ *   program that does not know such a file refuses the store.
  * - `src/…/sql/*.sql` hold the functions (CREATE OR REPLACE). All of them are applied again, in one transaction after the
  *   migrations, whenever the text of any changes. A migration drops a function whose parameters or result change.
  */
@@ -26,9 +30,13 @@ export interface Schema {
 
 const root = new URL('../../../', import.meta.url);
 const noTransaction = '-- no transaction';
+const besideEarlier = /^-- runs beside earlier versions$/m;
 /** An arbitrary constant: all processes of this product ask for the same lock. */
 const lockKey = 7_041_885;
 const lockRetryMs = 100;
+const olderRetryMs = 500;
+/** Milliseconds for which a start waits for processes of earlier versions to end. */
+const olderWaitMs = 60_000;
 
 export async function readSchema(): Promise<Schema> {
   const files = async (pattern: string): Promise<SqlFile[]> => {
@@ -50,11 +58,25 @@ const checksum = (files: SqlFile[]): string => {
   return hash.digest('hex');
 };
 
+export interface MigrateOptions {
+  /** Migrates although processes of earlier versions serve. */
+  force?: boolean;
+  /** Milliseconds to wait for them to end. */
+  waitMs?: number;
+  /** Called once if there are any. */
+  onWait?: (message: string) => void;
+}
+
 /**
  * Runs on a connection of its own without time-outs, because building an index may take long. Processes that start
- * together wait for each other. Returns what was applied.
+ * together wait for each other. Returns what was applied. Nothing is changed in a store that a newer program has migrated, nor,
+ * without `force`, under processes of earlier versions that could not go on.
  */
-export async function migrate(connection: ConnectionSettings, schema?: Schema): Promise<string[]> {
+export async function migrate(
+  connection: ConnectionSettings,
+  schema?: Schema,
+  options: MigrateOptions = {},
+): Promise<string[]> {
   const { migrations, functions } = schema ?? (await readSchema());
   const client = new pg.Client({
     ...connection,
@@ -68,7 +90,7 @@ export async function migrate(connection: ConnectionSettings, schema?: Schema): 
   await client.connect();
   try {
     await lock(client);
-    const applied = await applyMigrations(client, migrations);
+    const applied = await applyMigrations(client, migrations, options);
     if (await applyFunctions(client, migrations, functions)) applied.push('functions');
     return applied;
   } finally {
@@ -90,16 +112,29 @@ async function lock(client: pg.Client): Promise<void> {
   }
 }
 
-async function applyMigrations(client: pg.Client, migrations: SqlFile[]): Promise<string[]> {
+async function applyMigrations(
+  client: pg.Client,
+  migrations: SqlFile[],
+  options: MigrateOptions,
+): Promise<string[]> {
   // Stores from before checksums were recorded get them at their first start under this program.
   await client.query(`
     CREATE TABLE IF NOT EXISTS schema_migrations (version int PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now());
-    ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS checksum text;
+    ALTER TABLE schema_migrations ADD COLUMN IF NOT EXISTS checksum text,
+      ADD COLUMN IF NOT EXISTS program text, ADD COLUMN IF NOT EXISTS beside_earlier boolean NOT NULL DEFAULT false;
     CREATE TABLE IF NOT EXISTS schema_functions (checksum text PRIMARY KEY, at timestamptz NOT NULL)`);
   const { rows } = await client.query<{ version: number; checksum: string | null }>(
     'SELECT version, checksum FROM schema_migrations',
   );
+  const newer = await newerThan(client, migrations.map(versionOf));
+  if (newer !== null)
+    throw new Error(
+      `${newer}. Start that version or a newer one, or restore a backup from before the upgrade. Nothing was changed.`,
+    );
   const recorded = new Map(rows.map((r) => [r.version, r.checksum]));
+  const alone = migrations.filter((m) => !recorded.has(versionOf(m)) && !besideEarlier.test(m.sql));
+  if (rows.length > 0 && alone.length > 0 && !options.force)
+    await untilAlone(client, versionOf(alone.at(-1)!), options);
   const done: string[] = [];
   for (const migration of migrations) {
     const version = versionOf(migration);
@@ -116,11 +151,10 @@ async function applyMigrations(client: pg.Client, migrations: SqlFile[]): Promis
       continue;
     }
     const record = () =>
-      client.query('INSERT INTO schema_migrations (version, name, checksum) VALUES ($1, $2, $3)', [
-        version,
-        migration.name.split('/').at(-1),
-        sum,
-      ]);
+      client.query(
+        'INSERT INTO schema_migrations (version, name, checksum, program, beside_earlier) VALUES ($1, $2, $3, $4, $5)',
+        [version, migration.name.split('/').at(-1), sum, programVersion, besideEarlier.test(migration.sql)],
+      );
     if (migration.sql.startsWith(noTransaction)) {
       for (const statement of statements(migration.sql)) await client.query(statement);
       await record();
@@ -135,10 +169,51 @@ async function applyMigrations(client: pg.Client, migrations: SqlFile[]): Promis
   return done;
 }
 
+const shown = (version: number): string => String(version).padStart(4, '0');
+
+/** Says what this program does not know of the store, with both versions; null if it can work with it. */
+async function newerThan(client: Pick<pg.Client, 'query'>, known: number[]): Promise<string | null> {
+  const { rows } = await client.query<{ name: string; program: string | null }>(newerSql, [known]);
+  return newerText(rows[0], known);
+}
+
+const newerSql = `SELECT name, program FROM schema_migrations
+  WHERE version <> ALL($1::int[]) AND NOT beside_earlier ORDER BY version DESC LIMIT 1`;
+const newerText = (
+  unknown: { name: string; program: string | null } | undefined,
+  known: number[],
+): string | null =>
+  unknown === undefined
+    ? null
+    : `the store was migrated by Parley ${unknown.program ?? 'of another version'} (${unknown.name}), and this is ` +
+      `Parley ${programVersion}, which knows migrations up to ${shown(Math.max(0, ...known))}`;
+
+/** Waits until no process serves that knows less than migration `version`. */
+async function untilAlone(client: pg.Client, version: number, options: MigrateOptions): Promise<void> {
+  const { waitMs = olderWaitMs, onWait } = options;
+  for (let waited = 0; ; waited += olderRetryMs) {
+    const { rows } = await client.query<{ name: string; count: number }>(
+      `SELECT application_name AS name, count(*)::int AS count FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name ~ $1
+         AND coalesce(substring(application_name FROM $1)::int, 0) < $2 GROUP BY 1 ORDER BY 1`,
+      [programPattern, version],
+    );
+    if (rows.length === 0) return;
+    const older = rows.map(({ name, count }) => `${name} (connections: ${count})`).join(', ');
+    const text = `processes of earlier versions use this store and cannot go on after migration ${shown(version)} of Parley ${programVersion}: ${older}`;
+    if (waited >= waitMs)
+      throw new Error(
+        `${text}. Stop them first, or migrate all the same with --force (npm start -- --force). Nothing was changed.`,
+      );
+    if (waited === 0) onWait?.(`${text}; waiting for them to end`);
+    await delay(olderRetryMs);
+  }
+}
+
 const statements = (sql: string): string[] => sql.split(/;[ \t]*$/m).filter((s) => s.trim() !== '');
 
 /** Functions of a newer program stay. A store is newer if it has a migration that this program does not know. */
-const newerSql = 'EXISTS (SELECT 1 FROM schema_migrations WHERE version <> ALL($2::int[]))';
+const unknownSql = 'EXISTS (SELECT 1 FROM schema_migrations WHERE version <> ALL($2::int[]))';
 
 async function applyFunctions(
   client: pg.Client,
@@ -147,7 +222,7 @@ async function applyFunctions(
 ): Promise<boolean> {
   const sum = checksum(functions);
   const { rows } = await client.query<{ keep: boolean }>(
-    `SELECT ${newerSql} OR coalesce(
+    `SELECT ${unknownSql} OR coalesce(
        (SELECT checksum FROM schema_functions ORDER BY at DESC LIMIT 1) = $1, false) AS keep`,
     [sum, migrations.map(versionOf)],
   );
@@ -175,10 +250,10 @@ async function transaction(client: pg.Client, run: () => Promise<void>): Promise
 }
 
 /**
- * For /readyz: true if every migration of this program is applied and its functions exist. A newer store is fine,
- * unless CHANGELOG.md says that its version cannot run beside this one. The files are read once.
+ * For /readyz: null if every migration of this program is applied, its functions exist, and no newer program has changed
+ * the store in a way that this one does not know; otherwise what is wrong. The files are read once.
  */
-export function migrationCheck(db: Queryable): () => Promise<boolean> {
+export function migrationCheck(db: Queryable): () => Promise<string | null> {
   let expected: Promise<[string, number[]]> | undefined;
   const read = async (): Promise<[string, number[]]> => {
     const { migrations, functions } = await readSchema();
@@ -186,11 +261,14 @@ export function migrationCheck(db: Queryable): () => Promise<boolean> {
   };
   return async () => {
     const values = await (expected ??= read());
-    const [row] = await db.query<{ current: boolean }>(
+    const [row] = await db.query<{ current: boolean; name: string | null; program: string | null }>(
       `SELECT (SELECT count(*) FROM schema_migrations WHERE version = ANY($2::int[])) = cardinality($2::int[])
-         AND (${newerSql} OR EXISTS (SELECT 1 FROM schema_functions WHERE checksum = $1)) AS current`,
+         AND (${unknownSql} OR EXISTS (SELECT 1 FROM schema_functions WHERE checksum = $1)) AS current, newer.name, newer.program
+       FROM (SELECT 1) one LEFT JOIN (${newerSql.replace('$1', '$2')}) newer ON true`,
       values,
     );
-    return row!.current;
+    const { current, name, program } = row!;
+    if (name !== null) return newerText({ name, program }, values[1]);
+    return current ? null : 'migrations are not current';
   };
 }
