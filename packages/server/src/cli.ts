@@ -13,9 +13,9 @@ import { onlyOrganization, requireEnvironment } from './features/tenancy/access.
 import { openVault } from './features/tenancy/bootstrap.ts';
 import { createIds, pooledRandom, systemClock } from './platform/clock.ts';
 import { checks } from './platform/history/conformance.ts';
-import { openHistory } from './platform/history/open.ts';
+import { createRemoteHistories } from './platform/history/remote.ts';
 import { createLogger } from './platform/logging.ts';
-import { createOutbound, systemLookup } from './platform/outbound/outbound.ts';
+import type { Logger } from './platform/logging.ts';
 import { PgDb } from './platform/postgres/db.ts';
 import type { ConnectionSettings } from './platform/postgres/db.ts';
 import { migrate } from './platform/postgres/migrate.ts';
@@ -220,13 +220,15 @@ function parsed() {
 }
 
 /** Needs neither the store nor the settings, so that anybody who runs an endpoint can use it. */
-async function checkHistory(url: string): Promise<void> {
+async function checkHistory(url: string, logger: Logger): Promise<void> {
   const secret = process.env['HISTORY_SECRET'];
-  const outbound = createOutbound({ allowPrivate: true, resolve: systemLookup });
-  const random = pooledRandom();
-  const env = `env_check${Buffer.from(random(6)).toString('hex')}`;
-  const deps = { outbound, tenant: 0, env, random, seconds: () => Math.floor(systemClock.now() / 1000) };
-  const history = await openHistory({ url, ...(secret ? { secrets: [secret] } : {}) }, deps);
+  const histories = createRemoteHistories({
+    settings: { allowPrivate: true, dnsServers: [] },
+    ...{ clock: systemClock, logger },
+  });
+  const env = `env_check${Buffer.from(pooledRandom()(6)).toString('hex')}`;
+  const source = { url, ...(secret ? { secrets: [secret] } : {}) };
+  const history = await histories.open(source, { no: 0, id: env }, () => undefined);
   let failed = 0;
   let count = 0;
   for (const check of checks)
@@ -240,7 +242,7 @@ async function checkHistory(url: string): Promise<void> {
       );
     }
   await history.close();
-  outbound.close();
+  await histories.close();
   process.stdout.write(`${checks.length - failed} passed, ${failed} failed. It wrote as ${env}.\n`);
   if (failed > 0) process.exitCode = 1;
 }
@@ -270,7 +272,7 @@ async function main(): Promise<void> {
     process.stdout.write(`${JSON.stringify({ restored: dataDir, ...counts }, null, 2)}\n`);
     return;
   }
-  if (words[0] === 'history' && words[1] === 'check') return checkHistory(need(words[2], 'The URL'));
+  if (words[0] === 'history' && words[1] === 'check') return checkHistory(need(words[2], 'The URL'), logger);
   const length = [2, 1].find((n) => Object.hasOwn(lines, words.slice(0, n).join(' ')));
   if (length === undefined) throw new UsageError(usage);
   const command = lines[words.slice(0, length).join(' ')]!;

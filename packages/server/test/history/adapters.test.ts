@@ -7,7 +7,7 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { checks } from '../../src/platform/history/conformance.ts';
 import { migrateHistory, openHistory } from '../../src/platform/history/open.ts';
-import type { HistorySource } from '../../src/platform/history/open.ts';
+import type { HistorySource } from '../../src/platform/history/target.ts';
 import type { History, HistoryError } from '../../src/platform/history/port.ts';
 import type { HistoryDeps } from '../../src/platform/history/shared.ts';
 import { maskUrl } from '../../src/platform/history/target.ts';

@@ -10,8 +10,8 @@ import { createConnections } from '../../src/features/storage/connections.ts';
 import { slotContext } from '../../src/features/storage/sql.ts';
 import type { SlotRow } from '../../src/features/storage/sql.ts';
 import { message } from '../../src/platform/history/conformance.ts';
-import { openHistory } from '../../src/platform/history/open.ts';
-import type { HistorySource } from '../../src/platform/history/open.ts';
+import { migrateHistory, openHistory } from '../../src/platform/history/open.ts';
+import type { HistorySource } from '../../src/platform/history/target.ts';
 import type { History } from '../../src/platform/history/port.ts';
 import { engineOf } from '../../src/platform/history/target.ts';
 import { createVault } from '../../src/platform/secrets.ts';
@@ -138,12 +138,16 @@ export function keepsTime(
     const vault = createVault(randomBytes(32));
     const deps = depsOf('env_a');
     const connections = createConnections({
-      ...{ vault, outbound: deps.outbound, clock: time, timers: time.timers, randomBytes: deps.random },
+      ...{ vault, clock: time, timers: time.timers, onFault: () => undefined },
+      histories: {
+        open: (source) => openHistory(source, deps),
+        migrate: (source) => migrateHistory(source, deps),
+      },
     });
     const seal = (text: string) => vault.seal(text, slotContext(1, 'a'));
     const slot = {
       ...{ slot: 'a', type: engineOf(through.url), url: seal(through.url), replicaUrl: null, schema: null },
-      ...{ secrets: null, changedAt: '' },
+      ...{ secrets: null, changedAt: '', aside: null },
     } as SlotRow;
     const env = { no: 1, id: 'env_a' };
     try {

@@ -282,7 +282,11 @@ function remember<K, V>(map: Map<K, V>, key: K, value: V): void {
 }
 
 const isSame = (a: readonly SlotRow[], b: readonly SlotRow[]): boolean =>
-  a.length === b.length && a.every((row, i) => row.slot === b[i]!.slot && row.changedAt === b[i]!.changedAt);
+  a.length === b.length &&
+  a.every(
+    ({ slot, changedAt, aside }, i) =>
+      slot === b[i]!.slot && changedAt === b[i]!.changedAt && aside === b[i]!.aside,
+  );
 
 export const isGone = (error: unknown): boolean =>
   error instanceof HistoryError &&

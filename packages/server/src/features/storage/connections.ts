@@ -1,21 +1,32 @@
-import type { Clock, RandomBytes, Timers } from '../../platform/clock.ts';
-import { openHistory } from '../../platform/history/open.ts';
+import type { Clock, Timers } from '../../platform/clock.ts';
+import { HistoryError } from '../../platform/history/port.ts';
 import type { History } from '../../platform/history/port.ts';
-import type { HistoryDeps } from '../../platform/history/shared.ts';
-import type { Outbound } from '../../platform/outbound/outbound.ts';
+import type { OnFault, RemoteHistories } from '../../platform/history/remote.ts';
+import { TargetError } from '../../platform/history/target.ts';
+import type { HistorySource } from '../../platform/history/target.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import { asideOf } from './aside.ts';
 import { slotContext } from './sql.ts';
 import type { SlotName, SlotRow, SlotSecret } from './sql.ts';
 
 /** Open connections to customers' databases: one pool for each slot in use, closed after a while without use. */
 export interface Connections {
-  deps(env: { no: number; id: string }): HistoryDeps;
-  /** `read` opens the replica, if there is one. If opening fails, the next call tries again. */
-  open(env: { no: number; id: string }, slot: SlotRow, purpose?: 'write' | 'read'): Promise<History>;
+  /**
+   * `read` opens the replica, if there is one. If opening fails, the next call tries again. A slot that is set aside is
+   * opened only `byHand`.
+   */
+  open(env: Env, slot: SlotRow, purpose?: 'write' | 'read' | 'byHand'): Promise<History>;
+  /** Makes the tables, for a slot that is or is not there yet. */
+  migrate(env: Env, slot: SlotName, source: HistorySource): ReturnType<RemoteHistories['migrate']>;
   /** Called after a failure: the next use connects again, perhaps to another address. */
   drop(env: number, slot: SlotName): void;
   secretsOf(env: number, slot: SlotRow): SlotSecret[];
   close(): Promise<void>;
+}
+
+interface Env {
+  no: number;
+  id: string;
 }
 
 const idleMs = 60_000;
@@ -29,25 +40,37 @@ interface Entry {
 
 export function createConnections(options: {
   vault: Vault;
-  outbound: Outbound;
+  histories: Pick<RemoteHistories, 'open' | 'migrate'>;
+  /** A slot's database stopped the process that reads what it sends. */
+  onFault(env: Env, slot: SlotName, fault: Parameters<OnFault>[0]): void;
   clock: Clock;
   timers: Timers;
-  randomBytes: RandomBytes;
 }): Connections {
-  const { vault, outbound, clock } = options;
+  const { vault, histories, clock } = options;
   const open = new Map<string, Entry>();
 
   const text = (env: number, slot: SlotName, sealed: Buffer): string =>
     vault.open(sealed, slotContext(env, slot)).toString();
   const secretsOf = (env: number, slot: SlotRow): SlotSecret[] =>
     slot.secrets === null ? [] : (JSON.parse(text(env, slot.slot, slot.secrets)) as SlotSecret[]);
-  const deps = (env: { no: number; id: string }): HistoryDeps => ({
-    outbound,
-    tenant: env.no,
-    env: env.id,
-    random: options.randomBytes,
-    seconds: () => Math.floor(clock.now() / 1000),
-  });
+  const faultOf =
+    (env: Env, slot: SlotName): OnFault =>
+    (fault) =>
+      options.onFault(env, slot, fault);
+  async function opening(env: Env, slot: SlotName, source: HistorySource): Promise<History> {
+    try {
+      return await histories.open(source, env, faultOf(env, slot));
+    } catch (error) {
+      // It was valid when it was saved.
+      if (error instanceof TargetError)
+        throw new HistoryError(
+          'failed',
+          undefined,
+          `its URL is no longer valid: ${error.message.slice(0, -1)}`,
+        );
+      throw error;
+    }
+  }
 
   const end = (entry: Entry): Promise<void> =>
     entry.opened.then(
@@ -67,9 +90,11 @@ export function createConnections(options: {
   const stop = options.timers.every(idleMs, tidy);
 
   return {
-    deps,
     secretsOf,
+    migrate: (env, slot, source) => histories.migrate(source, env, faultOf(env, slot)),
     open(env, slot, purpose = 'write') {
+      const aside = asideOf(slot);
+      if (aside && (purpose !== 'byHand' || aside.byOperator)) return Promise.reject(aside.error);
       const replica = purpose === 'read' && slot.replicaUrl !== null;
       const name = `${env.no} ${slot.slot} ${replica ? 'replica' : ''}`;
       const now = new Date(clock.now()).toISOString();
@@ -81,7 +106,7 @@ export function createConnections(options: {
         tidy();
         const url = text(env.no, slot.slot, replica ? slot.replicaUrl! : slot.url);
         const source = { url, type: slot.type, schema: slot.schema, secrets: secrets.map((s) => s.secret) };
-        entry = { key, opened: openHistory(source, deps(env)), usedAt: 0 };
+        entry = { key, opened: opening(env, slot.slot, source), usedAt: 0 };
         const made = entry;
         open.set(name, made);
         made.opened.catch(() => {

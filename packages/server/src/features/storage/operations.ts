@@ -1,6 +1,5 @@
 import { ApiError, bufferRetentions } from '@parley/protocol';
 import type { BufferRetentionName, DatabaseTest, Input, Output, StorageRecord } from '@parley/protocol';
-import { migrateHistory } from '../../platform/history/open.ts';
 import { HistoryError } from '../../platform/history/port.ts';
 import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
 import { emptyReport } from '../../platform/history/shared.ts';
@@ -10,6 +9,8 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { secretPrefix } from '../webhooks/signature.ts';
+import { takeBack } from './aside.ts';
+import type { Connections } from './connections.ts';
 import * as sql from './sql.ts';
 import type { Copy, LockedStorage, SlotName, SlotRow } from './sql.ts';
 import { storageRecord, viewSlot } from './view.ts';
@@ -62,7 +63,7 @@ function check(
 }
 
 const newSecret = (ctx: Context): string =>
-  `${secretPrefix}${Buffer.from(ctx.services.storage.connections.deps(ctx.env).random(32)).toString('base64')}`;
+  `${secretPrefix}${Buffer.from(ctx.services.ids.random(32)).toString('base64')}`;
 
 export async function setDatabase(
   ctx: Context,
@@ -91,6 +92,7 @@ export async function setDatabase(
 async function put(ctx: Context, tx: Queryable, slot: SlotName, given: sql.NewSlot): Promise<SlotRow> {
   const before = await sql.findSlot(tx, ctx.env.no, slot);
   await sql.putSlot(tx, ctx.services.vault, ctx.env.no, slot, given, nowOf(ctx));
+  await takeBack(tx, ctx.env.no, slot);
   const after = (await sql.findSlot(tx, ctx.env.no, slot))!;
   const shown = (row: SlotRow | undefined) =>
     row ? { type: row.type, url: row.shownUrl, schema: row.schema, replicaUrl: row.shownReplicaUrl } : null;
@@ -123,13 +125,14 @@ async function tried(ctx: Context, row: SlotRow): Promise<HistoryReport> {
   await ctx.services.storage.countTry(ctx.env.no, row.slot);
   let report: HistoryReport;
   try {
-    const history = await ctx.services.storage.connections.open(ctx.env, row);
+    const history = await ctx.services.storage.connections.open(ctx.env, row, 'byHand');
     report = await history.test();
   } catch (error) {
     if (!(error instanceof HistoryError)) throw error;
     report = { ...emptyReport(row.type), errors: [error.message] };
   }
-  if (!report.ok) ctx.services.storage.connections.drop(ctx.env.no, row.slot);
+  if (report.ok) await takeBack(ctx.db, ctx.env.no, row.slot);
+  else ctx.services.storage.connections.drop(ctx.env.no, row.slot);
   await sql.putTest(ctx.db, ctx.env.no, row, report, nowOf(ctx));
   return report;
 }
@@ -157,9 +160,9 @@ export async function migrateDatabase(
   const taken = storage.mode !== 'managed' && (storage.active === 'a' || storage.previous === 'a');
   const slot: SlotName = taken ? 'b' : 'a';
   await ctx.services.storage.countTry(ctx.env.no, slot);
-  let done: Awaited<ReturnType<typeof migrateHistory>>;
+  let done: Awaited<ReturnType<Connections['migrate']>>;
   try {
-    done = await migrateHistory({ url: adminUrl, ...given }, ctx.services.storage.connections.deps(ctx.env));
+    done = await ctx.services.storage.connections.migrate(ctx.env, slot, { url: adminUrl, ...given });
   } catch (error) {
     if (error instanceof HistoryError) throw bad('adminUrl', error.message);
     throw error;

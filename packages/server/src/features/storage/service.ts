@@ -7,6 +7,7 @@ import { workSettings } from '../../platform/jobs/jobs.ts';
 import { createLoop } from '../../platform/jobs/loop.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import { createRemoteHistories } from '../../platform/history/remote.ts';
 import { createOutbound } from '../../platform/outbound/outbound.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
 import type { NameResolver } from '../../platform/outbound/resolver.ts';
@@ -15,6 +16,7 @@ import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postg
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Mails } from '../accounts/mail.ts';
+import { addFault } from './aside.ts';
 import { createCold } from './cold.ts';
 import type { Cold } from './cold.ts';
 import { createConnections } from './connections.ts';
@@ -51,7 +53,7 @@ const pollMs = 250;
 const workConnections = 4;
 
 export function createStorageService(options: {
-  config: Pick<Config, 'allowPrivateTargets' | 'eventRetentionMs' | 'egressIp' | 'sinkAlarm'>;
+  config: Pick<Config, 'allowPrivateTargets' | 'dnsServers' | 'eventRetentionMs' | 'egressIp' | 'sinkAlarm'>;
   db: Db;
   connection: ConnectionSettings;
   onError: PgOptions['onError'];
@@ -80,7 +82,26 @@ export function createStorageService(options: {
     allowPrivate: config.allowPrivateTargets,
     resolve: options.names.resolve,
   });
-  const connections = createConnections({ ...options, outbound });
+  const histories = createRemoteHistories({
+    settings: { allowPrivate: config.allowPrivateTargets, dnsServers: config.dnsServers },
+    ...{ clock, logger },
+  });
+  const connections = createConnections({
+    ...options,
+    histories,
+    onFault: (env, slot, fault) =>
+      void addFault(db, env.no, slot).then(
+        (aside) =>
+          logger.error(
+            { env: env.no, slot, fault, aside },
+            aside
+              ? 'a history database is set aside: it stopped the process that reads it twice within an hour'
+              : 'a history database stopped the process that reads it',
+          ),
+        (error: unknown) =>
+          logger.error({ err: error, env: env.no, slot, fault }, 'a fault of a history database is not kept'),
+      ),
+  });
   const retention = createRetention(db, clock, config.eventRetentionMs);
   const records = metrics.counter(
     'parley_sink_records',
@@ -159,6 +180,7 @@ export function createStorageService(options: {
     },
     close: async () => {
       await connections.close();
+      await histories.close();
       outbound.close();
       await workDb.close();
     },

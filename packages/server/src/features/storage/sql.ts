@@ -2,6 +2,7 @@ import type { HistoryEngine, HistoryReport } from '../../platform/history/port.t
 import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import { asideColumn, joinFaults } from './aside.ts';
 
 export type SlotName = 'a' | 'b';
 export type StorageMode = 'managed' | 'byo_db' | 'returning';
@@ -138,20 +139,25 @@ export interface SlotRow {
   lastTest: SlotTest | null;
   createdAt: string;
   changedAt: string;
+  /** Until when the slot is set aside, or `operator`; null if it is not. */
+  aside: string | null;
 }
 
 const slotColumns = `x.slot, x.type, x.url, x.replica_url AS "replicaUrl", x.secrets, x.shown_url AS "shownUrl", x.shown_replica_url AS "shownReplicaUrl",
   x.schema, x.schema_version AS "schemaVersion", x.database_id AS "databaseId", x.last_test AS "lastTest", x.created_at AS "createdAt",
-  x.changed_at AS "changedAt"`;
+  x.changed_at AS "changedAt", ${asideColumn}`;
 
 export const slotsOf = (db: Queryable, env: number): Promise<SlotRow[]> =>
-  db.query<SlotRow>(`SELECT ${slotColumns} FROM storage_slots x WHERE x.env = $1 ORDER BY x.slot`, [env]);
+  db.query<SlotRow>(
+    `SELECT ${slotColumns} FROM storage_slots x ${joinFaults} WHERE x.env = $1 ORDER BY x.slot`,
+    [env],
+  );
 
 /** The slots that may hold cold messages, the newest first; null if nothing can be cold. */
 export async function coldSlots(db: Queryable, env: number): Promise<SlotRow[] | null> {
   const rows = await db.query<SlotRow & { active: SlotName }>(
     `SELECT s.active, ${slotColumns} FROM storage s JOIN storage_slots x ON x.env = s.env AND x.slot IN (s.active, s.previous)
-     WHERE s.env = $1 AND s.has_cold`,
+     ${joinFaults} WHERE s.env = $1 AND s.has_cold`,
     [env],
   );
   if (rows.length === 0) return null;

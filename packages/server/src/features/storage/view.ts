@@ -1,6 +1,7 @@
 import { bufferRetentions, databaseTypes, mediaProviders } from '@parley/protocol';
 import type { BufferRetentionName, DatabaseSlot, MediaTest, StorageRecord } from '@parley/protocol';
 import type { Context } from '../context.ts';
+import { asideOf } from './aside.ts';
 import { backlogOf, slotsOf, storageOf } from './sql.ts';
 import type { Copy, SlotRow } from './sql.ts';
 import { lagSeconds } from './state.ts';
@@ -32,10 +33,9 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
     return found ? viewSlot(found) : null;
   };
   const idle = storage.mode === 'managed';
-  const waits =
-    erasures > 0 && storage.error !== null
-      ? `${storage.error} ${erasures} erasures wait for it.`
-      : storage.error;
+  const active = slots.find((s) => s.slot === storage.active);
+  const error = (active && asideOf(active)?.error.message) ?? storage.error;
+  const waits = erasures > 0 && error !== null ? `${error} ${erasures} erasures wait for it.` : error;
   return {
     mode: idle ? 'managed' : 'byo_db',
     bufferRetention: (retention?.[0] ?? '7d') as BufferRetentionName,

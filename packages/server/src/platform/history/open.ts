@@ -4,15 +4,8 @@ import { migrateMysql, openMysql } from './mysql.ts';
 import type { Engine, History, HistoryEngine, Migrated } from './port.ts';
 import { migratePostgres, openPostgres } from './postgres.ts';
 import type { HistoryDeps } from './shared.ts';
-import { parseTarget, TargetError } from './target.ts';
-
-export interface HistorySource {
-  url: string;
-  type?: HistoryEngine | undefined;
-  schema?: string | null | undefined;
-  /** Secrets of an http endpoint: whsec_… */
-  secrets?: readonly string[] | undefined;
-}
+import { parseSource, parseTarget, TargetError } from './target.ts';
+import type { HistorySource } from './target.ts';
 
 /** Throws TargetError if the URL is invalid, HistoryError if the database cannot be reached. */
 export async function openHistory(source: HistorySource, deps: HistoryDeps): Promise<History> {
@@ -21,11 +14,8 @@ export async function openHistory(source: HistorySource, deps: HistoryDeps): Pro
 }
 
 async function openEngine(source: HistorySource, deps: HistoryDeps): Promise<Engine> {
-  const target = parseTarget(source.url, source);
-  if (target.engine === 'http') {
-    if (!source.secrets?.length) throw new TargetError('An http endpoint needs its signing secret.');
-    return openHttp(target, deps, source.secrets);
-  }
+  const target = parseSource(source);
+  if (target.engine === 'http') return openHttp(target, deps, source.secrets!);
   if (target.engine === 'postgres') return openPostgres(target, deps);
   return target.engine === 'mysql' ? openMysql(target, deps) : openMongodb(target, deps);
 }

@@ -129,16 +129,11 @@ export interface History {
 }
 
 /** Why a database did not do what it was asked. The first three classes pass by themselves, or after work on the database. */
-export type HistoryErrorClass =
-  | 'unreachable'
-  | 'timeout'
-  | 'overloaded'
-  | 'tls'
-  | 'authentication'
-  | 'permission'
-  | 'schema'
-  | 'refused'
-  | 'failed';
+export const historyErrorClasses = [
+  ...(['unreachable', 'timeout', 'overloaded', 'tls', 'authentication', 'permission', 'schema'] as const),
+  ...(['refused', 'failed', 'set_aside'] as const),
+] as const;
+export type HistoryErrorClass = (typeof historyErrorClasses)[number];
 
 const words: Record<HistoryErrorClass, string> = {
   unreachable: 'The database cannot be reached',
@@ -150,14 +145,18 @@ const words: Record<HistoryErrorClass, string> = {
   schema: 'The tables are missing or of another form: migrate first',
   refused: 'The database refused the data',
   failed: 'The database answered with an error',
+  set_aside: 'The database is set aside',
 };
+/** Codes may come from the database: others than these are left out. */
+const plainCode = /^[A-Za-z0-9_]{1,60}$/;
 
 /** The message contains no value, address or credential, so it may be logged, stored and shown. */
 export class HistoryError extends Error {
   override name = 'HistoryError';
   readonly errorClass: HistoryErrorClass;
   constructor(errorClass: HistoryErrorClass, code: string | number | undefined, detail?: string) {
-    super(`${words[errorClass]}${code === undefined ? '' : ` (${code})`}${detail ? `: ${detail}` : ''}.`);
+    const shown = code !== undefined && plainCode.test(String(code)) ? ` (${code})` : '';
+    super(`${words[errorClass]}${shown}${detail ? `: ${detail}` : ''}.`);
     this.errorClass = errorClass;
   }
 }

@@ -21,6 +21,14 @@ export interface HistoryTarget {
   url: string;
 }
 
+export interface HistorySource {
+  url: string;
+  type?: HistoryEngine | undefined;
+  schema?: string | null | undefined;
+  /** Secrets of an http endpoint: whsec_… */
+  secrets?: readonly string[] | undefined;
+}
+
 /** The message may be shown to the person who entered the URL: it repeats nothing of it. */
 export class TargetError extends Error {
   override name = 'TargetError';
@@ -70,6 +78,14 @@ export function parseTarget(
   return engine === 'http' ? httpTarget(text) : serverTarget(engine, text, given.schema ?? null);
 }
 
+/** The same, for opening it. */
+export function parseSource(source: HistorySource): HistoryTarget {
+  const target = parseTarget(source.url, source);
+  if (target.engine === 'http' && !source.secrets?.length)
+    throw new TargetError('An http endpoint needs its signing secret.');
+  return target;
+}
+
 function httpTarget(text: string): HistoryTarget {
   const url = URL.parse(text);
   if (!url) throw new TargetError('The URL cannot be read.');
@@ -104,6 +120,9 @@ function serverTarget(engine: HistoryEngine, text: string, schema: string | null
   const colon = credentials.indexOf(':');
   const user = decode(colon < 0 ? credentials : credentials.slice(0, colon));
   const password = colon < 0 ? '' : decode(credentials.slice(colon + 1));
+  // Drivers would take the user of this process, or one that its environment names.
+  if (user === '' && engine !== 'mongodb')
+    throw new TargetError('The URL must name a user: …//user:password@host/database.');
   const database = decode(url.pathname.slice(1));
   if (!/^[^\0/\\.$"`']{1,63}$/.test(database))
     throw new TargetError('The URL must name a database: …@host/database.');

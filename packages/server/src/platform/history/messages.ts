@@ -1,0 +1,238 @@
+import { limits } from '@parley/protocol';
+import Type from 'typebox';
+import { validator } from '../validation.ts';
+import type { Validator } from '../validation.ts';
+import { HistoryError, historyEngines, historyErrorClasses } from './port.ts';
+import type { Erasure, HistoryPage, HistoryRecord, MessageRecord, ReadRange } from './port.ts';
+import type { HistorySource } from './target.ts';
+
+/**
+ * What the service and the process of customers' databases (child.ts) say to each other: frames of a header and JSON.
+ * Every answer has a schema and a size that follow from its request; the process has to expect the worst from the
+ * databases, and the service from the process.
+ */
+
+/** The first frame. */
+export interface Settings {
+  allowPrivate: boolean;
+  /** Name servers; if empty, those of the system. */
+  dnsServers: readonly string[];
+}
+
+export type Ask =
+  | ({ op: 'open' | 'migrate'; source: HistorySource } & Tenant)
+  | { op: 'test' | 'count' | 'close' }
+  | { op: 'write'; records: readonly HistoryRecord[]; rewrite: boolean }
+  | { op: 'read'; range: ReadRange }
+  | { op: 'get'; id: string }
+  | { op: 'erase'; erasure: Erasure };
+export type Op = Ask['op'];
+
+interface Tenant {
+  tenant: number;
+  env: string;
+}
+
+export interface Told {
+  value?: unknown;
+  error?: { errorClass: string; message: string };
+}
+
+/** Ids of frames that answer nothing. */
+export const settingsId = 0;
+export const beatId = 1;
+export const firstId = 2;
+
+const kib = 1_024;
+/** The largest message as JSON. */
+const messageBytes = 84 * kib;
+const plainBytes = 256 * kib;
+/** The largest request: a piece of a write has a million characters, or one record that is larger. */
+export const askBytes = 32 * kib * kib;
+
+/** How many bytes the answer to a request can need. */
+export const answerBytes = (ask: Ask): number =>
+  plainBytes + (ask.op === 'read' ? ask.range.limit * messageBytes : 0);
+
+/** How many bytes a database may send because of a request: besides the answer, what logins, locks and errors of 500 records take. */
+export const receivedBytes = (ask: Ask): number => answerBytes(ask) + 4 * kib * kib;
+
+const headerBytes = 16;
+
+export interface Header {
+  length: number;
+  id: number;
+  /** The number of an open history. */
+  history: number;
+  /** Unix seconds of the service's clock. */
+  seconds: number;
+}
+
+export function frame(id: number, history: number, seconds: number, body: Buffer): Buffer[] {
+  const header = Buffer.allocUnsafe(headerBytes);
+  [body.length, id, history, seconds].forEach((value, i) => header.writeUInt32BE(value, i * 4));
+  return body.length === 0 ? [header] : [header, body];
+}
+
+/** Takes frames out of a stream. `bound` says how long a frame may be; a longer one is an error, before it is read. */
+export function frameReader(
+  bound: (header: Header) => number,
+  onFrame: (header: Header, body: Buffer) => void,
+): (chunk: Buffer) => void {
+  let chunks: Buffer[] = [];
+  let size = 0;
+  let header: Header | null = null;
+  const take = (length: number): Buffer => {
+    const whole = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+    chunks = whole.length > length ? [whole.subarray(length)] : [];
+    size -= length;
+    return whole.subarray(0, length);
+  };
+  return (chunk) => {
+    chunks.push(chunk);
+    size += chunk.length;
+    for (;;) {
+      if (header === null) {
+        if (size < headerBytes) return;
+        const bytes = take(headerBytes);
+        const [length, id, history, seconds] = [0, 4, 8, 12].map((at) => bytes.readUInt32BE(at));
+        header = { length: length!, id: id!, history: history!, seconds: seconds! };
+        if (header.length > bound(header)) throw new Error('a frame is longer than it may be');
+      }
+      if (size < header.length) return;
+      const [whole, body] = [header, take(header.length)];
+      header = null;
+      onFrame(whole, body);
+    }
+  };
+}
+
+const text = (most: number) => Type.String({ maxLength: most });
+const orNull = (schema: object) => Type.Union([schema as ReturnType<typeof Type.String>, Type.Null()]);
+const id = text(512);
+const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const time = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' });
+const exactly = { additionalProperties: false };
+
+const message = Type.Object(
+  {
+    kind: Type.Literal('message'),
+    id,
+    conversationId: id,
+    seq: number,
+    senderId: orNull(id),
+    text: orNull(text(limits.textCharacters)),
+    replyTo: orNull(id),
+    // JSON as it was written, or as the database writes it.
+    attachments: orNull(text(limits.bodyBytes)),
+    metadata: orNull(text(2 * limits.metadataBytes)),
+    version: number,
+    createdAt: time,
+    editedAt: orNull(time),
+    deletedAt: orNull(time),
+    hard: Type.Boolean(),
+    revision: number,
+  },
+  exactly,
+);
+export const messageFields = Object.keys(message.properties);
+
+const line = text(2_000);
+const lines = Type.Array(line, { maxItems: 100 });
+const report = Type.Object(
+  {
+    ok: Type.Boolean(),
+    type: Type.Enum([...historyEngines]),
+    version: orNull(text(200)),
+    role: orNull(text(200)),
+    tls: orNull(Type.Object({ enabled: Type.Boolean(), verified: Type.Boolean() }, exactly)),
+    schemaVersion: orNull(number),
+    ...{ grants: lines, errors: lines, warnings: lines },
+    rttMs: orNull(Type.Number()),
+    databaseId: orNull(text(200)),
+  },
+  exactly,
+);
+
+const errorSchema = Type.Object(
+  { errorClass: Type.Enum([...historyErrorClasses]), message: text(500) },
+  exactly,
+);
+const nothing = Type.Object({}, exactly);
+const told = (value: object) =>
+  validator(
+    Type.Object(
+      { value: Type.Optional(value as typeof nothing), error: Type.Optional(errorSchema) },
+      exactly,
+    ),
+  );
+const answers: Record<Exclude<Op, 'read'>, Validator> = {
+  open: told(
+    Type.Object(
+      { engine: Type.Enum([...historyEngines]), writesAtOnce: Type.Integer({ minimum: 1, maximum: 4 }) },
+      exactly,
+    ),
+  ),
+  migrate: told(
+    Type.Object(
+      { engine: Type.Enum([...historyEngines]), runtimeUrl: orNull(text(10_000)), notes: lines },
+      exactly,
+    ),
+  ),
+  test: told(report),
+  count: told(orNull(number)),
+  get: told(orNull(message)),
+  ...{ write: told(nothing), erase: told(nothing), close: told(nothing) },
+};
+const page = told(
+  Type.Object({ data: Type.Array(message, { maxItems: 1_000 }), hasMore: Type.Boolean() }, exactly),
+);
+
+const free = Type.Object({}, { 'x-metadata': true });
+/** The JSON in two columns of a message. */
+const inner = validator(
+  Type.Object({
+    attachments: Type.Array(free, { maxItems: limits.attachmentsPerMessage }),
+    metadata: free,
+  }),
+);
+function checkInner({ attachments, metadata }: MessageRecord): void {
+  if (attachments === null && metadata === null) return;
+  let wrong: string | undefined;
+  try {
+    wrong = inner({
+      attachments: JSON.parse(attachments ?? '[]'),
+      metadata: JSON.parse(metadata ?? '{}'),
+    })?.message;
+  } catch {
+    wrong = 'attachments or metadata is no JSON';
+  }
+  if (wrong !== undefined) throw new HistoryError('failed', undefined, wrongWith(wrong));
+}
+
+/** What was answered; throws what the process answered instead, or what is wrong with the answer. */
+export function readAnswer(ask: Ask, body: Buffer): unknown {
+  const answer = JSON.parse(body.toString()) as Told;
+  const wrong = (ask.op === 'read' ? page : answers[ask.op])(answer);
+  if (wrong) throw new HistoryError('failed', undefined, wrongWith(wrong.message));
+  if (answer.value === undefined && !answer.error)
+    throw new HistoryError('failed', undefined, 'it sent nothing');
+  if (answer.error) {
+    const { errorClass, message: said } = answer.error;
+    throw Object.assign(new HistoryError(errorClass as HistoryError['errorClass'], undefined), {
+      message: said,
+    });
+  }
+  if (ask.op === 'get' && answer.value) checkInner(answer.value as MessageRecord);
+  if (ask.op === 'read') {
+    const { data } = answer.value as HistoryPage;
+    if (data.length > ask.range.limit)
+      throw new HistoryError('failed', undefined, 'it sent more messages than were asked for');
+    data.forEach(checkInner);
+  }
+  return answer.value;
+}
+
+/** The path begins with `value`, which only the two processes know. */
+const wrongWith = (problem: string): string =>
+  `in what it sent, ${problem.replace(/^value\.?/, '').replace(/\.$/, '')}`;

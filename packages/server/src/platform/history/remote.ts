@@ -1,0 +1,373 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { sleep, systemTimers } from '../clock.ts';
+import type { Clock, Timers } from '../clock.ts';
+import type { Logger } from '../logging.ts';
+import { Turns } from '../turns.ts';
+import { answerBytes, beatId, firstId, frame, frameReader, readAnswer, settingsId } from './messages.ts';
+import type { Ask, Settings } from './messages.ts';
+import { HistoryError } from './port.ts';
+import type { History, HistoryEngine, HistoryPage, HistoryReport, MessageRecord, Migrated } from './port.ts';
+import { emptyReport } from './shared.ts';
+import { parseSource, parseTarget } from './target.ts';
+import type { HistorySource } from './target.ts';
+
+/**
+ * Customers' databases by way of a process of their own (child.ts), because a driver reads what a stranger's server
+ * sends. The process starts with the first use and ends when it is no longer used. It is killed when it does not
+ * answer or grows, and replaced; then the requests under way fail, and open histories are opened again.
+ */
+
+/** Whose database it is. */
+export interface Tenant {
+  no: number;
+  id: string;
+}
+
+/** How a database stopped the process. */
+export type Fault = 'ended' | 'hung' | 'grew' | 'sent too much';
+
+export interface RemoteHistories {
+  /** Throws TargetError if the URL is invalid, HistoryError if the database cannot be reached. */
+  open(source: HistorySource, tenant: Tenant, onFault: OnFault): Promise<History>;
+  /** Uses an admin's URL, which is not stored anywhere. */
+  migrate(
+    source: HistorySource,
+    tenant: Tenant,
+    onFault: OnFault,
+  ): Promise<Migrated & { engine: HistoryEngine }>;
+  /** The number of the process, if it runs. */
+  pid(): number | undefined;
+  close(): Promise<void>;
+}
+
+/** Called when this database stopped the process. */
+export type OnFault = (fault: Fault) => void;
+
+const main = fileURLToPath(new URL('./child.ts', import.meta.url));
+/** Megabytes: of objects, and in all. */
+const heapMb = 256;
+const mostMb = 768;
+/** Milliseconds between two beats, and how many may be missing; the first takes longer, because the process starts. */
+const beatMs = 1_000;
+const mostMissed = 8;
+const mostMissedAtStart = 60;
+/** Beats without an open history after which the process ends. */
+const mostIdle = 60;
+/** Milliseconds for an answer. Databases have their own time-outs, which are shorter: this one is for the process. */
+const deadlineMs = 60_000;
+const waitMs = 5_000;
+/** Milliseconds before a process that ended is replaced; more, if that one ends at once too. */
+const firstPauseMs = 100;
+const longestPauseMs = 2_000;
+const lastedMs = 60_000;
+/** A request costs one more for so many bytes of its answer. */
+const bytesPerCost = 4 * 1024 * 1024;
+const stopMs = 2_000;
+
+interface Pending {
+  ask: Ask;
+  history: number;
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+const overloaded = () => new HistoryError('overloaded', undefined, 'too many requests to it are under way');
+const replaced = () =>
+  new HistoryError('unreachable', undefined, 'the process that speaks with databases was replaced');
+const atFault: Record<Fault, string> = {
+  ended: 'what it sent ended the process that reads it',
+  hung: 'the process that reads what it sent had to be stopped, because it did not end',
+  grew: 'the process that reads what it sent had to be stopped, because it took too much memory',
+  'sent too much': 'it sent more than was asked for',
+};
+
+export function createRemoteHistories(options: {
+  settings: Settings;
+  clock: Pick<Clock, 'now' | 'monotonic'>;
+  logger: Logger;
+  /** Of beats and deadlines: always the real ones but in tests. */
+  timers?: Timers;
+}): RemoteHistories {
+  const { clock, logger, timers = systemTimers } = options;
+  // Places are given by environment, so that a slow database does not take those of others.
+  const turns = new Turns({
+    slots: 4_096,
+    lane: { slots: 32, cost: 64, waiting: 200 },
+    waiting: 10_000,
+    waitMs,
+    refuse: overloaded,
+  });
+  let lastHistory = 0;
+  let current: Running | null = null;
+  let closed = false;
+  /** How many processes in a row ended early. */
+  let early = 0;
+
+  type Running = ReturnType<typeof start>;
+
+  function start() {
+    const pending = new Map<number, Pending>();
+    const owners = new Map<number, OnFault>();
+    let lastId = firstId;
+    let child: ChildProcess | undefined;
+    let channel: Duplex | undefined;
+    let markFd: number | undefined;
+    let over = false;
+    let beat = { answered: false, missed: 0, idle: 0, any: false };
+    const startedAt = timers.monotonic();
+
+    /** The history that the process works for, or worked for when it ended. */
+    function worksFor(): number {
+      const bytes = Buffer.alloc(4);
+      return markFd !== undefined && readSync(markFd, bytes, 0, 4, 0) === 4 ? bytes.readUInt32BE() : 0;
+    }
+
+    function end(fault: Fault, reason: object = {}, culprit = worksFor()): void {
+      if (over) return;
+      over = true;
+      stopBeats();
+      if (current === running) current = null;
+      early = timers.monotonic() - startedAt > lastedMs ? 0 : early + 1;
+      child?.kill('SIGKILL');
+      channel?.destroy();
+      if (markFd !== undefined) closeSync(markFd);
+      const onFault = owners.get(culprit);
+      if (!closed)
+        logger.error(
+          { fault, pid: child?.pid, requests: pending.size, known: onFault !== undefined, ...reason },
+          'the process that speaks with customers’ databases is replaced',
+        );
+      for (const { history, reject } of pending.values())
+        reject(
+          history === culprit && onFault ? new HistoryError('failed', undefined, atFault[fault]) : replaced(),
+        );
+      pending.clear();
+      if (!closed) onFault?.(fault);
+    }
+
+    const write = (id: number, history: number, body: Buffer): void => {
+      const seconds = Math.floor(clock.now() / 1_000);
+      channel!.cork();
+      for (const part of frame(id, history, seconds, body)) channel!.write(part);
+      channel!.uncork();
+    };
+
+    function launch(): void {
+      const folder = mkdtempSync(join(tmpdir(), 'parley-'));
+      markFd = openSync(join(folder, 'mark'), 'w+', 0o600);
+      rmSync(folder, { recursive: true });
+      child = spawn(process.execPath, [`--max-old-space-size=${heapMb}`, '--no-warnings', main], {
+        // Nothing of ours: drivers look for passwords, proxies and options in the environment and at home.
+        env: trusted(),
+        cwd: '/',
+        stdio: ['ignore', 'ignore', 'ignore', 'pipe', markFd, 'pipe'],
+      });
+      channel = child.stdio[3] as Duplex;
+      const life = (child.stdio as (Duplex | null)[])[5];
+      for (const stream of [channel, life]) stream?.on('error', () => undefined);
+      // The service may end without waiting for it: then it ends too.
+      child.unref();
+      for (const stream of [channel, life]) (stream as unknown as { unref(): void }).unref();
+      child.once('error', (error) => end('ended', { reason: error.message }, 0));
+      child.once('exit', (code, signal) => end('ended', { code, signal }));
+      const read = frameReader(
+        ({ id }) =>
+          id === beatId ? 8 : pending.has(id) ? answerBytes(pending.get(id)!.ask) : 64 * 1024 * 1024,
+        ({ id }, body) => {
+          if (id === beatId) return onBeat(Number(body.readBigUInt64BE()));
+          const one = pending.get(id);
+          pending.delete(id);
+          if (!one) return;
+          try {
+            one.resolve(readAnswer(one.ask, body));
+          } catch (error) {
+            one.reject(error as Error);
+          }
+        },
+      );
+      channel.on('data', (chunk: Buffer) => {
+        try {
+          if (!over) read(chunk);
+        } catch (error) {
+          end('sent too much', { reason: (error as Error).message });
+        }
+      });
+      write(settingsId, 0, Buffer.from(JSON.stringify(options.settings)));
+      write(beatId, 0, Buffer.alloc(0));
+    }
+
+    function onBeat(rss: number): void {
+      beat = { ...beat, answered: true, missed: 0, any: true };
+      if (rss > mostMb * 1_048_576) end('grew', { rss });
+    }
+    /** A pause of our own counts once, however long it is. */
+    const stopBeats = timers.every(beatMs, () => {
+      if (!channel || over) return;
+      beat.idle = owners.size === 0 && pending.size === 0 ? beat.idle + 1 : 0;
+      if (beat.idle > mostIdle) return void stop();
+      if (beat.answered) {
+        beat.answered = false;
+        return write(beatId, 0, Buffer.alloc(0));
+      }
+      beat.missed += 1;
+      if (beat.missed >= (beat.any ? mostMissed : mostMissedAtStart)) end('hung');
+    });
+
+    async function stop(): Promise<void> {
+      if (over) return;
+      over = true;
+      stopBeats();
+      if (current === running) current = null;
+      for (const { reject } of pending.values()) reject(replaced());
+      pending.clear();
+      if (markFd !== undefined) closeSync(markFd);
+      if (!child || child.exitCode !== null || child.signalCode !== null) return;
+      const gone = new Promise<void>((resolve) => child!.once('exit', () => resolve()));
+      channel?.destroy();
+      const cancel = timers.after(stopMs, () => child!.kill('SIGKILL'));
+      await gone;
+      cancel();
+    }
+
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** early);
+    const ready = (early === 0 ? Promise.resolve() : sleep(timers, pauseMs)).then(() => {
+      if (over) return;
+      try {
+        launch();
+      } catch (error) {
+        end('ended', { reason: (error as Error).message }, 0);
+      }
+    });
+
+    async function call(history: number, ask: Ask, body: Buffer): Promise<unknown> {
+      await ready;
+      if (over) throw replaced();
+      const id = lastId++;
+      let cancel: () => void = () => undefined;
+      keepAlive(true);
+      try {
+        return await new Promise((resolve, reject) => {
+          pending.set(id, { ask, history, resolve, reject });
+          cancel = timers.after(deadlineMs, () => reject(new HistoryError('timeout', undefined)));
+          write(id, history, body);
+        });
+      } finally {
+        cancel();
+        pending.delete(id);
+        if (pending.size === 0) keepAlive(false);
+      }
+    }
+    /** The service waits for answers, but not for the process as such. */
+    const keepAlive = (on: boolean): void => {
+      const socket = channel as unknown as { ref(): void; unref(): void };
+      if (on) socket.ref();
+      else socket.unref();
+    };
+
+    const running = { owners, call, stop, isOver: () => over, pid: () => child?.pid };
+    return running;
+  }
+
+  function running(): Running {
+    if (closed) throw new HistoryError('unreachable', undefined, 'the service stops');
+    return (current ??= start());
+  }
+
+  const bodyOf = (ask: Ask): Buffer => Buffer.from(JSON.stringify(ask));
+  const taken = <T>(tenant: Tenant, ask: Ask, work: () => Promise<unknown>): Promise<T> =>
+    turns.run(tenant.no, Math.ceil(answerBytes(ask) / bytesPerCost), work) as Promise<T>;
+
+  return {
+    async open(source, tenant, onFault) {
+      parseSource(source);
+      interface Place {
+        process: Running;
+        history: number;
+        info: Promise<{ engine: HistoryEngine; writesAtOnce: number }>;
+      }
+      let place: Place | undefined;
+      let ended = false;
+      /** In the present process; if that is another one than before, it is opened there. */
+      function placed(): Place {
+        if (ended) throw new HistoryError('unreachable', undefined);
+        if (place && !place.process.isOver()) return place;
+        const process = running();
+        const history = ++lastHistory;
+        process.owners.set(history, onFault);
+        const ask: Ask = { op: 'open', source, tenant: tenant.no, env: tenant.id };
+        const info = taken<Awaited<Place['info']>>(tenant, ask, () =>
+          process.call(history, ask, bodyOf(ask)),
+        );
+        const mine = (place = { process, history, info });
+        info.catch(() => {
+          process.owners.delete(history);
+          if (place === mine) place = undefined;
+        });
+        return mine;
+      }
+      async function call<T>(ask: Ask, body = bodyOf(ask)): Promise<T> {
+        const { process, history, info } = placed();
+        await info;
+        return taken<T>(tenant, ask, () => process.call(history, ask, body));
+      }
+      const { engine, writesAtOnce } = await placed().info;
+      const prepare: History['prepare'] = (records, { rewrite = false } = {}) => {
+        const ask: Ask = { op: 'write', records, rewrite };
+        const body = bodyOf(ask);
+        return () => call(ask, body);
+      };
+      return {
+        engine,
+        writesAtOnce,
+        prepare,
+        write: (records, how) => prepare(records, how)(),
+        test: () =>
+          call<HistoryReport>({ op: 'test' }).catch((error: unknown) => ({
+            ...emptyReport(engine),
+            errors: [(error as Error).message],
+          })),
+        read: (range) => call<HistoryPage>({ op: 'read', range }),
+        get: (id) => call<MessageRecord | null>({ op: 'get', id }),
+        erase: (erasure) => call({ op: 'erase', erasure }),
+        count: () => call<number | null>({ op: 'count' }),
+        async close() {
+          ended = true;
+          if (!place || place.process.isOver()) return;
+          const { process, history } = place;
+          const ask: Ask = { op: 'close' };
+          await process.call(history, ask, bodyOf(ask)).catch(() => undefined);
+          process.owners.delete(history);
+        },
+      };
+    },
+    async migrate(source, tenant, onFault) {
+      parseTarget(source.url, source);
+      const process = running();
+      const history = ++lastHistory;
+      const ask: Ask = { op: 'migrate', source, tenant: tenant.no, env: tenant.id };
+      process.owners.set(history, onFault);
+      try {
+        return await taken(tenant, ask, () => process.call(history, ask, bodyOf(ask)));
+      } finally {
+        process.owners.delete(history);
+      }
+    },
+    pid: () => current?.pid(),
+    async close() {
+      closed = true;
+      await current?.stop();
+    },
+  };
+}
+
+/** The certificates that the operator trusts besides the usual ones are all that it gets of our environment. */
+function trusted(): Record<string, string> {
+  const file = process.env['NODE_EXTRA_CA_CERTS'];
+  return file === undefined ? {} : { NODE_EXTRA_CA_CERTS: resolve(file) };
+}
