@@ -1,4 +1,5 @@
 import {
+  Alert,
   AppShell,
   Badge,
   Box,
@@ -69,6 +70,11 @@ export function Shell(props: { session: Session; env: string | null; children: R
       ) : null}
       <AppShell.Main id="main" tabIndex={-1}>
         <Box maw={1200}>
+          {current && isOpen(current) ? (
+            <Alert color="red" variant="filled" mb="md" className="open-environment">
+              Anybody who reaches this service can be anybody in this environment: it takes unsigned tokens.
+            </Alert>
+          ) : null}
           <Boundary key={location}>
             <Suspense fallback={<Loading what="the page" />}>{props.children}</Suspense>
           </Boundary>
@@ -111,6 +117,9 @@ function Menu({ env, location, close }: { env: string; location: string; close: 
     </Box>
   ));
 }
+
+/** Unsigned tokens are accepted from anywhere. */
+const isOpen = ({ local, settings }: Environment): boolean => settings.devTokens && !local;
 
 const creates = 'new';
 

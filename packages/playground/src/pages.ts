@@ -9,6 +9,7 @@ interface Page {
   contentType: string;
   headers: Record<string, string>;
   body: () => Promise<Buffer | string>;
+  elsewhere?: Page['body'];
 }
 
 const file = (name: string): URL => new URL(`../browser/${name}`, import.meta.url);
@@ -38,8 +39,10 @@ async function bundle(entry: string): Promise<string> {
   return result.outputFiles[0]!.text;
 }
 
-/** @param environment the development environment that visitors join, or null if there is none. */
-export function playgroundPages(environment: () => Promise<string | null>): Page[] {
+/** @param environment the development environment that visitors join: those on this machine, or others. */
+export function playgroundPages(
+  environment: (isLocal: boolean) => Promise<string | 'only here' | null>,
+): Page[] {
   const scripts = new Map<string, Promise<string>>();
   const page = (path: string, contentType: string, body: Page['body']): Page => ({
     path,
@@ -47,12 +50,16 @@ export function playgroundPages(environment: () => Promise<string | null>): Page
     headers,
     body,
   });
-  const html = (path: string, name: string): Page =>
-    page(path, 'text/html; charset=utf-8', async () => {
-      const id = await environment();
-      const text = await readFile(file(id === null ? 'closed.html' : name), 'utf8');
-      return text.replaceAll('@environment@', id ?? '');
-    });
+  const html = (path: string, name: string): Page => {
+    const shown = async (isLocal: boolean): Promise<string> => {
+      const id = await environment(isLocal);
+      if (id === null) return readFile(file('closed.html'), 'utf8');
+      if (id === 'only here') return readFile(file('elsewhere.html'), 'utf8');
+      return (await readFile(file(name), 'utf8')).replaceAll('@environment@', id);
+    };
+    const type = 'text/html; charset=utf-8';
+    return { ...page(path, type, () => shown(true)), elsewhere: () => shown(false) };
+  };
   const script = (name: string): Page =>
     page(`/playground/${name}.js`, 'text/javascript; charset=utf-8', () => {
       const made = scripts.get(name) ?? bundle(`${name}.ts`);

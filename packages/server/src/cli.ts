@@ -34,6 +34,7 @@ const usage = `npm run parley -- <command>
              [--organization org_…]
   env set <env id> [--name <name>] [--status active|suspended] [--plan …] [--creation all|direct|none]
                    [--dev-tokens true|false] [--push providers|webhook|off]
+                   [--local true|false]  true: unsigned tokens work from this machine only
   key list <env id>
   key create <env id> [--name <name>]
   key revoke <env id> <key id>
@@ -145,7 +146,7 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
       ...{ id, name, kind, plan },
       organizationId: organization ?? (await onlyOrganization(ctx.db)),
     }),
-  'env set': ({ ctx, args, options: { name, status, plan, ...options } }) => {
+  'env set': ({ ctx, args, options: { name, status, plan, local, ...options } }) => {
     const settings = given({
       clientConversationCreation: options['creation'],
       devTokens: options['dev-tokens'],
@@ -153,7 +154,7 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
     });
     return run('environments.update', ctx, {
       environmentId: need(args[0], 'The environment id'),
-      ...{ name, status, plan },
+      ...{ name, status, plan, local },
       settings: Object.keys(settings).length > 0 ? settings : undefined,
     });
   },
@@ -203,7 +204,7 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
 
 const optionNames = [
   ...['id', 'name', 'kind', 'plan', 'organization', 'status', 'creation', 'dev-tokens', 'push', 'expires-in'],
-  ...['action', 'actor'],
+  ...['local', 'action', 'actor'],
 ];
 
 function parsed() {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dashboardApp } from '@parley/dashboard';
 import { playgroundPages } from '@parley/playground';
@@ -19,7 +20,7 @@ import { committedMessages } from './features/messages/operations.ts';
 import { removeExpired } from './features/retention/retention.ts';
 import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
-import { developmentEnvironment } from './features/tenancy/environments.ts';
+import { demoEnvironment } from './features/tenancy/environments.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { tellOwners } from './features/plans/notices.ts';
 import { createPlanTable } from './features/plans/table.ts';
@@ -62,6 +63,7 @@ import { Writer } from './transport/gateway/writer.ts';
 import { Tracing } from './transport/gateway/tracing.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
 import { addressKey } from './transport/limits.ts';
+import { isFromThisMachine, isLoopbackOrigin } from './transport/this-machine.ts';
 import { createTurns } from './transport/turns.ts';
 import { createRest } from './transport/rest/server.ts';
 
@@ -92,6 +94,8 @@ export interface Service {
   services: Services;
   /** What the first start created; null if the store was not empty. */
   first: Bootstrapped | null;
+  /** The environments in which anybody can be anybody. */
+  open: string[];
   stop(): Promise<void>;
   /** Stops without waiting for sockets: always, or only if all of them come from this machine. */
   hurry(when: 'always' | 'all are local'): void;
@@ -102,6 +106,17 @@ const sweepMs = 10 * 60_000;
 const requestsStopMs = 65_000;
 /** Milliseconds after the drain, for close handshakes, pending marks and presence. */
 const gatewayStopMs = 15_000;
+
+const elsewhere =
+  'SOMEBODY ASKED FOR THE DEMO OR CAME WITH AN UNSIGNED TOKEN FROM ANOTHER MACHINE OR THROUGH A PROXY, and was refused: the environment that the first start made is for this machine only. If this service is public, set CHAT_ORIGIN and CHAT_TRUST_PROXY, and make an environment of the kind production (npm run parley -- env create). This is said once.';
+
+function once(run: () => void): () => void {
+  let done = false;
+  return () => {
+    if (!done) run();
+    done = true;
+  };
+}
 
 interface Running {
   start(): unknown;
@@ -259,8 +274,20 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   logger.info({ descriptors, connections }, 'so many connections fit');
 
   const storeClock = createStoreClock({ db, logger, onRestored: () => gateway.restart() });
+  // Where a proxy is known to be in front, a request from this machine is the proxy's.
+  const proxied = config.trustProxy || (config.origin !== undefined && !isLoopbackOrigin(config.origin));
+  const isLocal = (request: IncomingMessage): boolean => !proxied && isFromThisMachine(request);
+  const tellElsewhere = once(() => logger.warn(elsewhere));
+  const demo = async (local: boolean): Promise<string | 'only here' | null> => {
+    const found = await demoEnvironment(db, local);
+    if (found === 'only here') tellElsewhere();
+    return found;
+  };
   const keyUsage = createKeyUsage({ db, clock, logger });
-  const authenticator = createAuthenticator({ db, vault, clock, limiter, keyUsed: keyUsage.used });
+  const authenticator = createAuthenticator({
+    ...{ db, vault, clock, limiter, keyUsed: keyUsage.used },
+    onElsewhere: () => tellElsewhere(),
+  });
   const turns = createTurns(config.pool, processPressure, processHaste);
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
   const gateway = new Gateway({
@@ -286,7 +313,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     timers,
     storeEpoch: storeClock.epoch,
     maxConnections: connections,
-    trustProxy: config.trustProxy,
+    ...{ trustProxy: config.trustProxy, isLocal },
     onRefused: (address) => door.refused(address),
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
@@ -303,7 +330,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     logger,
     metrics,
     recorder,
-    trustProxy: config.trustProxy,
+    ...{ trustProxy: config.trustProxy, isLocal },
     operations: config.roles.has('api') ? operationList : [],
     readiness,
     started: () => parts.state !== 'starting',
@@ -311,7 +338,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const media = calls.mediaStatus();
       return media === null ? {} : { media };
     },
-    pages: [...docsRoutes(), ...playgroundPages(() => developmentEnvironment(db))],
+    pages: [...docsRoutes(), ...playgroundPages(demo)],
     apps: [dashboardApp],
     intercept: media.intercept,
   });
@@ -331,7 +358,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     logger.debug({ removed, erasures }, 'sweep');
   });
 
-  let first: Bootstrapped | null = null;
+  let prepared: Awaited<ReturnType<typeof prepareStore>> = { first: null, open: [] };
   let closeMetrics = (): void => undefined;
   const worker = ['worker'] as const;
   // Health is answered before the store can be reached. When stopping, sockets drain first, then requests are
@@ -367,7 +394,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     {
       name: 'store',
       start: async () => {
-        first = await prepareStore({
+        prepared = await prepareStore({
           ...{ store, db, services, config, logger, force: options.force ?? false },
           onMasterKey: (key) => (masterKey = key),
         });
@@ -426,7 +453,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   return {
     port: address().port,
     services,
-    first,
+    ...prepared,
     stop: () => parts.stop(),
     hurry: (when) => gateway.hurry(when),
   };

@@ -44,7 +44,7 @@ export const settings: readonly Setting[] = [
   setting(
     'CHAT_ALLOW_PRIVATE_TARGETS',
     '',
-    '`true`: webhooks may go to private addresses and http; `false`: never. Unset: only with the embedded PostgreSQL and a loopback `HOST`, as on a developer’s own machine',
+    '`true`: webhooks may go to private addresses and http; `false`: never. Unset: only with the embedded PostgreSQL, a loopback `HOST` and neither `CHAT_TRUST_PROXY` nor `CHAT_ORIGIN`, as on a developer’s own machine',
   ),
   setting(
     'CHAT_EGRESS_IP',
@@ -74,7 +74,7 @@ export const settings: readonly Setting[] = [
   setting(
     'CHAT_BOOTSTRAP_ENVIRONMENTS',
     '',
-    'First start: JSON `[{ id, kind, name?, plan?, settings?, secretKey? }]`; unset: one on the plan `enterprise`, for development where `HOST` is loopback and the store embedded, otherwise for production',
+    'First start: JSON `[{ id, kind, name?, plan?, settings?, secretKey? }]`; unset: one on the plan `enterprise`, for development on this machine only where `HOST` is loopback, the store embedded and neither `CHAT_TRUST_PROXY` nor `CHAT_ORIGIN` set, otherwise for production',
   ),
   setting('CHAT_BOOTSTRAP_EMAIL', '', 'First start: the owner’s e-mail; unset: `owner@localhost`'),
   setting(
@@ -179,8 +179,8 @@ export interface Config {
     password: string | undefined;
     kind: 'development' | 'production';
   };
-  /** True if only this machine can reach it. */
-  loopback: boolean;
+  /** True if it looks like a developer's machine: nothing says that others can reach it. */
+  ownMachine: boolean;
   eventRetentionMs: number;
   pool: number;
   logLevel: string;
@@ -249,7 +249,10 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
   const host = get('HOST')!;
   const databaseUrl = get('DATABASE_URL');
   const loopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
-  const ownMachine = loopback && databaseUrl === undefined;
+  const trustProxy = flag('CHAT_TRUST_PROXY') ?? false;
+  const publicOrigin = origin('CHAT_ORIGIN', get('CHAT_ORIGIN'));
+  // Who names a proxy or a public address serves others, whatever the process listens on.
+  const ownMachine = loopback && databaseUrl === undefined && !trustProxy && publicOrigin === undefined;
   const config: Config = {
     port: integer('PORT', 0, 65_535),
     host,
@@ -271,18 +274,18 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
       password: get('CHAT_BOOTSTRAP_PASSWORD'),
       kind: ownMachine ? 'development' : 'production',
     },
-    loopback,
+    ownMachine,
     eventRetentionMs: retentions[choice('CHAT_EVENT_RETENTION', Object.keys(retentions))]!,
     pool: integer('CHAT_DATABASE_POOL', 1, 200),
     logLevel: choice('CHAT_LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     smtpUrl: get('CHAT_SMTP_URL'),
     mailFrom: get('CHAT_MAIL_FROM')!,
     metricsPort: get('CHAT_METRICS_PORT') === undefined ? undefined : integer('CHAT_METRICS_PORT', 1, 65_535),
-    origin: origin('CHAT_ORIGIN', get('CHAT_ORIGIN')),
+    origin: publicOrigin,
     plans: get('CHAT_PLANS'),
     requestLog: choice('CHAT_REQUEST_LOG', ['on', 'off']) === 'on',
     signUpOpen: choice('CHAT_SIGN_UP', ['closed', 'open']) === 'open',
-    trustProxy: flag('CHAT_TRUST_PROXY') ?? false,
+    trustProxy,
     mediaNode: {
       port: integer('CHAT_MEDIA_PORT', 1_024, 65_000),
       workers: get('CHAT_MEDIA_WORKERS') === undefined ? undefined : integer('CHAT_MEDIA_WORKERS', 1, 256),

@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import v8 from 'node:v8';
 import { prepareDashboard } from '@parley/dashboard';
 import { startService } from './compose.ts';
@@ -84,7 +85,7 @@ async function runService(
   }
   if (service) {
     hurry = (when) => service.hurry(when);
-    if (inherited) reportStarted({ port: service.port, first: service.first });
+    if (inherited) reportStarted({ port: service.port, first: service.first, open: service.open });
     else announce(config, logger, service);
     await stop;
     logger.info('stopping');
@@ -93,7 +94,11 @@ async function runService(
   await store.stop();
 }
 
-function announce(config: Config, logger: Logger, { port, first }: Started): void {
+function red(text: string): string {
+  return process.stdout.isTTY ? styleText('red', text) : text;
+}
+
+function announce(config: Config, logger: Logger, { port, first, open }: Started): void {
   const url = listenOrigin({ host: config.host, port });
   const lines = [
     `Parley is ready at ${url}`,
@@ -104,7 +109,7 @@ function announce(config: Config, logger: Logger, { port, first }: Started): voi
     lines.push('', 'First start. These are shown once, so keep them:');
     for (const env of first.environments)
       lines.push(
-        `  environment  ${env.id} (${env.kind})`,
+        `  environment  ${env.id} (${env.kind}${env.local ? ', for this machine only' : ''})`,
         ...(env.secretKey ? [`  secret key   ${env.secretKey}`] : []),
       );
     lines.push(
@@ -113,6 +118,11 @@ function announce(config: Config, logger: Logger, { port, first }: Started): voi
       '',
     );
   }
+  for (const id of open) lines.push(red(`  ${id} takes unsigned tokens: ANYBODY CAN BE ANYBODY there`));
+  if (config.ownMachine)
+    lines.push(
+      '  This counts as a developer’s machine. Behind a proxy, set CHAT_ORIGIN and CHAT_TRUST_PROXY.',
+    );
   process.stdout.write(`${lines.join('\n')}\n`);
   // Built now, while nobody waits for it. Workers find it in the cache.
   prepareDashboard().catch((error: unknown) =>

@@ -2,7 +2,7 @@ import type { Config } from './config.ts';
 import type { Services } from './features/context.ts';
 import { bootstrap, openVault } from './features/tenancy/bootstrap.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
-import { developmentEnvironment } from './features/tenancy/environments.ts';
+import { openEnvironments } from './features/tenancy/environments.ts';
 import type { Logger } from './platform/logging.ts';
 import type { PgDb } from './platform/postgres/db.ts';
 import { migrate } from './platform/postgres/migrate.ts';
@@ -24,9 +24,12 @@ export interface PrepareOptions {
 /**
  * Migrates the store, opens its vault and fills it at the first start. It waits for the store as long as it takes; a
  * store that answers but does not fit this program ends the start.
- * @returns what the first start created; null if the store was not empty.
+ * @returns what the first start created (null if the store was not empty), and the environments in which anybody can
+ * be anybody.
  */
-export async function prepareStore(options: PrepareOptions): Promise<Bootstrapped | null> {
+export async function prepareStore(
+  options: PrepareOptions,
+): Promise<{ first: Bootstrapped | null; open: string[] }> {
   const { store, db, services, config, logger } = options;
   return whenReached(logger, async () => {
     const applied = await migrate(store.connection, undefined, {
@@ -35,13 +38,13 @@ export async function prepareStore(options: PrepareOptions): Promise<Bootstrappe
     });
     if (applied.length > 0) logger.info({ applied }, 'migrated the store');
     options.onMasterKey((await openVault(db, config.masterKey, config.dataDir)).masterKey);
-    const made = await bootstrap(db, services, config.bootstrap);
-    const open = config.loopback ? null : await developmentEnvironment(db);
-    if (open !== null)
+    const first = await bootstrap(db, services, config.bootstrap);
+    const open = await openEnvironments(db);
+    if (open.length > 0)
       logger.warn(
-        { env: open, host: config.host },
-        'ANYBODY WHO REACHES THIS SERVICE CAN BE ANY USER of a development environment: it takes unsigned tokens. Turn them off (npm run parley -- env set --dev-tokens false), or listen on 127.0.0.1.',
+        { environments: open, host: config.host },
+        'ANYBODY WHO REACHES THIS SERVICE CAN BE ANY USER of a development environment: it takes unsigned tokens. Turn them off: npm run parley -- env set <env id> --dev-tokens false.',
       );
-    return made;
+    return { first, open };
   });
 }

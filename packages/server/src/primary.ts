@@ -19,6 +19,8 @@ const replaceMs = 1_000;
 export interface Started {
   port: number;
   first: Bootstrapped | null;
+  /** The environments in which anybody can be anybody. */
+  open: string[];
 }
 
 /** The index of this worker. Each worker has its own metrics port, counted up from the setting. */
@@ -69,7 +71,7 @@ export async function runPrimary(
       started.push(next);
     }
     const first = started.map((s) => s.first).find((f) => f !== null) ?? null;
-    if (started.length === config.processes) announce({ port: started[0]!.port, first });
+    if (started.length === config.processes) announce({ ...started[0]!, first });
     await stop;
     logger.info('stopping');
   } finally {

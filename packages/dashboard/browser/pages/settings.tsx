@@ -92,7 +92,11 @@ function Form({ env }: { env: Environment }): ReactNode {
           {env.kind === 'development' ? (
             <Switch
               label="Accept unsigned development tokens"
-              description="Anybody who reaches this service can then be any user. Never on the open network."
+              description={
+                env.local
+                  ? 'From the machine that the service runs on only, because the first start made this environment.'
+                  : 'Anybody who reaches this service can then be any user. Never on the open network.'
+              }
               checked={settings.devTokens}
               disabled={!may}
               onChange={(event) => setSettings({ ...settings, devTokens: event.currentTarget.checked })}

@@ -57,6 +57,12 @@ export const environmentsUpdate = operation('environments.update', 'PATCH /v1/en
     status: optional(EnvironmentStatus),
     settings: optional(EnvironmentSettingsChange),
     plan: optional(PlanNameSchema),
+    local: optional(
+      Type.Boolean({
+        description:
+          'Whether development tokens work from the machine of the service only; for the operator alone',
+      }),
+    ),
     confirm: optional(
       Type.String({
         description: 'The name of the environment: needed to suspend one of the kind production',

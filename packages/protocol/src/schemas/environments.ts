@@ -63,6 +63,10 @@ const environment = {
   settings: EnvironmentSettings,
   plan: PlanNameSchema,
   createdAt: Timestamp,
+  local: Type.Boolean({
+    description:
+      'The first start made it by itself: development tokens are accepted from the machine of the service only',
+  }),
 };
 export const Environment = open(environment, 'Environment');
 export type Environment = Static<typeof Environment>;

@@ -24,6 +24,24 @@ describe('settings', () => {
       assert.equal(kind({ HOST }), 'production', HOST);
     assert.equal(kind({ DATABASE_URL: 'postgres://x' }), 'production');
     assert.equal(kind({ HOST: '0.0.0.0', DATABASE_URL: 'postgres://x' }), 'production');
+    assert.equal(kind({ CHAT_TRUST_PROXY: 'true' }), 'production');
+    assert.equal(kind({ CHAT_TRUST_PROXY: 'false' }), 'development');
+    assert.equal(kind({ CHAT_ORIGIN: 'https://chat.example.com' }), 'production');
+  });
+
+  test('DECISIONS, Webhooks: private targets are allowed unasked on a developer’s own machine alone', () => {
+    const allowed = (env: Record<string, string>) => readConfig(env).config.allowPrivateTargets;
+    assert.equal(allowed({}), true);
+    for (const env of [
+      { HOST: '0.0.0.0' },
+      { DATABASE_URL: 'postgres://x' },
+      { CHAT_TRUST_PROXY: 'true' },
+      { CHAT_ORIGIN: 'https://chat.example.com' },
+    ] as Record<string, string>[]) {
+      assert.equal(allowed(env), false, JSON.stringify(env));
+      assert.equal(allowed({ ...env, CHAT_ALLOW_PRIVATE_TARGETS: 'true' }), true);
+    }
+    assert.equal(allowed({ CHAT_ALLOW_PRIVATE_TARGETS: 'false' }), false);
   });
 
   test('an empty value is as good as none; blanks around one do not count', () => {

@@ -37,7 +37,7 @@ async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxCon
       limiter: memoryRateLimiter(clock),
     },
     writer: new Writer<Session>(systemTimers, () => assert.fail('overflow')),
-    trustProxy: true,
+    ...{ trustProxy: true, isLocal: () => false },
     silentBounds: bounds,
     onRefused: (address) => void turnedAway.push(address),
     maxConnections,

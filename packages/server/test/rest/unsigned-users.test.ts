@@ -22,11 +22,10 @@ function scene() {
   });
   const id = () => `dev-${randomUUID()}`;
   const come = (userId: string, from = '1') =>
-    authenticate(
-      devToken({ sub: userId, exp: clock.at / 1000 + 100_000 }),
-      [environments.dev.id],
-      `a${from}`,
-    );
+    authenticate(devToken({ sub: userId, exp: clock.at / 1000 + 100_000 }), [environments.dev.id], {
+      address: `a${from}`,
+      isLocal: () => false,
+    });
   return { clock, id, come };
 }
 

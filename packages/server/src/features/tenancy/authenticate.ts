@@ -63,13 +63,21 @@ const proven = new WeakMap<object, Proven>();
 export const provenBy = (error: unknown): Proven | undefined =>
   typeof error === 'object' && error !== null ? proven.get(error) : undefined;
 
-export interface Authenticator {
-  /**
-   * @param named the environments that the request names (header, query).
-   * @param from the key under which tries from the caller's address are counted.
-   */
-  authenticate(credential: string | undefined, named: string[], from: string): Promise<Authenticated>;
+/** Where a credential comes from. */
+export interface Whence {
+  /** The key under which tries from the caller's address are counted. */
+  address: string;
+  /** True if somebody on this machine sent it, and no proxy handed it on. */
+  isLocal(): boolean;
 }
+
+export interface Authenticator {
+  /** @param named the environments that the request names (header, query). */
+  authenticate(credential: string | undefined, named: string[], from: Whence): Promise<Authenticated>;
+}
+
+const onlyHere =
+  'This environment takes unsigned tokens from its own machine only, and not through a proxy: sign tokens, or make a development environment on purpose.';
 
 const maxOpened = 1_000;
 
@@ -91,8 +99,10 @@ export function createAuthenticator(options: {
   limiter: RateLimiter;
   /** Called when a secret key, or a token that it signed, was accepted. */
   keyUsed?: (keyId: string) => void;
+  /** Called when an unsigned token was refused because it came from elsewhere to an environment of this machine. */
+  onElsewhere?: () => void;
 }): Authenticator {
-  const { db, vault, clock, limiter, keyUsed = () => undefined } = options;
+  const { db, vault, clock, limiter, keyUsed = () => undefined, onElsewhere = () => undefined } = options;
 
   const lookup = createBatcher<Lookup, Found | null>({
     maxBatch: 500,
@@ -161,7 +171,7 @@ export function createAuthenticator(options: {
     };
   }
 
-  async function client(token: string, named: string[], from: string): Promise<Authenticated> {
+  async function client(token: string, named: string[], from: Whence): Promise<Authenticated> {
     const nowSeconds = clock.now() / 1000;
     const parsed = parseToken(token, nowSeconds);
     if (parsed.kind === 'development') {
@@ -172,9 +182,15 @@ export function createAuthenticator(options: {
       const check = (found: Found): Environment => {
         const env = checkedEnvironment(found, named);
         if (!env.settings.devTokens) throw new ApiError('dev_tokens_disabled');
+        if (env.local && !from.isLocal()) {
+          onElsewhere();
+          throw new ApiError('dev_tokens_disabled', { message: onlyHere });
+        }
         return env;
       };
-      return user(question, present(await lookup(question)), check, parsed.claims, (env) => admit(env, from));
+      return user(question, present(await lookup(question)), check, parsed.claims, (env) =>
+        admit(env, from.address),
+      );
     }
     const question = { keyId: parsed.keyId, envId: null, userId: claimedSubject(parsed) };
     const found = await lookup(question);

@@ -44,7 +44,7 @@ export interface BootstrapSettings {
 }
 
 export interface Bootstrapped {
-  environments: { id: string; kind: string; secretKey: string | null }[];
+  environments: { id: string; kind: string; local: boolean; secretKey: string | null }[];
   email: string;
   /** null if the password was given, so there is nothing to show. */
   password: string | null;
@@ -91,11 +91,14 @@ export async function bootstrap(
     // The default environment has no ceilings, because people run it for themselves. Listed environments get the plan
     // that they name, otherwise `free`.
     for (const wanted of given ?? [
-      { plan: 'enterprise' as const, id: ids.make('environment'), kind: settings.kind },
+      {
+        ...{ plan: 'enterprise' as const, id: ids.make('environment'), kind: settings.kind },
+        local: settings.kind === 'development',
+      },
     ]) {
       const { env, key } = await addEnvironment(ctx, tx, org, { name: wanted.kind, plan: 'free', ...wanted });
       const shown = 'secretKey' in wanted ? null : key.secretKey;
-      environments.push({ id: env.id, kind: env.kind, secretKey: shown });
+      environments.push({ id: env.id, kind: env.kind, local: env.local, secretKey: shown });
     }
     return { environments, email, password: settings.password === undefined ? password : null };
   });

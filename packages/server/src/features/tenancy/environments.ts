@@ -9,7 +9,7 @@ export interface EnvironmentRow extends Omit<Environment, 'settings' | 'createdA
   created_at: string;
 }
 
-const columns = ['no', 'id', 'name', 'kind', 'status', 'plan', 'settings', 'created_at'] as const;
+const columns = ['no', 'id', 'name', 'kind', 'status', 'plan', 'settings', 'created_at', 'local'] as const;
 
 export const environmentColumns = (alias: string): string => columns.map((c) => `${alias}.${c}`).join(', ');
 
@@ -22,6 +22,7 @@ export const viewEnvironment = (row: EnvironmentRow): Environment => ({
   settings: effectiveSettings(row.kind, row.settings),
   plan: row.plan,
   createdAt: row.created_at,
+  local: row.local,
 });
 
 /** Caches the environments seen last, so that ten thousand sessions of one environment share one object. */
@@ -47,6 +48,8 @@ export interface NewEnvironment {
   kind: Environment['kind'];
   plan: PlanName;
   settings?: EnvironmentSettingsChange;
+  /** True for what the first start makes by itself. */
+  local?: boolean;
 }
 
 /** Returns undefined if the id is taken. */
@@ -56,9 +59,13 @@ export async function insertEnvironment(
   input: NewEnvironment,
 ): Promise<Environment | undefined> {
   const [row] = await db.query<EnvironmentRow>(
-    `INSERT INTO environments AS e (id, org, name, kind, plan, settings) VALUES ($1, $2, $3, $4, $5, $6)
+    `INSERT INTO environments AS e (id, org, name, kind, plan, settings, local)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (id) DO NOTHING RETURNING ${environmentColumns('e')}`,
-    [input.id, org, input.name, input.kind, input.plan, JSON.stringify(input.settings ?? {})],
+    [
+      ...[input.id, org, input.name, input.kind, input.plan, JSON.stringify(input.settings ?? {})],
+      input.local ?? false,
+    ],
   );
   return row && viewEnvironment(row);
 }
@@ -75,13 +82,28 @@ export async function findEnvironment(
   return row && viewEnvironment(row);
 }
 
-/** The oldest environment that accepts development tokens; the playground uses it. */
-export async function developmentEnvironment(db: Queryable): Promise<string | null> {
-  const [row] = await db.query<{ id: string }>(
-    `SELECT id FROM environments WHERE kind = 'development' AND status = 'active'
-       AND coalesce((settings ->> 'devTokens')::boolean, ${defaultSettings.devTokens}) ORDER BY no LIMIT 1`,
+const unsigned = `kind = 'development' AND status = 'active'
+  AND coalesce((settings ->> 'devTokens')::boolean, ${defaultSettings.devTokens})`;
+
+/**
+ * The oldest environment that accepts development tokens of a visitor; the playground uses it.
+ * @param isLocal whether the visitor is on this machine.
+ */
+export async function demoEnvironment(db: Queryable, isLocal: boolean): Promise<string | 'only here' | null> {
+  const [row] = await db.query<{ id: string; local: boolean }>(
+    `SELECT id, local FROM environments WHERE ${unsigned} ORDER BY local AND NOT $1, no LIMIT 1`,
+    [isLocal],
   );
-  return row?.id ?? null;
+  if (!row) return null;
+  return row.local && !isLocal ? 'only here' : row.id;
+}
+
+/** Some of the environments that accept development tokens from anywhere, oldest first. */
+export async function openEnvironments(db: Queryable): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `SELECT id FROM environments WHERE ${unsigned} AND NOT local ORDER BY no LIMIT 10`,
+  );
+  return rows.map(({ id }) => id);
 }
 
 /** @param account restricts the list to the account's organizations; null lists all. */
@@ -119,6 +141,7 @@ export interface EnvironmentChange {
   status?: Environment['status'];
   plan?: PlanName;
   settings?: EnvironmentSettingsChange;
+  local?: boolean;
 }
 
 export async function updateEnvironment(
@@ -128,7 +151,7 @@ export async function updateEnvironment(
 ): Promise<Environment> {
   const [row] = await db.query<EnvironmentRow>(
     `UPDATE environments e SET name = coalesce($2, name), status = coalesce($3, status), plan = coalesce($4, plan),
-       settings = settings || $5
+       settings = settings || $5, local = coalesce($6, local)
      WHERE no = $1 RETURNING ${environmentColumns('e')}`,
     [
       no,
@@ -136,6 +159,7 @@ export async function updateEnvironment(
       change.status ?? null,
       change.plan ?? null,
       JSON.stringify(change.settings ?? {}),
+      change.local ?? null,
     ],
   );
   if (change.settings?.pushMode) await db.query('SELECT set_push_listener($1)', [no]);

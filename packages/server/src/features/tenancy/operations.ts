@@ -120,7 +120,7 @@ export async function updateEnvironment(
 ): Promise<Output<'environments.update'>> {
   const { environmentId, confirm, ...change } = input;
   const { settings = {}, ...fields } = change;
-  if (change.plan !== undefined) operatorOnly(ctx, 'plan');
+  for (const name of ['plan', 'local'] as const) if (change[name] !== undefined) operatorOnly(ctx, name);
   if (Object.keys({ ...fields, ...settings }).length === 0)
     throw new ApiError('invalid_request', { message: 'Give a name, a status, a plan or settings.' });
   return ctx.db.tx(async (tx) => {

@@ -71,7 +71,7 @@ export function createFrameHandlers(
       const { caller, expiresAt, keyId, issuedAt } = await authenticator.authenticate(
         token,
         session.named,
-        session.address,
+        session,
       );
       if (
         caller.kind !== 'client' ||

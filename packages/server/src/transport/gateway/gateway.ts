@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { realtime } from '@parley/protocol';
 import type { CloseCode } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
@@ -56,6 +56,8 @@ export interface GatewayOptions {
   storeEpoch: () => string;
   /** True if the client's address is what the proxy in front says (CHAT_TRUST_PROXY). */
   trustProxy: boolean;
+  /** Whether a request comes from this machine, directly (this-machine.ts). */
+  isLocal: (request: IncomingMessage) => boolean;
   /** How many connections the process may have open; sockets may use most of them. */
   maxConnections?: number;
   silentBounds?: SilentBounds;
@@ -137,7 +139,8 @@ export class Gateway {
       run: createFrameHandlers({ ...options, typing: new TypingThrottle(now), delivery: this.#delivery }),
     });
     this.#opening = new Opening({
-      ...{ clock, timers, ids: services.ids, limiter: options.limiter, trustProxy: options.trustProxy },
+      ...{ clock, timers, ids: services.ids, limiter: options.limiter },
+      ...{ trustProxy: options.trustProxy, isLocal: options.isLocal },
       maxConnections: options.maxConnections ?? Infinity,
       ...{ sessions: this.#sessions, writer: options.writer },
       silentBounds: options.silentBounds ?? silentBounds,

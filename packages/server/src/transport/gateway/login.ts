@@ -68,7 +68,7 @@ export class Login {
     const { caller, expiresAt, keyId, issuedAt, recheck } = await authenticator.authenticate(
       token,
       session.named,
-      session.address,
+      session,
     );
     if (caller.kind !== 'client') throw new ApiError('token_invalid');
     const { refused } = await take(limiter, limitsOf(caller, 'request', services.plans));

@@ -28,6 +28,7 @@ export interface OpeningOptions {
   ids: Ids;
   limiter: RateLimiter;
   trustProxy: boolean;
+  isLocal: (request: IncomingMessage) => boolean;
   /** How many connections the process may have open. */
   maxConnections: number;
   silentBounds: SilentBounds;
@@ -121,7 +122,10 @@ export class Opening {
     const { sessions, writer, clock } = this.#options;
     const { named, sdk } = checked as Exclude<typeof checked, ApiError>;
     this.#wss.handleUpgrade(request, socket, head, (ws) => {
-      const session = new Session(ws, socket, writer, clock, { address, named, sdk });
+      const session = new Session(ws, socket, writer, clock, {
+        ...{ address, named, sdk },
+        local: this.#options.isLocal(request),
+      });
       (ws as Tagged).session = session;
       sessions.add(session);
       ws.on('message', this.#onMessage);

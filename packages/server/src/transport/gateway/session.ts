@@ -69,6 +69,7 @@ export class Session {
   readonly named: string[];
   /** The key of the client's address (see `addressKey`). */
   readonly address: string;
+  readonly #local: boolean;
   /** The name that the client gives itself. */
   readonly sdk: string | null;
   /** Wall time of the login, in milliseconds. */
@@ -111,13 +112,14 @@ export class Session {
     socket: Duplex,
     writer: Writer<Session>,
     clock: Clock,
-    from: { address: string; named: string[]; sdk: string | null },
+    from: { address: string; named: string[]; sdk: string | null; local?: boolean },
   ) {
     this.ws = ws;
     this.#socket = socket;
     this.#writer = writer;
     this.named = from.named;
     this.address = from.address;
+    this.#local = from.local ?? false;
     this.sdk = from.sdk;
     this.openedTick = this.lastFrameTick = clock.monotonic();
   }
@@ -153,6 +155,11 @@ export class Session {
   /** Also called after the WebSocket library wrote something itself (pongs). */
   checkBuffered(): void {
     if (this.#socket.writableLength > maxBuffered) this.#writer.overflowed(this);
+  }
+
+  /** True if the socket comes from this machine, directly. */
+  isLocal(): boolean {
+    return this.#local;
   }
 
   get isOpen(): boolean {

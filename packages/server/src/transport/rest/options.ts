@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
 import type { ErrorCode, Operation, Plane } from '@parley/protocol';
 import type { HttpCaller, Services } from '../../features/context.ts';
 import type { Handlers } from '../../features/handlers.ts';
@@ -25,6 +25,8 @@ export interface RestOptions {
   /** Records the requests of environments. */
   recorder: Recorder;
   trustProxy: boolean;
+  /** Whether a request comes from this machine, directly (this-machine.ts). */
+  isLocal: (request: IncomingMessage) => boolean;
   /** The operations that this process serves; it always serves health and the pages. */
   operations: readonly Operation[];
   /** Whether the process can do its work; `reason` says why not, or what is missing. */
@@ -54,6 +56,8 @@ export interface Page {
   contentType: string;
   headers?: Record<string, string>;
   body: () => Promise<Buffer | string>;
+  /** The body for requests that do not come from this machine; the same if unset. */
+  elsewhere?: Page['body'];
 }
 
 /** The environment and caller of a request, also of a refused one if its credential proves it. */

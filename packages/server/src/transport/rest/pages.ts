@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Page } from './options.ts';
+import type { Page, RestOptions } from './options.ts';
 
 /**
  * Public pages. Each is rendered and compressed once, and rendered again after 10 s at the earliest, so that a
@@ -32,12 +32,12 @@ async function render(body: Buffer): Promise<Rendered> {
 }
 
 /** The page as it was at most `renewMs` ago; requests that arrive while it is rendered share the result. */
-function kept(page: Page, now: () => number): () => Promise<Rendered> {
+function kept(read: Page['body'], now: () => number): () => Promise<Rendered> {
   let known: Rendered | undefined;
   let looking: Promise<Rendered> | undefined;
   let lookedAt = -Infinity;
   const look = async (): Promise<Rendered> => {
-    const body = Buffer.from(await page.body());
+    const body = Buffer.from(await read());
     if (!known?.body.equals(body)) known = await render(body);
     lookedAt = now();
     return known;
@@ -48,9 +48,11 @@ function kept(page: Page, now: () => number): () => Promise<Rendered> {
   };
 }
 
-export function createPage(page: Page, now: () => number) {
-  const current = kept(page, now);
+export function createPage(page: Page, now: () => number, isLocal: RestOptions['isLocal']) {
+  const here = kept(page.body, now);
+  const elsewhere = page.elsewhere && kept(page.elsewhere, now);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const current = elsewhere && !isLocal(request.raw) ? elsewhere : here;
     const { etag, ...forms } = await current();
     const accepted = String(request.headers['accept-encoding'] ?? '');
     const encoding = encodings.find((name) => accepts(accepted, name));

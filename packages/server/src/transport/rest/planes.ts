@@ -2,11 +2,11 @@ import type { FastifyRequest } from 'fastify';
 import { ApiError } from '@parley/protocol';
 import type { AccountRole, Operation, Plane } from '@parley/protocol';
 import type { Environment, HttpCaller } from '../../features/context.ts';
-import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Sessions } from '../../features/accounts/authenticate.ts';
 import type { Organization } from '../../features/accounts/organizations.ts';
 import { sessionCookie } from '../../features/accounts/context.ts';
 import { addressKey } from '../limits.ts';
+import type { RestOptions } from './options.ts';
 
 /**
  * How the planes differ over HTTP (SPEC 5; DECISIONS, Control plane). Keys and tokens come in the Authorization
@@ -61,7 +61,7 @@ export interface Gatekeeper {
 /** How the callers of an operation are let in. */
 export function createGatekeeper(
   operation: Operation,
-  options: { authenticator: Authenticator; sessions?: Sessions | undefined },
+  options: Pick<RestOptions, 'authenticator' | 'sessions' | 'isLocal'>,
 ): Gatekeeper {
   const forAnyone = operation.callers.includes('anyone');
   const sessions = forAnyone || operation.callers.includes('dashboard') ? options.sessions : undefined;
@@ -89,7 +89,7 @@ export function createGatekeeper(
       const { caller } = await options.authenticator.authenticate(
         bearer(request.headers.authorization),
         named,
-        addressKey(request.ip),
+        { address: addressKey(request.ip), isLocal: () => options.isLocal(request.raw) },
       );
       return { caller, env: caller.env };
     }

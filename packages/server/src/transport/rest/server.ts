@@ -311,7 +311,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     return reply.code(found.status === 'not ready' ? 503 : 200).send({ ...found, ...options.details() });
   });
   for (const page of options.pages) {
-    const answer = createPage(page, () => services.clock.now());
+    const answer = createPage(page, () => services.clock.now(), options.isLocal);
     app.get(page.path, { config: { operation: 'page', quiet: true } }, async (request, reply) => {
       await anonymous(request, reply);
       return answer(request, reply);
