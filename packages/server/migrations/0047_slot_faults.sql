@@ -1,3 +1,4 @@
+-- runs beside earlier versions
 -- Databases of customers that stopped the process that reads what they send, and slots that are set aside (docs/storage.md).
 CREATE TABLE slot_faults (
   env int NOT NULL REFERENCES environments,

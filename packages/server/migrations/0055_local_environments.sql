@@ -1,3 +1,4 @@
+-- runs beside earlier versions
 -- The development environment that an unconfigured first start makes by itself is for the machine it runs on: its
 -- unsigned tokens and the demo are refused to everybody else (DECISIONS, Tenancy).
 ALTER TABLE environments ADD COLUMN local boolean NOT NULL DEFAULT false;
