@@ -29,18 +29,28 @@ export type SocketEvents = { [K in keyof typeof socketEvents]: Static<(typeof so
 export type EventName = keyof SocketEvents;
 export const eventNames = Object.keys(socketEvents) as EventName[];
 
+/** `message.new` becomes `MessageNewEvent`. */
+const recordTitle = (name: EventName): string =>
+  `${name.replaceAll(/(?:^|\.)(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`;
+
 /** An event over REST: the `d` of the socket, with seq and type beside it. */
 export const EventRecord = Type.Unsafe<EventRecord>(
   Type.Union(
     eventNames.map((name) =>
-      Type.Object({
-        seq: Seq,
-        type: Type.Literal(name),
-        createdAt: Timestamp,
-        ...socketEvents[name].properties,
-      }),
+      open(
+        { seq: Seq, type: Type.Literal(name), createdAt: Timestamp, ...socketEvents[name].properties },
+        recordTitle(name),
+      ),
     ),
-    { title: 'EventRecord' },
+    {
+      title: 'EventRecord',
+      discriminator: {
+        propertyName: 'type',
+        mapping: Object.fromEntries(
+          eventNames.map((name) => [name, `#/components/schemas/${recordTitle(name)}`]),
+        ),
+      },
+    },
   ),
 );
 export type EventRecord = {

@@ -25,6 +25,9 @@ export const environmentIdPattern = '^env_[a-z0-9]{1,40}$';
 /** `sk_live_<keyId>_<secret>` (DECISIONS, Tenancy). */
 export const secretKeyPattern = '^sk_live_([A-Za-z0-9]{16})_([A-Za-z0-9]{32})$';
 
+/** 1 to 255 visible ASCII characters. */
+export const idempotencyKeyPattern = '^[!-~]{1,255}$';
+
 const ulidAlphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** The time of the last id as text, because many ids are made in one millisecond. */

@@ -90,6 +90,63 @@ test('openapi.json says for every operation who calls it, what it takes and whic
   }
 });
 
+/** Every object of a document that may be a schema, with the way to it; examples are not looked into. */
+function* nodes(node: Json, way = '#'): Generator<[way: string, node: JsonObject]> {
+  if (Array.isArray(node)) for (const [i, one] of node.entries()) yield* nodes(one, `${way}/${i}`);
+  if (!isObject(node)) return;
+  yield [way, node];
+  for (const [key, one] of Object.entries(node))
+    if (key !== 'example' && key !== 'examples') yield* nodes(one, `${way}/${key}`);
+}
+
+test('generators of clients find no form in openapi.json that they stumble over', () => {
+  const document = openapi();
+  for (const [way, node] of nodes(document)) {
+    const { anyOf } = node;
+    assert.ok(!('not' in node), `${way} allows nothing`);
+    if (node.type === 'null') assert.match(way, /\/anyOf\/\d+$/, `${way} is always null`);
+    if (!Array.isArray(anyOf)) continue;
+    assert.ok(!anyOf.some((one) => isObject(one) && 'const' in one), `${way}: constants are an enum`);
+    // A variant without a name of its own gets one from its place, which may be taken.
+    const objects = anyOf.filter((one) => isObject(one) && one.type === 'object' && one.properties);
+    if (anyOf.length > 2 || !anyOf.some((one) => isObject(one) && one.type === 'null'))
+      assert.deepEqual(objects, [], `${way}: variants are components`);
+  }
+  const names = Object.keys(at(document, '#/components/schemas'));
+  // Go's constructors: that of Invitation would be NewInvitation.
+  for (const name of names)
+    assert.ok(!names.some((other) => name === `New${other}`), `${name} is a constructor in Go`);
+});
+
+test('openapi.json: an event is told from others by its type', () => {
+  const document = openapi();
+  const record = at(document, '#/components/schemas/EventRecord');
+  const { propertyName, mapping } = record.discriminator as { propertyName: string; mapping: JsonObject };
+  assert.equal(propertyName, 'type');
+  assert.deepEqual(Object.keys(mapping), eventNames);
+  assert.deepEqual(
+    record.anyOf,
+    Object.values(mapping).map(($ref) => ({ $ref })),
+  );
+  for (const [name, ref] of Object.entries(mapping))
+    assert.equal(((at(document, ref as string).properties as JsonObject).type as JsonObject).const, name);
+});
+
+test('openapi.json: answers as CSV and lines of JSON have their content types', () => {
+  const document = openapi();
+  const types = (path: string) =>
+    Object.keys(at(document, `#/paths/${path.replaceAll('/', '~1')}/get/responses/200/content`));
+  assert.deepEqual(types('/v1/analytics'), ['application/json', 'text/csv']);
+  assert.deepEqual(types('/v1/audit'), ['application/json', 'text/csv', 'application/jsonl']);
+  assert.deepEqual(types('/v1/live/trace'), ['application/jsonl']);
+  assert.deepEqual(types('/v1/users'), ['application/json']);
+});
+
+test('openapi.json: an Idempotency-Key is any visible text', () => {
+  const { schema } = at(openapi(), '#/components/parameters/IdempotencyKey') as { schema: JsonObject };
+  assert.deepEqual(schema, { type: 'string', pattern: '^[!-~]{1,255}$' });
+});
+
 test('examples keep to their own schemas', () => {
   const schemas: [string, TSchema][] = [
     ...operationList.flatMap((op): [string, TSchema][] => [

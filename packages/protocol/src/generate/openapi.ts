@@ -8,7 +8,7 @@ import {
   limits,
   operationList,
 } from '../index.ts';
-import type { Caller, ErrorCode, Operation, OperationName } from '../index.ts';
+import type { Caller, ErrorCode, Format, Operation, OperationName } from '../index.ts';
 import { operationTexts } from '../texts/operations.ts';
 import { webhookTexts } from '../texts/properties.ts';
 import { describeFields, describeParameters } from './describe.ts';
@@ -66,8 +66,8 @@ const parameters: JsonObject = {
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
-    description: `Makes a retry safe: the same key and body replay the stored answer for ${limits.idempotencyHours} hours.`,
-    schema: { type: 'string', format: 'uuid' },
+    description: `Makes a retry safe: the same key and body replay the stored answer for ${limits.idempotencyHours} hours. 1 to 255 visible characters; a UUID is a good choice.`,
+    schema: { type: 'string', pattern: protocol.idempotencyKeyPattern },
   },
   ChatEnv: {
     name: 'Chat-Env',
@@ -142,6 +142,20 @@ function errorResponses(op: Operation, responses: JsonObject): JsonObject {
   );
 }
 
+/** A generator knows JSON; what is not a single JSON value is text to it. */
+function contentOf(format: Format, op: Operation, use: Use): JsonObject {
+  const response = plain(op.response!);
+  if (format === 'application/json') return { schema: use(response), example: sample(response) };
+  if (format === 'text/csv')
+    return { schema: { type: 'string', description: 'RFC 4180, with a row of headers' } };
+  const { properties } = response as { properties?: { data?: { items?: JsonObject } } };
+  const line = properties?.data?.items ?? response;
+  return {
+    schema: { type: 'string', description: 'A JSON object a line', 'x-line': use(line) },
+    example: `${JSON.stringify(sample(line))}\n`,
+  };
+}
+
 function pathItem(op: Operation, use: Use, shared: JsonObject): JsonObject {
   const client = op.callers.includes('client');
   const success = op.statuses.map((status) => [
@@ -151,9 +165,9 @@ function pathItem(op: Operation, use: Use, shared: JsonObject): JsonObject {
       headers: headerRefs(...everywhere, ...(acceptsIdempotencyKey(op) ? ['Idempotent-Replayed'] : [])),
       ...(op.response && status !== 204
         ? {
-            content: {
-              'application/json': { schema: use(op.response), example: sample(plain(op.response)) },
-            },
+            content: Object.fromEntries(
+              op.formats.map((format) => [format, contentOf(format, op, use)]),
+            ) as JsonObject,
           }
         : {}),
     },

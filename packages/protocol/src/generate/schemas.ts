@@ -4,6 +4,28 @@ export type JsonObject = { [key: string]: Json };
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+const isNull = (node: Json): boolean => isObject(node) && node.type === 'null';
+const isText = (node: Json): node is { const: string } & JsonObject =>
+  isObject(node) && node.type === 'string' && typeof node.const === 'string';
+
+/**
+ * The same schema in the form that generators of clients understand: one of several texts is an `enum`, and a field that is
+ * always null is a text or null, which is what it is elsewhere.
+ */
+function usual(node: JsonObject): JsonObject {
+  const { anyOf, ...rest } = node;
+  if (Array.isArray(anyOf) && anyOf.every(isText))
+    return { type: 'string', enum: anyOf.map((one) => one.const), ...rest };
+  if (!isObject(node.properties)) return node;
+  const properties = Object.entries(node.properties).map(([name, field]) => [
+    name,
+    isNull(field)
+      ? { description: 'Always null', ...(field as JsonObject), type: ['string', 'null'] }
+      : field,
+  ]);
+  return { ...node, properties: Object.fromEntries(properties) as JsonObject };
+}
+
 /**
  * Turns our schemas into those of a document: a schema with a title becomes a component and a `$ref`. Two different
  * schemas under one title would silently overwrite each other, so that throws.
@@ -14,7 +36,9 @@ export function schemaRegistry() {
   const visit = (node: Json): Json => {
     if (Array.isArray(node)) return node.map(visit);
     if (!isObject(node)) return node;
-    const copy = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, visit(value)]));
+    const copy = usual(
+      Object.fromEntries(Object.entries(node).map(([key, value]) => [key, visit(value)])) as JsonObject,
+    );
     const { title } = node;
     if (typeof title !== 'string') return copy;
     const known = components[title];

@@ -26,6 +26,7 @@ export const analyticsGet = operation('analytics.get', 'GET /v1/analytics', {
     format: optional(Type.Unsafe<'json' | 'csv'>({ type: 'string', enum: ['json', 'csv'], default: 'json' })),
   },
   response: AnalyticsReport,
+  formats: ['application/json', 'text/csv'],
 });
 
 export const usageGet = operation('usage.get', 'GET /v1/usage', {

@@ -19,6 +19,7 @@ export type Plane = 'tenant' | 'control';
 export type Scope = 'environment' | 'organization' | 'organizations' | 'account';
 /** Which limit a call counts against, besides its caller's own (SPEC 8). */
 export type RateClass = 'request' | 'send' | 'upload';
+export type Format = 'application/json' | 'application/jsonl' | 'text/csv';
 export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
 
 export interface Operation {
@@ -42,6 +43,8 @@ export interface Operation {
   statuses: readonly number[];
   /** null if there is no content. */
   response: TSchema | null;
+  /** The content types of the answer; the first is the usual one. Each line of `application/jsonl` is an object of its own. */
+  formats: readonly Format[];
   errors: readonly ErrorCode[];
   rate: RateClass;
   /**
@@ -81,6 +84,8 @@ interface Spec<
   body?: B;
   statuses?: readonly number[];
   response?: R;
+  /** The default is JSON alone. */
+  formats?: readonly Format[];
   errors?: readonly ErrorCode[];
   rate?: RateClass;
   repeatable?: boolean;
@@ -131,6 +136,7 @@ export function operation<
     body: spec.body ? closed(spec.body) : null,
     statuses: spec.statuses ?? [spec.response ? 200 : 204],
     response: spec.response ?? null,
+    formats: spec.formats ?? ['application/json'],
     errors: spec.errors ?? [],
     rate: spec.rate ?? 'request',
     repeatable: spec.repeatable ?? false,

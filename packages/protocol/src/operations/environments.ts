@@ -131,5 +131,6 @@ export const auditList = operation('audit.list', 'GET /v1/audit', {
     ),
   },
   response: page(AuditEntry),
+  formats: ['application/json', 'text/csv', 'application/jsonl'],
   errors: ['not_found'],
 });

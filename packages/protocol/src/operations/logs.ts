@@ -88,5 +88,6 @@ export const liveTrace = operation('live.trace', 'GET /v1/live/trace', {
     seconds: optional(Type.Integer({ minimum: 1, maximum: 300, default: 60 })),
   },
   response: TraceLine,
+  formats: ['application/jsonl'],
   errors: ['not_found'],
 });

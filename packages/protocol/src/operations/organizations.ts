@@ -2,7 +2,7 @@ import Type from 'typebox';
 import {
   AccountSession,
   Invitation,
-  NewInvitation,
+  InvitationWithLink,
   Organization,
   OrganizationMember,
   OrganizationRole,
@@ -117,7 +117,7 @@ export const invitationsCreate = operation(
     params,
     body: { email: Email, role: OrganizationRole },
     statuses: [201],
-    response: NewInvitation,
+    response: InvitationWithLink,
     errors: ['not_found', 'already_member'],
   },
 );

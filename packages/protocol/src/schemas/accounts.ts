@@ -83,14 +83,14 @@ const invitation = {
 };
 export const Invitation = open(invitation, 'Invitation');
 export type Invitation = Static<typeof Invitation>;
-export const NewInvitation = open(
+export const InvitationWithLink = open(
   {
     ...invitation,
     link: optional(
       Type.String({ description: 'Where no mail server is set: to be passed on by hand; shown this once' }),
     ),
   },
-  'NewInvitation',
+  'InvitationWithLink',
 );
 
 /** WebAuthn's own JSON, as `PublicKeyCredential.parse…OptionsFromJSON()` takes it and `toJSON()` makes it. */

@@ -123,7 +123,7 @@ const tombstone = open(
     seq: Seq,
     senderId: nullable(anyUserId),
     text: Type.Null(),
-    attachments: Type.Array(Type.Never(), { maxItems: 0 }),
+    attachments: Type.Unsafe<never[]>(Type.Array(Attachment, { maxItems: 0 })),
     createdAt: Timestamp,
     deletedAt: Timestamp,
   },
@@ -138,7 +138,7 @@ export type Tombstone = Static<typeof tombstone> & {
 };
 export const Tombstone = Type.Unsafe<Tombstone>(tombstone);
 
-export const MessageOrTombstone = Type.Union([Message, Tombstone]);
+export const MessageOrTombstone = Type.Union([Message, Tombstone], { title: 'MessageOrTombstone' });
 export type MessageOrTombstone = Static<typeof MessageOrTombstone>;
 
 export const SyncResult = open(

@@ -187,7 +187,7 @@ export const propertyTexts: Record<string, string> = {
   role: '`owner` manages the group, `member` takes part',
   'AccountSession.role': 'The account’s role in the organization',
   'Invitation.role': 'The role that the invitation gives',
-  'NewInvitation.role': 'The role that the invitation gives',
+  'InvitationWithLink.role': 'The role that the invitation gives',
   roles: 'What the process does',
   rowsPerSecond: 'How many rows are copied per second',
   rttMs: 'Milliseconds of a round trip',

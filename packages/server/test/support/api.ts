@@ -41,12 +41,25 @@ export function createApi(url: string, credential: string | null, fixed: Record<
     const text = await response.text();
     // A stream of lines, or CSV, is given as it is.
     const isJson = /^application\/json(;|$)/.test(response.headers.get('content-type') ?? '');
-    if (!isJson && text !== '') return { status: response.status, body: text, headers: response.headers };
+    if (!isJson && text !== '') {
+      checkFormat(method, path.split('?')[0]!, response);
+      return { status: response.status, body: text, headers: response.headers };
+    }
     const parsed: unknown = text === '' ? null : JSON.parse(text);
     const answer = { status: response.status, body: parsed, headers: response.headers };
     check(method, path.split('?')[0]!, answer);
     return answer;
   };
+}
+
+const routeOf = (method: string, path: string) =>
+  routes.find((r) => r.operation.method === method && r.pattern.test(path));
+
+/** An operation answers only in the formats that it declares. */
+function checkFormat(method: string, path: string, { headers }: Response): void {
+  const type = (headers.get('content-type') ?? '').split(';', 1)[0]!;
+  const operation = routeOf(method, path)?.operation;
+  if (operation) assert.ok((operation.formats as string[]).includes(type), `${operation.name} as ${type}`);
 }
 
 function check(method: string, path: string, answer: Answer<unknown>): void {
@@ -58,7 +71,7 @@ function check(method: string, path: string, answer: Answer<unknown>): void {
     assert.ok(errorShape(answer.body), `error shape: ${JSON.stringify(answer.body)}`);
     return;
   }
-  const route = routes.find((r) => r.operation.method === method && r.pattern.test(path));
+  const route = routeOf(method, path);
   if (!route) return;
   const { operation } = route;
   assert.ok(operation.statuses.includes(answer.status), `${operation.name} answered ${answer.status}`);

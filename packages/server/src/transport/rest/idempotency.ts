@@ -1,4 +1,4 @@
-import { ApiError } from '@parley/protocol';
+import { ApiError, idempotencyKeyPattern } from '@parley/protocol';
 import type { BucketLimit } from '@parley/protocol';
 import type { HttpCaller, HttpContext } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
@@ -16,7 +16,7 @@ import type { Answer } from './answer.ts';
  * answer.
  */
 
-const keyForm = /^[\x21-\x7e]{1,255}$/;
+const keyForm = new RegExp(idempotencyKeyPattern);
 
 export function idempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;

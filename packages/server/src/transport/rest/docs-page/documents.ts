@@ -4,8 +4,9 @@ import { createRequire } from 'node:module';
 /** The parts of OpenAPI 3.1 and AsyncAPI 3 that our generator writes and the page shows. */
 export interface Schema {
   $ref?: string;
-  type?: string;
+  type?: string | string[];
   const?: unknown;
+  enum?: unknown[];
   anyOf?: Schema[];
   items?: Schema;
   properties?: Record<string, Schema>;
@@ -31,11 +32,12 @@ export interface Parameter {
 }
 interface Content {
   'application/json': { schema: Schema; example?: unknown };
+  'application/jsonl'?: { schema: { 'x-line': Schema } };
 }
 export interface ApiResponse {
   $ref?: string;
   description: string;
-  content?: Content;
+  content?: Partial<Content>;
   'x-error-codes'?: string[];
 }
 export interface ApiOperation {

@@ -83,8 +83,17 @@ function samples(method: string, path: string, op: ApiOperation): Html {
 
 function answer(status: string, response: ApiResponse): Html {
   const content = response.content?.['application/json'];
+  const others = Object.keys(response.content ?? {}).filter((type) => type !== 'application/json');
+  const line = response.content?.['application/jsonl']?.schema['x-line'];
   return html`<h4><span class="status">${status}</span> ${prose(response.description)}</h4>
     ${content && schemaTable(content.schema)}
+    ${
+      others.length > 0 &&
+      html`<p>
+        ${content ? 'Also as' : 'As'}
+        ${others.map((type, i) => html`${i > 0 && ', '}<code>${type}</code>`)}${line && html`; a line: ${typeOf(line)}`}
+      </p>`
+    }
     ${
       content?.example !== undefined &&
       html`<details>
