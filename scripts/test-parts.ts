@@ -1,7 +1,10 @@
 // The servers and browsers that tests run against and that npm does not install.
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join, resolve } from 'node:path';
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { cached, onPath } from './test-cache.ts';
+import { fetchTool, tools } from './test-tools.ts';
+import type { Tool } from './test-tools.ts';
 
 type Part = {
   name: string;
@@ -70,7 +73,18 @@ export function provideParts(files: string[]): string | null {
   const text = sources(files);
   const missing = parts.filter((part) => part.named.test(text) && !isPresent(part));
   const problem = missing.length === 0 ? null : provide(missing);
+  if (!problem) for (const tool of tools) if (text.includes(`cached('${tool.folder}')`)) provideTool(tool);
   return problem ?? (mediaWorker.test(text) ? provideMediaWorker() : null);
+}
+
+/** The tests go on without it: those that would run it say loudly that they did not. */
+function provideTool(tool: Tool): void {
+  if (cached(tool.folder) !== undefined && isPresent(tool)) return;
+  console.log(`Fetching ${tool.name}`);
+  // A program may be there without all that it needs: Debian's python3 without its venv.
+  let problem = isPresent(tool) ? fetchTool(tool) : 'its programs are missing';
+  if (problem && tool.packages.length > 0) problem = provide([tool]) ?? fetchTool(tool);
+  if (problem) console.log(`${tool.name} cannot be fetched: ${problem}`);
 }
 
 /** Builds the media worker once, into the cache that the service uses too, so that no test waits for it. */
@@ -80,7 +94,7 @@ function provideMediaWorker(): string | null {
   return run.status === 0 ? null : `The media worker could not be built:\n${run.stderr}`;
 }
 
-function provide(missing: Part[]): string | null {
+function provide(missing: Pick<Part, 'name' | 'programs' | 'packages'>[]): string | null {
   const names = missing.map((part) => part.name).join(', ');
   const packages = missing.flatMap((part) => part.packages);
   const command = `apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`;
@@ -114,22 +128,10 @@ function sources(files: string[]): string {
   return texts.join('\n');
 }
 
-function isPresent(part: Part): boolean {
+function isPresent(part: Pick<Part, 'programs'>): boolean {
   return part.programs.every((program) =>
     program.startsWith('/') ? globSync(program).length > 0 : onPath(program),
   );
-}
-
-function onPath(program: string): boolean {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  return folders.some((folder) => {
-    try {
-      accessSync(join(folder, program), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }
 
 function install(packages: string[]): string | null {

@@ -95,9 +95,12 @@ function indent(text: string): string {
   return text.replace(/^/gm, '    ');
 }
 
-/** The loud lines of all files, then how many tests passed and failed. */
+/** The loud lines of all files, then how many tests passed and failed, and how much was left out (`!!! LEFT OUT: …`). */
 export function summary(results: FileResult[]): string {
+  const lines = results.flatMap(loud);
+  const left = lines.filter((line) => line.startsWith('!!! LEFT OUT')).length;
   const passed = results.reduce((sum, result) => sum + result.passed, 0);
   const failed = results.reduce((sum, result) => sum + result.failures.length, 0);
-  return [...results.flatMap(loud), `${passed} passed, ${failed} failed`].join('\n');
+  const counts = `${passed} passed, ${failed} failed${left > 0 ? `, ${left} left out` : ''}`;
+  return [...lines, counts].join('\n');
 }

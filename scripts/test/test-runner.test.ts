@@ -60,6 +60,15 @@ test('what a file says loudly is said at the end, though all of its tests pass',
   assert.equal(code, 0);
 });
 
+test('what was left out is counted in the last line', async () => {
+  const { code, lines } = await runIn({
+    'packages/a/test/one.test.ts': `${IMPORT} console.log('!!! LEFT OUT: ONE: why.\\n!!! and this'); test('1', () => {});`,
+    'packages/a/test/two.test.ts': `${IMPORT} console.log('!!! LEFT OUT: TWO: why.'); test('2', () => {});`,
+  });
+  assert.equal(lines.at(-1), '2 passed, 0 failed, 2 left out');
+  assert.equal(code, 0);
+});
+
 test('a failing test is named with its error, once, and its siblings still count', async () => {
   const { code, lines } = await runIn({
     'packages/a/test/one.test.ts': `${IMPORT}

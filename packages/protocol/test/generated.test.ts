@@ -105,6 +105,12 @@ test('generators of clients find no form in openapi.json that they stumble over'
     const { anyOf } = node;
     assert.ok(!('not' in node), `${way} allows nothing`);
     if (node.type === 'null') assert.match(way, /\/anyOf\/\d+$/, `${way} is always null`);
+    if (node.type === 'integer' && !way.startsWith('#/components/headers/'))
+      assert.equal(
+        node.format,
+        Number(node.maximum) < 2 ** 31 ? undefined : 'int64',
+        `${way}: an integer has 32 bits in Go`,
+      );
     if (!Array.isArray(anyOf)) continue;
     assert.ok(!anyOf.some((one) => isObject(one) && 'const' in one), `${way}: constants are an enum`);
     // A variant without a name of its own gets one from its place, which may be taken.

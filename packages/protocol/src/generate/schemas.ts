@@ -8,14 +8,18 @@ const isNull = (node: Json): boolean => isObject(node) && node.type === 'null';
 const isText = (node: Json): node is { const: string } & JsonObject =>
   isObject(node) && node.type === 'string' && typeof node.const === 'string';
 
+/** What an integer holds in languages that want to know. */
+const int32 = 2 ** 31 - 1;
+
 /**
- * The same schema in the form that generators of clients understand: one of several texts is an `enum`, and a field that is
- * always null is a text or null, which is what it is elsewhere.
+ * The same schema in the form that generators of clients understand: one of several texts is an `enum`, a field that is
+ * always null is a text or null, which is what it is elsewhere, and integers that may be large say so.
  */
 function usual(node: JsonObject): JsonObject {
   const { anyOf, ...rest } = node;
   if (Array.isArray(anyOf) && anyOf.every(isText))
     return { type: 'string', enum: anyOf.map((one) => one.const), ...rest };
+  if (node.type === 'integer' && !(Number(node.maximum) <= int32)) return { ...node, format: 'int64' };
   if (!isObject(node.properties)) return node;
   const properties = Object.entries(node.properties).map(([name, field]) => [
     name,

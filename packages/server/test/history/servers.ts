@@ -6,12 +6,13 @@ import { existsSync } from 'node:fs';
 import { chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
+import { cached, onPath } from '../../../../scripts/test-cache.ts';
 import { freePort, start as startProgram } from '../storage/process.ts';
 import { makeCluster, postgresPrograms } from '../support/postgres.ts';
 import { copyShared } from '../support/shared.ts';
@@ -218,12 +219,6 @@ export async function startCustomerMariadb(): Promise<CustomerDatabase> {
   };
 }
 
-/** Outside the checkout, for servers that take minutes to build or to fetch. Tests only look there. */
-const cached = (name: string): string | undefined =>
-  ['/var/cache/parley-tests', join(homedir(), '.cache/parley-tests')]
-    .map((cache) => join(cache, name))
-    .find(existsSync);
-
 /**
  * A server that speaks MongoDB's protocol, where one is at hand: TEST_MONGODB_URL (an admin's, without a database), or FerretDB. Null
  * where none is.
@@ -279,12 +274,12 @@ export async function startCustomerMongodb(): Promise<CustomerDatabase | null> {
 /** mongo-java-server, in memory, where its jars and Java are at hand; null where they are not. */
 export async function startMongoJavaServer(): Promise<CustomerDatabase | null> {
   const jars = cached('mongo-java-server/1.47.0');
-  if (jars === undefined || !existsSync('/usr/bin/java')) return null;
+  if (jars === undefined || !onPath('java')) return null;
   const port = await freePort();
   const source = new URL('./MongoJavaServer.java', import.meta.url).pathname;
   const launch = () =>
     startProgram(
-      '/usr/bin/java',
+      'java',
       [
         '-Xmx256m',
         '-XX:TieredStopAtLevel=1',
