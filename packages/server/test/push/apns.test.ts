@@ -59,6 +59,20 @@ describe('push: APNs', () => {
     deepEqual(vendor.violations, []);
   });
 
+  it('makes a new token and tries once more where Apple calls the present one expired', async () => {
+    await send();
+    vendor.expireTokens();
+    deepEqual(await Promise.all([send(), send(), send()]), Array(3).fill({ kind: 'sent' }));
+    equal(vendor.proofs.size, 2, 'one new token for all');
+    deepEqual(vendor.violations, []);
+  });
+
+  it('gives up where Apple calls the new token expired too', async () => {
+    vendor.allExpired = true;
+    deepEqual(await send(), { kind: 'rejected', reason: 'ExpiredProviderToken' });
+    equal(vendor.proofs.size, 2);
+  });
+
   it('makes a new token where the clock was set back', async () => {
     await send();
     clock -= 3600_000;
@@ -131,8 +145,12 @@ describe('push: APNs', () => {
     deepEqual(await send(), { kind: 'sent' });
   });
 
-  it('removes tokens Apple calls bad, and tokens that are none without asking', async () => {
-    deepEqual(await send('ee'.repeat(32)), { kind: 'dead', reason: 'BadDeviceToken' });
+  it('keeps a token that Apple calls bad: it may be of the other environment', async () => {
+    deepEqual(await send('ee'.repeat(32)), { kind: 'rejected', reason: 'BadDeviceToken' });
+    deepEqual(vendor.violations, []);
+  });
+
+  it('removes what is no token without asking', async () => {
     deepEqual(await send('../../x'), { kind: 'dead', reason: 'not_an_apns_token' });
     deepEqual(vendor.violations, []);
   });

@@ -50,11 +50,19 @@ describe('push: FCM', () => {
   });
 
   it('gives up when a new access token is refused too', async () => {
-    vendor.nextErrors.push(
-      ...Array.from({ length: 3 }, () => fcmError(401, 'THIRD_PARTY_AUTH_ERROR', 'auth error')),
-    );
-    deepEqual(await send(), { kind: 'rejected', reason: 'THIRD_PARTY_AUTH_ERROR' });
+    const refused = { status: 401, body: { error: { code: 401, status: 'UNAUTHENTICATED' } } };
+    vendor.nextErrors.push(refused, refused, refused);
+    deepEqual(await send(), { kind: 'rejected', reason: 'UNAUTHENTICATED' });
     equal(vendor.nextErrors.length, 1);
+    equal(vendor.oauthCalls, 2);
+  });
+
+  it('keeps its access token where the customer’s APNs key or VAPID key at Google is wrong', async () => {
+    // "THIRD_PARTY_AUTH_ERROR (HTTP 401): APNs certificate or web push auth key was invalid or missing."
+    vendor.nextErrors.push(fcmError(401, 'THIRD_PARTY_AUTH_ERROR', 'auth error'));
+    deepEqual(await send(), { kind: 'rejected', reason: 'THIRD_PARTY_AUTH_ERROR' });
+    deepEqual(await send(), { kind: 'sent' });
+    equal(vendor.oauthCalls, 1);
   });
 
   it('backs off when the token endpoint is in trouble, and asks again the next time', async () => {

@@ -49,7 +49,9 @@ export function createProviders(options: {
     entry.reasons.add(reason);
     logger.warn(
       { env: entry.envId, provider: pair.provider, reason },
-      'the push provider rejects what is sent with these credentials',
+      reason === 'BadDeviceToken'
+        ? 'APNs does not know a device: the credentials may be set to the wrong environment (sandbox or production)'
+        : 'the push provider rejects what is sent with these credentials',
     );
   }
 

@@ -119,20 +119,25 @@ export function createApnsProvider(
         return { kind: 'retry', reason: 'too_many_in_flight', retryAfterMs: busyRetryMs };
       inFlight += 1;
       try {
-        const headers = {
-          ':method': 'POST',
-          ':path': `/3/device/${token}`,
-          authorization: `bearer ${providerToken()}`,
-          ...deliveryHeaders(notification, credentials.topic, now()),
-        };
-        const response = await exchange(headers, body);
-        if (response.status === 200) return { kind: 'sent' };
-        const reason = codeText(jsonObject(response.body).reason);
-        // DeviceTokenNotForTopic is not in this list: a mistyped topic must not remove anybody's devices.
-        if (response.status === 410 || (response.status === 400 && reason === 'BadDeviceToken')) {
-          return { kind: 'dead', reason };
+        // Apple may call a token expired that is young by our clock; trying once with a new one mends that.
+        for (let attempt = 1; ; attempt += 1) {
+          const bearer = providerToken();
+          const headers = {
+            ':method': 'POST',
+            ':path': `/3/device/${token}`,
+            authorization: `bearer ${bearer}`,
+            ...deliveryHeaders(notification, credentials.topic, now()),
+          };
+          const response = await exchange(headers, body);
+          if (response.status === 200) return { kind: 'sent' };
+          const reason = codeText(jsonObject(response.body).reason);
+          // BadDeviceToken and DeviceTokenNotForTopic are no reason to remove a device: the credentials may name the
+          // wrong environment (sandbox or production) or the wrong topic.
+          if (response.status === 410) return { kind: 'dead', reason };
+          if (reason !== 'ExpiredProviderToken' || attempt === 2)
+            return statusOutcome(response, now(), reason);
+          if (provider?.token === bearer) provider = undefined;
         }
-        return statusOutcome(response, now(), reason);
       } catch (error) {
         return { kind: 'retry', reason: errorReason(error) };
       } finally {

@@ -84,7 +84,9 @@ export function createFcmProvider(
         const result = await post(request, sendUrl, headers, message);
         if ('failed' in result) return result.failed;
         const answer = outcome(result.response, now());
-        if (result.response.status !== 401 || attempt === 2) return answer;
+        // THIRD_PARTY_AUTH_ERROR is about what the customer gave Google for Apple or browsers, not about our token.
+        const refused = result.response.status === 401 && !isThirdParty(answer);
+        if (!refused || attempt === 2) return answer;
         if (access === current) access = undefined;
       }
     },
@@ -136,6 +138,9 @@ function options(notification: PushNotification, now: number): object {
     },
   };
 }
+
+const isThirdParty = (answer: PushOutcome): boolean =>
+  answer.kind === 'rejected' && answer.reason === 'THIRD_PARTY_AUTH_ERROR';
 
 /** https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode */
 function outcome(response: HttpResponse, now: number): PushOutcome {

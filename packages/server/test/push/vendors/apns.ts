@@ -16,6 +16,9 @@ const topic = 'com.example.chat';
 export interface ApnsVendor extends Vendor {
   sessions: Set<Http2Session>;
   sessionsSeen: number;
+  /** From now on Apple calls every token that it saw so far expired; with `allExpired` any token. */
+  expireTokens(): void;
+  allExpired: boolean;
   /** Ends the connection as Apple does before maintenance: GOAWAY, then no new streams. */
   goaway(): void;
   /** Leaves requests without an answer while set; `release` answers the ones kept. */
@@ -28,6 +31,7 @@ export interface ApnsVendor extends Vendor {
 export async function startApns(now: () => number): Promise<ApnsVendor> {
   const mine = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const expired = new Set<string>();
   // Apple speaks HTTP/2 only; this server does too, without TLS.
   const server = createServer();
   server.on('session', (session) => {
@@ -72,7 +76,10 @@ export async function startApns(now: () => number): Promise<ApnsVendor> {
     // "APNs rejects any request whose token contains a timestamp that is more than one hour old."
     const age = now() / 1000 - Number(jwt.claims.iat);
     rule(age > -60 && age < 3600, 403, 'ExpiredProviderToken', 'iat within the hour');
+    // "ExpiredProviderToken: The provider token is stale and a new token should be generated." Apple's clock decides.
     vendor.proofs.add(bearer);
+    if (vendor.allExpired || expired.has(bearer))
+      return { status: 403, body: { reason: 'ExpiredProviderToken' } };
     const trouble = vendor.trouble.shift();
     if (trouble !== undefined) return troubleAnswer(trouble, { reason: 'ServiceUnavailable' });
     return deliver(token, headers, body);
@@ -106,7 +113,8 @@ export async function startApns(now: () => number): Promise<ApnsVendor> {
       'aps does not fit apns-push-type',
     );
     bad(badge === undefined || Number.isInteger(badge), 'badge is a number');
-    // A token that ended: 410 with the time; one of another app or environment: 400.
+    // A token that ended: 410 with the time. "BadDeviceToken: The specified device token is invalid. Verify that the
+    // request contains a valid token and that the token matches the environment."
     if (token === vendor.deadToken)
       return { status: 410, body: { reason: 'Unregistered', timestamp: now() } };
     if (token !== vendor.goodToken) return { status: 400, body: { reason: 'BadDeviceToken' } };
@@ -141,6 +149,8 @@ export async function startApns(now: () => number): Promise<ApnsVendor> {
     hold: false,
     held: [],
     onHeld: () => {},
+    allExpired: false,
+    expireTokens: () => vendor.proofs.forEach((proof) => expired.add(proof)),
     goaway: () => vendor.sessions.forEach((session) => session.goaway()),
     drop: () => vendor.sessions.forEach((session) => session.destroy()),
     close: () =>

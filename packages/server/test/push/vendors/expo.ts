@@ -19,6 +19,8 @@ const fields = [
 export interface ExpoVendor extends Vendor {
   /** What getReceipts answers, by id. */
   receipts: Record<string, unknown>;
+  /** How many ids each call of getReceipts had. */
+  receiptCalls: number[];
   /** The ticket of the next send. */
   nextTickets: unknown[];
 }
@@ -44,6 +46,7 @@ export async function startExpo(): Promise<ExpoVendor> {
     const ids = input.ids;
     // "up to 1000 ids"
     rule(Array.isArray(ids) && ids.length > 0 && ids.length <= 1000, 400, 'VALIDATION_ERROR', 'ids');
+    vendor.receiptCalls.push(ids.length);
     return {
       status: 200,
       body: { data: Object.fromEntries(Object.entries(vendor.receipts).filter(([id]) => ids.includes(id))) },
@@ -95,6 +98,7 @@ export async function startExpo(): Promise<ExpoVendor> {
     proofLifeMs: undefined,
     trouble: [],
     receipts: {},
+    receiptCalls: [],
     nextTickets: [],
     drop: server.drop,
     close: server.close,
