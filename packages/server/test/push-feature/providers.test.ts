@@ -3,7 +3,9 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { saveCredentials } from '../../src/features/push/credentials.ts';
 import { given, notify } from '../../src/features/push/notify.ts';
 import type { GivenNotification } from '../../src/features/push/notify.ts';
+import { receiptQueue } from '../../src/features/push/send.ts';
 import { findEnvironment } from '../../src/features/tenancy/environments.ts';
+import { enqueue } from '../../src/platform/jobs/jobs.ts';
 import type { PushCredentials } from '../../src/platform/push/credentials.ts';
 import type { PushProviderName } from '../../src/platform/push/port.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
@@ -208,6 +210,19 @@ for (const name of ['fcm', 'apns', 'expo', 'webpush'] as const) {
   });
 }
 
+describe('push by apns: a token that Apple does not know', () => {
+  it('is kept, tried once and reported as wrong settings: it may be of the other environment', async () => {
+    const { send } = await conversation('apns', 'ee'.repeat(32));
+    for (let i = 0; i < 2; i++) {
+      await send();
+      await settled(db);
+    }
+    assert.equal(await devices(), 1);
+    assert.deepEqual(await jobs(db, 'push'), []);
+    assert.deepEqual(pusher.warnings, [{ env: 'env_dev', provider: 'apns', reason: 'BadDeviceToken' }]);
+  });
+});
+
 describe('issue 4, push: receipts of Expo', () => {
   it('a quarter of an hour later a token that turned out dead goes', async () => {
     const { send } = await conversation('expo', vendors.expo.goodToken);
@@ -215,11 +230,42 @@ describe('issue 4, push: receipts of Expo', () => {
     await settled(db);
     assert.equal(await devices(), 1);
     const [job] = await jobs(db, 'push_receipts');
-    assert.ok(laterMs(job) > 14 * 60_000 && laterMs(job) <= 15 * 60_000);
+    assert.ok(laterMs(job) >= 15 * 60_000 && laterMs(job) < 16 * 60_000, 'at a whole minute');
     vendors.expo.receipts['receipt-1'] = { status: 'error', details: { error: 'DeviceNotRegistered' } };
     await pass(db, '2 hours');
     await until(async () => (await jobs(db, 'push_receipts')).length === 0, 'the receipts');
     assert.equal(await devices(), 0);
+  });
+
+  it('are asked for together, up to 1,000 in one request', async () => {
+    const { send } = await conversation('expo', vendors.expo.goodToken);
+    for (let i = 0; i < 3; i++) {
+      await send();
+      await settled(db);
+    }
+    const own = await db.query<{ data: [string, number, string][]; key: number }>(
+      `SELECT key, data FROM jobs WHERE queue = 'push_receipts'`,
+    );
+    assert.equal(own.length, 3);
+    const [[, device, registeredAt]] = own[0]!.data as [[string, number, string]];
+    const many = (from: number): unknown =>
+      Array.from({ length: 400 }, (_, i) => [`many-${from + i}`, device, registeredAt]);
+    await enqueue(
+      db,
+      receiptQueue,
+      [0, 400, 800].map((from) => ({ key: own[0]!.key, data: many(from) })),
+      new Date(at),
+    );
+    for (let i = 0; i < 1_200; i++) vendors.expo.receipts[`many-${i}`] = { status: 'ok' };
+    for (let i = 1; i <= 3; i++) vendors.expo.receipts[`receipt-${i}`] = { status: 'ok' };
+    await pass(db, '2 hours');
+    await until(async () => (await jobs(db, 'push_receipts')).length === 0, 'the receipts');
+    assert.equal(
+      vendors.expo.receiptCalls.reduce((sum, n) => sum + n, 0),
+      1_203,
+    );
+    assert.equal(vendors.expo.receiptCalls.length, 2, JSON.stringify(vendors.expo.receiptCalls));
+    assert.equal(await devices(), 1);
   });
 
   it('one registered anew since then stays', async () => {
@@ -291,6 +337,21 @@ describe('issue 4, push: workers', () => {
     pusher = await startPusher(harness());
     await settled(db);
     assert.deepEqual(vendors.fcm.delivered, []);
+  });
+
+  it('a process that is killed leaves a push under way with a lease of seconds', async () => {
+    const { send } = await conversation('apns', vendors.apns.goodToken);
+    vendors.apns.hold = true;
+    const held = new Promise<void>((resolve) => (vendors.apns.onHeld = resolve));
+    await send();
+    await held;
+    const [{ left }] = (await db.query<{ left: number }>(
+      `SELECT extract(epoch FROM run_at - clock_timestamp())::float8 AS left FROM jobs WHERE queue = 'push' AND leased`,
+    )) as [{ left: number }];
+    assert.ok(left <= 8, `a killed process leaves a lease of ${left} s`);
+    vendors.apns.hold = false;
+    vendors.apns.held.forEach((release) => release());
+    await settled(db);
   });
 
   it('a push under way when its worker stops is done by the next', async () => {

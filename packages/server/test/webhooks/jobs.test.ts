@@ -12,6 +12,7 @@ import { seeded } from '../../../client/test/chaos/random.ts';
 import { outsidePostgres } from '../core/tools.ts';
 import type { OutsidePostgres } from '../core/tools.ts';
 import { until } from '../start/npm-start.ts';
+import { StandingTime } from '../support/time.ts';
 
 let postgres: OutsidePostgres;
 let db: PgDb;
@@ -244,4 +245,51 @@ test('The loop looks again when it is poked during a look, and never twice at on
   release();
   await loop.stop();
   assert.equal(looks, 2);
+});
+
+test('The lease of a job that is under way is renewed; that of another worker’s claim is not', async () => {
+  const queue = newQueue(1);
+  await enqueue(db, queue, jobs(2, 1));
+  const time = new StandingTime();
+  let release!: () => void;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const worker = createWorker({
+    ...{ db, logger, queue: queue.name, slots: 1, leaseMs: 9_000, timers: time.timers },
+    run: (batch) => Promise.resolve(batch.map(() => released.then(() => ({ runAt: null })))),
+  });
+  const leased = async () =>
+    (
+      await db.query<{ left: number; claims: number }>(
+        `SELECT (extract(epoch FROM run_at - clock_timestamp()) * 1000)::float8 AS left, claims FROM jobs
+         WHERE queue = $1 AND leased`,
+        [queue.name],
+      )
+    )[0];
+  const shorten = () =>
+    db.query(`UPDATE jobs SET run_at = run_at - interval '1 hour' WHERE queue = $1 AND leased`, [queue.name]);
+  worker.start();
+  try {
+    await until(async () => (await leased()) !== undefined);
+    await shorten();
+    time.advance(9_000);
+    await until(async () => (await leased())!.left > 0);
+    assert.deepEqual(await claim(db, queue.name, 10, lease), [], 'the lane is full');
+    // The worker was frozen for longer than its lease, and another one took the job.
+    await shorten();
+    await db.query(
+      `UPDATE job_lanes SET next_at = '-infinity', first_at = '-infinity', first_leased_at = '-infinity' WHERE queue = $1`,
+      [queue.name],
+    );
+    const [taken] = await claim(db, queue.name, 1, lease);
+    assert.equal(taken!.claims, 2);
+    time.advance(9_000);
+    release();
+    await until(() => worker.active === 0);
+    const { left, claims } = (await leased())!;
+    assert.equal(claims, 2);
+    assert.ok(left > 30_000, 'it has the lease of who took it');
+  } finally {
+    release();
+    await worker.stop();
+  }
 });

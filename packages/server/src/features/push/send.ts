@@ -17,9 +17,16 @@ import type { DeviceRef } from './sql.ts';
 
 /** Makes one attempt at each push of a batch: loads them together, sends each on its own, writes the results together. */
 
-/** Expo tells about a dead token only 15 minutes later, by a receipt. */
-export const receiptQueue = { name: 'push_receipts', width: 2 };
+/**
+ * Expo tells about a dead token only 15 minutes later, by a receipt. Receipts are asked for at whole minutes, those of an
+ * environment together.
+ */
+export const receiptQueue = { name: 'push_receipts', width: 1_000 };
 const receiptMs = 15 * 60_000;
+const receiptStepMs = 60_000;
+const receiptsAtOnce = 1_000;
+const receiptsDue = (now: number): Date =>
+  new Date(Math.ceil((now + receiptMs) / receiptStepMs) * receiptStepMs);
 const mostReceiptTries = 4;
 
 const firstRetryMs = 5_000;
@@ -159,7 +166,7 @@ export async function settleSends(tx: Tx, outcomes: readonly SendOutcome[], now:
     tx,
     receiptQueue,
     [...receipts].map(([env, list]) => ({ key: env, data: list })),
-    new Date(now + receiptMs),
+    receiptsDue(now),
   );
 }
 
@@ -167,25 +174,69 @@ type Receipts = [id: string, device: number, registeredAt: string][];
 
 export interface ReceiptOutcome {
   runAt: Date | null;
+  width: number;
   dead: DeviceRef[];
 }
 
-export async function readReceipts(
-  { providers, now }: Pick<SendOptions, 'providers' | 'now'>,
-  job: Job,
-): Promise<ReceiptOutcome> {
-  const pair = { env: job.key, provider: 'expo' } as const;
-  const list = job.data as Receipts;
+/** Reads the receipts of a batch of jobs, as many in one request as Expo answers. */
+export function startReceipts(
+  options: Pick<SendOptions, 'providers' | 'now'>,
+  jobs: readonly Job[],
+): Promise<ReceiptOutcome>[] {
+  const outcomes = new Map<Job, Promise<ReceiptOutcome>>();
+  for (const together of groups(jobs)) {
+    const asked = askReceipts(options, together);
+    for (const job of together)
+      outcomes.set(
+        job,
+        asked.then((found) => receiptOutcome(job, found, options.now())),
+      );
+  }
+  return jobs.map((job) => outcomes.get(job)!);
+}
+
+const receiptsOf = (job: Job): Receipts => job.data as Receipts;
+
+/** Jobs of one environment whose receipts fit into one request. */
+function groups(jobs: readonly Job[]): Job[][] {
+  const all: Job[][] = [];
+  const open = new Map<number, { jobs: Job[]; receipts: number }>();
+  for (const job of jobs) {
+    const count = receiptsOf(job).length;
+    let group = open.get(job.key);
+    if (!group || group.receipts + count > receiptsAtOnce) {
+      open.set(job.key, (group = { jobs: [], receipts: 0 }));
+      all.push(group.jobs);
+    }
+    group.jobs.push(job);
+    group.receipts += count;
+  }
+  return all;
+}
+
+/** undefined if there are no credentials any more. */
+async function askReceipts(
+  { providers }: Pick<SendOptions, 'providers'>,
+  jobs: readonly Job[],
+): Promise<Map<string, PushOutcome> | undefined> {
+  const pair = { env: jobs[0]!.key, provider: 'expo' } as const;
   const [provider] = await providers.load([pair]);
-  const outcomes = await provider?.receipts?.(list.map(([id]) => id));
-  if (!outcomes) return { runAt: null, dead: [] };
-  for (const outcome of outcomes.values())
+  const found = await provider?.receipts?.(jobs.flatMap((job) => receiptsOf(job).map(([id]) => id)));
+  for (const outcome of found?.values() ?? [])
     if (outcome.kind === 'rejected') providers.rejected(pair, outcome.reason);
-  const again = outcomes.size < list.length && job.claims < mostReceiptTries;
+  return found;
+}
+
+function receiptOutcome(job: Job, found: Map<string, PushOutcome> | undefined, now: number): ReceiptOutcome {
+  const { width } = receiptQueue;
+  if (!found) return { runAt: null, width, dead: [] };
+  const list = receiptsOf(job);
+  const again = list.some(([id]) => !found.has(id)) && job.claims < mostReceiptTries;
   return {
-    runAt: again ? new Date(now() + receiptMs) : null,
+    runAt: again ? receiptsDue(now) : null,
+    width,
     dead: list
-      .filter(([id]) => outcomes.get(id)?.kind === 'dead')
+      .filter(([id]) => found.get(id)?.kind === 'dead')
       .map(([, no, registeredAt]) => ({ env: job.key, no, registeredAt })),
   };
 }

@@ -20,7 +20,7 @@ import { sendQueue } from './notify.ts';
 import { dispatchToPush, plan, planQueue, settlePlan } from './plan.ts';
 import type { Planned, Presence } from './plan.ts';
 import { createProviders } from './providers.ts';
-import { readReceipts, receiptQueue, settleSends, startSends } from './send.ts';
+import { receiptQueue, settleSends, startReceipts, startSends } from './send.ts';
 import type { ReceiptOutcome, SendOutcome } from './send.ts';
 import * as sql from './sql.ts';
 
@@ -41,9 +41,8 @@ export interface PushService extends Push {
 }
 
 const workConnections = 3;
-const planLeaseMs = 30_000;
-/** Longer than a provider takes: a token and a push, each within 10 s, and both again if a payload was too large. */
-const sendLeaseMs = 60_000;
+/** Milliseconds that a lane stands still after the process that fills it was killed. */
+const leaseMs = 8_000;
 const sweepMs = 60_000;
 const depthMs = 10_000;
 
@@ -108,7 +107,7 @@ export function createPushService(options: {
     logger,
     queue: planQueue.name,
     slots: 50,
-    leaseMs: planLeaseMs,
+    leaseMs,
     run: async (batch) => (await plan(db, presence, batch, now())).map((planned) => Promise.resolve(planned)),
     settle: async (tx, planned) => {
       await settlePlan({ committed: options.wakeOutbox }, tx, planned);
@@ -128,7 +127,7 @@ export function createPushService(options: {
     logger,
     queue: sendQueue.name,
     slots: 200,
-    leaseMs: sendLeaseMs,
+    leaseMs,
     run: (batch, signal) => startSends(sending, batch, signal),
     settle: (tx, outcomes) => settleSends(tx, outcomes, now()),
   });
@@ -137,9 +136,9 @@ export function createPushService(options: {
     db,
     logger,
     queue: receiptQueue.name,
-    slots: 4,
-    leaseMs: sendLeaseMs,
-    run: (batch) => Promise.resolve(batch.map((job) => readReceipts(sending, job))),
+    slots: receiptQueue.width,
+    leaseMs,
+    run: (batch) => Promise.resolve(startReceipts(sending, batch)),
     settle: (tx, outcomes) =>
       sql.dropDead(
         tx,

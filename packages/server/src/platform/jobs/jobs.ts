@@ -58,6 +58,15 @@ export async function enqueue(
 export const claim = (db: Queryable, queue: string, max: number, leaseMs: number): Promise<Job[]> =>
   db.query<Job>('SELECT no, key, claims, ref, data FROM claim_jobs($1, $2, $3)', [queue, max, leaseMs]);
 
+/** Prolongs the leases of claims that are still ours. */
+export async function renew(db: Queryable, jobs: readonly Job[], leaseMs: number): Promise<void> {
+  await db.query('SELECT renew_jobs($1, $2, $3)', [
+    jobs.map((j) => j.no),
+    jobs.map((j) => j.claims),
+    leaseMs,
+  ]);
+}
+
 export async function finish(db: Queryable, queue: string, settled: readonly Settled[]): Promise<void> {
   await db.query('SELECT finish_jobs($1, $2, $3, $4, $5, $6)', [
     queue,

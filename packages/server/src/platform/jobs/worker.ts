@@ -1,8 +1,10 @@
 import { ApiError } from '@parley/protocol';
 import { createBatcher } from '../batch.ts';
+import { systemTimers } from '../clock.ts';
+import type { Timers } from '../clock.ts';
 import type { Logger } from '../logging.ts';
 import type { Db, Tx } from '../postgres/db.ts';
-import { claim, finish, untilDue } from './jobs.ts';
+import { claim, finish, renew, untilDue } from './jobs.ts';
 import type { Job, Settled } from './jobs.ts';
 import { createLoop } from './loop.ts';
 import type { Loop } from './loop.ts';
@@ -10,6 +12,8 @@ import type { Loop } from './loop.ts';
 /**
  * Runs the jobs of one queue: claims as many as there are free slots, runs them, then writes their results and ends
  * them in one transaction (many jobs at a time). If that cannot be written, the job comes again when its lease ends.
+ * Leases are renewed while jobs are under way, so that a short one also serves long jobs: after a crash others go on
+ * when it ends.
  */
 
 export interface WorkerOptions<O extends { runAt: Date | null; width?: number }> {
@@ -18,7 +22,7 @@ export interface WorkerOptions<O extends { runAt: Date | null; width?: number }>
   queue: string;
   /** How many jobs run at once in this process. */
   slots: number;
-  /** Milliseconds; must be longer than any job takes. */
+  /** Milliseconds after which others take over the jobs of a process that died. */
   leaseMs: number;
   pollMs?: number;
   /** Starts a batch. Each outcome arrives on its own; if one rejects, its job comes again when its lease ends. */
@@ -27,7 +31,12 @@ export interface WorkerOptions<O extends { runAt: Date | null; width?: number }>
   settle?(tx: Tx, outcomes: O[]): Promise<void>;
   /** How many milliseconds `stop` waits before it aborts running jobs. */
   graceMs?: number;
+  /** When leases are renewed. */
+  timers?: Timers;
 }
+
+/** How often leases are renewed in the time of one. */
+const renewals = 3;
 
 export interface Worker extends Loop {
   readonly active: number;
@@ -36,10 +45,23 @@ export interface Worker extends Loop {
 export function createWorker<O extends { runAt: Date | null; width?: number }>(
   options: WorkerOptions<O>,
 ): Worker {
-  const { db, logger, queue, slots, leaseMs, pollMs = 1_000, graceMs = 3_000 } = options;
+  const {
+    db,
+    logger,
+    queue,
+    slots,
+    leaseMs,
+    pollMs = 1_000,
+    graceMs = 3_000,
+    timers = systemTimers,
+  } = options;
   const aborter = new AbortController();
-  let active = 0;
+  const running = new Set<Job>();
   let idle: (() => void) | undefined;
+  /** What was already under way when leases were renewed last: younger jobs have most of their lease left. */
+  let held = new Set<Job>();
+  let renewing = false;
+  let stopRenewing: (() => void) | undefined;
 
   const settle = createBatcher<{ job: Job; outcome: O }, void>({
     maxBatch: 500,
@@ -67,9 +89,24 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     } catch (error) {
       logger.warn({ err: error, queue, job: job.no }, 'a job could not be ended; it will run again');
     } finally {
-      active--;
-      if (active === 0) idle?.();
+      running.delete(job);
+      if (running.size === 0) idle?.();
       loop.poke();
+    }
+  }
+
+  async function renewLeases(): Promise<void> {
+    if (renewing) return;
+    const long = [...running].filter((job) => held.has(job));
+    held = new Set(running);
+    if (long.length === 0) return;
+    renewing = true;
+    try {
+      await renew(db, long, leaseMs);
+    } catch (error) {
+      logger.warn({ err: error, queue, jobs: long.length }, 'leases were not renewed');
+    } finally {
+      renewing = false;
     }
   }
 
@@ -87,11 +124,11 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
 
   const loop = createLoop(logger, queue, pollMs, turn, { rests: true });
   async function turn(): Promise<number | null> {
-    const free = slots - active;
+    const free = slots - running.size;
     if (free === 0) return null;
     const jobs = await claim(db, queue, free, leaseMs);
     if (jobs.length > 0) {
-      active += jobs.length;
+      for (const job of jobs) running.add(job);
       void runBatch(jobs);
     }
     return jobs.length === free ? null : untilDue(db, queue, pollMs);
@@ -99,16 +136,21 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
 
   return {
     get active() {
-      return active;
+      return running.size;
     },
-    start: () => loop.start(),
+    start: () => {
+      stopRenewing ??= timers.every(leaseMs / renewals, () => void renewLeases());
+      loop.start();
+    },
     poke: () => loop.poke(),
     stop: async () => {
       await loop.stop();
-      if (active === 0) return;
-      const timer = setTimeout(() => aborter.abort(new Error('shutting down')), graceMs);
-      await new Promise<void>((resolve) => (idle = resolve));
-      clearTimeout(timer);
+      if (running.size > 0) {
+        const timer = setTimeout(() => aborter.abort(new Error('shutting down')), graceMs);
+        await new Promise<void>((resolve) => (idle = resolve));
+        clearTimeout(timer);
+      }
+      stopRenewing?.();
     },
   };
 }

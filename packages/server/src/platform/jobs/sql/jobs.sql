@@ -71,6 +71,12 @@ BEGIN
     WHERE l.queue = p_queue AND l.key = ANY(keys);
 END $$;
 
+-- Prolongs the leases of claimed jobs that are under way. The marks of their lane are lower bounds, which still hold.
+CREATE OR REPLACE FUNCTION renew_jobs(p_no bigint[], p_claims int[], p_lease_ms int) RETURNS void LANGUAGE sql AS $$
+  UPDATE jobs j SET run_at = clock_timestamp() + p_lease_ms * interval '1 millisecond'
+    FROM unnest(p_no, p_claims) u(no, claims) WHERE j.no = u.no AND j.claims = u.claims AND j.leased
+$$;
+
 -- Ends claimed jobs: those without a time are done, the others run again at that time. A job that was claimed again
 -- meanwhile stays unchanged.
 CREATE OR REPLACE FUNCTION finish_jobs(p_queue text, p_no bigint[], p_key bigint[], p_claims int[], p_run_at timestamptz[], p_width int[])
