@@ -1,7 +1,6 @@
 import type { MessageOrTombstone } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { shown } from '../pages.ts';
-import { unavailable } from '../storage/cold.ts';
 import type { Ahead, ColdPlace } from '../storage/cold.ts';
 import { thawMessages, warmRow } from '../storage/thaw.ts';
 import * as reader from './reader.ts';
@@ -12,9 +11,6 @@ import type { ColdRow, MessageRow } from './reader.ts';
  * order, who sent them and which were deleted; the customer's database has the rest. So a page that spans both has no
  * gap and no repeat, whatever moves meanwhile. A message that its owner removed from that database is left out.
  */
-
-/** Milliseconds after which a caller may try again if no database could be asked. */
-const retryMs = 1_000;
 
 /** Where the caller reads cold messages. */
 const place = (ctx: Context, conversationId: string): ColdPlace => ({
@@ -37,16 +33,14 @@ export async function completed(
     ahead,
   );
   // A message that was moved back between the two queries is in our store again.
-  const missed = away.filter((row) => !found?.has(row.seq));
+  const missed = away.filter((row) => !found.has(row.seq));
   const back = await reader.messagesAt(
     ctx.db,
     missed.map(({ conv, seq }) => ({ env: ctx.env.no, conv, seq })),
   );
-  // Without a database to ask nobody can say that a message was removed from it.
-  if (found === null && back.length < missed.length) throw unavailable(retryMs);
   return rows.flatMap((row) => {
     if (row.id !== null) return [row];
-    const record = found?.get(row.seq);
+    const record = found.get(row.seq);
     if (record) return [warmRow(row, record)];
     return back.filter((m) => m.seq === row.seq && !m.hard);
   });

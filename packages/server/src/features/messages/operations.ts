@@ -122,7 +122,7 @@ export const committedMessages = async (
 /** The original of a repeated clientMsgId that is in the customer's database. */
 async function coldOriginal(ctx: Context, conversationId: string, seq: number): Promise<MessageRow> {
   const [row] = await cold.completed(ctx, await cold.placed(ctx, conversationId, seq));
-  if (!row) throw new ApiError('history_unavailable');
+  if (!row) throw missing();
   return row;
 }
 

@@ -16,15 +16,15 @@ import type { SlotName, SlotRow } from './sql.ts';
  */
 export interface Cold {
   /**
-   * Messages of one conversation by seq; those that the database no longer has are missing. Null if there is no
-   * database to ask. With `ahead`, what was read ahead is used if it has them all.
+   * Messages of one conversation by seq; those that the database no longer has are missing. With `ahead`, what was
+   * read ahead is used if it has them all.
    */
   at(
     env: { no: number; id: string },
     place: ColdPlace,
     seqs: readonly number[],
     ahead?: Ahead,
-  ): Promise<ReadonlyMap<number, MessageRecord> | null>;
+  ): Promise<ReadonlyMap<number, MessageRecord>>;
   /**
    * Begins to read the page below a seq if this reader has read cold messages up to there: whoever scrolls back waits
    * for both databases at once, and not for one after the other. Undefined otherwise.
@@ -157,7 +157,7 @@ export function createCold(options: {
   /** Up to which seq a reader last found the messages of a conversation cold. */
   const coldUpTo = new Map<string, number>();
   async function look(env: number): Promise<SlotRow[]> {
-    // No slots: what was cold a moment ago is back in our store, or cannot be had at all.
+    // No slots: what was cold a moment ago is back in our store, except for what the database no longer had.
     const slots = (await coldSlots(db, env)) ?? [];
     remember(known, env, slots);
     return slots;
@@ -257,7 +257,7 @@ export function createCold(options: {
           return { value, whole: value.size === wanted.size };
         }),
       );
-      return found ?? null;
+      return found ?? new Map();
     },
     async get(env, messageId) {
       if ((await coldSlots(db, env.no)) === null) return null;
@@ -292,5 +292,5 @@ export const isGone = (error: unknown): boolean =>
   error instanceof HistoryError &&
   ['unreachable', 'timeout', 'authentication', 'tls', 'overloaded'].includes(error.errorClass);
 
-export const unavailable = (ms: number) =>
+const unavailable = (ms: number) =>
   new ApiError('history_unavailable', { retryAfterMs: Math.max(1, Math.ceil(ms)) });

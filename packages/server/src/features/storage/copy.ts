@@ -30,7 +30,7 @@ export interface CopyBatch {
   /** Records to write into the active slot. */
   records: Placed[];
   /** Records to bring back into our store; null if there are none. */
-  back: { conv: number; records: MessageRecord[] } | null;
+  back: { conv: number; records: MessageRecord[]; last: boolean } | null;
   /** How many messages of the batch count as done. */
   count: number;
 }
@@ -100,7 +100,13 @@ async function fromTheirs({ db, env, history, previous }: CopyContext, copy: Cop
     ...(hasMore ? { conv: conv.no, seq: data[0]!.seq } : { conv: conv.no + 1, seq: 0 }),
   };
   if (copy.kind === 'return')
-    return { from: copy, next, records: [], back: { conv: conv.no, records: data }, count: 0 };
+    return {
+      from: copy,
+      next,
+      records: [],
+      back: { conv: conv.no, records: data, last: !hasMore },
+      count: 0,
+    };
   const heads = after === 0 ? await conversationRecords(db, env, [conv.no], []) : [];
   const records = [...data]
     .reverse()
@@ -130,6 +136,15 @@ export async function comeBack(
       floor.cold,
     ]);
   return count;
+}
+
+/** How many messages of a conversation did not come back, because the customer's database no longer has them. */
+export async function stayedAway(db: Queryable, env: number, conv: number): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    'SELECT count(*) AS n FROM messages WHERE env = $1 AND conv = $2 AND id IS NULL AND NOT hard',
+    [env, conv],
+  );
+  return row!.n;
 }
 
 /**

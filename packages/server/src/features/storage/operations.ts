@@ -253,6 +253,8 @@ async function leave(ctx: Context, tx: Queryable, storage: LockedStorage): Promi
     slots.find((s) => s.slot === storage.active) ?? slots.find((s) => s.lastTest?.ok) ?? slots[0];
   if (!chosen?.lastTest?.ok)
     throw bad('mode', 'Set the database of a slot first, and test it: its last test must have passed.');
+  // What was no longer in the database when history came back may be there again.
+  if (storage.missing > 0) await sql.expectMissing(tx, ctx.env.no);
   await sql.setMode(tx, ctx.env.no, {
     ...{ mode: 'byo_db', active: chosen.slot, previous: null },
     copy: newCopy(storage.now, 'fill', await sql.messagesOf(tx, ctx.env.no)),

@@ -6,7 +6,7 @@ import { isGone } from './cold.ts';
 import { confirmCopy, confirmLog } from './confirm.ts';
 import type { Confirmation } from './confirm.ts';
 import type { Connections } from './connections.ts';
-import { begun, comeBack, isFromOurs, readBatch } from './copy.ts';
+import { begun, comeBack, isFromOurs, readBatch, stayedAway } from './copy.ts';
 import type { CopyBatch, CopyContext } from './copy.ts';
 import { keepLease, LeaseLost, mayErase, takeLease } from './lease.ts';
 import type { Lease } from './lease.ts';
@@ -198,6 +198,7 @@ export function createSink(options: SinkOptions): Sink {
   interface Writing {
     write?: ReturnType<typeof prepared>;
     refused: ReadonlyMap<Placed, string>;
+    missing?: number;
   }
   interface LogBatch extends Writing {
     rows: LogRow[];
@@ -255,6 +256,7 @@ export function createSink(options: SinkOptions): Sink {
     const { env } = mine;
     const until = Math.min(mine.until, clock.monotonic() + sliceMs);
     let at: Copy | null = start;
+    let missing = start.missing ?? 0;
     const ahead: CopyContext['ahead'] = [];
     const stages: Stages<CopyBatch & Writing> = {
       async read(after) {
@@ -271,7 +273,10 @@ export function createSink(options: SinkOptions): Sink {
       },
       async write(batch) {
         const { back, from } = batch;
-        if (back) batch.count = await db.tx((tx) => comeBack(tx, env, back.conv, back.records));
+        if (back) {
+          batch.count = await db.tx((tx) => comeBack(tx, env, back.conv, back.records));
+          if (back.last) batch.missing = await stayedAway(db, env, back.conv);
+        }
         if (!batch.write) return;
         batch.refused = await batch.write();
         // Messages that the new database refuses are put back into our store, because the previous one will not be
@@ -280,13 +285,14 @@ export function createSink(options: SinkOptions): Sink {
       },
       async confirm(batch) {
         const done = Math.min(start.total, at!.done + batch.count);
-        at = batch.next && { ...batch.next, done };
+        missing += batch.missing ?? 0;
+        at = batch.next && { ...batch.next, done, missing };
         // Moved messages are cold already.
         const placed = start.kind === 'move' ? [] : batch.records;
         const given = confirmation(mine, placed, batch.refused);
         const mineStill =
           at === null && start.kind === 'return'
-            ? await returned(given, start)
+            ? await returned(given, start, missing)
             : await confirmCopy(db, given, start, at);
         if (!mineStill) at = null;
         return mineStill;
@@ -297,7 +303,7 @@ export function createSink(options: SinkOptions): Sink {
   }
 
   /** Everything is back: from here on nothing needs the customer's database. */
-  const returned = ({ env }: Confirmation, { startedAt }: Copy): Promise<boolean> =>
+  const returned = ({ env }: Confirmation, { startedAt }: Copy, missing: number): Promise<boolean> =>
     db.tx(async (tx) => {
       const rows = await tx.query(
         `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`,
@@ -307,7 +313,12 @@ export function createSink(options: SinkOptions): Sink {
       for (const table of ['sink_log', 'sink_conversations', 'sink_refused'])
         await tx.query(`DELETE FROM ${table} WHERE env = $1`, [env]);
       await tx.query('UPDATE storage SET has_cold = false WHERE env = $1', [env]);
-      await setMode(tx, env, { mode: 'managed', copy: null });
+      await setMode(tx, env, { mode: 'managed', copy: null, missing });
+      if (missing > 0)
+        logger.warn(
+          { env, missing },
+          'messages were no longer in a history database: history leaves them out',
+        );
       return true;
     });
 

@@ -20,6 +20,8 @@ export interface Copy {
   conv: number;
   seq: number;
   done: number;
+  /** Of a `return`: how many messages the customer's database no longer had. */
+  missing?: number;
   total: number;
   startedAt: string;
   /** Transactions with a lower number may not have recorded their changes, so copying begins when they have ended. */
@@ -32,6 +34,8 @@ export interface StorageRow {
   active: SlotName | null;
   previous: SlotName | null;
   hasCold: boolean;
+  /** How many messages did not come back from the customer's database, because they were no longer there. */
+  missing: number;
   copy: Copy | null;
   status: SinkStatus;
   failures: number;
@@ -41,7 +45,7 @@ export interface StorageRow {
   errorClass: string | null;
 }
 
-export const storageColumns = `env, mode, active, previous, has_cold AS "hasCold", copy, status, failures, since, last_success_at AS "lastSuccessAt", error,
+export const storageColumns = `env, mode, active, previous, has_cold AS "hasCold", missing, copy, status, failures, since, last_success_at AS "lastSuccessAt", error,
   error_class AS "errorClass"`;
 
 const none = (env: number): StorageRow => ({
@@ -51,6 +55,7 @@ const none = (env: number): StorageRow => ({
     active: null,
     previous: null,
     hasCold: false,
+    missing: 0,
     copy: null,
     status: 'healthy',
     failures: 0,
@@ -79,11 +84,17 @@ export async function lockStorage(db: Queryable, env: number): Promise<LockedSto
 export async function setMode(
   db: Queryable,
   env: number,
-  change: { mode: StorageMode; copy: Copy | null; active?: SlotName; previous?: SlotName | null },
+  change: {
+    mode: StorageMode;
+    copy: Copy | null;
+    active?: SlotName;
+    previous?: SlotName | null;
+    missing?: number;
+  },
 ): Promise<void> {
   await db.query(
     `UPDATE storage SET mode = $2, copy = $3, active = coalesce($4, active), previous = CASE WHEN $5 THEN $6 ELSE previous END,
-       due_at = '-infinity', failures = 0 WHERE env = $1`,
+       missing = $7, due_at = '-infinity', failures = 0 WHERE env = $1`,
     [
       env,
       change.mode,
@@ -91,6 +102,7 @@ export async function setMode(
       change.active ?? null,
       change.previous !== undefined,
       change.previous ?? null,
+      change.missing ?? 0,
     ],
   );
   await db.query(
@@ -116,6 +128,16 @@ export async function coldOf(db: Queryable, env: number): Promise<number> {
   return row!.n;
 }
 
+/** Lets messages that did not come back be looked for in the customer's database again. */
+export async function expectMissing(db: Queryable, env: number): Promise<void> {
+  await db.query(
+    `INSERT INTO sink_conversations (env, conv, cold_seq, oldest_at) SELECT DISTINCT env, conv, 1, to_timestamp(0) FROM messages
+     WHERE env = $1 AND id IS NULL AND NOT hard ON CONFLICT DO NOTHING`,
+    [env],
+  );
+  await db.query('UPDATE storage SET has_cold = true WHERE env = $1', [env]);
+}
+
 export interface SlotTest {
   ok: boolean;
   at: string;
@@ -136,6 +158,8 @@ export interface SlotRow {
   schema: string | null;
   schemaVersion: number | null;
   databaseId: string | null;
+  /** Why the last try to erase somebody there failed, if the slot is not in use. */
+  eraseError: string | null;
   lastTest: SlotTest | null;
   createdAt: string;
   changedAt: string;
@@ -144,7 +168,7 @@ export interface SlotRow {
 }
 
 const slotColumns = `x.slot, x.type, x.url, x.replica_url AS "replicaUrl", x.secrets, x.shown_url AS "shownUrl", x.shown_replica_url AS "shownReplicaUrl",
-  x.schema, x.schema_version AS "schemaVersion", x.database_id AS "databaseId", x.last_test AS "lastTest", x.created_at AS "createdAt",
+  x.schema, x.schema_version AS "schemaVersion", x.database_id AS "databaseId", x.erase_error AS "eraseError", x.last_test AS "lastTest", x.created_at AS "createdAt",
   x.changed_at AS "changedAt", ${asideColumn}`;
 
 export const slotsOf = (db: Queryable, env: number): Promise<SlotRow[]> =>
@@ -200,7 +224,7 @@ export async function putSlot(
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10)
      ON CONFLICT (env, slot) DO UPDATE SET type = excluded.type, url = excluded.url, replica_url = excluded.replica_url, secrets = excluded.secrets,
        shown_url = excluded.shown_url, shown_replica_url = excluded.shown_replica_url, schema = excluded.schema, schema_version = NULL,
-       database_id = NULL, last_test = NULL, created_at = excluded.created_at, changed_at = excluded.changed_at`,
+       database_id = NULL, last_test = NULL, erase_due_at = '-infinity', erase_failures = 0, erase_error = NULL, created_at = excluded.created_at, changed_at = excluded.changed_at`,
     [
       ...[env, slot, given.type, seal(given.url), seal(given.replicaUrl)],
       ...[
@@ -230,7 +254,7 @@ export async function putSecrets(
   ]);
 }
 
-/** Stores the result of a test, unless the slot was changed meanwhile. */
+/** Stores the result of a test, unless the slot was changed meanwhile. After one that passed, waiting erasures are tried at once. */
 export async function putTest(
   db: Queryable,
   env: number,
@@ -241,9 +265,10 @@ export async function putTest(
   const { ok, version, rttMs, errors, warnings } = report;
   const test: SlotTest = { ok, at, version, rttMs, errors, warnings };
   await db.query(
-    `UPDATE storage_slots SET last_test = $3, schema_version = coalesce($4, schema_version), database_id = coalesce($5, database_id)
+    `UPDATE storage_slots SET last_test = $3, schema_version = coalesce($4, schema_version), database_id = coalesce($5, database_id),
+       erase_due_at = CASE WHEN $7 THEN '-infinity' ELSE erase_due_at END
      WHERE env = $1 AND slot = $2 AND changed_at = $6`,
-    [env, slot.slot, JSON.stringify(test), report.schemaVersion, report.databaseId, slot.changedAt],
+    [env, slot.slot, JSON.stringify(test), report.schemaVersion, report.databaseId, slot.changedAt, ok],
   );
   return test;
 }

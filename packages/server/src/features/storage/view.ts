@@ -35,7 +35,16 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
   const idle = storage.mode === 'managed';
   const active = slots.find((s) => s.slot === storage.active);
   const error = (active && asideOf(active)?.error.message) ?? storage.error;
-  const waits = erasures > 0 && error !== null ? `${error} ${erasures} erasures wait for it.` : error;
+  const reasons = slots.flatMap((s) => (s.eraseError === null ? [] : [` Slot ${s.slot}: ${s.eraseError}`]));
+  const errors = [
+    ...(idle || error === null ? [] : [error]),
+    ...(erasures > 0
+      ? [`Erasures that have not reached every database: ${erasures}.${reasons.join('')}`]
+      : []),
+    ...(storage.missing > 0
+      ? [`Messages that were no longer in the database, and that history leaves out: ${storage.missing}.`]
+      : []),
+  ];
   return {
     mode: idle ? 'managed' : 'byo_db',
     bufferRetention: (retention?.[0] ?? '7d') as BufferRetentionName,
@@ -48,7 +57,7 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
       refused,
       erasures,
       lastSuccessAt: storage.lastSuccessAt,
-      error: idle ? null : waits,
+      error: errors.join(' ') || null,
       copy: storage.copy && viewCopy(storage.copy, now),
     },
     media: await viewMedia(ctx),
