@@ -45,6 +45,9 @@ const usage = `npm run parley -- <command>
   account reset <email>            a link for a new password
   account sign-out <email>         ends all sessions
   account drop-second-factor <email>
+  storage list [<env id>]          the slots of customers' databases, and which are set aside
+  storage set-aside <env id> a|b   nothing connects to this database any more
+  storage retry <env id> a|b       uses it again
   audit list [<env id>] [--action <operation>] [--actor <who>]
   backup <file>                    the rows as they are at one moment, uploaded files and the master key, in one new file, while the
                                    service runs. Encrypted where PARLEY_BACKUP_PASSPHRASE (or …_FILE) is set; else keep it as you
@@ -195,6 +198,16 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
   'account drop-second-factor': async ({ ctx, args }) => {
     await run('accounts.removeSecondFactor', ctx, { email: need(args[0], 'The e-mail address') });
     return { dropped: args[0] };
+  },
+  'storage list': async ({ ctx, args }) =>
+    ((await run('storage.listSlots', ctx, { environmentId: args[0] })) as Page).data,
+  'storage set-aside': async (line) => {
+    await run('storage.setAside', await inEnvironment(line), { slot: line.args[1] });
+    return { setAside: line.args[1] };
+  },
+  'storage retry': async (line) => {
+    await run('storage.takeBack', await inEnvironment(line), { slot: line.args[1] });
+    return { retried: line.args[1] };
   },
   'audit list': ({ ctx, args, options: { action, actor } }) =>
     all((cursor) =>

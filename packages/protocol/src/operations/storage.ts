@@ -102,6 +102,42 @@ export const storagePromote = operation('storage.promote', 'POST /v1/storage/dat
   repeatable: true,
 });
 
+const operator = { tag: 'Storage', callers: ['operator'] } as const;
+const SlotState = open({
+  environmentId: Type.String(),
+  slot: SlotParam,
+  type: Type.String(),
+  url: Type.String({ description: 'Without its password' }),
+  active: Type.Boolean(),
+  faultedAt: nullable(
+    Type.String({ description: 'When it last stopped the process that reads what it sends' }),
+  ),
+  aside: nullable(Type.String({ description: 'Until when it is set aside, or `operator`' })),
+});
+
+export const storageListSlots = operation('storage.listSlots', 'GET /v1/storage/slots', {
+  ...operator,
+  scope: 'organizations',
+  summary: 'List the slots of all environments or of one, and which are set aside',
+  query: { environmentId: optional(Type.String({ minLength: 1, maxLength: 100 })) },
+  response: open({ data: Type.Array(SlotState) }),
+  errors: ['not_found'],
+});
+
+export const storageSetAside = operation('storage.setAside', 'PUT /v1/storage/slots/{slot}/aside', {
+  ...operator,
+  summary: 'Set a slot aside: nothing connects to its database until it is taken back',
+  params: { slot: SlotParam },
+  errors: ['not_found'],
+});
+
+export const storageTakeBack = operation('storage.takeBack', 'DELETE /v1/storage/slots/{slot}/aside', {
+  ...operator,
+  summary: 'Use a slot again that is set aside',
+  params: { slot: SlotParam },
+  errors: ['not_found'],
+});
+
 const Origin = Type.String({
   minLength: 1,
   maxLength: 300,

@@ -187,6 +187,9 @@ export const operationTexts: Partial<Record<OperationName, string>> = {
   'storage.testMedia': 'With `origin`, the address of your web app, the CORS rules are checked as well.',
   'storage.removeMedia':
     'New files go to the service’s own storage again; those in yours stay there and stay readable as long as its credentials work.',
+  'storage.listSlots': 'For the operator.',
+  'storage.setAside': 'For the operator. Messages wait with this service meanwhile.',
+  'storage.takeBack': 'For the operator: the slot is tried again at once.',
   'storage.resync': 'Use it after the database was restored from a backup.',
   // Looking into it
   'audit.list':

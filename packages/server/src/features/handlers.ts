@@ -34,6 +34,7 @@ import * as sync from './sync/operations.ts';
 import * as tenancy from './tenancy/operations.ts';
 import * as uploads from './uploads/operations.ts';
 import * as users from './users/operations.ts';
+import * as slots from './storage/slot-operations.ts';
 import * as webhooks from './webhooks/operations.ts';
 
 /** The operations that the operator may call. They need no running service. */
@@ -78,6 +79,9 @@ export const commands = {
   'accounts.reset': operator.reset,
   'accounts.endSessions': operator.endSessions,
   'accounts.removeSecondFactor': operator.removeSecondFactor,
+  'storage.listSlots': slots.list,
+  'storage.setAside': slots.setAside,
+  'storage.takeBack': slots.takeBack,
 } satisfies { [N in CommandName]: Handler<CommandContext<N>, N> };
 
 /** Which function runs each operation of the protocol table. */

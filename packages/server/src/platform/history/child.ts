@@ -20,6 +20,7 @@ import type { Ask, Header, Settings, Told } from './messages.ts';
 import { migrateHistory, openHistory } from './open.ts';
 import { HistoryError } from './port.ts';
 import type { History, MessageRecord } from './port.ts';
+import { tooMuch } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 
 /**
@@ -65,10 +66,13 @@ const worksFor = Symbol('history');
 type Resource = Record<symbol, number | undefined>;
 let current = 0;
 let marked = 0;
+/** The last one that this process worked for. */
+let latest = 0;
 const mark = Buffer.alloc(4);
 
 function enter(history: number): void {
   current = history;
+  if (history !== 0) latest = history;
   if (history === marked) return;
   marked = history;
   mark.writeUInt32BE(history);
@@ -92,6 +96,16 @@ process.on('uncaughtException', () => process.exit(1));
 // A promise that a driver forgot does no harm: the request has its deadline.
 process.on('unhandledRejection', () => undefined);
 
+/** Rounds of a login; a server that asks for billions would keep a thread for hours. */
+const mostRounds = 1_000_000;
+const derive = crypto.subtle.deriveBits.bind(crypto.subtle);
+Object.defineProperty(crypto.subtle, 'deriveBits', {
+  value: (how: { iterations?: number }, ...rest: never[]) =>
+    (how.iterations ?? 0) > mostRounds
+      ? Promise.reject(new HistoryError('failed', undefined, 'its login has too many rounds'))
+      : derive(how as never, ...(rest as unknown as [never, never])),
+});
+
 // ── How much databases send ──
 
 const countMs = 50;
@@ -113,7 +127,7 @@ setInterval(() => {
     if (opened.received <= opened.allowed) continue;
     histories.delete(number);
     for (const { handle } of opened.handles) handle.deref()?.close();
-    opened.stop.reject(new HistoryError('failed', undefined, 'it sent more than was asked for'));
+    opened.stop.reject(tooMuch());
     opened.history.then((history) => history.close()).catch(() => undefined);
   }
 }, countMs);
@@ -217,8 +231,8 @@ async function bounded<T>(opened: Opened, ask: Ask, work: Promise<T>): Promise<T
 }
 
 const channel = new Socket({ fd: channelFd });
-const send = (id: number, body: Buffer): void => {
-  for (const part of frame(id, 0, 0, body)) channel.write(part);
+const send = (id: number, body: Buffer, history = 0): void => {
+  for (const part of frame(id, history, 0, body)) channel.write(part);
 };
 
 function onFrame(header: Header, body: Buffer): void {
@@ -228,7 +242,7 @@ function onFrame(header: Header, body: Buffer): void {
     enter(0);
     const rss = Buffer.alloc(8);
     rss.writeBigUInt64BE(BigInt(process.memoryUsage.rss()));
-    return send(beatId, rss);
+    return send(beatId, rss, latest);
   }
   enter(header.history);
   void answered(header.history, JSON.parse(body.toString()) as Ask).then((answer) => send(header.id, answer));

@@ -1,14 +1,11 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { Engine, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
-import { emptyReport, hex, sentences, timesOf } from './shared.ts';
+import { bytesOf, emptyReport, hex, sentences, timesOf, tooMuch } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
 
 /** DECISIONS, Storage, http engine: one URL, signed like webhooks. docs/storage.md describes the contract. */
-
-/** Bytes of 200 messages of the largest size. */
-const maxBytes = 16 * 1024 * 1024;
 
 const classOf = (status: number): HistoryErrorClass => {
   if (status === 401 || status === 403) return 'authentication';
@@ -84,9 +81,10 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
 
   // Bytes, because they are signed, counted and sent.
   const bodyOf = (op: string, fields: object): Buffer => Buffer.from(JSON.stringify({ op, env, ...fields }));
-  const call = (op: string, fields: object) => send(op, bodyOf(op, fields));
+  const call = (op: string, fields: object, messages?: number) => send(op, bodyOf(op, fields), messages);
 
-  async function send(op: string, body: Buffer): Promise<Record<string, unknown>> {
+  /** @param messages how many the answer may have. */
+  async function send(op: string, body: Buffer, messages = 1): Promise<Record<string, unknown>> {
     const id = `his_${hex(deps, 12)}`;
     const timestamp = String(deps.seconds());
     const signatures = keys.map(
@@ -104,7 +102,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
         },
         body,
         timeoutMs: timesOf(deps).statementMs,
-        maxBytes,
+        maxBytes: bytesOf(messages),
         tenant: deps.tenant,
       })
       .catch((error: unknown) => {
@@ -113,6 +111,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
     if (answer.status < 200 || answer.status > 299)
       throw new HistoryError(classOf(answer.status), answer.status);
     if (answer.body.length === 0) return {};
+    if (answer.truncated && op !== 'write' && op !== 'erase') throw tooMuch();
     try {
       return JSON.parse(answer.body.toString()) as Record<string, unknown>;
     } catch {
@@ -155,7 +154,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
         ...(after === undefined ? {} : { after }),
         limit,
       };
-      const { data, hasMore } = await call('read', { conversationId, ...range });
+      const { data, hasMore } = await call('read', { conversationId, ...range }, limit);
       if (!Array.isArray(data)) throw new HistoryError('failed', undefined, 'the answer has no data');
       const messages = data.map(incoming).filter((m) => !m.hard);
       return { data: messages.sort((a, b) => b.seq - a.seq), hasMore: hasMore === true };

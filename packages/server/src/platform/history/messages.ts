@@ -4,6 +4,7 @@ import { validator } from '../validation.ts';
 import type { Validator } from '../validation.ts';
 import { HistoryError, historyEngines, historyErrorClasses } from './port.ts';
 import type { Erasure, HistoryPage, HistoryRecord, MessageRecord, ReadRange } from './port.ts';
+import { bytesOf } from './shared.ts';
 import type { HistorySource } from './target.ts';
 
 /**
@@ -44,15 +45,11 @@ export const beatId = 1;
 export const firstId = 2;
 
 const kib = 1_024;
-/** The largest message as JSON. */
-const messageBytes = 84 * kib;
-const plainBytes = 256 * kib;
 /** The largest request: a piece of a write has a million characters, or one record that is larger. */
 export const askBytes = 32 * kib * kib;
 
 /** How many bytes the answer to a request can need. */
-export const answerBytes = (ask: Ask): number =>
-  plainBytes + (ask.op === 'read' ? ask.range.limit * messageBytes : 0);
+export const answerBytes = (ask: Ask): number => bytesOf(ask.op === 'read' ? ask.range.limit : 1);
 
 /** How many bytes a database may send because of a request: besides the answer, what logins, locks and errors of 500 records take. */
 export const receivedBytes = (ask: Ask): number => answerBytes(ask) + 4 * kib * kib;

@@ -69,6 +69,8 @@ async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<Con
     dateStrings: true,
     supportBigNumbers: true,
     multipleStatements: false,
+    // Rows are read without code that is made of what the server calls its columns.
+    disableEval: true,
     flags: ['-LOCAL_FILES'],
   };
 }

@@ -40,6 +40,15 @@ function translate(error: unknown): HistoryError {
   const common = commonError(error);
   if (common) return common;
   const { code, message = '' } = error as { code?: string; message?: string };
+  // What PgBouncer answers to a login.
+  if (code === '08P01' && /no such user|authentication failed/i.test(message))
+    return new HistoryError('authentication', code, 'the pooler before it does not know them');
+  if (code === '08P01' && /startup parameter/i.test(message))
+    return new HistoryError(
+      'failed',
+      code,
+      'the pooler before it does not allow a parameter of the connection',
+    );
   if (code !== undefined && /^[0-9A-Z]{5}$/.test(code))
     return new HistoryError(classes.find(([pattern]) => pattern.test(code))?.[1] ?? 'failed', code);
   if (/does not support SSL|SSL connection/.test(message)) return new HistoryError('tls', undefined);
@@ -58,7 +67,8 @@ async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<pg.
     host: address!.address,
     port,
     user: target.user,
-    password: target.password,
+    // A function, because the driver takes an empty password as none and looks for another.
+    password: () => target.password,
     database: target.database,
     ssl:
       target.tls === 'off'
@@ -70,12 +80,30 @@ async function connection(target: HistoryTarget, deps: HistoryDeps): Promise<pg.
             ...(target.ca ? { ca: target.ca } : {}),
           },
     connectionTimeoutMillis: connectMs,
-    // The first in case the server is gone, the second so that the server does not go on.
     query_timeout: statementMs,
-    statement_timeout: statementMs,
     application_name: 'parley',
     keepAlive: true,
+    types: { getTypeParser: (type: number) => readers[type] ?? String } as pg.CustomTypesConfig,
   };
+}
+
+/** The types that are asked for. Others are left as text: the driver's own readers may take minutes for a date. */
+const readers: Record<number, (text: string) => unknown> = {
+  16: (text) => text === 't',
+  23: Number,
+  701: Number,
+};
+
+/** What the driver would take from the environment of this process is left out. */
+class Client extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    const { connectionParameters } = this as unknown as { connectionParameters: object };
+    Object.assign(connectionParameters, {
+      ...{ options: undefined, replication: undefined, client_encoding: undefined },
+      fallback_application_name: undefined,
+    });
+  }
 }
 
 /** Milliseconds: text depends on settings of the session, and to_char takes as long as all the rest of the row. */
@@ -124,7 +152,15 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
   const settings = await connection(target, deps).catch((error: unknown) => {
     throw translate(error);
   });
-  const pool = new pg.Pool({ ...settings, max: maxConnections, idleTimeoutMillis: timesOf(deps).idleMs });
+  const { idleMs, statementMs } = timesOf(deps);
+  const pool = new pg.Pool({
+    ...{ ...settings, max: maxConnections, idleTimeoutMillis: idleMs, Client },
+    // So that the server does not go on when nobody waits any more. Not at the start of the connection: poolers refuse
+    // parameters there.
+    onConnect: async (client: pg.PoolClient) => {
+      await client.query(`SET statement_timeout = ${statementMs}`);
+    },
+  } as pg.PoolConfig);
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const { env } = deps;
@@ -239,9 +275,9 @@ async function test(
         'The user is a superuser: one that can only read and write these tables is enough.',
       );
     const tables = Object.values(shapes).map((s) => at(s.table));
-    const grants = await run<{ name: string; grants: string[]; owner: boolean; there: boolean }>(
-      `SELECT t.name, to_regclass(t.name) IS NOT NULL AS there, ARRAY(SELECT p FROM unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) p
-           WHERE to_regclass(t.name) IS NOT NULL AND has_table_privilege(to_regclass(t.name), p)) AS grants,
+    const grants = await run<{ name: string; grants: string; owner: boolean; there: boolean }>(
+      `SELECT t.name, to_regclass(t.name) IS NOT NULL AS there, array_to_string(ARRAY(SELECT p FROM unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) p
+           WHERE to_regclass(t.name) IS NOT NULL AND has_table_privilege(to_regclass(t.name), p)), ' ') AS grants,
          coalesce((SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass(t.name)), false) AS owner
        FROM unnest($1::text[]) AS t(name)`,
       [tables],
@@ -249,7 +285,7 @@ async function test(
     if (grants.some((g) => !g.there)) report.errors.push(sentences.noTables);
     else {
       report.grants = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'].filter((p) =>
-        grants.every((g) => g.grants.includes(p)),
+        grants.every((g) => g.grants.split(' ').includes(p)),
       );
       for (const needed of ['SELECT', 'INSERT', 'UPDATE'])
         if (!report.grants.includes(needed)) report.errors.push(`The user lacks ${needed} on the tables.`);
@@ -293,7 +329,7 @@ export async function migratePostgres(
   deps: HistoryDeps,
   adminUrl: string,
 ): Promise<Migrated> {
-  const client = new pg.Client(
+  const client = new Client(
     await connection(target, deps).catch((error: unknown) => {
       throw translate(error);
     }),

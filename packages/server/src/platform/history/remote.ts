@@ -128,9 +128,10 @@ export function createRemoteHistories(options: {
       return markFd !== undefined && readSync(markFd, bytes, 0, 4, 0) === 4 ? bytes.readUInt32BE() : 0;
     }
 
-    function end(fault: Fault, reason: object = {}, culprit = worksFor()): void {
+    function end(fault: Fault, reason: object = {}, known?: number): void {
       if (over) return;
       over = true;
+      const culprit = known ?? worksFor();
       stopBeats();
       if (current === running) current = null;
       early = timers.monotonic() - startedAt > lastedMs ? 0 : early + 1;
@@ -140,7 +141,7 @@ export function createRemoteHistories(options: {
       const onFault = owners.get(culprit);
       if (!closed)
         logger.error(
-          { fault, pid: child?.pid, requests: pending.size, known: onFault !== undefined, ...reason },
+          { fault, child: child?.pid, requests: pending.size, known: onFault !== undefined, ...reason },
           'the process that speaks with customers’ databases is replaced',
         );
       for (const { history, reject } of pending.values())
@@ -174,13 +175,13 @@ export function createRemoteHistories(options: {
       // The service may end without waiting for it: then it ends too.
       child.unref();
       for (const stream of [channel, life]) (stream as unknown as { unref(): void }).unref();
-      child.once('error', (error) => end('ended', { reason: error.message }, 0));
+      child.once('error', (error) => end('ended', { reason: error.message }));
       child.once('exit', (code, signal) => end('ended', { code, signal }));
       const read = frameReader(
         ({ id }) =>
           id === beatId ? 8 : pending.has(id) ? answerBytes(pending.get(id)!.ask) : 64 * 1024 * 1024,
-        ({ id }, body) => {
-          if (id === beatId) return onBeat(Number(body.readBigUInt64BE()));
+        ({ id, history }, body) => {
+          if (id === beatId) return onBeat(Number(body.readBigUInt64BE()), history);
           const one = pending.get(id);
           pending.delete(id);
           if (!one) return;
@@ -202,9 +203,9 @@ export function createRemoteHistories(options: {
       write(beatId, 0, Buffer.alloc(0));
     }
 
-    function onBeat(rss: number): void {
+    function onBeat(rss: number, latest: number): void {
       beat = { ...beat, answered: true, missed: 0, any: true };
-      if (rss > mostMb * 1_048_576) end('grew', { rss });
+      if (rss > mostMb * 1_048_576) end('grew', { rss }, latest);
     }
     /** A pause of our own counts once, however long it is. */
     const stopBeats = timers.every(beatMs, () => {
@@ -228,6 +229,7 @@ export function createRemoteHistories(options: {
       pending.clear();
       if (markFd !== undefined) closeSync(markFd);
       if (!child || child.exitCode !== null || child.signalCode !== null) return;
+      child.ref();
       const gone = new Promise<void>((resolve) => child!.once('exit', () => resolve()));
       channel?.destroy();
       const cancel = timers.after(stopMs, () => child!.kill('SIGKILL'));
@@ -241,7 +243,7 @@ export function createRemoteHistories(options: {
       try {
         launch();
       } catch (error) {
-        end('ended', { reason: (error as Error).message }, 0);
+        end('ended', { reason: (error as Error).message });
       }
     });
 

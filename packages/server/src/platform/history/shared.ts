@@ -1,5 +1,6 @@
 import type { RandomBytes } from '../clock.ts';
 import type { Outbound } from '../outbound/outbound.ts';
+import { HistoryError } from './port.ts';
 import type { HistoryEngine, HistoryRecord, HistoryReport, ReadRange } from './port.ts';
 
 export interface HistoryDeps {
@@ -25,6 +26,13 @@ export interface Times {
 }
 const usualTimes: Times = { connectMs: 5_000, statementMs: 10_000, idleMs: 30_000 };
 export const timesOf = ({ times = usualTimes }: HistoryDeps): Times => times;
+
+/** Bytes of the largest message as JSON, and of an answer without any. */
+const messageBytes = 84 * 1_024;
+const plainBytes = 256 * 1_024;
+/** How many bytes an answer with so many messages can need. */
+export const bytesOf = (messages: number): number => plainBytes + messages * messageBytes;
+export const tooMuch = () => new HistoryError('failed', undefined, 'it sent more than was asked for');
 
 export const sentences = {
   noTables: 'The tables are not there: migrate first.',
