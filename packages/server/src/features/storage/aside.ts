@@ -40,9 +40,10 @@ export async function addFault(db: Queryable, env: number, slot: string): Promis
   return row!.aside;
 }
 
-/** The slot may be used again; its last fault still counts for an hour. What the operator set aside stays so. */
+/** The slot may be used again, at once; its last fault still counts for an hour. What the operator set aside stays so. */
 export const takeBack = (db: Queryable, env: number, slot: string): Promise<unknown> =>
   db.query(
-    `UPDATE slot_faults SET aside_until = NULL WHERE env = $1 AND slot = $2 AND aside_until < 'infinity'`,
+    `WITH taken AS (UPDATE slot_faults SET aside_until = NULL WHERE env = $1 AND slot = $2 AND aside_until < 'infinity' RETURNING env)
+     UPDATE storage s SET due_at = '-infinity' FROM taken WHERE s.env = taken.env AND s.env = $1`,
     [env, slot],
   );

@@ -155,12 +155,12 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
   const { idleMs, statementMs } = timesOf(deps);
   const pool = new pg.Pool({
     ...{ ...settings, max: maxConnections, idleTimeoutMillis: idleMs, Client },
-    // So that the server does not go on when nobody waits any more. Not at the start of the connection: poolers refuse
-    // parameters there.
-    onConnect: async (client: pg.PoolClient) => {
-      await client.query(`SET statement_timeout = ${statementMs}`);
-    },
-  } as pg.PoolConfig);
+    // So that the server does not go on when nobody waits any more. The pool waits for it. Not at the start of the
+    // connection: poolers refuse parameters there.
+    onConnect: ((client: pg.ClientBase) => client.query(`SET statement_timeout = ${statementMs}`)) as (
+      client: pg.ClientBase,
+    ) => void,
+  });
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const { env } = deps;
