@@ -13,6 +13,8 @@ export interface FaultyProxy {
   stall(ms: number): void;
   /** Everything takes this much longer. */
   delay(ms: number): void;
+  /** Each chunk cuts its connection with this probability, and is lost. */
+  lose(probability: number): void;
   /** No faults from now on. */
   heal(): void;
   close(): Promise<void>;
@@ -22,6 +24,7 @@ export async function startProxy(target: () => number | null, random: Random): P
   const pairs = new Set<{ client: Socket; server: Socket }>();
   let delayMs = 0;
   let stalledUntil = 0;
+  let loss = 0;
 
   /** In order: a chunk never overtakes the one before it. */
   function pipe(from: Socket, to: Socket): void {
@@ -41,7 +44,12 @@ export async function startProxy(target: () => number | null, random: Random): P
         act();
       });
     };
-    from.on('data', (chunk) => after(() => void to.write(chunk)));
+    from.on('data', (chunk) => {
+      if (loss > 0 && random.chance(loss)) {
+        from.destroy();
+        to.destroy();
+      } else after(() => void to.write(chunk));
+    });
     from.on('end', () => after(() => void to.end()));
     from.on('error', () => to.destroy());
     from.on('close', () => after(() => void to.destroy()));
@@ -73,7 +81,9 @@ export async function startProxy(target: () => number | null, random: Random): P
     },
     stall: (ms) => (stalledUntil = Date.now() + ms),
     delay: (ms) => (delayMs = ms),
+    lose: (probability) => (loss = probability),
     heal: () => {
+      loss = 0;
       delayMs = 0;
       stalledUntil = 0;
     },

@@ -11,6 +11,10 @@ import type { Service } from '../../../server/test/support/service.ts';
 export interface World {
   /** Ports of the nodes that run. */
   ports(): number[];
+  /** The nodes that run. */
+  services(): Service[];
+  /** The store's URL. */
+  store: string;
   /** What ended without being killed, or did not come back: there must be none. */
   crashes: string[];
   /** kill -9 of a node; it comes back by itself. */
@@ -25,7 +29,18 @@ export interface World {
 
 const userQuery = (host: string) => `postgresql://parley@localhost/parley?host=${encodeURIComponent(host)}`;
 
-export async function startWorld(nodeCount: number, log: (line: string) => void): Promise<World> {
+export interface WorldOptions {
+  /** More settings of a node that is started. */
+  env?: () => Record<string, string>;
+  /** The last node that runs may be killed too; then nobody serves until it is back. */
+  killLast?: boolean;
+}
+
+export async function startWorld(
+  nodeCount: number,
+  log: (line: string) => void,
+  options: WorldOptions = {},
+): Promise<World> {
   const dataDir = await mkdtemp(join(tmpdir(), 'parley-chaos-'));
   // The embedded one is made for a single process; a node that comes back and finds every connection taken can serve nobody.
   const settings = { max_connections: String(nodeCount * 40) };
@@ -40,8 +55,21 @@ export async function startWorld(nodeCount: number, log: (line: string) => void)
   };
   const nodes: (Service | null)[] = [];
   const crashes: string[] = [];
+  // They are process groups of their own: nobody else ends them with us.
+  const endAll = (): void => {
+    for (const node of nodes)
+      try {
+        if (node) process.kill(-node.process.pid!, 'SIGKILL');
+      } catch {
+        // it ended a moment ago
+      }
+  };
+  process.once('exit', endAll);
   const startNode = async (index: number, dataDir?: string): Promise<void> => {
-    const node = await startService({ env, ...(dataDir === undefined ? {} : { dataDir }) });
+    const node = await startService({
+      env: { ...env, ...options.env?.() },
+      ...(dataDir === undefined ? {} : { dataDir }),
+    });
     nodes[index] = node;
     node.process.once('exit', (code) => {
       if (nodes[index] !== node) return;
@@ -69,10 +97,12 @@ export async function startWorld(nodeCount: number, log: (line: string) => void)
     nodes: nodeCount,
     crashes,
     ports: () => nodes.flatMap((n) => n?.port ?? []),
+    services: () => nodes.filter((n) => n !== null),
+    store: env.DATABASE_URL,
     killNode: (index) =>
       track(`node ${index}`, async () => {
         const node = nodes[index];
-        if (!node || nodes.filter(Boolean).length === 1) return;
+        if (!node || (!options.killLast && nodes.filter(Boolean).length === 1)) return;
         log(`node ${index} killed`);
         nodes[index] = null;
         await node.kill();
@@ -103,6 +133,7 @@ export async function startWorld(nodeCount: number, log: (line: string) => void)
     dispose: async () => {
       while (pending.size > 0) await Promise.allSettled(pending);
       for (const node of nodes.splice(0)) await node?.dispose();
+      process.removeListener('exit', endAll);
       await redis.stop();
       await postgres.stop();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });

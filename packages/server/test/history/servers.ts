@@ -1,9 +1,9 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { chown, mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,17 @@ export interface CustomerDatabase {
   /** kill -9, and start again on the same data. */
   kill(): Promise<void>;
   start(): Promise<void>;
+  /** Stands still with its connections open, and goes on. */
+  pause?(): void;
+  resume?(): void;
+  /** Where it has a disk of its own: leaves no room on it, and makes room again. */
+  disk?: Disk | null;
   stop(): Promise<void>;
+}
+
+interface Disk {
+  fill(): Promise<void>;
+  free(): Promise<void>;
 }
 
 const run = promisify(execFile);
@@ -37,7 +47,7 @@ async function server(
   args: string[],
   cwd: string,
   ready: () => Promise<unknown>,
-): Promise<{ kill(): Promise<void>; start(): Promise<void> }> {
+): Promise<Required<Pick<CustomerDatabase, 'kill' | 'start' | 'pause' | 'resume'>>> {
   let child: ChildProcess | undefined;
   const atExit = (): void => void child?.kill('SIGKILL');
   process.once('exit', atExit);
@@ -69,8 +79,22 @@ async function server(
     }
   };
   await start();
+  const signalAll = (signal: NodeJS.Signals): void => {
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    // PostgreSQL has a process for each connection.
+    const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8');
+    for (const pid of children.split(' ').filter(Boolean))
+      try {
+        process.kill(Number(pid), signal);
+      } catch {
+        // it ended a moment ago
+      }
+  };
   return {
     start,
+    pause: () => signalAll('SIGSTOP'),
+    resume: () => signalAll('SIGCONT'),
     kill: async () => {
       if (!child || child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
@@ -90,7 +114,45 @@ async function directory(what: string): Promise<string> {
 const remove = (home: string): Promise<void> =>
   rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 
-export const startCustomerPostgres = (): Promise<CustomerDatabase> => startPostgres();
+/** A small disk at this directory until `unmount`; null where nothing can be mounted. */
+async function smallDisk(home: string): Promise<(Disk & { unmount(): void }) | null> {
+  const owner = identity.uid === undefined ? '' : `,uid=${identity.uid},gid=${identity.gid},mode=700`;
+  try {
+    await run('mount', ['-t', 'tmpfs', '-o', `size=300m${owner}`, 'tmpfs', home]);
+  } catch {
+    return null;
+  }
+  const unmount = () => spawnSync('umount', ['--lazy', home]);
+  process.once('exit', unmount);
+  const ballast = join(home, 'ballast');
+  return {
+    async fill() {
+      const file = await open(ballast, 'w');
+      try {
+        for (const bytes of [1_048_576, 4_096])
+          for (const zeros = Buffer.alloc(bytes); ;)
+            if (
+              !(await file.write(zeros).then(
+                ({ bytesWritten }) => bytesWritten === bytes,
+                () => false,
+              ))
+            )
+              break;
+      } finally {
+        await file.close();
+      }
+    },
+    free: () => rm(ballast, { force: true }),
+    unmount: () => {
+      process.removeListener('exit', unmount);
+      unmount();
+    },
+  };
+}
+
+/** @param options `small`: on a small disk of its own, which can be filled. */
+export const startCustomerPostgres = (options: { small?: boolean } = {}): Promise<CustomerDatabase> =>
+  startPostgres([], options);
 
 /** With a certificate for 127.0.0.1 that nobody signed; `ca` is it, in base64. */
 export async function startPostgresWithTls(): Promise<CustomerDatabase & { ca: string }> {
@@ -121,8 +183,12 @@ export async function startPostgresWithTls(): Promise<CustomerDatabase & { ca: s
   };
 }
 
-async function startPostgres(more: readonly string[] = []): Promise<CustomerDatabase> {
+async function startPostgres(
+  more: readonly string[] = [],
+  { small = false }: { small?: boolean } = {},
+): Promise<CustomerDatabase> {
   const home = await directory('customer-pg');
+  const disk = small ? await smallDisk(home) : null;
   const data = join(home, 'data');
   await makeCluster(data);
   const port = await freePort();
@@ -137,6 +203,7 @@ async function startPostgres(more: readonly string[] = []): Promise<CustomerData
     `port=${port}`,
     `unix_socket_directories=${home}`,
     'fsync=off',
+    ...(disk ? ['max_wal_size=64MB', 'min_wal_size=32MB'] : []),
     ...more,
   ];
   const running = await server(
@@ -148,13 +215,16 @@ async function startPostgres(more: readonly string[] = []): Promise<CustomerData
   return {
     name: 'PostgreSQL',
     ...running,
+    disk,
     async createDatabase() {
       const name = `c_${randomBytes(6).toString('hex')}`;
       await once('postgres', `CREATE DATABASE ${name}`);
       return urlOf(name);
     },
     async stop() {
+      running.resume();
       await running.kill();
+      disk?.unmount();
       await remove(home);
     },
   };
@@ -163,8 +233,10 @@ async function startPostgres(more: readonly string[] = []): Promise<CustomerData
 /** Small, because the files are copied. */
 const logSize = '--innodb-log-file-size=10M';
 
-export async function startCustomerMariadb(): Promise<CustomerDatabase> {
+/** @param options `small`: on a small disk of its own, which can be filled. */
+export async function startCustomerMariadb({ small = false } = {}): Promise<CustomerDatabase> {
   const home = await directory('customer-mariadb');
+  const disk = small ? await smallDisk(home) : null;
   const data = join(home, 'data');
   const port = await freePort();
   const install = async (at: string): Promise<void> => {
@@ -206,6 +278,7 @@ export async function startCustomerMariadb(): Promise<CustomerDatabase> {
   return {
     name: 'MariaDB',
     ...running,
+    disk,
     async createDatabase() {
       const name = `c_${randomBytes(6).toString('hex')}`;
       const client = await root();
@@ -213,7 +286,9 @@ export async function startCustomerMariadb(): Promise<CustomerDatabase> {
       return `mysql://root@127.0.0.1:${port}/${name}?ssl-mode=DISABLED`;
     },
     async stop() {
+      running.resume();
       await running.kill();
+      disk?.unmount();
       await remove(home);
     },
   };
