@@ -39,8 +39,8 @@ export interface Ledger {
 }
 
 /** Of one environment: conversations, and how many people write in each at once. */
-const conversations = 4;
-const writers = 2;
+const conversations = 3;
+const writers = 3;
 const others = 8;
 /** Milliseconds after which a change of an old message is given up while the customer's database is away. */
 const changeMs = 3_000;

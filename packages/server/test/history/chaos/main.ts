@@ -22,7 +22,7 @@ export async function storageRuns(
     log(`own storage: ${chosen.join(', ')}, ${nodes} nodes, --seed ${seed}`);
     const outcome = await storageChaos({
       ...{ seed, nodes, engines: chosen satisfies readonly EngineName[], seconds: given.seconds },
-      ...{ actMs: 150, faultMs: 5_000, log },
+      ...{ actMs: 80, faultMs: 5_000, log },
     });
     // A message that is lost, doubled, out of order or of another version would have thrown.
     for (const name of Object.keys(total) as (keyof StorageOutcome)[]) total[name] += outcome[name];

@@ -41,7 +41,9 @@ interface Play extends Scene {
 
 const dayMs = 86_400_000;
 /** How far a node's clock is from the store's while it is wrong. */
-const clocks = [-3, -1.5, 2, 5].map((days) => days * dayMs);
+const clocks = [-2, 2, 2, 5].map((days) => days * dayMs);
+/** How often old messages are looked for; once a minute otherwise. */
+const pruneMs = 300;
 const resyncMs = 20_000;
 
 /**
@@ -83,6 +85,10 @@ export async function storageChaos(options: StorageChaosOptions): Promise<Storag
         if (!over()) await act();
       }
     };
+    const pruning = async (env: string): Promise<void> => {
+      // The store may be away for a moment.
+      for (; !over(); await delay(pruneMs)) await store.lookForOld(env).catch(() => undefined);
+    };
     const { heal, ...nodes } = breakNodes(world, random.fork(), tell);
     await Promise.all([
       ...plays.flatMap((play) => {
@@ -92,6 +98,7 @@ export async function storageChaos(options: StorageChaosOptions): Promise<Storag
           again(servers, () => breakServer(play, store, servers, tell)),
           again(ways, () => breakWay(play, ways, tell)),
           again(switches, () => change(play, store, switches, tell)),
+          pruning(play.customer.env.id),
         ];
       }),
       again(random.fork(), nodes.act),

@@ -4,6 +4,8 @@ import pg from 'pg';
 export interface Store {
   /** As if two days had passed for an environment since everything in it happened. */
   age(env: string): Promise<void>;
+  /** As if a minute had passed since old messages were last looked for. */
+  lookForOld(env: string): Promise<void>;
   /** Messages, by conversation and seq, that only the customer's database has. */
   cold(env: string): Promise<Set<string>>;
   /** How many old messages are still here, other than the latest of each conversation. */
@@ -50,6 +52,9 @@ export function openStore(connectionString: string): Store {
         [`UPDATE storage SET pruned_at = '-infinity' WHERE env = ${no}`, [env]],
         ['COMMIT', []],
       );
+    },
+    async lookForOld(env) {
+      await run([`UPDATE storage SET pruned_at = '-infinity' WHERE env = ${no}`, [env]]);
     },
     async cold(env) {
       const rows = await run<{ id: string; seq: string }>([
