@@ -32,6 +32,7 @@ const parts: Part[] = [
     packages: ['mariadb-server'],
     named: /\bmariadb-install-db\b/,
   },
+  { name: 'PgBouncer', programs: ['pgbouncer'], packages: ['pgbouncer'], named: /'pgbouncer'/ },
   { name: 'Chromium', programs: ['chromium'], packages: ['chromium'], named: /\bchromium\b/ },
   {
     name: 'OpenStack Swift, the S3 server of the storage tests',

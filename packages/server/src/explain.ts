@@ -12,11 +12,6 @@ export function explain(error: unknown): string {
       return path
         ? `no permission for ${path}. Start as its owner, or set CHAT_DATA_DIR.`
         : `no permission to listen on port ${port}. Choose one above 1023 with PORT.`;
-    case '28P01':
-    case '28000':
-      return `PostgreSQL refuses the user of DATABASE_URL: ${error.message}.`;
-    case '3D000':
-      return `PostgreSQL has no such database: ${error.message}. Create it, or mend DATABASE_URL.`;
     default:
   }
   const [first] = error instanceof AggregateError ? (error.errors as Error[]) : [];

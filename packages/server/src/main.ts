@@ -50,7 +50,7 @@ async function run(): Promise<void> {
     hurry(Date.now() - interruptedAt > sameKeyMs ? 'always' : 'all are local');
   });
 
-  const inherited = inheritedStore();
+  const inherited = inheritedStore(config.databaseUrl);
   if (inherited && config.metricsPort !== undefined) config.metricsPort += workerIndex();
   // Only one process can use the ports of media.
   if (inherited && workerIndex() > 0) config.roles = new Set([...config.roles].filter((r) => r !== 'media'));

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import type { Config } from './config.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import type { Logger } from './platform/logging.ts';
+import { outsideConnection } from './platform/postgres/outside.ts';
 import { openStore } from './platform/postgres/store.ts';
 import type { Store } from './platform/postgres/store.ts';
 
@@ -26,13 +27,19 @@ export interface Started {
 /** The index of this worker. Each worker has its own metrics port, counted up from the setting. */
 export const workerIndex = (): number => Number(process.env[indexVariable] ?? 0);
 
-/** In a worker: the store that the primary runs. */
-export function inheritedStore(): Store | null {
+/** In a worker: the store that the primary runs, or the one of DATABASE_URL. */
+export function inheritedStore(databaseUrl: string | undefined): Store | null {
   const connection = process.env[storeVariable];
   if (!cluster.isWorker || connection === undefined) return null;
   // Without its primary a worker has no store, so it must not outlive it.
   process.on('disconnect', () => process.exit(1));
-  return { connection: JSON.parse(connection) as Store['connection'], stop: () => Promise.resolve() };
+  return {
+    connection:
+      databaseUrl === undefined
+        ? (JSON.parse(connection) as Store['connection'])
+        : outsideConnection(databaseUrl, process.env).connection,
+    stop: () => Promise.resolve(),
+  };
 }
 
 export const reportStarted = (started: Started): void => {
@@ -49,7 +56,7 @@ export async function runPrimary(
   let stopping = false;
   const fork = (index: number): Worker => {
     const worker = cluster.fork({
-      [storeVariable]: JSON.stringify(store.connection),
+      [storeVariable]: config.databaseUrl === undefined ? JSON.stringify(store.connection) : '',
       [indexVariable]: String(index),
     });
     worker.once('exit', (code: number, signal: string) => {

@@ -11,11 +11,6 @@ test('what whoever runs the service can mend is told in one line', () => {
     [failure({ code: 'EADDRINUSE', port: 8080 }), /^port 8080 is in use.*PORT/],
     [failure({ code: 'EACCES', port: 80 }), /port 80.*PORT/],
     [failure({ code: 'EACCES', path: '/data' }), /no permission for \/data/],
-    [
-      failure({ code: '28P01' }, 'password authentication failed'),
-      /DATABASE_URL: password authentication failed/,
-    ],
-    [failure({ code: '3D000' }, 'database "x" does not exist'), /Create it/],
     [new ConfigError('PORT must be a number.'), /^PORT must be a number\.$/],
     [new Error('This store was sealed with another master key.'), /^This store was sealed/],
     [new AggregateError([new Error('connect ECONNREFUSED 127.0.0.1:5432')]), /^connect ECONNREFUSED/],

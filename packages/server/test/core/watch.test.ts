@@ -35,7 +35,7 @@ function watched() {
     const client = new pg.Client({ connectionString: proxy.url });
     client.on('error', () => undefined);
     await client.connect();
-    watch.opened(client);
+    watch.opened(client, (client as unknown as { processID: number }).processID);
     return client as unknown as pg.PoolClient;
   };
   return { time, dead, watch, pass, connect };

@@ -1,3 +1,5 @@
+import { sslModes, tlsOfMode } from '../sslmode.ts';
+import type { TlsLevel } from '../sslmode.ts';
 import type { HistoryEngine } from './port.ts';
 
 /**
@@ -12,7 +14,7 @@ export interface HistoryTarget {
   password: string;
   database: string;
   schema: string | null;
-  tls: 'off' | 'unverified' | 'verified';
+  tls: TlsLevel;
   /** PEM of the authority that signed the server's certificate. */
   ca: string | null;
   /** MongoDB: the database in which the user is defined. */
@@ -168,7 +170,7 @@ function hostOf(text: string, port: number): { host: string; port: number } {
 
 /** TLS is verified unless the URL says otherwise. */
 function tlsOf(options: Record<string, string>): HistoryTarget['tls'] {
-  const mode = (options['sslmode'] ?? options['ssl-mode'])?.toLowerCase().replaceAll('_', '-');
+  const mode = options['sslmode'] ?? options['ssl-mode'];
   const flag = options['tls'] ?? options['ssl'];
   if (mode === undefined && flag === undefined)
     return options['tlsallowinvalidcertificates'] === 'true' ? 'unverified' : 'verified';
@@ -177,10 +179,9 @@ function tlsOf(options: Record<string, string>): HistoryTarget['tls'] {
     if (flag === 'true') return options['tlsallowinvalidcertificates'] === 'true' ? 'unverified' : 'verified';
     throw new TargetError('The option tls must be true or false.');
   }
-  if (mode === 'disable' || mode === 'disabled') return 'off';
-  if (mode === 'require' || mode === 'required') return 'unverified';
-  if (['verify-ca', 'verify-full', 'verify-identity'].includes(mode)) return 'verified';
-  throw new TargetError('The option sslmode must be disable, require or verify-full.');
+  const level = tlsOfMode(mode, options['ca'] !== undefined);
+  if (level === undefined) throw new TargetError(`The option sslmode must be ${sslModes}.`);
+  return level;
 }
 
 function pem(base64: string): string {

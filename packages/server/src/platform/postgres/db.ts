@@ -44,7 +44,7 @@ export interface Db extends Queryable {
 
 export type ConnectionSettings = Pick<
   pg.PoolConfig,
-  'connectionString' | 'host' | 'port' | 'user' | 'database'
+  'connectionString' | 'host' | 'port' | 'user' | 'database' | 'ssl'
 >;
 
 /** The embedded server is reached by the folder of its socket, and others by an address. */
@@ -67,6 +67,7 @@ const maxTries = 4;
 /** Ignores errors of a connection: the running query, or the next one, fails with the same error. */
 const ignore = (): void => undefined;
 
+/** Set after connecting: a pooler such as PgBouncer refuses them as parameters of the start. */
 const sessionSettings = {
   TimeZone: 'UTC',
   statement_timeout: '60000',
@@ -83,6 +84,21 @@ const sessionSettings = {
   // statement.
   jit: 'off',
 };
+
+/** Sets a session's settings, and asks for its process: a pooler in between names another. */
+export const sessionSql = (settings: Record<string, string>): string =>
+  `${Object.entries(settings)
+    .map(([name, value]) => `SET ${name} TO '${value}';`)
+    .join(' ')} SELECT pg_backend_pid() AS pid`;
+
+/** Milliseconds that a new connection gets for it. */
+export const sessionMs = 10_000;
+
+/** Runs several statements and returns the process that the last one asks for. */
+export async function beginSession(client: pg.ClientBase, sql: string): Promise<number> {
+  const results = await client.query({ text: sql, query_timeout: sessionMs } as pg.QueryConfig);
+  return ([results].flat().at(-1) as pg.QueryResult<{ pid: number }>).rows[0]!.pid;
+}
 
 /** Milliseconds beyond PostgreSQL's own time-out after which a query fails here, in case the connection is lost. */
 const unansweredMs = 5_000;
@@ -107,6 +123,14 @@ export class PgDb implements Db {
     this.#watch = new ConnectionWatch(connection, (count) =>
       this.#onError(new Error(`${count} did not answer`), 'dead connections were replaced'),
     );
+    const begin = sessionSql(settings);
+    const begun = async (client: pg.ClientBase): Promise<void> => {
+      // The pool listens to idle connections only: an error between two queries of a transaction would end the process.
+      client.on('error', ignore);
+      const pid = await beginSession(client, begin);
+      this.#watch.opened(client, pid);
+      if (isEmbedded(connection)) givePriority(pid, options.priority ?? 'requests');
+    };
     this.pool = new pg.Pool({
       ...connection,
       max: options.max,
@@ -115,20 +139,11 @@ export class PgDb implements Db {
       keepAlive: true,
       keepAliveInitialDelayMillis: 5_000,
       query_timeout: Number(settings.statement_timeout) + unansweredMs,
-      options: Object.entries(settings)
-        .map(([name, value]) => `-c ${name}=${value}`)
-        .join(' '),
       application_name: programName,
+      // The pool waits for it, though its type does not say so.
+      onConnect: begun as (client: pg.ClientBase) => unknown,
     });
     this.pool.on('error', (error) => this.#onError(error, 'an idle connection was lost'));
-    // The pool listens to idle connections only: an error between two queries of a transaction would end the process.
-    this.pool.on('connect', (client) => {
-      client.on('error', ignore);
-      this.#watch.opened(client);
-      const { processID } = client as pg.PoolClient & { processID: number | null };
-      if (isEmbedded(connection) && processID !== null)
-        givePriority(processID, options.priority ?? 'requests');
-    });
   }
 
   async #connect(): Promise<pg.PoolClient> {

@@ -19,10 +19,12 @@ const networkErrors = new Set([
   'ETIMEDOUT',
   'ENOTFOUND',
   'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
 ]);
 /** Errors that pg itself makes have no code. */
 const lostConnection =
-  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|not queryable/;
+  /Connection terminated|Query read timeout|timeout expired|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end|not queryable/;
 
 /**
  * SQLSTATE classes 08 (connection), 40 (transaction rollback, such as deadlocks), 53 (insufficient resources) and 57

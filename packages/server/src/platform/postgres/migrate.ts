@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { version as programVersion } from '../version.ts';
 import type { ConnectionSettings, Queryable } from './db.ts';
+import { beginSession, sessionMs, sessionSql } from './db.ts';
+import { StoreError, unreachable } from './reach.ts';
 import { programPattern } from './program.ts';
 
 /**
@@ -34,6 +36,8 @@ const besideEarlier = /^-- runs beside earlier versions$/m;
 /** An arbitrary constant: all processes of this product ask for the same lock. */
 const lockKey = 7_041_885;
 const lockRetryMs = 100;
+/** How often two sessions behind a pooler are compared: with other traffic once may not show that they are shared. */
+const poolerRounds = 5;
 const olderRetryMs = 500;
 /** Milliseconds for which a start waits for processes of earlier versions to end. */
 const olderWaitMs = 60_000;
@@ -82,19 +86,47 @@ export async function migrate(
     ...connection,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
-    options: '-c TimeZone=UTC -c statement_timeout=0 -c lock_timeout=0',
     application_name: 'parley migrations',
   });
   // A lost connection fails the running query; without a listener it would end the process.
   client.on('error', () => undefined);
-  await client.connect();
+  await client.connect().catch((error: unknown) => {
+    throw unreachable(connection, error);
+  });
   try {
+    await requireOwnSessions(connection, client);
     await lock(client);
     const applied = await applyMigrations(client, migrations, options);
     if (await applyFunctions(client, migrations, functions)) applied.push('functions');
     return applied;
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+const migrationSettings = { TimeZone: 'UTC', statement_timeout: '0', lock_timeout: '0' };
+
+/**
+ * Begins the session, and refuses a pooler that gives one session's statements to several servers, or one server to several
+ * sessions: settings, locks, LISTEN and prepared statements would be lost or another's.
+ */
+async function requireOwnSessions(connection: ConnectionSettings, client: pg.Client): Promise<void> {
+  const pid = await beginSession(client, sessionSql(migrationSettings));
+  // PostgreSQL itself names the process when it is connected to; a pooler makes a name up.
+  if (pid === (client as pg.Client & { processID: number }).processID) return;
+  const other = new pg.Client({ ...connection, connectionTimeoutMillis: 10_000, query_timeout: sessionMs });
+  other.on('error', () => undefined);
+  try {
+    await other.connect();
+    const ask = sessionSql({});
+    for (let i = 0; i < poolerRounds; i++)
+      if ((await beginSession(other, ask)) === pid || (await beginSession(client, ask)) !== pid)
+        throw new StoreError(
+          'DATABASE_URL leads to a connection pooler whose connections share sessions (PgBouncer: pool_mode transaction or statement). ' +
+            'Set pool_mode to session, or give the address of PostgreSQL itself.',
+        );
+  } finally {
+    await other.end().catch(() => undefined);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Logger } from '../logging.ts';
 import type { ConnectionSettings } from './db.ts';
 import { runningPostgres, startEmbeddedPostgres } from './embedded/index.ts';
 import type { EmbeddedPostgres } from './embedded/index.ts';
+import { outsideConnection } from './outside.ts';
 
 /**
  * Messages to ignore: PostgreSQL logs a FATAL for each question whether it is up yet, or has our database yet, while
@@ -25,8 +26,14 @@ export async function openStore(
   options: { databaseUrl: string | undefined; dataDir: string },
   logger: Logger,
 ): Promise<Store> {
-  if (options.databaseUrl !== undefined)
-    return { connection: { connectionString: options.databaseUrl }, stop: () => Promise.resolve() };
+  if (options.databaseUrl !== undefined) {
+    const { connection, tls } = outsideConnection(options.databaseUrl, process.env);
+    if (tls === 'unverified')
+      logger.warn(
+        'DATABASE_URL says sslmode=require: the connection is encrypted, but anybody can pose as the server; sslmode=verify-full verifies it',
+      );
+    return { connection, stop: () => Promise.resolve() };
+  }
 
   const start = (): Promise<EmbeddedPostgres> =>
     startEmbeddedPostgres({

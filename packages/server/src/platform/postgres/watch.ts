@@ -24,7 +24,7 @@ interface Pending {
 export class ConnectionWatch {
   readonly #connection: pg.ClientConfig;
   readonly #pending = new Map<pg.PoolClient, Pending>();
-  readonly #openedAt = new WeakMap<object, number>();
+  readonly #opened = new WeakMap<object, { at: number; pid: number }>();
   readonly #timers: Timers;
   readonly #onDead: (count: number) => void;
   readonly stop: () => void;
@@ -38,13 +38,14 @@ export class ConnectionWatch {
     this.stop = timers.every(lookMs, () => void this.look());
   }
 
-  opened(client: object): void {
-    this.#openedAt.set(client, this.#timers.monotonic());
+  /** @param pid PostgreSQL's process, which a pooler in between does not tell by itself. */
+  opened(client: object, pid: number): void {
+    this.#opened.set(client, { at: this.#timers.monotonic(), pid });
   }
 
   /** True if other connections from the same time were found dead. */
   isSuspect(client: object): boolean {
-    return (this.#openedAt.get(client) ?? 0) < this.#deadAt;
+    return (this.#opened.get(client)?.at ?? 0) < this.#deadAt;
   }
 
   async run<T>(client: pg.PoolClient, query: () => Promise<T>): Promise<T> {
@@ -64,10 +65,10 @@ export class ConnectionWatch {
     if (late.length === 0) return;
     this.#looking = true;
     try {
-      const working = await this.#working(late.map(([client]) => processOf(client)));
+      const working = await this.#working(late.map(([client]) => this.#processOf(client)));
       // If the query was answered meanwhile, it has no entry any more, or another one.
       const idle = late.filter(
-        ([client, its]) => this.#pending.get(client) === its && !working.has(processOf(client)),
+        ([client, its]) => this.#pending.get(client) === its && !working.has(this.#processOf(client)),
       );
       const dead = idle.filter(([, its]) => its.suspect);
       for (const [, its] of idle) its.suspect = true;
@@ -80,6 +81,10 @@ export class ConnectionWatch {
     } finally {
       this.#looking = false;
     }
+  }
+
+  #processOf(client: object): number {
+    return this.#opened.get(client)?.pid ?? 0;
   }
 
   async #working(processes: readonly number[]): Promise<Set<number>> {
@@ -103,6 +108,5 @@ export class ConnectionWatch {
   }
 }
 
-const processOf = (client: pg.PoolClient): number => (client as unknown as { processID: number }).processID;
 const streamOf = (client: pg.PoolClient): Duplex =>
   (client as unknown as { connection: { stream: Duplex } }).connection.stream;
