@@ -373,7 +373,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       name: 'metrics',
       start: async () => {
         if (config.metricsPort !== undefined)
-          closeMetrics = await serveMetrics(metrics.registry, config.host, config.metricsPort);
+          closeMetrics = await serveMetrics(metrics.registry, config.metricsHost, config.metricsPort);
       },
       stop: () => closeMetrics(),
     },

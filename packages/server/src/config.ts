@@ -103,6 +103,11 @@ export const settings: readonly Setting[] = [
     '`smtp://` or `smtps://` server for e-mail to owners and account holders; unset: notices are only logged, and links are shown instead',
   ),
   setting('CHAT_MAIL_FROM', 'Parley <parley@localhost>', 'Sender of e-mail'),
+  setting(
+    'CHAT_METRICS_HOST',
+    '127.0.0.1',
+    'Address that the metrics port listens on; give it to no public network',
+  ),
   setting('CHAT_METRICS_PORT', '', 'Prometheus metrics at `/metrics` on this port; off when unset'),
   setting(
     'CHAT_REQUEST_LOG',
@@ -186,6 +191,7 @@ export interface Config {
   logLevel: string;
   smtpUrl: string | undefined;
   mailFrom: string;
+  metricsHost: string;
   metricsPort: number | undefined;
   origin: string | undefined;
   requestLog: boolean;
@@ -280,6 +286,7 @@ export function readConfig(env: Record<string, string | undefined>): { config: C
     logLevel: choice('CHAT_LOG_LEVEL', ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     smtpUrl: get('CHAT_SMTP_URL'),
     mailFrom: get('CHAT_MAIL_FROM')!,
+    metricsHost: get('CHAT_METRICS_HOST')!,
     metricsPort: get('CHAT_METRICS_PORT') === undefined ? undefined : integer('CHAT_METRICS_PORT', 1, 65_535),
     origin: publicOrigin,
     plans: get('CHAT_PLANS'),

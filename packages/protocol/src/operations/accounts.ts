@@ -8,7 +8,7 @@ import {
   SessionEntry,
   WebAuthnJson,
 } from '../schemas/accounts.ts';
-import { IdParam, open, optional, Timestamp } from '../schemas/common.ts';
+import { IdParam, line, open, optional, Timestamp } from '../schemas/common.ts';
 import { operation } from './define.ts';
 
 /** DECISIONS, Control plane: signing in, and operations on one's own account. */
@@ -21,7 +21,7 @@ const Code = Type.String({
   maxLength: 100,
   description: 'Of the authenticator app, or a recovery code',
 });
-export const PersonName = Type.String({ maxLength: limits.userNameCharacters });
+export const PersonName = line({ maxLength: limits.userNameCharacters });
 export const LinkToken = Type.String({ minLength: 1, maxLength: 200 });
 
 const anyone = { callers: ['anyone'], scope: 'account', tag: 'Session' } as const;

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { environmentIdPattern } from '../ids.ts';
+import type { PlanName } from '../plans.ts';
 import { IdParam, optional, page, pageQuery } from '../schemas/common.ts';
 import {
   AuditEntry,
@@ -38,7 +39,7 @@ export const environmentsCreate = operation('environments.create', 'POST /v1/env
     organizationId: IdParam,
     name: EnvironmentName,
     kind: EnvironmentKind,
-    plan: optional(PlanNameSchema),
+    plan: optional(Type.Unsafe<PlanName>({ ...PlanNameSchema, description: 'For the operator alone' })),
     id: optional(Type.String({ pattern: environmentIdPattern, description: 'For the operator alone' })),
   },
   statuses: [201],
@@ -97,6 +98,7 @@ export const keysList = operation('keys.list', 'GET /v1/keys', {
 export const keysCreate = operation('keys.create', 'POST /v1/keys', {
   ...keys,
   permission: 'keys.manage',
+  recent: true,
   summary: 'Make a secret key; it is shown this once',
   body: { name: optional(Type.String({ maxLength: 200 })) },
   statuses: [201],

@@ -7,7 +7,7 @@ import {
   OrganizationMember,
   OrganizationRole,
 } from '../schemas/accounts.ts';
-import { IdParam, nullable, open, optional } from '../schemas/common.ts';
+import { IdParam, line, nullable, open, optional } from '../schemas/common.ts';
 import { Email, LinkToken, Password, PersonName } from './accounts.ts';
 import { operation } from './define.ts';
 
@@ -18,7 +18,7 @@ const organization = { callers, scope: 'organization', tag: 'Organizations' } as
 const anyone = { callers: ['anyone'], scope: 'account', tag: 'Organizations' } as const;
 const params = { organizationId: IdParam };
 
-export const OrganizationName = Type.String({ minLength: 1, maxLength: 200 });
+export const OrganizationName = line({ minLength: 1, maxLength: 200 });
 
 export const organizationsGet = operation('organizations.get', 'GET /v1/organizations/{organizationId}', {
   ...organization,
@@ -62,6 +62,7 @@ export const organizationsUpdateMember = operation(
   {
     ...organization,
     permission: 'people.manage',
+    recent: true,
     summary: 'Change a person’s role; only owners make, change and remove owners, and one owner stays',
     params: { ...params, accountId: IdParam },
     body: { role: OrganizationRole },
@@ -113,6 +114,7 @@ export const invitationsCreate = operation(
   {
     ...organization,
     permission: 'people.manage',
+    recent: true,
     summary: 'Invite somebody, for 7 days; inviting an address again replaces the invitation before',
     params,
     body: { email: Email, role: OrganizationRole },

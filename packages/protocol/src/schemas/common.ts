@@ -12,6 +12,10 @@ export const open = <P extends TProperties>(properties: P, title?: string) =>
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 export const optional = Type.Optional;
 
+/** A name in one line: it is put into mails, among others, so it has no line break and no other control character. */
+export const line = (options: { minLength?: number; maxLength: number }) =>
+  Type.String({ ...options, pattern: '^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$' });
+
 export const UserId = Type.String({
   pattern: userIdPattern,
   description: '1 to 128 characters of A-Z a-z 0-9 _ - @ . :',

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Static, TProperties } from 'typebox';
 import { planNames } from '../plans.ts';
 import type { PlanName } from '../plans.ts';
-import { closed, nullable, open, optional, Timestamp } from './common.ts';
+import { closed, line, nullable, open, optional, Timestamp } from './common.ts';
 
 /** DECISIONS, Tenancy: environments, their settings and their keys, and the record of changes to them. */
 
@@ -13,7 +13,7 @@ export const EnvironmentKind = oneOf(['production', 'development']);
 export type EnvironmentKind = Static<typeof EnvironmentKind>;
 export const EnvironmentStatus = oneOf(['active', 'suspended']);
 export const PlanNameSchema = Type.Unsafe<PlanName>({ type: 'string', enum: [...planNames] });
-export const EnvironmentName = Type.String({ minLength: 1, maxLength: 200 });
+export const EnvironmentName = line({ minLength: 1, maxLength: 200 });
 
 /** Every setting of an environment, once, with its default. */
 const settings = {

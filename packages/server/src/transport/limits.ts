@@ -1,7 +1,7 @@
-import { isIPv6 } from 'node:net';
 import { ApiError, rateLimits } from '@parley/protocol';
 import type { BucketLimit, RateClass } from '@parley/protocol';
 import type { HttpCaller, Services } from '../features/context.ts';
+import { networkOf } from '../platform/address.ts';
 import type { Limit, RateLimiter, Verdict } from '../platform/rate-limit/port.ts';
 
 export interface Check {
@@ -46,24 +46,8 @@ function ownLimits(user: string, rate: RateClass): Check[] {
   }
 }
 
-/**
- * Callers without a credential are identified by their address. For IPv6 this is its first half, because one customer
- * has all addresses of that half.
- */
-export const addressKey = (ip: string): string => `a${isIPv6(ip) ? network(ip) : ip}`;
-
-function network(ip: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip);
-  if (mapped) return mapped[1]!;
-  const [head, tail] = ip.split('%', 1)[0]!.split('::');
-  const groups = head === '' ? [] : head!.split(':');
-  if (tail !== undefined)
-    while (groups.length < 8 - (tail === '' ? 0 : tail.split(':').length)) groups.push('0');
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`;
-}
+/** Callers without a credential are identified by their address. */
+export const addressKey = (ip: string): string => `a${networkOf(ip)}`;
 
 /**
  * How much may be stored for Idempotency-Keys, in KB. An environment's server has 1 KB for each request that its plan

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertError, createApi } from '../support/api.ts';
+import { parley } from '../support/cli.ts';
 import { setUp, useService } from '../support/use.ts';
-import { foreignOwner, signedInOwner } from './dashboard.ts';
+import { foreignOwner, owner as ownerIs, signedInOwner } from './dashboard.ts';
 import type { Dashboard } from './dashboard.ts';
 
 /** DECISIONS, Control plane: environments, keys, push credentials and webhooks from the dashboard. */
@@ -47,7 +48,39 @@ describe('environments', () => {
       'forbidden',
       'plan',
     );
-    assert.equal((await create({ name: 'x', kind: 'development', plan: 'starter' })).body.plan, 'starter');
+    for (const plan of ['starter', 'enterprise', 'free'])
+      assertError(await create({ name: 'x', kind: 'development', plan }), 403, 'forbidden', 'plan');
+    assertError(
+      await owner.api('PATCH', '/v1/environments/env_dev', { local: false }),
+      403,
+      'forbidden',
+      'local',
+    );
+  });
+
+  it('DECISIONS, Control plane: an organization has at most 20, also of requests at once; the operator may make more', async () => {
+    const stranger = await foreignOwner(service.url, sql);
+    const wanted = { organizationId: stranger.organizationId, name: 'x', kind: 'production' };
+    const answers = await Promise.all(
+      Array.from({ length: 24 }, () => stranger.api('POST', '/v1/environments', wanted)),
+    );
+    assert.equal(answers.filter(({ status }) => status === 201).length, 20);
+    for (const answer of answers)
+      if (answer.status !== 201) assert.match(assertError(answer, 400, 'invalid_request').message, /20/);
+    const made = await parley(
+      service,
+      'env',
+      'create',
+      '--name',
+      'y',
+      '--kind',
+      'production',
+      '--plan',
+      'growth',
+      '--organization',
+      stranger.organizationId,
+    );
+    assert.equal(made.plan, 'growth');
   });
 
   it('suspending production needs its name, typed', async () => {
@@ -82,6 +115,15 @@ describe('environments', () => {
 });
 
 describe('keys', () => {
+  it('DECISIONS, Control plane: a new one needs a recent sign-in', async () => {
+    const late = await signedInOwner(service.url);
+    await sql(`UPDATE account_sessions SET signed_in_at = now() - interval '16 minutes'`);
+    assertError(await late.in('env_dev')('POST', '/v1/keys', {}), 403, 'reauth_required');
+    assert.equal((await late.api('POST', '/v1/session/reauth', { password: ownerIs.password })).status, 200);
+    assert.equal((await late.in('env_dev')('POST', '/v1/keys', {})).status, 201);
+    await owner.api('POST', '/v1/session/reauth', { password: ownerIs.password });
+  });
+
   it('are made, named, listed without secrets, used and revoked', async () => {
     const api = owner.in('env_dev');
     const { status, body: key } = await api('POST', '/v1/keys', { name: 'backend' });

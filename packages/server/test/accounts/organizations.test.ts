@@ -35,6 +35,8 @@ describe('organizations', () => {
     assert.equal((await admin.api('PATCH', path, { name: 'Engines' })).body.name, 'Engines');
     assert.equal((await viewer.api('GET', path)).body.name, 'Engines');
     assertError(await admin.api('PATCH', path, { name: '' }), 400, 'invalid_request', 'name');
+    for (const name of ['a\nb', 'a\r\nBcc: x@example.com', 'a\tb', 'a\u0085b', 'a\u2028b'])
+      assertError(await admin.api('PATCH', path, { name }), 400, 'invalid_request', 'name');
   });
 
   it('do not exist for others', async () => {
@@ -55,6 +57,21 @@ describe('organizations', () => {
 });
 
 describe('people', () => {
+  it('DECISIONS, Control plane: inviting somebody and changing a role need a recent sign-in', async () => {
+    const [admin, other] = [await joined('admin'), await joined('viewer')];
+    await sql(
+      `UPDATE account_sessions SET signed_in_at = now() - interval '16 minutes'
+       WHERE account = (SELECT no FROM accounts WHERE id = $1)`,
+      [admin.id],
+    );
+    assertError(await invite(admin, 'soon@example.com'), 403, 'reauth_required');
+    const change = () => admin.api('PATCH', `${path}/members/${other.id}`, { role: 'developer' });
+    assertError(await change(), 403, 'reauth_required');
+    assert.equal((await admin.api('POST', '/v1/session/reauth', { password: admin.password })).status, 200);
+    assert.equal((await change()).status, 200);
+    assert.equal((await invite(admin, 'soon@example.com')).status, 201);
+  });
+
   it('change roles and are removed; access ends at once', async () => {
     const me = await joined('developer');
     assert.equal((await me.in('env_dev')('GET', '/v1/keys')).status, 200);
@@ -162,7 +179,11 @@ describe('invitations', () => {
     assertError(await accept(owner, token), 401, 'invalid_credentials');
     assert.equal((await thief.api('POST', '/v1/invitations/preview', { token })).body.hasAccount, true);
     const before = stranger.cookie;
-    await sql(`UPDATE account_sessions SET signed_in_at = now() - interval '1 hour'`);
+    await sql(
+      `UPDATE account_sessions SET signed_in_at = now() - interval '1 hour'
+       WHERE account = (SELECT no FROM accounts WHERE email = $1)`,
+      [stranger.email],
+    );
     const { status, body } = await accept(stranger, token, {});
     assert.equal(status, 200);
     assert.equal(body.organizations.length, 2);
@@ -193,6 +214,71 @@ describe('invitations', () => {
       const { status } = await accept(browser, token);
       assert.ok(status === 404 || status === 400, token);
     }
+  });
+
+  it('end with the rights of who made them: on removal, on leaving, and on demotion below what they give', async () => {
+    const browser = createDashboard(service.url);
+    const open = async (email: string): Promise<boolean> =>
+      (await owner.api('GET', `${path}/invitations`)).body.data.some(
+        (i: { email: string }) => i.email === email,
+      );
+    for (const [name, end] of Object.entries({
+      removed: (id: string) => owner.api('DELETE', `${path}/members/${id}`),
+      demoted: (id: string) => owner.api('PATCH', `${path}/members/${id}`, { role: 'developer' }),
+      left: (_id: string, maker: Dashboard) => maker.api('DELETE', `${path}/membership`),
+    })) {
+      const maker = await joined('admin');
+      const email = `by-${name}@example.com`;
+      const token = tokenOf(await invite(maker, email, 'viewer'));
+      assert.ok((await end(maker.id, maker)).status < 300);
+      assert.equal(await open(email), false, name);
+      assertError(await accept(browser, token), 404, 'not_found');
+    }
+    const second = await joined('owner');
+    const tokens = {
+      owner: tokenOf(await invite(second, 'third-owner@example.com', 'owner')),
+      admin: tokenOf(await invite(second, 'third-admin@example.com', 'admin')),
+    };
+    assert.equal((await owner.api('PATCH', `${path}/members/${second.id}`, { role: 'admin' })).status, 200);
+    assertError(await accept(browser, tokens.owner), 404, 'not_found');
+    assert.equal((await accept(browser, tokens.admin)).status, 200, 'an admin still may give it');
+  });
+
+  it('that lie in the store from before their maker was removed or demoted let nobody in', async () => {
+    const maker = await joined('owner');
+    const token = tokenOf(await invite(maker, 'overlooked@example.com', 'owner'));
+    await sql(
+      `UPDATE organization_accounts SET role = 'admin' WHERE account = (SELECT no FROM accounts WHERE id = $1)`,
+      [maker.id],
+    );
+    const browser = createDashboard(service.url);
+    assertError(await accept(browser, token), 404, 'not_found');
+    assertError(await browser.api('POST', '/v1/invitations/preview', { token }), 404, 'not_found');
+    await sql(`DELETE FROM organization_accounts WHERE account = (SELECT no FROM accounts WHERE id = $1)`, [
+      maker.id,
+    ]);
+    assertError(await accept(browser, token), 404, 'not_found');
+  });
+
+  it('of an owner are not replaced by an admin', async () => {
+    const admin = await joined('admin');
+    for (const [email, role] of [
+      ['next-owner@example.com', 'owner'],
+      ['next-viewer@example.com', 'viewer'],
+    ] as const) {
+      const invited = await invite(owner, email, role);
+      assertError(await invite(admin, email, 'viewer'), 403, 'forbidden');
+      assert.equal((await accept(createDashboard(service.url), tokenOf(invited))).status, 200);
+    }
+    const own = await invite(admin, 'own@example.com', 'viewer');
+    assert.equal((await invite(owner, 'own@example.com', 'developer')).status, 201, 'from above it may be');
+    assertError(await accept(createDashboard(service.url), tokenOf(own)), 404, 'not_found');
+    await sql(`UPDATE invitations SET expires_at = now() WHERE email = 'own@example.com'`);
+    assert.equal(
+      (await invite(admin, 'own@example.com', 'viewer')).status,
+      201,
+      'one that has ended is no bar',
+    );
   });
 
   it('only their hash is kept', async () => {

@@ -167,3 +167,16 @@ test('a removed one signs nobody in; nobody removes another’s', async () => {
   assert.equal(await passkeys.removePasskey(world.db, account.no, id), true);
   assert.equal(await use(key.get(await challenge())), 'invalid_credentials');
 });
+
+test('the user handle must be that of the account that the passkey belongs to (WebAuthn 7.2, step 6)', async () => {
+  const { account, key } = await registered();
+  const other = await world.account();
+  const answer = async (userHandle: string | undefined) => {
+    const given = key.get(await challenge());
+    return use({ ...given, response: { ...given.response, userHandle } });
+  };
+  const encoded = (text: string) => Buffer.from(text).toString('base64url');
+  for (const wrong of [encoded(other.id), encoded('acc_unknown'), '', undefined])
+    assert.equal(await answer(wrong), 'invalid_credentials', wrong);
+  assert.equal(await answer(encoded(account.id)), account.no);
+});

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { rateLimits } from '@parley/protocol';
 import { assertError, createApi } from '../support/api.ts';
+import type { Answer } from '../support/api.ts';
 import { environments } from '../support/service.ts';
-import { useService } from '../support/use.ts';
+import { lazy, useService } from '../support/use.ts';
 import { createDashboard, owner, signedInOwner } from './dashboard.ts';
 
 const { service, server, sql } = useService({ env: { CHAT_TRUST_PROXY: 'true' } });
@@ -305,4 +307,31 @@ describe('SPEC 5: which credential counts', () => {
     assert.equal((await dashboard.in('env_other')('GET', '/v1/webhooks')).status, 200);
     assert.equal((await set('active')).body.status, 'active');
   });
+});
+
+describe('DECISIONS, Control plane: tries of an address', () => {
+  const nobody = lazy(() => createDashboard(service.url));
+  let tries = 0;
+  const ask: Record<string, (headers: Record<string, string>) => Promise<Answer>> = {
+    forgot: (headers) =>
+      nobody.api('POST', '/v1/password/forgot', { email: `nobody${tries}@example.com` }, headers),
+    reset: (headers) =>
+      nobody.api(
+        'POST',
+        '/v1/password/reset',
+        { token: 'A'.repeat(43), password: 'vier Kühe im Regen' },
+        headers,
+      ),
+    accept: (headers) => nobody.api('POST', '/v1/invitations/accept', { token: 'A'.repeat(43) }, headers),
+    'sign in': (headers) => nobody.api('POST', '/v1/session', owner, headers),
+  };
+  for (const [i, name] of ['forgot', 'reset', 'accept'].entries())
+    it(`of the kind "${name}" count by /64, and not for the others`, async () => {
+      const at = () => ({ 'x-forwarded-for': `2001:db8:1:${i}::${(++tries).toString(16)}` });
+      for (let k = 0; k < rateLimits.signInAddress.max; k++)
+        assert.notEqual((await ask[name]!(at())).status, 429, String(k));
+      assertError(await ask[name]!(at()), 429, 'rate_limited');
+      for (const [other, once] of Object.entries(ask))
+        if (other !== name) assert.notEqual((await once(at())).status, 429, other);
+    });
 });

@@ -109,6 +109,17 @@ test('an unknown address is refused after as many tries', async () => {
   assert.equal(await attempt({ email }), 'rate_limited');
 });
 
+test('SPEC 8: the tries of an IPv6 network (/64) count as those of one address', async () => {
+  const wrong = (i: number, network: string) =>
+    attempt(
+      { email: `nobody-v6-${i}@example.com`, password: 'wrong password' },
+      `${network}::${i.toString(16)}`,
+    );
+  for (let i = 0; i < 100; i++) assert.equal(await wrong(i, '2001:db8:7:8'), 'invalid_credentials');
+  assert.equal(await wrong(101, '2001:db8:7:8'), 'rate_limited');
+  assert.equal(await wrong(102, '2001:db8:7:9'), 'invalid_credentials');
+});
+
 test('100 wrong tries per address; right ones do not count', async () => {
   const address = '203.0.113.7';
   const { email } = await world.account();

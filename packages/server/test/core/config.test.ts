@@ -12,6 +12,7 @@ describe('settings', () => {
     assert.ok(isAbsolute(config.dataDir));
     assert.equal(config.databaseUrl, undefined);
     assert.equal(config.metricsPort, undefined, 'metrics are off by default');
+    assert.equal(readConfig({ HOST: '0.0.0.0' }).config.metricsHost, '127.0.0.1', 'and for this machine');
     assert.equal(config.eventRetentionMs, 7 * 24 * 3_600_000);
     assert.equal(config.trustProxy, false);
   });

@@ -1,4 +1,4 @@
-import { ApiError } from '@parley/protocol';
+import { accountRoles, ApiError, roleIncludes, roleMay } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { normalEmail } from './accounts.ts';
@@ -19,12 +19,37 @@ export interface Invitation {
   email: string;
   role: AccountRole;
   invitedBy: string | null;
+  /** The role in the organization that its maker has now; null without a maker, or where the maker has none. */
+  madeAs: AccountRole | null;
   createdAt: string;
   expiresAt: string;
 }
 
 const columns = `i.id, i.org, i.email, i.role, i.created_at AS "createdAt", i.expires_at AS "expiresAt",
-  (SELECT email FROM accounts WHERE no = i.invited_by) AS "invitedBy"`;
+  (SELECT email FROM accounts WHERE no = i.invited_by) AS "invitedBy",
+  (SELECT role FROM organization_accounts m WHERE m.org = i.org AND m.account = i.invited_by) AS "madeAs"`;
+
+/** The roles that somebody with this role may invite others to. */
+const givenBy = (maker: AccountRole | null): AccountRole[] =>
+  maker !== null && roleMay(maker, 'people.manage')
+    ? accountRoles.filter((role) => roleIncludes(maker, role))
+    : [];
+
+/** An invitation counts only as long as its maker may give what it gives. A sign-up has no maker. */
+const isCovered = ({ org, role, madeAs }: Invitation): boolean =>
+  org === null || givenBy(madeAs).includes(role);
+
+/** Withdraws what an account gave out beyond the role that it has now; null if it has none any more. */
+export async function withdrawUncovered(
+  tx: Queryable,
+  org: number,
+  account: number,
+  now: AccountRole | null,
+): Promise<void> {
+  await tx.query('DELETE FROM invitations WHERE org = $1 AND invited_by = $2 AND role <> ALL ($3::text[])', [
+    ...[org, account, givenBy(now)],
+  ]);
+}
 
 /** Inviting an address again replaces its earlier invitation. */
 export async function invite(
@@ -77,6 +102,20 @@ export async function findInvitation(db: Queryable, org: number, id: string): Pr
   return found;
 }
 
+/** The open invitation of an address. */
+export async function pendingInvitation(
+  tx: Queryable,
+  { clock }: AccountServices,
+  org: number,
+  email: string,
+): Promise<Invitation | undefined> {
+  const [found] = await tx.query<Invitation>(
+    `SELECT ${columns} FROM invitations i WHERE org = $1 AND email = $2 AND expires_at > $3`,
+    [org, normalEmail(email), new Date(clock.now())],
+  );
+  return found;
+}
+
 export async function withdrawInvitation(tx: Queryable, org: number, id: string): Promise<void> {
   await tx.query('DELETE FROM invitations WHERE org = $1 AND id = $2', [org, id]);
 }
@@ -96,14 +135,19 @@ export async function openInvitation(
         [hashToken(token), new Date(clock.now())],
       )
     : [];
-  if (!found) throw gone();
+  if (!found || !isCovered(found)) throw gone();
   return found;
 }
 
-/** Uses the invitation up: of two requests with the same token, the second is refused. */
+/**
+ * Uses the invitation up: of two requests with the same token, the second is refused. The organization must be locked,
+ * so that its maker's role does not change meanwhile.
+ */
 export async function useInvitation(tx: Queryable, invitation: Invitation): Promise<void> {
-  const rows = await tx.query('DELETE FROM invitations WHERE id = $1 RETURNING 1', [invitation.id]);
-  if (rows.length === 0) throw gone();
+  const [used] = await tx.query<Invitation>(`DELETE FROM invitations i WHERE id = $1 RETURNING ${columns}`, [
+    invitation.id,
+  ]);
+  if (!used || !isCovered(used)) throw gone();
 }
 
 export async function removeOldInvitations(db: Queryable, { clock }: AccountServices): Promise<void> {

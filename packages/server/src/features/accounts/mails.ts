@@ -8,11 +8,14 @@ export const invitationLink = (origin: string, token: string): string =>
   `${origin}/dashboard/invitation#${token}`;
 export const resetLink = (origin: string, token: string): string => `${origin}/dashboard/reset#${token}`;
 
+/** A name in one line, also one that was stored when line breaks were not refused yet. */
+const inLine = (name: string): string => name.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
+
 export const invitationMail = (email: string, organization: string, by: string, link: string): Mail => ({
   to: [email],
-  subject: `You are invited to ${organization} on Parley`,
+  subject: `You are invited to ${inLine(organization)} on Parley`,
   text: lines(
-    `${by} invites you to the organization ${organization} on Parley.`,
+    `${by} invites you to the organization ${inLine(organization)} on Parley.`,
     '',
     link,
     '',

@@ -2,6 +2,7 @@ import { ApiError, roleIncludes } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
 import type { Ids } from '../../platform/clock.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { withdrawUncovered } from './invitations.ts';
 
 /** Organizations, and the people in them with their roles (DECISIONS, Control plane). */
 
@@ -127,19 +128,21 @@ export async function changeRole(tx: Tx, org: number, person: Person, role: Acco
     role,
   ]);
   await requireOwner(tx, org);
+  await withdrawUncovered(tx, org, person.no, role);
 }
 
 export async function removePerson(tx: Tx, org: number, person: Person): Promise<void> {
   await lockPeople(tx, org);
   await tx.query('DELETE FROM organization_accounts WHERE org = $1 AND account = $2', [org, person.no]);
   await requireOwner(tx, org);
+  await withdrawUncovered(tx, org, person.no, null);
 }
 
 /**
  * Locks the organization, so that two owners who leave at the same moment do so one after the other, and the second
  * is refused.
  */
-async function lockPeople(tx: Tx, org: number): Promise<void> {
+export async function lockPeople(tx: Tx, org: number): Promise<void> {
   await tx.query('SELECT 1 FROM organizations WHERE no = $1 FOR UPDATE', [org]);
 }
 

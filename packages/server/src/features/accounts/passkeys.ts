@@ -178,10 +178,15 @@ export async function usePasskey(
   given: object,
 ): Promise<number> {
   const response = given as AuthenticationResponseJSON;
-  const [passkey] = await tx.query<Stored>(`SELECT ${columns} FROM passkeys WHERE credential = $1`, [
-    Buffer.from(typeof response.id === 'string' ? response.id : '', 'base64url'),
-  ]);
+  const [passkey] = await tx.query<Stored & { owner: string }>(
+    `SELECT ${columns}, (SELECT a.id FROM accounts a WHERE a.no = account) AS owner FROM passkeys WHERE credential = $1`,
+    [Buffer.from(typeof response.id === 'string' ? response.id : '', 'base64url')],
+  );
   if (!passkey) throw new ApiError('invalid_credentials');
+  // The browser chose the account, so it must say which, and it must be the owner's (WebAuthn 7.2, step 6).
+  const handle: unknown = (response.response as { userHandle?: unknown } | undefined)?.userHandle;
+  if (typeof handle !== 'string' || Buffer.from(handle, 'base64url').toString() !== passkey.owner)
+    throw new ApiError('invalid_credentials');
   const { verifyAuthenticationResponse } = await webauthn();
   let challenge = '';
   const verified = await verifyAuthenticationResponse({

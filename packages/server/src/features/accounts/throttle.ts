@@ -1,5 +1,6 @@
 import { ApiError, rateLimits } from '@parley/protocol';
 import type { LongWindowLimit } from '@parley/protocol';
+import { networkOf } from '../../platform/address.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 
 export interface Count {
@@ -8,8 +9,16 @@ export interface Count {
   limit: LongWindowLimit;
 }
 
+/** What strangers try. Each is counted apart, so that who uses one up does not lock the others. */
+type Tried = 'accept' | 'forgot' | 'reset' | 'sign-in' | 'sign-up';
+
+export const ofAddress = (what: Tried, address: string): Count => ({
+  key: `w${what} ${networkOf(address)}`,
+  limit: rateLimits.signInAddress,
+});
+
 export const signInCounts = (account: string, address: string): Count[] => [
-  { key: `w${address}`, limit: rateLimits.signInAddress },
+  ofAddress('sign-in', address),
   { key: `x${account}`, limit: rateLimits.signInAccount },
 ];
 

@@ -78,12 +78,27 @@ export async function createEnvironment(
   input: Input<'environments.create'>,
 ): Promise<Output<'environments.create'>> {
   const { organizationId, plan = 'free', id = ctx.services.ids.make('environment'), ...fields } = input;
-  if (input.id !== undefined) operatorOnly(ctx, 'id');
+  for (const name of ['id', 'plan'] as const) if (input[name] !== undefined) operatorOnly(ctx, name);
   return ctx.db.tx(async (tx) => {
     const org = await requireOrganization(ctx, tx, organizationId);
+    if (ctx.caller.kind !== 'operator') await requireRoom(tx, org);
     const { env, key } = await addEnvironment(ctx, tx, org, { ...fields, id, plan });
     return { ...environmentRecord(env), secretKey: key.secretKey };
   });
+}
+
+const maxEnvironments = 20;
+
+/** Locks the organization, so that requests at the same moment do not make more than there is room for. */
+async function requireRoom(tx: Tx, org: number): Promise<void> {
+  await tx.query('SELECT 1 FROM organizations WHERE no = $1 FOR NO KEY UPDATE', [org]);
+  const [row] = await tx.query<{ n: number }>('SELECT count(*)::int AS n FROM environments WHERE org = $1', [
+    org,
+  ]);
+  if (row!.n >= maxEnvironments)
+    throw new ApiError('invalid_request', {
+      message: `An organization has at most ${maxEnvironments} environments.`,
+    });
 }
 
 /** Creates an environment with its first key (a new one unless given). */

@@ -6,7 +6,7 @@ import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, limits, rateLimits } from '@parley/protocol';
 import type { OperationName } from '@parley/protocol';
-import { clientAddress } from '../gateway/upgrade.ts';
+import { clientAddress, isMalformed, malformed } from '../gateway/upgrade.ts';
 import { addressKey, rateHeaders, take } from '../limits.ts';
 import { failure } from './answer.ts';
 import { Brake, brakeBounds } from './brake.ts';
@@ -92,7 +92,7 @@ export function createRest(options: RestOptions): FastifyInstance {
           const { socket } = req;
           idle.begin(socket);
           res.once('close', () => idle.end(socket));
-          if (options.intercept?.(req, res, () => stamp(req, res))) return;
+          if (!isMalformed(req) && options.intercept?.(req, res, () => stamp(req, res))) return;
           if (hasBody(req)) boundBody(req);
           handler(req as IncomingMessage, res);
         },
@@ -115,6 +115,10 @@ export function createRest(options: RestOptions): FastifyInstance {
     reply.header('Request-Id', request.id);
     const plane = planes[request.routeOptions.config.plane ?? 'tenant'];
     reply.headers(answerHeaders).headers(plane.cors);
+    if (isMalformed(request.raw)) {
+      reply.header('Connection', 'close');
+      throw malformed();
+    }
     if (!options.started() && !health.has(request.routeOptions.url ?? ''))
       throw new ApiError('service_unavailable');
     if (request.method === 'OPTIONS') {
@@ -273,8 +277,10 @@ export function createRest(options: RestOptions): FastifyInstance {
   /** Input that is not HTTP, or has too large headers, never becomes a request: the complete answer is written here. */
   async function malformedAnswer(ip: string): Promise<string> {
     const id = services.ids.make('request');
-    const error = new ApiError('invalid_request', { message: 'The request is malformed.' });
-    return rawFailure(error, id, { ...planes.tenant.cors, ...(await anonymousRate(ip).catch(() => ({}))) });
+    return rawFailure(malformed(), id, {
+      ...planes.tenant.cors,
+      ...(await anonymousRate(ip).catch(() => ({}))),
+    });
   }
 
   const shared = { idempotency: new Idempotency(limiter), unsent };

@@ -9,14 +9,14 @@ import { recordOwn, signedIn } from '../context.ts';
 import * as invitations from '../invitations.ts';
 import type { Invitation } from '../invitations.ts';
 import { invitationLink, invitationMail, signUpMail } from '../mails.ts';
-import { addPerson, createOrganization, listPeople, requireReach } from '../organizations.ts';
+import { addPerson, createOrganization, listPeople, lockPeople, requireReach } from '../organizations.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
-import { countUse } from '../throttle.ts';
+import { countUse, ofAddress } from '../throttle.ts';
 import { beginSession, viewSession } from './session.ts';
 
 /** How people get an account: by invitation or, where the operator allows it, by signing up. */
 
-const view = ({ org: _org, ...invitation }: Invitation): InvitationRecord => invitation;
+const view = ({ org: _org, madeAs: _madeAs, ...invitation }: Invitation): InvitationRecord => invitation;
 
 export const list = async (ctx: OrganizationContext): Promise<Output<'invitations.list'>> => ({
   data: (await invitations.listInvitations(ctx.db, ctx.services.accounts, ctx.organization.no)).map(view),
@@ -31,9 +31,13 @@ export async function create(
   const { no: org, name } = ctx.organization;
   requireReach(ctx.role, role);
   return ctx.db.tx(async (tx) => {
+    await lockPeople(tx, org);
     const people = await listPeople(tx, org);
     if (people.some((person) => person.email === normalEmail(email)))
       throw new ApiError('already_member', { message: 'They belong to the organization already.' });
+    const earlier = await invitations.pendingInvitation(tx, accounts, org, email);
+    // Whoever withdraws an invitation sees and says so; one that is replaced ends without a word.
+    if (earlier) requireReach(ctx.role, earlier.role, earlier.madeAs ?? earlier.role);
     const { invitation, token } = await invitations.invite(tx, accounts, {
       ...{ org, email, role },
       by: account.no,
@@ -94,12 +98,13 @@ export async function accept(
   input: Input<'invitations.accept'>,
 ): Promise<AccountSession | Reply<AccountSession>> {
   const { accounts } = ctx.services;
-  await countUse(accounts.limiter, [{ key: `w${ctx.http.address}`, limit: rateLimits.signInAddress }]);
+  await countUse(accounts.limiter, [ofAddress('accept', ctx.http.address)]);
   const invitation = await invitations.openInvitation(ctx.db, accounts, input.token);
   const existing = await findByEmail(ctx.db, invitation.email);
   if (existing) return acceptAs(ctx, existing, invitation, input);
   const hash = await newPassword(ctx, invitation.email, input);
   return ctx.db.tx(async (tx) => {
+    if (invitation.org !== null) await lockPeople(tx, invitation.org);
     await invitations.useInvitation(tx, invitation);
     const account = await newAccount(ctx, tx, invitation.email, input.name ?? '', hash);
     await enter(ctx, tx, account, invitation, input);
@@ -124,6 +129,7 @@ async function acceptAs(
       message: `Sign in as ${invitation.email}, then follow the link again.`,
     });
   return ctx.db.tx(async (tx) => {
+    if (invitation.org !== null) await lockPeople(tx, invitation.org);
     await invitations.useInvitation(tx, invitation);
     await enter(ctx, tx, account, invitation, input);
     return viewSession(tx, account, caller.session.signedInAt);
@@ -178,7 +184,7 @@ export async function signUp(
   if (!accounts.signUpOpen)
     throw new ApiError('forbidden', { message: 'Sign-up is not open: ask for an invitation.' });
   await countUse(accounts.limiter, [
-    { key: `w${ctx.http.address}`, limit: rateLimits.signInAddress },
+    ofAddress('sign-up', ctx.http.address),
     {
       key: `p${accounts.vault.mac(`sign-up ${normalEmail(email)}`).toString('base64url')}`,
       limit: rateLimits.mailsToAddress,

@@ -7,7 +7,7 @@ import { passwordMail, resetLink, resetMail } from '../mails.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { beginReset, openReset, useReset } from '../resets.ts';
 import { endOtherSessions } from '../sessions.ts';
-import { countUse } from '../throttle.ts';
+import { countUse, ofAddress } from '../throttle.ts';
 
 /** Operations for a forgotten password. */
 
@@ -19,7 +19,7 @@ export async function forgot(
   const { accounts } = ctx.services;
   const { limiter, mails, vault } = accounts;
   await countUse(limiter, [
-    { key: `w${ctx.http.address}`, limit: rateLimits.signInAddress },
+    ofAddress('forgot', ctx.http.address),
     {
       key: `p${vault.mac(`reset ${normalEmail(email)}`).toString('base64url')}`,
       limit: rateLimits.mailsToAddress,
@@ -50,7 +50,7 @@ export async function reset(
   { token, password }: Input<'password.reset'>,
 ): Promise<Reply<null>> {
   const { accounts } = ctx.services;
-  await countUse(accounts.limiter, [{ key: `w${ctx.http.address}`, limit: rateLimits.signInAddress }]);
+  await countUse(accounts.limiter, [ofAddress('reset', ctx.http.address)]);
   const account = await getAccount(ctx.db, await openReset(ctx.db, accounts, token));
   checkNewPassword(password, ownWords(account.email, account.name));
   const hash = await accounts.passwords.hash(password);

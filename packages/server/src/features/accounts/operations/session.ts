@@ -11,7 +11,7 @@ import { signInOptions, usePasskey } from '../passkeys.ts';
 import { relyingParty } from '../relying-party.ts';
 import { createSession, endByToken, endSession, renewToken } from '../sessions.ts';
 import { confirmPassword, signIn } from '../sign-in.ts';
-import { countWrong, signInCounts } from '../throttle.ts';
+import { countWrong, ofAddress } from '../throttle.ts';
 
 /** POST, GET and DELETE /v1/session (DECISIONS, Control plane). */
 
@@ -57,7 +57,7 @@ export const createWithPasskey = (
   ctx: AccountContext,
   { response }: Input<'session.createWithPasskey'>,
 ): Promise<Reply<AccountSession>> =>
-  countWrong(ctx.services.accounts.limiter, signInCounts('', ctx.http.address).slice(0, 1), isWrong, () =>
+  countWrong(ctx.services.accounts.limiter, [ofAddress('sign-in', ctx.http.address)], isWrong, () =>
     ctx.db.tx(async (tx) => {
       const no = await usePasskey(tx, ctx.services.accounts, relyingParty(ctx), response);
       const account = await getAccount(tx, no);
