@@ -13,6 +13,14 @@ type Turn = <T>(work: () => Promise<T>) => Promise<T>;
 /** Connections of the pool that are kept for work without turns: credentials, batches, checks of sessions. */
 const keptConnections = 2;
 const waitMs = 10_000;
+/**
+ * Reports take long. More at once would end no sooner, and the other requests of the environment would wait behind
+ * them; so few come to their turn at a time, and few wait for that.
+ */
+const reading: ReadonlySet<OperationName> = new Set(['analytics.get', 'usage.get']);
+const reportsAtOnce = 2;
+const reportsWaiting = 16;
+const reportsRetryMs = 2_000;
 /** Of time that is short, an environment that never stops has the fourth part. */
 const mostRest = 4;
 /** Environments that come within this many milliseconds of each other share the process. */
@@ -53,13 +61,26 @@ export function createTurns(
         message: 'This environment asks for more at once than there is room for: slow down.',
       }),
   });
+  const reports = new Turns({
+    slots: Infinity,
+    lane: { slots: reportsAtOnce, cost: Infinity, waiting: reportsWaiting },
+    waiting: 5_000,
+    waitMs,
+    now,
+    refuse: () =>
+      new ApiError('rate_limited', {
+        message: `At most ${reportsAtOnce} reports of an environment run at once, and ${reportsWaiting} wait: ask again later.`,
+        retryAfterMs: reportsRetryMs,
+      }),
+  });
   return {
     of(lane, name, input) {
       if (last !== undefined && last !== lane) sharedAt = now();
       last = lane;
       const cost = costOf(name, input);
+      const turn: Turn = (work) => (cost === 0 ? work() : turns.run(lane, cost, work));
       return {
-        turn: (work) => (cost === 0 ? work() : turns.run(lane, cost, work)),
+        turn: reading.has(name) ? (work) => reports.run(lane, 1, () => turn(work)) : turn,
         briefly: (work) => turns.run(lane, 1, work),
       };
     },

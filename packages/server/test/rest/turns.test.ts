@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { costOf } from '@parley/protocol';
+import type { ApiError } from '@parley/protocol';
+import { createTurns } from '../../src/transport/turns.ts';
 import { times } from '../core/tools.ts';
 import { createScene } from '../support/scene.ts';
 import { useService } from '../support/use.ts';
@@ -46,4 +48,38 @@ test('costs: a long page stands for several short ones, a large group for many s
   assert.deepEqual([create(0), create(500)], [2, 22]);
   for (const name of ['messages.send', 'conversations.read', 'sync'] as const)
     assert.equal(costOf(name, {}), 0, 'batches have bounds of their own');
+});
+
+test('docs/analytics.md: two reports of an environment run at once, 16 wait, others get 429; neither its other requests nor other environments wait', async () => {
+  const turns = createTurns(50);
+  const report = (lane: number, work: () => Promise<unknown>) =>
+    turns.of(lane, 'analytics.get', {}).turn(work);
+  let running = 0;
+  let most = 0;
+  const finish: (() => void)[] = [];
+  const work = async (): Promise<void> => {
+    most = Math.max(most, (running += 1));
+    await new Promise<void>((resolve) => finish.push(resolve));
+    running -= 1;
+  };
+  const asked = times(200, () =>
+    report(1, work).then(
+      () => 'done',
+      (error: ApiError) => error.code,
+    ),
+  );
+  const refused = await Promise.all(asked.slice(18));
+  assert.deepEqual(new Set(refused), new Set(['rate_limited']));
+  await turns.of(1, 'users.get', {}).turn(() => Promise.resolve());
+  await report(2, () => Promise.resolve());
+  assert.equal(running, 2);
+  while (finish.length > 0) {
+    finish.shift()!();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.deepEqual(
+    await Promise.all(asked.slice(0, 18)),
+    times(18, () => 'done'),
+  );
+  assert.equal(most, 2);
 });
