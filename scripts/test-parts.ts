@@ -14,6 +14,8 @@ type Part = {
   packages: string[];
   /** A test file needs the part if it, or a test helper it imports, matches this. */
   named: RegExp;
+  /** Tests run without it, and say so, where it cannot be installed. */
+  optional?: true;
 };
 
 const mediaWorker = /\bfindWorkerBinary\b/;
@@ -34,6 +36,13 @@ const parts: Part[] = [
   },
   { name: 'PgBouncer', programs: ['pgbouncer'], packages: ['pgbouncer'], named: /'pgbouncer'/ },
   { name: 'Chromium', programs: ['chromium'], packages: ['chromium'], named: /\bchromium\b/ },
+  {
+    name: 'Firefox',
+    programs: ['firefox-esr'],
+    packages: ['firefox-esr'],
+    named: /\bfirefox-esr\b/,
+    optional: true,
+  },
   {
     name: 'OpenStack Swift, the S3 server of the storage tests',
     programs: [
@@ -73,8 +82,12 @@ const parts: Part[] = [
 export function provideParts(files: string[]): string | null {
   const text = sources(files);
   const missing = parts.filter((part) => part.named.test(text) && !isPresent(part));
-  const problem = missing.length === 0 ? null : provide(missing);
-  if (!problem) for (const tool of tools) if (text.includes(`cached('${tool.folder}')`)) provideTool(tool);
+  const needed = missing.filter((part) => !part.optional);
+  const problem = needed.length === 0 ? null : provide(needed);
+  if (!problem) {
+    for (const part of missing) if (part.optional) provide([part]);
+    for (const tool of tools) if (text.includes(`cached('${tool.folder}')`)) provideTool(tool);
+  }
   return problem ?? (mediaWorker.test(text) ? provideMediaWorker() : null);
 }
 

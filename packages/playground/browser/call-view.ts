@@ -55,7 +55,9 @@ export function showCalls(calls: Calls, changed: () => void): CallView {
     const loudest = activeSpeaker ?? participants.find((p) => p.inCall && !p.isLocal)?.userId;
     for (const one of participants) {
       if (!one.inCall) continue;
-      for (const what of ['video', ...(one.screenTrack ? ['screen'] : [])] as ('video' | 'screen')[]) {
+      for (const what of ['video', ...(one.screenTrack || one.screenUnsupported ? ['screen'] : [])] as (
+        'video' | 'screen'
+      )[]) {
         const key = `${one.userId} ${what}`;
         wanted.add(key);
         let tile = tiles.get(key);
@@ -65,6 +67,7 @@ export function showCalls(calls: Calls, changed: () => void): CallView {
         tile.show(`${one.userId}${what === 'screen' ? ' (screen)' : muted}`, {
           speaking: one.speaking,
           dark: what === 'video' && (one.videoMuted || !one.videoTrack),
+          unsupported: what === 'video' ? one.videoUnsupported : one.screenUnsupported,
           large,
         });
       }
@@ -161,22 +164,24 @@ export function showCalls(calls: Calls, changed: () => void): CallView {
 
 interface Tile {
   view: HTMLElement;
-  show(name: string, how: { speaking: boolean; dark: boolean; large: boolean }): void;
+  show(name: string, how: { speaking: boolean; dark: boolean; unsupported: boolean; large: boolean }): void;
   stop(): void;
 }
 
 function createTile(call: CallHandle, userId: string, what: 'video' | 'screen'): Tile {
   const video = make('video', {});
   const name = make('span', { class: 'name' });
-  const view = make('div', { class: 'tile' }, video, name);
+  const note = make('span', { class: 'note' }, 'This browser cannot show this video.');
+  const view = make('div', { class: 'tile' }, video, note, name);
   const stop = call.attach(video, userId, what);
   return {
     view,
-    show: (text, { speaking, dark, large }) => {
+    show: (text, { speaking, dark, unsupported, large }) => {
       name.textContent = text;
       view.classList.toggle('speaking', speaking);
       view.classList.toggle('dark', dark);
       view.classList.toggle('large', large);
+      note.hidden = !unsupported;
     },
     stop,
   };

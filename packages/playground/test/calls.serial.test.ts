@@ -24,8 +24,9 @@ const browser = use(
   (b) => b.close(),
 );
 
-async function visit(name: string): Promise<Page> {
+async function visit(name: string, script = ''): Promise<Page> {
   const page = await (await browser.newContext({ bypassCSP: true })).newPage();
+  await page.addInitScript(script);
   page.setDefaultTimeout(60_000);
   await page.goto(service.url);
   await page.fill('#name', name);
@@ -104,6 +105,34 @@ it('a call rings, is answered, shows both people, and is in the thread afterward
   await bob.waitForSelector('#call', { state: 'hidden' });
   declined();
   await ada.waitForSelector('#call-problem:has-text("Declined.")');
+});
+
+it('a video that the browser cannot decode is not taken for a camera that is off', async () => {
+  // As in a browser that does not know VP8.
+  const eve = await visit(
+    'eve',
+    `const send = WebSocket.prototype.send;
+     WebSocket.prototype.send = function (text) {
+       const frame = JSON.parse(text);
+       const known = frame.d?.rtpCapabilities;
+       if (known) known.codecs = known.codecs.filter((c) => c.kind === 'audio');
+       send.call(this, JSON.stringify(frame));
+     };`,
+  );
+  const dan = await visit('dan');
+  await dan.fill('#new-conversation input', 'eve');
+  await dan.press('#new-conversation input', 'Enter');
+  await dan.waitForSelector('#talk:not([hidden])');
+  await dan.click('#start-call >> text=Video');
+  await eve.waitForSelector('#call[data-state=incoming]');
+  await eve.click('#call-accept');
+  const note = ({ name }: { name: string }) =>
+    eve.locator('#call .tile', { hasText: name }).getByText('This browser cannot show this video.');
+  await note({ name: 'dan' }).waitFor();
+  assert.equal(await note({ name: 'eve' }).isVisible(), false, 'the own picture is there');
+  await dan.click('#call-camera');
+  await note({ name: 'dan' }).waitFor({ state: 'hidden' });
+  await dan.click('#call-leave');
 });
 
 it('the connection test says which ways work, and what to do about the others', async () => {

@@ -2,6 +2,7 @@ import { asError, ParleyError } from '../errors.ts';
 import { Derived } from '../store.ts';
 import type { Store } from '../store.ts';
 import type { Call, CallMedia, CallProducer, CallSource, EndedHere } from '../types.ts';
+import { Decoding } from './decoding.ts';
 import { openCamera, openMicrophone, openScreen } from './devices.ts';
 import type { CallHost, JoinOptions } from './host.ts';
 import { Healer } from './healer.ts';
@@ -38,6 +39,9 @@ export class CallHandle implements Store<CallSnapshot> {
   readonly #tiles = new Tiles(this.#store, () => this.#session);
   readonly #sounds = new Sounds((e) => this.#fail(new ParleyError('media_permission_denied', e.message)));
   #network: NetworkQuality = { level: 5, reason: null };
+  /** What this device cannot show: sources that it is not sent, and those that it never decodes. */
+  #unsupported: readonly CallProducer[] = [];
+  #undecoded: ReadonlySet<number> = new Set();
   #meter: ReturnType<typeof setInterval> | undefined;
   readonly #healer = new Healer({
     online: () => this.#host.online(),
@@ -320,6 +324,7 @@ export class CallHandle implements Store<CallSnapshot> {
 
   #changed(): void {
     if (this.#state === 'ended') return;
+    this.#findUnsupported();
     this.#sounds.play(this.#remotes().map((remote) => remote.consumer));
     this.#tiles.refresh();
     this.#store.touch();
@@ -327,11 +332,31 @@ export class CallHandle implements Store<CallSnapshot> {
 
   #remotes = () => [...(this.#session?.remotes.values() ?? [])];
 
+  /** Reports each source that cannot be shown once. */
+  #findUnsupported(): void {
+    const undecoded = this.#remotes().filter(({ consumer }) =>
+      this.#undecoded.has(consumer.rtpParameters.encodings?.[0]?.ssrc ?? 0),
+    );
+    const found = [
+      ...(this.#session?.unsupported.values() ?? []),
+      ...undecoded.map(({ producer }) => producer),
+    ];
+    const known = new Set(this.#unsupported.map(({ id }) => id));
+    this.#unsupported = found;
+    for (const { id, userId, source } of found)
+      if (!known.has(id)) this.#host.onUnsupported({ call: this, userId, source });
+  }
+
   readonly #meterOf = new NetworkMeter();
+  readonly #decoding = new Decoding();
   async #measure(): Promise<void> {
     if (this.#state === 'reconnecting') this.#network = { level: 1, reason: 'disconnected' };
-    else if (this.#session)
-      this.#network = this.#meterOf.measure(await this.#session.stats().catch(() => []));
+    else if (this.#session) {
+      const stats = await this.#session.stats().catch(() => []);
+      this.#network = this.#meterOf.measure(stats);
+      this.#undecoded = this.#decoding.measure(stats);
+      this.#findUnsupported();
+    }
     this.#store.touch();
   }
 
@@ -389,6 +414,6 @@ export class CallHandle implements Store<CallSnapshot> {
     const view = { userId, speaking: level > 0, audioLevel: level, inCall: there };
     return userId === this.#host.me()
       ? localView(view, this.#tracks, this.#muted)
-      : remoteView(view, this.#remotes());
+      : remoteView(view, this.#remotes(), this.#unsupported);
   }
 }

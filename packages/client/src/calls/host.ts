@@ -1,5 +1,7 @@
 import type { Wire } from '../client-types.ts';
 import type { ParleyError } from '../errors.ts';
+import type { CallSource } from '../types.ts';
+import type { CallHandle } from './call.ts';
 import type { VideoCodec } from './media.ts';
 
 export interface JoinOptions {
@@ -13,12 +15,20 @@ export interface JoinOptions {
   relay?: boolean;
 }
 
+/** A camera or screen that this device cannot show. */
+export interface UnsupportedSource {
+  call: CallHandle;
+  userId: string;
+  source: CallSource;
+}
+
 export interface CallHost {
   wire: Wire;
   me(): string;
   /** True while the chat socket is connected. */
   online(): boolean;
   onError(error: ParleyError): void;
+  onUnsupported(source: UnsupportedSource): void;
   /** The call is over on this device. */
   onEnd(callId: string): void;
   /** This device takes part in the call: after a reload of the page it can be joined again. */

@@ -6,7 +6,7 @@ import { Derived } from '../store.ts';
 import type { Store } from '../store.ts';
 import type { Call, CallProducer, EndedHere } from '../types.ts';
 import { CallHandle } from './call.ts';
-import type { CallHost, JoinOptions } from './host.ts';
+import type { CallHost, JoinOptions, UnsupportedSource } from './host.ts';
 import { listDevices, watchDevices } from './devices.ts';
 import type { MediaDevice } from './devices.ts';
 import { testRoutes } from './self-test.ts';
@@ -22,6 +22,8 @@ export interface StartOptions extends JoinOptions {
 export interface CallsEvents {
   /** A call rings on this device. */
   incoming: CallHandle;
+  /** Somebody sends a camera or a screen that this device cannot decode. */
+  unsupported: UnsupportedSource;
   /** An error that ended no call: a camera that may not be used, or sound that the browser blocks. */
   error: ParleyError;
 }
@@ -61,6 +63,7 @@ export function createCalls(client: Client): Calls {
     me,
     online: () => client.state === 'connected',
     onError: (error) => events.emit('error', error),
+    onUnsupported: (source) => events.emit('unsupported', source),
     onJoined: (id) => mark?.setItem(markOf(me()), id),
     onEnd: (id) => {
       if (mark?.getItem(markOf(me())) === id) mark.removeItem(markOf(me()));
@@ -201,7 +204,7 @@ export function createCalls(client: Client): Calls {
 
 export type { CallHandle } from './call.ts';
 export type { MediaDevice } from './devices.ts';
-export type { JoinOptions } from './host.ts';
+export type { JoinOptions, UnsupportedSource } from './host.ts';
 export type { VideoCodec } from './media.ts';
 export type { NetworkQuality } from './network.ts';
 export type { Route, RouteResult } from './self-test.ts';

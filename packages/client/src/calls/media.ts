@@ -46,6 +46,8 @@ const cameraLayers: types.RtpEncodingParameters[] = [
 const scalableLayers: types.RtpEncodingParameters[] = [
   { maxBitrate: 1_500_000, scalabilityMode: 'L3T3_KEY' },
 ];
+/** Firefox ignores `scalabilityMode`, so its VP9 would have one layer only: it sends VP8 in three. */
+const ignoresScalability = (handlerName: string): boolean => handlerName.startsWith('Firefox');
 /** AV1 is sent in one size: more at once is more than most machines can encode. */
 const oneLayer: types.RtpEncodingParameters[] = [{ maxBitrate: 1_000_000, scalabilityMode: 'L1T3' }];
 const screenLayers: types.RtpEncodingParameters[] = [{ maxBitrate: 2_500_000, scalabilityMode: 'L1T3' }];
@@ -62,6 +64,9 @@ export class MediaSession {
   readonly #remotes = new Map<string, Remote>();
   /** Producers that are known but not received yet. */
   readonly #wanted = new Map<string, CallProducer>();
+  /** Producers that were asked for, without an answer yet. */
+  readonly #asked = new Map<string, CallProducer>();
+  readonly #unsupported = new Map<string, CallProducer>();
   #consuming: Promise<void> | null = null;
   closed = false;
 
@@ -165,10 +170,11 @@ export class MediaSession {
     return this.#device.sendRtpCapabilities.codecs?.find((c) => c.mimeType.toLowerCase() === `video/${name}`);
   }
 
-  /** The requested codec if both sides support it, otherwise VP8, which works well in every browser. */
+  /** The requested codec if both sides support it with its layers, otherwise VP8, which works well in every browser. */
   #cameraCodec(): Pick<types.ProducerOptions, 'codec' | 'encodings'> {
     const { codec: name = 'vp8' } = this.#o;
-    const codec = this.#codec(name);
+    const layerless = name === 'vp9' && ignoresScalability(this.#device.handlerName);
+    const codec = layerless ? undefined : this.#codec(name);
     if (!codec) return { codec: this.#codec('vp8'), encodings: cameraLayers };
     const encodings = name === 'vp9' ? scalableLayers : name === 'av1' ? oneLayer : cameraLayers;
     return { codec, encodings };
@@ -202,11 +208,17 @@ export class MediaSession {
     return this.#remotes;
   }
 
+  /** Sources that this device cannot decode, so that the server does not send them here. */
+  get unsupported(): ReadonlyMap<string, CallProducer> {
+    return this.#unsupported;
+  }
+
   /** The server reported a source of another participant. */
   heard(producer: CallProducer, closed: boolean): void {
     if (closed) return this.#drop(producer.id);
     const known = this.#remotes.get(producer.id);
     if (known) known.producer = producer;
+    else if (this.#unsupported.has(producer.id)) this.#unsupported.set(producer.id, producer);
     else {
       this.#wanted.set(producer.id, producer);
       if (this.#ready) this.#consume().catch(() => this.#o.events.broken());
@@ -217,12 +229,12 @@ export class MediaSession {
   /** All sources that exist, after a new socket: changes in between were missed. */
   all(producers: readonly CallProducer[]): void {
     const ids = new Set(producers.map((p) => p.id));
-    for (const id of [...this.#remotes.keys()]) if (!ids.has(id)) this.#drop(id);
+    for (const id of [...this.#remotes.keys(), ...this.#unsupported.keys()]) if (!ids.has(id)) this.#drop(id);
     for (const producer of producers) this.heard(producer, false);
   }
 
   #drop(id: string): void {
-    this.#wanted.delete(id);
+    for (const known of [this.#wanted, this.#asked, this.#unsupported]) known.delete(id);
     this.#remotes.get(id)?.consumer.close();
     this.#remotes.delete(id);
     this.#o.events.changed();
@@ -238,9 +250,16 @@ export class MediaSession {
   async #consumeAll(): Promise<void> {
     while (this.#wanted.size > 0 && !this.closed) {
       const batch = [...this.#wanted.values()].slice(0, 50);
-      for (const { id } of batch) this.#wanted.delete(id);
+      for (const producer of batch) {
+        this.#wanted.delete(producer.id);
+        this.#asked.set(producer.id, producer);
+      }
       const { consumers } = await this.#ask('call.consume', { producerIds: batch.map((p) => p.id) });
       if (this.closed) return;
+      // What is missing in the answer is gone, and was reported as closed, or has a codec that this device does not know.
+      const answered = new Set(consumers.map((c) => c.producerId));
+      for (const [id, producer] of this.#asked) if (!answered.has(id)) this.#unsupported.set(id, producer);
+      this.#asked.clear();
       for (const { id, producerId, kind, rtpParameters } of consumers) {
         const producer = batch.find((p) => p.id === producerId)!;
         const options = { id, producerId, kind, rtpParameters: rtpParameters as types.RtpParameters };

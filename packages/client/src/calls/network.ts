@@ -12,7 +12,11 @@ interface Totals {
   received: number;
 }
 
+/** The stream with which the media server probes for bandwidth. It is no media: most of its numbers are never sent, and count as lost. */
+export const probeSsrc = 1234;
+
 interface Stat extends RTCStats {
+  ssrc?: number;
   packetsLost?: number;
   packetsReceived?: number;
   fractionLost?: number;
@@ -32,6 +36,7 @@ export class NetworkMeter {
     let rtt = 0;
     let limited = false;
     for (const stat of stats as readonly Stat[]) {
+      if (stat.ssrc === probeSsrc) continue;
       if (stat.type === 'inbound-rtp') {
         now.lost += Math.max(0, stat.packetsLost ?? 0);
         now.received += stat.packetsReceived ?? 0;

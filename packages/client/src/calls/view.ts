@@ -1,5 +1,5 @@
 import type { ParleyError } from '../errors.ts';
-import type { Call, CallSource, EndedHere } from '../types.ts';
+import type { Call, CallProducer, CallSource, EndedHere } from '../types.ts';
 import type { Remote } from './media.ts';
 import type { NetworkQuality } from './network.ts';
 
@@ -12,6 +12,9 @@ export interface CallParticipantView {
   audioTrack: MediaStreamTrack | null;
   videoTrack: MediaStreamTrack | null;
   screenTrack: MediaStreamTrack | null;
+  /** The camera, or the screen, is on, and this device cannot decode its codec. */
+  videoUnsupported: boolean;
+  screenUnsupported: boolean;
   audioMuted: boolean;
   videoMuted: boolean;
   speaking: boolean;
@@ -51,22 +54,32 @@ export const localView = (
   audioTrack: tracks.get('mic audio') ?? null,
   videoTrack: tracks.get('camera video') ?? null,
   screenTrack: tracks.get('screen video') ?? null,
+  videoUnsupported: false,
+  screenUnsupported: false,
   audioMuted: muted.mic || !tracks.has('mic audio'),
   videoMuted: muted.camera || !tracks.has('camera video'),
 });
 
-/** Another participant, with what is received. */
-export function remoteView(heard: Heard, remotes: readonly Remote[]): CallParticipantView {
+/** Another participant, with what is received and what cannot be shown here. */
+export function remoteView(
+  heard: Heard,
+  remotes: readonly Remote[],
+  unsupported: readonly CallProducer[],
+): CallParticipantView {
   const find = (source: CallSource, kind: string) =>
     remotes.find(({ producer: p }) => p.userId === heard.userId && p.source === source && p.kind === kind);
   const [mic, camera, screen] = [find('mic', 'audio'), find('camera', 'video'), find('screen', 'video')];
+  const dark = (source: CallSource) =>
+    unsupported.find((p) => p.userId === heard.userId && p.source === source && p.kind === 'video');
   return {
     ...heard,
     isLocal: false,
     audioTrack: mic?.consumer.track ?? null,
     videoTrack: camera?.consumer.track ?? null,
     screenTrack: screen?.consumer.track ?? null,
+    videoUnsupported: dark('camera')?.paused === false,
+    screenUnsupported: dark('screen')?.paused === false,
     audioMuted: mic?.producer.paused ?? true,
-    videoMuted: camera?.producer.paused ?? true,
+    videoMuted: (camera?.producer ?? dark('camera'))?.paused ?? true,
   };
 }

@@ -3,10 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
-import type { Browser, Page } from 'playwright-core';
 import { environments } from '../../../server/test/support/service.ts';
 import type { Actor, Scene } from '../../../server/test/support/scene.ts';
 import type { CallPage } from './page.ts';
@@ -14,7 +14,7 @@ import type { CallPage } from './page.ts';
 /** Real Chromium with a fake camera and microphone, and the SDK in its pages. */
 
 export interface Browsers {
-  browser: Browser;
+  newTab(): Promise<Tab>;
   url: string;
   close(): Promise<void>;
 }
@@ -44,8 +44,19 @@ export async function startBrowsers(): Promise<Browsers> {
       `--use-file-for-fake-audio-capture=${join(folder, 'voice.wav')}`,
     ],
   });
+  const newTab = async (): Promise<Tab> => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    page.on('pageerror', (error) => console.log(`page error: ${error.message}`));
+    return {
+      evaluate: (run, given) => page.evaluate(run as (given: unknown) => unknown, given) as Promise<any>,
+      goto: (to) => page.goto(to),
+      reload: () => page.reload(),
+      close: () => context.close(),
+    };
+  };
   return {
-    browser,
+    newTab,
     url: `http://127.0.0.1:${(web.address() as AddressInfo).port}/`,
     close: async () => {
       await browser.close();
@@ -81,6 +92,14 @@ function voice(): Buffer {
   return Buffer.concat([head, samples]);
 }
 
+/** A page of a browser, whichever it is. */
+export interface Tab {
+  evaluate<G>(run: (given: G) => unknown, given: G): Promise<any>;
+  goto(url: string): Promise<unknown>;
+  reload(): Promise<unknown>;
+  close(): Promise<unknown>;
+}
+
 type Ask = {
   [K in keyof CallPage]: (...args: Parameters<CallPage[K]>) => Promise<Awaited<ReturnType<CallPage[K]>>>;
 };
@@ -88,7 +107,7 @@ type Ask = {
 /** A person in front of a page. */
 export interface Person extends Ask {
   actor: Actor;
-  tab: Page;
+  tab: Tab;
   /** Asks until it holds. */
   until(what: string, holds: () => Promise<boolean>): Promise<void>;
   /** Pictures and sound arrive: both have grown since this was asked. */
@@ -98,17 +117,14 @@ export interface Person extends Ask {
 const patienceMs = 60_000;
 
 export async function person(
-  { browser, url }: Browsers,
+  { newTab, url }: Pick<Browsers, 'newTab' | 'url'>,
   service: { url: string },
   scene: Scene,
   actor?: Actor,
 ): Promise<Person> {
   const who = actor ?? (await scene.actor());
-  const context = await browser.newContext();
-  const tab = await context.newPage();
-  tab.on('pageerror', (error) => console.log(`page error: ${error.message}`));
+  const tab = await newTab();
   const signIn = async (): Promise<void> => {
-    await tab.waitForFunction('window.page');
     const given = { url: service.url, env: environments.dev.id, token: scene.token(who) };
     await tab.evaluate(
       (options) => (globalThis as unknown as { page: CallPage }).page.signIn(options),
@@ -136,7 +152,7 @@ export async function person(
         throw new Error(
           `${what} did not happen; shown: ${JSON.stringify(await asks.shown())}, received ${JSON.stringify(await asks.received())}, errors ${JSON.stringify(await asks.errors())}, codecs ${JSON.stringify(await asks.codecs())}`,
         );
-      await tab.waitForTimeout(100);
+      await delay(100);
     }
   };
   return new Proxy(

@@ -11,6 +11,7 @@ import { mediaPort, startMediaService } from '../../../server/test/calls/media-s
 import { use, useService } from '../../../server/test/support/use.ts';
 import { person, reload, startBrowsers } from './browser.ts';
 import type { Person } from './browser.ts';
+import { hasFirefox, startFirefox } from './firefox.ts';
 import { startNetwork } from './network.ts';
 import type { Network } from './network.ts';
 
@@ -69,7 +70,7 @@ const view = async (of: Person, whom: Person) =>
   (await shown(of)).participants.find((p) => p.userId === whom.actor.id)!;
 const connected = (one: Person) =>
   one.until('connected', async () => (await one.shown())?.state === 'connected');
-const close = (...people: Person[]) => Promise.all(people.map((p) => p.tab.context().close()));
+const close = (...people: Person[]) => Promise.all(people.map((p) => p.tab.close()));
 
 /** Two people in a call of theirs. */
 async function pair(
@@ -208,6 +209,26 @@ describe('SPEC 4, Calls, with media', () => {
     await close(...people);
   });
 
+  it('a picture in a codec that a device does not know is told from a camera that is off, and the rest goes on', async () => {
+    const [a, b] = await Promise.all([someone(), someone()]);
+    await b.forgetCodec('video/VP9');
+    const { id: cid } = await scene.direct(a.actor, b.actor);
+    const id = await a.start(cid, 'video', { codec: 'vp9' });
+    await b.until('ringing', async () => (await b.ringing()).includes(id));
+    await b.accept();
+    await b.until('a picture that cannot be shown', async () => (await view(b, a)).videoUnsupported);
+    assert.deepEqual(await b.unsupported(), [`${a.actor.id} camera`]);
+    const { tracks, videoMuted } = await view(b, a);
+    assert.deepEqual([tracks, videoMuted], ['audio', false]);
+    await Promise.all([a.growing(), b.growing(false)]);
+    await a.camera(false);
+    await b.until('a camera that is off', async () => {
+      const now = await view(b, a);
+      return !now.videoUnsupported && now.videoMuted;
+    });
+    await close(a, b);
+  });
+
   it('four people with simulcast: each chooses how large it gets the others; a screen is shared', async () => {
     const people = await Promise.all([someone(), someone(), someone(), someone()]);
     const [a, b, ...rest] = people as [Person, Person, Person, Person];
@@ -330,6 +351,49 @@ describe('SPEC 4, Calls, with media', () => {
     await close(a, b);
   });
 });
+
+if (hasFirefox)
+  describe('docs/calls.md, Browsers: Firefox and Chromium in one call', () => {
+    const firefox = use(startFirefox, (f) => f.close());
+
+    it('pictures and sound arrive on both sides, and what Firefox is asked to send in VP9 is VP8 in three layers', async () => {
+      const [a, b] = await Promise.all([
+        person({ newTab: () => firefox.newTab(), url: browsers.url }, service, scene),
+        someone(),
+      ]);
+      const { id: cid } = await scene.direct(a.actor, b.actor);
+      const id = await a.start(cid, 'video', { codec: 'vp9' });
+      await b.until('ringing', async () => (await b.ringing()).includes(id));
+      await b.accept();
+      await Promise.all([connected(a), connected(b)]);
+      await Promise.all([a.growing(), b.growing()]);
+      assert.deepEqual(await a.layers(), ['video/VP8', 'video/VP8', 'video/VP8']);
+      assert.deepEqual(await b.codecs(), ['video/VP8']);
+      await a.mute();
+      await b.until('muted', async () => (await view(b, a)).audioMuted);
+      await a.leave();
+      await b.until('ended', async () => (await shown(b)).state === 'ended');
+      await close(a, b);
+    });
+
+    it('a picture in H264 is shown, or said to be one that cannot be shown', async () => {
+      const [a, b] = await Promise.all([
+        someone(),
+        person({ newTab: () => firefox.newTab(), url: browsers.url }, service, scene),
+      ]);
+      const { id: cid } = await scene.direct(a.actor, b.actor);
+      const id = await a.start(cid, 'video', { codec: 'h264' });
+      await b.until('ringing', async () => (await b.ringing()).includes(id));
+      await b.accept();
+      await Promise.all([connected(a), connected(b)]);
+      await b.until('a picture, or a word of it', async () => {
+        const [{ videoUnsupported }, pictures] = [await view(b, a), await b.pictures(a.actor.id)];
+        return videoUnsupported !== pictures > 0;
+      });
+      await close(a, b);
+    });
+  });
+else console.log('!!! FIREFOX WAS NOT THERE (firefox-esr): CALLS WERE TESTED WITH CHROMIUM ALONE.');
 
 /** The media workers that a process has started. */
 function workersOf(pid: number): number[] {

@@ -10,9 +10,16 @@ const stats = (fields: {
   rtt?: number;
   sent?: number;
   limited?: boolean;
+  probed?: number;
 }) =>
   [
     { type: 'inbound-rtp', packetsLost: fields.lost ?? 0, packetsReceived: fields.received ?? 0 },
+    {
+      type: 'inbound-rtp',
+      ssrc: 1234,
+      packetsLost: (fields.probed ?? 0) * 9,
+      packetsReceived: fields.probed ?? 0,
+    },
     { type: 'remote-inbound-rtp', fractionLost: fields.sent ?? 0 },
     { type: 'candidate-pair', nominated: true, currentRoundTripTime: fields.rtt ?? 0.02 },
     { type: 'candidate-pair', nominated: false, currentRoundTripTime: 9 },
@@ -41,4 +48,10 @@ test('a handful of packets says nothing about loss', () => {
   const meter = new NetworkMeter();
   meter.measure(stats({}));
   assert.equal(meter.measure(stats({ lost: 5, received: 10 })).level, 5);
+});
+
+test('what the media server probes with is no media, and its gaps are no loss', () => {
+  const meter = new NetworkMeter();
+  meter.measure(stats({ received: 1_000 }));
+  assert.deepEqual(meter.measure(stats({ received: 2_000, probed: 300 })), { level: 5, reason: null });
 });

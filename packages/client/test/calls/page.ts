@@ -14,6 +14,7 @@ let call: CallHandle | null = null;
 const states = new Set<CallState>();
 const incoming: CallHandle[] = [];
 const errors: string[] = [];
+const unsupported: string[] = [];
 
 interface Inbound extends RTCStats {
   kind: string;
@@ -26,6 +27,8 @@ interface Inbound extends RTCStats {
 
 /** Frames of this kind that fail from now on. */
 let failing: { t: string; left: number } | null = null;
+/** A codec that this browser says it does not know. */
+let unknown: string | null = null;
 /** How many frames of each kind were sent. */
 const frames = new Map<string, number>();
 /** From the ports of the media server to those of a proxy before it. */
@@ -35,6 +38,8 @@ let offset = 0;
 function meddle({ wire }: Client): void {
   const request = wire.request.bind(wire);
   wire.request = async (t, ...rest) => {
+    if (t === 'call.open' && unknown)
+      forget(rest[0] as unknown as { rtpCapabilities: Capabilities }, unknown);
     frames.set(t, (frames.get(t) ?? 0) + 1);
     if (failing?.t === t && failing.left-- > 0) throw new ParleyError('timeout');
     const answer = await request(t, ...rest);
@@ -49,6 +54,19 @@ function meddle({ wire }: Client): void {
   };
 }
 
+interface Capabilities {
+  codecs: { mimeType: string; preferredPayloadType?: number; parameters?: { apt?: number } }[];
+}
+
+function forget({ rtpCapabilities }: { rtpCapabilities: Capabilities }, mimeType: string): void {
+  const gone = new Set(
+    rtpCapabilities.codecs.filter((c) => c.mimeType === mimeType).map((c) => c.preferredPayloadType),
+  );
+  rtpCapabilities.codecs = rtpCapabilities.codecs.filter(
+    (c) => !gone.has(c.preferredPayloadType) && !(c.parameters?.apt && gone.has(c.parameters.apt)),
+  );
+}
+
 function take(one: CallHandle): void {
   call = one;
   one.subscribe(() => states.add(one.state));
@@ -61,6 +79,7 @@ const page = {
     calls = createCalls(client);
     calls.on('incoming', (one) => incoming.push(one));
     calls.on('error', (e) => errors.push(e.code));
+    calls.on('unsupported', ({ userId, source }) => unsupported.push(`${userId} ${source}`));
     await client.connect();
   },
   async start(conversationId: string, kind: 'audio' | 'video', options: JoinOptions = {}): Promise<string> {
@@ -81,6 +100,8 @@ const page = {
     return call?.id ?? null;
   },
   errors: (): string[] => errors,
+  unsupported: (): string[] => unsupported,
+  forgetCodec: (mimeType: string) => void (unknown = mimeType),
   fail: (t: string, times: number) => void (failing = { t, left: times }),
   /** How many are still to fail. */
   failing: (): number => Math.max(0, failing?.left ?? 0),
@@ -103,6 +124,16 @@ const page = {
     return used
       .map((s) => (stats.find((c) => c.id === s.codecId) as unknown as { mimeType: string }).mimeType)
       .sort();
+  },
+  /** What this browser encodes of its camera: one stream for each layer. */
+  async layers(): Promise<string[]> {
+    const stats = call ? await call.stats() : [];
+    const sent = stats.filter(
+      (s) => s.type === 'outbound-rtp' && (s as Inbound).kind === 'video',
+    ) as Inbound[];
+    return sent.map(
+      (s) => (stats.find((c) => c.id === s.codecId) as unknown as { mimeType?: string })?.mimeType ?? '',
+    );
   },
   sends: (mimeType: string): boolean =>
     RTCRtpSender.getCapabilities('video')!.codecs.some((c) => c.mimeType === mimeType),
