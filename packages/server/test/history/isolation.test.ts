@@ -112,14 +112,18 @@ test('docs/storage.md, Safety: a database that asks for a password in clear gets
 });
 
 test('docs/storage.md, Safety: the process ends with the service, however that ends, and while it hangs too', async () => {
-  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+  const silent = await startPostgresDouble(Buffer.alloc(0));
+  const hanging = await hostileCases['PostgreSQL: an error without its end']!();
+  const hashing = await hostileCases['MongoDB: SCRAM with two billion iterations']!();
+  for (const [signal, { url, connections }] of [
+    ['SIGTERM', silent],
+    ['SIGKILL', hanging],
+    ['SIGKILL', hashing],
+  ] as const) {
     const service = await startService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'true' } });
     const db = await openDb(service);
-    const silent = await startPostgresDouble(Buffer.alloc(0));
-    const hanging = await hostileCases['PostgreSQL: an error without its end']!();
     try {
       const { api } = await openStorage(service, db);
-      const { url, connections } = signal === 'SIGTERM' ? silent : hanging;
       await api('PUT', '/v1/storage/database/a', { url });
       const tried = api('POST', '/v1/storage/database/test', { slot: 'a' }).catch(() => undefined);
       await eventually(() => Promise.resolve(connections() > 0), 'it connects');
@@ -129,11 +133,10 @@ test('docs/storage.md, Safety: the process ends with the service, however that e
       await eventually(() => Promise.resolve(!existsSync(`/proc/${child}`)), 'the process is gone');
       await tried;
     } finally {
-      await silent.close();
-      await hanging.close();
       await service.dispose();
     }
   }
+  for (const server of [silent, hanging, hashing]) await server.close();
 });
 
 /** A way to a database that may lead to another one, which harms who reads it. */
