@@ -28,6 +28,7 @@ const parts: Part[] = [
     packages: ['postgresql'],
     named: /\/usr\/lib\/postgresql\b/,
   },
+  { name: 'PgBouncer', programs: ['pgbouncer'], packages: ['pgbouncer'], named: /'pgbouncer'/ },
   {
     name: 'MariaDB',
     programs: ['mariadbd', 'mariadb-install-db'],

@@ -106,9 +106,8 @@ export class Turns {
   }
 
   /** Looks again when the lane may go on, or can be forgotten. */
-  #awaitRest(lane: Lane): void {
+  #awaitRest(lane: Lane, left: number): void {
     clearTimeout(lane.rest);
-    const left = lane.restedAt - this.#now();
     lane.rest = setTimeout(
       () => {
         this.#dispatch();
@@ -119,8 +118,9 @@ export class Turns {
   }
 
   #fits(lane: Lane, cost: number): boolean {
-    if (lane.restedAt - this.#now() > restPutOffMs) {
-      this.#awaitRest(lane);
+    const left = lane.restedAt - this.#now();
+    if (left > restPutOffMs) {
+      this.#awaitRest(lane, left);
       return false;
     }
     if (lane.running === 0) return true;
@@ -168,7 +168,8 @@ export class Turns {
 
   #forgetIdle(lane: Lane): void {
     if (lane.running > 0 || lane.waiting.size > 0) return;
-    if (lane.restedAt > this.#now()) return this.#awaitRest(lane);
+    const left = lane.restedAt - this.#now();
+    if (left > 0) return this.#awaitRest(lane, left);
     // Later the name may belong to another lane.
     clearTimeout(lane.rest);
     this.#lanes.delete(lane.name);

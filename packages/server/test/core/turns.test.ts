@@ -293,3 +293,17 @@ test('whatever comes, nothing is lost, bounds hold, and everything ends', async 
     { numRuns: 100, seed: seed('turns') },
   );
 });
+
+test('a lane whose rest ends while it is looked at waits for no negative time', async () => {
+  const warned: string[] = [];
+  const onWarning = (warning: Error): void => void warned.push(warning.name);
+  process.on('warning', onWarning);
+  // Every look at the clock takes 10 ms, and the rest 15.
+  let time = 0;
+  const lane = { ...options.lane, rest: () => 1.5 };
+  const turns = new Turns({ ...options, lane, now: () => (time += 10) });
+  await turns.run('a', 1, () => Promise.resolve());
+  await soon();
+  process.off('warning', onWarning);
+  assert.deepEqual(warned, []);
+});

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { chown, mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -225,6 +225,38 @@ async function startPostgres(
       running.resume();
       await running.kill();
       disk?.unmount();
+      await remove(home);
+    },
+  };
+}
+
+/** PgBouncer before a PostgreSQL; it knows the admin alone. Returns the URL by way of it. */
+export async function startPgbouncer(
+  behind: string,
+  mode: 'transaction' | 'session',
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const home = await directory('pgbouncer');
+  const port = await freePort();
+  const users = join(home, 'users.txt');
+  const config = join(home, 'pgbouncer.ini');
+  await writeFile(users, '"parley" "x"\n');
+  const settings = {
+    ...{ listen_addr: '127.0.0.1', listen_port: port, unix_socket_dir: '' },
+    ...{ auth_type: 'scram-sha-256', auth_file: users, pool_mode: mode },
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
+  const { port: far } = new URL(behind);
+  await writeFile(config, `[databases]\n* = host=127.0.0.1 port=${far}\n[pgbouncer]\n${lines.join('\n')}\n`);
+  const url = behind.replace(`:${far}/`, `:${port}/`);
+  const running = await server('pgbouncer', [config], home, async () => {
+    const client = new pg.Client({ connectionString: url.replace(/\?.*/, '') });
+    await client.connect();
+    await client.query('SELECT 1').finally(() => client.end());
+  });
+  return {
+    url,
+    stop: async () => {
+      await running.kill();
       await remove(home);
     },
   };

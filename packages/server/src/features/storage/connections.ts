@@ -21,6 +21,7 @@ export interface Connections {
   /** Called after a failure: the next use connects again, perhaps to another address. */
   drop(env: number, slot: SlotName): void;
   secretsOf(env: number, slot: SlotRow): SlotSecret[];
+  urlOf(env: number, slot: SlotRow): string;
   close(): Promise<void>;
 }
 
@@ -91,6 +92,7 @@ export function createConnections(options: {
 
   return {
     secretsOf,
+    urlOf: (env, slot) => text(env, slot.slot, slot.url),
     migrate: (env, slot, source) => histories.migrate(source, env, faultOf(env, slot)),
     open(env, slot, purpose = 'write') {
       const aside = asideOf(slot);

@@ -184,8 +184,12 @@ export async function migrateDatabase(
     });
   });
   if (!row) return { runtimeUrl: null, notes, slot: null };
-  await tried(ctx, row);
-  const said = taken ? [...notes, 'Slot a is in use: the URL was saved to slot b. Promote it.'] : notes;
+  const { ok, errors } = await tried(ctx, row);
+  const said = [
+    ...notes,
+    ...(taken ? ['Slot a is in use: the URL was saved to slot b. Promote it.'] : []),
+    ...(ok ? [] : ['The test of the new user failed:', ...errors]),
+  ];
   return {
     runtimeUrl: shownUrl,
     notes: said,
@@ -295,7 +299,7 @@ export async function promote(ctx: Context, { slot }: Input<'storage.promote'>):
     if (storage.copy !== null && storage.copy.kind !== 'rewrite' && storage.previous !== slot)
       throw bad('slot', 'History is being copied: wait until that is done.');
     const before = slots.find((s) => s.slot === storage.active);
-    const same = before !== undefined && isSame(before, next);
+    const same = before !== undefined && isSame(ctx, before, next);
     if (storage.mode === 'managed')
       await tx.query('UPDATE storage SET active = $2 WHERE env = $1', [ctx.env.no, slot]);
     else if (same)
@@ -312,10 +316,13 @@ export async function promote(ctx: Context, { slot }: Input<'storage.promote'>):
 }
 
 /** True for the same database under another user or address, for which nothing has to be copied. */
-const isSame = (a: SlotRow, b: SlotRow): boolean =>
-  a.type === b.type &&
-  a.schema === b.schema &&
-  (a.type === 'http' ? a.shownUrl === b.shownUrl : a.databaseId !== null && a.databaseId === b.databaseId);
+function isSame({ env, services: { storage } }: Context, a: SlotRow, b: SlotRow): boolean {
+  if (a.type !== b.type || a.schema !== b.schema) return false;
+  const { urlOf } = storage.connections;
+  // The whole URLs: what tells two endpoints apart may stand in their query, which is not shown.
+  if (a.type === 'http') return urlOf(env.no, a) === urlOf(env.no, b);
+  return a.databaseId !== null && a.databaseId === b.databaseId;
+}
 
 export async function resync(ctx: Context): Promise<StorageRecord> {
   await ctx.db.tx(async (tx) => {

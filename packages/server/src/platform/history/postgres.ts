@@ -42,12 +42,16 @@ function translate(error: unknown): HistoryError {
   const { code, message = '' } = error as { code?: string; message?: string };
   // What PgBouncer answers to a login.
   if (code === '08P01' && /no such user|authentication failed/i.test(message))
-    return new HistoryError('authentication', code, 'the pooler before it does not know them');
+    return new HistoryError(
+      'authentication',
+      code,
+      'a pooler (PgBouncer) stands before it and does not know them',
+    );
   if (code === '08P01' && /startup parameter/i.test(message))
     return new HistoryError(
       'failed',
       code,
-      'the pooler before it does not allow a parameter of the connection',
+      'a pooler (PgBouncer) stands before it and refuses a parameter of the connection',
     );
   if (code !== undefined && /^[0-9A-Z]{5}$/.test(code))
     return new HistoryError(classes.find(([pattern]) => pattern.test(code))?.[1] ?? 'failed', code);

@@ -41,8 +41,6 @@ export interface RemoteHistories {
     tenant: Tenant,
     onFault: OnFault,
   ): Promise<Migrated & { engine: HistoryEngine }>;
-  /** The number of the process, if it runs. */
-  pid(): number | undefined;
   close(): Promise<void>;
 }
 
@@ -272,7 +270,7 @@ export function createRemoteHistories(options: {
       else socket.unref();
     };
 
-    const running = { owners, call, stop, isOver: () => over, pid: () => child?.pid };
+    const running = { owners, call, stop, isOver: () => over };
     return running;
   }
 
@@ -360,7 +358,6 @@ export function createRemoteHistories(options: {
         process.owners.delete(history);
       }
     },
-    pid: () => current?.pid(),
     async close() {
       closed = true;
       await current?.stop();
