@@ -139,7 +139,8 @@ export function keepsTime(
     const deps = depsOf('env_a');
     const connections = createConnections({
       ...{ vault, clock: time, timers: time.timers, onFault: () => undefined },
-      histories: {
+      histories: { open: (source) => openHistory(source, deps) },
+      trials: {
         open: (source) => openHistory(source, deps),
         migrate: (source) => migrateHistory(source, deps),
       },
@@ -147,7 +148,7 @@ export function keepsTime(
     const seal = (text: string) => vault.seal(text, slotContext(1, 'a'));
     const slot = {
       ...{ slot: 'a', type: engineOf(through.url), url: seal(through.url), replicaUrl: null, schema: null },
-      ...{ secrets: null, changedAt: '', aside: null },
+      ...{ secrets: null, changedAt: '', aside: null, suspect: false },
     } as SlotRow;
     const env = { no: 1, id: 'env_a' };
     try {

@@ -9,9 +9,10 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 
 const hour = `interval '1 hour'`;
 
-/** SQL of `SlotRow.aside`, for slots `x` and their faults `f`. */
-export const asideColumn = `CASE WHEN f.aside_until = 'infinity' THEN 'operator' WHEN f.aside_until > clock_timestamp()
-  THEN to_char(f.aside_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') END AS aside`;
+/** SQL of `aside` and `suspect` of a SlotRow, for slots `x` and their faults `f`. */
+export const asideColumns = `CASE WHEN f.aside_until = 'infinity' THEN 'operator' WHEN f.aside_until > clock_timestamp()
+  THEN to_char(f.aside_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') END AS aside,
+  coalesce(f.faulted_at > clock_timestamp() - ${hour}, false) AS suspect`;
 export const joinFaults = 'LEFT JOIN slot_faults f ON f.env = x.env AND f.slot = x.slot';
 
 /** Why a slot is not connected to; null if it is. */

@@ -11,11 +11,10 @@ import type { SlotName, SlotRow, SlotSecret } from './sql.ts';
 
 /** Open connections to customers' databases: one pool for each slot in use, closed after a while without use. */
 export interface Connections {
-  /**
-   * `read` opens the replica, if there is one. If opening fails, the next call tries again. A slot that is set aside is
-   * opened only `byHand`.
-   */
-  open(env: Env, slot: SlotRow, purpose?: 'write' | 'read' | 'byHand'): Promise<History>;
+  /** `read` opens the replica, if there is one. If opening fails, the next call tries again. A slot that is set aside is not opened. */
+  open(env: Env, slot: SlotRow, purpose?: 'write' | 'read'): Promise<History>;
+  /** A connection for one test by hand, also of a slot that is set aside, but not by the operator. Who asked closes it. */
+  tryOut(env: Env, slot: SlotRow): Promise<History>;
   /** Makes the tables, for a slot that is or is not there yet. */
   migrate(env: Env, slot: SlotName, source: HistorySource): ReturnType<RemoteHistories['migrate']>;
   /** Called after a failure: the next use connects again, perhaps to another address. */
@@ -41,13 +40,15 @@ interface Entry {
 
 export function createConnections(options: {
   vault: Vault;
-  histories: Pick<RemoteHistories, 'open' | 'migrate'>;
+  histories: Pick<RemoteHistories, 'open'>;
+  /** The same in a process of its own, for databases that are tried by hand or did harm within the last hour. */
+  trials: Pick<RemoteHistories, 'open' | 'migrate'>;
   /** A slot's database stopped the process that reads what it sends. */
   onFault(env: Env, slot: SlotName, fault: Parameters<OnFault>[0]): void;
   clock: Clock;
   timers: Timers;
 }): Connections {
-  const { vault, histories, clock } = options;
+  const { vault, trials, clock } = options;
   const open = new Map<string, Entry>();
 
   const text = (env: number, slot: SlotName, sealed: Buffer): string =>
@@ -58,9 +59,18 @@ export function createConnections(options: {
     (env: Env, slot: SlotName): OnFault =>
     (fault) =>
       options.onFault(env, slot, fault);
-  async function opening(env: Env, slot: SlotName, source: HistorySource): Promise<History> {
+  async function opening(
+    env: Env,
+    slot: SlotRow,
+    url: Buffer,
+    histories: Pick<RemoteHistories, 'open'>,
+  ): Promise<History> {
+    const source: HistorySource = {
+      ...{ url: text(env.no, slot.slot, url), type: slot.type, schema: slot.schema },
+      secrets: validSecrets(env, slot).map((s) => s.secret),
+    };
     try {
-      return await histories.open(source, env, faultOf(env, slot));
+      return await histories.open(source, env, faultOf(env, slot.slot));
     } catch (error) {
       // It was valid when it was saved.
       if (error instanceof TargetError)
@@ -71,6 +81,10 @@ export function createConnections(options: {
         );
       throw error;
     }
+  }
+  function validSecrets(env: Env, slot: SlotRow): SlotSecret[] {
+    const now = new Date(clock.now()).toISOString();
+    return secretsOf(env.no, slot).filter((s) => s.until === null || s.until > now);
   }
 
   const end = (entry: Entry): Promise<void> =>
@@ -93,22 +107,20 @@ export function createConnections(options: {
   return {
     secretsOf,
     urlOf: (env, slot) => text(env, slot.slot, slot.url),
-    migrate: (env, slot, source) => histories.migrate(source, env, faultOf(env, slot)),
+    migrate: (env, slot, source) => trials.migrate(source, env, faultOf(env, slot)),
     open(env, slot, purpose = 'write') {
       const aside = asideOf(slot);
-      if (aside && (purpose !== 'byHand' || aside.byOperator)) return Promise.reject(aside.error);
+      if (aside) return Promise.reject(aside.error);
       const replica = purpose === 'read' && slot.replicaUrl !== null;
       const name = `${env.no} ${slot.slot} ${replica ? 'replica' : ''}`;
-      const now = new Date(clock.now()).toISOString();
-      const secrets = secretsOf(env.no, slot).filter((s) => s.until === null || s.until > now);
-      const key = `${slot.changedAt} ${secrets.length}`;
+      const key = `${slot.changedAt} ${validSecrets(env, slot).length} ${slot.suspect}`;
       let entry = open.get(name);
       if (entry?.key !== key) {
         if (entry) void end(entry);
         tidy();
-        const url = text(env.no, slot.slot, replica ? slot.replicaUrl! : slot.url);
-        const source = { url, type: slot.type, schema: slot.schema, secrets: secrets.map((s) => s.secret) };
-        entry = { key, opened: opening(env, slot.slot, source), usedAt: 0 };
+        const histories = slot.suspect ? trials : options.histories;
+        const url = replica ? slot.replicaUrl! : slot.url;
+        entry = { key, opened: opening(env, slot, url, histories), usedAt: 0 };
         const made = entry;
         open.set(name, made);
         made.opened.catch(() => {
@@ -117,6 +129,10 @@ export function createConnections(options: {
       }
       entry.usedAt = clock.monotonic();
       return entry.opened;
+    },
+    tryOut(env, slot) {
+      const aside = asideOf(slot);
+      return aside?.byOperator ? Promise.reject(aside.error) : opening(env, slot, slot.url, trials);
     },
     drop(env, slot) {
       for (const name of [`${env} ${slot} `, `${env} ${slot} replica`]) {

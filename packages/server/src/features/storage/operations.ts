@@ -125,8 +125,9 @@ async function tried(ctx: Context, row: SlotRow): Promise<HistoryReport> {
   await ctx.services.storage.countTry(ctx.env.no, row.slot);
   let report: HistoryReport;
   try {
-    const history = await ctx.services.storage.connections.open(ctx.env, row, 'byHand');
+    const history = await ctx.services.storage.connections.tryOut(ctx.env, row);
     report = await history.test();
+    void history.close();
   } catch (error) {
     if (!(error instanceof HistoryError)) throw error;
     report = { ...emptyReport(row.type), errors: [error.message] };

@@ -82,13 +82,14 @@ export function createStorageService(options: {
     allowPrivate: config.allowPrivateTargets,
     resolve: options.names.resolve,
   });
-  const histories = createRemoteHistories({
-    settings: { allowPrivate: config.allowPrivateTargets, dnsServers: config.dnsServers },
-    ...{ clock, logger },
-  });
+  const settings = { allowPrivate: config.allowPrivateTargets, dnsServers: config.dnsServers };
+  const [histories, trials] = [
+    createRemoteHistories({ settings, clock, logger }),
+    createRemoteHistories({ settings, clock, logger }),
+  ];
   const connections = createConnections({
     ...options,
-    histories,
+    ...{ histories, trials },
     onFault: (env, slot, fault) =>
       void addFault(db, env.no, slot).then(
         (aside) =>
@@ -180,7 +181,7 @@ export function createStorageService(options: {
     },
     close: async () => {
       await connections.close();
-      await histories.close();
+      await Promise.all([histories.close(), trials.close()]);
       outbound.close();
       await workDb.close();
     },

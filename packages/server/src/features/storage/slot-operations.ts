@@ -3,7 +3,7 @@ import type { Input, Output } from '@parley/protocol';
 import { record } from '../audit/operations.ts';
 import type { ControlContext, EnvironmentContext } from '../context.ts';
 import { requireEnvironment } from '../tenancy/access.ts';
-import { asideColumn, joinFaults } from './aside.ts';
+import { asideColumns, joinFaults } from './aside.ts';
 import { findSlot } from './sql.ts';
 
 /** What the operator sees and does of customers' databases that harm the service (docs/storage.md). */
@@ -15,7 +15,7 @@ export async function list(
   const env = environmentId === undefined ? null : (await requireEnvironment(ctx, ctx.db, environmentId)).no;
   const data = await ctx.db.query<Output<'storage.listSlots'>['data'][number]>(
     `SELECT e.id AS "environmentId", x.slot, x.type, x.shown_url AS url, coalesce(s.mode <> 'managed' AND s.active = x.slot, false) AS active,
-       f.faulted_at AS "faultedAt", ${asideColumn}
+       f.faulted_at AS "faultedAt", ${asideColumns}
      FROM storage_slots x JOIN environments e ON e.no = x.env LEFT JOIN storage s ON s.env = x.env ${joinFaults}
      WHERE $1::int IS NULL OR x.env = $1 ORDER BY x.env, x.slot`,
     [env],

@@ -2,7 +2,7 @@ import type { HistoryEngine, HistoryReport } from '../../platform/history/port.t
 import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { asideColumn, joinFaults } from './aside.ts';
+import { asideColumns, joinFaults } from './aside.ts';
 
 export type SlotName = 'a' | 'b';
 export type StorageMode = 'managed' | 'byo_db' | 'returning';
@@ -165,11 +165,13 @@ export interface SlotRow {
   changedAt: string;
   /** Until when the slot is set aside, or `operator`; null if it is not. */
   aside: string | null;
+  /** True if its database did harm within the last hour. */
+  suspect: boolean;
 }
 
 const slotColumns = `x.slot, x.type, x.url, x.replica_url AS "replicaUrl", x.secrets, x.shown_url AS "shownUrl", x.shown_replica_url AS "shownReplicaUrl",
   x.schema, x.schema_version AS "schemaVersion", x.database_id AS "databaseId", x.erase_error AS "eraseError", x.last_test AS "lastTest", x.created_at AS "createdAt",
-  x.changed_at AS "changedAt", ${asideColumn}`;
+  x.changed_at AS "changedAt", ${asideColumns}`;
 
 export const slotsOf = (db: Queryable, env: number): Promise<SlotRow[]> =>
   db.query<SlotRow>(
