@@ -77,7 +77,8 @@ export function createStore() {
         if (m.userId !== userId) continue;
         of(env).member.delete(key);
         const renamed = { ...m, userId: replacement, removed: m.removed || messages === 'delete' };
-        of(env).member.set(keyOf(renamed), renamed);
+        // A change since may have written the member under the new name already.
+        if (!of(env).member.has(keyOf(renamed))) of(env).member.set(keyOf(renamed), renamed);
       }
       return {};
     },

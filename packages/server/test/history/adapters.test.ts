@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
-import { checks } from '../../src/platform/history/conformance.ts';
+import { checks, message } from '../../src/platform/history/conformance.ts';
 import { migrateHistory, openHistory } from '../../src/platform/history/open.ts';
 import type { HistorySource } from '../../src/platform/history/target.ts';
 import type { History, HistoryError } from '../../src/platform/history/port.ts';
@@ -165,6 +165,24 @@ for (const [name, start] of engines)
           notes.join(),
           /Make a user by hand.*GRANT .*INSERT.*parley_messages.* TO .*parley_writer/s,
         );
+      });
+
+    if (name === 'MariaDB')
+      test('what was confirmed is committed, also where the server’s default is to wait for a commit', async () => {
+        const { hostname, port } = new URL(it.admin);
+        const root = await mysql.createConnection({ host: hostname, port: Number(port), user: 'root' });
+        await root.query('SET GLOBAL autocommit = 0');
+        try {
+          const writer = await openHistory(it.source, deps('env_c'));
+          await writer.write([message({ id: 'msg_c', conversationId: 'conv_c', seq: 1 })]);
+          await writer.close();
+        } finally {
+          await root.query('SET GLOBAL autocommit = 1');
+          await root.end();
+        }
+        const reader = await openHistory(it.source, deps('env_c'));
+        assert.equal(await reader.count(), 1);
+        await reader.close();
       });
 
     test('migrating twice makes another writer of the same database, and environments do not meet', async () => {

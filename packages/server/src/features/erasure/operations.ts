@@ -66,7 +66,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     await leaveCalls(ctx, tx, env, row.no);
     await tx.query(
       `INSERT INTO sink_erasures (env, subject, replacement, messages, created_at)
-       SELECT $1, $2, $3, $4, now() FROM storage WHERE env = $1 AND mode <> 'managed'`,
+       SELECT $1, $2, $3, $4, now() WHERE EXISTS (SELECT 1 FROM storage_slots WHERE env = $1)`,
       [env, ctx.services.vault.seal(input.userId, erasedContext(env)), alias, mode],
     );
     // This is the only event that must name the erased id. The id is sealed, and is removed with the delivery log.

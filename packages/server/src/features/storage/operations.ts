@@ -171,6 +171,7 @@ export async function migrateDatabase(
   const { runtimeUrl, notes, engine } = done;
   const shownUrl = runtimeUrl === null ? null : maskUrl(runtimeUrl);
   const row = await ctx.db.tx(async (tx) => {
+    await sql.lockStorage(tx, ctx.env.no);
     await audit(ctx, tx, 'storage.migrateDatabase', null, { type: engine, runtimeUrl: shownUrl });
     if (runtimeUrl === null) return undefined;
     return put(ctx, tx, slot, {

@@ -2,7 +2,7 @@ import type { HistoryError } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { backlogOf } from './sql.ts';
-import type { SinkStatus } from './sql.ts';
+import type { SinkStatus, StorageMode } from './sql.ts';
 import { news, nextStatus } from './state.ts';
 import type { SinkNews } from './state.ts';
 
@@ -40,7 +40,7 @@ export function createSettle(options: SettleOptions) {
   }
 
   return async (
-    { env, progress }: { env: number; progress: boolean },
+    { env, mode, progress }: { env: number; mode: StorageMode; progress: boolean },
     failure: HistoryError | null,
     pauseMs: number,
   ): Promise<void> => {
@@ -60,7 +60,8 @@ export function createSettle(options: SettleOptions) {
       const since = failure ? ((progress ? null : row.since) ?? now) : null;
       const signs = {
         now: Date.parse(now),
-        oldest: oldest === null ? null : Date.parse(oldest),
+        // A change that was under way when the environment left its database may have left a row that nobody waits for.
+        oldest: oldest === null || mode === 'managed' ? null : Date.parse(oldest),
         failingSince: since === null ? null : Date.parse(since),
       };
       const status = nextStatus(signs);

@@ -10,7 +10,7 @@ import { begun, comeBack, isFromOurs, readBatch, stayedAway } from './copy.ts';
 import type { CopyBatch, CopyContext } from './copy.ts';
 import { keepLease, LeaseLost, mayErase, takeLease } from './lease.ts';
 import type { Lease } from './lease.ts';
-import { erasures, wanted } from './needs.ts';
+import { erasures, mustErase, owesErasures, wanted } from './needs.ts';
 import { prune } from './prune.ts';
 import { pump } from './pump.ts';
 import type { Stages } from './pump.ts';
@@ -89,8 +89,8 @@ export function createSink(options: SinkOptions): Sink {
   const due: Sink['due'] = (limit) =>
     db.query<{ no: number; id: string }>(
       `SELECT e.no, e.id FROM storage s JOIN environments e ON e.no = s.env
-       WHERE (s.mode <> 'managed' OR ${any('sink_erasures', 's.env')}) AND s.active IS NOT NULL AND s.owned_until < clock_timestamp()
-         AND s.due_at NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${longestBackOffMs} milliseconds' AND (s.copy IS NOT NULL OR s.status <> 'healthy' OR ${any('sink_log', 's.env')} OR ${any('sink_erasures', 's.env')}
+       WHERE (s.mode <> 'managed' OR ${mustErase('s.env')}) AND s.owned_until < clock_timestamp()
+         AND s.due_at NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${longestBackOffMs} milliseconds' AND (s.copy IS NOT NULL OR s.status <> 'healthy' OR ${any('sink_log', 's.env')} OR ${mustErase('s.env')}
          OR ${any('sink_conversations', 's.env', ' AND x.want_seq IS NOT NULL')} OR ${mayPrune('s.env')})
        ORDER BY s.due_at LIMIT $1`,
       [limit],
@@ -102,7 +102,7 @@ export function createSink(options: SinkOptions): Sink {
     const [row] = await db.query<Omit<Turn, 'id' | 'lease' | 'progress' | 'until'>>(
       `UPDATE storage s SET ${takeLease}
        WHERE s.env = $1 AND (s.owned_until < clock_timestamp() OR s.owner = $2)
-       RETURNING ${storageColumns}, coalesce(${any('sink_erasures', '$1')} AND ${mayErase}, false) AS erasures,
+       RETURNING ${storageColumns}, coalesce(${mustErase('$1')} AND ${mayErase}, false) AS erasures,
          coalesce(${any('sink_conversations', '$1', ' AND x.want_seq IS NOT NULL')}, false) AS wanted,
          coalesce(${any('sink_refused', '$1')}, false) AS "anyRefused", coalesce(${mayPrune('$1')}, false) AS prune`,
       [env.no, node],
@@ -118,14 +118,13 @@ export function createSink(options: SinkOptions): Sink {
     let next: Next = 'idle';
     let failure: HistoryError | null = null;
     try {
-      if (mine.active === null) return false;
       try {
         next = await work(mine);
       } catch (error) {
         if (!(error instanceof HistoryError)) throw error;
         failure = error;
         if (isGone(error)) {
-          connections.drop(env.no, mine.active);
+          if (mine.active) connections.drop(env.no, mine.active);
           if (mine.previous) connections.drop(env.no, mine.previous);
         }
         if (error.errorClass === 'timeout')
@@ -162,16 +161,25 @@ export function createSink(options: SinkOptions): Sink {
       const slot = slots.find((s) => s.slot === name);
       return slot ? mine.lease.guard(await connections.open(env, slot)) : null;
     };
+    const used = mine.mode === 'managed' ? [] : [mine.active, mine.previous];
+    if (mine.erasures)
+      await erasures(
+        options,
+        mine.env,
+        slots.map(({ slot, changedAt }) => ({
+          ...{ slot, changedAt, inUse: used.includes(slot), open: async () => (await open(slot))! },
+        })),
+      );
+    if (mine.mode === 'managed') return 'idle';
     const history = (await open(mine.active))!;
     const previous = await open(mine.previous);
     const both = [history, ...(previous ? [previous] : [])];
-    if (mine.erasures) await erasures(options, mine.env, both);
-    // History returned to our store while an erasure waited; that is all that was left to do there.
-    if (mine.mode === 'managed') return 'idle';
     if (mine.wanted) await wanted(options, mine.env, both);
     if (!(await drain(mine, history))) return 'more';
     for (let { copy } = mine; copy;) {
       if (!(await begun(db, mine.env, copy))) return 'later';
+      // Nothing is copied into or out of a database that still names a user who was erased.
+      if (await owesErasures(db, mine.env, used)) return 'later';
       copy = await copied(mine, copy, history, previous);
       if (!(await drain(mine, history))) return 'more';
     }
@@ -268,8 +276,9 @@ export function createSink(options: SinkOptions): Sink {
         };
       },
       prepare(batch) {
-        const { records, from } = batch;
-        if (records.length > 0) batch.write = prepared(env, history, records, from.kind === 'rewrite');
+        const { records } = batch;
+        // The same revision is replaced too: a database that was in use before may still name users who were erased.
+        if (records.length > 0) batch.write = prepared(env, history, records, true);
       },
       async write(batch) {
         const { back, from } = batch;

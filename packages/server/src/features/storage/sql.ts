@@ -105,6 +105,8 @@ export async function setMode(
       change.missing ?? 0,
     ],
   );
+  // A slot that is in use now does not wait with its erasures.
+  await db.query(`UPDATE storage_slots SET erase_due_at = '-infinity' WHERE env = $1`, [env]);
   await db.query(
     `UPDATE environments SET listeners = CASE WHEN $2 THEN listeners | ${listeners.sink} ELSE listeners & ~${listeners.sink} END WHERE no = $1`,
     [env, change.mode !== 'managed'],

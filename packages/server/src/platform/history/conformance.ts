@@ -250,6 +250,19 @@ export const checks: Check[] = [
     },
   },
   {
+    name: 'an erasure reaches a member who is there under the new name already',
+    async run(history, unique) {
+      const conversationId = unique('conv');
+      const [userId, replacement] = [unique('user'), `deleted:${unique('x')}`];
+      const member = { kind: 'member', conversationId, role: 'member', removed: false } as const;
+      const [mine] = series(conversationId, [1]).map((m) => ({ ...m, senderId: userId }));
+      await history.write([mine!, { ...member, userId, revision: 1 }]);
+      await history.write([{ ...member, userId: replacement, removed: true, revision: 2 }]);
+      await history.erase({ userId, replacement, messages: 'anonymize' });
+      assert.equal((await history.get(mine!.id))?.senderId, replacement);
+    },
+  },
+  {
     name: 'an erasure that deletes messages leaves nothing of them',
     async run(history, unique) {
       const conversationId = unique('conv');

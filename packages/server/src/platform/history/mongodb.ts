@@ -277,7 +277,8 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
             userId: erasure.replacement,
           };
           if (erasure.messages === 'delete') Object.assign(renamed, { removed: true });
-          await members.replaceOne({ _id: renamed._id }, renamed, { upsert: true });
+          // A change since may have written the member under the new name already.
+          await members.updateOne({ _id: renamed._id }, { $setOnInsert: renamed }, { upsert: true });
           await members.deleteOne({ _id: member._id });
         }
       }),

@@ -25,7 +25,7 @@ const classes: [numbers: number[], HistoryErrorClass][] = [
   [[1044, 1045, 1049, 1698, 1251], 'authentication'],
   [[1142, 1143, 1227, 1370, 1410], 'permission'],
   [[1146, 1054], 'schema'],
-  [[1048, 1118, 1153, 1264, 1265, 1292, 1366, 1406, 1138, 3140, 3988, 4025], 'refused'],
+  [[1048, 1062, 1118, 1153, 1264, 1265, 1292, 1366, 1406, 1138, 3140, 3988, 4025], 'refused'],
   [[1205, 1213, 1040, 1053, 1203, 1226, 1290, 1317, 1836], 'overloaded'],
   [[3024, 1969, 1028], 'timeout'],
 ];
@@ -113,12 +113,12 @@ const record = (row: MessageRow): MessageRecord => ({
 });
 
 /**
- * Strict mode, and backslashes as the driver writes them, whatever the server's default is. The server also ends what
+ * Each statement commits by itself, strict mode, and backslashes as the driver writes them, whatever the server's default is. The server also ends what
  * takes too long, because it does not notice that the connection is gone: MariaDB any statement, MySQL what reads or
  * waits for a lock.
  */
 const session = ({ statementMs }: Times) =>
-  `SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE', time_zone = '+00:00', innodb_lock_wait_timeout = 5,
+  `SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE', time_zone = '+00:00', innodb_lock_wait_timeout = 5,
     lock_wait_timeout = ${Math.ceil(statementMs / 1_000)} /*M!100101 , max_statement_time = ${statementMs / 1_000} */ /*!50708 , max_execution_time = ${statementMs} */`;
 
 export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promise<Engine> {
@@ -215,7 +215,7 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
       const values = [replacement, env, userId];
       const gone = `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = 1,
         deleted_at = coalesce(deleted_at, UTC_TIMESTAMP(3)), revision = version * 4 + 2`;
-      await together([
+      const statements: [string, unknown[]][] = [
         [
           `UPDATE ${at('parley_messages')} SET sender_id = ?${messages === 'delete' ? gone : ''} WHERE env = ? AND sender_id = ?`,
           values,
@@ -224,7 +224,14 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
           `UPDATE ${at('parley_members')} SET user_id = ?${messages === 'delete' ? ', removed = 1' : ''} WHERE env = ? AND user_id = ?`,
           values,
         ],
-      ]);
+      ];
+      // A change since may have written the member under the new name already.
+      const doubled = `DELETE m FROM ${at('parley_members')} m JOIN ${at('parley_members')} o
+        ON o.env = m.env AND o.conversation_id = m.conversation_id AND o.user_id = ? WHERE m.env = ? AND m.user_id = ?`;
+      await together(statements).catch((error: unknown) => {
+        if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
+        return together([[doubled, values], ...statements]);
+      });
     },
     async count() {
       const [row] = await using((run) =>

@@ -233,7 +233,7 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
       const values = [env, userId, replacement];
       const gone = `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = true, deleted_at = coalesce(deleted_at, now()),
         revision = version * 4 + 2`;
-      await transaction([
+      const statements: [string, unknown[]][] = [
         [
           `UPDATE ${at('parley_messages')} SET sender_id = $3${messages === 'delete' ? gone : ''} WHERE env = $1 AND sender_id = $2`,
           values,
@@ -242,7 +242,14 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
           `UPDATE ${at('parley_members')} SET user_id = $3${messages === 'delete' ? ', removed = true' : ''} WHERE env = $1 AND user_id = $2`,
           values,
         ],
-      ]);
+      ];
+      // A change since may have written the member under the new name already.
+      const doubled = `DELETE FROM ${at('parley_members')} m WHERE m.env = $1 AND m.user_id = $2 AND EXISTS (
+        SELECT 1 FROM ${at('parley_members')} o WHERE o.env = $1 AND o.conversation_id = m.conversation_id AND o.user_id = $3)`;
+      await transaction(statements).catch((error: unknown) => {
+        if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
+        return transaction([[doubled, values], ...statements]);
+      });
     },
     async count() {
       const [row] = await run<{ n: string }>(
