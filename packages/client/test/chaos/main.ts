@@ -34,8 +34,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 if (values.storage) {
   const { minutes = '3', seconds = '60', only } = values;
-  await storageRuns({ seed: seeds(), minutes: Number(minutes), seconds: Number(seconds), only }, log);
-  process.exit(0);
+  const given = { seed: seeds(), minutes: Number(minutes), seconds: Number(seconds), only };
+  process.exit((await storageRuns(given, log)) ? 0 : 1);
 }
 
 const options: Omit<ChaosOptions, 'seed'> = {

@@ -30,7 +30,10 @@ export interface StorageOutcome {
   changes: number;
   pages: number;
   unavailable: number;
+  /** Messages that customers' own restores lost. */
   givenUp: number;
+  /** Messages that only the customers' databases had at the end. */
+  cold: number;
 }
 
 /** One customer during the run. */
@@ -109,6 +112,7 @@ export async function storageChaos(options: StorageChaosOptions): Promise<Storag
     for (const { customer } of plays) for (const { proxy } of Object.values(customer.places)) proxy.heal();
     log(`healed after ${faults} faults`);
     const problems = [...world.crashes];
+    let cold = 0;
     for (const play of plays) {
       // Refused only while history is being copied.
       if (play.lost) {
@@ -117,7 +121,9 @@ export async function storageChaos(options: StorageChaosOptions): Promise<Storag
         await resynced(play, store);
       }
       if (play.lost) problems.push(`${play.customer.env.id}: no resync is accepted`);
-      problems.push(...(await verify(play, store, log)));
+      const verified = await verify(play, store, log);
+      problems.push(...verified.problems);
+      cold += verified.cold;
     }
     if (problems.length > 0) throw new Error(`with --seed ${options.seed}:\n${problems.join('\n')}`);
     const sum = (of: (play: Play) => number): number => plays.map(of).reduce((a, b) => a + b, 0);
@@ -129,6 +135,7 @@ export async function storageChaos(options: StorageChaosOptions): Promise<Storag
       ),
       pages: sum(({ ledger }) => ledger.counts.pages),
       unavailable: sum(({ ledger }) => ledger.counts.unavailable),
+      cold,
       givenUp: sum(({ ledger }) => [...ledger.entries.values()].filter((e) => e.isGivenUp).length),
     };
   } finally {

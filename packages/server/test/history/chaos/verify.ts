@@ -38,8 +38,12 @@ export async function drained({ admin, customer }: Scene, where?: 'managed'): Pr
   }
 }
 
-/** Everything is healed. Returns what is wrong. */
-export async function verify(scene: Scene, store: Store, log: (line: string) => void): Promise<string[]> {
+/** Everything is healed. Returns what is wrong, and how many messages only the customer's database had. */
+export async function verify(
+  scene: Scene,
+  store: Store,
+  log: (line: string) => void,
+): Promise<{ problems: string[]; cold: number }> {
   const { customer, ledger, admin } = scene;
   const { env } = customer;
   const problems = [...ledger.problems];
@@ -74,9 +78,8 @@ export async function verify(scene: Scene, store: Store, log: (line: string) => 
       problems.push(`${env.id}: ${await store.old(env.id)} old messages do not leave`);
       break;
     }
-  log(
-    `${env.id}: ${(await store.cold(env.id)).size} of ${ledger.entries.size} messages are with the customer only`,
-  );
+  const cold = (await store.cold(env.id)).size;
+  log(`${env.id}: ${cold} of ${ledger.entries.size} messages are with the customer only`);
 
   await wrong('through the service', await walk(scene, 'own database', problems));
   await wrong('in the customer’s database', await inspect(scene, record.database.active, problems));
@@ -97,7 +100,7 @@ export async function verify(scene: Scene, store: Store, log: (line: string) => 
     'managed, and not here',
     left.map((entry) => ({ entry, found: undefined })),
   );
-  return problems;
+  return { problems, cold };
 }
 
 type Found = Partial<State> & { id: string; seq: number };
