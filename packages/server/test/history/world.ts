@@ -79,7 +79,7 @@ export async function openStorage(
       await eventually(async () => {
         const [held] = await db.query<{ n: number }>(
           `SELECT count(*)::int AS n FROM messages m JOIN conversations c ON c.env = m.env AND c.no = m.conv
-           WHERE c.id = ANY($1) AND m.id IS NOT NULL AND m.seq < c.last_message_seq
+           WHERE c.id = ANY($1) AND m.id IS NOT NULL AND NOT m.hard AND m.seq < c.last_message_seq
              AND greatest(m.created_at, m.edited_at, m.deleted_at) < now() - interval '5 days'`,
           [conversations],
         );

@@ -67,7 +67,7 @@ export function openStore(connectionString: string): Store {
     async old(env) {
       const [row] = await run<{ n: number }>([
         `SELECT count(*)::int AS n FROM messages m JOIN conversations c ON c.env = m.env AND c.no = m.conv
-         WHERE m.env = ${no} AND m.id IS NOT NULL AND m.seq < c.last_message_seq
+         WHERE m.env = ${no} AND m.id IS NOT NULL AND NOT m.hard AND m.seq < c.last_message_seq
            AND greatest(m.created_at, m.edited_at, m.deleted_at) < now() - interval '25 hours'`,
         [env],
       ]);

@@ -38,7 +38,9 @@ BEGIN
     floor := m.seq;
   END LOOP;
   UPDATE messages SET id = NULL, text = NULL, reply_to = NULL, metadata = NULL, attachments = NULL, version = 1, created_at = NULL, edited_at = NULL
-    WHERE env = p_env AND conv = p_conv AND seq = ANY (going);
+    -- The stub of a hard-deleted one keeps its id: another database of the customer's may still have the message, and is
+    -- told when it is used again.
+    WHERE env = p_env AND conv = p_conv AND seq = ANY (going) AND NOT hard;
   UPDATE sink_conversations SET cold_seq = floor, oldest_at = CASE WHEN looked = p_limit THEN oldest_at ELSE stopped END
     WHERE env = p_env AND conv = p_conv;
   RETURN looked;
