@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Parts } from './platform/parts.ts';
 import type { Peers } from './platform/peers.ts';
+import { diskFullText } from './platform/postgres/db.ts';
 import type { PgDb } from './platform/postgres/db.ts';
 import { migrationCheck } from './platform/postgres/migrate.ts';
 import type { Readiness } from './transport/rest/options.ts';
@@ -17,15 +18,22 @@ const timeoutMs = 2_000;
 /** What `/readyz` answers: whether this process can do its work now. */
 export function createReadiness({ db, logDb, peers, state }: ReadinessOptions): () => Promise<Readiness> {
   const migrationProblem = migrationCheck(db);
+  /** Tries it only after something could not be written. */
+  const diskProblem = async (): Promise<string | null> => {
+    for (const some of [db, logDb]) if (some.diskFull && !(await some.hasRoom())) return diskFullText;
+    return null;
+  };
   const storeProblem = async (): Promise<string | null> => {
     try {
       // Also over the log's own connections, which sends need.
       return await Promise.race([
-        Promise.all([migrationProblem(), logDb.query('SELECT 1')]).then(([problem]) => problem),
+        Promise.all([migrationProblem(), logDb.query('SELECT 1')]).then(
+          async ([problem]) => problem ?? (await diskProblem()),
+        ),
         delay(timeoutMs, 'the store does not answer', { ref: false }),
       ]);
     } catch {
-      return 'the store cannot be reached';
+      return db.diskFull || logDb.diskFull ? diskFullText : 'the store cannot be reached';
     }
   };
   return async () => {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { ApiError } from '@parley/protocol';
-import { isUnanswered, isUnavailable } from './errors.ts';
+import { isDiskFull, isUnanswered, isUnavailable } from './errors.ts';
 import { givePriority } from './priority.ts';
 import type { Priority } from './priority.ts';
 import { programName } from './program.ts';
@@ -113,7 +113,12 @@ export interface PgOptions {
   priority?: Priority;
 }
 
+export const diskFullText = 'the disk of the store is full';
+/** A megabyte. */
+const roomSql = `CREATE TEMP TABLE parley_room ON COMMIT DROP AS SELECT repeat('x', 1900) FROM generate_series(1, 550)`;
+
 export class PgDb implements Db {
+  #diskFull = false;
   readonly pool: pg.Pool;
   readonly #onError: PgOptions['onError'];
   readonly #watch: ConnectionWatch;
@@ -172,7 +177,7 @@ export class PgDb implements Db {
       return await this.#ask<R>(client, sql, values);
     } catch (error) {
       if (isUnanswered(error)) broken = error as Error;
-      throw translate(error);
+      throw this.#translate(error);
     } finally {
       client?.release(broken);
     }
@@ -185,7 +190,7 @@ export class PgDb implements Db {
         return await this.#once(run);
       } catch (error) {
         if (attempt < maxTries && (error as { code?: string }).code === deadlock) continue;
-        throw translate(error);
+        throw this.#translate(error);
       }
     }
   }
@@ -224,6 +229,39 @@ export class PgDb implements Db {
     }
   }
 
+  /** True if something could not be written because the disk is full, and nothing could since. */
+  get diskFull(): boolean {
+    return this.#diskFull;
+  }
+
+  /** Tries whether the disk has room again, by writing as much as a table grows at once. */
+  async hasRoom(): Promise<boolean> {
+    try {
+      await this.tx((tx) => tx.script(roomSql));
+    } catch (error) {
+      // Any other refusal says nothing about the disk.
+      if (isUnavailable(error)) return false;
+    }
+    this.#diskFull = false;
+    return true;
+  }
+
+  #translate(error: unknown): unknown {
+    if (!isUnavailable(error)) return error;
+    if (isDiskFull(error) && !this.#diskFull) {
+      this.#diskFull = true;
+      this.#onError(error as Error, diskFullText);
+    }
+    // PostgreSQL ends when it has no room for its log.
+    const named = isDiskFull(error) || (this.#diskFull && isUnanswered(error));
+    const translated = new ApiError(
+      'service_unavailable',
+      named ? { message: `For the moment nothing can be stored: ${diskFullText}.` } : {},
+    );
+    translated.cause = error;
+    return translated;
+  }
+
   /** What was committed stays committed, whatever happens in functions that run after it. */
   #follow(fn: () => void): void {
     try {
@@ -256,11 +294,4 @@ export function joined(tx: Tx): Db {
       return result;
     },
   };
-}
-
-function translate(error: unknown): unknown {
-  if (!isUnavailable(error)) return error;
-  const translated = new ApiError('service_unavailable');
-  translated.cause = error;
-  return translated;
 }

@@ -11,6 +11,9 @@ export const isBadRow = (error: unknown): boolean => /^2[23]/.test(stateOf(error
 /** A lock could not be had in time, or two transactions waited for each other. */
 export const isLockedOut = (error: unknown): boolean => ['55P03', '40P01'].includes(stateOf(error));
 
+/** The disk of PostgreSQL has no room left, for tables or for its log. */
+export const isDiskFull = (error: unknown): boolean => stateOf(error) === '53100';
+
 const networkErrors = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
