@@ -12,6 +12,7 @@ export const permissions = {
   /** See the organization, its people and its environments, and what happened in them. */
   'organization.read': 'viewer',
   'organization.update': 'admin',
+  'organization.delete': 'owner',
   /** Invite people, change their roles, remove them. Only owners may change owners. */
   'people.manage': 'admin',
   /** See environments without secrets, as with everything that a viewer reads. */

@@ -20,6 +20,7 @@ import { committedMessages } from './features/messages/operations.ts';
 import { removeExpired } from './features/retention/retention.ts';
 import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
+import { removeEnded } from './features/tenancy/ending.ts';
 import { demoEnvironment } from './features/tenancy/environments.ts';
 import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
 import { tellOwners } from './features/plans/notices.ts';
@@ -102,6 +103,7 @@ export interface Service {
 }
 
 const sweepMs = 10 * 60_000;
+const endedMs = 60_000;
 /** Milliseconds; longer than the longest statement takes, and than the slowest request body takes to arrive. */
 const requestsStopMs = 65_000;
 /** Milliseconds after the drain, for close handshakes, pending marks and presence. */
@@ -358,6 +360,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     logger.debug({ removed, erasures }, 'sweep');
   });
 
+  const ender = createPeriodic(endedMs, logger, 'removal of ended environments', async () => {
+    const environments = await removeEnded(db);
+    if (environments > 0) logger.info({ environments }, 'removed the data of ended environments');
+  });
+
   let prepared: Awaited<ReturnType<typeof prepareStore>> = { first: null, open: [] };
   let closeMetrics = (): void => undefined;
   const worker = ['worker'] as const;
@@ -413,6 +420,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       part('filling of analytics', analytics.filling, worker),
       part('notices of plans', analytics.notices, worker),
       part('sweep', sweeper, worker),
+      part('ended environments', ender, worker),
       part('media clean-up', media, worker),
       part('webhooks', webhooks, worker),
       part('push', push, worker),

@@ -35,6 +35,7 @@ function Organization({ organization }: { organization: { id: string; name: stri
   const [name, setName] = useState(organization.name);
   const rename = useChange('organizations.update');
   const leave = useChange('organizations.leave', { done: () => location.assign('/dashboard') });
+  const remove = useChange('organizations.delete', { done: () => location.assign('/dashboard') });
   return (
     <Section title="Organization">
       {useMay('organizations.update') ? (
@@ -65,6 +66,19 @@ function Organization({ organization }: { organization: { id: string; name: stri
         >
           You lose access at once. Only an invitation brings you back.
         </ConfirmButton>
+        {useMay('organizations.delete') ? (
+          <ConfirmButton
+            label="Delete the organization"
+            title={`Delete ${organization.name}?`}
+            typed={organization.name}
+            pending={remove.isPending}
+            error={remove.error}
+            onConfirm={() => remove.mutateAsync({ organizationId, name: organization.name })}
+          >
+            All of its environments end at once: keys and tokens are refused, sockets close, and users,
+            conversations, messages and files are removed. It cannot be undone.
+          </ConfirmButton>
+        ) : null}
       </Group>
     </Section>
   );

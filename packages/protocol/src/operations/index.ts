@@ -106,6 +106,7 @@ export const operations = {
   'accounts.removeSecondFactor': accounts.accountsRemoveSecondFactor,
   'organizations.get': organizations.organizationsGet,
   'organizations.update': organizations.organizationsUpdate,
+  'organizations.delete': organizations.organizationsDelete,
   'organizations.listMembers': organizations.organizationsListMembers,
   'organizations.updateMember': organizations.organizationsUpdateMember,
   'organizations.removeMember': organizations.organizationsRemoveMember,

@@ -43,6 +43,22 @@ export const organizationsUpdate = operation(
   },
 );
 
+export const organizationsDelete = operation(
+  'organizations.delete',
+  'DELETE /v1/organizations/{organizationId}',
+  {
+    ...organization,
+    permission: 'organization.delete',
+    recent: true,
+    summary: 'Delete an organization with its environments',
+    params,
+    query: {
+      name: Type.String({ maxLength: 200, description: 'The name of the organization, typed again' }),
+    },
+    errors: ['not_found'],
+  },
+);
+
 export const organizationsListMembers = operation(
   'organizations.listMembers',
   'GET /v1/organizations/{organizationId}/members',

@@ -145,6 +145,8 @@ export const operationTexts: Partial<Record<OperationName, string>> = {
   'account.endSession': 'The cookie of that browser is no longer valid.',
   'organizations.get': 'The organization, with the caller’s own role in it.',
   'organizations.update': 'Changes the name; the id stays.',
+  'organizations.delete':
+    'Keys and tokens of its environments are refused and sockets closed at once; their data is removed in the background. It cannot be undone.',
   'organizations.listMembers': 'People with their roles, and whether they use a second factor.',
   'organizations.updateMember':
     'Roles: owner (everything), admin (everything except changing owners), developer (environments, keys, webhooks, storage, and reading messages), viewer (reads everything except messages and secrets).',

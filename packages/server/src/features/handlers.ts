@@ -111,6 +111,7 @@ export const handlers = {
   'account.endOtherSessions': account.endOthers,
   'organizations.get': organizations.get,
   'organizations.update': organizations.update,
+  'organizations.delete': organizations.remove,
   'organizations.listMembers': organizations.listMembers,
   'organizations.updateMember': organizations.updateMember,
   'organizations.removeMember': organizations.removeMember,

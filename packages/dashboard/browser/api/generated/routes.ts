@@ -62,6 +62,7 @@ export const routes = {
   "account.endOtherSessions": {"method":"DELETE","path":"/v1/account/sessions","params":[],"query":[],"body":false,"key":false,"role":null},
   "organizations.get": {"method":"GET","path":"/v1/organizations/{organizationId}","params":["organizationId"],"query":[],"body":false,"key":false,"role":"viewer"},
   "organizations.update": {"method":"PATCH","path":"/v1/organizations/{organizationId}","params":["organizationId"],"query":[],"body":true,"key":false,"role":"admin"},
+  "organizations.delete": {"method":"DELETE","path":"/v1/organizations/{organizationId}","params":["organizationId"],"query":["name"],"body":false,"key":false,"role":"owner"},
   "organizations.listMembers": {"method":"GET","path":"/v1/organizations/{organizationId}/members","params":["organizationId"],"query":[],"body":false,"key":false,"role":"viewer"},
   "organizations.updateMember": {"method":"PATCH","path":"/v1/organizations/{organizationId}/members/{accountId}","params":["organizationId","accountId"],"query":[],"body":true,"key":false,"role":"admin"},
   "organizations.removeMember": {"method":"DELETE","path":"/v1/organizations/{organizationId}/members/{accountId}","params":["organizationId","accountId"],"query":[],"body":false,"key":false,"role":"admin"},

@@ -62,6 +62,11 @@ export const listMemberships = (
     [account],
   );
 
+export async function findOrganization(db: Queryable, org: number): Promise<Organization> {
+  const [row] = await db.query<Organization>(`SELECT ${columns} FROM organizations o WHERE no = $1`, [org]);
+  return row!;
+}
+
 export async function renameOrganization(db: Queryable, org: number, name: string): Promise<void> {
   await db.query('UPDATE organizations SET name = $2 WHERE no = $1', [org, name]);
 }

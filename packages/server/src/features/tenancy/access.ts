@@ -13,7 +13,10 @@ import { findEnvironment } from './environments.ts';
 export type ManageContext = ControlContext & Place;
 
 export async function requireOrganization(ctx: ManageContext, db: Queryable, id: string): Promise<number> {
-  const [row] = await db.query<{ no: number }>('SELECT no FROM organizations WHERE id = $1', [id]);
+  const [row] = await db.query<{ no: number }>(
+    'SELECT no FROM organizations WHERE id = $1 AND deleted_at IS NULL',
+    [id],
+  );
   if (!row || (ctx.caller.kind !== 'operator' && ctx.organization?.no !== row.no))
     throw new ApiError('not_found', { message: `There is no organization ${id}.` });
   return row.no;
@@ -52,7 +55,9 @@ export async function manageableEnvironment(ctx: ManageContext, id: string): Pro
 
 /** The only organization. If there are several, the caller has to name one. */
 export async function onlyOrganization(db: Queryable): Promise<string> {
-  const [first, second] = await db.query<{ id: string }>('SELECT id FROM organizations ORDER BY no LIMIT 2');
+  const [first, second] = await db.query<{ id: string }>(
+    'SELECT id FROM organizations WHERE deleted_at IS NULL ORDER BY no LIMIT 2',
+  );
   if (!first) throw new ApiError('not_found', { message: 'The store is empty: run npm start once first.' });
   if (second)
     throw new ApiError('invalid_request', {

@@ -76,7 +76,7 @@ export async function findEnvironment(
   lock = false,
 ): Promise<Environment | undefined> {
   const [row] = await db.query<EnvironmentRow>(
-    `SELECT ${environmentColumns('e')} FROM environments e WHERE id = $1${lock ? ' FOR NO KEY UPDATE' : ''}`,
+    `SELECT ${environmentColumns('e')} FROM environments e WHERE id = $1 AND ended_at IS NULL${lock ? ' FOR NO KEY UPDATE' : ''}`,
     [id],
   );
   return row && viewEnvironment(row);
@@ -114,7 +114,7 @@ export async function listEnvironments(
   limit: number,
 ): Promise<Environment[]> {
   const rows = await db.query<EnvironmentRow>(
-    `SELECT ${environmentColumns('e')} FROM environments e WHERE no > $2 AND ($1::int IS NULL
+    `SELECT ${environmentColumns('e')} FROM environments e WHERE no > $2 AND ended_at IS NULL AND ($1::int IS NULL
        OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $1)) ORDER BY no LIMIT $3`,
     [account, after, limit],
   );
@@ -122,6 +122,14 @@ export async function listEnvironments(
 }
 
 const maxShown = 1_000;
+
+export async function environmentIds(db: Queryable, org: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `SELECT id FROM environments WHERE org = $1 ORDER BY no LIMIT ${maxShown}`,
+    [org],
+  );
+  return rows.map(({ id }) => id);
+}
 
 /** The environments of the account's organizations, each with the number of its organization. */
 export async function environmentsOfAccount(

@@ -1,6 +1,9 @@
+import { ApiError } from '@parley/protocol';
 import type { Input, OrganizationMember, Output } from '@parley/protocol';
 import { difference, record } from '../../audit/operations.ts';
 import type { OrganizationContext } from '../../context.ts';
+import { endOrganization } from '../../tenancy/ending.ts';
+import { environmentIds } from '../../tenancy/environments.ts';
 import { signedIn } from '../context.ts';
 import * as organizations from '../organizations.ts';
 import type { Person } from '../organizations.ts';
@@ -26,6 +29,34 @@ export async function update(
       await record(ctx, tx, { where: { org: no }, action: 'organizations.update', target: id, ...changes });
   });
   return { id, name, createdAt, role: ctx.role };
+}
+
+/** The name must be typed again, because this cannot be undone. */
+export async function remove(
+  ctx: OrganizationContext,
+  { name }: Input<'organizations.delete'>,
+): Promise<void> {
+  const { no, id } = ctx.organization;
+  await ctx.db.tx(async (tx) => {
+    await organizations.lockPeople(tx, no);
+    const organization = await organizations.findOrganization(tx, no);
+    // Another owner deleted it, or took the role away, a moment ago.
+    const { role } = await organizations.findPerson(tx, no, signedIn(ctx).account.id);
+    organizations.requireReach(role, 'owner');
+    if (name !== organization.name)
+      throw new ApiError('invalid_request', {
+        param: 'name',
+        message: '`name` is not the name of the organization.',
+      });
+    await record(ctx, tx, {
+      where: { org: no },
+      action: 'organizations.delete',
+      target: id,
+      before: { name, environments: await environmentIds(tx, no) },
+      after: null,
+    });
+    await endOrganization(tx, no);
+  });
 }
 
 export const listMembers = async (
