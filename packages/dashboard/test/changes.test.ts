@@ -174,6 +174,38 @@ describe('changes', () => {
     await page.getByText('suspended').first().waitFor();
   });
 
+  it('DECISIONS, Tenancy: every page of an environment with unsigned tokens says that anybody can be anybody there', async () => {
+    const note = (page: Page) => page.getByText('Anybody who reaches this service can be anybody');
+    await db.query(`UPDATE environments SET local = true WHERE id = 'env_other'`);
+    for (const path of ['/env_dev', '/env_dev/settings']) await note(await go(path)).waitFor();
+    for (const path of ['/env_prod/settings', '/env_other/settings']) {
+      const page = await go(path);
+      await page.getByRole('heading', { name: 'Settings' }).waitFor();
+      assert.equal(await note(page).count(), 0, path);
+    }
+  });
+
+  it('an owner deletes an organization after its name was typed', async () => {
+    await db.query(`INSERT INTO organizations (id, name) VALUES ('org_old', 'Old & Sons')`);
+    await db.query(
+      `INSERT INTO organization_accounts (org, account, role) SELECT o.no, a.no, 'owner' FROM organizations o, accounts a
+       WHERE o.id = 'org_old' AND a.email = 'owner@example.com'`,
+    );
+    await db.query(
+      `INSERT INTO environments (id, org, name, kind, plan, settings)
+       SELECT 'env_old', no, 'Old', 'production', 'free', '{}' FROM organizations WHERE id = 'org_old'`,
+    );
+    const page = await go('/env_old/team');
+    await button(page, 'Delete the organization').click();
+    const confirm = dialog(page).getByRole('button', { name: 'Delete the organization' });
+    assert.ok(await confirm.isDisabled());
+    await dialog(page).getByLabel('to confirm').fill('Old & Sons');
+    await confirm.click();
+    await page.waitForURL((url) => !url.pathname.includes('env_old'));
+    const [row] = await db.query<{ status: string }>(`SELECT status FROM environments WHERE id = 'env_old'`);
+    assert.equal(row!.status, 'suspended');
+  });
+
   it('a viewer is offered no change and no content', async () => {
     const owner = await signedInOwner(service.url);
     const { body } = await owner.api('GET', '/v1/session');

@@ -109,7 +109,7 @@ function announce(config: Config, logger: Logger, { port, first, open }: Started
     lines.push('', 'First start. These are shown once, so keep them:');
     for (const env of first.environments)
       lines.push(
-        `  environment  ${env.id} (${env.kind}${env.local ? ', for this machine only' : ''})`,
+        `  environment  ${env.id} (${env.kind})${env.local ? ', for this machine only' : ''}`,
         ...(env.secretKey ? [`  secret key   ${env.secretKey}`] : []),
       );
     lines.push(

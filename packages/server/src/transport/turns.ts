@@ -62,7 +62,8 @@ export function createTurns(
       }),
   });
   const reports = new Turns({
-    slots: Infinity,
+    // A report uses two connections: those of many environments together leave most of the pool to others.
+    slots: Math.max(reportsAtOnce, Math.floor(slots / 3)),
     lane: { slots: reportsAtOnce, cost: Infinity, waiting: reportsWaiting },
     waiting: 5_000,
     waitMs,

@@ -83,3 +83,23 @@ test('docs/analytics.md: two reports of an environment run at once, 16 wait, oth
   );
   assert.equal(most, 2);
 });
+
+test('reports of many environments together leave most of the pool to others, and each comes to its turn', async () => {
+  const turns = createTurns(10);
+  let running = 0;
+  let most = 0;
+  const ended = new Set<number>();
+  const report = (env: number) =>
+    turns.of(env, 'analytics.get', {}).turn(async () => {
+      most = Math.max(most, (running += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      ended.add(env);
+    });
+  const asked = times(20, (env) => times(5, () => report(env))).flat();
+  await turns.of(99, 'users.get', {}).turn(() => Promise.resolve());
+  assert.ok(running > 0, 'the other environment did not wait for them');
+  await Promise.all(asked);
+  assert.equal(most, 2);
+  assert.equal(ended.size, 20);
+});
