@@ -71,7 +71,7 @@ export function Shell(props: { session: Session; env: string | null; children: R
       <AppShell.Main id="main" tabIndex={-1}>
         <Box maw={1200}>
           {current && isOpen(current) ? (
-            <Alert color="red" variant="filled" mb="md" className="open-environment">
+            <Alert color="red.9" variant="filled" mb="md">
               Anybody who reaches this service can be anybody in this environment: it takes unsigned tokens.
             </Alert>
           ) : null}

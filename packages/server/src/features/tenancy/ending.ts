@@ -19,7 +19,7 @@ export async function endOrganization(tx: Tx, org: number): Promise<void> {
 }
 
 /** Seconds from the end of an environment until its rows are removed: sockets and requests have ended by then. */
-export const graceSeconds = 60;
+const graceSeconds = 60;
 const leaseSeconds = 120;
 /** How many pages of 8 kB one statement looks at. */
 const pagesAtOnce = 1_000;
