@@ -75,8 +75,8 @@ export const createApi = (http: Http) => ({
       ({ t: 'event', e: type, cid, seq, d }) as EventFrame;
     return { data: data.map(frame), hasMore };
   },
-  addPushDevice: (provider: string, token: string) =>
-    http.call<unknown>('POST', '/push/devices', { body: { provider, token } }),
+  addPushDevice: (provider: string, token: string, voipToken?: string | null) =>
+    http.call<unknown>('POST', '/push/devices', { body: { provider, token, voipToken } }),
   removePushDevice: (token: string) => http.call<void>('DELETE', `/push/devices/${seg(token)}`),
 });
 export type Api = ReturnType<typeof createApi>;

@@ -85,7 +85,8 @@ export interface Client {
   readonly users: UsersApi;
   readonly uploads: Uploads;
   readonly push: {
-    add(provider: string, token: string): Promise<unknown>;
+    /** @param voipToken only with apns: the PushKit token, to which incoming calls are pushed. */
+    add(provider: string, token: string, voipToken?: string | null): Promise<unknown>;
     remove(token: string): Promise<void>;
   };
   on<K extends keyof ClientEvents>(name: K, fn: (value: ClientEvents[K]) => void): () => void;

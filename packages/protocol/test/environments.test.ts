@@ -7,6 +7,7 @@ test('DECISIONS, Tenancy: every setting has a default of its own schema', () => 
     clientConversationCreation: 'all',
     devTokens: true,
     pushMode: 'providers',
+    pushContent: 'full',
   });
   assert.deepEqual(Object.keys(defaultSettings), Object.keys(EnvironmentSettings.properties));
 });

@@ -33,7 +33,7 @@ const usage = `npm run parley -- <command>
   env create --name <name> --kind production|development [--id env_…] [--plan free|starter|growth|scale|enterprise]
              [--organization org_…]
   env set <env id> [--name <name>] [--status active|suspended] [--plan …] [--creation all|direct|none]
-                   [--dev-tokens true|false] [--push providers|webhook|off]
+                   [--dev-tokens true|false] [--push providers|webhook|off] [--push-content full|name|none]
                    [--local true|false]  true: unsigned tokens work from this machine only
   key list <env id>
   key create <env id> [--name <name>]
@@ -154,6 +154,7 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
       clientConversationCreation: options['creation'],
       devTokens: options['dev-tokens'],
       pushMode: options['push'],
+      pushContent: options['push-content'],
     });
     return run('environments.update', ctx, {
       environmentId: need(args[0], 'The environment id'),
@@ -216,8 +217,8 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
 };
 
 const optionNames = [
-  ...['id', 'name', 'kind', 'plan', 'organization', 'status', 'creation', 'dev-tokens', 'push', 'expires-in'],
-  ...['local', 'action', 'actor'],
+  ...['id', 'name', 'kind', 'plan', 'organization', 'status', 'creation', 'dev-tokens', 'push'],
+  ...['push-content', 'expires-in', 'local', 'action', 'actor'],
 ];
 
 function parsed() {

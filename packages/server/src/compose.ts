@@ -218,6 +218,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     recorder,
   };
   const push = createPushService({ ...outgoing, presence: registry, wakeOutbox: () => outbox.wake() });
+  sockets.onLost = (socket) => push.lost(socket);
   const webhooks = createWebhookService({ ...outgoing, db, ids });
   const outbox = createOutbox({ consumers: [webhooks.consumer, push.consumer], work, logger });
   const storage = createStorageService({

@@ -89,6 +89,21 @@ function Form({ env }: { env: Environment }): ReactNode {
             disabled={!may}
             onChange={(value) => setSettings({ ...settings, pushMode: value as typeof settings.pushMode })}
           />
+          <Select
+            label="What pushes show"
+            description="Google, Apple and Expo can read what their pushes show."
+            data={[
+              { value: 'full', label: 'Names and text' },
+              { value: 'name', label: 'Names only' },
+              { value: 'none', label: 'Neither names nor text' },
+            ]}
+            value={settings.pushContent}
+            allowDeselect={false}
+            disabled={!may}
+            onChange={(value) =>
+              setSettings({ ...settings, pushContent: value as typeof settings.pushContent })
+            }
+          />
           {env.kind === 'development' ? (
             <Switch
               label="Accept unsigned development tokens"

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { limits } from '../limits.ts';
-import { IdParam, open, optional, UserId } from '../schemas/common.ts';
+import { IdParam, nullable, open, optional, UserId } from '../schemas/common.ts';
 import { PushCredentialsView, PushDevice, PushProviderName, PushTestResult } from '../schemas/push.ts';
 import { operation } from './define.ts';
 
@@ -13,11 +13,21 @@ const token = Type.String({
   description: 'As the provider gave it to the device; of webpush the JSON of the PushSubscription',
 });
 
+const voipToken = optional(
+  nullable(
+    Type.String({
+      pattern: '^[0-9A-Fa-f]{16,200}$',
+      description:
+        'Only with apns: the device’s PushKit token in hex, to which incoming calls are pushed. null removes it; without the field it stays',
+    }),
+  ),
+);
+
 export const pushRegister = operation('push.register', 'POST /v1/push/devices', {
   summary: 'Register this device for push; 200 if the user has it already. It leaves whoever had it before',
   tag,
   callers,
-  body: { provider: PushProviderName, token },
+  body: { provider: PushProviderName, token, voipToken },
   statuses: [201, 200],
   response: PushDevice,
 });

@@ -29,6 +29,10 @@ const settings = {
     default: 'providers',
     description: 'Who sends pushes: this service, the customer on the event notification.needed, or nobody',
   }),
+  pushContent: oneOf(['full', 'name', 'none'], {
+    default: 'full',
+    description: 'What pushes show: names and text, names alone, or neither',
+  }),
 } satisfies TProperties;
 
 export const EnvironmentSettings = open(settings, 'EnvironmentSettings');
@@ -38,6 +42,7 @@ export const EnvironmentSettingsChange = closed({
   clientConversationCreation: optional(settings.clientConversationCreation),
   devTokens: optional(settings.devTokens),
   pushMode: optional(settings.pushMode),
+  pushContent: optional(settings.pushContent),
 });
 export type EnvironmentSettingsChange = Static<typeof EnvironmentSettingsChange>;
 

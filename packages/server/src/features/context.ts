@@ -141,10 +141,28 @@ export interface ClosedSession {
   session: string;
 }
 
+/** A socket whose client was found gone: it neither answered nor said that it closes. */
+export interface LostSocket {
+  env: number;
+  user: number;
+  /** Milliseconds since the client was last heard, at most. */
+  silentMs: number;
+}
+
+/** A client confirmed that it got a frame. */
+export interface Confirmation {
+  env: number;
+  user: number;
+  /** What the sender of the frame gave as `confirm`. */
+  about: string;
+}
+
 /** Which of a user's sockets a frame goes to, by session id. */
 export interface SocketChoice {
   only?: string;
   except?: string;
+  /** Asks each of the sockets to confirm that it got the frame (`onConfirmed`). A short name of what the frame is about. */
+  confirm?: string;
 }
 
 /** The open sockets of users, on any node of the service. */
@@ -165,6 +183,8 @@ export interface Sockets {
    * Returns the function that removes the listener.
    */
   onSessionClosed(listener: (closed: ClosedSession) => void): () => void;
+  /** The listener is called for frames sent with `confirm`, once for each socket that got them, on the socket's node. */
+  onConfirmed(listener: (confirmed: Confirmation) => void): () => void;
 }
 
 /** Follows what goes over a user's sockets, on whichever node they are. */

@@ -22,22 +22,21 @@ setUp(async () => {
 
 interface Push {
   usr: number;
+  type: string;
   expiresAt: string;
-  notification: {
-    data: Record<string, string>;
-    collapseKey: string;
-    ttlSeconds: number;
-    priority: string;
-    title: string;
-  };
 }
-const pushes = async (callId: string): Promise<Push[]> =>
-  (await db.query<{ data: Push }>(`SELECT data FROM jobs WHERE queue = 'push' ORDER BY no`))
-    .map((r) => r.data)
-    .filter((p) => p.notification.data['callId'] === callId);
+const pushes = (callId: string): Promise<Push[]> =>
+  db.query<Push>(
+    `SELECT (j.data ->> 'usr')::bigint AS usr, j.data ->> 'type' AS type, j.data ->> 'expiresAt' AS "expiresAt"
+     FROM jobs j JOIN calls c ON c.no = (j.data ->> 'call')::bigint
+     WHERE j.queue = 'push' AND c.id = $1 ORDER BY j.no`,
+    [callId],
+  );
 const device = (of: Actor) => of.api('POST', '/v1/push/devices', { provider: 'expo', token: `t-${of.id}` });
+const numberOf = async (actor: Actor): Promise<number> =>
+  (await db.query<{ no: number }>('SELECT no FROM users WHERE id = $1', [actor.id]))[0]!.no;
 
-it('a callee without a socket gets a push that lives as long as it rings; when missed, one that replaces it', async () => {
+it('a callee without a socket gets a push that lives as long as it rings; when missed, another', async () => {
   const [a, b, c] = await Promise.all([scene.actor(), scene.actor(), scene.actor()]);
   for (const one of [a, b, c]) await device(one);
   await scene.online(c);
@@ -45,15 +44,13 @@ it('a callee without a socket gets a push that lives as long as it rings; when m
   const call = await start(a, cid, { kind: 'video' });
   const [incoming, ...others] = await pushes(call.id);
   assert.deepEqual(others, [], 'neither the caller nor who has a socket');
-  const { data, collapseKey, ttlSeconds, priority, title } = incoming!.notification;
-  const about = { callId: call.id, conversationId: cid, kind: 'video', callerId: a.id };
-  assert.deepEqual(data, { type: 'call.incoming', ...about });
-  assert.deepEqual([collapseKey, ttlSeconds, priority, title], [call.id, 45, 'high', '']);
+  assert.deepEqual([incoming!.usr, incoming!.type], [await numberOf(b), 'incoming']);
+  const lives = Date.parse(incoming!.expiresAt) - Date.parse(call.createdAt);
+  assert.ok(lives > 40_000 && lives < 50_000, `${lives} ms`);
   await done(act(a, call.id, 'leave'));
   const [, missed, ...more] = await pushes(call.id);
   assert.deepEqual(more, []);
-  assert.deepEqual(missed!.notification.data, { type: 'call.missed', ...about });
-  assert.equal(missed!.notification.collapseKey, collapseKey);
+  assert.deepEqual([missed!.usr, missed!.type], [incoming!.usr, 'missed']);
 });
 
 it('who answered or declined gets no push that it missed the call', async () => {
@@ -64,7 +61,7 @@ it('who answered or declined gets no push that it missed the call', async () => 
   await done(act(c, call.id, 'join'));
   for (const one of [a, c]) await done(act(one, call.id, 'leave'));
   assert.deepEqual(
-    (await pushes(call.id)).map((p) => p.notification.data['type']),
-    ['call.incoming', 'call.incoming'],
+    (await pushes(call.id)).map((p) => p.type),
+    ['incoming', 'incoming'],
   );
 });

@@ -39,7 +39,11 @@ export const stateOf = (call: Answer['body'], who: Actor): string =>
   call.participants.find((p: { userId: string }) => p.userId === who.id)?.state;
 
 /** Lets jobs of a call run now instead of when they are due. */
-export async function hasten(db: PgDb, callId: string, kind: 'ring' | 'gone' = 'ring'): Promise<void> {
+export async function hasten(
+  db: PgDb,
+  callId: string,
+  kind: 'ring' | 'gone' | 'unheard' = 'ring',
+): Promise<void> {
   await db.query(
     `UPDATE jobs SET run_at = now() WHERE queue = 'calls' AND data->>'kind' = $2 AND ref = (SELECT no FROM calls WHERE id = $1)`,
     [callId, kind],

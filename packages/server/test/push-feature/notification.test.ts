@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { notificationOf } from '../../src/features/push/notification.ts';
-import type { PushedMessage } from '../../src/features/push/notification.ts';
+import { callNotification, notificationOf } from '../../src/features/push/notification.ts';
+import type { PushContent, PushedCall, PushedMessage } from '../../src/features/push/notification.ts';
 import { retryDelay } from '../../src/features/push/send.ts';
 
 const message: PushedMessage = {
@@ -15,7 +15,36 @@ const message: PushedMessage = {
   text: 'hi',
   attachments: null,
 };
-const made = (changes: Partial<PushedMessage>) => notificationOf({ ...message, ...changes }, 3);
+const made = (changes: Partial<PushedMessage>, content: PushContent = 'full') =>
+  notificationOf({ ...message, ...changes }, 3, content);
+
+test('docs/push.md: pushContent name hides the text, none the names too; the data is the same', () => {
+  const shown = (content: PushContent) => [made({}, content).title, made({}, content).body];
+  assert.deepEqual(shown('full'), ['Team (Ada)', 'hi']);
+  assert.deepEqual(shown('name'), ['Team (Ada)', 'sent a message']);
+  assert.deepEqual(shown('none'), ['New message', '']);
+  for (const content of ['name', 'none'] as const) assert.deepEqual(made({}, content).data, made({}).data);
+});
+
+test('docs/push.md: pushContent holds for calls', () => {
+  const call: PushedCall = {
+    callId: 'call_1',
+    kind: 'video',
+    conversationId: 'conv_1',
+    conversationType: 'direct',
+    conversationName: null,
+    callerId: 'ada',
+    callerName: 'Ada',
+  };
+  const shown = (type: 'incoming' | 'missed', content: PushContent) => {
+    const { title, body } = callNotification(call, type, 45, 0, content);
+    return [title, body];
+  };
+  assert.deepEqual(shown('incoming', 'full'), ['Ada', 'Incoming video call']);
+  assert.deepEqual(shown('missed', 'name'), ['Ada', 'Missed video call']);
+  assert.deepEqual(shown('incoming', 'none'), ['Incoming video call', '']);
+  assert.deepEqual(shown('missed', 'none'), ['Missed video call', '']);
+});
 
 test('issue 4, push: the title names the sender, in a group with its name', () => {
   const titles: [Partial<PushedMessage>, string][] = [

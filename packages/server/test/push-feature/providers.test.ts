@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { saveCredentials } from '../../src/features/push/credentials.ts';
-import { given, notify } from '../../src/features/push/notify.ts';
-import type { GivenNotification } from '../../src/features/push/notify.ts';
 import { receiptQueue } from '../../src/features/push/send.ts';
 import { findEnvironment } from '../../src/features/tenancy/environments.ts';
 import { enqueue } from '../../src/platform/jobs/jobs.ts';
@@ -18,6 +16,7 @@ import { startFcm } from '../push/vendors/fcm.ts';
 import type { Vendor } from '../push/vendors/vendor.ts';
 import { startWebpush } from '../push/vendors/webpush.ts';
 import type { Actor } from '../support/scene.ts';
+import { act, done, pretendNode, start } from '../calls/tools.ts';
 import { pass } from '../webhooks/tools.ts';
 import { startPusher } from './pusher.ts';
 import type { Pusher } from './pusher.ts';
@@ -84,8 +83,13 @@ async function conversation(provider: PushProviderName, token: string) {
   const { id } = await scene.group(sender, [member]);
   return { id, member, send: (text = 'hello') => scene.send(sender, id, { text }) };
 }
-async function register(member: Actor, provider: PushProviderName, token: string): Promise<void> {
-  const { status } = await member.api('POST', '/v1/push/devices', { provider, token });
+async function register(
+  member: Actor,
+  provider: PushProviderName,
+  token: string,
+  more: { voipToken?: string } = {},
+): Promise<void> {
+  const { status } = await member.api('POST', '/v1/push/devices', { provider, token, ...more });
   assert.ok(status === 201 || status === 200);
 }
 /** Sent and failed, as the operator sees them. */
@@ -327,6 +331,29 @@ describe('issue 4, push: workers', () => {
     assert.deepEqual(vendors.fcm.delivered, []);
   });
 
+  it('an older message is dropped when a newer one of its conversation was sent: it would replace it', async () => {
+    const { send } = await conversation('fcm', vendors.fcm.goodToken);
+    const other = await conversation('fcm', vendors.fcm.goodToken);
+    vendors.fcm.trouble.push({ status: 503 });
+    await send('older');
+    await settled(db);
+    await send('newer');
+    await settled(db);
+    await pass(db, '2 hours');
+    await settled(db);
+    assert.deepEqual(await jobs(db, 'push'), []);
+    assert.deepEqual(
+      vendors.fcm.delivered.map((d) => d.body),
+      ['newer'],
+    );
+    vendors.fcm.trouble.push({ status: 503 });
+    await other.send('of another conversation');
+    await settled(db);
+    await pass(db, '2 hours');
+    await settled(db);
+    assert.equal(vendors.fcm.delivered.at(-1)!.body, 'of another conversation');
+  });
+
   it('what stood still for a day is no news', async () => {
     await pusher.stop();
     const { send } = await conversation('fcm', vendors.fcm.goodToken);
@@ -385,57 +412,61 @@ describe('issue 4, push: workers', () => {
   });
 });
 
-describe('any notification, not only of messages', () => {
-  const ring: GivenNotification = {
-    title: '',
-    body: '',
-    data: { type: 'call.incoming', callId: 'call_1' },
-    priority: 'high',
-    ttlSeconds: 45,
-    collapseKey: 'call_1',
-  };
-  const numberOf = async (actor: Actor): Promise<number> =>
-    (await db.query<{ no: number }>('SELECT no FROM users WHERE id = $1', [actor.id]))[0]!.no;
+describe('SPEC 6, call push notifications', () => {
+  async function ringing(kind: 'audio' | 'video', callees: Actor[]) {
+    await pretendNode(db);
+    const caller = await scene.actor();
+    await scene.server('PUT', `/v1/users/${caller.id}`, { name: 'Ada' });
+    const { id: cid } = await scene.group(caller, callees, { name: 'Engine' });
+    return { caller, cid, call: await start(caller, cid, { kind }) };
+  }
+  /** By the clock of the pusher, which is ahead, the call has just begun to ring. */
+  const ringOn = () =>
+    db.query(
+      `UPDATE jobs SET data = data || jsonb_build_object('expiresAt', $1::text) WHERE queue = 'push' AND data ? 'call'`,
+      [new Date(at + 45_000).toISOString()],
+    );
 
-  it('goes to every device of the users, as data with its priority, lifetime and collapse id', async () => {
-    const [one, two, none] = [await scene.actor(), await scene.actor(), await scene.actor()];
+  it('an incoming call names the caller, and lives as long as it rings', async () => {
+    await pusher.stop();
+    const [one, two] = [await scene.actor(), await scene.actor()];
     await register(one, 'fcm', vendors.fcm.goodToken);
     await register(one, 'webpush', vendors.webpush.goodToken);
-    await register(two, 'expo', vendors.expo.goodToken);
-    const users = await Promise.all([one, two, none].map(numberOf));
-    const queued = await db.tx((tx) =>
-      notify(tx, [
-        { env, users, pushed: given(ring, now()) },
-        { env, users: users.slice(1), pushed: given({ ...ring, collapseKey: 'call_2' }, now()) },
-      ]),
-    );
-    assert.equal(queued, 4);
+    await register(two, 'apns', vendors.apns.goodToken, { voipToken: vendors.apns.voipToken });
+    const { call, cid, caller } = await ringing('video', [one, two]);
+    await ringOn();
+    pusher = await startPusher(harness());
     await settled(db);
-    const told = [...vendors.fcm.delivered, ...vendors.webpush.delivered, ...vendors.expo.delivered];
-    assert.equal(told.length, 4);
-    for (const d of told) {
-      assert.deepEqual([d.title ?? '', d.body ?? ''], ['', ''], 'data only');
-      assert.deepEqual([d.priority, d.data['type'], d.data['callId']], ['high', 'call.incoming', 'call_1']);
-      assert.ok(d.ttlSeconds > 30 && d.ttlSeconds <= 45, `${d.ttlSeconds} s`);
+    const told = [...vendors.fcm.delivered, ...vendors.webpush.delivered, ...vendors.apns.delivered];
+    assert.equal(told.length, 3);
+    for (const { priority, ttlSeconds, data, title, body } of told) {
+      const { title: inData, body: also, ...about } = data;
+      assert.deepEqual(about, {
+        ...{ type: 'call.incoming', callId: call.id, conversationId: cid, kind: 'video' },
+        callerId: caller.id,
+      });
+      assert.deepEqual([title ?? inData, body ?? also], ['Engine (Ada)', 'Incoming video call']);
+      assert.deepEqual([priority, ttlSeconds], ['high', 45]);
     }
-    assert.equal(vendors.fcm.delivered[0]!.collapse, 'call_1');
+    assert.equal(vendors.apns.delivered[0]!.apple!.type, 'voip');
+    assert.equal(vendors.fcm.delivered[0]!.collapse, call.id);
   });
 
-  it('is dropped when its time is over, and for whoever was deactivated meanwhile', async () => {
-    const [late, gone] = [await scene.actor(), await scene.actor()];
-    await register(late, 'fcm', vendors.fcm.goodToken);
-    await register(gone, 'expo', vendors.expo.goodToken);
-    const users = await Promise.all([late, gone].map(numberOf));
-    await scene.server('POST', `/v1/users/${gone.id}/deactivate`);
-    const queued = await db.tx((tx) =>
-      notify(tx, [
-        { env, users: [users[0]!], pushed: given(ring, now() - 46_000) },
-        { env, users: [users[1]!], pushed: given(ring, now()) },
-      ]),
-    );
-    assert.equal(queued, 2);
+  it('a missed call has a text; one that is over or was answered meanwhile rings no more', async () => {
+    await pusher.stop();
+    const [missing, answering] = [await scene.actor(), await scene.actor()];
+    await register(missing, 'apns', vendors.apns.goodToken);
+    await register(answering, 'expo', vendors.expo.goodToken);
+    const { call, caller } = await ringing('audio', [missing, answering]);
+    await done(act(answering, call.id, 'join'));
+    for (const one of [answering, caller]) await done(act(one, call.id, 'leave'));
+    pusher = await startPusher(harness());
     await settled(db);
-    assert.deepEqual([...vendors.fcm.delivered, ...vendors.expo.delivered], []);
-    assert.deepEqual(await jobs(db, 'push'), []);
+    assert.deepEqual(vendors.expo.delivered, []);
+    const [missed, ...more] = vendors.apns.delivered;
+    assert.deepEqual(more, []);
+    assert.deepEqual([missed!.title, missed!.body], ['Engine (Ada)', 'Missed audio call']);
+    assert.deepEqual([missed!.apple!.type, missed!.apple!.priority], ['alert', '10']);
+    assert.deepEqual([missed!.data['type'], missed!.collapse], ['call.missed', call.id]);
   });
 });

@@ -291,3 +291,31 @@ describe('DECISIONS, pushMode', () => {
     assert.equal(told(member).length, 1);
   });
 });
+
+describe('docs/push.md, pushContent', () => {
+  const content = (name: string) => parley(service, 'env', 'set', 'env_dev', '--push-content', name);
+
+  it('name pushes no text, none neither text nor names; it counts from the next push on', async () => {
+    const [sender, member] = [await scene.actor(), await withDevice()];
+    await nameIs(sender, 'Ada');
+    const { id } = await scene.group(sender, [member], { name: 'Engine' });
+    for (const name of ['name', 'none', 'full']) {
+      await content(name);
+      await scene.send(sender, id, { text: 'secret' });
+      await settled(db);
+    }
+    assert.deepEqual(
+      told(member).map((d) => [d.title, d.body]),
+      [
+        ['Engine (Ada)', 'sent a message'],
+        ['New message', undefined],
+        ['Engine (Ada)', 'secret'],
+      ],
+    );
+    assert.ok(told(member).every((d) => d.data['conversationId'] === id));
+  });
+
+  it('any other value is refused', async () => {
+    await assert.rejects(content('some'));
+  });
+});

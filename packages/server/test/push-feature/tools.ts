@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
 
-const queues = ['push_plan', 'push'];
+const queues = ['push_plan', 'push_lost', 'push'];
 
 export interface WaitingJob {
   queue: string;

@@ -155,6 +155,39 @@ describe('push: APNs', () => {
     deepEqual(vendor.violations, []);
   });
 
+  it('an incoming call is a VoIP push where the device has a VoIP token; a missed one is an alert', async () => {
+    const call = (type: 'incoming' | 'missed', voipToken: string): Promise<PushOutcome> =>
+      provider.send(
+        vendor.goodToken,
+        { ...notification, title: 'Ada', body: 'A call', call: type },
+        voipToken,
+      );
+    deepEqual(await call('incoming', vendor.voipToken), { kind: 'sent' });
+    deepEqual(await call('missed', vendor.voipToken), { kind: 'sent' });
+    const [incoming, missed] = vendor.delivered;
+    equal(incoming!.token, vendor.voipToken);
+    deepEqual(incoming!.apple, {
+      ...{ type: 'voip', priority: '10', topic: 'com.example.chat.voip' },
+      ...{ category: undefined, alert: undefined },
+    });
+    deepEqual(incoming!.data, { ...notification.data, title: 'Ada', body: 'A call' });
+    deepEqual([missed!.token, missed!.apple!.type], [vendor.goodToken, 'alert']);
+    deepEqual(vendor.violations, []);
+  });
+
+  it('an incoming call whose VoIP token is refused is an alert', async () => {
+    const outcome = await provider.send(
+      vendor.goodToken,
+      { ...notification, call: 'incoming' },
+      'ab'.repeat(32),
+    );
+    deepEqual(outcome, { kind: 'sent' });
+    deepEqual(
+      vendor.delivered.map((d) => [d.token, d.apple!.type]),
+      [[vendor.goodToken, 'alert']],
+    );
+  });
+
   it('keeps the device where the topic is wrong', async () => {
     provider.close();
     const credentials = { ...(vendor.credentials as ApnsCredentials), topic: 'com.example.other' };

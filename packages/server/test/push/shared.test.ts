@@ -80,6 +80,33 @@ for (const name of Object.keys(start) as PushProviderName[]) {
       equal(delivered?.ttlSeconds, 45);
     });
 
+    it('an incoming or missed call has a text; on iOS it is an alert of priority 10 with its category', async () => {
+      for (const call of ['incoming', 'missed'] as const) {
+        const data = { type: `call.${call}`, callId: 'call_1' };
+        equal((await send({ title: 'Ada', body: 'A call', data, call, ttlSeconds: 45 })).kind, 'sent');
+        const delivered = vendor.delivered.pop()!;
+        equal(delivered.priority, 'high');
+        if (name === 'fcm') {
+          // Android's app rings by itself: a notification of the system would keep it asleep.
+          deepEqual([delivered.title, delivered.body], [undefined, undefined]);
+          deepEqual(delivered.data, { ...data, title: 'Ada', body: 'A call' });
+        } else {
+          deepEqual([delivered.title, delivered.body], ['Ada', 'A call']);
+          deepEqual(delivered.data, data);
+        }
+        if (name === 'webpush') continue;
+        const { type, priority, category, alert } = delivered.apple!;
+        deepEqual(
+          { type, priority, category, alert },
+          {
+            ...{ type: 'alert', priority: '10', category: `call.${call}` },
+            alert: { title: 'Ada', body: 'A call' },
+          },
+        );
+      }
+      deepEqual(vendor.violations, []);
+    });
+
     it('keeps long collapse keys apart within the limit of the vendor', async () => {
       const long = (end: string): string => `conv_dm_${'k'.repeat(90)}${end}`;
       for (const collapseKey of [long('a'), long('a'), long('b')])

@@ -4,6 +4,7 @@ import type { Job } from '../../platform/jobs/jobs.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
+import { notify, pushedCall } from '../push/notify.ts';
 import { rungOut, withMove } from './call-state.ts';
 import { change } from './moves.ts';
 import { isIn } from './participant-state.ts';
@@ -16,8 +17,13 @@ export const callQueue = { name: 'calls', width: 20 };
 export type CallJob =
   /** The call has rung for 45 s. */
   | { kind: 'ring' }
+  /** The call has rung for some seconds: participants of whom no socket confirmed it get a push. */
+  | { kind: 'unheard' }
   /** The socket of a participant, or one of a participant who has named none (null), closed 30 s ago. */
   | { kind: 'gone'; user: number; session: string | null; at?: string };
+
+/** Milliseconds that a socket has to confirm that it got an incoming call. */
+export const unheardMs = 4_000;
 
 const leaseMs = 15_000;
 
@@ -35,6 +41,13 @@ export function createCallWorker(options: { db: Db; services: Services; logger: 
       const locked = await sql.lockCall(tx, job.key, job.ref!);
       if (!locked || locked.call.status === 'ended') return;
       const { call, at } = locked;
+      if (what.kind === 'unheard') {
+        const users = await sql.takeUnheard(tx, call);
+        const pushed = pushedCall(call.no, 'incoming', services.clock.now() - unheardMs);
+        if ((await notify(tx, [{ env: call.env, users, pushed }])) > 0)
+          tx.afterCommit(() => services.calls.pushQueued());
+        return;
+      }
       if (what.kind === 'ring') {
         const missed = call.participants.filter((p) => p.state === 'ringing');
         const here = missed.map(({ usr }) => ({ user: usr, endedHere: 'missed' as const }));

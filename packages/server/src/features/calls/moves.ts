@@ -1,10 +1,8 @@
-import { limits } from '@parley/protocol';
 import type { CallEndReason, EndedHere } from '@parley/protocol';
 import { tellOfCall } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
-import { given, notify } from '../push/notify.ts';
-import type { GivenNotification } from '../push/notify.ts';
+import { notify, pushedCall } from '../push/notify.ts';
 import { ended, withMove } from './call-state.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
@@ -25,22 +23,6 @@ export interface HereEnded {
   except?: string;
 }
 
-export const notification = (call: CallRow, type: 'call.incoming' | 'call.missed'): GivenNotification => ({
-  title: '',
-  body: '',
-  collapseKey: call.id,
-  data: {
-    type,
-    callId: call.id,
-    conversationId: call.cid,
-    kind: call.kind,
-    callerId: call.createdById,
-  },
-  priority: 'high',
-  // A missed call is worth knowing about for longer than it rang.
-  ttlSeconds: type === 'call.incoming' ? limits.ringTimeoutMs / 1_000 : 86_400,
-});
-
 export async function change(
   ctx: CallContext,
   tx: Tx,
@@ -55,7 +37,7 @@ export async function change(
   const missed = after.participants.filter(
     (p) => p.pushed && p.state === 'missed' && was.get(p.usr)?.state === 'ringing',
   );
-  const pushed = given(notification(after, 'call.missed'), clock.now());
+  const pushed = pushedCall(after.no, 'missed', clock.now());
   if ((await notify(tx, [{ env: after.env, users: missed.map((p) => p.usr), pushed }])) > 0)
     tx.afterCommit(() => calls.pushQueued());
   const over = after.status === 'ended';

@@ -9,12 +9,12 @@ import type { Context } from '../context.ts';
 import { lockForChange, readable, roleOf } from '../conversations/access.ts';
 import { listMembers } from '../conversations/sql.ts';
 import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
-import { given, notify } from '../push/notify.ts';
+import { notify, pushedCall } from '../push/notify.ts';
 import { findUser } from '../users/sql.ts';
 import { ended, settled, withMove, withNewcomer } from './call-state.ts';
-import { callQueue } from './jobs.ts';
+import { callQueue, unheardMs } from './jobs.ts';
 import type { CallJob } from './jobs.ts';
-import { change, notification } from './moves.ts';
+import { change } from './moves.ts';
 import type { HereEnded } from './moves.ts';
 import { callsUnavailable, chooseNode, findNode } from './nodes.ts';
 import { invited, isIn } from './participant-state.ts';
@@ -133,10 +133,17 @@ async function begin(ctx: Context, tx: Tx, call: CallRow): Promise<void> {
     return;
   }
   const ringing = call.participants.filter((p) => p.state === 'ringing');
-  const pushed = given(notification(call, 'call.incoming'), services.clock.now());
+  const pushed = pushedCall(call.no, 'incoming', services.clock.now());
   const users = ringing.filter((p) => p.pushed).map((p) => p.usr);
   if ((await notify(tx, [{ env: call.env, users, pushed }])) > 0)
     tx.afterCommit(() => services.calls.pushQueued());
+  if (users.length < ringing.length)
+    await enqueue(
+      tx,
+      callQueue,
+      [{ key: call.env, ref: call.no, data: { kind: 'unheard' } satisfies CallJob }],
+      new Date(Date.parse(call.createdAt) + unheardMs),
+    );
   await enqueue(
     tx,
     callQueue,
@@ -148,6 +155,7 @@ async function begin(ctx: Context, tx: Tx, call: CallRow): Promise<void> {
       call.env,
       ringing.map((p) => p.usr),
       { t: 'call.incoming', d: { call: view } },
+      { confirm: call.id },
     );
     services.sockets.toUsers(call.env, [call.createdBy], { t: 'call.updated', d: { call: view } });
   });

@@ -1,17 +1,19 @@
 import type { Config } from '../../config.ts';
+import { createBatcher } from '../../platform/batch.ts';
 import type { Bus } from '../../platform/bus/port.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
-import type { Services } from '../context.ts';
+import type { Confirmation, Services } from '../context.ts';
 import { sendQueue } from '../push/notify.ts';
 import { createGoneSockets } from './gone.ts';
 import { createHostWatch, evacuate } from './hosts.ts';
 import { createCallWorker } from './jobs.ts';
 import { createMediaLink } from './media-link.ts';
 import { createMediaNode } from './media-node.ts';
+import { noteReached } from './sql.ts';
 import type { CallServices, MediaSeat } from './services.ts';
 import { iceServers } from './turn.ts';
 
@@ -49,7 +51,15 @@ export function createCallService(options: {
     evacuate: () => evacuate({ db, services: running }, node),
   });
   let running: Services;
-  let stopSockets: (() => void) | undefined;
+  let stopSockets: (() => void)[] = [];
+  const reached = createBatcher<Confirmation, void>({
+    maxBatch: 500,
+    maxWaiting: 10_000,
+    run: async (confirmed) => {
+      await noteReached(db, confirmed);
+      return confirmed.map(() => undefined);
+    },
+  });
   let later: { stop(): Promise<void> }[] = [];
   const request = (method: string, { env, call, user }: MediaSeat, d: Record<string, unknown> = {}) => ({
     method,
@@ -79,11 +89,15 @@ export function createCallService(options: {
       start: async (services) => {
         running = services;
         const gone = createGoneSockets({ db, services, logger });
-        stopSockets = services.sockets.onSessionClosed((session) => gone.closed(session));
+        stopSockets = [
+          services.sockets.onSessionClosed((session) => gone.closed(session)),
+          // If it cannot be noted, the call is pushed although it rings.
+          services.sockets.onConfirmed((confirmed) => void reached(confirmed).catch(() => undefined)),
+        ];
         await link.start();
       },
       stop: () => {
-        stopSockets?.();
+        for (const stop of stopSockets) stop();
         link.stop();
         return Promise.resolve();
       },

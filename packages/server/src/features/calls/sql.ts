@@ -226,3 +226,26 @@ export async function listCalls(db: Queryable, filter: ListFilter): Promise<Call
   );
   return withParticipants(db, rows);
 }
+
+/** Participants who still ring, and of whom no socket confirmed the call. From now on they count as pushed to. */
+export async function takeUnheard(tx: Tx, call: { env: number; no: number }): Promise<number[]> {
+  const rows = await tx.query<{ usr: number }>(
+    `UPDATE call_participants SET pushed = true
+     WHERE env = $1 AND call = $2 AND state = 'ringing' AND NOT pushed AND NOT reached RETURNING usr`,
+    [call.env, call.no],
+  );
+  return rows.map((r) => r.usr);
+}
+
+/** Notes that sockets of these users got the incoming call. */
+export async function noteReached(
+  db: Queryable,
+  confirmed: readonly { env: number; user: number; about: string }[],
+): Promise<void> {
+  await db.query(
+    `UPDATE call_participants p SET reached = true
+     FROM unnest($1::int[], $2::bigint[], $3::text[]) u(env, usr, id) JOIN calls c ON c.env = u.env AND c.id = u.id
+     WHERE p.env = u.env AND p.call = c.no AND p.usr = u.usr AND p.state = 'ringing' AND NOT p.reached`,
+    [confirmed.map((c) => c.env), confirmed.map((c) => c.user), confirmed.map((c) => c.about)],
+  );
+}

@@ -1,4 +1,8 @@
+import type { CallKind, EnvironmentSettings } from '@parley/protocol';
 import type { PushNotification } from '../../platform/push/port.ts';
+
+/** What a push may show of names and text. The ids in its data are the same for all. */
+export type PushContent = EnvironmentSettings['pushContent'];
 
 export interface PushedMessage {
   conversationId: string;
@@ -19,9 +23,14 @@ const bodyCharacters = 200;
 const ttlSeconds = 7 * 86_400;
 
 /** What a device shows of a message. A later notification of the same conversation replaces it. */
-export const notificationOf = (message: PushedMessage, badge: number): PushNotification => ({
-  title: titleOf(message),
-  body: bodyOf(message),
+export const notificationOf = (
+  message: PushedMessage,
+  badge: number,
+  content: PushContent,
+): PushNotification => ({
+  ...(content === 'none'
+    ? { title: 'New message', body: '' }
+    : { title: titleOf(message), body: content === 'full' ? bodyOf(message) : 'sent a message' }),
   badge,
   collapseKey: message.conversationId,
   data: {
@@ -35,7 +44,46 @@ export const notificationOf = (message: PushedMessage, badge: number): PushNotif
   ttlSeconds,
 });
 
-function titleOf(message: PushedMessage): string {
+export interface PushedCall {
+  callId: string;
+  kind: CallKind;
+  conversationId: string;
+  conversationType: 'direct' | 'group';
+  conversationName: string | null;
+  callerId: string;
+  callerName: string | null;
+}
+
+/** SPEC 6, call push notifications. That of a missed call replaces the one of the incoming call. */
+export const callNotification = (
+  call: PushedCall,
+  type: 'incoming' | 'missed',
+  ttlSeconds: number,
+  badge: number,
+  content: PushContent,
+): PushNotification => {
+  const what = `${type === 'incoming' ? 'Incoming' : 'Missed'} ${call.kind} call`;
+  const title = titleOf({ ...call, senderId: call.callerId, senderName: call.callerName });
+  return {
+    ...(content === 'none' ? { title: what, body: '' } : { title, body: what }),
+    badge,
+    collapseKey: call.callId,
+    data: {
+      type: `call.${type}`,
+      callId: call.callId,
+      conversationId: call.conversationId,
+      kind: call.kind,
+      callerId: call.callerId,
+    },
+    call: type,
+    priority: 'high',
+    ttlSeconds,
+  };
+};
+
+type Titled = Pick<PushedMessage, 'conversationType' | 'conversationName' | 'senderId' | 'senderName'>;
+
+function titleOf(message: Titled): string {
   const sender = message.senderName ?? message.senderId ?? '';
   const group = message.conversationType === 'group' ? (message.conversationName ?? '') : '';
   return sender !== '' && group !== '' ? `${group} (${sender})` : group || sender;

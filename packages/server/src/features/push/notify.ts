@@ -1,35 +1,52 @@
-import { pushProviders } from '@parley/protocol';
+import { limits, pushProviders } from '@parley/protocol';
 import { enqueue } from '../../platform/jobs/jobs.ts';
+import type { NewJob } from '../../platform/jobs/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { PushNotification, PushProviderName } from '../../platform/push/port.ts';
+import type { PushProviderName } from '../../platform/push/port.ts';
+import { hostLane, userLane } from './lanes.ts';
 
 /**
- * Pushes to users: one job per device, written in the transaction of its cause. A job holds either a finished
- * notification (a ringing call) or refers to a message, which is read and checked again when the push is sent.
+ * Pushes to users: one job per device, written in the transaction of its cause. A job refers to a message or a call,
+ * which is read and checked again when the push is sent.
  */
 
-/** A lane is one provider of one environment, so that trouble there delays no other. */
+/** A lane is one provider of one environment, so that trouble there delays no other. For web push see lanes.ts. */
 export const sendQueue = { name: 'push', width: 20 };
+/** Lanes of web push begin narrow, and grow with every prompt answer. */
+export const narrowWidth = 2;
 const lanes = 8;
-export const laneOf = (env: number, provider: PushProviderName): number =>
+const laneOf = (env: number, provider: PushProviderName): number =>
   env * lanes + pushProviders.indexOf(provider);
-export const envOfLane = (key: number): number => Math.floor(key / lanes);
+
+/** So many browsers of a user, those registered last, are pushed to in the lanes of their hosts. */
+const browsersPerUser = 5;
 
 export const pushMode = (alias: string): string => `coalesce(${alias}.settings ->> 'pushMode', 'providers')`;
 
-/** A notification without its badge, which differs per user. Without title and body it is data for the app alone. */
-export type GivenNotification = Omit<PushNotification, 'badge'>;
 export interface MessageRef {
   conv: number;
   seq: number;
 }
-/** What a job pushes. A finished notification is dropped at `expiresAt`, when its `ttlSeconds` are over. */
-export type Pushed = MessageRef | { notification: GivenNotification; expiresAt: string };
-export type SendData = { usr: number } & Pushed;
+/** A call is not pushed any more at `expiresAt`. */
+export interface CallRef {
+  call: number;
+  type: 'incoming' | 'missed';
+  expiresAt: string;
+}
+export type Pushed = MessageRef | CallRef;
+export type SendData = { env?: number; usr: number } & Pushed;
 
-export const given = (notification: GivenNotification, now: number): Pushed => ({
-  notification,
-  expiresAt: new Date(now + notification.ttlSeconds * 1_000).toISOString(),
+/** Jobs that the previous version wrote have the environment in their key alone. */
+export const envOf = (key: number, { env }: SendData): number => env ?? Math.floor(key / lanes);
+
+/** A missed call is worth knowing about for longer than it rang. */
+const callMs = { incoming: limits.ringTimeoutMs, missed: 86_400_000 };
+
+/** @param from when it began to ring, or was missed, in milliseconds. */
+export const pushedCall = (call: number, type: CallRef['type'], from: number): CallRef => ({
+  call,
+  type,
+  expiresAt: new Date(from + callMs[type]).toISOString(),
 });
 
 export interface Notice {
@@ -51,8 +68,12 @@ export async function notify(tx: Queryable, notices: readonly Notice[]): Promise
     usr: number;
     no: number;
     provider: PushProviderName;
+    /** Of a browser: its subscription, and how many the user has registered since. */
+    subscription: string | null;
+    newer: number;
   }>(
-    `SELECT u.notice, d.env, d.usr, d.no, d.provider
+    `SELECT u.notice, d.env, d.usr, d.no, d.provider, CASE d.provider WHEN 'webpush' THEN d.token END AS subscription,
+       row_number() OVER (PARTITION BY u.notice, d.usr, d.provider ORDER BY d.registered_at DESC, d.no DESC)::int - 1 AS newer
      FROM unnest($1::int[], $2::bigint[], $3::int[]) u(env, usr, notice)
      JOIN environments e ON e.no = u.env AND ${pushMode('e')} = 'providers'
      JOIN push_devices d ON d.env = u.env AND d.usr = u.usr
@@ -60,14 +81,17 @@ export async function notify(tx: Queryable, notices: readonly Notice[]): Promise
      ORDER BY u.notice, d.usr, d.no`,
     [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.notice)],
   );
-  await enqueue(
-    tx,
-    sendQueue,
-    devices.map(({ notice, env, usr, no, provider }) => ({
-      key: laneOf(env, provider),
-      ref: no,
-      data: { usr, ...notices[notice]!.pushed } satisfies SendData,
-    })),
-  );
+  const wide: NewJob[] = [];
+  const narrow: NewJob[] = [];
+  for (const { notice, env, usr, no, provider, subscription, newer } of devices) {
+    const data: SendData = { env, usr, ...notices[notice]!.pushed };
+    if (subscription === null) wide.push({ key: laneOf(env, provider), ref: no, data });
+    else {
+      const key = newer < browsersPerUser ? hostLane(env, subscription) : userLane(env, usr);
+      narrow.push({ key, ref: no, data });
+    }
+  }
+  await enqueue(tx, sendQueue, wide);
+  await enqueue(tx, { ...sendQueue, width: narrowWidth }, narrow);
   return devices.length;
 }

@@ -27,7 +27,9 @@ const self = (ctx: Context): number => {
   return ctx.caller.user.no;
 };
 
-function checkToken(ctx: Context, { provider, token }: Input<'push.register'>): void {
+function checkToken(ctx: Context, { provider, token, voipToken }: Input<'push.register'>): void {
+  if (voipToken && provider !== 'apns')
+    throw new ApiError('invalid_request', { param: 'voipToken', message: 'voipToken is for apns only.' });
   if (encodeURIComponent(token).length > mostEncoded) throw bad('token is too long.');
   if (provider !== 'webpush') return;
   const subscription = parseSubscription(token);
@@ -48,7 +50,7 @@ export async function register(
   const env = ctx.env.no;
   checkToken(ctx, input);
   return ctx.db.tx(async (tx) => {
-    const saved = await sql.saveDevice(tx, env, user, input.provider, input.token);
+    const saved = await sql.saveDevice(tx, env, user, input.provider, input.token, input.voipToken);
     // The user was erased since the request was authenticated.
     if (!saved) throw new ApiError('token_invalid');
     const { known, ...device } = saved;

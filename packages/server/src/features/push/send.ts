@@ -6,9 +6,10 @@ import type { PushNotification, PushOutcome, PushProviderName } from '../../plat
 import { unreadCount } from '../conversations/sql.ts';
 import { conversationOf, memberOf, membershipsOf, userOf } from '../lookups.ts';
 import { usersByNumber } from '../users/sql.ts';
-import { notificationOf } from './notification.ts';
-import { envOfLane, pushMode } from './notify.ts';
-import type { MessageRef, SendData } from './notify.ts';
+import { callNotification, notificationOf } from './notification.ts';
+import type { PushContent, PushedCall } from './notification.ts';
+import { envOf, narrowWidth, pushMode, sendQueue } from './notify.ts';
+import type { CallRef, MessageRef, SendData } from './notify.ts';
 import { connectedUsers, isNews, loadMessages, memberWaits, placeKey } from './plan.ts';
 import type { Presence } from './plan.ts';
 import type { Providers } from './providers.ts';
@@ -36,6 +37,7 @@ export type PushResult = 'sent' | 'dead' | 'rejected' | 'retry' | 'failed';
 
 export interface SendOutcome {
   runAt: Date | null;
+  width?: number;
   /** null if nothing was tried. */
   result: PushResult | null;
   device?: DeviceRef;
@@ -49,6 +51,8 @@ export interface SendOptions {
   providers: Providers;
   presence: Presence;
   now: () => number;
+  /** Milliseconds of a clock that never jumps. */
+  monotonic: () => number;
   random: () => number;
   onResult: (provider: PushProviderName, result: PushResult) => void;
 }
@@ -60,7 +64,9 @@ interface Due {
   usr: number;
   provider: PushProviderName;
   token: string;
+  voipToken: string | null;
   registeredAt: string;
+  content: PushContent;
 }
 
 /**
@@ -72,6 +78,16 @@ export function retryDelay(tries: number, random: number, askedMs = 0): number |
   return Math.max(askedMs, firstRetryMs * 4 ** (tries - 1) * (0.8 + 0.4 * random));
 }
 
+/** A host that takes as long as this has a narrow lane, so that it cannot occupy the workers. */
+const hangingMs = 2_000;
+const promptMs = 1_000;
+/** The width of a lane of web push after an answer; undefined if it stays. */
+function widthAfter(provider: PushProviderName, outcome: PushOutcome, ms: number): number | undefined {
+  if (provider !== 'webpush') return undefined;
+  if (ms >= hangingMs) return narrowWidth;
+  return outcome.kind === 'sent' && ms < promptMs ? sendQueue.width : undefined;
+}
+
 export async function startSends(
   options: SendOptions,
   jobs: readonly Job[],
@@ -81,11 +97,12 @@ export async function startSends(
   const due = await loadDue(db, jobs);
   const rows = [...due.values()];
   const late = [...due].filter(([i]) => jobs[i]!.claims > 1).map(([, row]) => row);
-  const [shown, badges, made, online] = await Promise.all([
+  const [shown, badges, made, online, superseded] = await Promise.all([
     loadNotifications(db, jobs, due, options.now()),
     loadBadges(db, rows),
     providers.load(rows),
     connectedUsers(options.presence, late),
+    findSuperseded(db, jobs, due),
   ]);
   const providerOf = new Map(rows.map((row, i) => [row, made[i]]));
   return jobs.map(async (job, i): Promise<SendOutcome> => {
@@ -93,10 +110,12 @@ export async function startSends(
     const provider = row && providerOf.get(row);
     const badge = row && (badges.get(`${row.env} ${row.usr}`) ?? 0);
     const notification = shown.get(i)?.(badge ?? 0);
-    // The message, the device or the credentials no longer exist, or the user came online before a later attempt.
-    if (!row || !provider || !notification || (job.claims > 1 && online.has(row.usr)))
+    // The message, the device or the credentials no longer exist, the device was told meanwhile, or the user came
+    // online before a later attempt.
+    if (!row || !provider || !notification || superseded.has(i) || (job.claims > 1 && online.has(row.usr)))
       return { runAt: null, result: null };
-    const outcome = await untilAborted(provider.send(row.token, notification), signal);
+    const since = options.monotonic();
+    const outcome = await untilAborted(provider.send(row.token, notification, row.voipToken), signal);
     if (outcome === 'aborted') return { runAt: new Date(options.now()), result: null };
     const device: DeviceRef = { env: row.env, no: row.device, registeredAt: row.registeredAt };
     if (outcome.kind === 'rejected') providers.rejected(row, outcome.reason);
@@ -104,7 +123,9 @@ export async function startSends(
       outcome.kind === 'retry' ? retryDelay(job.claims, options.random(), outcome.retryAfterMs) : null;
     const result = outcome.kind === 'retry' && delay === null ? 'failed' : outcome.kind;
     options.onResult(row.provider, result);
+    const width = widthAfter(row.provider, outcome, options.monotonic() - since);
     return {
+      ...(width === undefined ? {} : { width }),
       runAt: delay === null ? null : new Date(options.now() + delay),
       result,
       device,
@@ -243,14 +264,63 @@ function receiptOutcome(job: Job, found: Map<string, PushOutcome> | undefined, n
 
 async function loadDue(db: Queryable, jobs: readonly Job[]): Promise<Map<number, Due>> {
   const rows = await db.query<Due & { job: number }>(
-    `SELECT u.ord::int - 1 AS job, d.env, d.no AS device, d.usr, d.provider, d.token, d.registered_at AS "registeredAt"
+    `SELECT u.ord::int - 1 AS job, d.env, d.no AS device, d.usr, d.provider, d.token, d.voip_token AS "voipToken",
+       d.registered_at AS "registeredAt", coalesce(e.settings ->> 'pushContent', 'full') AS content
      FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, device, usr, ord)
      JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode('e')} = 'providers'
      JOIN push_devices d ON d.env = u.env AND d.no = u.device AND d.usr = u.usr
      JOIN users r ON r.env = u.env AND r.no = u.usr AND r.deactivated_at IS NULL`,
-    [jobs.map((j) => envOfLane(j.key)), jobs.map((j) => j.ref), jobs.map((j) => (j.data as SendData).usr)],
+    [
+      jobs.map((j) => envOf(j.key, j.data as SendData)),
+      jobs.map((j) => j.ref),
+      jobs.map((j) => (j.data as SendData).usr),
+    ],
   );
   return new Map(rows.map((row) => [row.job, row]));
+}
+
+/**
+ * The jobs whose device was sent the same message or a later one of its conversation, which an older one would
+ * replace; and those of which there is another, in this batch or under way, because two found that a message must be
+ * pushed.
+ */
+async function findSuperseded(
+  db: Queryable,
+  jobs: readonly Job[],
+  due: ReadonlyMap<number, Due>,
+): Promise<Set<number>> {
+  const asked = [...due].flatMap(([i, { env, device }]) => {
+    const data = jobs[i]!.data as SendData;
+    return 'conv' in data ? [{ i, env, device, conv: data.conv, seq: data.seq }] : [];
+  });
+  const found = new Set<number>();
+  if (asked.length === 0) return found;
+  const rows = await db.query<{ i: number }>(
+    `SELECT u.i FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+       u(i, env, device, conv, seq, no, key)
+     WHERE EXISTS (SELECT 1 FROM push_attempts a WHERE a.device = u.device AND a.conv = u.conv AND a.seq >= u.seq
+         AND a.result = 'sent' AND a.env = u.env)
+       OR EXISTS (SELECT 1 FROM jobs j WHERE j.queue = '${sendQueue.name}' AND j.key = u.key AND j.leased
+         AND j.run_at > clock_timestamp() AND j.no < u.no AND j.ref = u.device
+         AND (j.data ->> 'conv')::bigint = u.conv AND (j.data ->> 'seq')::bigint = u.seq)`,
+    [
+      asked.map((a) => a.i),
+      asked.map((a) => a.env),
+      asked.map((a) => a.device),
+      asked.map((a) => a.conv),
+      asked.map((a) => a.seq),
+      asked.map((a) => jobs[a.i]!.no),
+      asked.map((a) => jobs[a.i]!.key),
+    ],
+  );
+  for (const { i } of rows) found.add(i);
+  // A later attempt at an older message gives way to a newer one that goes out in the same moment.
+  const newest = new Map<string, number>();
+  for (const { device, conv, seq } of asked)
+    newest.set(`${device} ${conv}`, Math.max(seq, newest.get(`${device} ${conv}`) ?? 0));
+  for (const { i, device, conv, seq } of asked)
+    if (jobs[i]!.claims > 1 && seq < newest.get(`${device} ${conv}`)!) found.add(i);
+  return found;
 }
 
 /** The notification of each job with the user's badge; missing if there is nothing left to push. */
@@ -261,24 +331,61 @@ async function loadNotifications(
   now: number,
 ): Promise<Map<number, (badge: number) => PushNotification>> {
   const shown = new Map<number, (badge: number) => PushNotification>();
-  const messages: ({ job: number; env: number; usr: number } & MessageRef)[] = [];
-  for (const [job, { env, usr }] of due) {
+  const messages: AskedMessage[] = [];
+  const calls: AskedCall[] = [];
+  for (const [job, { env, usr, content }] of due) {
     const data = jobs[job]!.data as SendData;
-    if ('conv' in data) {
-      messages.push({ job, env, usr, conv: data.conv, seq: data.seq });
-      continue;
-    }
-    const ttlSeconds = Math.ceil((Date.parse(data.expiresAt) - now) / 1_000);
-    if (ttlSeconds > 0) shown.set(job, (badge) => ({ ...data.notification, ttlSeconds, badge }));
+    if ('conv' in data) messages.push({ job, env, usr, content, conv: data.conv, seq: data.seq });
+    else if ('call' in data) calls.push({ ...data, job, env, usr, content });
   }
   if (messages.length > 0) await showMessages(db, messages, now, shown);
+  if (calls.length > 0) await showCalls(db, calls, now, shown);
   return shown;
+}
+
+interface Asked {
+  job: number;
+  env: number;
+  usr: number;
+  content: PushContent;
+}
+type AskedMessage = Asked & MessageRef;
+type AskedCall = Asked & CallRef;
+
+/** A call that was answered, declined or cancelled meanwhile rings no more. */
+async function showCalls(
+  db: Queryable,
+  asked: readonly AskedCall[],
+  now: number,
+  shown: Map<number, (badge: number) => PushNotification>,
+): Promise<void> {
+  const calls = await db.query<PushedCall & { i: number }>(
+    `SELECT u.ord::int - 1 AS i, k.id AS "callId", k.kind, c.id AS "conversationId", c.type AS "conversationType",
+       c.name AS "conversationName", r.id AS "callerId", r.name AS "callerName"
+     FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::text[]) WITH ORDINALITY u(env, usr, call, state, ord)
+     JOIN calls k ON k.no = u.call AND k.env = u.env
+     JOIN call_participants p ON p.call = k.no AND p.usr = u.usr AND p.env = u.env AND p.state = u.state
+     CROSS JOIN ${conversationOf('k.env', 'k.conv')} c
+     CROSS JOIN ${userOf('k.env', 'k.created_by')} r
+     WHERE c.deleted_at IS NULL`,
+    [
+      asked.map((a) => a.env),
+      asked.map((a) => a.usr),
+      asked.map((a) => a.call),
+      asked.map((a) => (a.type === 'incoming' ? 'ringing' : 'missed')),
+    ],
+  );
+  for (const { i, ...call } of calls) {
+    const { job, type, expiresAt, content } = asked[i]!;
+    const ttlSeconds = Math.ceil((Date.parse(expiresAt) - now) / 1_000);
+    if (ttlSeconds > 0) shown.set(job, (badge) => callNotification(call, type, ttlSeconds, badge, content));
+  }
 }
 
 /** Checks all conditions again: a message that was deleted, read or muted meanwhile is not pushed. */
 async function showMessages(
   db: Queryable,
-  asked: readonly ({ job: number; env: number; usr: number } & MessageRef)[],
+  asked: readonly AskedMessage[],
   now: number,
   shown: Map<number, (badge: number) => PushNotification>,
 ): Promise<void> {
@@ -301,8 +408,8 @@ async function showMessages(
   const distinct = [...new Map(senders.map((s) => [s.no, s])).values()];
   const names = new Map((await usersByNumber(db, distinct)).map((u) => [u.no, u.name]));
   for (const { i, type, name } of waiting) {
-    const { job, env, usr, ...place } = asked[i]!;
-    const message = messages.get(placeKey(env, place));
+    const { job, env, usr, content } = asked[i]!;
+    const message = messages.get(placeKey(env, asked[i]!));
     if (!message || message.sender === usr || !isNews(message, now)) continue;
     const senderName = message.sender === null ? null : (names.get(message.sender) ?? null);
     shown.set(job, (badge) =>
@@ -319,6 +426,7 @@ async function showMessages(
           attachments: message.attachments,
         },
         badge,
+        content,
       ),
     );
   }

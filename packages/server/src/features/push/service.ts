@@ -23,6 +23,9 @@ import { createProviders } from './providers.ts';
 import { receiptQueue, settleSends, startReceipts, startSends } from './send.ts';
 import type { ReceiptOutcome, SendOutcome } from './send.ts';
 import * as sql from './sql.ts';
+import type { LostSocket } from '../context.ts';
+import { createLostSockets, lookBack, lostQueue } from './lost.ts';
+import type { Looked } from './lost.ts';
 
 /** What operations use of the push service. */
 export interface Push {
@@ -33,6 +36,8 @@ export interface Push {
 export interface PushService extends Push {
   /** Plans pushes for what is in the outbox. */
   consumer: Consumer;
+  /** A socket was found dead: pushes what it did not confirm. Never rejects. */
+  lost(socket: LostSocket): Promise<void>;
   /** Starts pushing, in processes with the role worker, once the database is ready. */
   start(): void;
   stop(): Promise<void>;
@@ -119,6 +124,7 @@ export function createPushService(options: {
     providers,
     presence,
     now,
+    monotonic: () => clock.monotonic(),
     random: options.random,
     onResult: (provider: string, result: string) => results.inc({ provider, result }),
   };
@@ -126,7 +132,7 @@ export function createPushService(options: {
     db,
     logger,
     queue: sendQueue.name,
-    slots: 200,
+    slots: 1_000,
     leaseMs,
     run: (batch, signal) => startSends(sending, batch, signal),
     settle: (tx, outcomes) => settleSends(tx, outcomes, now()),
@@ -145,11 +151,29 @@ export function createPushService(options: {
         outcomes.flatMap((o) => o.dead),
       ),
   });
+  const looker = createWorker<Looked>({
+    db,
+    logger,
+    queue: lostQueue.name,
+    slots: 50,
+    leaseMs,
+    run: async (batch) => (await lookBack(db, presence, batch)).map((looked) => Promise.resolve(looked)),
+    settle: async (tx, looked) => {
+      await settlePlan(
+        { committed: options.wakeOutbox },
+        tx,
+        looked.flatMap((l) => l.planned),
+      );
+      tx.afterCommit(() => sender.poke());
+    },
+  });
+  options.work.on(lostQueue.name, () => looker.poke());
+  const lostSockets = createLostSockets(db, () => options.work.raise(lostQueue.name));
   const sweeper = createPeriodic(sweepMs, logger, 'push sweep', () => sql.correctListeners(db));
   const gauges = createPeriodic(depthMs, logger, 'push queue depth', async () => {
     jobs = (await depth(db, planQueue.name)) + (await depth(db, sendQueue.name));
   });
-  const parts = [planner, sender, receipts, sweeper, gauges];
+  const parts = [planner, looker, sender, receipts, sweeper, gauges];
 
   return {
     consumer: {
@@ -175,6 +199,10 @@ export function createPushService(options: {
       );
       return outcomes;
     },
+    lost: (socket) =>
+      lostSockets(socket).catch((error: unknown) =>
+        logger.warn({ err: error }, 'what a lost socket did not confirm is not pushed'),
+      ),
     start: () => {
       for (const part of parts) part.start();
     },

@@ -16,18 +16,21 @@ export async function saveDevice(
   user: number,
   provider: PushProviderName,
   token: string,
+  /** undefined: the one it has stays. */
+  voipToken?: string | null,
 ): Promise<(PushDevice & { known: boolean }) | undefined> {
   const [row] = await db.query<PushDevice & { known: boolean }>(
-    `INSERT INTO push_devices AS d (env, usr, provider, token, token_hash, created_at, registered_at)
-     SELECT u.env, u.no, $3, $4, $5, t.at, t.at
+    `INSERT INTO push_devices AS d (env, usr, provider, token, token_hash, voip_token, created_at, registered_at)
+     SELECT u.env, u.no, $3, $4, $5, $6, t.at, t.at
      FROM users u, (SELECT clock_timestamp()::timestamptz(3) AS at) t
      WHERE u.env = $1 AND u.no = $2 AND u.erased_at IS NULL FOR KEY SHARE OF u
      ON CONFLICT (env, token_hash) DO UPDATE SET usr = excluded.usr, provider = excluded.provider,
+       voip_token = CASE WHEN $7 AND d.usr = excluded.usr AND d.provider = excluded.provider THEN d.voip_token ELSE excluded.voip_token END,
        created_at = CASE WHEN d.usr = excluded.usr THEN d.created_at ELSE excluded.created_at END,
        registered_at = CASE WHEN d.usr = excluded.usr
          THEN greatest(excluded.registered_at, d.created_at + interval '1 millisecond') ELSE excluded.registered_at END
      RETURNING d.provider, d.token, d.created_at AS "createdAt", d.registered_at > d.created_at AS known`,
-    [env, user, provider, token, hash(token)],
+    [env, user, provider, token, hash(token), voipToken ?? null, voipToken === undefined],
   );
   return row;
 }

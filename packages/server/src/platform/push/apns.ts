@@ -5,8 +5,8 @@ import type { ApnsCredentials } from './credentials.ts';
 import { codeText, errorReason, jsonObject, requestTimeoutMs, statusOutcome } from './http.ts';
 import type { HttpResponse } from './port.ts';
 import { signJwt } from './jwt.ts';
-import { collapseId, fitNotification, isDataOnly, unixSeconds } from './payload.ts';
-import type { PushDependencies, PushNotification, PushProvider } from './port.ts';
+import { categoryOf, collapseId, fitNotification, isDataOnly, unixSeconds } from './payload.ts';
+import type { PushDependencies, PushNotification, PushOutcome, PushProvider } from './port.ts';
 
 /** For tests only. */
 export interface ApnsOptions {
@@ -106,43 +106,51 @@ export function createApnsProvider(
     });
   }
 
+  async function deliver(token: string, notification: PushNotification, voip: boolean): Promise<PushOutcome> {
+    // The token becomes part of a path.
+    if (!/^[0-9a-f]{16,200}$/i.test(token)) return { kind: 'dead', reason: 'not_an_apns_token' };
+    const body = fitNotification(notification, maxPayloadBytes, (title, text) =>
+      voip ? voipPayload(notification, title, text) : payload(notification, title, text),
+    );
+    if (body === undefined) return { kind: 'rejected', reason: 'payload_too_large' };
+    if (inFlight >= maxInFlight)
+      return { kind: 'retry', reason: 'too_many_in_flight', retryAfterMs: busyRetryMs };
+    inFlight += 1;
+    try {
+      // Apple may call a token expired that is young by our clock; trying once with a new one mends that.
+      for (let attempt = 1; ; attempt += 1) {
+        const bearer = providerToken();
+        const headers = {
+          ':method': 'POST',
+          ':path': `/3/device/${token}`,
+          authorization: `bearer ${bearer}`,
+          ...deliveryHeaders(notification, credentials.topic, now(), voip),
+        };
+        const response = await exchange(headers, body);
+        if (response.status === 200) return { kind: 'sent' };
+        const reason = codeText(jsonObject(response.body).reason);
+        // BadDeviceToken and DeviceTokenNotForTopic are no reason to remove a device: the credentials may name the
+        // wrong environment (sandbox or production) or the wrong topic.
+        if (response.status === 410) return { kind: 'dead', reason };
+        if (reason !== 'ExpiredProviderToken' || attempt === 2) return statusOutcome(response, now(), reason);
+        if (provider?.token === bearer) provider = undefined;
+      }
+    } catch (error) {
+      return { kind: 'retry', reason: errorReason(error) };
+    } finally {
+      inFlight -= 1;
+    }
+  }
+
   return {
     name: 'apns',
-    async send(token, notification) {
-      // The token becomes part of a path.
-      if (!/^[0-9a-f]{16,200}$/i.test(token)) return { kind: 'dead', reason: 'not_an_apns_token' };
-      const body = fitNotification(notification, maxPayloadBytes, (title, text) =>
-        payload(notification, title, text),
-      );
-      if (body === undefined) return { kind: 'rejected', reason: 'payload_too_large' };
-      if (inFlight >= maxInFlight)
-        return { kind: 'retry', reason: 'too_many_in_flight', retryAfterMs: busyRetryMs };
-      inFlight += 1;
-      try {
-        // Apple may call a token expired that is young by our clock; trying once with a new one mends that.
-        for (let attempt = 1; ; attempt += 1) {
-          const bearer = providerToken();
-          const headers = {
-            ':method': 'POST',
-            ':path': `/3/device/${token}`,
-            authorization: `bearer ${bearer}`,
-            ...deliveryHeaders(notification, credentials.topic, now()),
-          };
-          const response = await exchange(headers, body);
-          if (response.status === 200) return { kind: 'sent' };
-          const reason = codeText(jsonObject(response.body).reason);
-          // BadDeviceToken and DeviceTokenNotForTopic are no reason to remove a device: the credentials may name the
-          // wrong environment (sandbox or production) or the wrong topic.
-          if (response.status === 410) return { kind: 'dead', reason };
-          if (reason !== 'ExpiredProviderToken' || attempt === 2)
-            return statusOutcome(response, now(), reason);
-          if (provider?.token === bearer) provider = undefined;
-        }
-      } catch (error) {
-        return { kind: 'retry', reason: errorReason(error) };
-      } finally {
-        inFlight -= 1;
+    async send(token, notification, voipToken) {
+      if (notification.call === 'incoming' && voipToken) {
+        const outcome = await deliver(voipToken, notification, true);
+        // A VoIP token that is no longer good must not cost the call: the device is told in the ordinary way.
+        if (outcome.kind === 'sent' || outcome.kind === 'retry') return outcome;
       }
+      return deliver(token, notification, false);
     },
     close() {
       if (session !== undefined) retire(session);
@@ -151,20 +159,38 @@ export function createApnsProvider(
   };
 }
 
-function deliveryHeaders(notification: PushNotification, topic: string, now: number): Record<string, string> {
+function deliveryHeaders(
+  notification: PushNotification,
+  topic: string,
+  now: number,
+  voip: boolean,
+): Record<string, string> {
   const dataOnly = isDataOnly(notification);
   const ttl = Math.max(Math.floor(notification.ttlSeconds), 0);
+  const expiration = String(ttl === 0 ? 0 : unixSeconds(now) + ttl);
+  if (voip)
+    return {
+      'apns-topic': `${topic}.voip`,
+      'apns-push-type': 'voip',
+      'apns-priority': '10',
+      'apns-expiration': expiration,
+    };
   return {
     'apns-topic': topic,
     'apns-push-type': dataOnly ? 'background' : 'alert',
     // Apple: a background notification with priority 10 is an error.
     'apns-priority': notification.priority === 'high' && !dataOnly ? '10' : '5',
-    'apns-expiration': String(ttl === 0 ? 0 : unixSeconds(now) + ttl),
+    'apns-expiration': expiration,
     'apns-collapse-id': collapseId(notification.collapseKey, 64),
   };
 }
 
+/** What the app hands to CallKit; the system shows nothing by itself. */
+const voipPayload = ({ data }: PushNotification, title: string, body: string): string =>
+  JSON.stringify({ ...data, title, body, aps: {} });
+
 function payload(notification: PushNotification, title: string, body: string): string {
+  const category = categoryOf(notification);
   const aps = isDataOnly(notification)
     ? { 'content-available': 1 }
     : {
@@ -172,6 +198,7 @@ function payload(notification: PushNotification, title: string, body: string): s
         badge: notification.badge,
         sound: 'default',
         'thread-id': notification.collapseKey,
+        ...(category === undefined ? {} : { category }),
       };
   return JSON.stringify({ ...notification.data, aps });
 }

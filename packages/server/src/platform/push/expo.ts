@@ -1,6 +1,6 @@
 import type { ExpoCredentials } from './credentials.ts';
 import { asObject, codeText, jsonObject, post, statusOutcome } from './http.ts';
-import { collapseId, fitNotification, isDataOnly } from './payload.ts';
+import { categoryOf, collapseId, fitNotification, isDataOnly } from './payload.ts';
 import type { PushDependencies, PushOutcome, PushProvider } from './port.ts';
 
 const tokenPattern = /^(Expo(nent)?PushToken\[[\w.:-]{1,200}\]|[a-z\d]{8}(-[a-z\d]{4}){3}-[a-z\d]{12})$/i;
@@ -44,6 +44,7 @@ export function createExpoProvider(
         to: token,
         ...asObject(JSON.parse(content)),
         ...(dataOnly ? {} : { badge: notification.badge, tag: notification.collapseKey }),
+        ...(notification.call ? { categoryId: categoryOf(notification) } : {}),
         collapseId: collapseId(notification.collapseKey, 64),
         priority: notification.priority,
         ttl: Math.max(Math.floor(notification.ttlSeconds), 0),

@@ -3,7 +3,7 @@ import type { FcmCredentials } from './credentials.ts';
 import { asObject, codeText, jsonObject, post, statusOutcome } from './http.ts';
 import type { HttpResponse } from './port.ts';
 import { signJwt } from './jwt.ts';
-import { collapseId, fitNotification, isDataOnly, unixSeconds } from './payload.ts';
+import { categoryOf, collapseId, fitNotification, isDataOnly, unixSeconds } from './payload.ts';
 import type { PushDependencies, PushNotification, PushOutcome, PushProvider } from './port.ts';
 
 /** For tests only: the key file's own `token_uri` is an address that a customer entered, and is never used. */
@@ -73,8 +73,9 @@ export function createFcmProvider(
         content(notification, title, text),
       );
       if (body === undefined) return { kind: 'rejected', reason: 'payload_too_large' };
+      const { alert, ...shown } = asObject(JSON.parse(body));
       const message = JSON.stringify({
-        message: { token, ...asObject(JSON.parse(body)), ...options(notification, now()) },
+        message: { token, ...shown, ...options(notification, alert, now()) },
       });
       // Google may end an access token early; trying once with a fresh one distinguishes that from bad credentials.
       for (let attempt = 1; ; attempt += 1) {
@@ -96,23 +97,30 @@ export function createFcmProvider(
   };
 }
 
+/**
+ * A call is data for the app on Android, which rings by itself, and an alert on iOS, where the system would drop
+ * background pushes (`alert` is moved into the part for APNs).
+ */
 function content(notification: PushNotification, title: string, body: string): string {
+  if (notification.call)
+    return JSON.stringify({ data: { ...notification.data, title, body }, alert: { title, body } });
   return JSON.stringify({
     ...(isDataOnly(notification) ? {} : { notification: { title, body } }),
     data: notification.data,
   });
 }
 
-function options(notification: PushNotification, now: number): object {
+function options(notification: PushNotification, alert: unknown, now: number): object {
   const ttl = Math.min(Math.max(Math.floor(notification.ttlSeconds), 0), maxTtlSeconds);
   const high = notification.priority === 'high';
   const dataOnly = isDataOnly(notification);
+  const category = categoryOf(notification);
   return {
     android: {
       collapse_key: notification.collapseKey,
       priority: high ? 'HIGH' : 'NORMAL',
       ttl: `${ttl}s`,
-      ...(dataOnly
+      ...(dataOnly || notification.call
         ? {}
         : { notification: { tag: notification.collapseKey, notification_count: notification.badge } }),
     },
@@ -126,7 +134,13 @@ function options(notification: PushNotification, now: number): object {
       payload: {
         aps: dataOnly
           ? { 'content-available': 1 }
-          : { badge: notification.badge, sound: 'default', 'thread-id': notification.collapseKey },
+          : {
+              ...(alert === undefined ? {} : { alert }),
+              ...(category === undefined ? {} : { category }),
+              badge: notification.badge,
+              sound: 'default',
+              'thread-id': notification.collapseKey,
+            },
       },
     },
     webpush: {

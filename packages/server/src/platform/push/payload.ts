@@ -60,6 +60,9 @@ export function collapseId(key: string, maxLength: number): string {
   return createHash('sha256').update(key).digest('base64url').slice(0, maxLength);
 }
 
+/** The kind of notification for which the app has its own actions, such as to answer. */
+export const categoryOf = ({ call }: PushNotification): string | undefined => call && `call.${call}`;
+
 export function isDataOnly(notification: PushNotification): boolean {
   return notification.title === '' && notification.body === '';
 }

@@ -7,6 +7,8 @@ export interface PushNotification {
   /** A later notification with the same key replaces the earlier one. */
   collapseKey: string;
   data: Record<string, string>;
+  /** Set for the push of a call: the app shows it on Android, the system does on iOS. */
+  call?: 'incoming' | 'missed';
   priority: 'high' | 'normal';
   ttlSeconds: number;
 }
@@ -24,8 +26,11 @@ export type PushProviderName = 'fcm' | 'apns' | 'expo' | 'webpush';
 
 export interface PushProvider {
   readonly name: PushProviderName;
-  /** Never throws; reasons are short codes without tokens or secrets. */
-  send(token: string, notification: PushNotification): Promise<PushOutcome>;
+  /**
+   * Never throws; reasons are short codes without tokens or secrets.
+   * @param voipToken a token of the same device for incoming calls (APNs).
+   */
+  send(token: string, notification: PushNotification, voipToken?: string | null): Promise<PushOutcome>;
   /**
    * Only where the vendor reports a dead token later (Expo): the outcome of earlier sends by receipt id,
    * for up to 1,000 ids. Ids without an answer yet are absent.

@@ -27,14 +27,24 @@ export const decodeReceipt = (payload: string): EphemeralFrames['receipt'] =>
   JSON.parse(payload.slice(1)) as EphemeralFrames['receipt'];
 
 /** A frame for the sockets of the user whose channel carries it. */
-export const encodeToUser = (env: number, frame: string, { only, except }: SocketChoice = {}): string =>
-  `U${env}${only ? ` +${only}` : except ? ` -${except}` : ''}\n${frame}`;
+export const encodeToUser = (
+  env: number,
+  frame: string,
+  { only, except, confirm }: SocketChoice = {},
+): string =>
+  `U${env}${only ? ` +${only}` : except ? ` -${except}` : ''}${confirm ? ` ?${confirm}` : ''}\n${frame}`;
+
+const choices: Record<string, keyof SocketChoice> = { '+': 'only', '-': 'except', '?': 'confirm' };
 
 export function decodeToUser(payload: string): { env: number; frame: string; where: SocketChoice } | null {
   const split = payload.indexOf('\n');
   if (payload[0] !== 'U' || split < 0) return null;
-  const [env, session] = payload.slice(1, split).split(' ');
-  const where = session ? { [session[0] === '+' ? 'only' : 'except']: session.slice(1) } : {};
+  const [env, ...given] = payload.slice(1, split).split(' ');
+  const where: SocketChoice = {};
+  for (const one of given) {
+    const choice = choices[one[0]!];
+    if (choice) where[choice] = one.slice(1);
+  }
   return { env: Number(env), frame: payload.slice(split + 1), where };
 }
 

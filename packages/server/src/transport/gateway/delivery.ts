@@ -64,6 +64,14 @@ export class Delivery {
     });
   }
 
+  /** Resolves when the session's marks are written, or could not be. */
+  async written(session: Session): Promise<void> {
+    for (let tries = 1; tries <= flushTries && (this.#writing || this.#waiting.has(session)); tries++)
+      await (this.#writing ??= this.#write().finally(() => {
+        this.#writing = null;
+      }));
+  }
+
   /** Runs at shutdown. A conversation that another transaction has locked is tried a few times. */
   async flush(): Promise<void> {
     await this.#writing;

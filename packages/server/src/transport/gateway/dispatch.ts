@@ -22,6 +22,8 @@ export interface DispatchOptions {
   logger: Logger;
   /** Called with the milliseconds after which a send was answered. */
   acked: (session: Session, ms: number) => void;
+  /** Called when the client confirmed what it was asked to. */
+  confirmed: (session: Session, about: string) => void;
   /** Called when a frame failed by our own fault. */
   broken: (session: Session) => void;
 }
@@ -68,7 +70,9 @@ export class Dispatch {
   }
 
   pong(session: Session, data: Buffer): void {
-    if (session.isOpen) this.#counts(session, data.length);
+    if (!session.isOpen || !this.#counts(session, data.length)) return;
+    const about = data.toString();
+    if (session.confirms(about)) this.#options.confirmed(session, about);
   }
 
   /**

@@ -33,12 +33,14 @@ export class Ephemeral {
     this.#toUserHere(message.env, Number(channel.slice(2)), textFrame(message.frame), message.where);
   }
 
-  #toUserHere(env: number, no: number, frame: Buffer, { only, except }: SocketChoice): void {
+  #toUserHere(env: number, no: number, frame: Buffer, { only, except, confirm }: SocketChoice): void {
     const user = this.#users.get(no);
     if (user?.env !== env) return;
     for (const session of user.sessions)
-      if (only === undefined ? except === undefined || session.id !== except : session.id === only)
+      if (only === undefined ? except === undefined || session.id !== except : session.id === only) {
         session.send(frame);
+        if (confirm !== undefined) session.askToConfirm(confirm);
+      }
   }
 
   /** Sends to the open sockets of all members, on all nodes. */

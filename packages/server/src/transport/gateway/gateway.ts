@@ -135,6 +135,7 @@ export class Gateway {
       ...{ clock, logger, notes: this.#notes },
       login: (session, token) => login.run(session, token),
       acked: ({ user }, ms) => tally.ack(user!.env, ms),
+      confirmed: ({ user }, about) => options.sockets.confirmed({ env: user!.env, user: user!.no, about }),
       broken: ({ user }) => user && tally.add(user.env, 'errors'),
       run: createFrameHandlers({ ...options, typing: new TypingThrottle(now), delivery: this.#delivery }),
     });
@@ -151,7 +152,8 @@ export class Gateway {
         pong: (session, data) => dispatch.pong(session, data),
         closed: (session, code) => {
           session.closeCode ||= code;
-          this.#closed(session);
+          // 1006: the client did not say that it closes, nor answer when we did.
+          this.#closed(session, code === 1006);
         },
       },
     });
@@ -216,7 +218,7 @@ export class Gateway {
       (session) => sendGoaway(session, this.#options.random),
       this.#hurried ? 0 : ms,
     );
-    for (const session of this.#sessions.all) this.#closed(session);
+    for (const session of this.#sessions.all) this.#closed(session, true);
     for (const stop of this.#stopTimers) stop();
     this.#receipts.flush();
     await this.#census.idle();
@@ -254,20 +256,26 @@ export class Gateway {
     for (const session of [...(this.#options.hub.users.get(user)?.sessions ?? [])]) session.close(code);
   }
 
-  #closed(session: Session): void {
+  #closed(session: Session, isLost: boolean): void {
     if (session.state === 'closed') return;
     session.state = 'closed';
-    const { presence, hub, sockets, logger } = this.#options;
+    const { presence, hub, sockets, logger, services } = this.#options;
     presence.watching.end(session);
     hub.detach(session);
     if (session.registered) {
       this.#notes.closed(session);
       session.user!.trace?.closed(session);
       const { env, no } = session.user!;
+      const silentMs = services.clock.monotonic() - session.lastFrameTick;
       sockets.closed({ env, user: no, session: session.id });
       const noted = presence
         .closed({ env, user: no }, session.id)
         .catch((error: unknown) => logger.warn({ err: error }, 'a closed socket was not noted'))
+        .then(async () => {
+          if (!isLost) return;
+          await this.#delivery.written(session);
+          await sockets.onLost({ env, user: no, silentMs });
+        })
         .finally(() => this.#leaving.delete(noted));
       this.#leaving.add(noted);
     }

@@ -1,8 +1,18 @@
+import { realtime } from '@parley/protocol';
 import type { EphemeralFrame } from '@parley/protocol';
-import type { ClosedSession, SocketChoice, Sockets } from '../../features/context.ts';
+import type {
+  ClosedSession,
+  Confirmation,
+  LostSocket,
+  SocketChoice,
+  Sockets,
+} from '../../features/context.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Hub } from './hub.ts';
 import type { Presence } from './presence.ts';
+
+/** Milliseconds for which a client on a node that died may have been silent: until its node, and that node's lease, ended. */
+const lostWithNodeMs = realtime.livenessMs + 30_000;
 
 /** Lets features reach users' sockets, and learn that a session closed. */
 export class LiveSockets implements Sockets {
@@ -10,12 +20,18 @@ export class LiveSockets implements Sockets {
   readonly #presence: Presence;
   readonly #logger: Logger;
   readonly #listeners = new Set<(closed: ClosedSession) => void>();
+  readonly #confirmed = new Set<(confirmed: Confirmation) => void>();
+  /** Called with each socket that was found dead, after the registry has forgotten it. Never rejects. */
+  onLost: (lost: LostSocket) => Promise<void> = () => Promise.resolve();
 
   constructor(hub: Hub, presence: Presence, logger: Logger) {
     this.#hub = hub;
     this.#presence = presence;
     this.#logger = logger;
-    presence.onLost = (session) => this.closed(session);
+    presence.onLost = (session) => {
+      this.closed(session);
+      void this.onLost({ ...session, silentMs: lostWithNodeMs });
+    };
   }
 
   connections(env: number): Promise<number> {
@@ -35,6 +51,16 @@ export class LiveSockets implements Sockets {
     const own = (closed: ClosedSession): void => listener(closed);
     this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
+  }
+
+  onConfirmed(listener: (confirmed: Confirmation) => void): () => void {
+    const own = (confirmed: Confirmation): void => listener(confirmed);
+    this.#confirmed.add(own);
+    return () => void this.#confirmed.delete(own);
+  }
+
+  confirmed(confirmed: Confirmation): void {
+    for (const listener of this.#confirmed) listener(confirmed);
   }
 
   /** A listener that fails does not keep the others from being called. */

@@ -51,6 +51,9 @@ export type SessionState = 'opened' | 'authenticating' | 'live' | 'closed';
 /** How many bytes may wait for one socket. */
 const maxBuffered = 1024 * 1024;
 
+/** How much a client may have been asked to confirm; more is not asked. */
+const maxAsked = 8;
+
 /** The budget of one socket for frames of all kinds; a frame costs one more for each `frameShare` bytes. */
 const framesPerSecond = 100;
 const frameBurst = 1_000;
@@ -105,6 +108,8 @@ export class Session {
   calls: Map<string, OpenCall> | undefined;
   /** `delivered` marks that wait to be written. */
   delivered: Map<string, number> | undefined;
+  /** What the client was asked to confirm. */
+  #asked: Set<string> | undefined;
   #pending: Buffer[] | undefined;
 
   constructor(
@@ -142,6 +147,25 @@ export class Session {
       this.#pending = [frame];
       this.#writer.add(this, frame.length);
     }
+  }
+
+  /**
+   * Asks the client to confirm everything sent so far, by a ping: every client answers it by itself, and frames arrive
+   * in their order.
+   */
+  askToConfirm(about: string): void {
+    if (this.state !== 'live' || !this.isOpen) return;
+    this.#asked ??= new Set();
+    if (this.#asked.size >= maxAsked) return;
+    this.#asked.add(about);
+    this.flush();
+    this.ws.ping(about);
+    this.checkBuffered();
+  }
+
+  /** Whether the client was asked for this, and has not confirmed it before. */
+  confirms(about: string): boolean {
+    return this.#asked?.delete(about) ?? false;
   }
 
   flush(): void {

@@ -23,6 +23,7 @@ export interface ApnsVendor extends Vendor {
   goaway(): void;
   /** Leaves requests without an answer while set; `release` answers the ones kept. */
   hold: boolean;
+  voipToken: string;
   held: (() => void)[];
   /** Runs when a request begins to be held. */
   onHeld: () => void;
@@ -89,15 +90,17 @@ export async function startApns(now: () => number): Promise<ApnsVendor> {
     const bad = (holds: unknown, code: string): void => rule(holds, 400, code, code);
     // With token authentication the topic is required and is the app's bundle id.
     bad(headers['apns-topic'] !== undefined, 'MissingTopic');
-    bad(headers['apns-topic'] === topic, 'TopicDisallowed');
-    // "The value of this header can't exceed 64 bytes."
-    bad(Buffer.byteLength(String(headers['apns-collapse-id'])) <= 64, 'BadCollapseId');
-    // Required from iOS 13 and watchOS 6 on.
+    // "voip: … set the apns-topic header field to your app's bundle ID with .voip appended to the end."
     const type = headers['apns-push-type'];
-    bad(type === 'alert' || type === 'background', 'InvalidPushType');
+    const voip = type === 'voip';
+    bad(headers['apns-topic'] === (voip ? `${topic}.voip` : topic), 'TopicDisallowed');
+    // "The value of this header can't exceed 64 bytes."
+    bad(Buffer.byteLength(String(headers['apns-collapse-id'] ?? '')) <= 64, 'BadCollapseId');
+    // Required from iOS 13 and watchOS 6 on.
+    bad(type === 'alert' || type === 'background' || voip, 'InvalidPushType');
     // 10 or 5 (1 is for devices' own power); "it's an error to use 10 for a background notification".
     const priority = headers['apns-priority'];
-    bad(priority === '5' || (priority === '10' && type === 'alert'), 'BadPriority');
+    bad(priority === '5' || (priority === '10' && type !== 'background'), 'BadPriority');
     // A UNIX time in seconds; 0 tries once.
     const expiration = Number(headers['apns-expiration']);
     bad(
@@ -107,17 +110,20 @@ export async function startApns(now: () => number): Promise<ApnsVendor> {
     rule(body.length <= 4096, 413, 'PayloadTooLarge', '4 KB');
     bad(body.length > 0, 'PayloadEmpty');
     const { aps, ...data } = JSON.parse(body.toString()) as Record<string, unknown>;
-    const { alert, badge } = record(aps);
+    const { alert, badge, category } = record(aps);
     bad(
-      type === 'alert' ? alert !== undefined : record(aps)['content-available'] === 1,
+      voip || (type === 'alert' ? alert !== undefined : record(aps)['content-available'] === 1),
       'aps does not fit apns-push-type',
     );
+    // A VoIP token is another one than that of the app; each goes with its own topic.
+    if (voip !== (token === vendor.voipToken))
+      return { status: 400, body: { reason: 'DeviceTokenNotForTopic' } };
     bad(badge === undefined || Number.isInteger(badge), 'badge is a number');
     // A token that ended: 410 with the time. "BadDeviceToken: The specified device token is invalid. Verify that the
     // request contains a valid token and that the token matches the environment."
     if (token === vendor.deadToken)
       return { status: 410, body: { reason: 'Unregistered', timestamp: now() } };
-    if (token !== vendor.goodToken) return { status: 400, body: { reason: 'BadDeviceToken' } };
+    if (token !== vendor.goodToken && !voip) return { status: 400, body: { reason: 'BadDeviceToken' } };
     vendor.delivered.push({
       token,
       title: record(alert).title as string | undefined,
@@ -127,6 +133,17 @@ export async function startApns(now: () => number): Promise<ApnsVendor> {
       data: data as Record<string, string>,
       priority: priority === '10' ? 'high' : 'normal',
       ttlSeconds: expiration === 0 ? 0 : expiration - Math.floor(now() / 1000),
+      ...(voip || category !== undefined
+        ? {
+            apple: {
+              type: String(type),
+              priority: String(priority),
+              topic: String(headers['apns-topic']),
+              category,
+              alert,
+            },
+          }
+        : {}),
     });
     return { status: 200 };
   }
@@ -138,6 +155,7 @@ export async function startApns(now: () => number): Promise<ApnsVendor> {
     endpoints: { apns: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
     goodToken: 'a1'.repeat(32),
     deadToken: 'd0'.repeat(32),
+    voipToken: 'f1'.repeat(32),
     maxCollapse: 64,
     delivered: [],
     violations: [],

@@ -13,6 +13,7 @@ const fields = [
   'priority',
   'collapseId',
   'tag',
+  'categoryId',
   '_contentAvailable',
 ];
 
@@ -81,6 +82,17 @@ export async function startExpo(): Promise<ExpoVendor> {
       data: data as Record<string, string>,
       priority: String(message.priority),
       ttlSeconds: Number(message.ttl),
+      // Expo makes an alert of whatever has a title or a body.
+      ...(message.categoryId === undefined
+        ? {}
+        : {
+            apple: {
+              type: 'alert',
+              priority: message.priority === 'high' ? '10' : '5',
+              category: message.categoryId,
+              alert: { title, body },
+            },
+          }),
     });
     return { status: 200, body: { data: { status: 'ok', id: `receipt-${vendor.delivered.length}` } } };
   }

@@ -149,6 +149,15 @@ export async function startFcm(now: () => number): Promise<FcmVendor> {
       'apns.headers is a map of strings',
     );
     bad(Buffer.byteLength(String(record(apns.headers)['apns-collapse-id'])) <= 64, 'apns-collapse-id');
+    // Apple's rules hold for what is passed on: background is priority 5 and content-available, an alert shows something.
+    const { 'apns-push-type': type, 'apns-priority': applePriority } = record(apns.headers);
+    const aps = record(record(apns.payload).aps);
+    bad(
+      type === 'background'
+        ? applePriority === '5' && aps['content-available'] === 1
+        : type === 'alert' && (aps.alert !== undefined || message.notification !== undefined),
+      'apns-push-type',
+    );
     bad(
       Object.values(record(record(message.webpush).headers)).every((value) => typeof value === 'string'),
       'webpush.headers',
@@ -165,6 +174,16 @@ export async function startFcm(now: () => number): Promise<FcmVendor> {
       data,
       priority: String(android.priority).toLowerCase(),
       ttlSeconds: Number(ttl?.[1]),
+      ...(aps.category === undefined
+        ? {}
+        : {
+            apple: {
+              type: String(type),
+              priority: String(applePriority),
+              category: aps.category,
+              alert: aps.alert,
+            },
+          }),
     });
     return { status: 200, body: { name: `projects/parley-test/messages/${vendor.delivered.length}` } };
   }

@@ -14,6 +14,8 @@ export interface Delivered {
   data: Record<string, string>;
   priority: string;
   ttlSeconds: number;
+  /** Of a call: what a device of Apple gets. */
+  apple?: { type: string; priority: string; topic?: string; category: unknown; alert: unknown };
 }
 
 export interface Trouble {
