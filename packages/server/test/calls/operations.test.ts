@@ -236,7 +236,8 @@ describe('SPEC 3, Calls: ending', () => {
     const [caller, phone] = await Promise.all([scene.online(a), scene.online(b)]);
     const { id, createdAt } = await start(a, cid);
     const [job] = await db.query<{ at: string }>(
-      `SELECT run_at AS at FROM jobs WHERE queue = 'calls' AND ref = (SELECT no FROM calls WHERE id = $1)`,
+      `SELECT run_at AS at FROM jobs
+       WHERE queue = 'calls' AND data ->> 'kind' = 'ring' AND ref = (SELECT no FROM calls WHERE id = $1)`,
       [id],
     );
     assert.equal(Date.parse(job!.at) - Date.parse(createdAt), 45_000);

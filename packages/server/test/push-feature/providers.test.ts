@@ -332,8 +332,8 @@ describe('issue 4, push: workers', () => {
   });
 
   it('an older message is dropped when a newer one of its conversation was sent: it would replace it', async () => {
-    const { send } = await conversation('fcm', vendors.fcm.goodToken);
-    const other = await conversation('fcm', vendors.fcm.goodToken);
+    const { member, send } = await conversation('fcm', vendors.fcm.goodToken);
+    const other = await scene.group(null, [member]);
     vendors.fcm.trouble.push({ status: 503 });
     await send('older');
     await settled(db);
@@ -347,7 +347,7 @@ describe('issue 4, push: workers', () => {
       ['newer'],
     );
     vendors.fcm.trouble.push({ status: 503 });
-    await other.send('of another conversation');
+    await scene.send(null, other.id, { text: 'of another conversation' });
     await settled(db);
     await pass(db, '2 hours');
     await settled(db);
