@@ -1,3 +1,4 @@
+-- runs beside earlier versions
 -- An organization that its owner deleted. Nobody belongs to it any more; the row stays for the audit, without its name.
 ALTER TABLE organizations ADD COLUMN deleted_at timestamptz(3);
 

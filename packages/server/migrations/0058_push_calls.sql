@@ -1,3 +1,4 @@
+-- runs beside earlier versions
 -- Pushes of calls. An iOS device has a second token for them (PushKit).
 ALTER TABLE push_devices ADD COLUMN voip_token text;
 
