@@ -1,5 +1,5 @@
 import { createHook, executionAsyncResource } from 'node:async_hooks';
-import { writeSync } from 'node:fs';
+import { closeSync, existsSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { createOutbound } from '../outbound/outbound.ts';
@@ -31,6 +31,20 @@ import type { HistoryDeps } from './shared.ts';
  */
 
 const [channelFd, markFd, lifeFd] = [3, 4, 5];
+
+// What the service inherited itself, and never opened, it may have passed on: only such files survive a start.
+const ownFds = existsSync('/proc/self/fdinfo') ? readdirSync('/proc/self/fdinfo').map(Number) : [];
+for (const fd of ownFds) if (fd > lifeFd && isInherited(fd)) closeSync(fd);
+
+function isInherited(fd: number): boolean {
+  try {
+    const flags = /^flags:\s*0*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1];
+    return flags !== undefined && (Number.parseInt(flags, 8) & 0o2000000) === 0;
+  } catch {
+    // It was open for the list alone.
+    return false;
+  }
+}
 
 // A thread of its own ends this process with the service even while a driver keeps all of its time.
 new Worker(

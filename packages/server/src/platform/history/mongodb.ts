@@ -10,7 +10,6 @@ import type {
   MessageRecord,
   Migrated,
 } from './port.ts';
-import { readMeta } from './postgres.ts';
 import {
   bounds,
   byKind,
@@ -18,6 +17,7 @@ import {
   hex,
   maxConnections,
   passwordFor,
+  readMeta,
   sentences,
   timesOf,
   writerName,

@@ -3,7 +3,6 @@ import mysql from 'mysql2/promise';
 import type { ConnectionOptions, Pool, RowDataPacket } from 'mysql2/promise';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { Engine, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
-import { readMeta } from './postgres.ts';
 import {
   bounds,
   byKind,
@@ -11,6 +10,7 @@ import {
   hex,
   maxConnections,
   passwordFor,
+  readMeta,
   sentences,
   shapes,
   timesOf,

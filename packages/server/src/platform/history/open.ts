@@ -1,11 +1,15 @@
-import { openHttp } from './http.ts';
-import { migrateMongodb, openMongodb } from './mongodb.ts';
-import { migrateMysql, openMysql } from './mysql.ts';
 import type { Engine, History, HistoryEngine, Migrated } from './port.ts';
-import { migratePostgres, openPostgres } from './postgres.ts';
 import type { HistoryDeps } from './shared.ts';
 import { parseSource, parseTarget, TargetError } from './target.ts';
 import type { HistorySource } from './target.ts';
+
+/** Loaded when first used: each driver takes some ten megabytes. */
+const engines = {
+  http: () => import('./http.ts'),
+  postgres: () => import('./postgres.ts'),
+  mysql: () => import('./mysql.ts'),
+  mongodb: () => import('./mongodb.ts'),
+};
 
 /** Throws TargetError if the URL is invalid, HistoryError if the database cannot be reached. */
 export async function openHistory(source: HistorySource, deps: HistoryDeps): Promise<History> {
@@ -15,9 +19,11 @@ export async function openHistory(source: HistorySource, deps: HistoryDeps): Pro
 
 async function openEngine(source: HistorySource, deps: HistoryDeps): Promise<Engine> {
   const target = parseSource(source);
-  if (target.engine === 'http') return openHttp(target, deps, source.secrets!);
-  if (target.engine === 'postgres') return openPostgres(target, deps);
-  return target.engine === 'mysql' ? openMysql(target, deps) : openMongodb(target, deps);
+  const { engine } = target;
+  if (engine === 'http') return (await engines.http()).openHttp(target, deps, source.secrets!);
+  if (engine === 'postgres') return (await engines.postgres()).openPostgres(target, deps);
+  if (engine === 'mysql') return (await engines.mysql()).openMysql(target, deps);
+  return (await engines.mongodb()).openMongodb(target, deps);
 }
 
 /** Uses an admin's URL, which is not stored anywhere. */
@@ -30,6 +36,10 @@ export async function migrateHistory(
   if (engine === 'http')
     throw new TargetError('An http endpoint keeps its own tables: there is nothing to migrate.');
   const migrate =
-    engine === 'postgres' ? migratePostgres : engine === 'mysql' ? migrateMysql : migrateMongodb;
+    engine === 'postgres'
+      ? (await engines.postgres()).migratePostgres
+      : engine === 'mysql'
+        ? (await engines.mysql()).migrateMysql
+        : (await engines.mongodb()).migrateMongodb;
   return { ...(await migrate(target, deps, source.url)), engine };
 }

@@ -16,6 +16,7 @@ import {
   hex,
   maxConnections,
   passwordFor,
+  readMeta,
   sentences,
   shapes,
   timesOf,
@@ -311,13 +312,6 @@ async function test(
   }
   report.ok = report.errors.length === 0;
   return report;
-}
-
-export function readMeta(report: HistoryReport, rows: readonly { key: string; value: string }[]): void {
-  const meta = new Map(rows.map((r) => [r.key, r.value]));
-  report.schemaVersion = Number(meta.get('schema_version') ?? 0);
-  report.databaseId = meta.get('database_id') ?? null;
-  if (report.schemaVersion < historySchemaVersion) report.errors.push(sentences.oldSchema);
 }
 
 const definitions = (at: (table: string) => string): string[] => [

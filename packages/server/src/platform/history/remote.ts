@@ -66,6 +66,8 @@ const longestPauseMs = 2_000;
 const lastedMs = 60_000;
 /** A request costs one more for so many bytes of its answer. */
 const bytesPerCost = 4 * 1024 * 1024;
+/** Bytes of an answer that nobody waits for any more. */
+const lateBytes = 64 * 1024 * 1024;
 const stopMs = 2_000;
 
 interface Pending {
@@ -175,9 +177,14 @@ export function createRemoteHistories(options: {
       for (const stream of [channel, life]) (stream as unknown as { unref(): void }).unref();
       child.once('error', (error) => end('ended', { reason: error.message }));
       child.once('exit', (code, signal) => end('ended', { code, signal }));
+      let sender = 0;
       const read = frameReader(
-        ({ id }) =>
-          id === beatId ? 8 : pending.has(id) ? answerBytes(pending.get(id)!.ask) : 64 * 1024 * 1024,
+        ({ id }) => {
+          if (id === beatId) return 8;
+          const one = pending.get(id);
+          sender = one?.history ?? 0;
+          return one ? answerBytes(one.ask) : lateBytes;
+        },
         ({ id, history }, body) => {
           if (id === beatId) return onBeat(Number(body.readBigUInt64BE()), history);
           const one = pending.get(id);
@@ -194,7 +201,7 @@ export function createRemoteHistories(options: {
         try {
           if (!over) read(chunk);
         } catch (error) {
-          end('sent too much', { reason: (error as Error).message });
+          end('sent too much', { reason: (error as Error).message }, sender);
         }
       });
       write(settingsId, 0, Buffer.from(JSON.stringify(options.settings)));

@@ -1,6 +1,6 @@
 import type { RandomBytes } from '../clock.ts';
 import type { Outbound } from '../outbound/outbound.ts';
-import { HistoryError } from './port.ts';
+import { HistoryError, historySchemaVersion } from './port.ts';
 import type { HistoryEngine, HistoryRecord, HistoryReport, ReadRange } from './port.ts';
 
 export interface HistoryDeps {
@@ -113,3 +113,10 @@ export const writerName = (deps: HistoryDeps): string => `parley_writer_${hex(de
  * them.
  */
 export const passwordFor = (deps: HistoryDeps): string => `P${hex(deps, 24)}x7`;
+
+export function readMeta(report: HistoryReport, rows: readonly { key: string; value: string }[]): void {
+  const meta = new Map(rows.map((r) => [r.key, r.value]));
+  report.schemaVersion = Number(meta.get('schema_version') ?? 0);
+  report.databaseId = meta.get('database_id') ?? null;
+  if (report.schemaVersion < historySchemaVersion) report.errors.push(sentences.oldSchema);
+}
