@@ -25,7 +25,7 @@ export async function storageRuns(
     try {
       const outcome = await storageChaos({
         ...{ seed, nodes, engines: chosen, seconds: given.seconds },
-        ...{ actMs: 80, faultMs: 5_000, log },
+        ...{ moves: true, actMs: 80, faultMs: 5_000, log },
       });
       for (const name of Object.keys(total) as (keyof StorageOutcome)[]) total[name] += outcome[name];
     } catch (error) {

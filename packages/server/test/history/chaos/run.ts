@@ -16,6 +16,8 @@ export interface StorageChaosOptions {
   seed: number;
   engines: readonly EngineName[];
   nodes: number;
+  /** Whether history moves between databases and back, and customers restore backups. */
+  moves: boolean;
   /** How long everybody talks while things break. */
   seconds: number;
   /** Pause between two acts of one person, and between two faults of one kind. */
@@ -98,9 +100,9 @@ export async function storageChaos(options: StorageChaosOptions): Promise<Storag
         const [servers, ways, switches] = [random.fork(), random.fork(), random.fork()];
         return [
           talk(play.ledger, play.ask, random.fork(), options.actMs, over),
-          again(servers, () => breakServer(play, store, servers, tell)),
+          again(servers, () => breakServer(play, store, servers, options.moves, tell)),
           again(ways, () => breakWay(play, ways, tell)),
-          again(switches, () => change(play, store, switches, tell)),
+          again(switches, () => change(play, store, switches, options.moves, tell)),
           pruning(play.customer.env.id),
         ];
       }),
@@ -160,9 +162,16 @@ async function begin(world: World, customer: Customer, random: Random): Promise<
 type Tell = (line: string) => void;
 
 /** Something happens to the customer's server, and ends after a while. */
-async function breakServer(play: Play, store: Store, random: Random, tell: Tell): Promise<void> {
+async function breakServer(
+  play: Play,
+  store: Store,
+  random: Random,
+  moves: boolean,
+  tell: Tell,
+): Promise<void> {
   const { customer } = play;
-  const what = random.pick([...Object.keys(customer.faults), 'backup', 'backup', 'restore'] as const);
+  const backups = moves ? ['backup', 'backup', 'restore'] : [];
+  const what = random.pick([...Object.keys(customer.faults), ...backups]);
   const place = customer.places[random.pick(['a', 'b'] as const)];
   const ms = 1_000 + random.int(12_000);
   if (what === 'backup') {
@@ -219,11 +228,11 @@ async function breakWay({ customer }: Play, random: Random, tell: Tell): Promise
 }
 
 /** The owner changes something, or time passes. What is refused at the moment is left. */
-async function change(play: Play, store: Store, random: Random, tell: Tell): Promise<void> {
+async function change(play: Play, store: Store, random: Random, moves: boolean, tell: Tell): Promise<void> {
   const { customer, admin } = play;
   const dice = random.next();
   const slot = random.pick(['a', 'b'] as const);
-  if (dice < 0.5) {
+  if (!moves || dice < 0.5) {
     tell(`${customer.engine}: two days pass`);
     return store.age(customer.env.id).catch((error: unknown) => tell(`they do not: ${String(error)}`));
   }
