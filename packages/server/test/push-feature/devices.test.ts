@@ -50,6 +50,29 @@ describe('DECISIONS, push: POST /v1/push/devices', () => {
     assert.equal((await register(b, token)).status, 200);
   });
 
+  it('docs/push.md: a voipToken stays without the field, goes with null and with the user, and is for apns only', async () => {
+    const [a, b] = [await scene.actor(), await scene.actor()];
+    const token = 'c3'.repeat(32);
+    const voip = 'e7'.repeat(32);
+    const kept = async (by: Actor, fields: object) => {
+      const { status } = await by.api('POST', '/v1/push/devices', { provider: 'apns', token, ...fields });
+      assert.ok(status === 200 || status === 201);
+      const rows = await db.query<{ voip: string | null }>(
+        'SELECT voip_token AS voip FROM push_devices WHERE token = $1',
+        [token],
+      );
+      return rows.map((r) => r.voip);
+    };
+    assert.deepEqual(await kept(a, { voipToken: voip }), [voip]);
+    assert.deepEqual(await kept(a, {}), [voip]);
+    assert.deepEqual(await kept(a, { voipToken: null }), [null]);
+    assert.deepEqual(await kept(a, { voipToken: voip }), [voip]);
+    assert.deepEqual(await kept(b, {}), [null]);
+    const refused = (body: object) => a.api('POST', '/v1/push/devices', body);
+    assertError(await refused({ provider: 'fcm', token: 'x', voipToken: voip }), 400, 'invalid_request');
+    assertError(await refused({ provider: 'apns', token, voipToken: '../x' }), 400, 'invalid_request');
+  });
+
   it('the same token in another environment is another device', async () => {
     const user = await scene.actor();
     const theirs = await createScene(service.url, 'other').actor();
