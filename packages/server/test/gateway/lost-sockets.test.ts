@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '../../src/platform/logging.ts';
-import type { LostSocket } from '../../src/features/context.ts';
+import type { LostSocket, SocketChoice } from '../../src/features/context.ts';
 import { decodeToUser, encodeToUser } from '../../src/transport/gateway/bus-messages.ts';
 import type { Hub } from '../../src/transport/gateway/hub.ts';
 import { LiveSockets } from '../../src/transport/gateway/live-sockets.ts';
@@ -20,10 +20,12 @@ test('docs/push.md: sockets of a node that died count as found dead, silent for 
 });
 
 test('A frame for a user’s sockets carries to other nodes which ones it is for, and what they should confirm', () => {
-  for (const where of [{}, { only: 'ses_1' }, { except: 'ses_2', confirm: 'call_1' }, { confirm: 'call_1' }])
-    assert.deepEqual(decodeToUser(encodeToUser(7, '{"t":"x"}', where)), {
-      env: 7,
-      frame: '{"t":"x"}',
-      where,
-    });
+  const choices: SocketChoice[] = [
+    {},
+    { only: 'ses_1' },
+    { except: 'ses_2', confirm: 'call_1' },
+    { confirm: 'call_1' },
+  ];
+  for (const where of choices)
+    assert.deepEqual(decodeToUser(encodeToUser(7, '{"t":"x"}', where)), { env: 7, frame: '{"t":"x"}', where });
 });
