@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import pg from 'pg';
+import { createScene } from '../support/scene.ts';
 import { use, useService } from '../support/use.ts';
 import { startCustomerPostgres } from './servers.ts';
 import { inspect, openStorage } from './world.ts';
@@ -37,4 +39,36 @@ test('docs/storage.md, Another database: what was deleted for good while the oth
 
   await promote('a');
   assert.deepEqual(await inside(first), ['later', 'kept']);
+});
+
+test('docs/storage.md, Changing things: who left while history was kept here is no member there after a copy', async () => {
+  const storage = await openStorage(service, db, 'env_other');
+  const other = createScene(service.url, 'other');
+  const url = await customer.createDatabase();
+  await storage.connect(url);
+  const [owner, guest] = [await other.actor(), await other.actor()];
+  const { id: cid } = await other.group(owner, [guest]);
+  await other.send(owner, cid);
+  await storage.settled();
+  const members = async (): Promise<Record<string, boolean>> => {
+    const client = new pg.Client(url.replace(/\?.*/, ''));
+    await client.connect();
+    const { rows } = await client
+      .query<{ user_id: string; removed: boolean }>(
+        'SELECT user_id, removed FROM parley_members WHERE conversation_id = $1',
+        [cid],
+      )
+      .finally(() => client.end());
+    return Object.fromEntries(rows.map((r) => [r.user_id, r.removed]));
+  };
+  assert.deepEqual(await members(), { [owner.id]: false, [guest.id]: false });
+
+  const mode = async (to: string) => {
+    assert.equal((await storage.api('PATCH', '/v1/storage', { mode: to })).status, 200);
+    await storage.settled();
+  };
+  await mode('managed');
+  assert.equal((await owner.api('DELETE', `/v1/conversations/${cid}/members/${guest.id}`)).status, 204);
+  await mode('byo_db');
+  assert.deepEqual(await members(), { [owner.id]: false, [guest.id]: true });
 });

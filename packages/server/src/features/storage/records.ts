@@ -55,22 +55,32 @@ interface ConversationRow {
   people: [string, string | null][] | null;
 }
 
-/** Conversations with their members, and with users whom the given events removed. */
+/** How many former members of a conversation a copy takes along, those who left last. */
+const mostFormer = 10_000;
+
+/**
+ * Conversations with their members, and with users who are no longer members: those whom the given events removed, or
+ * all of them for a copy, because the database may still have them as members.
+ */
 export async function conversationRecords(
   db: Queryable,
   env: number,
   convs: number[],
-  seqs: number[],
+  removed: { seqs: number[] } | 'all',
 ): Promise<Placed[]> {
   if (convs.length === 0) return [];
+  const former =
+    removed === 'all'
+      ? `(SELECT d.usr FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT $3)`
+      : `SELECT unnest(e.users) FROM events e WHERE e.env = c.env AND e.conv = c.no AND e.seq = ANY($3)`;
   const rows = await db.query<ConversationRow>(
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.created_at AS "createdAt", c.deleted_at AS "deletedAt", c.last_seq AS "lastSeq", (
        SELECT json_agg(json_build_array(u.id, m.role)) FROM (
          SELECT usr FROM members WHERE env = c.env AND conv = c.no
-         UNION SELECT unnest(e.users) FROM events e WHERE e.env = c.env AND e.conv = c.no AND e.seq = ANY($3)
+         UNION ${former}
        ) p JOIN users u ON u.env = c.env AND u.no = p.usr LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = p.usr
      ) AS people FROM unnest($2::bigint[]) x(no) JOIN conversations c ON c.env = $1 AND c.no = x.no`,
-    [env, convs, seqs],
+    [env, convs, removed === 'all' ? mostFormer : removed.seqs],
   );
   return rows.flatMap(({ no, people, lastSeq, ...row }): Placed[] => {
     const { id, type, name, metadata, createdAt, deletedAt } = row;
@@ -116,12 +126,9 @@ export async function recordsOf(db: Queryable, env: number, rows: readonly LogRo
   const events = rows.filter((r) => r.message === null);
   const [messages, conversations] = [
     await messagesAt(db, [...places.values()]),
-    await conversationRecords(
-      db,
-      env,
-      [...new Set(events.map((r) => r.conv))],
-      events.map((r) => r.seq),
-    ),
+    await conversationRecords(db, env, [...new Set(events.map((r) => r.conv))], {
+      seqs: events.map((r) => r.seq),
+    }),
   ];
   return [
     ...conversations,
