@@ -76,6 +76,7 @@ const parts: Part[] = [
     named: mediaWorker,
   },
   { name: 'TURN server', programs: ['turnserver'], packages: ['coturn'], named: /\bturnserver\b/ },
+  { name: 'promtool', programs: ['promtool'], packages: ['prometheus'], named: /'promtool'/ },
   { name: 'OpenSSL', programs: ['openssl'], packages: ['openssl'], named: /'openssl'/ },
 ];
 

@@ -235,7 +235,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   });
   const media = createMediaService({ config, db, clock, ids, vault, logger, names });
   const calls = createCallService({
-    ...{ config, db, bus, node, clock, logger, work },
+    ...{ config, db, bus, node, clock, logger, work, metrics },
     presence: registry,
   });
   const accounts = createAccounts({

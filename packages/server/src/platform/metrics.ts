@@ -8,7 +8,8 @@ export interface Metrics {
   commitSize: Histogram;
   commitSeconds: Histogram;
   gauge(name: string, help: string, read: () => number): void;
-  counter<L extends string>(name: string, help: string, labels: readonly L[]): Counter<L>;
+  /** The name of a counter ends with `_total`, as Prometheus wants it. */
+  counter<L extends string>(name: `${string}_total`, help: string, labels: readonly L[]): Counter<L>;
 }
 
 const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -16,6 +17,9 @@ const seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'parley_' });
+  // Gauges with the ending of a counter; the same by type stay.
+  for (const what of ['handles', 'requests', 'resources'])
+    registry.removeSingleMetric(`parley_nodejs_active_${what}_total`);
   const registers = [registry];
   return {
     registry,

@@ -10,6 +10,7 @@ import { Room } from '../../platform/media/room.ts';
 import type { SeatRef } from '../../platform/media/room.ts';
 import { findWorkerBinary } from '../../platform/media/worker-binary.ts';
 import type { Logger } from '../../platform/logging.ts';
+import type { Metrics } from '../../platform/metrics.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
@@ -62,6 +63,7 @@ export function createMediaNode(options: {
   link: MediaLink;
   clock: Clock;
   logger: Logger;
+  metrics: Metrics;
   /** Moves the calls of this node to others; returns how many stay. */
   evacuate: () => Promise<number>;
 }): MediaNode {
@@ -77,6 +79,14 @@ export function createMediaNode(options: {
   let measured = performance.now();
   let load = 0;
   let announced = status;
+  const { metrics } = options;
+  const live = () => [...hosted].filter(([no]) => !isTest(no)).map(([, { room }]) => room);
+  metrics.gauge('parley_media_calls', 'Calls whose media this process carries', () => live().length);
+  metrics.gauge('parley_media_participants', 'Participants of these calls with their media open here', () =>
+    live().reduce((sum, room) => sum + room.seats.length, 0),
+  );
+  metrics.gauge('parley_media_workers', 'Media workers that run', () => engine?.alive.length ?? 0);
+  metrics.gauge('parley_media_load_ratio', 'Load of the media worker with the most room, 0 to 1', () => load);
 
   const lease = createPeriodic(renewMs, logger, 'the lease of the media node', async () => {
     const now = performance.now();

@@ -44,6 +44,7 @@ export async function change(
   const view = sql.viewCall(after);
   if (over) await tellOfCall(log, tx, after, 'call.ended', view);
   tx.afterCommit(() => {
+    if (over && before.status !== 'ended') calls.ended(after.endReason!);
     for (const { user, endedHere, ...where } of here)
       sockets.toUsers(after.env, [user], { t: 'call.ended', d: { call: view, endedHere } }, where);
     const t = over ? 'call.ended' : 'call.updated';

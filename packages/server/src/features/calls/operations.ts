@@ -127,6 +127,10 @@ async function begin(ctx: Context, tx: Tx, call: CallRow): Promise<void> {
   const { services } = ctx;
   const view = sql.viewCall(call);
   await tellOfCall(services.log, tx, call, 'call.started', view);
+  tx.afterCommit(() => {
+    services.calls.started(call.kind);
+    if (call.endReason !== null) services.calls.ended(call.endReason);
+  });
   if (call.status === 'ended') {
     await tellOfCall(services.log, tx, call, 'call.ended', view);
     tx.afterCommit(() => services.sockets.toConversation(call.cid, { t: 'call.ended', d: { call: view } }));

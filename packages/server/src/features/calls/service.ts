@@ -4,6 +4,7 @@ import type { Bus } from '../../platform/bus/port.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import type { Logger } from '../../platform/logging.ts';
+import type { Metrics } from '../../platform/metrics.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { Confirmation, Services } from '../context.ts';
@@ -43,13 +44,16 @@ export function createCallService(options: {
   logger: Logger;
   presence: PresenceRegistry;
   work: WorkSignal;
+  metrics: Metrics;
 }): CallService {
-  const { config, db, bus, node, clock, logger, presence, work } = options;
+  const { config, db, bus, node, clock, logger, presence, work, metrics } = options;
   const link = createMediaLink({ bus, node });
   const mediaNode = createMediaNode({
-    ...{ config, node, db, link, clock, logger },
+    ...{ config, node, db, link, clock, logger, metrics },
     evacuate: () => evacuate({ db, services: running }, node),
   });
+  const started = metrics.counter('parley_calls_started_total', 'Calls that were started, by kind', ['kind']);
+  const ended = metrics.counter('parley_calls_ended_total', 'Calls that ended, by reason', ['reason']);
   let running: Services;
   let stopSockets: (() => void)[] = [];
   const reached = createBatcher<Confirmation, void>({
@@ -75,6 +79,8 @@ export function createCallService(options: {
   return {
     services: {
       connected: (refs) => presence.connected(refs),
+      started: (kind) => started.inc({ kind }),
+      ended: (reason) => ended.inc({ reason }),
       pushQueued: () => work.raise(sendQueue.name),
       iceServers: (user, callId) => iceServers(config.turn, { user, callId }, clock.now()),
       ask: link.ask,

@@ -1,4 +1,4 @@
-import type { CallMedia, CallSource } from '@parley/protocol';
+import type { Call, CallEndReason, CallMedia, CallSource } from '@parley/protocol';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { MediaLink } from './media-link.ts';
 
@@ -13,6 +13,9 @@ export interface MediaSeat {
 export interface CallServices {
   /** Tells which users have a socket. */
   connected: PresenceRegistry['connected'];
+  /** Count calls for /metrics; to be called after the commit. */
+  started(kind: Call['kind']): void;
+  ended(reason: CallEndReason): void;
   /** Must be called after pushes were queued. */
   pushQueued(): void;
   iceServers(user: number, callId: string): CallMedia['iceServers'];

@@ -105,7 +105,7 @@ export function createStorageService(options: {
   });
   const retention = createRetention(db, clock, config.eventRetentionMs);
   const records = metrics.counter(
-    'parley_sink_records',
+    'parley_sink_records_total',
     'Records written to customers’ databases, set aside, and failed writes',
     ['what'],
   );
