@@ -29,6 +29,7 @@ const LONG: Record<string, number> = {
   'packages/client/test/chaos/chaos.test.ts': 25_000,
   'packages/dashboard/test/pages.test.ts': 70_000,
   'packages/server/test/calls/ring.test.ts': 50_000,
+  'packages/server/test/clients/generated.test.ts': 90_000,
   'packages/server/test/cluster/lease.test.ts': 40_000,
   'packages/server/test/plans/plans.test.ts': 60_000,
 };

@@ -8,17 +8,22 @@ const isNull = (node: Json): boolean => isObject(node) && node.type === 'null';
 const isText = (node: Json): node is { const: string } & JsonObject =>
   isObject(node) && node.type === 'string' && typeof node.const === 'string';
 
+const scalars = new Set(['string', 'integer', 'number', 'boolean']);
 /** What an integer holds in languages that want to know. */
 const int32 = 2 ** 31 - 1;
 
 /**
- * The same schema in the form that generators of clients understand: one of several texts is an `enum`, a field that is
- * always null is a text or null, which is what it is elsewhere, and integers that may be large say so.
+ * The same schema in the form that generators of clients understand: one of several texts is an `enum`, what may be null
+ * has two types, a field that is always null is a text or null, which is what it is elsewhere, and integers that may be
+ * large say so. Variants stay `anyOf`: of `oneOf` Go's generator makes code that needs another module.
  */
 function usual(node: JsonObject): JsonObject {
   const { anyOf, ...rest } = node;
   if (Array.isArray(anyOf) && anyOf.every(isText))
     return { type: 'string', enum: anyOf.map((one) => one.const), ...rest };
+  const simple = Array.isArray(anyOf) && anyOf.length === 2 && isNull(anyOf[1]!) ? anyOf[0] : undefined;
+  if (isObject(simple) && typeof simple.type === 'string' && scalars.has(simple.type) && !simple.enum)
+    return { ...simple, ...rest, type: [simple.type, 'null'] };
   if (node.type === 'integer' && !(Number(node.maximum) <= int32)) return { ...node, format: 'int64' };
   if (!isObject(node.properties)) return node;
   const properties = Object.entries(node.properties).map(([name, field]) => [

@@ -42,7 +42,11 @@ export function typeOf(schema: Schema): Html {
   if (schema.const !== undefined) return html`${JSON.stringify(schema.const)}`;
   if (schema.enum) return html`${schema.enum.map((one) => JSON.stringify(one)).join(' | ')}`;
   if (schema.anyOf) return join(schema.anyOf.map(typeOf), ' | ');
-  if (Array.isArray(schema.type)) return html`${schema.type.join(' | ')}`;
+  if (Array.isArray(schema.type))
+    return join(
+      schema.type.map((type) => (type === 'null' ? html`null` : typeOf({ ...schema, type }))),
+      ' | ',
+    );
   if (schema.type === 'array') {
     if (schema.maxItems === 0 || !schema.items) return html`[]`;
     return schema.items.anyOf ? html`(${typeOf(schema.items)})[]` : html`${typeOf(schema.items)}[]`;
