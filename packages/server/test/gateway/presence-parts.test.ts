@@ -26,20 +26,20 @@ interface Asked {
 }
 
 /** `manual`: the test answers who shares a conversation with whom; otherwise all do. */
-function setup(options: { manual?: boolean } = {}) {
+function setup(options: { manual?: boolean; storing?: () => Promise<unknown> } = {}) {
   let at = 1_000_000;
   const clock = { now: () => at, monotonic: () => at, advance: (ms: number) => void (at += ms) };
   const asked: Asked[] = [];
   const written: { no: number; at: string }[][] = [];
-  const query = (text: string, values: any[]): Promise<unknown[]> => {
+  const query = async (text: string, values: any[]): Promise<unknown[]> => {
     if (text.startsWith('UPDATE')) {
+      await options.storing?.();
       written.push(values[1].map((no: number, i: number) => ({ no, at: values[2][i] })));
-      return Promise.resolve(
-        values[1].map((no: number, i: number) => ({ no, userId: `u${no}`, lastSeenAt: values[2][i] })),
-      );
+      return values[1].map((no: number, i: number) => ({ no, userId: `u${no}`, lastSeenAt: values[2][i] }));
     }
-    const ids = values[1] as string[];
-    return Promise.resolve(ids.map((id) => ({ no: Number(id.slice(1)), userId: id, lastSeenAt: null })));
+    // By id or by number.
+    const ids = (values[1] as (string | number)[]).map((one) => (typeof one === 'number' ? `u${one}` : one));
+    return ids.map((id) => ({ no: Number(id.slice(1)), userId: id, lastSeenAt: null }));
   };
   const registry = memoryPresence({ clock, node: 'n', graceMs: realtime.presenceGraceMs });
   const presence = new Presence({
@@ -83,6 +83,50 @@ test('SPEC 4.2: offline is settled once, at the end of the grace period, with th
     { userId: 'u2', online: false, lastSeenAt },
   ]);
   assert.deepEqual(written, [[{ no: 2, at: lastSeenAt }]]);
+});
+
+test('SPEC 4.2: who comes back while the end is being stored is online to watchers in the end', async () => {
+  const stored = Promise.withResolvers<void>();
+  const { presence, watching, clock, watcher } = setup({ storing: () => stored.promise });
+  const { session, got } = watcher();
+  await watching.watch(session, ['u2']);
+  await presence.opened(ref, 's1', null);
+  await presence.closed(ref, 's1');
+  clock.advance(realtime.presenceGraceMs);
+  presence.tick();
+  await ticked();
+  const { cameOnline } = await presence.opened(ref, 's2', null);
+  assert.ok(cameOnline);
+  presence.cameOnline(2, { userId: 'u2', lastSeenAt: null });
+  stored.resolve();
+  await ticked();
+  assert.equal(got.at(-1).online, true);
+});
+
+test('docs/cluster.md: when Redis is back, watchers are told who is online, and of everybody after five seconds', async () => {
+  const { presence, watching, clock, watcher } = setup();
+  const { session, got } = watcher();
+  await watching.watch(session, ['u2', 'u3']);
+  // Another node announced it meanwhile, and nobody here heard it.
+  await presence.opened(ref, 's1', null);
+  presence.restored();
+  await ticked();
+  assert.deepEqual(got, [{ userId: 'u2', online: true, lastSeenAt: null }]);
+  clock.advance(4_999);
+  presence.tick();
+  await ticked();
+  assert.equal(got.length, 1);
+  clock.advance(1);
+  presence.tick();
+  presence.tick();
+  await ticked();
+  assert.deepEqual(
+    got.slice(1).map(({ userId, online }) => [userId, online]),
+    [
+      ['u2', true],
+      ['u3', false],
+    ],
+  );
 });
 
 test('SPEC 4.2: users whose grace periods end together, and those left at shutdown, are few statements', async () => {

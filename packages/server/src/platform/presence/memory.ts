@@ -60,6 +60,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
     connections: (env) => Promise.resolve(connections.get(env) ?? 0),
     onDeadNode: () => undefined,
     onBack: () => undefined,
+    onReachable: () => undefined,
     close: () => Promise.resolve(),
   };
 }

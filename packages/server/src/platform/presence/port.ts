@@ -57,5 +57,10 @@ export interface PresenceRegistry {
    * time, because the node or Redis was away.
    */
   onBack(listener: (users: UserRef[]) => void): void;
+  /**
+   * The listener is called when the registry can be asked again: what it said before came from this node's own
+   * sockets alone.
+   */
+  onReachable(listener: () => void): void;
   close(): Promise<void>;
 }

@@ -72,14 +72,15 @@ return 1
 /**
  * Settles a user.
  * ARGV: milliseconds by which the grace period may have begun late in Redis, and the lease of the asking node: a
- * grace period that the node itself began is over by its own clock. Returns 1 if the user is offline and was not
- * settled yet.
+ * grace period that the node itself began is over by its own clock; '1' if the node could not record it, because Redis
+ * was away, and perhaps forgot the user. Returns 1 if the user is offline and was not settled yet.
  */
 export const settleScript = luaScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 if redis.call('GET', KEYS[2]) ~= ARGV[2] and redis.call('PTTL', KEYS[2]) > tonumber(ARGV[1]) then return 0 end
 redis.call('DEL', KEYS[2])
-return redis.call('DEL', KEYS[3])
+local unsettled = redis.call('DEL', KEYS[3])
+return ARGV[3] == '1' and 1 or unsettled
 `);
 
 /**

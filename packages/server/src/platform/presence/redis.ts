@@ -25,6 +25,8 @@ interface Entry {
   tried: string;
   lease: string;
   closed: boolean;
+  /** True if a registration got no answer: it may have happened, and nobody was told that the user came online by it. */
+  inDoubt: boolean;
   /** The running registration; never rejects. */
   pending: Promise<unknown>;
 }
@@ -35,6 +37,8 @@ interface LocalUser {
   /** Sessions in the order in which they were opened. */
   sessions: Entry[];
   graceUntil: number;
+  /** True if Redis was away when the last socket closed, so that it knows of no grace period to settle. */
+  unrecorded: boolean;
 }
 
 export interface RedisPresenceOptions {
@@ -79,6 +83,7 @@ export class RedisPresence implements PresenceRegistry {
   #working: Promise<void> | undefined;
   #listener: ((lost: Lost) => void) | undefined;
   #backListener: ((users: UserRef[]) => void) | undefined;
+  #reachableListener: (() => void) | undefined;
 
   constructor(options: RedisPresenceOptions) {
     this.#connection = options.connection;
@@ -106,7 +111,8 @@ export class RedisPresence implements PresenceRegistry {
     let user = this.#users.get(key);
     const wasOnline =
       user !== undefined && (user.sessions.length > 0 || user.graceUntil > this.#clock.monotonic());
-    if (!user) this.#users.set(key, (user = { env: ref.env, sessions: [], graceUntil: 0 }));
+    if (!user)
+      this.#users.set(key, (user = { env: ref.env, sessions: [], graceUntil: 0, unrecorded: false }));
     const entry: Entry = {
       key,
       session,
@@ -114,9 +120,11 @@ export class RedisPresence implements PresenceRegistry {
       tried: '',
       lease: '',
       closed: false,
+      inDoubt: false,
       pending: Promise.resolve(),
     };
     user.sessions.push(entry);
+    user.unrecorded = false;
     this.#count(ref.env, 1);
     const registering = this.#register(entry, maxSockets, ceiling);
     entry.pending = registering.catch(() => undefined);
@@ -165,6 +173,7 @@ export class RedisPresence implements PresenceRegistry {
       return { last };
     } catch {
       this.#forget(entry);
+      user.unrecorded = here;
       return { last: here };
     }
   }
@@ -177,7 +186,11 @@ export class RedisPresence implements PresenceRegistry {
     const here = user?.sessions.length === 0 && user.graceUntil <= this.#clock.monotonic() + slack;
     try {
       const settled =
-        (await this.#run(settleScript, userKeys(key), [slack, here ? this.#lease.name : ''])) === 1;
+        (await this.#run(settleScript, userKeys(key), [
+          slack,
+          here ? this.#lease.name : '',
+          here && user.unrecorded ? '1' : '',
+        ])) === 1;
       if (settled || here) await this.#unlist(key);
       return settled;
     } catch {
@@ -229,6 +242,10 @@ export class RedisPresence implements PresenceRegistry {
 
   onBack(listener: (users: UserRef[]) => void): void {
     this.#backListener = listener;
+  }
+
+  onReachable(listener: () => void): void {
+    this.#reachableListener = listener;
   }
 
   /** The lease keeps running for users whose grace period this node began; after its end another node settles them. */
@@ -358,6 +375,7 @@ export class RedisPresence implements PresenceRegistry {
   readonly #reconnected = (): void => {
     if (this.#lease.begun) this.#lease.renew();
     this.#tick().catch(() => undefined);
+    this.#reachableListener?.();
   };
 
   async #tick(): Promise<void> {
@@ -406,8 +424,9 @@ export class RedisPresence implements PresenceRegistry {
     if (entry.closed) await this.#takeOut(entry);
     else if (entry.lease !== this.#lease.name) {
       const registering = this.#register(entry, unlimited, null);
-      entry.pending = registering.catch(() => undefined);
-      came = (await registering).cameOnline && !entry.closed;
+      entry.pending = registering.catch(() => (entry.inDoubt = true));
+      came = ((await registering).cameOnline || entry.inDoubt) && !entry.closed;
+      entry.inDoubt = false;
     }
     if (entry.closed || entry.lease === this.#lease.name) this.#dirty.delete(entry);
     return came;

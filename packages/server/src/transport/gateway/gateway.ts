@@ -314,11 +314,12 @@ export class Gateway {
   }
 
   /**
-   * Events of other nodes may have been lost: clients sync, and users who were deactivated or revoked meanwhile are
-   * looked for.
+   * Events of other nodes may have been lost: clients sync, watchers are told who is online, and users who were
+   * deactivated or revoked meanwhile are looked for.
    */
   #restored(): void {
     for (const session of this.#sessions.loggedIn.values()) session.send(resyncHint);
+    this.#options.presence.restored();
     this.#standing.checkEveryUser();
   }
 }

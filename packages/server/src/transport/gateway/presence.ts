@@ -25,6 +25,8 @@ export interface PresenceOptions {
   logger: Logger;
 }
 
+/** Milliseconds after which live nodes have registered their sockets again in a Redis that came back. */
+const registeredMs = 5_000;
 /** How many users one statement settles. */
 const settledAtOnce = 500;
 
@@ -37,6 +39,9 @@ export class Presence {
   readonly #logger: Logger;
   /** Users in their grace period whom this node will settle, in the order in which it ends. */
   readonly #leaving = new Map<number, Leaving>();
+
+  /** When watchers are told of everybody again, by the monotonic clock. */
+  #tellAllAt = Infinity;
 
   /** Called with each session of a node that died, on one of the other nodes. */
   onLost: (session: UserRef & { session: string }) => void = () => undefined;
@@ -55,6 +60,7 @@ export class Presence {
       for (const session of sessions) this.onLost(session);
     });
     this.#registry.onBack((users) => void this.#back(users));
+    this.#registry.onReachable(() => this.restored());
   }
 
   /**
@@ -93,6 +99,36 @@ export class Presence {
       settled.push(leaving);
     }
     if (settled.length > 0) void this.#settle(settled);
+    if (this.#clock.monotonic() >= this.#tellAllAt) {
+      this.#tellAllAt = Infinity;
+      void this.#tellWatchers('all');
+    }
+  }
+
+  /**
+   * Announcements of other nodes may have been lost, and while Redis was away this node knew only its own sockets. Watchers are
+   * told at once who is online, and of everybody when all nodes have had time to register their sockets: what comes
+   * later is announced, and heard here.
+   */
+  restored(): void {
+    this.#tellAllAt = this.#clock.monotonic() + registeredMs;
+    void this.#tellWatchers('online');
+  }
+
+  async #tellWatchers(whom: 'online' | 'all'): Promise<void> {
+    try {
+      for (const some of portions(this.watching.watched())) {
+        const found = await sql.usersByNumber(this.#db, some);
+        const envs = new Map(some.map(({ env, user }) => [user, env]));
+        const online = await this.#registry.online(found.map(({ no }) => ({ env: envs.get(no)!, user: no })));
+        for (const [i, { no, ...item }] of found.entries())
+          if (online[i] || whom === 'all')
+            this.watching.announced(no, frameOf({ ...item, online: online[i]! }));
+      }
+    } catch (error) {
+      this.#tellAllAt = this.#clock.monotonic() + registeredMs;
+      this.#logger.warn({ err: error }, 'watchers were not told who is online; trying again');
+    }
   }
 
   /** At shutdown nobody on this node will settle these users later, so their last-seen time is stored now. */
@@ -110,11 +146,21 @@ export class Presence {
     for (const some of portions(leaving))
       try {
         const offline = await Promise.all(some.map(({ env, user }) => this.#registry.settle({ env, user })));
-        for (const { no, ...item } of await this.#keep(some.filter((_, i) => offline[i])))
-          this.#announce(no, { ...item, online: false });
+        const gone = some.filter((_, i) => offline[i]);
+        const kept = await this.#keep(gone);
+        for (const { no, ...item } of kept) this.#announce(no, { ...item, online: false });
+        await this.#correct(gone, kept);
       } catch (error) {
         this.#logger.warn({ err: error, users: some.length }, 'presence could not be settled');
       }
+  }
+
+  /** Who came back while this was being stored was announced before the end that has just been announced. */
+  async #correct(gone: readonly UserRef[], told: readonly ({ no: number } & Omit<PresenceItem, 'online'>)[]) {
+    if (gone.length === 0) return;
+    const online = await this.#registry.online(gone);
+    const back = new Set(gone.filter((_, i) => online[i]).map(({ user }) => user));
+    for (const { no, ...item } of told) if (back.has(no)) this.#announce(no, { ...item, online: true });
   }
 
   /** A user was last seen when the last socket closed, not when this was noticed. */
@@ -136,11 +182,13 @@ export class Presence {
   }
 
   #announce(user: number, item: PresenceItem): void {
-    const frame = `{"t":"presence","d":${JSON.stringify(item)}}`;
+    const frame = frameOf(item);
     this.watching.announced(user, frame);
     if (!this.#bus.alone) this.#bus.publish(`w:${user}`, encodePresence(frame));
   }
 }
+
+const frameOf = (item: PresenceItem): string => `{"t":"presence","d":${JSON.stringify(item)}}`;
 
 function* portions<T>(items: readonly T[]): Generator<T[]> {
   for (let i = 0; i < items.length; i += settledAtOnce) yield items.slice(i, i + settledAtOnce);

@@ -4,7 +4,7 @@ import type { Sharing } from '../../features/users/sharing.ts';
 import type { Bus } from '../../platform/bus/port.ts';
 import { LatestOnly } from '../../platform/latest-only.ts';
 import type { Db } from '../../platform/postgres/db.ts';
-import type { PresenceRegistry } from '../../platform/presence/port.ts';
+import type { PresenceRegistry, UserRef } from '../../platform/presence/port.ts';
 import type { Session } from './session.ts';
 import { textFrame } from './wire.ts';
 
@@ -121,6 +121,11 @@ export class Watching {
         this.#options.bus.unsubscribe([`w:${user}`]);
       }
     }
+  }
+
+  /** All users whom a session here watches. Watchers and watched are of one environment. */
+  watched(): UserRef[] {
+    return [...this.#watchers].map(([user, [session]]) => ({ env: session!.user!.env, user }));
   }
 
   /** Passes a presence frame, from this node or another, to the sockets here that watch the user. */
