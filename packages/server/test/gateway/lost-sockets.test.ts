@@ -27,5 +27,9 @@ test('A frame for a user’s sockets carries to other nodes which ones it is for
     { confirm: 'call_1' },
   ];
   for (const where of choices)
-    assert.deepEqual(decodeToUser(encodeToUser(7, '{"t":"x"}', where)), { env: 7, frame: '{"t":"x"}', where });
+    assert.deepEqual(decodeToUser(encodeToUser(7, '{"t":"x"}', where)), {
+      env: 7,
+      frame: '{"t":"x"}',
+      where,
+    });
 });
