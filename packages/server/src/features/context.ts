@@ -141,14 +141,6 @@ export interface ClosedSession {
   session: string;
 }
 
-/** A socket whose client was found gone: it neither answered nor said that it closes. */
-export interface LostSocket {
-  env: number;
-  user: number;
-  /** Milliseconds since the client was last heard, at most. */
-  silentMs: number;
-}
-
 /** A client confirmed that it got a frame. */
 export interface Confirmation {
   env: number;

@@ -3,7 +3,7 @@ import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import { listeners } from '../../platform/jobs/outbox.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
-import type { LostSocket } from '../context.ts';
+import type { LostSocket } from '../../platform/presence/port.ts';
 import { conversationOf, membershipsOf, userOf } from '../lookups.ts';
 import { pushMode } from './notify.ts';
 import { connectedUsers } from './plan.ts';

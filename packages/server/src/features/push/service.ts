@@ -13,6 +13,7 @@ import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import { createPeriodic } from '../../platform/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, PgOptions } from '../../platform/postgres/db.ts';
+import type { LostSocket } from '../../platform/presence/port.ts';
 import type { PushNotification, PushOutcome } from '../../platform/push/port.ts';
 import type { PushEndpoints } from '../../platform/push/create.ts';
 import type { Vault } from '../../platform/secrets.ts';
@@ -23,7 +24,6 @@ import { createProviders } from './providers.ts';
 import { receiptQueue, settleSends, startReceipts, startSends } from './send.ts';
 import type { ReceiptOutcome, SendOutcome } from './send.ts';
 import * as sql from './sql.ts';
-import type { LostSocket } from '../context.ts';
 import { createLostSockets, lookBack, lostQueue } from './lost.ts';
 import type { Looked } from './lost.ts';
 

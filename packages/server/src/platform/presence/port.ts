@@ -15,6 +15,12 @@ export interface UserRef {
   user: number;
 }
 
+/** A socket whose client was found gone: it neither answered nor said that it closes. */
+export interface LostSocket extends UserRef {
+  /** Milliseconds since the client was last heard, at most. */
+  silentMs: number;
+}
+
 /** What a dead node leaves behind. */
 export interface Lost {
   /** The node's sessions that were still registered. */
