@@ -4,22 +4,29 @@ import { frame } from './frame.ts';
 import { limits } from './limits.ts';
 import { Call, CallMedia, CallSource, EndedHere } from './schemas/calls.ts';
 import { IdParam, nullable, open, optional } from './schemas/common.ts';
+import {
+  DtlsParameters,
+  IceCandidate,
+  IceParameters,
+  MediaKind,
+  RtpCapabilities,
+  RtpParameters,
+} from './schemas/rtc.ts';
 
 /**
  * Media signalling of calls over the chat socket (DECISIONS, Calls). A device joins over REST, then opens its media
  * here; from then on the call frames of this socket belong to that device. What WebRTC and the media server exchange
- * is passed on unchanged.
+ * is checked here and passed on unchanged.
  */
 
 const callId = IdParam;
-const rtc = (description: string) => Type.Unsafe<Record<string, unknown>>({ type: 'object', description });
-const MediaKind = Type.Unsafe<'audio' | 'video'>({ type: 'string', enum: ['audio', 'video'] });
 
+/** One end of a connection to the media server, for one direction. All of it is the media server's. */
 export const CallTransport = open({
   id: Type.String(),
-  iceParameters: rtc('Of the media server'),
-  iceCandidates: Type.Array(rtc('Where the media server is')),
-  dtlsParameters: rtc('Of the media server'),
+  iceParameters: IceParameters,
+  iceCandidates: Type.Array(IceCandidate),
+  dtlsParameters: DtlsParameters,
 });
 export type CallTransport = Static<typeof CallTransport>;
 
@@ -37,7 +44,7 @@ export const CallConsumer = open({
   id: Type.String(),
   producerId: Type.String(),
   kind: MediaKind,
-  rtpParameters: rtc('What the media server will send'),
+  rtpParameters: RtpParameters,
 });
 export type CallConsumer = Static<typeof CallConsumer>;
 
@@ -54,7 +61,7 @@ export const callFrames = {
     {
       callId,
       device: Type.String({ minLength: 1, maxLength: 100, description: 'From `media` of the join' }),
-      rtpCapabilities: rtc('What this device can receive'),
+      rtpCapabilities: RtpCapabilities,
       resume: optional(
         Type.Boolean({ description: 'After a new socket: keep the media where it is still there' }),
       ),
@@ -68,13 +75,13 @@ export const callFrames = {
     'Opens the media of a device that joined; both transports are null where it was resumed',
   ),
   'call.connect': frame(
-    { callId, transportId: IdParam, dtlsParameters: rtc('Of this device') },
+    { callId, transportId: IdParam, dtlsParameters: DtlsParameters },
     open({}),
     'Connects a transport',
   ),
   'call.restart': frame(
     { callId, transportId: IdParam },
-    open({ iceParameters: rtc('New ones of the media server') }),
+    open({ iceParameters: IceParameters }),
     'Restarts ICE after the network changed',
   ),
   'call.produce': frame(
@@ -82,7 +89,7 @@ export const callFrames = {
       callId,
       source: CallSource,
       kind: MediaKind,
-      rtpParameters: rtc('What this device will send'),
+      rtpParameters: RtpParameters,
       paused: optional(Type.Boolean()),
     },
     open({ producerId: Type.String() }),

@@ -12,6 +12,7 @@ export * from './operations/index.ts';
 export * from './schemas/accounts.ts';
 export * from './schemas/analytics.ts';
 export * from './schemas/calls.ts';
+export * from './schemas/rtc.ts';
 export * from './schemas/environments.ts';
 export * from './schemas/logs.ts';
 export * from './schemas/push.ts';

@@ -250,3 +250,26 @@ test('every operation, parameter and property of openapi.json says what it means
     }
   assert.deepEqual(missing, [], 'add them to packages/protocol/src/texts');
 });
+
+test('docs/calls.md, A client of your own: asyncapi.json describes every object of the call frames', () => {
+  const document = asyncapi();
+  const bare: string[] = [];
+  const seen = new Set<JsonObject>();
+  const look = (node: Json | undefined, place: string): void => {
+    if (Array.isArray(node)) return node.forEach((one) => look(one, place));
+    const schema = resolved(document, node);
+    if (!isObject(schema) || seen.has(schema)) return;
+    seen.add(schema);
+    if (schema.type === 'object' && !schema.properties && !schema.description) bare.push(place);
+    for (const [name, field] of Object.entries((schema.properties ?? {}) as JsonObject))
+      if (name !== 'metadata') look(field, `${place}.${name}`);
+    look(schema.items, place);
+    look(schema.anyOf, place);
+  };
+  const messages = at(document, '#/components/messages');
+  for (const [name, message] of Object.entries(messages))
+    if (/^(client|ack|push)\.call\./.test(name)) look((message as JsonObject).payload, name);
+  assert.deepEqual(bare, []);
+  const { codecs } = (at(document, '#/components/schemas/RtpCapabilities').properties ?? {}) as JsonObject;
+  assert.equal((codecs as JsonObject).maxItems, 100, 'with bounds');
+});

@@ -1,5 +1,6 @@
 import type { types } from 'mediasoup-client';
 import type { Wire } from '../client-types.ts';
+import type { CallMedia } from '../types.ts';
 import { asError } from '../errors.ts';
 
 /**
@@ -67,7 +68,8 @@ async function testRoute(wire: Wire, route: Route): Promise<RouteResult> {
     const device = await Device.factory();
     await device.load({ routerRtpCapabilities: media.rtpCapabilities as types.RtpCapabilities });
     const opened = await wire.request('call.open', {
-      ...{ callId, device: media.device, rtpCapabilities: { ...device.recvRtpCapabilities } },
+      ...{ callId, device: media.device },
+      rtpCapabilities: device.recvRtpCapabilities as CallMedia['rtpCapabilities'],
       ...(route === 'tcp' ? { tcp: true } : {}),
     });
     const settings = (transport: unknown) => {

@@ -68,6 +68,7 @@ export function sample(schema: Json, name = ''): Json {
   if (!isObject(schema)) return null;
   if (schema.const !== undefined) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0] ?? null;
+  if (Array.isArray(schema.examples)) return schema.examples[0] ?? null;
   const preset = known[name];
   if (preset !== undefined && fits(schema, preset)) return preset;
   if (Array.isArray(schema.anyOf)) return sample(schema.anyOf[0] ?? null, name);

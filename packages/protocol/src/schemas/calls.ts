@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
 import { nullable, open, optional, Timestamp } from './common.ts';
+import { RtpCapabilities } from './rtc.ts';
 
 /** SPEC 2, Call. */
 
@@ -82,9 +83,6 @@ export const CallMedia = open({
   transport: Type.Literal('sfu'),
   iceServers: Type.Array(IceServer),
   device: Type.String({ description: 'Names this device in `call.open`; a later join makes another one' }),
-  rtpCapabilities: Type.Unsafe<Record<string, unknown>>({
-    type: 'object',
-    description: 'What the media server can receive and send, for the client’s Device',
-  }),
+  rtpCapabilities: RtpCapabilities,
 });
 export type CallMedia = Static<typeof CallMedia>;

@@ -132,6 +132,7 @@ export const propertyTexts: Record<string, string> = {
   'calls.list.live': '`true`: only calls that ring or are active',
   media: 'Where files are kept',
   'calls.join.media': 'What the media connection needs',
+  'calls.join.rtpCapabilities': 'The codecs and header extensions of the media server',
   member: 'The user’s membership; null: none',
   members: 'Who is in it, with their roles',
   'conversations.create.members':

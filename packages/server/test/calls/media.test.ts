@@ -112,11 +112,13 @@ describe('DECISIONS, Calls: media over the socket', () => {
     const other = await scene.online(second!);
     await other.refused('call.restart', { callId, transportId: b.opened.send.id }, 'not_found');
     const nonsense = { callId, source: 'mic', kind: 'audio', rtpParameters: { codecs: 1 } };
-    await b.socket.refused('call.produce', nonsense, 'invalid_request');
+    await b.socket.refused('call.produce', nonsense, 'invalid_frame');
+    const unknown = { ...audio(), codecs: [{ mimeType: 'audio/x', payloadType: 111, clockRate: 48_000 }] };
+    await b.socket.refused('call.produce', { ...nonsense, rtpParameters: unknown }, 'invalid_request');
     await b.socket.refused(
       'call.connect',
       { callId, transportId: b.opened.send.id, dtlsParameters: {} },
-      'invalid_request',
+      'invalid_frame',
     );
   });
 

@@ -1,11 +1,12 @@
 import { ApiError } from '@parley/protocol';
+import type { RtpCapabilities } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
 /** Which media nodes exist (media_nodes), and which of them takes a call. */
 
 export interface ChosenNode {
   id: string;
-  rtpCapabilities: Record<string, unknown>;
+  rtpCapabilities: RtpCapabilities;
 }
 
 /** A node with a higher load takes no further call, because its workers would answer slowly. */

@@ -1,5 +1,5 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Call, Input, Output } from '@parley/protocol';
+import type { Call, Input, Output, RtpCapabilities } from '@parley/protocol';
 import { tellOfCall } from '../../log/record.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
@@ -249,7 +249,7 @@ export const withParticipant = (
 export async function hostOf(
   tx: Tx,
   call: CallRow,
-): Promise<{ call: CallRow; rtpCapabilities: Record<string, unknown> }> {
+): Promise<{ call: CallRow; rtpCapabilities: RtpCapabilities }> {
   const current = await findNode(tx, call.node);
   if (current) return { call, rtpCapabilities: current.rtpCapabilities };
   const node = await chooseNode(tx);

@@ -210,7 +210,10 @@ export class Room {
     id: string,
     dtlsParameters: types.DtlsParameters,
   ): Promise<void> {
-    await refusing(this.#transport(this.#seat(user, session), id).connect({ dtlsParameters }));
+    // The worker compares fingerprints as text, in upper case; some clients write them in lower case.
+    const fingerprints = dtlsParameters.fingerprints.map((f) => ({ ...f, value: f.value.toUpperCase() }));
+    const transport = this.#transport(this.#seat(user, session), id);
+    await refusing(transport.connect({ dtlsParameters: { ...dtlsParameters, fingerprints } }));
   }
 
   async restart(user: number, session: string, id: string): Promise<{ iceParameters: types.IceParameters }> {
