@@ -344,7 +344,7 @@ export class CallHandle implements Store<CallSnapshot> {
     const known = new Set(this.#unsupported.map(({ id }) => id));
     this.#unsupported = found;
     for (const { id, userId, source } of found)
-      if (!known.has(id)) this.#host.onUnsupported({ call: this, userId, source });
+      if (!known.has(id)) this.#host.onUnsupported({ callId: this.id, userId, source });
   }
 
   readonly #meterOf = new NetworkMeter();

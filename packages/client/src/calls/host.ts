@@ -1,7 +1,6 @@
 import type { Wire } from '../client-types.ts';
 import type { ParleyError } from '../errors.ts';
 import type { CallSource } from '../types.ts';
-import type { CallHandle } from './call.ts';
 import type { VideoCodec } from './media.ts';
 
 export interface JoinOptions {
@@ -17,7 +16,7 @@ export interface JoinOptions {
 
 /** A camera or screen that this device cannot show. */
 export interface UnsupportedSource {
-  call: CallHandle;
+  callId: string;
   userId: string;
   source: CallSource;
 }
