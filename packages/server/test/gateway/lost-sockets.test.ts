@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '../../src/platform/logging.ts';
-import type { LostSocket, SocketChoice } from '../../src/features/context.ts';
+import type { SocketChoice } from '../../src/features/context.ts';
+import type { LostSocket } from '../../src/platform/presence/port.ts';
 import { decodeToUser, encodeToUser } from '../../src/transport/gateway/bus-messages.ts';
 import type { Hub } from '../../src/transport/gateway/hub.ts';
 import { LiveSockets } from '../../src/transport/gateway/live-sockets.ts';

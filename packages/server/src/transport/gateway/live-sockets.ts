@@ -1,13 +1,8 @@
 import { realtime } from '@parley/protocol';
 import type { EphemeralFrame } from '@parley/protocol';
-import type {
-  ClosedSession,
-  Confirmation,
-  LostSocket,
-  SocketChoice,
-  Sockets,
-} from '../../features/context.ts';
+import type { ClosedSession, Confirmation, SocketChoice, Sockets } from '../../features/context.ts';
 import type { Logger } from '../../platform/logging.ts';
+import type { LostSocket } from '../../platform/presence/port.ts';
 import type { Hub } from './hub.ts';
 import type { Presence } from './presence.ts';
 
