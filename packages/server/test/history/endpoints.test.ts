@@ -245,21 +245,3 @@ test('events stay readable as long as the environment’s own buffer', async () 
   const left = `SELECT 1 FROM events WHERE conv = (SELECT no FROM conversations WHERE id = $1)`;
   assert.deepEqual(await sql(left, [cid]), []);
 });
-
-test('docs/storage.md, Another database: http endpoints that differ in the query are two', async () => {
-  const storage = await openStorage(service, db, 'env_other');
-  const { api } = storage;
-  const put = async (slot: string, query: string) => {
-    const { body } = await api('PUT', `/v1/storage/database/${slot}`, {
-      url: `${receiver.url}?space=${query}`,
-    });
-    receiver.secret = body.signingSecret;
-  };
-  await put('a', '1');
-  assert.equal((await api('POST', '/v1/storage/database/test', { slot: 'a' })).body.ok, true);
-  assert.equal((await api('PATCH', '/v1/storage', { mode: 'byo_db' })).status, 200);
-  await storage.settled();
-  await put('b', '2');
-  const { status, body } = await api('POST', '/v1/storage/database/promote/b');
-  assert.deepEqual([status, body.database.active, body.sink.copy?.kind], [200, 'b', 'move']);
-});

@@ -21,11 +21,15 @@ export interface Store {
 
 const restartDelayMs = 1_000;
 
+/** The driver would take settings of our sessions from the environment; they are those of db.ts alone. */
+const ignoreOptions = (): void => void delete process.env['PGOPTIONS'];
+
 /** Opens the server that DATABASE_URL names, or the embedded one, which is started again whenever it ends. */
 export async function openStore(
   options: { databaseUrl: string | undefined; dataDir: string },
   logger: Logger,
 ): Promise<Store> {
+  ignoreOptions();
   if (options.databaseUrl !== undefined) {
     const { connection, tls } = outsideConnection(options.databaseUrl, process.env);
     if (tls === 'unverified')
@@ -75,6 +79,7 @@ export async function attachStore(
   options: { databaseUrl: string | undefined; dataDir: string },
   logger: Logger,
 ): Promise<Store> {
+  ignoreOptions();
   if (options.databaseUrl === undefined) {
     const connection = await runningPostgres(options.dataDir);
     if (connection) return { connection, stop: () => Promise.resolve() };
