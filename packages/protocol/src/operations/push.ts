@@ -17,6 +17,7 @@ const voipToken = optional(
   nullable(
     Type.String({
       pattern: '^[0-9A-Fa-f]{16,200}$',
+      examples: ['740f4707bebcf74f9b7c25d48e3358945f6aa01da5ddb387462c7eaf61bb78ad'],
       description:
         'Only with apns: the device’s PushKit token in hex, to which incoming calls are pushed. null removes it; without the field it stays',
     }),

@@ -107,7 +107,7 @@ describe('GET /v1/audit', () => {
 
   it('cannot be changed through the API', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
-      assert.equal((await owner.api(method, '/v1/audit')).status, 404);
+      assert.equal((await owner.api(method, '/v1/audit')).status, 405);
   });
 });
 

@@ -244,8 +244,10 @@ export async function noteReached(
 ): Promise<void> {
   await db.query(
     `UPDATE call_participants p SET reached = true
-     FROM unnest($1::int[], $2::bigint[], $3::text[]) u(env, usr, id) JOIN calls c ON c.env = u.env AND c.id = u.id
-     WHERE p.env = u.env AND p.call = c.no AND p.usr = u.usr AND p.state = 'ringing' AND NOT p.reached`,
+     FROM (
+       SELECT u.env, u.usr, c.no FROM unnest($1::int[], $2::bigint[], $3::text[]) u(env, usr, id)
+       CROSS JOIN LATERAL (SELECT no FROM calls WHERE env = u.env AND id = u.id LIMIT 1) c OFFSET 0
+     ) k WHERE p.call = k.no AND p.usr = k.usr AND p.env + 0 = k.env AND p.state = 'ringing' AND NOT p.reached`,
     [confirmed.map((c) => c.env), confirmed.map((c) => c.user), confirmed.map((c) => c.about)],
   );
 }

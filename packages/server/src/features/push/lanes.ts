@@ -8,7 +8,9 @@ import { createHash } from 'node:crypto';
  */
 
 const lanesPerEnv = 1_024;
-const sharedLanes = 256;
+const sharedLanes = 32;
+/** How wide a shared lane grows: the hosts behind it may all stop answering at once. */
+export const sharedWidth = 4;
 /** Where browsers are pushed to: Chrome, Firefox, Safari, Edge. */
 const services = [
   /^fcm\.googleapis\.com$/,
@@ -28,6 +30,8 @@ export const userLane = (env: number, usr: number): number => shared(env, `user 
 
 const shared = (env: number, name: string): number =>
   laneAt(env, createHash('sha256').update(name).digest().readUInt32BE() % sharedLanes);
+
+export const isSharedLane = (key: number): boolean => key < 0 && (-key - 1) % lanesPerEnv < sharedLanes;
 
 const laneAt = (env: number, lane: number): number => -(env * lanesPerEnv + lane + 1);
 

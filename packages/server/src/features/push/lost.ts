@@ -10,8 +10,8 @@ import { connectedUsers } from './plan.ts';
 import type { Planned, Presence } from './plan.ts';
 
 /**
- * Sockets that were found dead. Until then their users counted as connected, and got no push. Now one job per socket
- * looks for what came since the client was last heard and was not confirmed as delivered, and pushes it if the user has
+ * Sockets that were found dead. Until then their users counted as connected, and got no push. Now one job looks
+ * for what came since the client was last heard and was not confirmed as delivered, and pushes it if the user has
  * no other socket.
  *
  * The registry forgets a socket before its job is written. So a message is found by the job or, if it was committed
@@ -32,12 +32,19 @@ export const createLostSockets = (db: Db, queued: () => void) =>
     maxBatch: 500,
     maxWaiting: 50_000,
     run: async (lost) => {
+      // A user whose sockets died together is looked at once, from when the first of them fell silent.
+      const users = new Map<string, LostSocket>();
+      for (const one of lost) {
+        const key = `${one.env} ${one.user}`;
+        if (one.silentMs > (users.get(key)?.silentMs ?? -1)) users.set(key, one);
+      }
+      const longest = [...users.values()];
       const found = await db.query<{ env: number; usr: number; since: string }>(
         `SELECT u.env, u.usr, clock_timestamp() - (u.ms + ${marginMs}) * interval '1 millisecond' AS since
          FROM unnest($1::int[], $2::bigint[], $3::float8[]) u(env, usr, ms)
          JOIN environments e ON e.no = u.env AND e.listeners & ${listeners.push} <> 0
          WHERE ${pushMode('e')} = 'webhook' OR EXISTS (SELECT 1 FROM push_devices d WHERE d.env = u.env AND d.usr = u.usr)`,
-        [lost.map((l) => l.env), lost.map((l) => l.user), lost.map((l) => l.silentMs)],
+        [longest.map((l) => l.env), longest.map((l) => l.user), longest.map((l) => l.silentMs)],
       );
       await enqueue(
         db,
@@ -77,10 +84,15 @@ export async function lookBack(db: Queryable, presence: Presence, jobs: readonly
       [...online],
     ],
   );
+  const seen = new Set<string>();
+  const isFirst = (row: { job: number; conv: number; seq: number }): boolean => {
+    const key = `${users[row.job]!.usr} ${row.conv} ${row.seq}`;
+    return !seen.has(key) && !!seen.add(key);
+  };
   return jobs.map(({ key: env, ref }, job) => ({
     runAt: null,
     planned: rows
-      .filter((row) => row.job === job)
+      .filter((row) => row.job === job && isFirst(row))
       .slice(-mostInAll)
       .map(({ mode, conv, seq }) => ({
         ...{ runAt: null, env, conv, seq },

@@ -9,6 +9,7 @@ import { usersByNumber } from '../users/sql.ts';
 import { callNotification, notificationOf } from './notification.ts';
 import type { PushContent, PushedCall } from './notification.ts';
 import { envOf, narrowWidth, pushMode, sendQueue } from './notify.ts';
+import { isSharedLane, sharedWidth } from './lanes.ts';
 import type { CallRef, MessageRef, SendData } from './notify.ts';
 import { connectedUsers, isNews, loadMessages, memberWaits, placeKey } from './plan.ts';
 import type { Presence } from './plan.ts';
@@ -82,10 +83,16 @@ export function retryDelay(tries: number, random: number, askedMs = 0): number |
 const hangingMs = 2_000;
 const promptMs = 1_000;
 /** The width of a lane of web push after an answer; undefined if it stays. */
-function widthAfter(provider: PushProviderName, outcome: PushOutcome, ms: number): number | undefined {
+function widthAfter(
+  provider: PushProviderName,
+  key: number,
+  outcome: PushOutcome,
+  ms: number,
+): number | undefined {
   if (provider !== 'webpush') return undefined;
   if (ms >= hangingMs) return narrowWidth;
-  return outcome.kind === 'sent' && ms < promptMs ? sendQueue.width : undefined;
+  if (outcome.kind !== 'sent' || ms >= promptMs) return undefined;
+  return isSharedLane(key) ? sharedWidth : sendQueue.width;
 }
 
 export async function startSends(
@@ -105,6 +112,9 @@ export async function startSends(
     findSuperseded(db, jobs, due),
   ]);
   const providerOf = new Map(rows.map((row, i) => [row, made[i]]));
+  // A call is pushed because the socket that counts as online did not confirm it.
+  const cameOnline = (job: Job, { usr }: Due): boolean =>
+    job.claims > 1 && 'conv' in (job.data as SendData) && online.has(usr);
   return jobs.map(async (job, i): Promise<SendOutcome> => {
     const row = due.get(i);
     const provider = row && providerOf.get(row);
@@ -112,7 +122,7 @@ export async function startSends(
     const notification = shown.get(i)?.(badge ?? 0);
     // The message, the device or the credentials no longer exist, the device was told meanwhile, or the user came
     // online before a later attempt.
-    if (!row || !provider || !notification || superseded.has(i) || (job.claims > 1 && online.has(row.usr)))
+    if (!row || !provider || !notification || superseded.has(i) || cameOnline(job, row))
       return { runAt: null, result: null };
     const since = options.monotonic();
     const outcome = await untilAborted(provider.send(row.token, notification, row.voipToken), signal);
@@ -123,7 +133,7 @@ export async function startSends(
       outcome.kind === 'retry' ? retryDelay(job.claims, options.random(), outcome.retryAfterMs) : null;
     const result = outcome.kind === 'retry' && delay === null ? 'failed' : outcome.kind;
     options.onResult(row.provider, result);
-    const width = widthAfter(row.provider, outcome, options.monotonic() - since);
+    const width = widthAfter(row.provider, job.key, outcome, options.monotonic() - since);
     return {
       ...(width === undefined ? {} : { width }),
       runAt: delay === null ? null : new Date(options.now() + delay),
@@ -289,17 +299,17 @@ async function findSuperseded(
   jobs: readonly Job[],
   due: ReadonlyMap<number, Due>,
 ): Promise<Set<number>> {
-  const asked = [...due].flatMap(([i, { env, device }]) => {
+  const asked = [...due].flatMap(([i, { env, usr, device }]) => {
     const data = jobs[i]!.data as SendData;
-    return 'conv' in data ? [{ i, env, device, conv: data.conv, seq: data.seq }] : [];
+    return 'conv' in data ? [{ i, env, usr, device, conv: data.conv, seq: data.seq }] : [];
   });
   const found = new Set<number>();
   if (asked.length === 0) return found;
   const rows = await db.query<{ i: number }>(
-    `SELECT u.i FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-       u(i, env, device, conv, seq, no, key)
+    `SELECT u.i FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+       u(i, env, device, conv, seq, no, key, usr)
      WHERE EXISTS (SELECT 1 FROM push_attempts a WHERE a.device = u.device AND a.conv = u.conv AND a.seq >= u.seq
-         AND a.result = 'sent' AND a.env = u.env)
+         AND a.result = 'sent' AND a.env = u.env AND a.usr = u.usr)
        OR EXISTS (SELECT 1 FROM jobs j WHERE j.queue = '${sendQueue.name}' AND j.key = u.key AND j.leased
          AND j.run_at > clock_timestamp() AND j.no < u.no AND j.ref = u.device
          AND (j.data ->> 'conv')::bigint = u.conv AND (j.data ->> 'seq')::bigint = u.seq)`,
@@ -311,6 +321,7 @@ async function findSuperseded(
       asked.map((a) => a.seq),
       asked.map((a) => jobs[a.i]!.no),
       asked.map((a) => jobs[a.i]!.key),
+      asked.map((a) => a.usr),
     ],
   );
   for (const { i } of rows) found.add(i);

@@ -81,7 +81,7 @@ export async function createEnvironment(
   for (const name of ['id', 'plan'] as const) if (input[name] !== undefined) operatorOnly(ctx, name);
   return ctx.db.tx(async (tx) => {
     const org = await requireOrganization(ctx, tx, organizationId);
-    if (ctx.caller.kind !== 'operator') await requireRoom(tx, org);
+    await requireRoom(ctx, tx, org);
     const { env, key } = await addEnvironment(ctx, tx, org, { ...fields, id, plan });
     return { ...environmentRecord(env), secretKey: key.secretKey };
   });
@@ -89,9 +89,14 @@ export async function createEnvironment(
 
 const maxEnvironments = 20;
 
-/** Locks the organization, so that requests at the same moment do not make more than there is room for. */
-async function requireRoom(tx: Tx, org: number): Promise<void> {
-  await tx.query('SELECT 1 FROM organizations WHERE no = $1 FOR NO KEY UPDATE', [org]);
+/** Locks the organization, so that requests at the same moment neither make more than there is room for nor outlive its end. */
+async function requireRoom(ctx: ControlContext, tx: Tx, org: number): Promise<void> {
+  const live = await tx.query(
+    'SELECT 1 FROM organizations WHERE no = $1 AND deleted_at IS NULL FOR NO KEY UPDATE',
+    [org],
+  );
+  if (live.length === 0) throw new ApiError('not_found');
+  if (ctx.caller.kind === 'operator') return;
   const [row] = await tx.query<{ n: number }>('SELECT count(*)::int AS n FROM environments WHERE org = $1', [
     org,
   ]);

@@ -119,22 +119,22 @@ async function drop(db: Queryable, condition: string, values: unknown[]): Promis
  * Deletes the attachments of an environment on some pages of the table. Objects in a customer's own storage (a number
  * above 0) stay there.
  */
-export async function dropOfEnvironment(
+export async function dropOfEnvironments(
   db: Queryable,
-  env: number,
+  envs: number[],
   from: string,
   to: string,
 ): Promise<number> {
   const [row] = await db.query<{ n: number }>(
     `WITH gone AS (
-       DELETE FROM attachments WHERE env + 0 = $1 AND ctid >= $2::tid AND ctid < $3::tid
+       DELETE FROM attachments WHERE env + 0 = ANY($1) AND ctid >= $2::tid AND ctid < $3::tid
        RETURNING env, object_key, storage, resource, size, created_at
      ), queued AS (
        INSERT INTO object_removals (env, object_key, storage, resource, size, again_at, due_at)
        SELECT env, object_key, storage, resource, size, created_at + interval '1 hour', now() FROM gone
        WHERE coalesce(storage, 0) <= 0
      ) SELECT count(*)::int AS n FROM gone`,
-    [env, from, to],
+    [envs, from, to],
   );
   return row!.n;
 }

@@ -37,6 +37,8 @@ export interface WorkerOptions<O extends { runAt: Date | null; width?: number }>
 
 /** How often leases are renewed in the time of one. */
 const renewals = 3;
+/** Milliseconds after which a job that has not ended is left to others. */
+const mostRenewedMs = 10 * 60_000;
 
 export interface Worker extends Loop {
   readonly active: number;
@@ -56,7 +58,8 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     timers = systemTimers,
   } = options;
   const aborter = new AbortController();
-  const running = new Set<Job>();
+  /** Jobs under way, and when each began. */
+  const running = new Map<Job, number>();
   let idle: (() => void) | undefined;
   /** What was already under way when leases were renewed last: younger jobs have most of their lease left. */
   let held = new Set<Job>();
@@ -97,8 +100,9 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
 
   async function renewLeases(): Promise<void> {
     if (renewing) return;
-    const long = [...running].filter((job) => held.has(job));
-    held = new Set(running);
+    const oldest = timers.monotonic() - mostRenewedMs;
+    const long = [...running].filter(([job, since]) => held.has(job) && since > oldest).map(([job]) => job);
+    held = new Set(running.keys());
     if (long.length === 0) return;
     renewing = true;
     try {
@@ -128,7 +132,7 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     if (free === 0) return null;
     const jobs = await claim(db, queue, free, leaseMs);
     if (jobs.length > 0) {
-      for (const job of jobs) running.add(job);
+      for (const job of jobs) running.set(job, timers.monotonic());
       void runBatch(jobs);
     }
     return jobs.length === free ? null : untilDue(db, queue, pollMs);

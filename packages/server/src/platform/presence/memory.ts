@@ -20,6 +20,8 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
   const isOnline = (entry: Entry | undefined): boolean =>
     entry !== undefined && (entry.sessions.length > 0 || entry.graceUntil > clock.monotonic());
 
+  const online = (refs: readonly UserRef[]): Promise<boolean[]> =>
+    Promise.resolve(refs.map((ref) => isOnline(users.get(ref.user))));
   return {
     add({ env, user }, session, maxSockets, ceiling = null) {
       let entry = users.get(user);
@@ -55,7 +57,8 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
       users.delete(user);
       return Promise.resolve(true);
     },
-    online: (refs: readonly UserRef[]) => Promise.resolve(refs.map((ref) => isOnline(users.get(ref.user)))),
+    online,
+    onlineEverywhere: online,
     connected: (refs) => Promise.resolve(refs.map((ref) => (users.get(ref.user)?.sessions.length ?? 0) > 0)),
     connections: (env) => Promise.resolve(connections.get(env) ?? 0),
     onDeadNode: () => undefined,

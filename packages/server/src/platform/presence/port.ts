@@ -51,7 +51,10 @@ export interface PresenceRegistry {
   remove(ref: UserRef, session: string): Promise<{ last: boolean }>;
   /** Called after the grace period. Returns true exactly once, if the user is now offline. */
   settle(ref: UserRef): Promise<boolean>;
+  /** Where the registry cannot be asked, by this node's own sockets alone. */
   online(refs: readonly UserRef[]): Promise<boolean[]>;
+  /** The same, but null where the registry cannot be asked. */
+  onlineEverywhere(refs: readonly UserRef[]): Promise<boolean[] | null>;
   /** Whether each user has a socket at this moment; the grace period does not count. */
   connected(refs: readonly UserRef[]): Promise<boolean[]>;
   /** How many sockets the environment has on all nodes. */

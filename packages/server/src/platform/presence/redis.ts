@@ -200,6 +200,16 @@ export class RedisPresence implements PresenceRegistry {
   }
 
   async online(refs: readonly UserRef[]): Promise<boolean[]> {
+    const found = await this.onlineEverywhere(refs);
+    if (found) return found;
+    const now = this.#clock.monotonic();
+    return refs.map((ref) => {
+      const user = this.#users.get(keyOf(ref));
+      return user !== undefined && (user.sessions.length > 0 || user.graceUntil > now);
+    });
+  }
+
+  async onlineEverywhere(refs: readonly UserRef[]): Promise<boolean[] | null> {
     try {
       this.#mustBeReady();
       const found = await Promise.all(
@@ -207,11 +217,7 @@ export class RedisPresence implements PresenceRegistry {
       );
       return found.map((n) => n > 0);
     } catch {
-      const now = this.#clock.monotonic();
-      return refs.map((ref) => {
-        const user = this.#users.get(keyOf(ref));
-        return user !== undefined && (user.sessions.length > 0 || user.graceUntil > now);
-      });
+      return null;
     }
   }
 
@@ -373,9 +379,12 @@ export class RedisPresence implements PresenceRegistry {
   // Keeping it right.
 
   readonly #reconnected = (): void => {
-    if (this.#lease.begun) this.#lease.renew();
+    // Before the first lease nobody here was told anything.
+    if (this.#lease.begun) {
+      this.#lease.renew();
+      this.#reachableListener?.();
+    }
     this.#tick().catch(() => undefined);
-    this.#reachableListener?.();
   };
 
   async #tick(): Promise<void> {

@@ -120,7 +120,10 @@ export class Presence {
       for (const some of portions(this.watching.watched())) {
         const found = await sql.usersByNumber(this.#db, some);
         const envs = new Map(some.map(({ env, user }) => [user, env]));
-        const online = await this.#registry.online(found.map(({ no }) => ({ env: envs.get(no)!, user: no })));
+        const online = await this.#registry.onlineEverywhere(
+          found.map(({ no }) => ({ env: envs.get(no)!, user: no })),
+        );
+        if (!online) throw new Error('the registry cannot be asked');
         for (const [i, { no, ...item }] of found.entries())
           if (online[i] || whom === 'all')
             this.watching.announced(no, frameOf({ ...item, online: online[i]! }));
