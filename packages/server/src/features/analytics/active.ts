@@ -26,6 +26,8 @@ export interface ActiveUsers {
    * when the action is committed. The month is locked first, before anything that others lock who are about to be counted.
    */
   acting<T>(db: Db, env: Tenant, user: number, act: (tx: Tx) => Promise<T>): Promise<T>;
+  /** Throws plan_limit_reached if the month has no room for the user, who does not count as active by what follows. */
+  admit(env: Tenant, user: number): Promise<void>;
   /** The ceiling that the transaction of an action must check; null if there is none, or the user is known. */
   ceiling(env: Tenant, user: number): number | null;
   /** The transaction of an action was committed, so the user is counted. */
@@ -115,6 +117,17 @@ export function createActiveUsers(options: {
       });
       known(user);
       inHour.add(user, at);
+    },
+    async admit(env, user) {
+      const limit = ceiling(env, user);
+      if (limit === null) return;
+      await catchUp();
+      const [row] = await db.query<{ verdict: string }>('SELECT month_admits($1, $2, $3) AS verdict', [
+        env.no,
+        user,
+        limit,
+      ]);
+      if (row!.verdict === 'full') throw monthIsFull();
     },
     async acting(on, env, user, act) {
       // Not a second look: a refused transaction that is part of a larger one would still hold the month.

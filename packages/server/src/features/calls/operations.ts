@@ -52,7 +52,8 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
     ctx,
     (await listMembers(ctx.db, env, conv.no)).map((m) => m.no),
   );
-  return ctx.services.analytics.active.acting(ctx.db, ctx.env, caller.no, async (tx) => {
+  await ctx.services.analytics.active.admit(ctx.env, caller.no);
+  return ctx.db.tx(async (tx) => {
     const { conv: held } = await lockForChange(ctx, tx, { no: conv.no });
     const members = await listMembers(tx, env, held.no);
     if (!members.some((m) => m.no === caller.no)) throw new ApiError('not_member');
