@@ -21,30 +21,77 @@ import { eventually, openStorage } from './world.ts';
 
 /** docs/storage.md, Safety: customers' databases are spoken with in a process of its own. */
 
-const read: Ask = { op: 'read', range: { conversationId: 'conv_x', limit: 2 } };
+const read: Ask = { op: 'read', range: { conversationId: 'conv_x', after: 0, limit: 3 } };
 const good = message({ id: 'msg_1', conversationId: 'conv_x', seq: 1 });
-const answer = (...data: object[]) =>
-  readAnswer(read, Buffer.from(JSON.stringify({ value: { data, hasMore: false } })));
+const told = (ask: Ask, value: unknown, problems: string[] = []) =>
+  readAnswer(ask, Buffer.from(JSON.stringify({ value })), (problem) => problems.push(problem));
 
-test('docs/storage.md, Safety: what a database sends is served only if it is what a message can be', () => {
-  assert.deepEqual(answer(good), { data: [good], hasMore: false });
-  const wrong: [what: RegExp, field: object][] = [
-    [/text must be string/, { text: Buffer.from('hello') }],
-    [/text must NOT have more than 5000 characters/, { text: 'x'.repeat(5_001) }],
-    [/createdAt must match/, { createdAt: 'infinity' }],
-    [/createdAt must be string/, { createdAt: null }],
-    [/seq must be integer/, { seq: 1.5 }],
-    [/seq must be/, { seq: 2 ** 60 }],
-    [/id must be string/, { id: 7 }],
-    [/Unknown field/, { other: 1 }],
-    [/attachments or metadata is no JSON/, { metadata: '{' }],
-    [/metadata/, { metadata: JSON.stringify({ a: { b: { c: { d: { e: { f: 1 } } } } } }) }],
-    [/metadata/, { metadata: '[]' }],
-    [/attachments/, { attachments: JSON.stringify(Array.from({ length: 11 }, () => ({}))) }],
-  ];
-  for (const [what, field] of wrong)
-    assert.throws(() => answer({ ...good, ...field }), { name: 'HistoryError', message: what });
-  assert.throws(() => answer(good, good, good), { message: /more messages than were asked for/ });
+const unfit: [what: RegExp, field: object][] = [
+  [/text must be string/, { text: Buffer.from('hello') }],
+  [/text must NOT have more than 5000 characters/, { text: 'x'.repeat(5_001) }],
+  [/createdAt must match/, { createdAt: 'infinity' }],
+  [/createdAt must be string/, { createdAt: null }],
+  [/id must be string/, { id: 7 }],
+  [/Unknown field/, { other: 1 }],
+];
+const noJson: [name: 'attachments' | 'metadata', value: unknown][] = [
+  ['metadata', '{'],
+  ['metadata', 7],
+  ['metadata', JSON.stringify({ a: { b: { c: { d: { e: { f: 1 } } } } } })],
+  ['metadata', '[]'],
+  ['metadata', JSON.stringify({ a: 'x'.repeat(20_000) })],
+  ['attachments', JSON.stringify(Array.from({ length: 11 }, () => ({})))],
+];
+
+test('docs/storage.md, Safety: what is not what a message can be is left out, and the others are served', () => {
+  const other = { ...good, id: 'msg_2', seq: 2, metadata: '{"a":1}' };
+  assert.deepEqual(told(read, { data: [other, good], hasMore: true }), {
+    data: [other, good],
+    hasMore: true,
+  });
+  for (const [what, field] of unfit) {
+    const problems: string[] = [];
+    const page = told(read, { data: [{ ...good, seq: 3, ...field }, other], hasMore: true }, problems);
+    assert.deepEqual(page, { data: [other], hasMore: true, end: 3 });
+    assert.equal(told({ op: 'get', id: 'msg_1' }, { ...good, ...field }, problems), null);
+    assert.match(problems.join(), what);
+  }
+  for (const [name, value] of noJson) {
+    const shown = { ...other, [name]: null };
+    const page = told(read, { data: [{ ...other, [name]: value }, good], hasMore: false });
+    assert.deepEqual(page, { data: [shown, good], hasMore: false }, name);
+    assert.deepEqual(told({ op: 'get', id: 'msg_2' }, { ...other, [name]: value }), shown);
+  }
+});
+
+test('docs/storage.md, Safety: a page of which nothing is left still says where the next one begins', () => {
+  const bad = (seq: unknown) => ({ ...good, seq, text: 7 });
+  assert.deepEqual(told(read, { data: [bad(9), bad(4)], hasMore: true }), {
+    data: [],
+    hasMore: true,
+    end: 9,
+  });
+  const down: Ask = { op: 'read', range: { conversationId: 'conv_x', before: 10, limit: 2 } };
+  assert.deepEqual(told(down, { data: [bad(9), bad(4)], hasMore: true }), {
+    data: [],
+    hasMore: true,
+    end: 4,
+  });
+  // Whoever asked for more above 5 would never come to an end.
+  const above: Ask = { op: 'read', range: { conversationId: 'conv_x', after: 5, limit: 2 } };
+  for (const seq of [1.5, 2 ** 60, '7', null, 5])
+    assert.throws(() => told(above, { data: [{ ...good, seq }], hasMore: true }), { message: /has a place/ });
+  assert.deepEqual(told(above, { data: [null, { ...good, seq: 5 }], hasMore: false }), {
+    ...{ data: [], hasMore: false },
+  });
+});
+
+test('docs/storage.md, Safety: a page that is none fails', () => {
+  for (const value of [7, [], { data: [good] }, { data: 'x', hasMore: false }, { data: [], hasMore: 'x' }])
+    assert.throws(() => told(read, value), { name: 'HistoryError' });
+  assert.throws(() => told(read, { data: [good, good, good, good], hasMore: false }), {
+    message: /more messages than were asked for/,
+  });
 });
 
 /** The processes that a process started. */

@@ -4,7 +4,7 @@ import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { use, useService } from '../support/use.ts';
 import { startCustomerMariadb, startCustomerPostgres, startHistoryReceiver } from './servers.ts';
-import { eventually, openStorage } from './world.ts';
+import { eventually, fill, openStorage } from './world.ts';
 import type { StorageWorld } from './world.ts';
 
 /** docs/storage.md, "Reading": a message that its owner removed from the database is left out, also after history came back to us. */
@@ -125,3 +125,47 @@ for (const [name, connect] of Object.entries(engines))
     assert.equal((await home()).sink.error, null);
     assert.deepEqual(await seqs(), all);
   });
+
+test('docs/storage.md, Safety: a row that the customer changed into no message does not keep the others from being read, nor from coming back', async () => {
+  const { storage } = it;
+  const url = await databases.postgres.createDatabase();
+  const { id: long } = await scene.group(await scene.actor(), []);
+  await fill(db, long, 250);
+  await storage.connect(url);
+  const { id: cid } = await scene.group(await scene.actor(), []);
+  const sent: { id: string; seq: number }[] = [];
+  for (let i = 0; i < 12; i++) sent.push(await scene.send(null, cid, { text: `m${i}`, metadata: { i } }));
+  await storage.cool([cid, long]);
+  const client = new pg.Client(url.replace(/\?.*/, ''));
+  await client.connect();
+  for (const [i, change] of [
+    [2, `metadata = '{'`],
+    [4, `text = repeat('x', 200000)`],
+    [6, `created_at = 'infinity'`],
+  ] as const)
+    await client.query(`UPDATE parley_messages SET ${change} WHERE id = $1`, [sent[i]!.id]);
+  // A whole page of a copy, and more behind it.
+  await client.query(
+    `UPDATE parley_messages SET created_at = 'infinity' WHERE conversation_id = $1 AND seq <= 201`,
+    [long],
+  );
+  await client.end();
+  const shown = async () => {
+    const { status, body } = await server('GET', `/v1/conversations/${cid}/messages?limit=100`);
+    assert.equal(status, 200, JSON.stringify(body));
+    return body.data.map((m: { seq: number; metadata: object }) => [m.seq, m.metadata]).reverse();
+  };
+  const left = sent.flatMap(({ seq }, i) => (i === 4 || i === 6 ? [] : [[seq, i === 2 ? {} : { i }]]));
+  assert.deepEqual(await shown(), left);
+  assert.equal((await server('GET', `/v1/messages/${sent[2]!.id}`)).status, 200);
+  for (const i of [4, 6]) assert.equal((await server('GET', `/v1/messages/${sent[i]!.id}`)).status, 404);
+  assert.equal((await storage.api('PATCH', '/v1/storage', { mode: 'managed' })).status, 200);
+  const { sink } = await eventually(async () => {
+    const now = await storage.record();
+    return now.mode === 'managed' && now;
+  }, 'the mode is managed');
+  assert.match(sink.error, /leaves out: 202\.$/);
+  assert.deepEqual(await shown(), left);
+  const { body } = await server('GET', `/v1/conversations/${long}/messages?limit=200`);
+  assert.equal(body.data.length, 50);
+});

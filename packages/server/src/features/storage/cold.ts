@@ -243,7 +243,7 @@ export function createCold(options: {
           const value = new Map(earlier);
           let before = highest + 1;
           for (let pages = 0; pages < mostPages && before > lowest + 1; pages++) {
-            const { data, hasMore } = await history.read({
+            const { data, hasMore, end } = await history.read({
               conversationId,
               before,
               after: lowest,
@@ -251,8 +251,9 @@ export function createCold(options: {
             });
             for (const record of data)
               if (wanted.has(record.seq) && !value.has(record.seq)) value.set(record.seq, record);
-            if (!hasMore || data.length === 0) break;
-            before = data.at(-1)!.seq;
+            const next = end ?? data.at(-1)?.seq;
+            if (!hasMore || next === undefined) break;
+            before = next;
           }
           return { value, whole: value.size === wanted.size };
         }),

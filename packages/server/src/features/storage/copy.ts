@@ -94,10 +94,10 @@ async function fromTheirs({ db, env, history, previous }: CopyContext, copy: Cop
   if (!conv) return { from: copy, next: ended(copy), records: [], back: null, count: 0 };
   const after = conv.no === copy.conv ? copy.seq : 0;
   const source = copy.kind === 'move' ? previous! : history;
-  const { data, hasMore } = await source.read({ conversationId: conv.id, after, limit: pageSize });
+  const { data, hasMore, end } = await source.read({ conversationId: conv.id, after, limit: pageSize });
   const next = {
     ...copy,
-    ...(hasMore ? { conv: conv.no, seq: data[0]!.seq } : { conv: conv.no + 1, seq: 0 }),
+    ...(hasMore ? { conv: conv.no, seq: end ?? data[0]!.seq } : { conv: conv.no + 1, seq: 0 }),
   };
   if (copy.kind === 'return')
     return {

@@ -20,7 +20,7 @@ import type { Ask, Header, Settings, Told } from './messages.ts';
 import { migrateHistory, openHistory } from './open.ts';
 import { HistoryError } from './port.ts';
 import type { History, MessageRecord } from './port.ts';
-import { tooMuch } from './shared.ts';
+import { messageBytes, tooMuch } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 
 /**
@@ -196,9 +196,12 @@ async function run(number: number, ask: Ask): Promise<unknown> {
   }
 }
 
-/** Only what a message consists of. */
-const plain = (message: MessageRecord | null): object | null =>
-  message && Object.fromEntries(messageFields.map((name) => [name, (message as never)[name]]));
+/** Only what a message consists of; of one that is larger than a message can be, its place. */
+function plain(message: MessageRecord | null): object | null {
+  if (message === null) return null;
+  const fields = Object.fromEntries(messageFields.map((name) => [name, (message as never)[name]]));
+  return Buffer.byteLength(JSON.stringify(fields)) > messageBytes ? { seq: message.seq } : fields;
+}
 
 async function answered(number: number, ask: Ask): Promise<Buffer> {
   if (ask.op === 'open' || ask.op === 'migrate') {

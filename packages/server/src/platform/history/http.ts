@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { Engine, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
-import { bytesOf, emptyReport, hex, sentences, timesOf, tooMuch } from './shared.ts';
+import { bytesOf, emptyReport, hex, isoOf, sentences, timesOf, tooMuch } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
 
@@ -28,50 +28,25 @@ const texted = (value: unknown): string | null => {
   return empty ? null : JSON.stringify(value);
 };
 
-/** Answers of a customer's server are checked before they are used. */
+/** In the form of a message; whether it is one is checked by who asked (messages.ts). */
 function incoming(value: unknown): MessageRecord {
-  const m = value as Record<string, unknown>;
-  const text = (field: string): string | null => {
-    const found = m[field];
-    if (found === null || found === undefined) return null;
-    if (typeof found !== 'string') throw new HistoryError('failed', undefined, `${field} is no string`);
-    return found;
-  };
-  const number = (field: string): number => {
-    if (!Number.isSafeInteger(m[field]))
-      throw new HistoryError('failed', undefined, `${field} is no integer`);
-    return m[field] as number;
-  };
-  const time = (field: string): string | null => {
-    const found = text(field);
-    if (found === null) return null;
-    if (Number.isNaN(Date.parse(found))) throw new HistoryError('failed', undefined, `${field} is no time`);
-    return new Date(found).toISOString();
-  };
-  if (
-    typeof m !== 'object' ||
-    m === null ||
-    typeof m['id'] !== 'string' ||
-    typeof m['conversationId'] !== 'string'
-  )
-    throw new HistoryError('failed', undefined, 'an answer holds something that is no message');
+  const m = (value ?? {}) as Record<string, unknown>;
+  const time = (field: string): unknown =>
+    typeof m[field] === 'string' ? isoOf(new Date(m[field])) : (m[field] ?? null);
   return {
-    kind: 'message',
-    id: m['id'],
-    conversationId: m['conversationId'],
-    seq: number('seq'),
-    senderId: text('senderId'),
-    text: text('text'),
-    replyTo: text('replyTo'),
+    ...{ kind: 'message', id: m['id'], conversationId: m['conversationId'], seq: m['seq'] },
+    senderId: m['senderId'] ?? null,
+    text: m['text'] ?? null,
+    replyTo: m['replyTo'] ?? null,
     attachments: texted(m['attachments']),
     metadata: texted(m['metadata']),
-    version: number('version'),
+    version: m['version'],
     createdAt: time('createdAt') ?? new Date(0).toISOString(),
     editedAt: time('editedAt'),
     deletedAt: time('deletedAt'),
     hard: m['hard'] === true,
-    revision: Number.isSafeInteger(m['revision']) ? (m['revision'] as number) : number('version') * 4,
-  };
+    revision: Number.isSafeInteger(m['revision']) ? m['revision'] : (m['version'] as number) * 4,
+  } as MessageRecord;
 }
 
 /** @param secrets whsec_…; more than one while an old one is still valid. */
@@ -157,7 +132,8 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
       const { data, hasMore } = await call('read', { conversationId, ...range }, limit);
       if (!Array.isArray(data)) throw new HistoryError('failed', undefined, 'the answer has no data');
       const messages = data.map(incoming).filter((m) => !m.hard);
-      return { data: messages.sort((a, b) => b.seq - a.seq), hasMore: hasMore === true };
+      const place = ({ seq }: MessageRecord) => (Number.isSafeInteger(seq) ? seq : -1);
+      return { data: messages.sort((a, b) => place(b) - place(a)), hasMore: hasMore === true };
     },
     async get(messageId) {
       const { message } = await call('get', { messageId });

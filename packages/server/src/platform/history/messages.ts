@@ -111,6 +111,8 @@ const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const time = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' });
 const exactly = { additionalProperties: false };
 
+const mostJson = { attachments: limits.bodyBytes, metadata: 2 * limits.metadataBytes };
+
 const message = Type.Object(
   {
     kind: Type.Literal('message'),
@@ -121,8 +123,8 @@ const message = Type.Object(
     text: orNull(text(limits.textCharacters)),
     replyTo: orNull(id),
     // JSON as it was written, or as the database writes it.
-    attachments: orNull(text(limits.bodyBytes)),
-    metadata: orNull(text(2 * limits.metadataBytes)),
+    attachments: orNull(text(mostJson.attachments)),
+    metadata: orNull(text(mostJson.metadata)),
     version: number,
     createdAt: time,
     editedAt: orNull(time),
@@ -178,37 +180,77 @@ const answers: Record<Exclude<Op, 'read'>, Validator> = {
   ),
   test: told(report),
   count: told(orNull(number)),
-  get: told(orNull(message)),
+  get: told(Type.Unknown()),
   ...{ write: told(nothing), erase: told(nothing), close: told(nothing) },
 };
 const page = told(
-  Type.Object({ data: Type.Array(message, { maxItems: 1_000 }), hasMore: Type.Boolean() }, exactly),
+  Type.Object({ data: Type.Array(Type.Unknown(), { maxItems: 1_000 }), hasMore: Type.Boolean() }, exactly),
 );
+const fits = validator(message);
 
 const free = Type.Object({}, { 'x-metadata': true });
 /** The JSON in two columns of a message. */
-const inner = validator(
-  Type.Object({
-    attachments: Type.Array(free, { maxItems: limits.attachmentsPerMessage }),
-    metadata: free,
-  }),
-);
-function checkInner({ attachments, metadata }: MessageRecord): void {
-  if (attachments === null && metadata === null) return;
-  let wrong: string | undefined;
+const inner = {
+  attachments: validator(Type.Array(free, { maxItems: limits.attachmentsPerMessage })),
+  metadata: validator(free),
+};
+/** Null for what is no JSON, or not what the column can hold: a customer may have changed it. */
+function jsonOf(name: keyof typeof inner, value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > mostJson[name]) return null;
   try {
-    wrong = inner({
-      attachments: JSON.parse(attachments ?? '[]'),
-      metadata: JSON.parse(metadata ?? '{}'),
-    })?.message;
+    return inner[name](JSON.parse(value)) ? null : value;
   } catch {
-    wrong = 'attachments or metadata is no JSON';
+    return null;
   }
-  if (wrong !== undefined) throw new HistoryError('failed', undefined, wrongWith(wrong));
 }
 
-/** What was answered; throws what the process answered instead, or what is wrong with the answer. */
-export function readAnswer(ask: Ask, body: Buffer): unknown {
+/** What is wrong with messages that are left out, or with their JSON. */
+export type OnUnfit = (problem: string) => void;
+
+/** Null if it is not what a message can be. */
+function messageOf(value: unknown, onUnfit: OnUnfit): MessageRecord | null {
+  const found = { ...(value as MessageRecord) };
+  for (const name of ['attachments', 'metadata'] as const) {
+    const json = jsonOf(name, found[name]);
+    if (json === null && (found[name] ?? null) !== null) onUnfit(`${name} is not what a message can have`);
+    found[name] = json;
+  }
+  const wrong = fits(found);
+  if (wrong) onUnfit(wrong.message);
+  return wrong ? null : found;
+}
+
+function pageOf({ after, before, limit }: ReadRange, sent: HistoryPage, onUnfit: OnUnfit): HistoryPage {
+  if (sent.data.length > limit)
+    throw new HistoryError('failed', undefined, 'it sent more messages than were asked for');
+  const data: MessageRecord[] = [];
+  const seqs: number[] = [];
+  for (const one of sent.data as (MessageRecord | null)[]) {
+    const seq = one?.seq;
+    if (!Number.isSafeInteger(seq) || seq! <= (after ?? 0) || seq! >= (before ?? Infinity)) {
+      onUnfit('seq is not one that was asked for');
+      continue;
+    }
+    seqs.push(seq!);
+    const found = messageOf(one, onUnfit);
+    if (found) data.push(found);
+  }
+  const { hasMore } = sent;
+  if (!hasMore || (data.length > 0 && data.length === sent.data.length)) return { data, hasMore };
+  if (seqs.length === 0)
+    throw new HistoryError('failed', undefined, 'none of the messages that it sent has a place');
+  return {
+    data,
+    hasMore,
+    end: before === undefined && after !== undefined ? Math.max(...seqs) : Math.min(...seqs),
+  };
+}
+
+/**
+ * What was answered; throws what the process answered instead, or what is wrong with the answer. A message that is not
+ * what one can be is left out, because its owner may have changed it: the others are served all the same.
+ */
+export function readAnswer(ask: Ask, body: Buffer, onUnfit: OnUnfit = () => undefined): unknown {
   const answer = JSON.parse(body.toString()) as Told;
   const wrong = (ask.op === 'read' ? page : answers[ask.op])(answer);
   if (wrong) throw new HistoryError('failed', undefined, wrongWith(wrong.message));
@@ -220,13 +262,8 @@ export function readAnswer(ask: Ask, body: Buffer): unknown {
       message: said,
     });
   }
-  if (ask.op === 'get' && answer.value) checkInner(answer.value as MessageRecord);
-  if (ask.op === 'read') {
-    const { data } = answer.value as HistoryPage;
-    if (data.length > ask.range.limit)
-      throw new HistoryError('failed', undefined, 'it sent more messages than were asked for');
-    data.forEach(checkInner);
-  }
+  if (ask.op === 'get') return answer.value && messageOf(answer.value, onUnfit);
+  if (ask.op === 'read') return pageOf(ask.range, answer.value as HistoryPage, onUnfit);
   return answer.value;
 }
 

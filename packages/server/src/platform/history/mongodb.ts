@@ -21,6 +21,7 @@ import {
   sentences,
   timesOf,
   writerName,
+  isoOf,
 } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import { urlFor } from './target.ts';
@@ -132,7 +133,7 @@ function document(env: string, record: HistoryRecord): Stored {
   return { _id: `${env}:${own}`, env, revision: record.revision, ...(Object.fromEntries(times) as object) };
 }
 
-const iso = (value: unknown): string | null => (value instanceof Date ? value.toISOString() : null);
+const iso = (value: unknown): string | null => (value instanceof Date ? isoOf(value) : null);
 function record(found: Document): MessageRecord {
   const { _id, env: _env, ...rest } = found;
   return {

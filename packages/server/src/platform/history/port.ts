@@ -73,6 +73,8 @@ export interface HistoryPage {
   /** Descending seq, without hard-deleted messages. */
   data: MessageRecord[];
   hasMore: boolean;
+  /** Where the next page begins, if messages that cannot be read were left out; otherwise at the last one of `data`. */
+  end?: number;
 }
 
 export interface Erasure {

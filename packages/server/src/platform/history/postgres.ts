@@ -22,6 +22,7 @@ import {
   timesOf,
   valueOf,
   writerName,
+  isoOf,
 } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import { urlFor } from './target.ts';
@@ -119,7 +120,7 @@ const columns = `'message' AS kind, id, conversation_id AS "conversationId", seq
 
 type MessageRow = Omit<MessageRecord, 'createdAt' | 'editedAt' | 'deletedAt'> &
   Record<'createdAt' | 'editedAt' | 'deletedAt', number | null>;
-const iso = (ms: number | null) => (ms === null ? null : new Date(Math.round(ms)).toISOString());
+const iso = (ms: number | null) => (ms === null ? null : isoOf(new Date(Math.round(ms))));
 const record = (row: MessageRow): MessageRecord => ({
   ...row,
   createdAt: iso(row.createdAt)!,

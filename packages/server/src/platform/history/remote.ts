@@ -83,6 +83,13 @@ function spentMs(pid = 0): number {
   }
 }
 
+/** An open history, as this process knows it. */
+interface Owner {
+  env: number;
+  onFault: OnFault;
+  warned: boolean;
+}
+
 interface Pending {
   ask: Ask;
   history: number;
@@ -126,7 +133,7 @@ export function createRemoteHistories(options: {
 
   function start() {
     const pending = new Map<number, Pending>();
-    const owners = new Map<number, OnFault>();
+    const owners = new Map<number, Owner>();
     let lastId = firstId;
     let child: ChildProcess | undefined;
     let channel: Duplex | undefined;
@@ -151,7 +158,7 @@ export function createRemoteHistories(options: {
       child?.kill('SIGKILL');
       channel?.destroy();
       if (markFd !== undefined) closeSync(markFd);
-      const onFault = owners.get(culprit);
+      const onFault = owners.get(culprit)?.onFault;
       if (!closed)
         logger.error(
           { fault, child: child?.pid, requests: pending.size, known: onFault !== undefined, ...reason },
@@ -204,7 +211,7 @@ export function createRemoteHistories(options: {
           pending.delete(id);
           if (!one) return;
           try {
-            one.resolve(readAnswer(one.ask, body));
+            one.resolve(readAnswer(one.ask, body, (problem) => onUnfit(one.history, problem)));
           } catch (error) {
             one.reject(error as Error);
           }
@@ -219,6 +226,17 @@ export function createRemoteHistories(options: {
       });
       write(settingsId, 0, Buffer.from(JSON.stringify(options.settings)));
       write(beatId, 0, Buffer.alloc(0));
+    }
+
+    /** Told once for each time that a database is opened. */
+    function onUnfit(history: number, problem: string): void {
+      const owner = owners.get(history);
+      if (!owner || owner.warned) return;
+      owner.warned = true;
+      logger.warn(
+        { env: owner.env, problem },
+        'a history database has messages that are not what a message can be: they are left out',
+      );
     }
 
     function onBeat(rss: number, latest: number): void {
@@ -321,7 +339,7 @@ export function createRemoteHistories(options: {
         if (place && !place.process.isOver()) return place;
         const process = running();
         const history = ++lastHistory;
-        process.owners.set(history, onFault);
+        process.owners.set(history, { env: tenant.no, onFault, warned: false });
         const ask: Ask = { op: 'open', source, tenant: tenant.no, env: tenant.id };
         const info = taken<Awaited<Place['info']>>(tenant, ask, () =>
           process.call(history, ask, bodyOf(ask)),
@@ -373,7 +391,7 @@ export function createRemoteHistories(options: {
       const process = running();
       const history = ++lastHistory;
       const ask: Ask = { op: 'migrate', source, tenant: tenant.no, env: tenant.id };
-      process.owners.set(history, onFault);
+      process.owners.set(history, { env: tenant.no, onFault, warned: false });
       try {
         return await taken(tenant, ask, () => process.call(history, ask, bodyOf(ask)));
       } finally {

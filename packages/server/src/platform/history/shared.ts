@@ -27,8 +27,11 @@ export interface Times {
 const usualTimes: Times = { connectMs: 5_000, statementMs: 10_000, idleMs: 30_000 };
 export const timesOf = ({ times = usualTimes }: HistoryDeps): Times => times;
 
+/** A time that no date can be stays recognisable as such. */
+export const isoOf = (time: Date): string => (Number.isNaN(time.getTime()) ? 'no time' : time.toISOString());
+
 /** Bytes of the largest message as JSON, and of an answer without any. */
-const messageBytes = 84 * 1_024;
+export const messageBytes = 84 * 1_024;
 const plainBytes = 256 * 1_024;
 /** How many bytes an answer with so many messages can need. */
 export const bytesOf = (messages: number): number => plainBytes + messages * messageBytes;
