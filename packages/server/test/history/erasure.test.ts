@@ -170,3 +170,34 @@ test('an erasure that cannot reach a database that is not in use is listed, hold
   assert.equal((await it.storage.record()).sink.error, null);
   await home();
 });
+
+test('an erasure that a database in use refuses keeps no change from being written to it, and is tried again', async () => {
+  const url = await databases.postgres.createDatabase();
+  const one = await relational({ ...databases.postgres, createDatabase: () => Promise.resolve(url) });
+  await one.put('a');
+  await away();
+  const [gone, stays] = await people();
+  await it.storage.settled();
+  const there = new pg.Client(url.replace(/\?.*/, ''));
+  await there.connect();
+  await there.query(
+    `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$`,
+  );
+  await there.query(
+    'CREATE TRIGGER refuse BEFORE UPDATE ON parley_messages FOR EACH ROW EXECUTE FUNCTION refuse()',
+  );
+  await erase(gone, 'anonymize');
+  const { id: cid } = await scene.group(stays, []);
+  const { id } = await scene.send(stays, cid, { text: 'after the erasure' });
+  await eventually(async () => (await one.text()).includes(id), 'the change is written');
+  const { sink } = await eventually(async () => {
+    const record = await it.storage.record();
+    return record.sink.error !== null && record;
+  }, 'the record says that it failed');
+  assert.equal(sink.erasures, 1);
+  assert.ok((await one.text()).includes(gone.id));
+  await there.query('DROP TRIGGER refuse ON parley_messages').finally(() => there.end());
+  await it.storage.settled();
+  assert.ok(!(await one.text()).includes(gone.id));
+  await home();
+});

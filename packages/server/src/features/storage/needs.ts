@@ -26,7 +26,7 @@ export const mustErase = (s: string): string =>
   `(SELECT true FROM sink_erasures e LEFT JOIN storage_slots x ON x.env = e.env AND x.slot = ANY (e.slots)
     WHERE e.env = ${s} AND (x.env IS NULL OR ${come('x.erase_due_at')}) LIMIT 1)`;
 
-/** A slot that erasures must reach; one that is in use is needed for other things, so its failure ends the turn. */
+/** A slot that erasures must reach; the failure of one that is in use is the failure of the turn. */
 export interface ErasureSlot {
   slot: SlotName;
   changedAt: string;
@@ -34,12 +34,13 @@ export interface ErasureSlot {
   open(): Promise<Engine>;
 }
 
-/** Erases users in the databases of all slots, whether in use or not. */
+/** Erases users in the databases of all slots, whether in use or not. Returns why it failed in one that is in use. */
 export async function erasures(
   { db, vault, logger }: { db: Db; vault: Vault; logger: Logger },
   env: number,
   slots: readonly ErasureSlot[],
-): Promise<void> {
+): Promise<HistoryError | null> {
+  let failure: HistoryError | null = null;
   for (const { slot, changedAt, inUse, open } of slots) {
     const rows = await db.query<{
       no: number;
@@ -69,7 +70,11 @@ export async function erasures(
         [env, slot],
       );
     } catch (error) {
-      if (inUse || !(error instanceof HistoryError)) throw error;
+      if (!(error instanceof HistoryError)) throw error;
+      if (inUse) {
+        failure ??= error;
+        continue;
+      }
       logger.warn({ env, slot, reason: error.message }, 'users could not be erased in a history database');
       await db.query(
         `UPDATE storage_slots SET erase_failures = erase_failures + 1, erase_error = $3, erase_due_at = clock_timestamp() +
@@ -83,6 +88,7 @@ export async function erasures(
     'DELETE FROM sink_erasures WHERE env = $1 AND NOT slots && ARRAY(SELECT slot FROM storage_slots WHERE env = $1)',
     [env],
   );
+  return failure;
 }
 
 /** Whether erasures wait for one of these slots. */

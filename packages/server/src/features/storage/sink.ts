@@ -162,16 +162,22 @@ export function createSink(options: SinkOptions): Sink {
       return slot ? mine.lease.guard(await connections.open(env, slot)) : null;
     };
     const used = mine.mode === 'managed' ? [] : [mine.active, mine.previous];
-    if (mine.erasures)
-      await erasures(
+    const owed =
+      mine.erasures &&
+      (await erasures(
         options,
         mine.env,
         slots.map(({ slot, changedAt }) => ({
           ...{ slot, changedAt, inUse: used.includes(slot), open: async () => (await open(slot))! },
         })),
-      );
+      ));
     if (mine.mode === 'managed') return 'idle';
     const history = (await open(mine.active))!;
+    if (owed) {
+      // Changes name nobody who was erased, so they are written all the same; whatever else uses the database waits.
+      await drain(mine, history);
+      throw owed;
+    }
     const previous = await open(mine.previous);
     const both = [history, ...(previous ? [previous] : [])];
     if (mine.wanted) await wanted(options, mine.env, both);

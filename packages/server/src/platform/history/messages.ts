@@ -51,8 +51,12 @@ export const askBytes = 32 * kib * kib;
 /** How many bytes the answer to a request can need. */
 export const answerBytes = (ask: Ask): number => bytesOf(ask.op === 'read' ? ask.range.limit : 1);
 
-/** How many bytes a database may send because of a request: besides the answer, what logins, locks and errors of 500 records take. */
-export const receivedBytes = (ask: Ask): number => answerBytes(ask) + 4 * kib * kib;
+/**
+ * How many bytes a database may send because of a request: besides the answer, what logins, locks and errors of 500
+ * records take. MongoDB sends the keys of all that is erased; what is beyond is erased at the next try.
+ */
+export const receivedBytes = (ask: Ask): number =>
+  answerBytes(ask) + (ask.op === 'erase' ? 64 : 4) * kib * kib;
 
 const headerBytes = 16;
 

@@ -244,7 +244,7 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
       guarded(async () => {
         for (;;) {
           const found = await messages
-            .find({ env, senderId: erasure.userId }, bounded)
+            .find({ env, senderId: erasure.userId }, { projection: { version: 1, deletedAt: 1 }, ...bounded })
             .limit(eraseBatch)
             .toArray();
           if (found.length === 0) break;
@@ -271,16 +271,23 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
           );
         }
         // The user is part of a member's key, so the document is written again under a new one.
-        for (const member of await members.find({ env, userId: erasure.userId }).toArray()) {
-          const renamed = {
-            ...member,
-            _id: `${env}:${member['conversationId']}:${erasure.replacement}`,
-            userId: erasure.replacement,
-          };
-          if (erasure.messages === 'delete') Object.assign(renamed, { removed: true });
-          // A change since may have written the member under the new name already.
-          await members.updateOne({ _id: renamed._id }, { $setOnInsert: renamed }, { upsert: true });
-          await members.deleteOne({ _id: member._id });
+        for (;;) {
+          const found = await members
+            .find({ env, userId: erasure.userId }, bounded)
+            .limit(eraseBatch)
+            .toArray();
+          if (found.length === 0) break;
+          for (const member of found) {
+            const renamed = {
+              ...member,
+              _id: `${env}:${member['conversationId']}:${erasure.replacement}`,
+              userId: erasure.replacement,
+            };
+            if (erasure.messages === 'delete') Object.assign(renamed, { removed: true });
+            // A change since may have written the member under the new name already.
+            await members.updateOne({ _id: renamed._id }, { $setOnInsert: renamed }, { upsert: true });
+            await members.deleteOne({ _id: member._id });
+          }
         }
       }),
     count: () => guarded(() => messages.countDocuments({ env }, bounded)),
