@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ApiError } from '@parley/protocol';
 import { createCold } from '../../src/features/storage/cold.ts';
 import { message } from '../../src/platform/history/conformance.ts';
-import { HistoryError } from '../../src/platform/history/port.ts';
+import { HistoryError, QueueFull } from '../../src/platform/history/port.ts';
 import type { History, HistoryPage } from '../../src/platform/history/port.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
@@ -22,15 +22,17 @@ function world() {
   const asked: { answer(page: HistoryPage): void; fail(error: Error): void }[] = [];
   const dropped: string[] = [];
   const opened: string[] = [];
+  const openedSlots: unknown[] = [];
   const history = {
     read: () => new Promise<HistoryPage>((answer, fail) => asked.push({ answer, fail })),
   } as unknown as History;
-  let slots = [{ active: 'a', slot: 'a', replicaUrl: null, changedAt: '1' }];
+  let slots = [{ active: 'a', slot: 'a', replicaUrl: null, changedAt: '1', suspect: false }];
   const cold = createCold({
     db: { query: () => Promise.resolve(slots) } as unknown as Queryable,
     connections: {
-      open: (_env, _slot, purpose = 'write') => {
+      open: (_env, slot, purpose = 'write') => {
         opened.push(purpose);
+        openedSlots.push(slot);
         return Promise.resolve(history);
       },
       drop: (_env, slot) => void dropped.push(slot),
@@ -51,7 +53,7 @@ function world() {
     );
   };
   return {
-    ...{ time, asked, dropped, opened, results, read, cold },
+    ...{ time, asked, dropped, opened, openedSlots, results, read, cold },
     change: (to: Partial<(typeof slots)[0]>) => (slots = [{ ...slots[0]!, ...to }]),
   };
 }
@@ -201,4 +203,58 @@ test('whoever scrolls back asks both databases at once, and what was read ahead 
     asked.pop()!.answer({ data: records.slice(0, 1), hasMore: true });
     assert.deepEqual([...(await late)!.keys()], [3]);
   }
+});
+
+test('docs/storage.md, Safety: a database that failed or did harm is asked again only by what is known of it now', async () => {
+  const { time, asked, results, read, change, openedSlots, cold } = world();
+  const readAfter = async (happens: () => void) => {
+    read();
+    await time.pass(1);
+    asked.pop()!.answer(answer);
+    await time.pass(1);
+    happens();
+    change({ suspect: true });
+    openedSlots.length = 0;
+    await time.pass(2_000);
+    read();
+    await time.pass(1);
+    // By what was known, and, if that has changed, once more.
+    for (let i = 0; i < 2; i++) {
+      for (const one of asked.splice(0)) one.answer(answer);
+      await time.pass(1);
+    }
+    assert.equal(results.at(-1), 'found 1');
+    const known = openedSlots.map((slot) => (slot as { suspect: boolean }).suspect);
+    change({ suspect: false });
+    cold.forget(env.no);
+    return known;
+  };
+  assert.deepEqual(await readAfter(() => undefined), [false, true], 'what changed unseen is asked twice');
+  assert.deepEqual(await readAfter(() => cold.forget(env.no)), [true]);
+  read();
+  await time.pass(1);
+  asked.pop()!.fail(new HistoryError('failed', undefined));
+  await time.pass(1);
+  change({ suspect: true });
+  openedSlots.length = 0;
+  await time.pass(2_000);
+  read();
+  await time.pass(1);
+  assert.deepEqual(
+    openedSlots.map((slot) => (slot as { suspect: boolean }).suspect),
+    [true],
+  );
+});
+
+test('docs/storage.md, Safety: a full queue of our own refuses one read, and is no fault of the database', async () => {
+  const { time, asked, dropped, results, read } = world();
+  read();
+  await time.pass(1);
+  asked.pop()!.fail(new QueueFull());
+  await time.pass(1);
+  read();
+  await time.pass(1);
+  asked.pop()!.answer(answer);
+  await time.pass(1);
+  assert.deepEqual([results, dropped], [['history_unavailable', 'found 1'], []]);
 });

@@ -1,6 +1,6 @@
 import { ApiError, rateLimits } from '@parley/protocol';
 import type { Clock, Timers } from '../../platform/clock.ts';
-import { HistoryError } from '../../platform/history/port.ts';
+import { HistoryError, QueueFull } from '../../platform/history/port.ts';
 import type { History, MessageRecord } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
@@ -31,6 +31,8 @@ export interface Cold {
    */
   ahead(env: { no: number; id: string }, place: ColdPlace, before: number, limit: number): Ahead | undefined;
   get(env: { no: number; id: string }, messageId: string): Promise<MessageRecord | null>;
+  /** Called after a fault of a database: the next read looks up its slots before it asks. */
+  forget(env: number): void;
 }
 
 /** A conversation, and the number of the user who reads it; null if a server does. */
@@ -125,6 +127,12 @@ export function createCold(options: {
         if (probes && last) last.probing = false;
         throw error;
       }
+      // The next look may find it suspect or set aside.
+      known.delete(env);
+      if (error instanceof QueueFull) {
+        if (probes && last) last.probing = false;
+        throw unavailable(firstPauseMs);
+      }
       const pauseMs = Math.min(longestPauseMs, probes && last ? last.pauseMs * 2 : firstPauseMs);
       circuits.set(env, { pauseMs, openUntil: clock.monotonic() + pauseMs, probing: false });
       // A connection that hangs is neither waited for nor used again.
@@ -202,6 +210,7 @@ export function createCold(options: {
   }
 
   return {
+    forget: (env) => void known.delete(env),
     ahead(env, { conversationId, reader }, before, limit) {
       const key = keyOf(env.no, conversationId, reader);
       const upTo = coldUpTo.get(key);
@@ -285,12 +294,16 @@ function remember<K, V>(map: Map<K, V>, key: K, value: V): void {
 const isSame = (a: readonly SlotRow[], b: readonly SlotRow[]): boolean =>
   a.length === b.length &&
   a.every(
-    ({ slot, changedAt, aside }, i) =>
-      slot === b[i]!.slot && changedAt === b[i]!.changedAt && aside === b[i]!.aside,
+    ({ slot, changedAt, aside, suspect }, i) =>
+      slot === b[i]!.slot &&
+      changedAt === b[i]!.changedAt &&
+      aside === b[i]!.aside &&
+      suspect === b[i]!.suspect,
   );
 
 export const isGone = (error: unknown): boolean =>
   error instanceof HistoryError &&
+  !(error instanceof QueueFull) &&
   ['unreachable', 'timeout', 'authentication', 'tls', 'overloaded'].includes(error.errorClass);
 
 const unavailable = (ms: number) =>

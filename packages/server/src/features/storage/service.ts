@@ -92,17 +92,20 @@ export function createStorageService(options: {
     ...{ histories, trials },
     onFault: (env, slot, fault) =>
       void addFault(db, env.no, slot).then(
-        (aside) =>
+        (aside) => {
+          cold.forget(env.no);
           logger.error(
             { env: env.no, slot, fault, aside },
             aside
               ? 'a history database is set aside: it stopped the process that reads it twice within an hour'
               : 'a history database stopped the process that reads it',
-          ),
+          );
+        },
         (error: unknown) =>
           logger.error({ err: error, env: env.no, slot, fault }, 'a fault of a history database is not kept'),
       ),
   });
+  const cold = createCold({ ...options, connections });
   const retention = createRetention(db, clock, config.eventRetentionMs);
   const records = metrics.counter(
     'parley_sink_records_total',
@@ -159,7 +162,7 @@ export function createStorageService(options: {
   });
 
   return {
-    cold: createCold({ ...options, connections }),
+    cold,
     connections,
     retention,
     outbound,

@@ -163,6 +163,13 @@ export class HistoryError extends Error {
   }
 }
 
+/** Our own queue is full: the database did nothing wrong. */
+export class QueueFull extends HistoryError {
+  constructor() {
+    super('overloaded', undefined, 'too many requests to it are under way');
+  }
+}
+
 const network = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -11,7 +11,7 @@ import type { Logger } from '../logging.ts';
 import { Turns } from '../turns.ts';
 import { answerBytes, beatId, firstId, frame, frameReader, readAnswer, settingsId } from './messages.ts';
 import type { Ask, Settings } from './messages.ts';
-import { HistoryError } from './port.ts';
+import { HistoryError, QueueFull } from './port.ts';
 import type { History, HistoryEngine, HistoryPage, HistoryReport, MessageRecord, Migrated } from './port.ts';
 import { emptyReport } from './shared.ts';
 import { parseSource, parseTarget } from './target.ts';
@@ -97,7 +97,6 @@ interface Pending {
   reject(error: Error): void;
 }
 
-const overloaded = () => new HistoryError('overloaded', undefined, 'too many requests to it are under way');
 const replaced = () =>
   new HistoryError('unreachable', undefined, 'the process that speaks with databases was replaced');
 const atFault: Record<Fault, string> = {
@@ -121,7 +120,7 @@ export function createRemoteHistories(options: {
     lane: { slots: 32, cost: 64, waiting: 200 },
     waiting: 10_000,
     waitMs,
-    refuse: overloaded,
+    refuse: () => new QueueFull(),
   });
   let lastHistory = 0;
   let current: Running | null = null;
