@@ -98,7 +98,8 @@ createHook({
   init(_id, type, _trigger, resource) {
     if (current === 0) return;
     (resource as Resource)[worksFor] = current;
-    if (type === 'TCPWRAP' || type === 'TLSWRAP')
+    // TLS is read from a handle of TCP too.
+    if (type === 'TCPWRAP')
       histories.get(current)?.handles.push({ handle: new WeakRef(resource as Handle), seen: 0 });
   },
   before: () => enter((executionAsyncResource() as Resource)[worksFor] ?? 0),
