@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
+import { readBatch } from '../../src/features/storage/copy.ts';
+import type { Copy } from '../../src/features/storage/sql.ts';
 import { createScene } from '../support/scene.ts';
 import { startService } from '../support/service.ts';
 import { openDb, use } from '../support/use.ts';
@@ -106,6 +108,50 @@ test('a copy shows how far it is, can be cancelled, and goes on after a crash wh
   } finally {
     await there.end();
     await db.close().catch(() => undefined);
+    await service.dispose();
+  }
+});
+
+test('a batch of a copy ends before its conversations have too many people, present and former', async () => {
+  const service = await startService();
+  const db = await openDb(service);
+  try {
+    const scene = createScene(service.url);
+    const writer = await scene.actor();
+    const groups = [];
+    for (let i = 0; i < 6; i++) groups.push((await scene.group(writer, [])).id);
+    const [at] = await db.query<{ env: number; conv: number }>(
+      'SELECT env, min(no) AS conv FROM conversations WHERE id = ANY($1) GROUP BY env',
+      [groups],
+    );
+    const { env, conv } = at!;
+    await db.query(`INSERT INTO users (env, id) SELECT $1, 'left_' || g FROM generate_series(1, 6000) g`, [
+      env,
+    ]);
+    // The first alone has more than a batch may have; of the others, two have about as many.
+    await db.query(
+      `INSERT INTO departures (env, usr, conv, at) SELECT u.env, u.no, c.no, clock_timestamp() FROM conversations c
+       JOIN users u ON u.env = c.env AND u.id LIKE 'left\\_%' AND (c.no = $3 OR substr(u.id, 6)::int <= 2400) WHERE c.env = $1 AND c.id = ANY($2)`,
+      [env, groups, conv],
+    );
+    const sizes: number[] = [];
+    const ahead: { no: number; id: string }[] = [];
+    let next: Copy | null = { kind: 'fill', conv, seq: 0, done: 0, total: 0, startedAt: '' };
+    const seen = new Set<number>();
+    while (next) {
+      const batch = await readBatch(
+        { db, env, history: null as never, previous: null, size: 500, ahead },
+        next,
+      );
+      if (batch.records.length > 0) sizes.push(batch.records.length);
+      for (const one of batch.records) if (one.record.kind === 'conversation') seen.add(one.conv);
+      next = batch.next;
+    }
+    assert.equal(seen.size, 6);
+    // Each conversation and its writer count too.
+    assert.deepEqual(sizes, [6_002, 4_804, 4_804, 2_402]);
+  } finally {
+    await db.close();
     await service.dispose();
   }
 });

@@ -1,7 +1,7 @@
 import type { Engine, MessageRecord } from '../../platform/history/port.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import { messagesFrom } from '../messages/reader.ts';
-import { conversationRecords, messageRecord } from './records.ts';
+import { conversationRecords, messageRecord, mostFormer } from './records.ts';
 import type { Placed } from './records.ts';
 import type { Copy } from './sql.ts';
 import { thawMessages } from './thaw.ts';
@@ -35,8 +35,9 @@ export interface CopyBatch {
   count: number;
 }
 
-/** How many conversations one batch looks at, each with at most 500 members. */
+/** How many conversations one batch looks at: fewer, if they have more people, present and former. One may have more. */
 const conversations = 50;
+const mostPeople = 5_000;
 /** How many messages a page from a customer's database has. */
 const pageSize = 200;
 
@@ -52,11 +53,15 @@ const ended = ({ then, ...copy }: Copy): Copy | null =>
 /** For `fill` and `rewrite`: reads from our store. */
 async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Promise<CopyBatch> {
   if ((ahead.at(-1)?.no ?? -1) < copy.conv) {
-    const found = await db.query<{ no: number; id: string }>(
-      `SELECT no, id FROM conversations WHERE env = $1 AND no >= $2 ORDER BY no LIMIT ${conversations}`,
+    const found = await db.query<{ no: number; id: string; people: number }>(
+      `SELECT c.no, c.id, (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) + (SELECT count(*) FROM (
+         SELECT 1 FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT ${mostFormer}) f) AS people
+       FROM conversations c WHERE c.env = $1 AND c.no >= $2 ORDER BY c.no LIMIT ${conversations}`,
       [env, copy.conv],
     );
-    ahead.splice(0, Infinity, ...found);
+    let people = 0;
+    const fitting = found.filter((one, i) => (people += one.people) <= mostPeople || i === 0);
+    ahead.splice(0, Infinity, ...fitting);
   }
   const upTo = ahead.at(-1)?.no;
   if (upTo === undefined) return { from: copy, next: ended(copy), records: [], back: null, count: 0 };

@@ -56,7 +56,7 @@ interface ConversationRow {
 }
 
 /** How many former members of a conversation a copy takes along, those who left last. */
-const mostFormer = 10_000;
+export const mostFormer = 10_000;
 
 /**
  * Conversations with their members, and with users who are no longer members: those whom the given events removed, or
