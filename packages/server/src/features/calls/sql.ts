@@ -242,12 +242,11 @@ export async function noteReached(
   db: Queryable,
   confirmed: readonly { env: number; user: number; about: string }[],
 ): Promise<void> {
-  await db.query(
-    `UPDATE call_participants p SET reached = true
-     FROM (
-       SELECT u.env, u.usr, c.no FROM unnest($1::int[], $2::bigint[], $3::text[]) u(env, usr, id)
-       CROSS JOIN LATERAL (SELECT no FROM calls WHERE env = u.env AND id = u.id LIMIT 1) c OFFSET 0
-     ) k WHERE p.call = k.no AND p.usr = k.usr AND p.env + 0 = k.env AND p.state = 'ringing' AND NOT p.reached`,
-    [confirmed.map((c) => c.env), confirmed.map((c) => c.user), confirmed.map((c) => c.about)],
-  );
+  const calls = Map.groupBy(confirmed, (one) => `${one.env} ${one.about}`);
+  for (const some of calls.values())
+    await db.query(
+      `UPDATE call_participants SET reached = true WHERE call = (SELECT no FROM calls WHERE env = $1 AND id = $2)
+         AND usr = ANY($3) AND env = $1 AND state = 'ringing' AND NOT reached`,
+      [some[0]!.env, some[0]!.about, some.map((one) => one.user)],
+    );
 }
