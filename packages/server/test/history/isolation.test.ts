@@ -6,15 +6,17 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readAnswer } from '../../src/platform/history/messages.ts';
+import { mainOf, readAnswer } from '../../src/platform/history/messages.ts';
 import type { Ask } from '../../src/platform/history/messages.ts';
 import { message } from '../../src/platform/history/conformance.ts';
+import { createRemoteHistories } from '../../src/platform/history/remote.ts';
+import { createLogger } from '../../src/platform/logging.ts';
 import { parley } from '../support/cli.ts';
 import { hostileCases } from '../support/hostile/cases.ts';
 import { int32, pgMessage, startPostgresDouble, startTcp } from '../support/hostile/servers.ts';
 import { createScene } from '../support/scene.ts';
 import { startService } from '../support/service.ts';
-import type { Service } from '../support/service.ts';
+import { StandingTime } from '../support/time.ts';
 import { openDb, use } from '../support/use.ts';
 import { startCustomerPostgres } from './servers.ts';
 import { eventually, openStorage } from './world.ts';
@@ -94,19 +96,75 @@ test('docs/storage.md, Safety: a page that is none fails', () => {
   });
 });
 
+test('docs/storage.md, Safety: growth is laid to who received more than half of all bytes, or to nobody', () => {
+  const of = (...received: number[]) => mainOf(new Map(received.map((bytes, i) => [i + 1, bytes])));
+  assert.deepEqual([of(), of(0, 0), of(5, 5), of(4, 3, 3)], [0, 0, 0, 0]);
+  assert.deepEqual([of(7), of(2, 7, 3), of(0, 1)], [1, 2, 2]);
+});
+
 /** The processes that a process started. */
 async function childrenOf(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
   return text.trim().split(' ').filter(Boolean).map(Number);
 }
-async function childOf(service: Service): Promise<number> {
+async function childOf(parent: number): Promise<number> {
   return eventually(async () => {
-    for (const pid of await childrenOf(service.process.pid!))
+    for (const pid of await childrenOf(parent))
       if ((await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).includes('history/child.ts'))
         return pid;
     return null;
   }, 'the process of databases runs');
 }
+
+/** A process that works for one database all the time, because that never stops to send notices. */
+async function busyProcess(time: StandingTime) {
+  let notices = 0;
+  const server = await startTcp((socket) => {
+    socket.once('data', () => {
+      const notice = pgMessage('N', Buffer.from('SNOTICE\0Mhello\0\0'));
+      const sending = setInterval(() => (notices++, socket.write(notice)), 1);
+      socket.on('close', () => clearInterval(sending)).on('error', () => undefined);
+    });
+  });
+  const faults: string[] = [];
+  const remote = createRemoteHistories({
+    ...{ settings: { allowPrivate: true, dnsServers: [] }, clock: time, timers: time.timers },
+    logger: createLogger('silent'),
+  });
+  const url = `postgres://u:p@127.0.0.1:${server.port}/db?sslmode=disable`;
+  const opened = await remote.open({ url }, { no: 1, id: 'env_a' }, (fault) => faults.push(fault));
+  const counted = opened.count().then(
+    () => 'counted',
+    (error: Error) => error.message,
+  );
+  await eventually(() => Promise.resolve(notices > 50), 'it works for it');
+  return {
+    ...{ faults, counted, pid: await childOf(process.pid) },
+    close: async () => {
+      await remote.close();
+      await server.close();
+    },
+  };
+}
+
+test('docs/storage.md, Safety: no database is blamed for a process that the system or the operator killed', async (t) => {
+  const { pid, faults, counted, close } = await busyProcess(new StandingTime());
+  t.after(close);
+  process.kill(pid, 'SIGKILL');
+  assert.match(await counted, /was replaced/);
+  assert.deepEqual(faults, []);
+});
+
+test('docs/storage.md, Safety: no database is blamed for a process that gets no time', async (t) => {
+  const time = new StandingTime();
+  const { pid, faults, counted, close } = await busyProcess(time);
+  t.after(close);
+  process.kill(pid, 'SIGSTOP');
+  for (let i = 0; i < 70 && existsSync(`/proc/${pid}`); i++) await time.pass(1_000);
+  await eventually(() => Promise.resolve(!existsSync(`/proc/${pid}`)), 'the process is killed');
+  await counted;
+  assert.deepEqual(faults, []);
+});
 
 const secret = 'the-operators-own-password';
 const home = use(
@@ -148,7 +206,7 @@ test('docs/storage.md, Safety: a database that asks for a password in clear gets
     assert.equal((await api('POST', '/v1/storage/database/test', { slot: 'a' })).body.ok, false);
     assert.match(heard, /their-user/);
     assert.ok(!heard.includes(secret), heard);
-    const child = await childOf(service);
+    const child = await childOf(service.process.pid!);
     assert.equal(await readFile(`/proc/${child}/environ`, 'utf8'), '');
     assert.equal(await readlink(`/proc/${child}/cwd`), '/');
   } finally {
@@ -174,7 +232,7 @@ test('docs/storage.md, Safety: the process ends with the service, however that e
       await api('PUT', '/v1/storage/database/a', { url });
       const tried = api('POST', '/v1/storage/database/test', { slot: 'a' }).catch(() => undefined);
       await eventually(() => Promise.resolve(connections() > 0), 'it connects');
-      const child = await childOf(service);
+      const child = await childOf(service.process.pid!);
       await db.close();
       service.process.kill(signal);
       await eventually(() => Promise.resolve(!existsSync(`/proc/${child}`)), 'the process is gone');

@@ -12,6 +12,7 @@ import {
   beatId,
   frame,
   frameReader,
+  mainOf,
   messageFields,
   receivedBytes,
   settingsId,
@@ -59,6 +60,8 @@ interface Opened {
   /** The handles of its connections, and how many bytes each had received when they were last counted. */
   handles: { handle: WeakRef<Handle>; seen: number }[];
   received: number;
+  /** The same at the last beat. */
+  receivedBefore: number;
   /** How many bytes it may receive in all, by what it has been asked so far. */
   allowed: number;
   /** What the requests under way allow. */
@@ -80,13 +83,10 @@ const worksFor = Symbol('history');
 type Resource = Record<symbol, number | undefined>;
 let current = 0;
 let marked = 0;
-/** The last one that this process worked for. */
-let latest = 0;
 const mark = Buffer.alloc(4);
 
 function enter(history: number): void {
   current = history;
-  if (history !== 0) latest = history;
   if (history === marked) return;
   marked = history;
   mark.writeUInt32BE(history);
@@ -109,8 +109,12 @@ createHook({
 /** Not process.exit, which waits for the threads of a driver: a database may keep them busy with hashing for hours. */
 const endNow = (): void => void process.kill(process.pid, 'SIGKILL');
 
-// The mark says whose it was.
-process.on('uncaughtException', endNow);
+// The mark says whose it was, and the word behind it that this is why the process ends.
+process.on('uncaughtException', () => {
+  mark.writeUInt32BE(1);
+  writeSync(markFd, mark, 0, 4, 4);
+  endNow();
+});
 // A promise that a driver forgot does no harm: the request has its deadline.
 process.on('unhandledRejection', () => undefined);
 
@@ -209,7 +213,15 @@ async function answered(number: number, ask: Ask): Promise<Buffer> {
     const stop = Promise.withResolvers<never>();
     stop.promise.catch(() => undefined);
     const history = Promise.reject<History>(new HistoryError('unreachable', undefined));
-    histories.set(number, { history, handles: [], received: 0, allowed: 0, underWay: 0, stop });
+    histories.set(number, {
+      history,
+      handles: [],
+      received: 0,
+      receivedBefore: 0,
+      allowed: 0,
+      underWay: 0,
+      stop,
+    });
   }
   const opened = histories.get(number);
   let told: Told;
@@ -261,9 +273,15 @@ function onFrame(header: Header, body: Buffer): void {
   seconds = header.seconds;
   if (header.id === beatId) {
     enter(0);
+    const received = new Map<number, number>();
+    for (const [number, opened] of histories) {
+      count(opened);
+      received.set(number, opened.received - opened.receivedBefore);
+      opened.receivedBefore = opened.received;
+    }
     const rss = Buffer.alloc(8);
     rss.writeBigUInt64BE(BigInt(process.memoryUsage.rss()));
-    return send(beatId, rss, latest);
+    return send(beatId, rss, mainOf(received));
   }
   enter(header.history);
   void answered(header.history, JSON.parse(body.toString()) as Ask).then((answer) => send(header.id, answer));

@@ -58,6 +58,12 @@ export const answerBytes = (ask: Ask): number => bytesOf(ask.op === 'read' ? ask
 export const receivedBytes = (ask: Ask): number =>
   answerBytes(ask) + (ask.op === 'erase' ? 64 : 4) * kib * kib;
 
+/** The history that received more than half of all bytes; 0 if none did. */
+export function mainOf(received: ReadonlyMap<number, number>): number {
+  const all = [...received.values()].reduce((sum, bytes) => sum + bytes, 0);
+  return [...received].find(([, bytes]) => bytes * 2 > all)?.[0] ?? 0;
+}
+
 const headerBytes = 16;
 
 export interface Header {

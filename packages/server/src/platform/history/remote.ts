@@ -90,6 +90,8 @@ interface Owner {
   warned: boolean;
 }
 
+const nobody = 0;
+
 interface Pending {
   ask: Ask;
   history: number;
@@ -143,10 +145,16 @@ export function createRemoteHistories(options: {
 
     /** The history that the process works for, or worked for when it ended. */
     function worksFor(): number {
+      return wordAt(0);
+    }
+    /** Whether the process ended itself because of what it works for. */
+    const endedItself = (): boolean => wordAt(4) !== 0;
+    function wordAt(at: number): number {
       const bytes = Buffer.alloc(4);
-      return markFd !== undefined && readSync(markFd, bytes, 0, 4, 0) === 4 ? bytes.readUInt32BE() : 0;
+      return markFd !== undefined && readSync(markFd, bytes, 0, 4, at) === 4 ? bytes.readUInt32BE() : 0;
     }
 
+    /** @param known whose database it was, if that is known better than by the mark. */
     function end(fault: Fault, reason: object = {}, known?: number): void {
       if (over) return;
       over = true;
@@ -195,7 +203,12 @@ export function createRemoteHistories(options: {
       child.unref();
       for (const stream of [channel, life]) (stream as unknown as { unref(): void }).unref();
       child.once('error', (error) => end('ended', { reason: error.message }));
-      child.once('exit', (code, signal) => end('ended', { code, signal }));
+      child.once('exit', (code, signal) => {
+        if (over) return;
+        // Otherwise the system killed it, because memory ran out, or the operator did.
+        const known = signal === 'SIGKILL' && !endedItself() ? nobody : undefined;
+        end('ended', { code, signal }, known);
+      });
       let sender = 0;
       const read = frameReader(
         ({ id }) => {
@@ -238,9 +251,10 @@ export function createRemoteHistories(options: {
       );
     }
 
-    function onBeat(rss: number, latest: number): void {
+    /** @param main the history that received most since the last beat, if one did. */
+    function onBeat(rss: number, main: number): void {
       beat = { ...beat, answered: true, missed: 0, any: true, spent: spentMs(child?.pid) };
-      if (rss > mostMb * 1_048_576) end('grew', { rss }, latest);
+      if (rss > mostMb * 1_048_576) end('grew', { rss }, main);
     }
     /** A pause of our own counts once, however long it is. */
     const stopBeats = timers.every(beatMs, () => {
@@ -254,7 +268,8 @@ export function createRemoteHistories(options: {
       beat.missed += 1;
       // On a machine that is too busy the process may get no time for seconds: then it does not hang.
       const starves = spentMs(child?.pid) - beat.spent < hangsMs;
-      if (beat.missed >= (beat.any && !starves ? mostMissed : mostMissedAtStart)) end('hung');
+      if (beat.missed >= (beat.any && !starves ? mostMissed : mostMissedAtStart))
+        end('hung', {}, starves ? nobody : undefined);
     });
 
     async function stop(): Promise<void> {
