@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { saveCredentials } from '../../src/features/push/credentials.ts';
+import { createLostSockets, lookBack } from '../../src/features/push/lost.ts';
+import { addFault } from '../../src/features/storage/aside.ts';
+import { readBatch } from '../../src/features/storage/copy.ts';
+import { recordsOf } from '../../src/features/storage/records.ts';
+import { coldSlots } from '../../src/features/storage/sql.ts';
 import { resumeErasures } from '../../src/features/erasure/operations.ts';
 import { usersByNumber as presentUsers } from '../../src/features/presence/sql.ts';
 import { removeExpired } from '../../src/features/retention/retention.ts';
@@ -140,6 +145,25 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await resumeErasures({ db, services: node.services });
     await presentUsers(db, [{ env: env.no, user: 1 }]);
 
+    // What the sinks of customers' databases read of our store, and who is looked for after a socket died.
+    await addFault(db, env.no, 'a');
+    await coldSlots(db, env.no);
+    const copy = {
+      kind: 'fill',
+      conv: 0,
+      seq: 0,
+      done: 0,
+      total: 0,
+      startedAt: new Date().toISOString(),
+    } as const;
+    await readBatch({ db, env: env.no, size: 100, ahead: [] } as never, copy);
+    const [conv] = await db.query<{ no: number }>('SELECT no FROM conversations WHERE id = $1', [id]);
+    await recordsOf(db, env.no, [{ no: 1, conv: conv!.no, seq: 1, message: null, at: copy.startedAt }]);
+    await createLostSockets(db, () => undefined)({ env: env.no, user: 1, silentMs: 60_000 });
+    const nobody = { connected: (users: readonly object[]) => Promise.resolve(users.map(() => false)) };
+    const lost = { key: env.no, ref: 1, data: { since: copy.startedAt } };
+    await lookBack(db, nobody as never, [lost as never]);
+
     // The command line.
     const line = (...args: string[]) => parley({ env: settings }, ...args);
     await line('env', 'create', '--name', 'new', '--kind', 'development', '--organization', 'org_plans');
@@ -151,6 +175,7 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
       line('key', 'revoke', 'env_dev', secretKey.split('_')[2]),
       line('push', 'list', 'env_dev'),
       line('audit', 'list', 'env_dev', '--action', 'keys.create'),
+      line('storage', 'list'),
     ]);
   } finally {
     await Promise.all([receiver.close(), failing.close()]);
