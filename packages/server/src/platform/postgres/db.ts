@@ -117,13 +117,22 @@ export const diskFullText = 'the disk of the store is full';
 /** A megabyte. */
 const roomSql = `CREATE TEMP TABLE parley_room ON COMMIT DROP AS SELECT repeat('x', 1900) FROM generate_series(1, 550)`;
 
+/** Of each server: whether something could not be written because its disk is full. All pools of the process know it. */
+const disks = new WeakMap<ConnectionSettings, { full: boolean }>();
+function diskOf(connection: ConnectionSettings): { full: boolean } {
+  const known = disks.get(connection) ?? { full: false };
+  disks.set(connection, known);
+  return known;
+}
+
 export class PgDb implements Db {
-  #diskFull = false;
+  readonly #disk: { full: boolean };
   readonly pool: pg.Pool;
   readonly #onError: PgOptions['onError'];
   readonly #watch: ConnectionWatch;
   constructor(connection: ConnectionSettings, options: PgOptions) {
     this.#onError = options.onError;
+    this.#disk = diskOf(connection);
     const settings = { ...sessionSettings, ...options.settings };
     this.#watch = new ConnectionWatch(connection, (count) =>
       this.#onError(new Error(`${count} did not answer`), 'dead connections were replaced'),
@@ -231,7 +240,7 @@ export class PgDb implements Db {
 
   /** True if something could not be written because the disk is full, and nothing could since. */
   get diskFull(): boolean {
-    return this.#diskFull;
+    return this.#disk.full;
   }
 
   /** Tries whether the disk has room again, by writing as much as a table grows at once. */
@@ -242,18 +251,18 @@ export class PgDb implements Db {
       // Any other refusal says nothing about the disk.
       if (isUnavailable(error)) return false;
     }
-    this.#diskFull = false;
+    this.#disk.full = false;
     return true;
   }
 
   #translate(error: unknown): unknown {
     if (!isUnavailable(error)) return error;
-    if (isDiskFull(error) && !this.#diskFull) {
-      this.#diskFull = true;
+    if (isDiskFull(error) && !this.#disk.full) {
+      this.#disk.full = true;
       this.#onError(error as Error, diskFullText);
     }
     // PostgreSQL ends when it has no room for its log.
-    const named = isDiskFull(error) || (this.#diskFull && isUnanswered(error));
+    const named = isDiskFull(error) || (this.#disk.full && isUnanswered(error));
     const translated = new ApiError(
       'service_unavailable',
       named ? { message: `For the moment nothing can be stored: ${diskFullText}.` } : {},
