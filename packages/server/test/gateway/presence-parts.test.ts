@@ -103,10 +103,14 @@ test('SPEC 4.2: who comes back while the end is being stored is online to watche
   assert.equal(got.at(-1).online, true);
 });
 
-test('docs/cluster.md: when Redis is back, watchers are told who is online, and of everybody after five seconds', async () => {
-  const { presence, watching, clock, watcher } = setup();
+test('docs/cluster.md: when Redis is back, watchers are told what they do not know: who is online at once, the others after five seconds', async () => {
+  const { presence, watching, registry, clock, watcher } = setup();
   const { session, got } = watcher();
-  await watching.watch(session, ['u2', 'u3']);
+  await presence.opened({ env: 1, user: 5 }, 's5', null);
+  await watching.watch(session, ['u2', 'u3', 'u5']);
+  await presence.closed({ env: 1, user: 5 }, 's5');
+  clock.advance(realtime.presenceGraceMs);
+  await registry.settle({ env: 1, user: 5 });
   // Another node announced it meanwhile, and nobody here heard it.
   await presence.opened(ref, 's1', null);
   presence.restored();
@@ -121,12 +125,21 @@ test('docs/cluster.md: when Redis is back, watchers are told who is online, and 
   presence.tick();
   await ticked();
   assert.deepEqual(
-    got.slice(1).map(({ userId, online }) => [userId, online]),
-    [
-      ['u2', true],
-      ['u3', false],
-    ],
+    got.slice(1),
+    [{ userId: 'u5', online: false, lastSeenAt: null }],
+    'not of u3, who was offline',
   );
+  // An announcement that arrives after the look says nothing new.
+  presence.cameOnline(2, { userId: 'u2', lastSeenAt: null });
+  assert.equal(got.length, 2);
+  // Another watcher was told meanwhile that the user is offline, by a node that could not ask Redis.
+  registry.online = (refs) => Promise.resolve(refs.map(() => false));
+  const other = watcher(4);
+  await watching.watch(other.session, ['u2', 'u3']);
+  presence.restored();
+  await ticked();
+  for (const all of [got.slice(2), other.got])
+    assert.deepEqual(all, [{ userId: 'u2', online: true, lastSeenAt: null }], 'all are told again');
 });
 
 test('SPEC 4.2: users whose grace periods end together, and those left at shutdown, are few statements', async () => {

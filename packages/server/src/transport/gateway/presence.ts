@@ -8,7 +8,7 @@ import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Added, PresenceRegistry, UserRef } from '../../platform/presence/port.ts';
 import { encodePresence } from './bus-messages.ts';
-import { Watching } from './watching.ts';
+import { presenceFrame, Watching } from './watching.ts';
 
 /** A user whose last socket closed, with the time by the wall clock, which people read, and by the monotonic clock. */
 interface Leaving extends UserRef {
@@ -107,8 +107,8 @@ export class Presence {
 
   /**
    * Announcements of other nodes may have been lost, and while Redis was away this node knew only its own sockets. Watchers are
-   * told at once who is online, and of everybody when all nodes have had time to register their sockets: what comes
-   * later is announced, and heard here.
+   * told what they do not know: at once who is online, and of everybody when all nodes have had time to register their
+   * sockets. What comes later is announced, and heard here.
    */
   restored(): void {
     this.#tellAllAt = this.#clock.monotonic() + registeredMs;
@@ -119,14 +119,13 @@ export class Presence {
     try {
       for (const some of portions(this.watching.watched())) {
         const found = await sql.usersByNumber(this.#db, some);
-        const envs = new Map(some.map(({ env, user }) => [user, env]));
-        const online = await this.#registry.onlineEverywhere(
-          found.map(({ no }) => ({ env: envs.get(no)!, user: no })),
-        );
+        const watched = new Map(some.map((one) => [one.user, one]));
+        const refs = found.map(({ no }) => watched.get(no)!);
+        const online = await this.#registry.onlineEverywhere(refs);
         if (!online) throw new Error('the registry cannot be asked');
-        for (const [i, { no, ...item }] of found.entries())
+        for (const [i, item] of found.entries())
           if (online[i] || whom === 'all')
-            this.watching.announced(no, frameOf({ ...item, online: online[i]! }));
+            this.watching.correct(refs[i]!, presenceFrame({ ...item, online: online[i]! }));
       }
     } catch (error) {
       this.#tellAllAt = this.#clock.monotonic() + registeredMs;
@@ -185,13 +184,11 @@ export class Presence {
   }
 
   #announce(user: number, item: PresenceItem): void {
-    const frame = frameOf(item);
+    const frame = presenceFrame(item);
     this.watching.announced(user, frame);
     if (!this.#bus.alone) this.#bus.publish(`w:${user}`, encodePresence(frame));
   }
 }
-
-const frameOf = (item: PresenceItem): string => `{"t":"presence","d":${JSON.stringify(item)}}`;
 
 function* portions<T>(items: readonly T[]): Generator<T[]> {
   for (let i = 0; i < items.length; i += settledAtOnce) yield items.slice(i, i + settledAtOnce);

@@ -8,6 +8,9 @@ import type { PresenceRegistry, UserRef } from '../../platform/presence/port.ts'
 import type { Session } from './session.ts';
 import { textFrame } from './wire.ts';
 
+export const presenceFrame = ({ userId, online, lastSeenAt }: PresenceItem): string =>
+  `{"t":"presence","d":${JSON.stringify({ userId, online, lastSeenAt })}}`;
+
 /** The look-ups of a session. */
 interface Watch {
   requests: LatestOnly<readonly string[], PresenceItem[]>;
@@ -19,6 +22,18 @@ interface Watch {
 interface Recheck {
   users: Set<number>;
   held: Map<number, Buffer>;
+}
+
+/** The sessions here that watch a user. */
+interface Watchers {
+  sessions: Set<Session>;
+  /** The frame that all of them were told last; undefined if they were told different things, or nothing yet. */
+  told: string | undefined;
+}
+
+/** A watched user, and what the watchers had been told when the list was made. */
+export interface Watched extends UserRef {
+  told: string | undefined;
 }
 
 export interface WatchingOptions {
@@ -34,7 +49,7 @@ export interface WatchingOptions {
  */
 export class Watching {
   readonly #options: WatchingOptions;
-  readonly #watchers = new Map<number, Set<Session>>();
+  readonly #watchers = new Map<number, Watchers>();
   readonly #watches = new Map<Session, Watch>();
   readonly #rechecks = new Map<Session, Recheck>();
   /** For each set that is being looked up: the users who lost a membership meanwhile. */
@@ -81,11 +96,22 @@ export class Watching {
           ),
         );
       const online = await registry.online(found.map((f) => ({ env, user: f.no })));
-      return found.map((f, i) => ({ userId: f.userId, online: online[i]!, lastSeenAt: f.lastSeenAt }));
+      return found.map(({ no, ...item }, i) => this.#answered(no, { ...item, online: online[i]! }, session));
     } finally {
       this.#leavers.delete(leavers);
       if (leavers.size > 0) this.#lookAgain(session, leavers);
     }
+  }
+
+  /** What one session is told now must be what all others were told: else all are told again when the next occasion comes. */
+  #answered(user: number, item: PresenceItem, session: Session): PresenceItem {
+    const watchers = this.#watchers.get(user);
+    if (watchers) {
+      const frame = presenceFrame(item);
+      if (watchers.sessions.size === 1 && watchers.sessions.has(session)) watchers.told = frame;
+      else if (watchers.told !== frame) watchers.told = undefined;
+    }
+    return item;
   }
 
   /** Returns the channels that no session here was subscribed to. */
@@ -95,9 +121,9 @@ export class Watching {
     const fresh: string[] = [];
     for (const user of users) {
       const watchers = this.#watchers.get(user);
-      if (watchers) watchers.add(session);
+      if (watchers) watchers.sessions.add(session);
       else {
-        this.#watchers.set(user, new Set([session]));
+        this.#watchers.set(user, { sessions: new Set([session]), told: undefined });
         fresh.push(`w:${user}`);
       }
     }
@@ -115,8 +141,8 @@ export class Watching {
     for (const user of [...users]) {
       session.watching?.delete(user);
       const watchers = this.#watchers.get(user);
-      watchers?.delete(session);
-      if (watchers?.size === 0) {
+      watchers?.sessions.delete(session);
+      if (watchers?.sessions.size === 0) {
         this.#watchers.delete(user);
         this.#options.bus.unsubscribe([`w:${user}`]);
       }
@@ -124,16 +150,30 @@ export class Watching {
   }
 
   /** All users whom a session here watches. Watchers and watched are of one environment. */
-  watched(): UserRef[] {
-    return [...this.#watchers].map(([user, [session]]) => ({ env: session!.user!.env, user }));
+  watched(): Watched[] {
+    return [...this.#watchers].map(
+      ([
+        user,
+        {
+          sessions: [session],
+          told,
+        },
+      ]) => ({ env: session!.user!.env, user, told }),
+    );
   }
 
-  /** Passes a presence frame, from this node or another, to the sockets here that watch the user. */
+  /** Tells the watchers of a user how it is, unless they were told something since they were listed. */
+  correct({ user, told }: Watched, frame: string): void {
+    if (this.#watchers.get(user)?.told === told) this.announced(user, frame);
+  }
+
+  /** Passes a presence frame, from this node or another, to the sockets here that watch the user and do not know it yet. */
   announced(user: number, text: string): void {
     const watchers = this.#watchers.get(user);
-    if (!watchers) return;
+    if (!watchers || watchers.told === text) return;
+    watchers.told = text;
     const frame = textFrame(text);
-    for (const session of watchers) {
+    for (const session of watchers.sessions) {
       const recheck = this.#rechecks.get(session);
       if (recheck) recheck.held.set(user, frame);
       else session.send(frame);
@@ -144,7 +184,7 @@ export class Watching {
   left(leaver: number, sessions: readonly Session[]): void {
     for (const leavers of this.#leavers) leavers.add(leaver);
     for (const session of sessions) if (session.watching?.size) this.#lookAgain(session, [leaver]);
-    for (const session of this.#watchers.get(leaver) ?? []) this.#lookAgain(session, [leaver]);
+    for (const session of this.#watchers.get(leaver)?.sessions ?? []) this.#lookAgain(session, [leaver]);
   }
 
   #lookAgain(session: Session, users: Iterable<number>): void {
