@@ -50,7 +50,7 @@ import { PgDb } from './platform/postgres/db.ts';
 import type { Store } from './platform/postgres/store.ts';
 import { createResolver } from './platform/outbound/resolver.ts';
 import { createPeers } from './platform/peers.ts';
-import { processHaste, processPressure } from './platform/pressure.ts';
+import { processPressure } from './platform/pressure.ts';
 import { version } from './platform/version.ts';
 import { createVault, parseMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
@@ -291,7 +291,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ...{ db, vault, clock, limiter, keyUsed: keyUsage.used },
     onElsewhere: () => tellElsewhere(),
   });
-  const turns = createTurns(config.pool, processPressure, processHaste);
+  const turns = createTurns(config.pool, processPressure);
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
   const gateway = new Gateway({
     ...{
