@@ -145,10 +145,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const onError = (error: Error, what: string) =>
     logger.warn({ part: 'postgres', reason: error.message, stack: error.stack }, what);
   const db = new PgDb(store.connection, { max: config.pool, onError });
-  const logDb = new PgDb(store.connection, {
-    ...{ max: logConnections, onError, settings: logSettings },
-    priority: 'sends',
-  });
+  const logDb = new PgDb(store.connection, { max: logConnections, onError, settings: logSettings });
   if (config.masterKey) parseMasterKey(config.masterKey);
   let masterKey: Uint8Array | undefined;
   const vault = createVault(() => {

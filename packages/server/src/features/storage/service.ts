@@ -74,9 +74,9 @@ export function createStorageService(options: {
   // A pool of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done
   // again.
   const workDb = new PgDb(options.connection, {
-    ...{ max: workConnections, onError: options.onError },
+    max: workConnections,
+    onError: options.onError,
     settings: workSettings,
-    priority: 'work',
   });
   const outbound = createOutbound({
     allowPrivate: config.allowPrivateTargets,
