@@ -42,7 +42,6 @@ import { Door } from './platform/door.ts';
 import { createOutbox } from './platform/jobs/outbox.ts';
 import { createWorkSignal } from './platform/jobs/wake.ts';
 import type { Logger } from './platform/logging.ts';
-import { createMemoryKeeper } from './platform/memory.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { createParts } from './platform/parts.ts';
 import type { Part, PartList } from './platform/parts.ts';
@@ -351,7 +350,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const close = (): PromiseLike<void> =>
     (closed ??= Promise.all([door.close(), app.close()]).then(() => undefined));
 
-  const memory = createMemoryKeeper(systemTimers);
   const sweeper = createPeriodic(sweepMs, logger, 'sweep', async () => {
     const removed = await removeExpired(db, config.eventRetentionMs);
     const erasures = await resumeErasures({ db, services });
@@ -373,7 +371,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     { name: 'peers', stop: () => peers.close() },
     { name: 'names', stop: () => names.close() },
     part('plans', planTable),
-    part('memory', memory),
     {
       name: 'metrics',
       start: async () => {
