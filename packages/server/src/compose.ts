@@ -38,7 +38,7 @@ import { createStoreClock } from './log/store-clock.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
 import { connectionsFor, descriptorLimit } from './platform/descriptors.ts';
-import { Door } from './platform/door.ts';
+import { backlog, ConnectionAcceptor } from './platform/connection-acceptor.ts';
 import { createOutbox } from './platform/jobs/outbox.ts';
 import { createWorkSignal } from './platform/jobs/wake.ts';
 import type { Logger } from './platform/logging.ts';
@@ -312,8 +312,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     timers,
     storeEpoch: storeClock.epoch,
     maxConnections: connections,
-    ...{ trustProxy: config.trustProxy, isLocal },
-    onRefused: (address) => door.refused(address),
+    trustProxy: config.trustProxy,
+    isLocal,
+    onRefused: (address) => acceptor.refused(address),
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
   metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);
@@ -341,14 +342,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     apps: [dashboardApp],
     intercept: media.intercept,
   });
-  const door = new Door(app.server, {
-    ...{ connections, logger, clock },
+  const acceptor = new ConnectionAcceptor(app.server, {
+    connections,
+    logger,
+    clock,
     ownerOf: ({ remoteAddress = '' }) => (config.trustProxy ? null : addressKey(remoteAddress)),
   });
   const address = (): AddressInfo => app.server.address() as AddressInfo;
   let closed: PromiseLike<void> | undefined;
-  const close = (): PromiseLike<void> =>
-    (closed ??= Promise.all([door.close(), app.close()]).then(() => undefined));
+  const close = (): PromiseLike<void> => (closed ??= app.close());
 
   const sweeper = createPeriodic(sweepMs, logger, 'sweep', async () => {
     const removed = await removeExpired(db, config.eventRetentionMs);
@@ -386,11 +388,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ],
     {
       name: 'port',
-      start: async () => {
-        const { host, port } = config;
-        await app.listen({ host, port, ...(await door.listenOptions(host, port)) });
-        await door.widen();
-      },
+      start: () => app.listen({ host: config.host, port: config.port, backlog }),
       stop: close,
     },
     {
