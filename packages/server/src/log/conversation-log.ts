@@ -16,9 +16,10 @@ import { refusal } from './refusals.ts';
  * The conversation log: the only place that assigns a `seq`.
  *
  * Messages go through a group commit (append.ts): all that arrive while a transaction runs are committed together by
- * the next one, so the longer PostgreSQL takes, the more messages share a commit. It does not wait for a conversation that another transaction has locked (lanes.ts). Everything else
- * that happens in a conversation is rare, and is appended in the transaction of its own operation (record.ts). Both
- * lock the conversation's row meanwhile, so seqs have no gaps, whichever process appends.
+ * the next one, so the longer PostgreSQL takes, the more messages share a commit. It does not wait for a conversation
+ * that another transaction has locked (lanes.ts). Everything else that happens in a conversation is rare, and is
+ * appended in the transaction of its own operation (record.ts). Both lock the conversation's row meanwhile, so seqs
+ * have no gaps, whichever process appends.
  * Events leave after the commit, through `publish` and nowhere else.
  */
 
