@@ -17,6 +17,7 @@ import { handlers } from './features/handlers.ts';
 import { createLostSweep, createSocketHistory } from './features/live/history.ts';
 import { createRecorder } from './features/logs/recorder.ts';
 import { committedMessages } from './features/messages/operations.ts';
+import { NodeBus } from './features/node-bus.ts';
 import { removeExpired } from './features/retention/retention.ts';
 import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
@@ -157,7 +158,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ...{ node, clock, logger },
     graceMs: realtime.presenceGraceMs,
   });
-  const { bus, registry, limiter } = peers;
+  const { registry, limiter } = peers;
+  const bus = new NodeBus(peers.bus);
   const retentionMs = (env: number) => storage.retention.msOf(env);
   const hub = new Hub({ bus, timers, logger, ...routeSources(db, retentionMs, clock) });
   const presence = new Presence({ registry, bus, db, sharing: createSharing(db), clock, logger });

@@ -14,6 +14,7 @@ import type { Organization } from './accounts/organizations.ts';
 import type { Analytics } from './analytics/service.ts';
 import type { AccountServices } from './accounts/services.ts';
 import type { CallServices } from './calls/services.ts';
+import type { SocketChoice } from './node-bus.ts';
 import type { Storage } from './storage/service.ts';
 import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
@@ -147,14 +148,6 @@ export interface Confirmation {
   user: number;
   /** What the sender of the frame gave as `confirm`. */
   about: string;
-}
-
-/** Which of a user's sockets a frame goes to, by session id. */
-export interface SocketChoice {
-  only?: string;
-  except?: string;
-  /** Asks each of the sockets to confirm that it got the frame (`onConfirmed`). A short name of what the frame is about. */
-  confirm?: string;
 }
 
 /** The open sockets of users, on any node of the service. */
