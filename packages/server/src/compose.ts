@@ -53,7 +53,7 @@ import { createPeers } from './platform/peers.ts';
 import { processPressure } from './platform/pressure.ts';
 import { version } from './platform/version.ts';
 import { createVault, parseMasterKey } from './platform/secrets.ts';
-import { createPeriodic } from './platform/periodic.ts';
+import { createPeriodic } from './platform/flow/periodic.ts';
 import { Gateway } from './transport/gateway/gateway.ts';
 import { Hub } from './transport/gateway/hub.ts';
 import { LiveSockets } from './transport/gateway/live-sockets.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { runGroup } from '../src/platform/run-group.ts';
+import { runGroup } from '../src/platform/media/run-group.ts';
 
 /** A process that ended and that nobody asked about yet (Z) does nothing any more. */
 const alive = (pid: number): boolean => {

@@ -1,4 +1,4 @@
-import type { Batcher } from '../platform/batch.ts';
+import type { Batcher } from '../platform/flow/batcher.ts';
 import { systemTimers } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';

@@ -1,10 +1,10 @@
 import { ApiError } from '@parley/protocol';
-import { createBatcher, runApart } from '../platform/batch.ts';
-import type { Batcher, BatcherOptions } from '../platform/batch.ts';
+import { createBatcher, runApart } from '../platform/flow/batcher.ts';
+import type { Batcher, BatcherOptions } from '../platform/flow/batcher.ts';
 import { sleep } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
 import { isBadRow, isLockedOut } from '../platform/postgres/errors.ts';
-import { Room } from '../platform/room.ts';
+import { Room } from '../platform/flow/waiting-quota.ts';
 
 /**
  * The group commit does not wait for a conversation that another transaction has locked. Such a conversation is

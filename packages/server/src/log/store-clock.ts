@@ -1,5 +1,5 @@
 import type { Logger } from '../platform/logging.ts';
-import { createPeriodic } from '../platform/periodic.ts';
+import { createPeriodic } from '../platform/flow/periodic.ts';
 import type { Queryable } from '../platform/postgres/db.ts';
 import { isUnavailable } from '../platform/postgres/errors.ts';
 import { whenReached } from '../platform/postgres/reach.ts';

@@ -1,6 +1,6 @@
 import { ApiError, costOf } from '@parley/protocol';
 import type { OperationName } from '@parley/protocol';
-import { Turns } from '../platform/turns.ts';
+import { Turns } from '../platform/flow/turns.ts';
 
 /** Operations run when their environment's turn comes; REST and the socket share the turns. */
 export interface OperationTurns {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createBatcher } from '../../src/platform/batch.ts';
+import { createBatcher } from '../../src/platform/flow/batcher.ts';
 import { times } from './tools.ts';
 
 /** A run that the test lets go by hand. */

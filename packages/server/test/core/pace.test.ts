@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createBatcher } from '../../src/platform/batch.ts';
+import { createBatcher } from '../../src/platform/flow/batcher.ts';
 import { Pace } from '../../src/platform/pace.ts';
 import { createPressure } from '../../src/platform/pressure.ts';
 import { StandingTime } from '../support/time.ts';

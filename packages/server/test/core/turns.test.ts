@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { setImmediate as soon } from 'node:timers/promises';
 import fc from 'fast-check';
 import { seed } from '../../../../scripts/seed.ts';
-import { Turns } from '../../src/platform/turns.ts';
-import type { TurnsOptions } from '../../src/platform/turns.ts';
+import { Turns } from '../../src/platform/flow/turns.ts';
+import type { TurnsOptions } from '../../src/platform/flow/turns.ts';
 
 class Refused extends Error {}
 

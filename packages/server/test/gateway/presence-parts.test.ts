@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { realtime } from '@parley/protocol';
 import { NodeBus } from '../../src/features/node-bus.ts';
 import { MemoryBroker } from '../../src/platform/bus/memory.ts';
-import { LatestOnly } from '../../src/platform/latest-only.ts';
+import { LatestOnly } from '../../src/platform/flow/latest-only.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';
 import { memoryPresence } from '../../src/platform/presence/memory.ts';

@@ -3,7 +3,7 @@ import type { Clock, Ids } from '../../platform/clock.ts';
 import { createGate } from '../../platform/gate.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createMailer } from '../../platform/mail/mailer.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';

@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Plan, PlanName } from '@parley/protocol';
-import { createBatcher, readPace } from '../../platform/batch.ts';
+import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 

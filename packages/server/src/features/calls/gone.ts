@@ -1,9 +1,9 @@
 import { limits } from '@parley/protocol';
-import { createBatcher } from '../../platform/batch.ts';
+import { createBatcher } from '../../platform/flow/batcher.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Logger } from '../../platform/logging.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
-import type { Periodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
+import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { ClosedSession, Services } from '../context.ts';
 import { callQueue } from './jobs.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from '../../platform/logging.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
-import type { Periodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
+import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
 import { ended } from './call-state.ts';

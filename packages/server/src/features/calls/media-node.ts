@@ -11,7 +11,7 @@ import type { SeatRef } from '../../platform/media/room.ts';
 import { findWorkerBinary } from '../../platform/media/worker-binary.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
 import { withMove } from './call-state.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '../../config.ts';
-import { createBatcher } from '../../platform/batch.ts';
+import { createBatcher } from '../../platform/flow/batcher.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import type { Logger } from '../../platform/logging.ts';

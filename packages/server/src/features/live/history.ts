@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { beatMs, closeLost, closeOthers, removeNode, renewNode, saveSessions } from './sql.ts';
 import type { SessionRow } from './sql.ts';

@@ -4,7 +4,7 @@ import { Value } from 'typebox/value';
 import { planNames, plans as defaults } from '@parley/protocol';
 import type { Plan, PlanName } from '@parley/protocol';
 import type { Logger } from '../../platform/logging.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
 
 /**
  * What the plans allow: the table of the protocol package, overridden by the file that CHAT_PLANS names. The file is

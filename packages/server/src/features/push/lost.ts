@@ -1,4 +1,4 @@
-import { createBatcher } from '../../platform/batch.ts';
+import { createBatcher } from '../../platform/flow/batcher.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import { listeners } from '../../platform/jobs/outbox.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
-import type { Periodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
+import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { SinkStatus } from './sql.ts';
 import { lagSeconds } from './state.ts';

@@ -1,6 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, SyncResult } from '@parley/protocol';
-import { createBatcher, readPace } from '../../platform/batch.ts';
+import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context, Services } from '../context.ts';
 import { unreadCount } from '../conversations/sql.ts';

@@ -1,5 +1,5 @@
 import { ApiError, environmentIdPattern, limits, rateLimits } from '@parley/protocol';
-import { createBatcher, readPace } from '../../platform/batch.ts';
+import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
-import type { Periodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
+import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
 /** When a secret key, or a token that it signed, was last used: collected in memory and written once a minute. */

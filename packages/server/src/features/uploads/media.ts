@@ -7,7 +7,7 @@ import type { Logger } from '../../platform/logging.ts';
 import { createOutbound, systemLookup } from '../../platform/outbound/outbound.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
 import type { NameResolver } from '../../platform/outbound/resolver.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { createManaged } from '../../platform/storage/managed.ts';

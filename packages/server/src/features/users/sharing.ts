@@ -1,4 +1,4 @@
-import { createBatcher, readPace } from '../../platform/batch.ts';
+import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
 /**

@@ -12,7 +12,7 @@ import type { Metrics } from '../../platform/metrics.ts';
 import { createOutbound } from '../../platform/outbound/outbound.ts';
 import type { NameResolver } from '../../platform/outbound/resolver.ts';
 import type { Outbound } from '../../platform/outbound/outbound.ts';
-import { createPeriodic } from '../../platform/periodic.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
 import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, Db, PgOptions } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';

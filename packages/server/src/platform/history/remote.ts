@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { sleep, systemTimers } from '../clock.ts';
 import type { Clock, Timers } from '../clock.ts';
 import type { Logger } from '../logging.ts';
-import { Turns } from '../turns.ts';
+import { Turns } from '../flow/turns.ts';
 import { answerBytes, beatId, firstId, frame, frameReader, readAnswer, settingsId } from './messages.ts';
 import type { Ask, Settings } from './messages.ts';
 import { HistoryError, QueueFull } from './port.ts';

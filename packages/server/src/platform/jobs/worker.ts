@@ -1,5 +1,5 @@
 import { ApiError } from '@parley/protocol';
-import { createBatcher } from '../batch.ts';
+import { createBatcher } from '../flow/batcher.ts';
 import { systemTimers } from '../clock.ts';
 import type { Timers } from '../clock.ts';
 import type { Logger } from '../logging.ts';

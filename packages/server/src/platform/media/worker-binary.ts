@@ -6,7 +6,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { runGroup } from '../run-group.ts';
+import { runGroup } from './run-group.ts';
 
 /**
  * Where the C++ worker of mediasoup comes from. `npm ci` brings its sources and no binary. The binary is looked for

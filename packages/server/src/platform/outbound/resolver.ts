@@ -1,7 +1,7 @@
 import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { Turns } from '../turns.ts';
+import { Turns } from '../flow/turns.ts';
 
 /**
  * Looks up names that strangers entered. The system's own look-up occupies one of a few threads until a name

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logging.ts';
-import { createPeriodic } from '../periodic.ts';
-import type { Periodic } from '../periodic.ts';
+import { createPeriodic } from '../flow/periodic.ts';
+import type { Periodic } from '../flow/periodic.ts';
 import { runScript } from '../redis.ts';
 import type { RedisConnection, Script } from '../redis.ts';
 import type { Added, Lost, PresenceRegistry, SessionRef, UserRef } from './port.ts';

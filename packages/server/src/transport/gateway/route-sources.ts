@@ -6,7 +6,7 @@ import { membershipsOf } from '../../features/presence/sql.ts';
 import { catalogue } from '../../log/catalogue.ts';
 import { eventFrame } from '../../log/events.ts';
 import type { LogEvent } from '../../log/events.ts';
-import { createBatcher, readPace } from '../../platform/batch.ts';
+import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Membership } from './hub.ts';

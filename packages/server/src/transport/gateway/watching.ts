@@ -3,7 +3,7 @@ import { channels } from '../../features/node-bus.ts';
 import type { NodeBus } from '../../features/node-bus.ts';
 import { usersById } from '../../features/presence/sql.ts';
 import type { Sharing } from '../../features/users/sharing.ts';
-import { LatestOnly } from '../../platform/latest-only.ts';
+import { LatestOnly } from '../../platform/flow/latest-only.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry, UserRef } from '../../platform/presence/port.ts';
 import type { Session } from './session.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from './logging.ts';
+import type { Logger } from '../logging.ts';
 
 export interface Periodic {
   start(): void;

@@ -1,8 +1,8 @@
 import { ApiError } from '@parley/protocol';
-import { sleep, systemTimers } from './clock.ts';
-import type { Timers } from './clock.ts';
-import { Pace } from './pace.ts';
-import { Room } from './room.ts';
+import { sleep, systemTimers } from '../clock.ts';
+import type { Timers } from '../clock.ts';
+import { Pace } from '../pace.ts';
+import { Room } from './waiting-quota.ts';
 
 export interface Batcher<I, O> {
   (item: I): Promise<O>;
