@@ -5,7 +5,6 @@ import { describe, test } from 'node:test';
 import type { ApiError } from '@parley/protocol';
 import { checkNewPassword, isCommonPassword, ownWords } from '../../src/features/accounts/password-rules.ts';
 import { createPasswords } from '../../src/features/accounts/passwords.ts';
-import { createGate } from '../../src/platform/gate.ts';
 
 const passwords = createPasswords(randomBytes);
 
@@ -61,33 +60,6 @@ describe('passwords at rest', () => {
     for (const stored of [null, ...broken])
       assert.equal((await passwords.verify('x', stored)).matches, false, String(stored));
   });
-});
-
-test('a gate runs a few at a time, in order, and refuses what is beyond its queue', async () => {
-  const gate = createGate(2, 3);
-  const ends: (() => void)[] = [];
-  let running = 0;
-  let most = 0;
-  const order: number[] = [];
-  const work = (n: number) => async () => {
-    order.push(n);
-    most = Math.max(most, ++running);
-    await new Promise<void>((resolve) => ends.push(resolve));
-    running--;
-    if (n === 1) throw new Error('one that fails gives its place on, too');
-    return n;
-  };
-  const all = [0, 1, 2, 3, 4].map((n) => gate(work(n)));
-  const settled = Promise.allSettled(all);
-  await assert.rejects(gate(work(9)), (error) => (error as ApiError).code === 'service_unavailable');
-  for (let i = 0; i < 5; i++) {
-    while (ends.length === 0) await new Promise(setImmediate);
-    ends.shift()!();
-  }
-  const results = (await settled).map((r) => (r.status === 'fulfilled' ? r.value : 'failed'));
-  assert.deepEqual(results, [0, 'failed', 2, 3, 4]);
-  assert.deepEqual(order, [0, 1, 2, 3, 4]);
-  assert.equal(most, 2);
 });
 
 describe('password rules', () => {

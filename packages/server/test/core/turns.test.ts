@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as soon } from 'node:timers/promises';
 import fc from 'fast-check';
+import type { ApiError } from '@parley/protocol';
 import { seed } from '../../../../scripts/seed.ts';
 import { Turns } from '../../src/platform/flow/turns.ts';
 import type { TurnsOptions } from '../../src/platform/flow/turns.ts';
@@ -190,4 +191,34 @@ test('whatever comes, nothing is lost, bounds hold, and everything ends', async 
     ),
     { numRuns: 100, seed: seed('turns') },
   );
+});
+
+test('one lane alone runs a few at a time, in order, and refuses what is beyond its queue', async () => {
+  const turns = new Turns({ slots: 2, waiting: 3 });
+  const ends: (() => void)[] = [];
+  let running = 0;
+  let most = 0;
+  const order: number[] = [];
+  const work = (n: number) => async () => {
+    order.push(n);
+    most = Math.max(most, ++running);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    running--;
+    if (n === 1) throw new Error('one that fails gives its place on, too');
+    return n;
+  };
+  const all = [0, 1, 2, 3, 4].map((n) => turns.run('', 1, work(n)));
+  const settled = Promise.allSettled(all);
+  await assert.rejects(
+    turns.run('', 1, work(9)),
+    (error) => (error as ApiError).code === 'service_unavailable',
+  );
+  for (let i = 0; i < 5; i++) {
+    while (ends.length === 0) await new Promise(setImmediate);
+    ends.shift()!();
+  }
+  const results = (await settled).map((r) => (r.status === 'fulfilled' ? r.value : 'failed'));
+  assert.deepEqual(results, [0, 'failed', 2, 3, 4]);
+  assert.deepEqual(order, [0, 1, 2, 3, 4]);
+  assert.equal(most, 2);
 });

@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Clock, Ids } from '../../platform/clock.ts';
-import { createGate } from '../../platform/gate.ts';
+import { Turns } from '../../platform/flow/turns.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createMailer } from '../../platform/mail/mailer.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
@@ -37,7 +37,7 @@ export function createAccounts(options: {
   const { config, db, clock, ids, vault, limiter, logger } = options;
   const mailer = createMailer({ url: config.smtpUrl, from: config.mailFrom }, logger);
   const worker = createMailWorker({ db, mailer, vault, clock, logger });
-  const gate = createGate(1, maxLater);
+  const turns = new Turns({ slots: 1, waiting: maxLater });
   let waiting: Promise<void> = Promise.resolve();
 
   const services: AccountServices = {
@@ -48,7 +48,7 @@ export function createAccounts(options: {
     linkOrigin: () => config.origin ?? options.listening(),
     signUpOpen: config.signUpOpen,
     later: (work) => {
-      const done = gate(work).catch((error: unknown) => {
+      const done = turns.run('', 1, work).catch((error: unknown) => {
         const reason = error instanceof ApiError ? error.code : (error as Error).message;
         logger.warn({ reason }, 'something that was left for later was not done');
       });

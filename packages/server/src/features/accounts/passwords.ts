@@ -1,6 +1,6 @@
 import { argon2, scrypt, timingSafeEqual } from 'node:crypto';
 import type { RandomBytes } from '../../platform/clock.ts';
-import { createGate } from '../../platform/gate.ts';
+import { Turns } from '../../platform/flow/turns.ts';
 
 /**
  * Passwords at rest: argon2id as PHC strings, which carry their parameters, so that these can be raised later. Older
@@ -39,17 +39,18 @@ const phc =
 const bytesOf = (password: string): Buffer => Buffer.from(password.normalize('NFKC'));
 
 export function createPasswords(random: RandomBytes): Passwords {
-  const gate = createGate(width, maxWaiting);
+  const turns = new Turns({ slots: width, waiting: maxWaiting });
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => turns.run('', 1, work);
   const dummy = format(current, random(saltBytes), random(hashBytes));
 
   return {
     hash: (password) =>
-      gate(async () => {
+      inTurn(async () => {
         const salt = Buffer.from(random(saltBytes));
         return format(current, salt, await derive(password, salt, current, hashBytes));
       }),
     verify: (password, stored) =>
-      gate(async () => {
+      inTurn(async () => {
         const known = stored ?? dummy;
         const matches = known.startsWith('scrypt$')
           ? await matchesScrypt(password, known)

@@ -1,14 +1,18 @@
+import { ApiError } from '@parley/protocol';
+
 /**
  * Fair turns. Work runs in lanes (one per tenant). How much runs at once is bounded in all and, more tightly, per
  * lane, so that others always find room. Work that cannot run yet waits in its lane. Lanes take turns by deficit
  * round robin: each turn is worth the same cost, so a lane with expensive work gets fewer turns than one with cheap
- * work, and a lane with a long queue delays only itself.
+ * work, and a lane with a long queue delays only itself. How much work waits is bounded too, in all and per lane, and
+ * so is how long: beyond that it is refused before it begins.
  */
 
 export interface TurnsOptions {
   /** How many pieces of work run at once. */
   slots: number;
-  lane: {
+  /** Without it, one lane may use all slots and all places to wait. */
+  lane?: {
     /** How many of one lane run at once. */
     slots: number;
     /** What the costs of one lane's running work may add up to. One piece always runs, whatever it costs. */
@@ -20,10 +24,10 @@ export interface TurnsOptions {
   };
   /** How many may wait over all lanes; more are refused, except the first of a lane. */
   waiting: number;
-  /** Milliseconds after which waiting work is refused. */
-  waitMs: number;
-  /** Makes the error for refused work. */
-  refuse: () => Error;
+  /** Milliseconds after which waiting work is refused; without it, work waits for as long as it takes. */
+  waitMs?: number;
+  /** Makes the error for refused work; without it, the error is service_unavailable. */
+  refuse?: () => Error;
 }
 
 interface Job {
@@ -43,8 +47,10 @@ interface Lane {
 /** The cost that a lane may start in one turn. */
 const quantum = 4;
 
+const busy = (): Error => new ApiError('service_unavailable');
+
 export class Turns {
-  readonly #options: TurnsOptions;
+  readonly #options: TurnsOptions & Required<Pick<TurnsOptions, 'lane'>>;
   readonly #lanes = new Map<number | string, Lane>();
   /** Lanes with waiting work; the first has the turn. */
   readonly #ring: Lane[] = [];
@@ -52,7 +58,8 @@ export class Turns {
   #waiting = 0;
 
   constructor(options: TurnsOptions) {
-    this.#options = options;
+    const { slots, waiting, lane = { slots, cost: Infinity, waiting } } = options;
+    this.#options = { ...options, lane };
   }
 
   get waiting(): number {
@@ -94,15 +101,16 @@ export class Turns {
   }
 
   #wait(lane: Lane, cost: number): Promise<void> {
-    const { waiting, waitMs, refuse, lane: own } = this.#options;
+    const { waiting, waitMs, refuse = busy, lane: own } = this.#options;
     const full = lane.waiting.size >= own.waiting || (this.#waiting >= waiting && lane.waiting.size > 0);
     if (full) return Promise.reject(refuse());
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const giveUp = (): void => {
         this.#leave(lane, job);
         this.#forgetIdle(lane);
         reject(refuse());
-      }, waitMs);
+      };
+      const timer = waitMs === undefined ? undefined : setTimeout(giveUp, waitMs);
       const job: Job = {
         cost,
         start: () => {
