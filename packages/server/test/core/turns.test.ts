@@ -9,13 +9,13 @@ import type { TurnsOptions } from '../../src/platform/flow/turns.ts';
 
 class Refused extends Error {}
 
-const options: TurnsOptions = {
+const options = {
   slots: 2,
   lane: { slots: 2, cost: 100, waiting: 1_000 },
   waiting: 10_000,
   waitMs: 3_600_000,
   refuse: () => new Refused(),
-};
+} satisfies TurnsOptions;
 
 /** Work that ends when the test says so; `begun` is the order in which it began. */
 function scene(changes: Partial<TurnsOptions> = {}) {
