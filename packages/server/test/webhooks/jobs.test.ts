@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { claim, enqueue, finish, untilDue } from '../../src/platform/jobs/jobs.ts';
 import type { Job } from '../../src/platform/jobs/jobs.ts';
-import { createLoop } from '../../src/platform/jobs/loop.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
@@ -216,35 +215,6 @@ test('A worker that stops aborts what does not end, and the job is there for the
   await started;
   await worker.stop();
   assert.deepEqual(refs(await claim(db, queue.name, 1, lease)), [0]);
-});
-
-test('The loop looks again when it is poked during a look, and never twice at once', async () => {
-  let looks = 0;
-  let inside = 0;
-  let release!: () => void;
-  const gate = () => new Promise<void>((resolve) => (release = resolve));
-  let entered!: () => void;
-  let entry = new Promise<void>((resolve) => (entered = resolve));
-  const loop = createLoop(logger, 'test', 1_000_000, async () => {
-    looks++;
-    assert.equal(++inside, 1);
-    const open = gate();
-    entered();
-    await open;
-    inside--;
-    return null;
-  });
-  loop.start();
-  await entry;
-  entry = new Promise((resolve) => (entered = resolve));
-  loop.poke();
-  loop.poke();
-  release();
-  await entry;
-  assert.equal(looks, 2);
-  release();
-  await loop.stop();
-  assert.equal(looks, 2);
 });
 
 test('The lease of a job that is under way is renewed; that of another worker’s claim is not', async () => {

@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
-import type { Loop } from '../../platform/jobs/loop.ts';
+import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Mail, Mailer } from '../../platform/mail/mailer.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
@@ -46,7 +46,7 @@ export function createMailWorker(options: {
   vault: Vault;
   clock: Clock;
   logger: Logger;
-}): Loop {
+}): Periodic {
   const { mailer, vault, clock, logger } = options;
   async function run(job: Job): Promise<{ runAt: Date | null }> {
     const sealed = Buffer.from(job.data as string, 'base64');

@@ -1,10 +1,8 @@
 import type { Plan, PlanName } from '@parley/protocol';
 import type { Clock } from '../../platform/clock.ts';
-import { createLoop } from '../../platform/jobs/loop.ts';
-import type { Loop } from '../../platform/jobs/loop.ts';
-import type { Logger } from '../../platform/logging.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Periodic } from '../../platform/flow/periodic.ts';
+import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { createActiveUsers } from './active.ts';
 import type { ActiveUsers } from './active.ts';
@@ -41,9 +39,9 @@ export interface AnalyticsService extends Analytics {
   /** Writes what is counted in memory; runs in every process. */
   readonly flushing: { start(): void; stop(): Promise<void> };
   /** Counts recorded activity; runs in processes with the role worker. */
-  readonly folding: Loop;
+  readonly folding: Periodic;
   /** Counts what existed before analytics did; runs in processes with the role worker. */
-  readonly filling: Loop;
+  readonly filling: Periodic;
   /** Tells owners that a ceiling is near; runs in processes with the role worker. */
   readonly notices: Periodic;
 }
@@ -87,7 +85,7 @@ export function createAnalytics(options: {
         await flush();
       },
     },
-    filling: createLoop(logger, 'counting what was there', foldMs.least, async () => {
+    filling: createPeriodic(foldMs.least, logger, 'counting what was there', async () => {
       const [row] = await db.query<{ more: boolean }>('SELECT fill_analytics($1) AS more', [fillAtOnce]);
       if (!row!.more) return null;
       const progress = await readFill(db);
@@ -95,7 +93,7 @@ export function createAnalytics(options: {
       return foldMs.least / 20;
     }),
     notices: createPeriodic(noticeMs, logger, 'telling owners of their ceilings', options.tellOwners),
-    folding: createLoop(logger, 'analytics', foldMs.most, async () => {
+    folding: createPeriodic(foldMs.most, logger, 'analytics', async () => {
       const began = clock.monotonic();
       const folded = await fold();
       const took = clock.monotonic() - began;

@@ -116,7 +116,7 @@ export function createPushService(options: {
     run: async (batch) => (await plan(db, presence, batch, now())).map((planned) => Promise.resolve(planned)),
     settle: async (tx, planned) => {
       await settlePlan({ committed: options.wakeOutbox }, tx, planned);
-      tx.afterCommit(() => sender.poke());
+      tx.afterCommit(() => sender.wake());
     },
   });
   const sending = {
@@ -137,7 +137,7 @@ export function createPushService(options: {
     run: (batch, signal) => startSends(sending, batch, signal),
     settle: (tx, outcomes) => settleSends(tx, outcomes, now()),
   });
-  options.work.on(sendQueue.name, () => sender.poke());
+  options.work.on(sendQueue.name, () => sender.wake());
   const receipts = createWorker<ReceiptOutcome>({
     db,
     logger,
@@ -164,10 +164,10 @@ export function createPushService(options: {
         tx,
         looked.flatMap((l) => l.planned),
       );
-      tx.afterCommit(() => sender.poke());
+      tx.afterCommit(() => sender.wake());
     },
   });
-  options.work.on(lostQueue.name, () => looker.poke());
+  options.work.on(lostQueue.name, () => looker.wake());
   const lostSockets = createLostSockets(db, () => options.work.raise(lostQueue.name));
   const sweeper = createPeriodic(sweepMs, logger, 'push sweep', () => sql.correctListeners(db));
   const gauges = createPeriodic(depthMs, logger, 'push queue depth', async () => {
@@ -181,7 +181,7 @@ export function createPushService(options: {
       bit: listeners.push,
       db,
       take: dispatchToPush,
-      taken: () => planner.poke(),
+      taken: () => planner.wake(),
     },
     test: async (env, devices) => {
       const made = await providers.load(devices.map(({ provider }) => ({ env, provider })));

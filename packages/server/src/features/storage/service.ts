@@ -4,7 +4,7 @@ import type { ConversationLog } from '../../log/conversation-log.ts';
 import { tell } from '../../log/record.ts';
 import type { Clock, RandomBytes, Timers } from '../../platform/clock.ts';
 import { workSettings } from '../../platform/jobs/jobs.ts';
-import { createLoop } from '../../platform/jobs/loop.ts';
+import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { createRemoteHistories } from '../../platform/history/remote.ts';
@@ -142,7 +142,7 @@ export function createStorageService(options: {
     'Environments whose sink has its turn in this process',
     () => running.size,
   );
-  const loop = createLoop(logger, 'sink', pollMs, async () => {
+  const loop = createPeriodic(pollMs, logger, 'sink', async () => {
     if (running.size >= slots) return null;
     for (const env of await sink.due(slots * 2)) {
       if (running.size >= slots) break;
@@ -152,7 +152,7 @@ export function createStorageService(options: {
         .catch((error: unknown) => logger.error({ err: error, env: env.no }, 'the turn of a sink failed'))
         .then(() => {
           running.delete(env.no);
-          loop.poke();
+          loop.wake();
         });
       running.set(env.no, turn);
     }
@@ -171,7 +171,7 @@ export function createStorageService(options: {
       ]);
       if (!verdict!.allowed) throw new ApiError('rate_limited', { retryAfterMs: verdict!.retryAfterMs });
     },
-    wake: () => loop.poke(),
+    wake: () => loop.wake(),
     start: () => {
       loop.start();
       gauges.start();

@@ -123,9 +123,9 @@ export function createWebhookService(options: {
         }),
       ),
   });
-  options.work.on(webhookQueue.name, () => worker.poke());
+  options.work.on(webhookQueue.name, () => worker.wake());
   const sweeper = createPeriodic(sweepMs, logger, 'webhook sweep', async () => {
-    if ((await disableFailing(workDb)) > 0) mails.poke();
+    if ((await disableFailing(workDb)) > 0) mails.wake();
     await removeOldDeliveries(workDb);
     await removeOldPayloads(workDb);
     await removeEmptyLanes(workDb);
@@ -142,7 +142,7 @@ export function createWebhookService(options: {
       bit: listeners.webhooks,
       db: workDb,
       take: dispatchToWebhooks,
-      taken: () => worker.poke(),
+      taken: () => worker.wake(),
     },
     queued: () => options.work.raise(webhookQueue.name),
     deliver: async (no) => {

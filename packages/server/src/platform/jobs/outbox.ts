@@ -1,7 +1,7 @@
 import type { Logger } from '../logging.ts';
 import type { Db, Queryable, Tx } from '../postgres/db.ts';
-import { createLoop } from './loop.ts';
-import type { Loop } from './loop.ts';
+import { createPeriodic } from '../flow/periodic.ts';
+import type { Periodic } from '../flow/periodic.ts';
 import type { WorkSignal } from './wake.ts';
 
 /**
@@ -94,7 +94,7 @@ export function createOutbox(options: {
 }): Outbox {
   const { work, logger, pollMs = 1_000 } = options;
   const loops = options.consumers.map((consumer) => consumerLoop(consumer, logger, pollMs));
-  for (const loop of loops) work.on(subject, () => loop.poke());
+  for (const loop of loops) work.on(subject, () => loop.wake());
   return {
     wake: () => work.raise(subject),
     start: () => {
@@ -112,7 +112,7 @@ const pauseMs = 5;
 const retryMinutes = 1;
 const giveUpHours = 72;
 
-function consumerLoop({ name, bit, db, take, taken }: Consumer, logger: Logger, pollMs: number): Loop {
+function consumerLoop({ name, bit, db, take, taken }: Consumer, logger: Logger, pollMs: number): Periodic {
   /** How many rows are still taken one by one after a failure, so that a bad row is put off alone. */
   let alone = 0;
 
@@ -163,7 +163,7 @@ function consumerLoop({ name, bit, db, take, taken }: Consumer, logger: Logger, 
     if (lost) logger.error({ ...lost, consumer: name }, 'an event was given up: its consumer cannot take it');
   }
 
-  return createLoop(logger, `outbox of ${name}`, pollMs, async () => {
+  return createPeriodic(pollMs, logger, `outbox of ${name}`, async () => {
     const wait = await untilDue(db, bit, pollMs);
     if (wait > 0) return wait;
     const count = await handOut(alone > 0 ? 1 : batchSize);

@@ -6,8 +6,8 @@ import type { Logger } from '../logging.ts';
 import type { Db, Tx } from '../postgres/db.ts';
 import { claim, finish, renew, untilDue } from './jobs.ts';
 import type { Job, Settled } from './jobs.ts';
-import { createLoop } from './loop.ts';
-import type { Loop } from './loop.ts';
+import { createPeriodic } from '../flow/periodic.ts';
+import type { Periodic } from '../flow/periodic.ts';
 
 /**
  * Runs the jobs of one queue: claims as many as there are free slots, runs them, then writes their results and ends
@@ -40,7 +40,7 @@ const renewals = 3;
 /** Milliseconds after which a job that has not ended is left to others. */
 const mostRenewedMs = 10 * 60_000;
 
-export interface Worker extends Loop {
+export interface Worker extends Periodic {
   readonly active: number;
 }
 
@@ -94,7 +94,7 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     } finally {
       running.delete(job);
       if (running.size === 0) idle?.();
-      loop.poke();
+      loop.wake();
     }
   }
 
@@ -126,7 +126,7 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
     await Promise.all(jobs.map((job, i) => runOne(job, outcomes[i]!)));
   }
 
-  const loop = createLoop(logger, queue, pollMs, turn, { rests: true });
+  const loop = createPeriodic(pollMs, logger, queue, turn, { rests: true });
   async function turn(): Promise<number | null> {
     const free = slots - running.size;
     if (free === 0) return null;
@@ -146,7 +146,7 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
       stopRenewing ??= timers.every(leaseMs / renewals, () => void renewLeases());
       loop.start();
     },
-    poke: () => loop.poke(),
+    wake: () => loop.wake(),
     stop: async () => {
       await loop.stop();
       if (running.size > 0) {
