@@ -88,11 +88,11 @@ export class ConversationLog {
 
   /** Commits a message, or finds the one that this clientMsgId already made. */
   append(message: NewMessage): Promise<Appended> {
-    return this.#append(message);
+    return this.#append.add(message);
   }
 
   markRead(mark: ReadMark): Promise<ReadMarked> {
-    return this.#read(mark);
+    return this.#read.add(mark);
   }
 
   publish(event: LogEvent): void {

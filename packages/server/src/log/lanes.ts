@@ -4,7 +4,7 @@ import type { Batcher, BatcherOptions } from '../platform/flow/batcher.ts';
 import { sleep } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
 import { isBadRow, isLockedOut } from '../platform/postgres/errors.ts';
-import { Room } from '../platform/flow/waiting-quota.ts';
+import { WaitingQuota } from '../platform/flow/waiting-quota.ts';
 
 /**
  * The group commit does not wait for a conversation that another transaction has locked. Such a conversation is
@@ -82,16 +82,16 @@ export function createLanedBatcher<I extends ForConversation, O>(
       });
     },
   });
-  const add = (item: I): Promise<O> => batcher(item);
-  return Object.defineProperties(add, {
-    waiting: { get: () => batcher.waiting + lanes.waiting },
-    idle: {
-      value: async () => {
-        await batcher.idle();
-        await lanes.idle();
-      },
+  return {
+    add: batcher.add,
+    get waiting() {
+      return batcher.waiting + lanes.waiting;
     },
-  }) as Batcher<I, O>;
+    idle: async () => {
+      await batcher.idle();
+      await lanes.idle();
+    },
+  };
 }
 
 interface Waiting<I, O> {
@@ -111,7 +111,7 @@ class Lanes<I extends ForConversation, O> {
   readonly #commit: Commit<I, O>;
   readonly #timers: Timers;
   readonly #lanes = new Map<string, Lane<I, O>>();
-  readonly #room = new Room({ inAll: maxInAll, ofOne: maxOfEnvironment });
+  readonly #quota = new WaitingQuota({ inAll: maxInAll, ofOne: maxOfEnvironment });
   readonly #together: Batcher<I[], (O | Error | Blocked)[]>;
   /** Lanes that wait for their turn to wait for the lock. */
   readonly #patient: { tries: number; run: () => Promise<void> }[] = [];
@@ -134,7 +134,7 @@ class Lanes<I extends ForConversation, O> {
   }
 
   get waiting(): number {
-    return this.#room.count;
+    return this.#quota.count;
   }
 
   has(item: I): boolean {
@@ -157,7 +157,7 @@ class Lanes<I extends ForConversation, O> {
   async #enter(item: I): Promise<O> {
     const key = keyOf(item);
     let lane = this.#lanes.get(key);
-    if ((lane && lane.queue.length >= maxOfConversation) || !this.#room.enter(item.env)) throw busy();
+    if ((lane && lane.queue.length >= maxOfConversation) || !this.#quota.enter(item.env)) throw busy();
     const isNew = !lane;
     if (!lane) this.#lanes.set(key, (lane = { key, queue: [], tries: 0 }));
     const { queue } = lane;
@@ -178,7 +178,7 @@ class Lanes<I extends ForConversation, O> {
       const tried = lane.queue.slice(0, itemsPerTry).map((w) => w.item);
       const answers =
         lane.tries < triesTogether
-          ? await this.#together(tried)
+          ? await this.#together.add(tried)
           : await this.#wait(tried, lane.tries, lane.queue[0]!.since + maxAgeMs);
       lane.tries = answers.includes(blocked) ? lane.tries + 1 : 0;
       answers.forEach((answer, i) => {
@@ -195,7 +195,7 @@ class Lanes<I extends ForConversation, O> {
 
   #leave(lane: Lane<I, O>, item = lane.queue[0]!.item): Waiting<I, O> {
     const index = lane.queue.findIndex((w) => w.item === item);
-    this.#room.leave(item.env);
+    this.#quota.leave(item.env);
     return lane.queue.splice(index, 1)[0]!;
   }
 

@@ -21,7 +21,7 @@ function scene() {
   const committed: number[] = [];
   let fail: ((items: Item[]) => Error | null | Promise<Error | null>) | undefined;
   const dear = new Set<number>();
-  const add = createLanedBatcher<Item, number>({
+  const batcher = createLanedBatcher<Item, number>({
     ...{ maxBatch: 1_000, maxWaiting: 20_000, timers: time.timers },
     apart: (item) => dear.has(item.n),
     commit: async (items, waitMs) => {
@@ -38,10 +38,10 @@ function scene() {
   let n = 0;
   const outcomes: (number | string)[] = [];
   return {
-    ...{ time, held, calls, committed, add, outcomes, dear },
+    ...{ time, held, calls, committed, batcher, outcomes, dear },
     send: (conversationId: string, env = 1): number => {
       const item = { env, conversationId, n: n++ };
-      add(item).then(
+      batcher.add(item).then(
         (value) => (outcomes[item.n] = value),
         (error: { code?: string; message: string }) => (outcomes[item.n] = error.code ?? error.message),
       );
@@ -55,7 +55,7 @@ const sqlError = (code: string): Error => Object.assign(new Error(code), { code 
 
 describe('issue 10, 1: a conversation that another transaction holds', () => {
   test('waits alone: all others are committed at once, and its own follow in their order', async () => {
-    const { time, held, send, committed, outcomes, add } = scene();
+    const { time, held, send, committed, outcomes, batcher } = scene();
     held.add('a');
     const first = send('a');
     const others = [send('b'), send('c')];
@@ -64,11 +64,11 @@ describe('issue 10, 1: a conversation that another transaction holds', () => {
     others.push(send('b'));
     await time.pass(0);
     assert.deepEqual(committed, others);
-    assert.equal(add.waiting, 2);
+    assert.equal(batcher.waiting, 2);
     held.clear();
     await time.pass(200);
     assert.deepEqual(committed, [...others, first, second]);
-    assert.equal(add.waiting, 0);
+    assert.equal(batcher.waiting, 0);
     assert.deepEqual(outcomes, [0, 1, 2, 3, 4]);
     const last = send('a');
     await time.pass(0);
@@ -97,10 +97,10 @@ describe('issue 10, 1: a conversation that another transaction holds', () => {
   });
 
   test('keeps nobody waiting for more than 5 s: then it is 503 with retryAfterMs', async () => {
-    const { time, held, add } = scene();
+    const { time, held, batcher } = scene();
     held.add('a');
     const refused = assert.rejects(
-      add({ env: 1, conversationId: 'a', n: 0 }),
+      batcher.add({ env: 1, conversationId: 'a', n: 0 }),
       (error: { code: string; retryAfterMs: number }) => {
         assert.equal(error.code, 'service_unavailable');
         assert.ok(error.retryAfterMs > 0);
@@ -109,8 +109,8 @@ describe('issue 10, 1: a conversation that another transaction holds', () => {
     );
     await time.pass(5_100);
     await refused;
-    assert.equal(add.waiting, 0);
-    await add.idle();
+    assert.equal(batcher.waiting, 0);
+    await batcher.idle();
   });
 
   test('has room for 500, its environment for 2,500, and what is beyond is refused at once', async () => {
@@ -143,11 +143,11 @@ describe('issue 10, 1: a conversation that another transaction holds', () => {
   });
 
   test('idle waits for the lanes too', async () => {
-    const { time, held, send, add } = scene();
+    const { time, held, send, batcher } = scene();
     held.add('a');
     send('a');
     let idle = false;
-    const whenIdle = add.idle().then(() => (idle = true));
+    const whenIdle = batcher.idle().then(() => (idle = true));
     await time.pass(50);
     assert.equal(idle, false);
     held.clear();

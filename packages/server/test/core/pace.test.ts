@@ -97,7 +97,7 @@ test('after a quiet time the next goes at once, and so does the one after it', (
 test('a batcher with a pace gathers until the next batch may begin', async () => {
   const sizes: number[] = [];
   const time = new StandingTime();
-  const add = createBatcher<number, number>({
+  const batcher = createBatcher<number, number>({
     maxBatch: 100,
     maxWaiting: 100,
     timers: time.timers,
@@ -107,11 +107,11 @@ test('a batcher with a pace gathers until the next batch may begin', async () =>
       return Promise.resolve(items);
     },
   });
-  await add(0);
-  await add(0);
+  await batcher.add(0);
+  await batcher.add(0);
   const all = [];
   for (let i = 0; i < 5; i++) {
-    all.push(add(i));
+    all.push(batcher.add(i));
     await time.pass(5);
   }
   assert.deepEqual(sizes, [1, 1]);
@@ -123,7 +123,7 @@ test('a batcher with a pace gathers until the next batch may begin', async () =>
 
 test('issue 17: what arrives in one turn of the event loop goes together, though nothing waits', async () => {
   const sizes: number[] = [];
-  const add = createBatcher<number, number>({
+  const batcher = createBatcher<number, number>({
     maxBatch: 100,
     maxWaiting: 100,
     wholeTurns: true,
@@ -132,8 +132,8 @@ test('issue 17: what arrives in one turn of the event loop goes together, though
       return Promise.resolve(items);
     },
   });
-  const first = add(1);
+  const first = batcher.add(1);
   await Promise.resolve();
-  await Promise.all([first, add(2), Promise.resolve().then(() => add(3))]);
+  await Promise.all([first, batcher.add(2), Promise.resolve().then(() => batcher.add(3))]);
   assert.deepEqual(sizes, [3]);
 });

@@ -159,7 +159,7 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await readBatch({ db, env: env.no, size: 100, ahead: [] } as never, copy);
     const [conv] = await db.query<{ no: number }>('SELECT no FROM conversations WHERE id = $1', [id]);
     await recordsOf(db, env.no, [{ no: 1, conv: conv!.no, seq: 1, message: null, at: copy.startedAt }]);
-    await createLostSockets(db, () => undefined)({ env: env.no, user: 1, silentMs: 60_000 });
+    await createLostSockets(db, () => undefined).add({ env: env.no, user: 1, silentMs: 60_000 });
     const nobody = { connected: (users: readonly object[]) => Promise.resolve(users.map(() => false)) };
     const lost = { key: env.no, ref: 1, data: { since: copy.startedAt } };
     await lookBack(db, nobody as never, [lost as never]);

@@ -81,7 +81,7 @@ export function createActiveUsers(options: {
     ]);
     return row!.admitted;
   }
-  const note = createBatcher<Item, boolean>({
+  const { add: note } = createBatcher<Item, boolean>({
     maxBatch: 500,
     maxWaiting: 50_000,
     pace: readPace(),

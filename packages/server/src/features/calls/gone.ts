@@ -53,7 +53,7 @@ export function createGoneSockets(options: { db: Db; services: Services; logger:
     });
   }
 
-  const batch = createBatcher<ClosedSession, void>({
+  const { add } = createBatcher<ClosedSession, void>({
     maxBatch: 500,
     maxWaiting: 50_000,
     run: async (items) => {
@@ -75,6 +75,6 @@ export function createGoneSockets(options: { db: Db; services: Services; logger:
   return {
     ...look,
     // What cannot be stored now is found by looking.
-    closed: (session) => void batch(session).catch(() => undefined),
+    closed: (session) => void add(session).catch(() => undefined),
   };
 }

@@ -56,7 +56,7 @@ export function createCallService(options: {
   const ended = metrics.counter('parley_calls_ended_total', 'Calls that ended, by reason', ['reason']);
   let running: Services;
   let stopSockets: (() => void)[] = [];
-  const reached = createBatcher<Confirmation, void>({
+  const { add: reached } = createBatcher<Confirmation, void>({
     maxBatch: 500,
     maxWaiting: 10_000,
     run: async (confirmed) => {

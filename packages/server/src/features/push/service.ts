@@ -200,9 +200,11 @@ export function createPushService(options: {
       return outcomes;
     },
     lost: (socket) =>
-      lostSockets(socket).catch((error: unknown) =>
-        logger.warn({ err: error }, 'what a lost socket did not confirm is not pushed'),
-      ),
+      lostSockets
+        .add(socket)
+        .catch((error: unknown) =>
+          logger.warn({ err: error }, 'what a lost socket did not confirm is not pushed'),
+        ),
     start: () => {
       for (const part of parts) part.start();
     },

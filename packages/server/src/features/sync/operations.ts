@@ -55,7 +55,7 @@ export async function sync(ctx: Context, input: Input<'sync'>): Promise<SyncResu
 
 /** Syncs that come together, as after a restart, are answered together. */
 export function createSyncer(db: Queryable): Services['syncer'] {
-  const run = createBatcher<Question, SyncResult>({
+  const { add: run } = createBatcher<Question, SyncResult>({
     // Few: one user may have thousands of conversations.
     maxBatch: 25,
     maxWaiting: 50_000,

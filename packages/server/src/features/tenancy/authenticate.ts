@@ -104,7 +104,7 @@ export function createAuthenticator(options: {
 }): Authenticator {
   const { db, vault, clock, limiter, keyUsed = () => undefined, onElsewhere = () => undefined } = options;
 
-  const lookup = createBatcher<Lookup, Found | null>({
+  const { add: lookup } = createBatcher<Lookup, Found | null>({
     maxBatch: 500,
     maxWaiting: 20_000,
     pace: readPace(),

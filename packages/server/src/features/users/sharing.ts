@@ -58,7 +58,7 @@ const ofOneEnvironment = 5_000;
  */
 export function createSharing(db: Queryable): Sharing {
   const turns = { groupOf: (question: Question) => question.env, maxWaiting: ofOneEnvironment };
-  const ask = createBatcher<Question, Set<number>>({
+  const { add: ask } = createBatcher<Question, Set<number>>({
     // Each question has up to 200 others.
     maxBatch: 10,
     maxWaiting,
@@ -80,7 +80,7 @@ export function createSharing(db: Queryable): Sharing {
       });
     },
   });
-  const askAll = createBatcher<Question, number[]>({
+  const { add: askAll } = createBatcher<Question, number[]>({
     maxBatch: 1,
     maxWaiting,
     turns,

@@ -2,10 +2,11 @@ import { ApiError } from '@parley/protocol';
 import { sleep, systemTimers } from '../clock.ts';
 import type { Timers } from '../clock.ts';
 import { Pace } from '../pace.ts';
-import { Room } from './waiting-quota.ts';
+import { WaitingQuota } from './waiting-quota.ts';
 
 export interface Batcher<I, O> {
-  (item: I): Promise<O>;
+  /** Resolves to the item's result once its batch has run. */
+  add: (item: I) => Promise<O>;
   /** Items waiting for the next batch. */
   readonly waiting: number;
   /** Resolves when nothing is waiting or running. */
@@ -51,7 +52,10 @@ interface Waiting<I, O> {
   reject: (error: unknown) => void;
 }
 
-/** Items that arrive while a batch runs become the next batch. */
+/**
+ * Runs items together: those that arrive while a batch runs become the next batch. How many wait is bounded, in all
+ * and per group; beyond that an item is refused with service_unavailable.
+ */
 export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O> {
   const {
     run,
@@ -64,7 +68,7 @@ export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O
     timers = systemTimers,
   } = options;
   const groupOf = turns?.groupOf ?? (() => 0);
-  const room = new Room({ inAll: maxWaiting, ofOne: turns?.maxWaiting ?? maxWaiting });
+  const quota = new WaitingQuota({ inAll: maxWaiting, ofOne: turns?.maxWaiting ?? maxWaiting });
   /** Waiting items by group; the group served last stands last. */
   const queues = new Map<number, Waiting<I, O>[]>();
   let active = false;
@@ -78,7 +82,7 @@ export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O
         if (batch.length === maxBatch) break;
         const taken = queue.splice(0, share);
         batch.push(...taken);
-        for (let i = 0; i < taken.length; i++) room.leave(group);
+        for (let i = 0; i < taken.length; i++) quota.leave(group);
         queues.delete(group);
         if (queue.length > 0) queues.set(group, queue);
       }
@@ -112,7 +116,7 @@ export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O
   const add = (item: I): Promise<O> =>
     new Promise<O>((resolve, reject) => {
       const group = groupOf(item);
-      if (!room.enter(group)) {
+      if (!quota.enter(group)) {
         reject(new ApiError('service_unavailable'));
         return;
       }
@@ -125,10 +129,13 @@ export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O
       else void Promise.resolve().then(work);
     });
 
-  return Object.defineProperties(add, {
-    waiting: { get: () => room.count },
-    idle: { value: () => (active ? new Promise<void>((r) => onIdle.push(r)) : Promise.resolve()) },
-  }) as Batcher<I, O>;
+  return {
+    add,
+    get waiting() {
+      return quota.count;
+    },
+    idle: () => (active ? new Promise<void>((resolve) => onIdle.push(resolve)) : Promise.resolve()),
+  };
 }
 
 /**

@@ -1,8 +1,11 @@
-/** Counts waiting items, in all and per group, so that one group cannot use up the room of all. */
-export class Room {
+/**
+ * Counts items that wait, in all and per group (a tenant, a caller), and bounds both, so that one group cannot use up
+ * the places of all. At either bound the next item may not wait; its owner refuses it.
+ */
+export class WaitingQuota<G = number> {
   readonly #inAll: number;
   readonly #ofOne: number;
-  readonly #counts = new Map<number, number>();
+  readonly #counts = new Map<G, number>();
   #count = 0;
 
   constructor(limits: { inAll: number; ofOne: number }) {
@@ -10,8 +13,8 @@ export class Room {
     this.#ofOne = limits.ofOne;
   }
 
-  /** Returns false, and counts nothing, if there is no room left. */
-  enter(group: number): boolean {
+  /** Returns false, and counts nothing, if no place is left. */
+  enter(group: G): boolean {
     const count = this.#counts.get(group) ?? 0;
     if (this.#count >= this.#inAll || count >= this.#ofOne) return false;
     this.#counts.set(group, count + 1);
@@ -19,7 +22,7 @@ export class Room {
     return true;
   }
 
-  leave(group: number): void {
+  leave(group: G): void {
     const count = this.#counts.get(group)!;
     if (count === 1) this.#counts.delete(group);
     else this.#counts.set(group, count - 1);

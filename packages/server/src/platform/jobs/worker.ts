@@ -66,7 +66,7 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
   let renewing = false;
   let stopRenewing: (() => void) | undefined;
 
-  const settle = createBatcher<{ job: Job; outcome: O }, void>({
+  const { add: settle } = createBatcher<{ job: Job; outcome: O }, void>({
     maxBatch: 500,
     maxWaiting: slots,
     badItem: (error) => !(error instanceof ApiError),

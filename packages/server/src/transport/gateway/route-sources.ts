@@ -13,7 +13,7 @@ import type { Membership } from './hub.ts';
 
 /** What the hub reads from the store: memberships at login (one query for many logins), and events missed at a join. */
 export function routeSources(db: Db, retentionMs: (env: number) => Promise<number>, clock: Clock) {
-  const load = createBatcher<{ env: number; user: number }, Membership[]>({
+  const { add: load } = createBatcher<{ env: number; user: number }, Membership[]>({
     maxBatch: 500,
     maxWaiting: 50_000,
     pace: readPace(),
