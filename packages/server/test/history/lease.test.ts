@@ -45,7 +45,7 @@ async function worker(node: string, gate = 0, dice?: number) {
   const opened = new Promise<void>((resolve) => (open = resolve));
   const gated: History = {
     ...history,
-    prepare: (records, options) => async () => {
+    write: async (records, options) => {
       if (dice !== undefined) throw new HistoryError('unreachable', 'ECONNREFUSED');
       if (++writes === gate) {
         waits();
@@ -55,16 +55,16 @@ async function worker(node: string, gate = 0, dice?: number) {
     },
   };
   const sink = createSink({
-    ...{
-      db,
-      clock: time,
-      timers: time.timers,
-      logger: createLogger('silent'),
-      random: () => dice ?? 0,
-      node,
-      vault,
-    },
-    ...{ alarmingBacklog: 1_000_000, tell: () => Promise.resolve(), counted: () => undefined },
+    db,
+    clock: time,
+    timers: time.timers,
+    logger: createLogger('silent'),
+    random: () => dice ?? 0,
+    node,
+    vault,
+    alarmingBacklog: 1_000_000,
+    tell: () => Promise.resolve(),
+    counted: () => undefined,
     connections: { open: () => Promise.resolve(gated), drop: () => undefined } as never,
     retentionMs: () => Promise.resolve(86_400_000),
   });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pump } from '../../src/features/storage/pump.ts';
-import type { Stages } from '../../src/features/storage/pump.ts';
 import type { Placed } from '../../src/features/storage/records.ts';
-import { createWriter } from '../../src/features/storage/write.ts';
+import { createWriter, pump } from '../../src/features/storage/write.ts';
+import type { Stages } from '../../src/features/storage/write.ts';
 import { message } from '../../src/platform/history/conformance.ts';
+import { HistoryError } from '../../src/platform/history/port.ts';
 import type { History } from '../../src/platform/history/port.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 
@@ -15,56 +15,54 @@ const rest = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 function world(
   count: number,
   stop: { refuse?: number; failWrite?: number; failConfirm?: number } = {},
-  writesAtOnce?: number,
+  writesAtOnce = 1,
 ) {
   const log: string[] = [];
   const under = new Set<string>();
-  let most = 0;
   let mostWrites = 0;
   const step = async (what: string, turns = 3): Promise<void> => {
     under.add(what);
-    most = Math.max(most, under.size);
     mostWrites = Math.max(mostWrites, [...under].filter((one) => one.startsWith('write')).length);
     for (let i = 0; i < turns; i++) await rest();
     under.delete(what);
     log.push(what);
   };
-  const stages: Stages<number> = {
+  const stages: Stages<number, string> = {
     async read(after) {
       const next = (after ?? 0) + 1;
       if (next > count) return null;
       await step(`read ${next}`);
       return next;
     },
-    prepare: (batch) => void log.push(`prepare ${batch}`),
     async write(batch) {
       await step(`write ${batch}`, 10);
       if (batch === stop.failWrite) throw new Error('write');
+      return `written ${batch}`;
     },
-    async confirm(batch) {
+    async confirm(batch, written) {
+      assert.equal(written, `written ${batch}`);
       await step(`confirm ${batch}`);
       if (batch === stop.failConfirm) throw new Error('confirm');
       return batch !== stop.refuse;
     },
   };
-  return { run: pump(stages, writesAtOnce), log, under, most: () => most, mostWrites: () => mostWrites };
+  return { run: pump(stages, writesAtOnce), log, under, mostWrites: () => mostWrites };
 }
 
 const only = (log: string[], what: string) => log.filter((line) => line.startsWith(what));
 
-test('while one is written the next is made ready, the one after read and the one before confirmed; each in its order', async () => {
-  const { run, log, most, mostWrites, under } = world(5);
+test('while one is written the next is read and the one before confirmed; each in its order', async () => {
+  const { run, log, mostWrites, under } = world(5);
   await run;
   assert.equal(mostWrites(), 1);
-  for (const what of ['read', 'prepare', 'write', 'confirm'])
+  for (const what of ['read', 'write', 'confirm'])
     assert.deepEqual(
       only(log, what),
       [1, 2, 3, 4, 5].map((n) => `${what} ${n}`),
     );
-  assert.equal(most(), 3);
   assert.equal(under.size, 0);
-  assert.ok(log.indexOf('prepare 2') < log.indexOf('write 1'));
-  assert.ok(log.indexOf('read 3') < log.indexOf('write 1'));
+  assert.ok(log.indexOf('read 2') < log.indexOf('write 1'));
+  assert.ok(log.indexOf('confirm 1') < log.indexOf('write 2'));
 });
 
 test('what was written before a failure is confirmed, and nothing is under way afterwards', async () => {
@@ -104,23 +102,49 @@ test('of two writes at once, one after a failed one is not confirmed, and ends b
   assert.equal(under.size, 0);
 });
 
-test('a write has at most so many records, and at most a megabyte of them', async () => {
+const placed = (count: number, text: string): Placed[] =>
+  Array.from({ length: count }, (_, i) => ({
+    record: message({ id: `msg_${i}`, conversationId: 'conv_x', seq: i + 1, text }),
+    conv: 1,
+    message: i + 1,
+  }));
+
+function writing(answer: (size: number) => void = () => undefined) {
   const sizes: number[] = [];
   const history = {
-    prepare: (records: readonly unknown[]) => () => Promise.resolve(void sizes.push(records.length)),
+    write(records: readonly unknown[]) {
+      sizes.push(records.length);
+      answer(records.length);
+      return Promise.resolve();
+    },
   } as unknown as History;
   const writer = createWriter({ logger: createLogger('silent'), counted: () => undefined });
-  const placed = (count: number, text: string): Placed[] =>
-    Array.from({ length: count }, (_, i) => ({
-      record: message({ id: `msg_${i}`, conversationId: 'conv_x', seq: i + 1, text }),
-      ...{ conv: 1, message: i + 1 },
-    }));
-  const written = async (count: number, text: string) => {
+  const written = async (count: number, text = 'short') => {
     sizes.length = 0;
-    await writer(1, history, placed(count, text), { rewrite: false, most: 500 })();
+    await writer.write(1, history, placed(count, text)).catch(() => undefined);
     return [...sizes];
   };
-  assert.deepEqual(await written(1_200, 'short'), [500, 500, 200]);
+  return { writer, written };
+}
+
+test('a write has at most so many records, and at most a megabyte of them', async () => {
+  const { written } = writing();
+  assert.deepEqual(await written(1_200), [500, 500, 200]);
   assert.deepEqual(await written(5, 'x'.repeat(400_000)), [2, 2, 1]);
   assert.deepEqual(await written(2, 'x'.repeat(3_000_000)), [1, 1], 'one that is larger goes alone');
+});
+
+test('a database that is too slow gets smaller pieces, and larger ones again when it keeps up', async () => {
+  let most = 100;
+  const { writer, written } = writing((size) => {
+    if (size > most) throw new HistoryError('timeout', undefined);
+  });
+  for (let i = 0; i < 3; i++) await written(500);
+  assert.equal(writer.sizeOf(1), 62);
+  most = 0;
+  for (let i = 0; i < 5; i++) await written(500);
+  assert.equal(writer.sizeOf(1), 10);
+  most = 500;
+  for (let i = 0; i < 6; i++) await written(10);
+  assert.equal(writer.sizeOf(1), 500);
 });

@@ -54,7 +54,7 @@ export function createWorker(options: {
   };
   const engine = (history: History): History => ({
     ...history,
-    prepare: (records, how) => async () => {
+    write: async (records, how) => {
       await on({ at: 'write' });
       await history.write(records, how);
       await on({ at: 'written' });
@@ -69,9 +69,16 @@ export function createWorker(options: {
     },
   });
   const sink = createSink({
-    ...{ db, clock: time, timers: time.timers, logger: createLogger('silent'), random: () => 0 },
-    ...{ node: options.node, vault: options.vault, alarmingBacklog: 1_000_000 },
-    ...{ tell: () => Promise.resolve(), counted: () => undefined },
+    db,
+    clock: time,
+    timers: time.timers,
+    logger: createLogger('silent'),
+    random: () => 0,
+    node: options.node,
+    vault: options.vault,
+    alarmingBacklog: 1_000_000,
+    tell: () => Promise.resolve(),
+    counted: () => undefined,
     connections: {
       open: (_env: unknown, slot: SlotRow) => Promise.resolve(engine(options.databases[slot.slot]!)),
       drop: () => undefined,

@@ -5,6 +5,7 @@ import type { History, MessageRecord } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import { isGone } from './connections.ts';
 import type { Connections } from './connections.ts';
 import { coldSlots } from './sql.ts';
 
@@ -182,11 +183,6 @@ export function createCold(options: {
     },
   };
 }
-
-export const isGone = (error: unknown): boolean =>
-  error instanceof HistoryError &&
-  !(error instanceof QueueFull) &&
-  ['unreachable', 'timeout', 'authentication', 'tls', 'overloaded'].includes(error.errorClass);
 
 const unavailable = (ms: number) =>
   new ApiError('history_unavailable', { retryAfterMs: Math.max(1, Math.ceil(ms)) });

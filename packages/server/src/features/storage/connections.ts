@@ -1,5 +1,5 @@
 import type { Clock, Timers } from '../../platform/clock.ts';
-import { HistoryError } from '../../platform/history/port.ts';
+import { HistoryError, QueueFull } from '../../platform/history/port.ts';
 import type { History } from '../../platform/history/port.ts';
 import type { OnFault, RemoteHistories } from '../../platform/history/remote.ts';
 import { TargetError } from '../../platform/history/target.ts';
@@ -38,6 +38,12 @@ interface Entry {
   usedAt: number;
 }
 
+/** Whether a connection cannot be used any more after this error. */
+export const isGone = (error: unknown): boolean =>
+  error instanceof HistoryError &&
+  !(error instanceof QueueFull) &&
+  ['unreachable', 'timeout', 'authentication', 'tls', 'overloaded'].includes(error.errorClass);
+
 export function createConnections(options: {
   vault: Vault;
   histories: Pick<RemoteHistories, 'open'>;
@@ -66,7 +72,9 @@ export function createConnections(options: {
     histories: Pick<RemoteHistories, 'open'>,
   ): Promise<History> {
     const source: HistorySource = {
-      ...{ url: text(env.no, slot.slot, url), type: slot.type, schema: slot.schema },
+      url: text(env.no, slot.slot, url),
+      type: slot.type,
+      schema: slot.schema,
       secrets: validSecrets(env, slot).map((s) => s.secret),
     };
     try {

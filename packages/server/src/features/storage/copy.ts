@@ -1,22 +1,28 @@
-import type { Engine, MessageRecord } from '../../platform/history/port.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { History, MessageRecord } from '../../platform/history/port.ts';
+import type { Logger } from '../../platform/logging.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import { messagesFrom } from '../messages/reader.ts';
+import { confirmCopy } from './confirm.ts';
 import { conversationRecords, messageRecord, mostFormer } from './records.ts';
 import type { Placed } from './records.ts';
+import { forgetSink, setMode } from './sql.ts';
 import type { Copy } from './sql.ts';
-import { thawMessages } from './thaw.ts';
+import { comeBack, stayedAway } from './thaw.ts';
+import { pump } from './write.ts';
+import type { Refused, Writer } from './write.ts';
 
 /**
  * Copies in the background, batch by batch: conversations in the order of their creation, messages in the order of
- * their seq. The position is stored together with the result of a batch, so a crash repeats at most the batch that
- * was running.
+ * their seq. The position is stored together with the result of a batch, so a crash repeats at most the batches that
+ * were under way.
  */
 
 export interface CopyContext {
   db: Db;
   env: number;
-  history: Engine;
-  previous: Engine | null;
+  history: History;
+  previous: History | null;
   /** How many rows a batch has at most. */
   size: number;
   /** The next conversations, ascending, as an earlier batch found them; it keeps them here for the batches after it. */
@@ -24,8 +30,7 @@ export interface CopyContext {
 }
 
 export interface CopyBatch {
-  /** Where the batch began, and where the copy continues; null if it is done. */
-  from: Copy;
+  /** Where the copy continues; null if it is done. */
   next: Copy | null;
   /** Records to write into the active slot. */
   records: Placed[];
@@ -35,6 +40,21 @@ export interface CopyBatch {
   count: number;
 }
 
+export interface CopyOptions {
+  db: Db;
+  /** The name of this process in leases. */
+  node: string;
+  clock: Pick<Clock, 'monotonic'>;
+  logger: Logger;
+  writer: Writer;
+}
+
+/** For which environment, until when, and into and out of which databases. */
+export interface CopyTurn extends Pick<CopyContext, 'env' | 'history' | 'previous'> {
+  until: number;
+  onDone(): void;
+}
+
 /** How many conversations one batch looks at: fewer, if they have more people, present and former. One may have more. */
 const conversations = 50;
 const mostPeople = 5_000;
@@ -42,7 +62,7 @@ const mostPeople = 5_000;
 const pageSize = 200;
 
 /** Whether the copy reads from our store. Then no record is in two of its batches. */
-export const isFromOurs = ({ kind }: Copy): boolean => kind === 'fill' || kind === 'rewrite';
+const isFromOurs = ({ kind }: Copy): boolean => kind === 'fill' || kind === 'rewrite';
 
 export const readBatch = (ctx: CopyContext, copy: Copy): Promise<CopyBatch> =>
   isFromOurs(copy) ? fromOurs(ctx, copy) : fromTheirs(ctx, copy);
@@ -64,7 +84,7 @@ async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Prom
     ahead.splice(0, Infinity, ...fitting);
   }
   const upTo = ahead.at(-1)?.no;
-  if (upTo === undefined) return { from: copy, next: ended(copy), records: [], back: null, count: 0 };
+  if (upTo === undefined) return { next: ended(copy), records: [], back: null, count: 0 };
   // Hard-deleted messages are included: their stubs keep late repetitions from restoring them.
   const rows = await messagesFrom(db, env, { conv: copy.conv, seq: copy.seq }, upTo, size);
   const last = rows.length === size ? rows.at(-1)! : null;
@@ -81,7 +101,6 @@ async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Prom
     messages.push({ record: messageRecord(row, conversationId), conv: row.conv, message: row.seq });
   }
   return {
-    from: copy,
     next: { ...copy, ...(last ? { conv: last.conv, seq: last.seq } : { conv: upTo + 1, seq: 0 }) },
     records: [...(await conversationRecords(db, env, heads, 'all')), ...messages],
     back: null,
@@ -96,7 +115,7 @@ async function fromTheirs({ db, env, history, previous }: CopyContext, copy: Cop
      WHERE s.env = $1 AND s.conv >= $2 AND s.cold_seq > 0 ORDER BY s.conv LIMIT 1`,
     [env, copy.conv],
   );
-  if (!conv) return { from: copy, next: ended(copy), records: [], back: null, count: 0 };
+  if (!conv) return { next: ended(copy), records: [], back: null, count: 0 };
   const after = conv.no === copy.conv ? copy.seq : 0;
   const source = copy.kind === 'move' ? previous! : history;
   const { data, hasMore, end } = await source.read({ conversationId: conv.id, after, limit: pageSize });
@@ -106,7 +125,6 @@ async function fromTheirs({ db, env, history, previous }: CopyContext, copy: Cop
   };
   if (copy.kind === 'return')
     return {
-      from: copy,
       next,
       records: [],
       back: { conv: conv.no, records: data, last: !hasMore },
@@ -116,40 +134,95 @@ async function fromTheirs({ db, env, history, previous }: CopyContext, copy: Cop
   const records = [...data]
     .reverse()
     .map((record): Placed => ({ record, conv: conv.no, message: record.seq }));
-  return { from: copy, next, records: [...heads, ...records], back: null, count: data.length };
+  return { next, records: [...heads, ...records], back: null, count: data.length };
 }
 
 /**
- * Puts messages back into our store. The conversation's `cold_seq` must stay until the copy has passed it, because it
- * tells which conversations must be copied. Returns how many messages were missing here.
+ * Copies until it is late. `onDone` is called for every batch that is written. Returns where the copy continues; null
+ * if it is done, cancelled, or belongs to another process.
  */
-export async function comeBack(
-  tx: Queryable,
-  env: number,
-  conv: number,
-  records: readonly MessageRecord[],
-): Promise<number> {
-  const [floor] = await tx.query<{ cold: number }>(
-    'SELECT cold_seq AS cold FROM sink_conversations WHERE env = $1 AND conv = $2 FOR UPDATE',
-    [env, conv],
+export async function runCopy(
+  { db, node, clock, logger, writer }: CopyOptions,
+  { env, until, history, previous, onDone }: CopyTurn,
+  start: Copy,
+): Promise<Copy | null> {
+  const ahead: CopyContext['ahead'] = [];
+  const none: Refused = new Map();
+  let at: Copy | null = start;
+  let missing = start.missing ?? 0;
+  await pump<CopyBatch, { refused: Refused; count: number; missing: number }>(
+    {
+      async read(after) {
+        const from = after ? after.next : start;
+        if (from?.kind !== start.kind || (after && clock.monotonic() > until)) return null;
+        return readBatch({ db, env, history, previous, size: writer.sizeOf(env), ahead }, from);
+      },
+      async write({ records, back, count }) {
+        if (back)
+          return {
+            refused: none,
+            count: await db.tx((tx) => comeBack(tx, env, back.conv, back.records)),
+            missing: back.last ? await stayedAway(db, env, back.conv) : 0,
+          };
+        // The same revision is replaced too: a database that was in use before may still name users who were erased.
+        const refused = await writer.write(env, history, records, true);
+        // Messages that the new database refuses are put back into our store, because the previous one will not be
+        // asked any more.
+        if (start.kind === 'move') await keep(db, env, refused);
+        return { refused, count, missing: 0 };
+      },
+      async confirm(batch, written) {
+        onDone();
+        missing += written.missing;
+        const done = Math.min(start.total, at!.done + written.count);
+        at = batch.next && { ...batch.next, done, missing };
+        // Moved messages are cold already.
+        const placed = start.kind === 'move' ? [] : batch.records;
+        const isOurs =
+          at === null && start.kind === 'return'
+            ? await endReturn(db, { env, node, startedAt: start.startedAt, missing })
+            : await confirmCopy(db, { env, node, placed, refused: written.refused }, start, at);
+        if (!isOurs) at = null;
+        else if (at === null && missing > 0)
+          logger.warn(
+            { env, missing },
+            'messages were no longer in a history database: history leaves them out',
+          );
+        return isOurs;
+      },
+    },
+    isFromOurs(start) ? history.writesAtOnce : 1,
   );
-  const count = await thawMessages(tx, env, conv, records);
-  if (floor && count > 0)
-    await tx.query('UPDATE sink_conversations SET cold_seq = $3 WHERE env = $1 AND conv = $2', [
-      env,
-      conv,
-      floor.cold,
-    ]);
-  return count;
+  return at;
 }
 
-/** How many messages of a conversation did not come back, because the customer's database no longer has them. */
-export async function stayedAway(db: Queryable, env: number, conv: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
-    'SELECT count(*) AS n FROM messages WHERE env = $1 AND conv = $2 AND id IS NULL AND NOT hard',
-    [env, conv],
-  );
-  return row!.n;
+/** Everything is back: from here on nothing needs the customer's database. Returns false if the copy is no longer ours. */
+const endReturn = (
+  db: Db,
+  { env, node, startedAt, missing }: { env: number; node: string; startedAt: string; missing: number },
+): Promise<boolean> =>
+  db.tx(async (tx) => {
+    const rows = await tx.query(
+      `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`,
+      [env, node, startedAt],
+    );
+    if (rows.length === 0) return false;
+    await forgetSink(tx, env);
+    await tx.query('UPDATE storage SET has_cold = false WHERE env = $1', [env]);
+    await setMode(tx, env, { mode: 'managed', copy: null, missing });
+    return true;
+  });
+
+async function keep(db: Db, env: number, refused: Refused): Promise<void> {
+  for (const { record, conv } of refused.keys())
+    if (record.kind === 'message')
+      await db.tx(async (tx) => {
+        await tx.query('SELECT 1 FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE', [
+          env,
+          conv,
+        ]);
+        await comeBack(tx, env, conv, [record]);
+      });
 }
 
 /**

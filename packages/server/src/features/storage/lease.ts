@@ -1,5 +1,5 @@
 import type { Clock, Timers } from '../../platform/clock.ts';
-import type { Engine } from '../../platform/history/port.ts';
+import type { History } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
 /**
@@ -32,7 +32,7 @@ export class LeaseLost extends Error {
 
 export interface Lease {
   /** The same database, which is not written to once the lease may have run out. */
-  guard(history: Engine): Engine;
+  guard(history: History): History;
   /** Lets go, so that whoever is next need not wait. */
   release(): Promise<void>;
 }
@@ -70,12 +70,9 @@ export function keepLease(
   return {
     guard: (history) => ({
       ...history,
-      prepare(records, options) {
-        const send = history.prepare(records, options);
-        return async () => {
-          check();
-          await send();
-        };
+      async write(records, options) {
+        check();
+        await history.write(records, options);
       },
       async erase(erasure) {
         check();

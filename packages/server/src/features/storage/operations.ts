@@ -280,8 +280,7 @@ async function comeBack(ctx: Context, tx: Queryable, storage: LockedStorage): Pr
       copy: newCopy(storage.now, 'return', await sql.coldOf(tx, ctx.env.no)),
     });
   }
-  for (const table of ['sink_log', 'sink_conversations', 'sink_refused'])
-    await tx.query(`DELETE FROM ${table} WHERE env = $1`, [ctx.env.no]);
+  await sql.forgetSink(tx, ctx.env.no);
   await sql.setMode(tx, ctx.env.no, { mode: 'managed', copy: null, previous: null });
 }
 

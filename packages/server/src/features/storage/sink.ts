@@ -1,26 +1,24 @@
 import { HistoryError } from '../../platform/history/port.ts';
-import type { Engine } from '../../platform/history/port.ts';
+import type { History } from '../../platform/history/port.ts';
 import type { Clock, Timers } from '../../platform/clock.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { isGone } from './cold.ts';
-import { confirmCopy, confirmLog } from './confirm.ts';
-import type { Confirmation } from './confirm.ts';
+import { confirmLog } from './confirm.ts';
+import { isGone } from './connections.ts';
 import type { Connections } from './connections.ts';
-import { begun, comeBack, isFromOurs, readBatch, stayedAway } from './copy.ts';
-import type { CopyBatch, CopyContext } from './copy.ts';
+import { begun, runCopy } from './copy.ts';
+import { eraseUsers, mustErase, owesErasures } from './erasures.ts';
 import { keepLease, LeaseLost, mayErase, takeLease } from './lease.ts';
 import type { Lease } from './lease.ts';
-import { erasures, mustErase, owesErasures, wanted } from './needs.ts';
 import { prune } from './prune.ts';
-import { pump } from './pump.ts';
-import type { Stages } from './pump.ts';
 import { recordsOf } from './records.ts';
 import type { LogRow, Placed } from './records.ts';
-import { setMode, slotsOf, storageColumns } from './sql.ts';
-import type { Copy, StorageRow } from './sql.ts';
+import { slotsOf, storageColumns } from './sql.ts';
+import type { StorageRow } from './sql.ts';
 import { createSettle, longestBackOffMs } from './settle.ts';
 import type { SettleOptions } from './settle.ts';
-import { createWriter, mostRows } from './write.ts';
+import { thawWanted } from './thaw.ts';
+import { createWriter, pump } from './write.ts';
+import type { Refused } from './write.ts';
 
 /**
  * The sink of one environment: whatever its log names is written to the customer's database in its present state, and
@@ -28,8 +26,6 @@ import { createWriter, mostRows } from './write.ts';
  * environment's row (lease.ts). Something may be written twice, but takes effect once, because the database compares revisions.
  */
 
-/** The smallest number of rows in a batch for a slow database. */
-const leastRows = 10;
 /** Milliseconds after which a turn ends, so that other environments of the process have theirs; it continues at once. */
 const turnMs = 5_000;
 /** Milliseconds of a turn that a copy gets before changes are written again, because people wait for those. */
@@ -63,7 +59,6 @@ interface Turn extends StorageRow {
   erasures: boolean;
   wanted: boolean;
   prune: boolean;
-  anyRefused: boolean;
   /** True if something was written. */
   progress: boolean;
   until: number;
@@ -81,10 +76,9 @@ const any = (table: string, s: string, more = '') =>
 
 export function createSink(options: SinkOptions): Sink {
   const { db, connections, clock, logger, node } = options;
-  /** The size of a batch, by environment, if the database was too slow for the usual size. */
-  const sizes = new Map<number, number>();
-  const ready = createWriter(options);
+  const writer = createWriter(options);
   const settle = createSettle(options);
+  const copying = { db, node, clock, logger, writer };
 
   const due: Sink['due'] = (limit) =>
     db.query<{ no: number; id: string }>(
@@ -104,7 +98,7 @@ export function createSink(options: SinkOptions): Sink {
        WHERE s.env = $1 AND (s.owned_until < clock_timestamp() OR s.owner = $2)
        RETURNING ${storageColumns}, coalesce(${mustErase('$1')} AND ${mayErase}, false) AS erasures,
          coalesce(${any('sink_conversations', '$1', ' AND x.want_seq IS NOT NULL')}, false) AS wanted,
-         coalesce(${any('sink_refused', '$1')}, false) AS "anyRefused", coalesce(${mayPrune('$1')}, false) AS prune`,
+         coalesce(${mayPrune('$1')}, false) AS prune`,
       [env.no, node],
     );
     if (!row) return undefined;
@@ -127,8 +121,6 @@ export function createSink(options: SinkOptions): Sink {
           if (mine.active) connections.drop(env.no, mine.active);
           if (mine.previous) connections.drop(env.no, mine.previous);
         }
-        if (error.errorClass === 'timeout')
-          sizes.set(env.no, Math.max(leastRows, Math.floor(sizeOf(env.no) / 2)));
       }
       await settle(mine, failure, pauses[next]);
     } catch (error) {
@@ -141,17 +133,6 @@ export function createSink(options: SinkOptions): Sink {
     return next === 'more' && failure === null;
   };
 
-  const sizeOf = (env: number): number => sizes.get(env) ?? mostRows;
-  function prepared(env: number, history: Engine, placed: readonly Placed[], rewrite = false) {
-    const write = ready(env, history, placed, { rewrite, most: sizeOf(env) });
-    return async () => {
-      const refused = await write();
-      // It was fast enough for as many: then perhaps for more.
-      if (sizeOf(env) * 2 >= mostRows) sizes.delete(env);
-      else sizes.set(env, sizeOf(env) * 2);
-      return refused;
-    };
-  }
   const late = (mine: Turn): boolean => clock.monotonic() > mine.until;
 
   async function work(mine: Turn): Promise<Next> {
@@ -164,11 +145,14 @@ export function createSink(options: SinkOptions): Sink {
     const used = mine.mode === 'managed' ? [] : [mine.active, mine.previous];
     const owed =
       mine.erasures &&
-      (await erasures(
+      (await eraseUsers(
         options,
         mine.env,
         slots.map(({ slot, changedAt }) => ({
-          ...{ slot, changedAt, inUse: used.includes(slot), open: async () => (await open(slot))! },
+          slot,
+          changedAt,
+          inUse: used.includes(slot),
+          open: async () => (await open(slot))!,
         })),
       ));
     if (mine.mode === 'managed') return 'idle';
@@ -180,13 +164,15 @@ export function createSink(options: SinkOptions): Sink {
     }
     const previous = await open(mine.previous);
     const both = [history, ...(previous ? [previous] : [])];
-    if (mine.wanted) await wanted(options, mine.env, both);
+    if (mine.wanted) await thawWanted(db, mine.env, both);
     if (!(await drain(mine, history))) return 'more';
     for (let { copy } = mine; copy;) {
       if (!(await begun(db, mine.env, copy))) return 'later';
       // Nothing is copied into or out of a database that still names a user who was erased.
       if (await owesErasures(db, mine.env, used)) return 'later';
-      copy = await copied(mine, copy, history, previous);
+      const until = Math.min(mine.until, clock.monotonic() + sliceMs);
+      const onDone = () => void (mine.progress = true);
+      copy = await runCopy(copying, { env: mine.env, until, history, previous, onDone }, copy);
       if (!(await drain(mine, history))) return 'more';
     }
     while (mine.prune) {
@@ -197,156 +183,48 @@ export function createSink(options: SinkOptions): Sink {
     return 'idle';
   }
 
-  const confirmation = (
-    mine: Turn,
-    placed: readonly Placed[],
-    refused: ReadonlyMap<Placed, string>,
-  ): Confirmation => {
-    const { env, anyRefused } = mine;
-    mine.progress = true;
-    if (refused.size > 0) mine.anyRefused = true;
-    return { env, node, placed, refused, anyRefused };
-  };
-
-  /** What is known of a batch once it is ready, and once it is written. */
-  interface Writing {
-    write?: ReturnType<typeof prepared>;
-    refused: ReadonlyMap<Placed, string>;
-    missing?: number;
-  }
-  interface LogBatch extends Writing {
+  interface LogBatch {
     rows: LogRow[];
     placed: Placed[];
+    /** Whether more may follow. */
     full: boolean;
   }
 
   /** Writes the log. Returns true if it is empty, false if the turn is over. */
-  async function drain(mine: Turn, history: Engine): Promise<boolean> {
+  async function drain(mine: Turn, history: History): Promise<boolean> {
     const { env } = mine;
     let whole = true;
-    await pump<LogBatch>({
-      async read(after) {
-        if (after && !after.full) return null;
-        if (late(mine)) {
-          whole = false;
-          return null;
-        }
-        const size = sizeOf(env);
-        // A row that commits late with a lower number is found when the log is read from the start again.
-        const rows = await db.query<LogRow>(
-          'SELECT no, conv, seq, message, at FROM sink_log WHERE env = $1 AND no > $2 ORDER BY no LIMIT $3',
-          [env, after?.rows.at(-1)!.no ?? 0, size],
-        );
-        if (rows.length === 0) return null;
-        const placed = await recordsOf(db, env, rows);
-        return { rows, placed, refused: new Map(), full: rows.length === size };
+    await pump<LogBatch, Refused>(
+      {
+        async read(after) {
+          if (after && !after.full) return null;
+          if (late(mine)) {
+            whole = false;
+            return null;
+          }
+          const size = writer.sizeOf(env);
+          // A row that commits late with a lower number is found when the log is read from the start again.
+          const rows = await db.query<LogRow>(
+            'SELECT no, conv, seq, message, at FROM sink_log WHERE env = $1 AND no > $2 ORDER BY no LIMIT $3',
+            [env, after?.rows.at(-1)!.no ?? 0, size],
+          );
+          if (rows.length === 0) return null;
+          return { rows, placed: await recordsOf(db, env, rows), full: rows.length === size };
+        },
+        write: ({ placed }) => writer.write(env, history, placed),
+        confirm({ rows, placed }, refused) {
+          mine.progress = true;
+          return confirmLog(
+            db,
+            { env, node, placed, refused },
+            rows.map((r) => r.no),
+          );
+        },
       },
-      prepare(batch) {
-        batch.write = prepared(env, history, batch.placed);
-      },
-      async write(batch) {
-        batch.refused = await batch.write!();
-      },
-      confirm: ({ rows, placed, refused }) =>
-        confirmLog(
-          db,
-          confirmation(mine, placed, refused),
-          rows.map((r) => r.no),
-        ),
-    });
+      // The same record may be in two batches.
+      1,
+    );
     return whole;
-  }
-
-  /**
-   * Copies for a slice of the turn. Returns where the copy continues; null if it is done, cancelled, or belongs to
-   * another process.
-   */
-  async function copied(
-    mine: Turn,
-    start: Copy,
-    history: Engine,
-    previous: Engine | null,
-  ): Promise<Copy | null> {
-    const { env } = mine;
-    const until = Math.min(mine.until, clock.monotonic() + sliceMs);
-    let at: Copy | null = start;
-    let missing = start.missing ?? 0;
-    const ahead: CopyContext['ahead'] = [];
-    const stages: Stages<CopyBatch & Writing> = {
-      async read(after) {
-        const from = after ? after.next : start;
-        if (from?.kind !== start.kind || (after && clock.monotonic() > until)) return null;
-        return {
-          ...(await readBatch({ db, env, history, previous, size: sizeOf(env), ahead }, from)),
-          refused: new Map(),
-        };
-      },
-      prepare(batch) {
-        const { records } = batch;
-        // The same revision is replaced too: a database that was in use before may still name users who were erased.
-        if (records.length > 0) batch.write = prepared(env, history, records, true);
-      },
-      async write(batch) {
-        const { back, from } = batch;
-        if (back) {
-          batch.count = await db.tx((tx) => comeBack(tx, env, back.conv, back.records));
-          if (back.last) batch.missing = await stayedAway(db, env, back.conv);
-        }
-        if (!batch.write) return;
-        batch.refused = await batch.write();
-        // Messages that the new database refuses are put back into our store, because the previous one will not be
-        // asked any more.
-        if (from.kind === 'move') await keep(env, batch.refused);
-      },
-      async confirm(batch) {
-        const done = Math.min(start.total, at!.done + batch.count);
-        missing += batch.missing ?? 0;
-        at = batch.next && { ...batch.next, done, missing };
-        // Moved messages are cold already.
-        const placed = start.kind === 'move' ? [] : batch.records;
-        const given = confirmation(mine, placed, batch.refused);
-        const mineStill =
-          at === null && start.kind === 'return'
-            ? await returned(given, start, missing)
-            : await confirmCopy(db, given, start, at);
-        if (!mineStill) at = null;
-        return mineStill;
-      },
-    };
-    await pump(stages, isFromOurs(start) ? history.writesAtOnce : 1);
-    return at;
-  }
-
-  /** Everything is back: from here on nothing needs the customer's database. */
-  const returned = ({ env }: Confirmation, { startedAt }: Copy, missing: number): Promise<boolean> =>
-    db.tx(async (tx) => {
-      const rows = await tx.query(
-        `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`,
-        [env, node, startedAt],
-      );
-      if (rows.length === 0) return false;
-      for (const table of ['sink_log', 'sink_conversations', 'sink_refused'])
-        await tx.query(`DELETE FROM ${table} WHERE env = $1`, [env]);
-      await tx.query('UPDATE storage SET has_cold = false WHERE env = $1', [env]);
-      await setMode(tx, env, { mode: 'managed', copy: null, missing });
-      if (missing > 0)
-        logger.warn(
-          { env, missing },
-          'messages were no longer in a history database: history leaves them out',
-        );
-      return true;
-    });
-
-  async function keep(env: number, refused: ReadonlyMap<Placed, string>): Promise<void> {
-    for (const { record, conv } of refused.keys())
-      if (record.kind === 'message')
-        await db.tx(async (tx) => {
-          await tx.query('SELECT 1 FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE', [
-            env,
-            conv,
-          ]);
-          await comeBack(tx, env, conv, [record]);
-        });
   }
 
   return { due, turn };

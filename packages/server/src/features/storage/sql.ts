@@ -49,18 +49,19 @@ export const storageColumns = `env, mode, active, previous, has_cold AS "hasCold
   error_class AS "errorClass"`;
 
 const none = (env: number): StorageRow => ({
-  ...{
-    env,
-    mode: 'managed',
-    active: null,
-    previous: null,
-    hasCold: false,
-    missing: 0,
-    copy: null,
-    status: 'healthy',
-    failures: 0,
-  },
-  ...{ since: null, lastSuccessAt: null, error: null, errorClass: null },
+  env,
+  mode: 'managed',
+  active: null,
+  previous: null,
+  hasCold: false,
+  missing: 0,
+  copy: null,
+  status: 'healthy',
+  failures: 0,
+  since: null,
+  lastSuccessAt: null,
+  error: null,
+  errorClass: null,
 });
 
 export async function storageOf(db: Queryable, env: number): Promise<StorageRow> {
@@ -111,6 +112,12 @@ export async function setMode(
     `UPDATE environments SET listeners = CASE WHEN $2 THEN listeners | ${listeners.sink} ELSE listeners & ~${listeners.sink} END WHERE no = $1`,
     [env, change.mode !== 'managed'],
   );
+}
+
+/** Removes what is noted for the customer's database, when nothing needs it any more. */
+export async function forgetSink(db: Queryable, env: number): Promise<void> {
+  for (const table of ['sink_log', 'sink_conversations', 'sink_refused'])
+    await db.query(`DELETE FROM ${table} WHERE env = $1`, [env]);
 }
 
 /** How many messages there are to copy: all, or only those that the customer's database alone has. */
@@ -230,14 +237,16 @@ export async function putSlot(
        shown_url = excluded.shown_url, shown_replica_url = excluded.shown_replica_url, schema = excluded.schema, schema_version = NULL,
        database_id = NULL, last_test = NULL, erase_due_at = '-infinity', erase_failures = 0, erase_error = NULL, created_at = excluded.created_at, changed_at = excluded.changed_at`,
     [
-      ...[env, slot, given.type, seal(given.url), seal(given.replicaUrl)],
-      ...[
-        seal(given.secrets && JSON.stringify(given.secrets)),
-        given.shownUrl,
-        given.shownReplicaUrl,
-        given.schema,
-        now,
-      ],
+      env,
+      slot,
+      given.type,
+      seal(given.url),
+      seal(given.replicaUrl),
+      seal(given.secrets && JSON.stringify(given.secrets)),
+      given.shownUrl,
+      given.shownReplicaUrl,
+      given.schema,
+      now,
     ],
   );
 }

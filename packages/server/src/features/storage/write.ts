@@ -1,39 +1,53 @@
 import { HistoryError } from '../../platform/history/port.ts';
-import type { Engine } from '../../platform/history/port.ts';
+import type { History } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Placed } from './records.ts';
 
-/** Writes records into a customer's database: in pieces, and without those that it refuses. */
+/**
+ * Writes batches into a customer's database: `pump` says what runs at the same time, the writer cuts a batch into
+ * pieces and finds the records that the database refuses.
+ */
 
 /** A piece has at most this many records, fewer if the database is slow, and at most this many characters. */
-export const mostRows = 500;
+const mostRows = 500;
+const leastRows = 10;
 const mostCharacters = 1_000_000;
 
-export interface WriterOptions {
-  logger: Logger;
-  counted(what: 'written' | 'refused', count: number): void;
+/** Records that the database refuses, each with the reason. */
+export type Refused = ReadonlyMap<Placed, string>;
+
+export interface Writer {
+  /** How many records a piece for an environment's database has: halved after a time-out, doubled after a write. */
+  sizeOf(env: number): number;
+  write(env: number, history: History, placed: readonly Placed[], rewrite?: boolean): Promise<Refused>;
 }
 
-/** Makes records ready; what it returns writes all of them, and says which the database refuses, each with the reason. */
-export type Writer = (
-  env: number,
-  history: Engine,
-  placed: readonly Placed[],
-  /** `most` is the number of records in a piece. */
-  how: { rewrite: boolean; most: number },
-) => () => Promise<Map<Placed, string>>;
-
-export const createWriter =
-  ({ logger, counted }: WriterOptions): Writer =>
-  (env, history, placed, how) => {
-    const ready = (piece: readonly Placed[]) => readyPiece(history, piece, how.rewrite);
-    // Only the first: nearly always it is the only one, and if there are more, they are large.
-    const [first, ...others] = pieces(placed, how.most);
-    const begun = first && ready(first);
-    return async () => {
+export function createWriter({
+  logger,
+  counted,
+}: {
+  logger: Logger;
+  counted(what: 'written' | 'refused', count: number): void;
+}): Writer {
+  /** Only sizes other than the usual one. */
+  const sizes = new Map<number, number>();
+  const sizeOf = (env: number): number => sizes.get(env) ?? mostRows;
+  function resize(env: number, size: number): void {
+    if (size >= mostRows) sizes.delete(env);
+    else sizes.set(env, Math.max(leastRows, Math.floor(size)));
+  }
+  return {
+    sizeOf,
+    async write(env, history, placed, rewrite = false) {
       const refused = new Map<Placed, string>();
-      if (begun) await writeOrSplit(begun, refused);
-      for (const piece of others) await writeOrSplit(ready(piece), refused);
+      if (placed.length === 0) return refused;
+      try {
+        for (const piece of pieces(placed, sizeOf(env))) await writeOrSplit(history, piece, rewrite, refused);
+      } catch (error) {
+        if (error instanceof HistoryError && error.errorClass === 'timeout') resize(env, sizeOf(env) / 2);
+        throw error;
+      }
+      resize(env, sizeOf(env) * 2);
       counted('written', placed.length - refused.size);
       for (const [{ conv, message }, error] of refused) {
         counted('refused', 1);
@@ -43,37 +57,28 @@ export const createWriter =
         );
       }
       return refused;
-    };
-  };
-
-interface Piece {
-  placed: readonly Placed[];
-  send(): Promise<void>;
-  /** The same in two halves. */
-  halves(): Piece[];
-}
-
-function readyPiece(history: Engine, placed: readonly Placed[], rewrite: boolean): Piece {
-  const half = Math.ceil(placed.length / 2);
-  return {
-    placed,
-    send: history.prepare(
-      placed.map((p) => p.record),
-      { rewrite },
-    ),
-    halves: () =>
-      [placed.slice(0, half), placed.slice(half)].map((part) => readyPiece(history, part, rewrite)),
+    },
   };
 }
 
 /** Halves a refused piece until the refused record is found. */
-async function writeOrSplit(piece: Piece, refused: Map<Placed, string>): Promise<void> {
+async function writeOrSplit(
+  history: History,
+  piece: readonly Placed[],
+  rewrite: boolean,
+  refused: Map<Placed, string>,
+): Promise<void> {
   try {
-    await piece.send();
+    await history.write(
+      piece.map((p) => p.record),
+      { rewrite },
+    );
   } catch (error) {
     if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
-    if (piece.placed.length === 1) refused.set(piece.placed[0]!, error.message);
-    else for (const half of piece.halves()) await writeOrSplit(half, refused);
+    if (piece.length === 1) return void refused.set(piece[0]!, error.message);
+    const half = Math.ceil(piece.length / 2);
+    for (const part of [piece.slice(0, half), piece.slice(half)])
+      await writeOrSplit(history, part, rewrite, refused);
   }
 }
 
@@ -101,4 +106,45 @@ function pieces(placed: readonly Placed[], most: number): Placed[][] {
   }
   if (piece.length > 0) found.push(piece);
   return found;
+}
+
+/** Moves batches `B` from one store into another; `W` is what a write finds out. */
+export interface Stages<B, W> {
+  /** The batch after the given one, or the first; null if there is none. */
+  read(after: B | null): Promise<B | null>;
+  write(batch: B): Promise<W>;
+  /** Ends the responsibility for a written batch. Returns false if it is no longer ours, and nothing else must be written. */
+  confirm(batch: B, written: W): Promise<boolean>;
+}
+
+/**
+ * At most two batches are under way, while the next is read. Both are written at once if the database takes
+ * `writesAtOnce` of two; otherwise one is confirmed while the other is written. Batches are written and confirmed in
+ * order, and none after one that failed. When the function ends, also by an error, nothing is running any more.
+ */
+export async function pump<B, W>(
+  { read, write, confirm }: Stages<B, W>,
+  writesAtOnce: number,
+): Promise<void> {
+  const underWay: Promise<boolean>[] = [];
+  let written: Promise<unknown> = Promise.resolve();
+  let reading = read(null);
+  try {
+    for (let batch = await reading; batch !== null; batch = await reading) {
+      const [current, before] = [batch, underWay.at(-1)];
+      const writing = writesAtOnce > 1 ? write(current) : written.then(() => write(current));
+      const confirmed = Promise.all([writing, before]).then(
+        ([result, goesOn]) => goesOn !== false && confirm(current, result),
+      );
+      written = writing;
+      underWay.push(confirmed);
+      reading = read(current);
+      // Each is awaited below, or when this function ends: until then its failure is not unhandled.
+      for (const promise of [writing, confirmed, reading]) promise.catch(() => undefined);
+      if (underWay.length === 2 && !(await underWay.shift())) return;
+    }
+    await Promise.all(underWay);
+  } finally {
+    await Promise.allSettled([...underWay, written, reading]);
+  }
 }

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
-import type { Engine, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
+import type { History, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
 import { bytesOf, emptyReport, hex, isoOf, sentences, timesOf, tooMuch } from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
@@ -34,7 +34,10 @@ function incoming(value: unknown): MessageRecord {
   const time = (field: string): unknown =>
     typeof m[field] === 'string' ? isoOf(new Date(m[field])) : (m[field] ?? null);
   return {
-    ...{ kind: 'message', id: m['id'], conversationId: m['conversationId'], seq: m['seq'] },
+    kind: 'message',
+    id: m['id'],
+    conversationId: m['conversationId'],
+    seq: m['seq'],
     senderId: m['senderId'] ?? null,
     text: m['text'] ?? null,
     replyTo: m['replyTo'] ?? null,
@@ -50,16 +53,13 @@ function incoming(value: unknown): MessageRecord {
 }
 
 /** @param secrets whsec_…; more than one while an old one is still valid. */
-export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: readonly string[]): Engine {
+export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: readonly string[]): History {
   const keys = secrets.map((secret) => createSecretKey(secret.replace(/^whsec_/, ''), 'base64'));
   const { env } = deps;
 
-  // Bytes, because they are signed, counted and sent.
-  const bodyOf = (op: string, fields: object): Buffer => Buffer.from(JSON.stringify({ op, env, ...fields }));
-  const call = (op: string, fields: object, messages?: number) => send(op, bodyOf(op, fields), messages);
-
   /** @param messages how many the answer may have. */
-  async function send(op: string, body: Buffer, messages = 1): Promise<Record<string, unknown>> {
+  async function call(op: string, fields: object, messages = 1): Promise<Record<string, unknown>> {
+    const body = Buffer.from(JSON.stringify({ op, env, ...fields }));
     const id = `his_${hex(deps, 12)}`;
     const timestamp = String(deps.seconds());
     const signatures = keys.map(
@@ -115,13 +115,12 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
       report.ok = report.errors.length === 0;
       return report;
     },
-    prepare(records, { rewrite = false } = {}) {
-      const body = bodyOf('write', {
+    async write(records, { rewrite = false } = {}) {
+      await call('write', {
         batch: hex(deps, 12),
         ...(rewrite ? { rewrite } : {}),
         records: records.map(outgoing),
       });
-      return async () => void (await send('write', body));
     },
     async read({ conversationId, before, after, limit }): Promise<HistoryPage> {
       const range = {

@@ -3,7 +3,7 @@ import { MongoBulkWriteError, MongoClient } from 'mongodb';
 import type { Db, Document } from 'mongodb';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type {
-  Engine,
+  History,
   HistoryErrorClass,
   HistoryRecord,
   HistoryReport,
@@ -147,7 +147,7 @@ function record(found: Document): MessageRecord {
 
 const eraseBatch = 500;
 
-export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Promise<Engine> {
+export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
   const client = await connectToWritable(target, deps);
   const db = client.db(target.schema ?? target.database);
   const { env } = deps;
@@ -212,15 +212,15 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
     engine: 'mongodb',
     writesAtOnce: 1,
     test: () => test(client, db, target),
-    prepare(records, { rewrite = false } = {}) {
-      const parts = byKind(records).map(
-        ([kind, rows]) => [kind, rows.map((row) => document(env, row))] as const,
-      );
-      return () =>
-        guarded(async () => {
-          for (const [kind, documents] of parts) await upsert(kind, documents, rewrite);
-        });
-    },
+    write: (records, { rewrite = false } = {}) =>
+      guarded(async () => {
+        for (const [kind, rows] of byKind(records))
+          await upsert(
+            kind,
+            rows.map((row) => document(env, row)),
+            rewrite,
+          );
+      }),
     read: (range) =>
       guarded(async () => {
         const { before, after, up, limit } = bounds(range);

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import mysql from 'mysql2/promise';
 import type { ConnectionOptions, Pool, RowDataPacket } from 'mysql2/promise';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
-import type { Engine, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
+import type { History, HistoryErrorClass, HistoryReport, MessageRecord, Migrated } from './port.ts';
 import {
   bounds,
   byKind,
@@ -121,7 +121,7 @@ const session = ({ statementMs }: Times) =>
   `SET SESSION autocommit = 1, sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE', time_zone = '+00:00', innodb_lock_wait_timeout = 5,
     lock_wait_timeout = ${Math.ceil(statementMs / 1_000)} /*M!100101 , max_statement_time = ${statementMs / 1_000} */ /*!50708 , max_execution_time = ${statementMs} */`;
 
-export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promise<Engine> {
+export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
   const settings = await connection(target, deps).catch((error: unknown) => {
     throw translate(error);
   });
@@ -181,14 +181,13 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
     engine: 'mysql',
     writesAtOnce: 1,
     test: () => test(using, target, at),
-    prepare(records, { rewrite = false } = {}) {
+    write(records, { rewrite = false } = {}) {
       const statements = byKind(records).map(([kind, rows]): [string, unknown[]] => {
         const { table, key, fields } = shapes[kind];
         const values = rows.map((row) => [env, ...fields.map((c) => stored(c, valueOf(row, c)))]);
-        // The text with all values takes the driver longer than anything else.
-        return [mysql.format(upsert(at(table), key, fields, rewrite), [values]), []];
+        return [upsert(at(table), key, fields, rewrite), [values]];
       });
-      return () => together(statements);
+      return together(statements);
     },
     async read(range) {
       const { before, after, up, limit } = bounds(range);

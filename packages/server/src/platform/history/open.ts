@@ -1,4 +1,4 @@
-import type { Engine, History, HistoryEngine, Migrated } from './port.ts';
+import type { History, HistoryEngine, Migrated } from './port.ts';
 import type { HistoryDeps } from './shared.ts';
 import { parseSource, parseTarget, TargetError } from './target.ts';
 import type { HistorySource } from './target.ts';
@@ -13,11 +13,6 @@ const engines = {
 
 /** Throws TargetError if the URL is invalid, HistoryError if the database cannot be reached. */
 export async function openHistory(source: HistorySource, deps: HistoryDeps): Promise<History> {
-  const engine = await openEngine(source, deps);
-  return { ...engine, write: (records, options) => engine.prepare(records, options)() };
-}
-
-async function openEngine(source: HistorySource, deps: HistoryDeps): Promise<Engine> {
   const target = parseSource(source);
   const { engine } = target;
   if (engine === 'http') return (await engines.http()).openHttp(target, deps, source.secrets!);

@@ -104,13 +104,6 @@ export interface Migrated {
   notes: string[];
 }
 
-export interface WriteOptions {
-  rewrite?: boolean;
-}
-
-/** What an engine has to do; the rest follows from it. */
-export type Engine = Omit<History, 'write'>;
-
 /** One environment's connections to its database: at most four, closed when idle. */
 export interface History {
   readonly engine: HistoryEngine;
@@ -119,9 +112,7 @@ export interface History {
   /** Never throws: the report says what is wrong. */
   test(): Promise<HistoryReport>;
   /** Writes all records or none. With `rewrite`, it also replaces records of the same revision. */
-  write(records: readonly HistoryRecord[], options?: WriteOptions): Promise<void>;
-  /** Does what can be done of a write before its turn has come; what it returns does the rest. */
-  prepare(records: readonly HistoryRecord[], options?: WriteOptions): () => Promise<void>;
+  write(records: readonly HistoryRecord[], options?: { rewrite?: boolean }): Promise<void>;
   read(range: ReadRange): Promise<HistoryPage>;
   get(messageId: string): Promise<MessageRecord | null>;
   erase(erasure: Erasure): Promise<void>;
@@ -132,8 +123,16 @@ export interface History {
 
 /** Why a database did not do what it was asked. The first three classes pass by themselves, or after work on the database. */
 export const historyErrorClasses = [
-  ...(['unreachable', 'timeout', 'overloaded', 'tls', 'authentication', 'permission', 'schema'] as const),
-  ...(['refused', 'failed', 'set_aside'] as const),
+  'unreachable',
+  'timeout',
+  'overloaded',
+  'tls',
+  'authentication',
+  'permission',
+  'schema',
+  'refused',
+  'failed',
+  'set_aside',
 ] as const;
 export type HistoryErrorClass = (typeof historyErrorClasses)[number];
 

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import pg from 'pg';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type {
-  Engine,
+  History,
   HistoryErrorClass,
   HistoryRecord,
   HistoryReport,
@@ -106,7 +106,9 @@ class Client extends pg.Client {
     super(config);
     const { connectionParameters } = this as unknown as { connectionParameters: object };
     Object.assign(connectionParameters, {
-      ...{ options: undefined, replication: undefined, client_encoding: undefined },
+      options: undefined,
+      replication: undefined,
+      client_encoding: undefined,
       fallback_application_name: undefined,
     });
   }
@@ -144,8 +146,14 @@ function upsert(
 }
 
 const types: Record<string, string> = {
-  ...{ seq: 'bigint', version: 'int', revision: 'bigint', hard: 'boolean', removed: 'boolean' },
-  ...{ created_at: 'timestamptz', edited_at: 'timestamptz', deleted_at: 'timestamptz' },
+  seq: 'bigint',
+  version: 'int',
+  revision: 'bigint',
+  hard: 'boolean',
+  removed: 'boolean',
+  created_at: 'timestamptz',
+  edited_at: 'timestamptz',
+  deleted_at: 'timestamptz',
 };
 
 /** A column without any value is sent as null: the others say how many rows there are. */
@@ -154,13 +162,16 @@ function columnOf(rows: readonly HistoryRecord[], column: string): unknown[] | n
   return values.every((value) => value === null) ? null : values;
 }
 
-export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Promise<Engine> {
+export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Promise<History> {
   const settings = await connection(target, deps).catch((error: unknown) => {
     throw translate(error);
   });
   const { idleMs, statementMs } = timesOf(deps);
   const pool = new pg.Pool({
-    ...{ ...settings, max: maxConnections, idleTimeoutMillis: idleMs, Client },
+    ...settings,
+    max: maxConnections,
+    idleTimeoutMillis: idleMs,
+    Client,
     // So that the server does not go on when nobody waits any more. The pool waits for it. Not at the start of the
     // connection: poolers refuse parameters there.
     onConnect: ((client: pg.ClientBase) => client.query(`SET statement_timeout = ${statementMs}`)) as (
@@ -206,13 +217,13 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
     engine: 'postgres',
     writesAtOnce: 2,
     test: () => test(run, pool, target, at),
-    prepare(records, { rewrite = false } = {}) {
+    write(records, { rewrite = false } = {}) {
       const statements = byKind(records).map(([kind, rows]): [string, unknown[]] => {
         const { table, key, fields } = shapes[kind];
         const sql = upsert(at(table), key, fields, rewrite ? '>=' : '>');
         return [sql, [env, ...fields.map((c) => columnOf(rows, c))]];
       });
-      return () => transaction(statements);
+      return transaction(statements);
     },
     async read(range) {
       const { before, after, up, limit } = bounds(range);

@@ -299,7 +299,7 @@ export function createRemoteHistories(options: {
       }
     });
 
-    async function call(history: number, ask: Ask, body: Buffer): Promise<unknown> {
+    async function call(history: number, ask: Ask): Promise<unknown> {
       await ready;
       if (over) throw replaced();
       const id = lastId++;
@@ -309,7 +309,7 @@ export function createRemoteHistories(options: {
         return await new Promise((resolve, reject) => {
           pending.set(id, { ask, history, resolve, reject });
           cancel = timers.after(deadlineMs, () => reject(new HistoryError('timeout', undefined)));
-          write(id, history, body);
+          write(id, history, Buffer.from(JSON.stringify(ask)));
         });
       } finally {
         cancel();
@@ -333,7 +333,6 @@ export function createRemoteHistories(options: {
     return (current ??= start());
   }
 
-  const bodyOf = (ask: Ask): Buffer => Buffer.from(JSON.stringify(ask));
   const taken = <T>(tenant: Tenant, ask: Ask, work: () => Promise<unknown>): Promise<T> =>
     turns.run(tenant.no, Math.ceil(answerBytes(ask) / bytesPerCost), work) as Promise<T>;
 
@@ -355,9 +354,7 @@ export function createRemoteHistories(options: {
         const history = ++lastHistory;
         process.owners.set(history, { env: tenant.no, onFault, warned: false });
         const ask: Ask = { op: 'open', source, tenant: tenant.no, env: tenant.id };
-        const info = taken<Awaited<Place['info']>>(tenant, ask, () =>
-          process.call(history, ask, bodyOf(ask)),
-        );
+        const info = taken<Awaited<Place['info']>>(tenant, ask, () => process.call(history, ask));
         const mine = (place = { process, history, info });
         info.catch(() => {
           process.owners.delete(history);
@@ -365,22 +362,16 @@ export function createRemoteHistories(options: {
         });
         return mine;
       }
-      async function call<T>(ask: Ask, body = bodyOf(ask)): Promise<T> {
+      async function call<T>(ask: Ask): Promise<T> {
         const { process, history, info } = placed();
         await info;
-        return taken<T>(tenant, ask, () => process.call(history, ask, body));
+        return taken<T>(tenant, ask, () => process.call(history, ask));
       }
       const { engine, writesAtOnce } = await placed().info;
-      const prepare: History['prepare'] = (records, { rewrite = false } = {}) => {
-        const ask: Ask = { op: 'write', records, rewrite };
-        const body = bodyOf(ask);
-        return () => call(ask, body);
-      };
       return {
         engine,
         writesAtOnce,
-        prepare,
-        write: (records, how) => prepare(records, how)(),
+        write: (records, { rewrite = false } = {}) => call({ op: 'write', records, rewrite }),
         test: () =>
           call<HistoryReport>({ op: 'test' }).catch((error: unknown) => ({
             ...emptyReport(engine),
@@ -394,8 +385,7 @@ export function createRemoteHistories(options: {
           ended = true;
           if (!place || place.process.isOver()) return;
           const { process, history } = place;
-          const ask: Ask = { op: 'close' };
-          await process.call(history, ask, bodyOf(ask)).catch(() => undefined);
+          await process.call(history, { op: 'close' }).catch(() => undefined);
           process.owners.delete(history);
         },
       };
@@ -407,7 +397,7 @@ export function createRemoteHistories(options: {
       const ask: Ask = { op: 'migrate', source, tenant: tenant.no, env: tenant.id };
       process.owners.set(history, { env: tenant.no, onFault, warned: false });
       try {
-        return await taken(tenant, ask, () => process.call(history, ask, bodyOf(ask)));
+        return await taken(tenant, ask, () => process.call(history, ask));
       } finally {
         process.owners.delete(history);
       }

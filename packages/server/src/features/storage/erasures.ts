@@ -1,16 +1,12 @@
 import { HistoryError } from '../../platform/history/port.ts';
-import type { Engine, Erasure } from '../../platform/history/port.ts';
+import type { Erasure, History } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { erasedContext } from '../webhooks/signature.ts';
 import type { SlotName } from './sql.ts';
-import { thawMessages } from './thaw.ts';
 
-/**
- * What the sink does besides writing: it erases users in customers' databases, and brings back messages that are
- * needed here.
- */
+/** Erases users in customers' databases: in those of all slots, whether in use or not. */
 
 const most = 100;
 
@@ -31,11 +27,11 @@ export interface ErasureSlot {
   slot: SlotName;
   changedAt: string;
   inUse: boolean;
-  open(): Promise<Engine>;
+  open(): Promise<History>;
 }
 
-/** Erases users in the databases of all slots, whether in use or not. Returns why it failed in one that is in use. */
-export async function erasures(
+/** Returns why it failed in a slot that is in use. */
+export async function eraseUsers(
   { db, vault, logger }: { db: Db; vault: Vault; logger: Logger },
   env: number,
   slots: readonly ErasureSlot[],
@@ -99,33 +95,3 @@ export const owesErasures = async (
 ): Promise<boolean> =>
   (await db.query('SELECT 1 FROM sink_erasures WHERE env = $1 AND slots && $2 LIMIT 1', [env, slots]))
     .length > 0;
-
-/** Brings back messages that are needed here again. */
-export async function wanted({ db }: { db: Db }, env: number, histories: readonly Engine[]): Promise<void> {
-  const rows = await db.query<{ conv: number; id: string; seq: number }>(
-    `SELECT s.conv, c.id, s.want_seq AS seq FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
-     WHERE s.env = $1 AND s.want_seq IS NOT NULL LIMIT ${most}`,
-    [env],
-  );
-  for (const { conv, id, seq } of rows)
-    for (const history of histories) {
-      const { data } = await history.read({
-        conversationId: id,
-        before: seq + 1,
-        after: seq - 1,
-        limit: 1,
-      });
-      await db.tx(async (tx) => {
-        await tx.query('SELECT 1 FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE', [
-          env,
-          conv,
-        ]);
-        await thawMessages(tx, env, conv, data);
-        await tx.query(
-          'UPDATE sink_conversations SET want_seq = NULL WHERE env = $1 AND conv = $2 AND want_seq = $3',
-          [env, conv, seq],
-        );
-      });
-      if (data.length > 0) break;
-    }
-}
