@@ -36,6 +36,7 @@ import { logConnections, logSettings } from './log/append.ts';
 import { ConversationLog } from './log/conversation-log.ts';
 import { createDoubts } from './log/doubts.ts';
 import { createStoreClock } from './log/store-clock.ts';
+import { networkOf } from './platform/address.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
 import { connectionsFor, descriptorLimit } from './platform/descriptors.ts';
@@ -63,7 +64,6 @@ import type { Session } from './transport/gateway/session.ts';
 import { Writer } from './transport/gateway/writer.ts';
 import { Tracing } from './transport/gateway/tracing.ts';
 import { docsRoutes } from './transport/rest/docs-page/index.ts';
-import { addressKey } from './transport/limits.ts';
 import { isFromThisMachine, isLoopbackOrigin } from './transport/this-machine.ts';
 import { createTurns } from './transport/turns.ts';
 import { createRest } from './transport/rest/server.ts';
@@ -348,7 +348,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     connections,
     logger,
     clock,
-    ownerOf: ({ remoteAddress = '' }) => (config.trustProxy ? null : addressKey(remoteAddress)),
+    ownerOf: ({ remoteAddress = '' }) => (config.trustProxy ? null : networkOf(remoteAddress)),
   });
   const address = (): AddressInfo => app.server.address() as AddressInfo;
   let closed: PromiseLike<void> | undefined;

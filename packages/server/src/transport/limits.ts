@@ -2,12 +2,7 @@ import { ApiError, rateLimits } from '@parley/protocol';
 import type { BucketLimit, RateClass } from '@parley/protocol';
 import type { HttpCaller, Services } from '../features/context.ts';
 import { networkOf } from '../platform/address.ts';
-import type { Limit, RateLimiter, Verdict } from '../platform/rate-limit/port.ts';
-
-export interface Check {
-  key: string;
-  limit: Limit;
-}
+import type { Check, LimitKey, RateLimiter, Verdict } from '../platform/rate-limit/port.ts';
 
 /**
  * SPEC 8: which limits a request counts against. A server's calls count only against the key rate of its environment,
@@ -18,36 +13,41 @@ export function limitsOf(
   rate: RateClass,
   plans: Services['plans'],
 ): Check[] {
-  if (caller.kind === 'dashboard') return [{ key: `d${caller.account.no}`, limit: rateLimits.account }];
+  if (caller.kind === 'dashboard')
+    return [{ key: { what: 'account', of: String(caller.account.no) }, limit: rateLimits.account }];
   const env = caller.env.no;
-  if (caller.kind === 'server') return [{ key: `k${env}`, limit: plans[caller.env.plan].secretKey }];
+  if (caller.kind === 'server')
+    return [{ key: { what: 'server', of: String(env) }, limit: plans[caller.env.plan].secretKey }];
   const user = `${env}:${caller.user.no}`;
-  return [{ key: `u${user}`, limit: rateLimits.user }, ...ownLimits(user, rate)];
+  return [{ key: { what: 'user', of: user }, limit: rateLimits.user }, ...ownLimits(user, rate)];
 }
 
 /** A frame counts against its operation's own limit, which REST shares; without one, it counts as a request of the user. */
 export function frameLimits(env: number, user: number, rate: RateClass): Check[] {
   const name = `${env}:${user}`;
   const own = ownLimits(name, rate);
-  return own.length > 0 ? own : [{ key: `u${name}`, limit: rateLimits.user }];
+  return own.length > 0 ? own : [{ key: { what: 'user', of: name }, limit: rateLimits.user }];
 }
 
 function ownLimits(user: string, rate: RateClass): Check[] {
   switch (rate) {
     case 'send':
       return [
-        { key: `s${user}`, limit: rateLimits.send },
-        { key: `m${user}`, limit: rateLimits.sendMinute },
+        { key: { what: 'send', of: user }, limit: rateLimits.send },
+        { key: { what: 'sendMinute', of: user }, limit: rateLimits.sendMinute },
       ];
     case 'upload':
-      return [{ key: `f${user}`, limit: rateLimits.upload }];
+      return [{ key: { what: 'upload', of: user }, limit: rateLimits.upload }];
     case 'request':
       return [];
   }
 }
 
-/** Callers without a credential are identified by their address. */
-export const addressKey = (ip: string): string => `a${networkOf(ip)}`;
+/** Callers without a credential are counted by their address. */
+export const ofAddress = (ip: string): Check => ({
+  key: { what: 'address', of: networkOf(ip) },
+  limit: rateLimits.anonymous,
+});
 
 /**
  * How much may be stored for Idempotency-Keys, in KB. An environment's server has 1 KB for each request that its plan
@@ -57,17 +57,20 @@ export const addressKey = (ip: string): string => `a${networkOf(ip)}`;
 export function answerLimits(
   caller: HttpCaller,
   plans: Services['plans'],
-): { key: string; limit: BucketLimit }[] {
+): { key: LimitKey; limit: BucketLimit }[] {
   // Nothing is stored for callers who are not signed in.
   if (caller.kind === 'anyone') return [];
-  if (caller.kind === 'dashboard') return [{ key: `id${caller.account.no}`, limit: rateLimits.userAnswers }];
+  if (caller.kind === 'dashboard')
+    return [
+      { key: { what: 'accountAnswers', of: String(caller.account.no) }, limit: rateLimits.userAnswers },
+    ];
   const { no, plan } = caller.env;
   const { perSecond } = plans[plan].secretKey;
   const limit = { perSecond, burst: perSecond * 3_600 };
-  if (caller.kind === 'server') return [{ key: `i${no}`, limit }];
+  if (caller.kind === 'server') return [{ key: { what: 'serverAnswers', of: String(no) }, limit }];
   return [
-    { key: `i${no}:${caller.user.no}`, limit: rateLimits.userAnswers },
-    { key: `j${no}`, limit },
+    { key: { what: 'userAnswers', of: `${no}:${caller.user.no}` }, limit: rateLimits.userAnswers },
+    { key: { what: 'clientAnswers', of: String(no) }, limit },
   ];
 }
 

@@ -22,7 +22,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
   test(`SPEC 8: ${name}: a bucket lets its burst through, then its rate`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter] = await subject.nodes(1, time);
-    const key = `u${about()}`;
+    const key = { what: 'u', of: about() };
     for (let i = 0; i < 40; i++) {
       const [verdict] = await limiter!.take([{ key, limit: user }]);
       assert.equal(verdict!.allowed, true);
@@ -42,7 +42,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
   test(`SPEC 8: ${name}: a window slides, and retryAfterMs is when one more is allowed`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter] = await subject.nodes(1, time);
-    const checks = [{ key: `f${about()}`, limit: rateLimits.upload }];
+    const checks = [{ key: { what: 'f', of: about() }, limit: rateLimits.upload }];
     for (let i = 0; i < rateLimits.upload.perMinute; i++)
       assert.equal((await limiter!.take(checks))[0]!.allowed, true);
     const [refused] = await limiter!.take(checks);
@@ -57,8 +57,8 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter] = await subject.nodes(1, time);
     const who = about();
-    const small = { key: `m${who}`, limit: { perMinute: 1 } };
-    const large = { key: `s${who}`, limit: user };
+    const small = { key: { what: 'm', of: who }, limit: { perMinute: 1 } };
+    const large = { key: { what: 's', of: who }, limit: user };
     assert.deepEqual(
       (await limiter!.take([large, small])).map((v) => v.allowed),
       [true, true],
@@ -74,7 +74,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
   test(`${name}: what is given back can be taken again, once`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter, other] = await subject.nodes(2, time);
-    const checks = [{ key: `x${about()}`, limit: { max: 2, windowMs: 900_000 } }];
+    const checks = [{ key: { what: 'x', of: about() }, limit: { max: 2, windowMs: 900_000 } }];
     const take = async () => (await limiter!.take(checks))[0]!.allowed;
     assert.deepEqual([await take(), await take(), await take()], [true, true, false]);
     await other!.giveBack(checks);
@@ -89,7 +89,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
   test(`SPEC 8: ${name}: nodes count together`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const nodes = await subject.nodes(3, time);
-    const key = `s${about()}`;
+    const key = { what: 's', of: about() };
     const verdicts = await Promise.all(
       Array.from(
         { length: 90 },
@@ -102,7 +102,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
   test(`${name}: what is owed is made up before the bucket allows one more`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter, other] = await subject.nodes(2, time);
-    const key = `i${about()}`;
+    const key = { what: 'i', of: about() };
     const one = async () => (await other!.take([{ key, limit: user }]))[0]!;
     await limiter!.owe(key, user, 38.5);
     assert.equal((await one()).remaining, 0);
@@ -135,7 +135,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
           const who = about();
           for (const [wait, which] of steps) {
             time.at += wait;
-            const checks = which.map((i) => ({ key: `${'abcd'[i]!}${who}`, limit: limits[i]! }));
+            const checks = which.map((i) => ({ key: { what: 'abcd'[i]!, of: who }, limit: limits[i]! }));
             assert.deepEqual(await limiter!.take(checks), model.take(checks));
             if (wait !== 7) continue;
             const windows = checks.filter(({ limit }) => !isBucket(limit)) as Parameters<

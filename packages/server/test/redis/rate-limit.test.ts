@@ -40,7 +40,7 @@ test("SPEC 8: Redis counts by its own clock, whatever a node's says", async () =
       redisRateLimiter({ connection: await connect(redis.url), clock }),
     ),
   );
-  const checks = [{ key: 'mclock', limit: { max: 10, windowMs: 900_000 } }];
+  const checks = [{ key: { what: 'm', of: 'clock' }, limit: { max: 10, windowMs: 900_000 } }];
   let allowed = 0;
   for (let i = 0; i < 20; i++) if ((await limiters[i % 2]!.take(checks))[0]!.allowed) allowed++;
   // The window may turn once in between; an hour of difference would allow twice as many.
@@ -50,8 +50,8 @@ test("SPEC 8: Redis counts by its own clock, whatever a node's says", async () =
 test('SPEC 8: counters in Redis end by themselves', async () => {
   const connection = await connect(redis.url);
   await redisRateLimiter({ connection, clock: systemClock }).take([
-    { key: 'uends', limit: { perSecond: 20, burst: 40 } },
-    { key: 'mends', limit: { perMinute: 300 } },
+    { key: { what: 'u', of: 'ends' }, limit: { perSecond: 20, burst: 40 } },
+    { key: { what: 'm', of: 'ends' }, limit: { perMinute: 300 } },
   ]);
   for (const key of ['rl:{ends}u', 'rl:{ends}m']) {
     const ttl = await connection.client.pttl(key);
@@ -63,7 +63,7 @@ test('SPEC 8: without Redis a node limits by itself, and together again when it 
   const own = await startRedis();
   const connection = await connect(own.url);
   const limiter = redisRateLimiter({ connection, clock: { now: () => 0 }, time: { now: () => 0 } });
-  const checks = [{ key: 'u1', limit: { perSecond: 1, burst: 3 } }];
+  const checks = [{ key: { what: 'u', of: '1' }, limit: { perSecond: 1, burst: 3 } }];
   const take = async (): Promise<boolean> => (await limiter.take(checks))[0]!.allowed;
   assert.equal(await take(), true);
   await own.kill();
@@ -78,8 +78,8 @@ test('SPEC 8: without Redis a node limits by itself, and together again when it 
 test('a clock of Redis that is set back or ahead refuses nobody for longer', async () => {
   const time = { at: 1_700_000_000_000, now: () => time.at };
   const limiter = redisRateLimiter({ connection: await connect(redis.url), clock: systemClock, time });
-  const bucket = { key: 'uset', limit: { perSecond: 20, burst: 40 } };
-  const checks = [bucket, { key: 'fset', limit: { perMinute: 30 } }];
+  const bucket = { key: { what: 'u', of: 'set' }, limit: { perSecond: 20, burst: 40 } };
+  const checks = [bucket, { key: { what: 'f', of: 'set' }, limit: { perMinute: 30 } }];
   for (const step of [-30_000, -3_600_000, 90_000, -90_000]) {
     for (let i = 0; i < 60; i++) await limiter.take([bucket]);
     await limiter.owe(bucket.key, bucket.limit, 20);

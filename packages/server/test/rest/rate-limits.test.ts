@@ -173,8 +173,8 @@ describe('SPEC 8: the arithmetic, with a clock that stands still', () => {
   it('takes one from every limit or from none', async () => {
     let now = 0;
     const limiter = memoryRateLimiter({ now: () => now });
-    const small = { key: 'small', limit: { perSecond: 1, burst: 1 } };
-    const large = { key: 'large', limit: { perSecond: 1, burst: 5 } };
+    const small = { key: { what: 'small', of: 'x' }, limit: { perSecond: 1, burst: 1 } };
+    const large = { key: { what: 'large', of: 'x' }, limit: { perSecond: 1, burst: 5 } };
     const allowed = async (...checks: Parameters<typeof limiter.take>[0][number][]) =>
       (await limiter.take(checks)).map((v) => v.allowed);
     assert.deepEqual(await allowed(large, small), [true, true]);

@@ -23,7 +23,7 @@ function scene() {
   const id = () => `dev-${randomUUID()}`;
   const come = (userId: string, from = '1') =>
     authenticate(devToken({ sub: userId, exp: clock.at / 1000 + 100_000 }), [environments.dev.id], {
-      address: `a${from}`,
+      address: from,
       isLocal: () => false,
     });
   return { clock, id, come };

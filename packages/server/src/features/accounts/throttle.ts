@@ -1,11 +1,10 @@
 import { ApiError, rateLimits } from '@parley/protocol';
 import type { LongWindowLimit } from '@parley/protocol';
 import { networkOf } from '../../platform/address.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
+import type { LimitKey, RateLimiter } from '../../platform/rate-limit/port.ts';
 
 export interface Count {
-  /** One letter for what is counted, followed by whom it is counted for. */
-  key: string;
+  key: LimitKey;
   limit: LongWindowLimit;
 }
 
@@ -13,13 +12,13 @@ export interface Count {
 type Tried = 'accept' | 'forgot' | 'reset' | 'sign-in' | 'sign-up';
 
 export const ofAddress = (what: Tried, address: string): Count => ({
-  key: `w${what} ${networkOf(address)}`,
+  key: { what: `tried ${what}`, of: networkOf(address) },
   limit: rateLimits.signInAddress,
 });
 
 export const signInCounts = (account: string, address: string): Count[] => [
   ofAddress('sign-in', address),
-  { key: `x${account}`, limit: rateLimits.signInAccount },
+  { key: { what: 'signIn', of: account }, limit: rateLimits.signInAccount },
 ];
 
 /** Counts one use of each; if one of them is exhausted, none is counted and `rate_limited` is thrown. */

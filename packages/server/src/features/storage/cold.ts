@@ -117,7 +117,9 @@ export function createCold(options: {
   }
 
   async function limited(env: number): Promise<void> {
-    const [verdict] = await limiter.take([{ key: `cold:${env}`, limit: rateLimits.coldHistory }]);
+    const [verdict] = await limiter.take([
+      { key: { what: 'cold', of: String(env) }, limit: rateLimits.coldHistory },
+    ]);
     if (!verdict!.allowed) throw new ApiError('rate_limited', { retryAfterMs: verdict!.retryAfterMs });
   }
 

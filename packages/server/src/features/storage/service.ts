@@ -167,7 +167,7 @@ export function createStorageService(options: {
     egressIp: config.egressIp ?? null,
     countTry: async (env, slot) => {
       const [verdict] = await options.limiter.take([
-        { key: `slot:${env}:${slot}`, limit: rateLimits.slotTries },
+        { key: { what: 'slot', of: `${env}:${slot}` }, limit: rateLimits.slotTries },
       ]);
       if (!verdict!.allowed) throw new ApiError('rate_limited', { retryAfterMs: verdict!.retryAfterMs });
     },

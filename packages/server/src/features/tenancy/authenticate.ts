@@ -65,7 +65,7 @@ export const provenBy = (error: unknown): Proven | undefined =>
 
 /** Where a credential comes from. */
 export interface Whence {
-  /** The key under which tries from the caller's address are counted. */
+  /** The network of the caller's address (`networkOf`). */
   address: string;
   /** True if somebody on this machine sent it, and no proxy handed it on. */
   isLocal(): boolean;
@@ -266,8 +266,8 @@ export function createAuthenticator(options: {
    */
   async function admit(env: Environment, from: string): Promise<void> {
     for (const check of [
-      { key: `d${from}`, limit: rateLimits.unsignedUsersAddress },
-      { key: `d${env.no}`, limit: rateLimits.unsignedUsersEnvironment },
+      { key: { what: 'unsignedUsers of address', of: from }, limit: rateLimits.unsignedUsersAddress },
+      { key: { what: 'unsignedUsers', of: String(env.no) }, limit: rateLimits.unsignedUsersEnvironment },
     ]) {
       const [verdict] = await limiter.take([check]);
       if (verdict!.allowed) continue;

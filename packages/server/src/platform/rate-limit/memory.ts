@@ -1,4 +1,4 @@
-import { isBucket } from './port.ts';
+import { isBucket, keyName } from './port.ts';
 import type { RateLimiter, Verdict } from './port.ts';
 import { bucketVerdict, givenBack, owed, windowVerdict } from './rules.ts';
 import type { WindowState } from './rules.ts';
@@ -33,29 +33,29 @@ export function memoryRateLimiter(clock: { now(): number }): RateLimiter {
   return {
     take(checks) {
       const now = clock.now();
-      const verdicts: (Verdict & { fullAt?: number; state?: WindowState })[] = [];
-      for (const { key, limit } of checks)
-        verdicts.push(
-          isBucket(limit)
-            ? bucketVerdict(buckets.get(key) ?? 0, limit, now)
-            : windowVerdict(windows.get(key), limit, now),
-        );
+      const names = checks.map(({ key }) => keyName(key));
+      const verdicts: (Verdict & { fullAt?: number; state?: WindowState })[] = checks.map(({ limit }, i) =>
+        isBucket(limit)
+          ? bucketVerdict(buckets.get(names[i]!) ?? 0, limit, now)
+          : windowVerdict(windows.get(names[i]!), limit, now),
+      );
       if (!verdicts.every((v) => v.allowed)) return verdicts;
-      checks.forEach(({ key }, i) => {
+      names.forEach((name, i) => {
         const { fullAt, state } = verdicts[i]!;
-        if (state) windows.set(key, state);
-        else buckets.set(key, fullAt!);
+        if (state) windows.set(name, state);
+        else buckets.set(name, fullAt!);
       });
       return verdicts;
     },
     giveBack(checks) {
       for (const { key, limit } of checks) {
-        const state = windows.get(key);
-        if (state) windows.set(key, givenBack(state, limit, clock.now()));
+        const state = windows.get(keyName(key));
+        if (state) windows.set(keyName(key), givenBack(state, limit, clock.now()));
       }
     },
     owe(key, limit, cost) {
-      buckets.set(key, owed(buckets.get(key) ?? 0, limit, cost, clock.now()));
+      const name = keyName(key);
+      buckets.set(name, owed(buckets.get(name) ?? 0, limit, cost, clock.now()));
     },
   };
 }

@@ -2,7 +2,7 @@ import { luaScript, runScript } from '../redis.ts';
 import type { RedisConnection } from '../redis.ts';
 import { memoryRateLimiter } from './memory.ts';
 import { isBucket } from './port.ts';
-import type { Limit, RateLimiter } from './port.ts';
+import type { Limit, LimitKey, RateLimiter } from './port.ts';
 import { bucketVerdict, windowOf, windowVerdict } from './rules.ts';
 import type { WindowState } from './rules.ts';
 
@@ -87,11 +87,7 @@ local next = fullAt(KEYS[1], now) + tonumber(ARGV[3]) * 1000 / tonumber(ARGV[2])
 redis.call('SET', KEYS[1], string.format('%.17g %.17g', next, now), 'PX', math.ceil(next - now) + 60000)
 `);
 
-/**
- * The first letter of a key says what is counted, the rest for whom. The rest is the hash tag, and is the same for
- * all keys of a call.
- */
-const nameOf = (key: string): string => `rl:{${key.slice(1)}}${key.slice(0, 1)}`;
+const nameOf = ({ what, of }: LimitKey): string => `rl:{${of}}${what}`;
 
 function argsOf(limit: Limit): [number, number, number] {
   if (isBucket(limit)) return [limit.burst, limit.perSecond, 0];

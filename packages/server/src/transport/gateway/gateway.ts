@@ -199,7 +199,7 @@ export class Gateway {
 
   /** A drain, whether running or to come, waits for no client. */
   hurry(when: 'always' | 'all are local'): void {
-    const isLocal = ({ address }: Session) => /^a(127\.|::1$|0:0:0:0::)/.test(address);
+    const isLocal = ({ address }: Session) => /^(127\.|0:0:0:0::)/.test(address);
     if (when === 'all are local' && ![...this.#sessions.all].every(isLocal)) return;
     this.#hurried = true;
     this.#sessions.hurry();

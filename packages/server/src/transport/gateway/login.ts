@@ -1,11 +1,11 @@
-import { ApiError, helloLimits, rateLimits, realtime } from '@parley/protocol';
+import { ApiError, helloLimits, realtime } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
 import { channels } from '../../features/node-bus.ts';
 import type { NodeBus } from '../../features/node-bus.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { limitsOf, take } from '../limits.ts';
+import { limitsOf, ofAddress, take } from '../limits.ts';
 import { toApiError } from '../rest/reply.ts';
 import { closeForLogin } from './close.ts';
 import type { Hub } from './hub.ts';
@@ -58,8 +58,7 @@ export class Login {
   /** Wrong credentials are counted by address, as over REST, so that nobody can try them endlessly. */
   async #guessing(session: Session, error: ApiError): Promise<ApiError | null> {
     if (error.row.type !== 'authentication') return null;
-    const check = { key: session.address, limit: rateLimits.anonymous };
-    const { refused } = await take(this.#options.limiter, [check]);
+    const { refused } = await take(this.#options.limiter, [ofAddress(session.address)]);
     return refused;
   }
 

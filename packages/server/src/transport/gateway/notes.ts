@@ -70,7 +70,7 @@ export class Notes {
       caller: 'client',
       ...(proven ? { callerId: proven.keyId } : {}),
       ...(user === undefined ? {} : { user }),
-      address: addressOf(session),
+      address: session.address,
     });
   }
 
@@ -94,7 +94,7 @@ export class Notes {
       caller: 'client',
       ...(session.keyId === null ? {} : { callerId: session.keyId }),
       user: user.no,
-      address: addressOf(session),
+      address: session.address,
       session: session.id,
     });
   }
@@ -115,13 +115,10 @@ const rowOf = (session: Session) => ({
   env: session.user!.env,
   id: session.id,
   user: session.user!.no,
-  address: addressOf(session),
+  address: session.address,
   sdk: session.sdk,
   openedAt: session.loggedInAt,
 });
-
-/** The client's address; sessions hold it as a key of the limiter (see `addressKey`). */
-const addressOf = ({ address }: Session): string => address.slice(1);
 
 function operationOf(type: string | undefined): string {
   const frame = (clientFrames as Record<string, { runs?: { operation: string } } | undefined>)[type ?? ''];

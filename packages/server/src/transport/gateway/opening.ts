@@ -2,10 +2,11 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { ServerOptions, WebSocket } from 'ws';
-import { ApiError, limits, rateLimits, realtime } from '@parley/protocol';
+import { ApiError, limits, realtime } from '@parley/protocol';
+import { networkOf } from '../../platform/address.ts';
 import type { Clock, Ids, Timers } from '../../platform/clock.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { addressKey, rateHeaders, take } from '../limits.ts';
+import { ofAddress, rateHeaders, take } from '../limits.ts';
 import { rawFailure } from '../rest/raw-answer.ts';
 import { Session } from './session.ts';
 import type { Sessions, SilentBounds } from './sessions.ts';
@@ -106,7 +107,7 @@ export class Opening {
   }
 
   #addressOf(request: IncomingMessage): string {
-    return addressKey(clientAddress(request, this.#options.trustProxy));
+    return networkOf(clientAddress(request, this.#options.trustProxy));
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
@@ -172,7 +173,7 @@ export class Opening {
     );
     socket.once('finish', () => socket.destroy());
     const { limiter, ids } = this.#options;
-    const rate = await Promise.resolve(take(limiter, [{ key: address, limit: rateLimits.anonymous }]))
+    const rate = await Promise.resolve(take(limiter, [ofAddress(address)]))
       .then(({ verdict }) => rateHeaders(verdict))
       .catch(() => ({}));
     socket.end(rawFailure(error, ids.make('request'), { ...rate, ...headers }));

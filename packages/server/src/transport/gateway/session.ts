@@ -5,7 +5,7 @@ import type { OpenCall } from '../../features/calls/signal.ts';
 import type { Context, Environment } from '../../features/context.ts';
 import type { LogEvent } from '../../log/events.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Check } from '../limits.ts';
+import type { Check } from '../../platform/rate-limit/port.ts';
 import type { Writer } from './writer.ts';
 
 /**
@@ -70,7 +70,7 @@ export class Session {
   keyId: string | null = null;
   /** The environments that the URL names. */
   readonly named: string[];
-  /** The key of the client's address (see `addressKey`). */
+  /** The network of the client's address (`networkOf`). */
   readonly address: string;
   readonly #local: boolean;
   /** The name that the client gives itself. */

@@ -1,5 +1,4 @@
 import { ApiError, idempotencyKeyPattern } from '@parley/protocol';
-import type { BucketLimit } from '@parley/protocol';
 import type { HttpCaller, HttpContext } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
 import { joined } from '../../platform/postgres/db.ts';
@@ -129,7 +128,7 @@ const subjectBytes = 50;
  */
 class Room {
   readonly #limiter: RateLimiter;
-  readonly #checks: { key: string; limit: BucketLimit }[];
+  readonly #checks: ReturnType<typeof answerLimits>;
   /** The limiter is asked while the key is being claimed. */
   readonly #refused: Promise<ApiError | null>;
 

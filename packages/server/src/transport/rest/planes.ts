@@ -5,7 +5,7 @@ import type { Environment, HttpCaller } from '../../features/context.ts';
 import type { Sessions } from '../../features/accounts/authenticate.ts';
 import type { Organization } from '../../features/accounts/organizations.ts';
 import { sessionCookie } from '../../features/accounts/context.ts';
-import { addressKey } from '../limits.ts';
+import { networkOf } from '../../platform/address.ts';
 import type { RestOptions } from './options.ts';
 
 /**
@@ -89,7 +89,7 @@ export function createGatekeeper(
       const { caller } = await options.authenticator.authenticate(
         bearer(request.headers.authorization),
         named,
-        { address: addressKey(request.ip), isLocal: () => options.isLocal(request.raw) },
+        { address: networkOf(request.ip), isLocal: () => options.isLocal(request.raw) },
       );
       return { caller, env: caller.env };
     }

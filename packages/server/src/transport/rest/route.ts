@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
-import { acceptsIdempotencyKey, ApiError, rateLimits, roleMay } from '@parley/protocol';
+import { acceptsIdempotencyKey, ApiError, roleMay } from '@parley/protocol';
 import type { AccountRole, Operation, OperationName } from '@parley/protocol';
 import { sessionCookie } from '../../features/accounts/context.ts';
 import { isRecent } from '../../features/accounts/sessions.ts';
@@ -12,8 +12,9 @@ import type {
 } from '../../features/context.ts';
 import { provenBy } from '../../features/tenancy/authenticate.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { keyName } from '../../platform/rate-limit/port.ts';
 import { requestReader } from '../input.ts';
-import { addressKey, limitsOf, rateHeaders, take } from '../limits.ts';
+import { limitsOf, ofAddress, rateHeaders, take } from '../limits.ts';
 import { success } from './answer.ts';
 import { idempotencyKey } from './idempotency.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -43,9 +44,9 @@ export function createRoute(
 
     const checks =
       caller.kind === 'anyone'
-        ? [ofAddress(request)]
+        ? [ofAddress(request.ip)]
         : limitsOf(caller, operation.rate, options.services.plans);
-    const who = (request.who = checks[0]!.key);
+    const who = (request.who = keyName(checks[0]!.key));
     const { verdict, refused } = await take(options.limiter, checks);
     reply.headers(rateHeaders(verdict));
     if (refused) throw refused;
@@ -106,7 +107,7 @@ export function createRoute(
           ...(proven.user === null ? {} : { user: proven.user }),
         };
       if (error instanceof ApiError && error.row.type === 'authentication') {
-        const { verdict, refused } = await take(options.limiter, [ofAddress(request)]);
+        const { verdict, refused } = await take(options.limiter, [ofAddress(request.ip)]);
         reply.headers(rateHeaders(verdict));
         if (refused) throw refused;
       }
@@ -128,8 +129,6 @@ function concernOf(caller: HttpCaller, { no, id }: Environment): Concern {
       return { env, caller: 'anyone' };
   }
 }
-
-const ofAddress = ({ ip }: FastifyRequest) => ({ key: addressKey(ip), limit: rateLimits.anonymous });
 
 /** Tells a caller who may not call an operation who may. */
 function notFor({ callers }: Operation): string {

@@ -4,10 +4,11 @@ import { Readable } from 'node:stream';
 import type { Duplex } from 'node:stream';
 import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError, limits, rateLimits } from '@parley/protocol';
+import { ApiError, limits } from '@parley/protocol';
 import type { OperationName } from '@parley/protocol';
 import { clientAddress, isMalformed, malformed } from '../gateway/upgrade.ts';
-import { addressKey, rateHeaders, take } from '../limits.ts';
+import { keyName } from '../../platform/rate-limit/port.ts';
+import { ofAddress, rateHeaders, take } from '../limits.ts';
 import { failure } from './answer.ts';
 import { Brake, brakeBounds } from './brake.ts';
 import { Idempotency } from './idempotency.ts';
@@ -43,6 +44,9 @@ function cutOff(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
   socket.once('close', () => clearTimeout(timer));
 }
+
+/** Whom the request counts for: its caller, or the address of one who is not known. */
+const whoOf = ({ who, ip }: FastifyRequest): string => who ?? keyName(ofAddress(ip).key);
 
 /** Readiness is checked at most once in this many milliseconds. */
 const readyMs = 250;
@@ -165,7 +169,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     if (closing) reply.header('Connection', 'close');
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload) && !(payload instanceof Readable))
       return done();
-    const watched = unsent.watch(request.who ?? addressKey(request.ip), payload, reply.raw);
+    const watched = unsent.watch(whoOf(request), payload, reply.raw);
     // The length of a body that is written while it is sent is not known.
     if (watched instanceof Pieces && watched !== payload)
       reply.header('Content-Length', String(watched.bytes));
@@ -236,16 +240,14 @@ export function createRest(options: RestOptions): FastifyInstance {
   /** Callers who are refused and ask again at once get their answer later, or none. */
   const brake = new Brake(brakeBounds, now);
   async function braked(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (await brake.hold(request.who ?? addressKey(request.ip))) return;
+    if (await brake.hold(whoOf(request))) return;
     reply.hijack();
     request.raw.destroy();
   }
 
   /** Requests without a caller are counted by address. */
   async function anonymousHeaders(request: FastifyRequest, reply: FastifyReply): Promise<ApiError | null> {
-    const { verdict, refused } = await take(limiter, [
-      { key: addressKey(request.ip), limit: rateLimits.anonymous },
-    ]);
+    const { verdict, refused } = await take(limiter, [ofAddress(request.ip)]);
     reply.headers(rateHeaders(verdict));
     return refused;
   }
@@ -261,7 +263,7 @@ export function createRest(options: RestOptions): FastifyInstance {
   }
 
   async function anonymousRate(ip: string): Promise<Record<string, string>> {
-    const { verdict } = await take(limiter, [{ key: addressKey(ip), limit: rateLimits.anonymous }]);
+    const { verdict } = await take(limiter, [ofAddress(ip)]);
     return rateHeaders(verdict);
   }
 
@@ -269,8 +271,8 @@ export function createRest(options: RestOptions): FastifyInstance {
   async function stamp(req: IncomingMessage, res: ServerResponse): Promise<void> {
     res.setHeader('Request-Id', services.ids.make('request'));
     const ip = clientAddress(req, options.trustProxy);
-    const check = { key: `f${addressKey(ip)}`, limit: rateLimits.anonymous };
-    const { verdict } = await take(limiter, [check]);
+    const { key, limit } = ofAddress(ip);
+    const { verdict } = await take(limiter, [{ key: { ...key, what: 'transfer' }, limit }]);
     for (const [name, value] of Object.entries(rateHeaders(verdict))) res.setHeader(name, value);
   }
 

@@ -186,7 +186,7 @@ export async function signUp(
   await countUse(accounts.limiter, [
     ofAddress('sign-up', ctx.http.address),
     {
-      key: `p${accounts.vault.mac(`sign-up ${normalEmail(email)}`).toString('base64url')}`,
+      key: { what: 'mail', of: accounts.vault.mac(`sign-up ${normalEmail(email)}`).toString('base64url') },
       limit: rateLimits.mailsToAddress,
     },
   ]);

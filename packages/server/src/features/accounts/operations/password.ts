@@ -21,7 +21,7 @@ export async function forgot(
   await countUse(limiter, [
     ofAddress('forgot', ctx.http.address),
     {
-      key: `p${vault.mac(`reset ${normalEmail(email)}`).toString('base64url')}`,
+      key: { what: 'mail', of: vault.mac(`reset ${normalEmail(email)}`).toString('base64url') },
       limit: rateLimits.mailsToAddress,
     },
   ]);
