@@ -6,7 +6,6 @@ export * from './ids.ts';
 export * from './limits.ts';
 export * from './plans.ts';
 export * from './roles.ts';
-export * from './operations/costs.ts';
 export * from './operations/define.ts';
 export * from './operations/index.ts';
 export * from './schemas/accounts.ts';

@@ -8,8 +8,7 @@ import {
   limits,
   operationList,
 } from '../index.ts';
-import type { Caller, ErrorCode, Format, Operation, OperationName } from '../index.ts';
-import { operationTexts } from '../texts/operations.ts';
+import type { Caller, ErrorCode, Format, Operation } from '../index.ts';
 import { webhookTexts } from '../texts/properties.ts';
 import { describeFields, describeParameters } from './describe.ts';
 import { operationErrors } from './operation-errors.ts';
@@ -175,7 +174,7 @@ function pathItem(op: Operation, use: Use, shared: JsonObject): JsonObject {
   return {
     operationId: op.name,
     summary: op.summary,
-    description: operationTexts[op.name as OperationName] ?? op.summary,
+    description: op.text,
     tags: [op.tag],
     ...(op.deprecated
       ? { deprecated: true, 'x-deprecated-since': op.deprecated.since, 'x-sunset': op.deprecated.sunset }

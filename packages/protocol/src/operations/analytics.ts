@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { optional } from '../schemas/common.ts';
 import { AnalyticsReport, Granularity, UsageReport } from '../schemas/analytics.ts';
-import { operation } from './define.ts';
+import { operation, table } from './define.ts';
 
 const tag = 'Analytics';
 const callers = ['server', 'dashboard'] as const;
@@ -16,24 +16,32 @@ const range = {
   granularity: optional(Granularity),
 };
 
-export const analyticsGet = operation('analytics.get', 'GET /v1/analytics', {
-  summary: 'Figures of a range, with a row for every hour or day of it; format=csv gives these rows alone',
-  tag,
-  callers,
-  permission: 'environments.read',
-  query: {
-    ...range,
-    format: optional(Type.Unsafe<'json' | 'csv'>({ type: 'string', enum: ['json', 'csv'], default: 'json' })),
-  },
-  response: AnalyticsReport,
-  formats: ['application/json', 'text/csv'],
-});
+export const analyticsOperations = table(
+  operation('analytics.get', 'GET /v1/analytics', {
+    summary: 'Figures of a range, with a row for every hour or day of it; format=csv gives these rows alone',
+    text: 'The answer contains only counts; no message is read. `hour` covers at most 7 days, `day` at most 366; `to` is exclusive, all times are UTC.',
+    tag,
+    callers,
+    permission: 'environments.read',
+    query: {
+      ...range,
+      format: optional(
+        Type.Unsafe<'json' | 'csv'>({ type: 'string', enum: ['json', 'csv'], default: 'json' }),
+      ),
+    },
+    response: AnalyticsReport,
+    formats: ['application/json', 'text/csv'],
+    cost: 8,
+  }),
 
-export const usageGet = operation('usage.get', 'GET /v1/usage', {
-  summary: 'What counts for the plan, for every hour or day of a range',
-  tag,
-  callers,
-  permission: 'environments.read',
-  query: range,
-  response: UsageReport,
-});
+  operation('usage.get', 'GET /v1/usage', {
+    summary: 'What counts for the plan, for every hour or day of a range',
+    text: 'The figures that plans limit: users of the month, most connections at once, messages, requests, deliveries, pushes.',
+    tag,
+    callers,
+    permission: 'environments.read',
+    query: range,
+    response: UsageReport,
+    cost: 2,
+  }),
+);

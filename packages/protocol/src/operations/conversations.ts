@@ -12,7 +12,7 @@ import {
   UserId,
 } from '../schemas/common.ts';
 import { Conversation, ConversationListItem, ConversationType, Member, Role } from '../schemas/resources.ts';
-import { operation } from './define.ts';
+import { operation, pageCost, table } from './define.ts';
 
 const tag = 'Conversations';
 const both = ['server', 'client'] as const;
@@ -25,101 +25,96 @@ const someUsers = (options: object = {}) =>
   });
 const Name = Type.String({ minLength: 1, maxLength: limits.conversationNameCharacters });
 
-export const conversationsCreate = operation('conversations.create', 'POST /v1/conversations', {
-  summary: 'Create a conversation; a direct one is idempotent by its pair',
-  tag,
-  callers: both,
-  body: {
-    type: ConversationType,
-    members: someUsers(),
-    name: optional(nullable(Name)),
-    metadata: optional(Metadata),
-    ownerId: optional(UserId),
-  },
-  statuses: [201, 200],
-  response: Conversation,
-  errors: ['metadata_too_large', 'not_found', 'user_deactivated'],
-});
+const Muted = open({ conversationId: Type.String(), muted: Type.Boolean() });
 
-export const conversationsList = operation('conversations.list', 'GET /v1/conversations', {
-  summary: "A user's conversations, by last activity, newest first",
-  tag,
-  callers: ['server', 'client', 'dashboard'],
-  permission: 'explorer.read',
-  query: { userId: optional(UserId), ...pageQuery },
-  response: page(ConversationListItem),
-  errors: ['not_found'],
-});
+const memberTag = 'Members';
 
-export const conversationsGet = operation('conversations.get', 'GET /v1/conversations/{conversationId}', {
-  summary: 'Read a conversation',
-  tag,
-  callers: ['server', 'client', 'dashboard'],
-  permission: 'explorer.read',
-  params,
-  response: Conversation,
-  errors: ['not_found', 'not_member'],
-});
+export const conversationsOperations = table(
+  operation('conversations.create', 'POST /v1/conversations', {
+    summary: 'Create a conversation; a direct one is idempotent by its pair',
+    text: 'Direct: exactly two members; asking again for the same two gives the conversation that exists (200). Group: 1 to 500 members with the owner. A client becomes a member, and the owner of a group; which ones it may create is the setting `clientConversationCreation`. A server may name users who do not exist yet, a client may not. Members get the event `conversation.created`.',
+    tag,
+    callers: both,
+    body: {
+      type: ConversationType,
+      members: someUsers(),
+      name: optional(nullable(Name)),
+      metadata: optional(Metadata),
+      ownerId: optional(UserId),
+    },
+    statuses: [201, 200],
+    response: Conversation,
+    errors: ['metadata_too_large', 'not_found', 'user_deactivated'],
+    cost: ({ type, members }) => (type === 'direct' ? 2 : 2 + members.length / 25),
+  }),
 
-export const conversationsUpdate = operation(
-  'conversations.update',
-  'PATCH /v1/conversations/{conversationId}',
-  {
+  operation('conversations.list', 'GET /v1/conversations', {
+    summary: "A user's conversations, by last activity, newest first",
+    text: 'A client lists its own conversations; a server names the user. Each item has what a list shows: unread count, last message, mute. Direct conversations include their two members.',
+    tag,
+    callers: ['server', 'client', 'dashboard'],
+    permission: 'explorer.read',
+    query: { userId: optional(UserId), ...pageQuery },
+    response: page(ConversationListItem),
+    errors: ['not_found'],
+    cost: pageCost(25),
+  }),
+
+  operation('conversations.get', 'GET /v1/conversations/{conversationId}', {
+    summary: 'Read a conversation',
+    text: 'The conversation with all its members. A server also sees deleted conversations, with `deletedAt`.',
+    tag,
+    callers: ['server', 'client', 'dashboard'],
+    permission: 'explorer.read',
+    params,
+    response: Conversation,
+    errors: ['not_found', 'not_member'],
+  }),
+
+  operation('conversations.update', 'PATCH /v1/conversations/{conversationId}', {
     summary: 'Change name or metadata (owner, server)',
+    text: 'Only what is given changes. Members get `conversation.updated` with just the changed fields.',
     tag,
     callers: both,
     params,
     body: { name: optional(nullable(Name)), metadata: optional(Metadata) },
     response: Conversation,
     errors: ['not_found', 'not_member', 'metadata_too_large'],
-  },
-);
+  }),
 
-export const conversationsDelete = operation(
-  'conversations.delete',
-  'DELETE /v1/conversations/{conversationId}',
-  {
+  operation('conversations.delete', 'DELETE /v1/conversations/{conversationId}', {
     summary: 'Delete a conversation (soft)',
+    text: 'Clients do not see it any more (404), sockets get `conversation.deleted`, a live call ends. Nothing is removed: creating a deleted direct conversation again brings it back with its history.',
     tag,
     callers: ['server'],
     params,
     errors: ['not_found'],
-  },
-);
+    cost: 4,
+  }),
 
-const Muted = open({ conversationId: Type.String(), muted: Type.Boolean() });
-
-export const conversationsMute = operation(
-  'conversations.mute',
-  'PUT /v1/conversations/{conversationId}/mute',
-  {
+  operation('conversations.mute', 'PUT /v1/conversations/{conversationId}/mute', {
     summary: 'Mute a conversation for oneself',
+    text: 'No pushes for this conversation to this user; messages, unread counts and sockets are not affected.',
     tag,
     callers: ['client'],
     params,
     response: Muted,
     errors: ['not_found', 'not_member'],
-  },
-);
+  }),
 
-export const conversationsUnmute = operation(
-  'conversations.unmute',
-  'DELETE /v1/conversations/{conversationId}/mute',
-  {
+  operation('conversations.unmute', 'DELETE /v1/conversations/{conversationId}/mute', {
     summary: 'Unmute a conversation for oneself',
+    text: 'Pushes are sent again.',
     tag,
     callers: ['client'],
     params,
     response: Muted,
     errors: ['not_found', 'not_member'],
-  },
-);
+  }),
 
-export const conversationsRead = operation(
-  'conversations.read',
-  'POST /v1/conversations/{conversationId}/read',
-  {
+  operation('conversations.read', 'POST /v1/conversations/{conversationId}/read', {
     summary: 'Move the own read mark forward; a lower value is ignored',
+    text: 'Counts everything up to `seq` as read. The other members get a receipt, at most once a second; webhooks get `message.read`, at most every 10 s. Sending a message moves the own mark as well.',
     tag: 'Read state',
     callers: ['client'],
     params,
@@ -128,54 +123,51 @@ export const conversationsRead = operation(
     errors: ['not_found', 'not_member'],
     // A mark that has already moved stays where it is.
     repeatable: true,
-  },
-);
+    cost: 0,
+  }),
 
-const memberTag = 'Members';
+  operation('members.list', 'GET /v1/conversations/{conversationId}/members', {
+    summary: 'Members with their read and delivery marks',
+    text: 'Members are sorted by user id. `lastReadSeq` and `lastDeliveredSeq` are for the ticks beside messages.',
+    tag: memberTag,
+    callers: ['server', 'client', 'dashboard'],
+    permission: 'explorer.read',
+    params,
+    query: pageQuery,
+    response: page(Member),
+    errors: ['not_found', 'not_member'],
+    cost: pageCost(100),
+  }),
 
-export const membersList = operation('members.list', 'GET /v1/conversations/{conversationId}/members', {
-  summary: 'Members with their read and delivery marks',
-  tag: memberTag,
-  callers: ['server', 'client', 'dashboard'],
-  permission: 'explorer.read',
-  params,
-  query: pageQuery,
-  response: page(Member),
-  errors: ['not_found', 'not_member'],
-});
+  operation('members.add', 'POST /v1/conversations/{conversationId}/members', {
+    summary: 'Add members to a group, all or nothing (owner, server)',
+    text: 'All users are added or none: if one is a member already, it is `409 already_member`. New members see the whole history and start with nothing unread. Direct conversations cannot be changed.',
+    tag: memberTag,
+    callers: both,
+    params,
+    body: { userIds: someUsers({ minItems: 1 }) },
+    response: open({ data: Type.Array(Member) }),
+    errors: ['not_found', 'not_member', 'already_member'],
+    cost: ({ userIds }) => 2 + userIds.length / 25,
+  }),
 
-export const membersAdd = operation('members.add', 'POST /v1/conversations/{conversationId}/members', {
-  summary: 'Add members to a group, all or nothing (owner, server)',
-  tag: memberTag,
-  callers: both,
-  params,
-  body: { userIds: someUsers({ minItems: 1 }) },
-  response: open({ data: Type.Array(Member) }),
-  errors: ['not_found', 'not_member', 'already_member'],
-});
-
-export const membersRemove = operation(
-  'members.remove',
-  'DELETE /v1/conversations/{conversationId}/members/{userId}',
-  {
+  operation('members.remove', 'DELETE /v1/conversations/{conversationId}/members/{userId}', {
     summary: 'Remove a member, or leave (owner, self, server)',
+    text: 'A member may remove itself (leave), the owner and the server anybody. The removed user gets `member.removed` and then nothing more of the conversation. When the owner leaves, only the server manages the group.',
     tag: memberTag,
     callers: both,
     params: { ...params, userId: UserId },
     errors: ['not_found', 'not_member'],
-  },
-);
+  }),
 
-export const membersUpdate = operation(
-  'members.update',
-  'PATCH /v1/conversations/{conversationId}/members/{userId}',
-  {
+  operation('members.update', 'PATCH /v1/conversations/{conversationId}/members/{userId}', {
     summary: "Set a member's role",
+    text: 'A group may have several owners, or none.',
     tag: memberTag,
     callers: ['server'],
     params: { ...params, userId: UserId },
     body: { role: Role },
     response: Member,
     errors: ['not_found'],
-  },
+  }),
 );

@@ -1,6 +1,7 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { closed } from '../schemas/common.ts';
 import type { ErrorCode } from '../errors.ts';
+import { limits } from '../limits.ts';
 import type { Permission } from '../roles.ts';
 
 /** `anyone` needs no credential (signing in). `operator` is the command line, and has no other way in. */
@@ -25,6 +26,8 @@ export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
 export interface Operation {
   name: string;
   summary: string;
+  /** What the summary leaves open, for a person who calls the operation for the first time. */
+  text: string;
   tag: string;
   callers: readonly Caller[];
   plane: Plane;
@@ -52,6 +55,14 @@ export interface Operation {
    * commit). Under an Idempotency-Key it therefore runs before the transaction that stores its answer, not inside.
    */
   repeatable: boolean;
+  /**
+   * What a call costs the store; reading a single thing costs 1. Environments take turns by cost, so that a page of 200
+   * messages counts like several of 10. For rate limits every request counts as one.
+   *
+   * A call that costs 0 takes no turn. Sends, reads and syncs are collected into batches, which have their own bounds; calls
+   * that wait for another server, or for a password hash, do not use the store meanwhile.
+   */
+  cost: (input: never) => number;
   /** It changes nothing, so nothing is stored for an Idempotency-Key: running it again is as good as repeating its answer. */
   changesNothing: boolean;
   /** SPEC 9.3: answers carry `Deprecation` and `Sunset`. */
@@ -72,6 +83,7 @@ interface Spec<
   R extends TSchema,
 > {
   summary: string;
+  text: string;
   tag: string;
   /** The plane follows from the callers. */
   callers: C;
@@ -90,6 +102,8 @@ interface Spec<
   rate?: RateClass;
   repeatable?: boolean;
   changesNothing?: boolean;
+  /** The default is 1. */
+  cost?: number | ((input: Fields<P> & Fields<Q> & Fields<B>) => number);
   deprecated?: { since: string; sunset: string };
 }
 
@@ -120,11 +134,13 @@ export function operation<
     Static<R>
   > {
   const [method, path] = route.split(' ') as [Method, string];
+  const { cost = 1 } = spec;
   return {
     name,
     method,
     path,
     summary: spec.summary,
+    text: spec.text,
     tag: spec.tag,
     callers: spec.callers,
     plane: (spec.callers.some((c) => c === 'server' || c === 'client') ? 'tenant' : 'control') as PlaneOf<C>,
@@ -141,9 +157,20 @@ export function operation<
     rate: spec.rate ?? 'request',
     repeatable: spec.repeatable ?? false,
     changesNothing: spec.changesNothing ?? method === 'GET',
+    cost: typeof cost === 'function' ? cost : () => cost,
     ...(spec.deprecated ? { deprecated: spec.deprecated } : {}),
   };
 }
+
+/** Operations by name. */
+export const table = <const O extends readonly { name: string }[]>(...list: O) =>
+  Object.fromEntries(list.map((op) => [op.name, op])) as { [Op in O[number] as Op['name']]: Op };
+
+/** The cost of a page: this many items cost as much as reading a single thing. */
+export const pageCost =
+  (items: number) =>
+  ({ limit = limits.pageDefault }: { limit?: number }): number =>
+    1 + limit / items;
 
 /** Idempotency-Key is accepted on every POST, PATCH and DELETE (SPEC 1, Idempotency). */
 export const acceptsIdempotencyKey = (op: Operation): boolean =>

@@ -1,151 +1,35 @@
-import * as accounts from './accounts.ts';
-import * as analytics from './analytics.ts';
-import * as calls from './calls.ts';
-import * as conversations from './conversations.ts';
-import * as environments from './environments.ts';
-import * as logs from './logs.ts';
-import * as messages from './messages.ts';
-import * as organizations from './organizations.ts';
-import * as push from './push.ts';
-import * as storage from './storage.ts';
-import * as uploads from './uploads.ts';
-import * as users from './users.ts';
-import * as webhooks from './webhooks.ts';
+import { accountsOperations } from './accounts.ts';
+import { analyticsOperations } from './analytics.ts';
+import { callsOperations } from './calls.ts';
+import { conversationsOperations } from './conversations.ts';
+import { environmentsOperations } from './environments.ts';
+import { logsOperations } from './logs.ts';
+import { messagesOperations } from './messages.ts';
+import { organizationsOperations } from './organizations.ts';
+import { pushOperations } from './push.ts';
+import { storageOperations } from './storage.ts';
+import { uploadsOperations } from './uploads.ts';
+import { usersOperations } from './users.ts';
+import { webhooksOperations } from './webhooks.ts';
 import { httpCallers } from './define.ts';
 import type { InputOf, Operation, OutputOf } from './define.ts';
 
 /** Every operation, once. Bindings, documents and SDKs are derived from this table. */
 export const operations = {
-  'tokens.create': users.tokensCreate,
-  'users.upsert': users.usersUpsert,
-  'users.get': users.usersGet,
-  'users.lookup': users.usersLookup,
-  'users.list': users.usersList,
-  'users.deactivate': users.usersDeactivate,
-  'users.reactivate': users.usersReactivate,
-  'users.revokeTokens': users.usersRevokeTokens,
-  'users.erase': users.usersErase,
-  'users.sessions': users.usersSessions,
-  'users.endSession': users.usersEndSession,
-  'users.devices': users.usersDevices,
-  'users.removeDevice': users.usersRemoveDevice,
-  'conversations.create': conversations.conversationsCreate,
-  'conversations.list': conversations.conversationsList,
-  'conversations.get': conversations.conversationsGet,
-  'conversations.update': conversations.conversationsUpdate,
-  'conversations.delete': conversations.conversationsDelete,
-  'conversations.mute': conversations.conversationsMute,
-  'conversations.unmute': conversations.conversationsUnmute,
-  'conversations.read': conversations.conversationsRead,
-  'members.list': conversations.membersList,
-  'members.add': conversations.membersAdd,
-  'members.remove': conversations.membersRemove,
-  'members.update': conversations.membersUpdate,
-  'messages.send': messages.messagesSend,
-  'messages.list': messages.messagesList,
-  'messages.get': messages.messagesGet,
-  'messages.update': messages.messagesUpdate,
-  'messages.delete': messages.messagesDelete,
-  'messages.versions': messages.messagesVersions,
-  sync: messages.sync,
-  'events.list': messages.eventsList,
-  'webhooks.create': webhooks.webhooksCreate,
-  'webhooks.list': webhooks.webhooksList,
-  'webhooks.get': webhooks.webhooksGet,
-  'webhooks.update': webhooks.webhooksUpdate,
-  'webhooks.delete': webhooks.webhooksDelete,
-  'webhooks.rotateSecret': webhooks.webhooksRotateSecret,
-  'webhooks.test': webhooks.webhooksTest,
-  'webhooks.deliveries': webhooks.webhooksDeliveries,
-  'webhooks.replay': webhooks.webhooksReplay,
-  'webhooks.replayFailed': webhooks.webhooksReplayFailed,
-  'uploads.create': uploads.uploadsCreate,
-  'uploads.complete': uploads.uploadsComplete,
-  'attachments.url': uploads.attachmentsUrl,
-  'push.register': push.pushRegister,
-  'push.unregister': push.pushUnregister,
-  'push.listCredentials': push.pushListCredentials,
-  'push.setCredentials': push.pushSetCredentials,
-  'push.removeCredentials': push.pushRemoveCredentials,
-  'push.test': push.pushTest,
-  'calls.start': calls.callsStart,
-  'calls.list': calls.callsList,
-  'calls.get': calls.callsGet,
-  'calls.join': calls.callsJoin,
-  'calls.decline': calls.callsDecline,
-  'calls.leave': calls.callsLeave,
-  'calls.end': calls.callsEnd,
-  'calls.remove': calls.callsRemove,
-  'calls.mute': calls.callsMute,
-  'analytics.get': analytics.analyticsGet,
-  'usage.get': analytics.usageGet,
-  'session.create': accounts.sessionCreate,
-  'session.passkeyOptions': accounts.sessionPasskeyOptions,
-  'session.createWithPasskey': accounts.sessionCreateWithPasskey,
-  'session.get': accounts.sessionGet,
-  'session.reauth': accounts.sessionReauth,
-  'session.delete': accounts.sessionDelete,
-  'password.forgot': accounts.passwordForgot,
-  'password.reset': accounts.passwordReset,
-  'account.get': accounts.accountGet,
-  'account.update': accounts.accountUpdate,
-  'account.changePassword': accounts.accountChangePassword,
-  'account.beginTotp': accounts.accountBeginTotp,
-  'account.confirmTotp': accounts.accountConfirmTotp,
-  'account.removeTotp': accounts.accountRemoveTotp,
-  'account.renewRecoveryCodes': accounts.accountRenewRecoveryCodes,
-  'account.listPasskeys': accounts.accountListPasskeys,
-  'account.passkeyOptions': accounts.accountPasskeyOptions,
-  'account.addPasskey': accounts.accountAddPasskey,
-  'account.removePasskey': accounts.accountRemovePasskey,
-  'account.listSessions': accounts.accountListSessions,
-  'account.endSession': accounts.accountEndSession,
-  'account.endOtherSessions': accounts.accountEndOtherSessions,
-  'accounts.reset': accounts.accountsReset,
-  'accounts.endSessions': accounts.accountsEndSessions,
-  'accounts.removeSecondFactor': accounts.accountsRemoveSecondFactor,
-  'organizations.get': organizations.organizationsGet,
-  'organizations.update': organizations.organizationsUpdate,
-  'organizations.delete': organizations.organizationsDelete,
-  'organizations.listMembers': organizations.organizationsListMembers,
-  'organizations.updateMember': organizations.organizationsUpdateMember,
-  'organizations.removeMember': organizations.organizationsRemoveMember,
-  'organizations.leave': organizations.organizationsLeave,
-  'invitations.list': organizations.invitationsList,
-  'invitations.create': organizations.invitationsCreate,
-  'invitations.delete': organizations.invitationsDelete,
-  'invitations.preview': organizations.invitationsPreview,
-  'invitations.accept': organizations.invitationsAccept,
-  'accounts.signUp': organizations.accountsSignUp,
-  'environments.list': environments.environmentsList,
-  'environments.create': environments.environmentsCreate,
-  'environments.get': environments.environmentsGet,
-  'environments.update': environments.environmentsUpdate,
-  'keys.list': environments.keysList,
-  'keys.create': environments.keysCreate,
-  'keys.revoke': environments.keysRevoke,
-  'storage.get': storage.storageGet,
-  'storage.update': storage.storageUpdate,
-  'storage.setDatabase': storage.storageSetDatabase,
-  'storage.rotateSecret': storage.storageRotateSecret,
-  'storage.testDatabase': storage.storageTestDatabase,
-  'storage.migrateDatabase': storage.storageMigrateDatabase,
-  'storage.promote': storage.storagePromote,
-  'storage.resync': storage.storageResync,
-  'storage.listSlots': storage.storageListSlots,
-  'storage.setAside': storage.storageSetAside,
-  'storage.takeBack': storage.storageTakeBack,
-  'storage.setMedia': storage.storageSetMedia,
-  'storage.testMedia': storage.storageTestMedia,
-  'storage.removeMedia': storage.storageRemoveMedia,
-  'audit.list': environments.auditList,
-  'logs.list': logs.logsList,
-  'overview.get': logs.overviewGet,
-  'live.nodes': logs.liveNodes,
-  'live.sockets': logs.liveSockets,
-  'live.trace': logs.liveTrace,
-  'diagnostics.delivery': logs.diagnosticsDelivery,
-} as const;
+  ...usersOperations,
+  ...conversationsOperations,
+  ...messagesOperations,
+  ...webhooksOperations,
+  ...uploadsOperations,
+  ...pushOperations,
+  ...callsOperations,
+  ...analyticsOperations,
+  ...accountsOperations,
+  ...organizationsOperations,
+  ...environmentsOperations,
+  ...storageOperations,
+  ...logsOperations,
+};
 
 export type Operations = typeof operations;
 export type OperationName = keyof Operations;
@@ -155,3 +39,7 @@ export type Output<N extends OperationName> = OutputOf<Operations[N]>;
 export const operationList: readonly Operation[] = Object.values<Operation>(operations).filter(
   (op) => httpCallers(op).length > 0,
 );
+
+/** @param input the validated input. */
+export const costOf = (name: OperationName, input: unknown): number =>
+  (operations[name].cost as (input: unknown) => number)(input);

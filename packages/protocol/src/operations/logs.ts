@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { limits } from '../limits.ts';
 import { IdParam, Moment, open, optional, page, pageQuery, UserId } from '../schemas/common.ts';
 import {
   DeliveryDiagnosis,
@@ -10,7 +11,7 @@ import {
   SocketSession,
   TraceLine,
 } from '../schemas/logs.ts';
-import { operation } from './define.ts';
+import { operation, table } from './define.ts';
 
 /** DECISIONS, Control plane: what happens in an environment, for the people who run it. */
 
@@ -18,76 +19,88 @@ const tag = 'Logs';
 const callers = ['dashboard'] as const;
 const permission = 'logs.read';
 
-export const logsList = operation('logs.list', 'GET /v1/logs', {
-  summary:
-    'Requests, errors of sockets and attempts of webhooks of the last 7 days, newest first. A call looks through a bounded number of rows: a page may be short, even empty, and still have a nextCursor',
-  tag,
-  callers,
-  permission,
-  query: {
-    ...pageQuery,
-    status: optional(
-      Type.String({
-        pattern: '^([1-5]xx|[1-5][0-9]{2}|[1-9][0-9]{3}|error)$',
-        description: 'A status or close code; 4xx and so on; or error: all that failed',
-      }),
-    ),
-    requestId: optional(IdParam),
-    userId: optional(UserId),
-    operation: optional(Type.String({ minLength: 1, maxLength: 100 })),
-    code: optional(Type.String({ minLength: 1, maxLength: 100, description: 'Of the error' })),
-    kind: optional(LogKind),
-    caller: optional(LogCaller),
-    from: optional(Moment),
-    to: optional(Moment),
-  },
-  response: page(LogEntry),
-});
-
-export const overviewGet = operation('overview.get', 'GET /v1/overview', {
-  summary: 'How the environment is doing: connections, rates of the last minute, the last hour, webhooks',
-  tag,
-  callers,
-  permission,
-  response: Overview,
-});
-
 const live = { tag: 'Live', callers, permission } as const;
 
-export const liveNodes = operation('live.nodes', 'GET /v1/live/nodes', {
-  ...live,
-  summary: 'The processes of the service that are running, and how many sockets of the environment each has',
-  response: open({ data: Type.Array(LiveNode) }),
-});
+export const logsOperations = table(
+  operation('logs.list', 'GET /v1/logs', {
+    summary:
+      'Requests, errors of sockets and attempts of webhooks of the last 7 days, newest first. A call looks through a bounded number of rows: a page may be short, even empty, and still have a nextCursor',
+    text: 'Entries contain no bodies. `requestId` finds the request that an error names.',
+    tag,
+    callers,
+    permission,
+    query: {
+      ...pageQuery,
+      status: optional(
+        Type.String({
+          pattern: '^([1-5]xx|[1-5][0-9]{2}|[1-9][0-9]{3}|error)$',
+          description: 'A status or close code; 4xx and so on; or error: all that failed',
+        }),
+      ),
+      requestId: optional(IdParam),
+      userId: optional(UserId),
+      operation: optional(Type.String({ minLength: 1, maxLength: 100 })),
+      code: optional(Type.String({ minLength: 1, maxLength: 100, description: 'Of the error' })),
+      kind: optional(LogKind),
+      caller: optional(LogCaller),
+      from: optional(Moment),
+      to: optional(Moment),
+    },
+    response: page(LogEntry),
+    cost: ({ limit = limits.pageDefault }) => 2 + limit / 100,
+  }),
 
-export const liveSockets = operation('live.sockets', 'GET /v1/live/sockets', {
-  ...live,
-  summary: 'Open sockets on all nodes, newest first',
-  query: { ...pageQuery, userId: optional(UserId), node: optional(IdParam) },
-  response: page(SocketSession),
-});
+  operation('overview.get', 'GET /v1/overview', {
+    summary: 'How the environment is doing: connections, rates of the last minute, the last hour, webhooks',
+    text: 'The figures for a start page.',
+    tag,
+    callers,
+    permission,
+    response: Overview,
+    cost: 2,
+  }),
 
-export const diagnosticsDelivery = operation('diagnostics.delivery', 'GET /v1/diagnostics/delivery', {
-  summary:
-    'Why a user did, or did not, get a message: a timeline of what is kept of it, without what the message says',
-  tag: 'Diagnosis',
-  callers,
-  permission,
-  query: { messageId: IdParam, userId: UserId },
-  response: DeliveryDiagnosis,
-  errors: ['not_found'],
-});
+  operation('live.nodes', 'GET /v1/live/nodes', {
+    ...live,
+    summary:
+      'The processes of the service that are running, and how many sockets of the environment each has',
+    text: 'One row per process.',
+    response: open({ data: Type.Array(LiveNode) }),
+  }),
 
-export const liveTrace = operation('live.trace', 'GET /v1/live/trace', {
-  ...live,
-  permission: 'content.read',
-  summary:
-    'Frames of a user’s sockets as they go by, on all nodes, without what they say: a stream of JSON objects, one a line (application/jsonl)',
-  query: {
-    userId: UserId,
-    seconds: optional(Type.Integer({ minimum: 1, maximum: 300, default: 60 })),
-  },
-  response: TraceLine,
-  formats: ['application/jsonl'],
-  errors: ['not_found'],
-});
+  operation('live.sockets', 'GET /v1/live/sockets', {
+    ...live,
+    summary: 'Open sockets on all nodes, newest first',
+    text: 'Open sockets, with their address and SDK version.',
+    query: { ...pageQuery, userId: optional(UserId), node: optional(IdParam) },
+    response: page(SocketSession),
+  }),
+
+  operation('live.trace', 'GET /v1/live/trace', {
+    ...live,
+    permission: 'content.read',
+    summary:
+      'Frames of a user’s sockets as they go by, on all nodes, without what they say: a stream of JSON objects, one a line (application/jsonl)',
+    text: 'Shows which frames a client sends and receives, without their content. It ends after the requested time.',
+    query: {
+      userId: UserId,
+      seconds: optional(Type.Integer({ minimum: 1, maximum: 300, default: 60 })),
+    },
+    response: TraceLine,
+    formats: ['application/jsonl'],
+    errors: ['not_found'],
+  }),
+
+  operation('diagnostics.delivery', 'GET /v1/diagnostics/delivery', {
+    summary:
+      'Why a user did, or did not, get a message: a timeline of what is kept of it, without what the message says',
+    text: 'What happened, in order: whether the user was a member and connected, which pushes were sent or why not, and receipts.',
+    tag: 'Diagnosis',
+    callers,
+    permission,
+    query: { messageId: IdParam, userId: UserId },
+    response: DeliveryDiagnosis,
+    errors: ['not_found'],
+    cost: 5,
+  }),
+);

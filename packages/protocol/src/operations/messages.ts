@@ -14,7 +14,7 @@ import {
   UserId,
 } from '../schemas/common.ts';
 import { Message, MessageOrTombstone, MessageVersion, SyncResult, Tombstone } from '../schemas/resources.ts';
-import { operation } from './define.ts';
+import { operation, pageCost, table } from './define.ts';
 
 const tag = 'Messages';
 const both = ['server', 'client'] as const;
@@ -36,88 +36,105 @@ export const editFields = {
   expectedVersion: Type.Integer({ minimum: 1 }),
 };
 
-export const messagesSend = operation('messages.send', 'POST /v1/conversations/{conversationId}/messages', {
-  summary: 'Send a message',
-  tag,
-  callers: both,
-  params: inConversation,
-  body: { clientMsgId: optional(ClientMsgId), ...messageFields, senderId: optional(UserId) },
-  statuses: [201],
-  response: MessageOrTombstone,
-  errors: ['not_found', 'not_member', 'text_too_long', 'metadata_too_large', 'attachment_not_ready'],
-  rate: 'send',
-  repeatable: true,
-});
+export const messagesOperations = table(
+  operation('messages.send', 'POST /v1/conversations/{conversationId}/messages', {
+    summary: 'Send a message',
+    text: 'A message needs text, an attachment or metadata. `clientMsgId` makes sending again safe, over REST and the socket alike, for 48 hours: a duplicate gives the original. A server may send as a member (`senderId`), or without one: a system message. Members get the event `message.new`.',
+    tag,
+    callers: both,
+    params: inConversation,
+    body: { clientMsgId: optional(ClientMsgId), ...messageFields, senderId: optional(UserId) },
+    statuses: [201],
+    response: MessageOrTombstone,
+    errors: ['not_found', 'not_member', 'text_too_long', 'metadata_too_large', 'attachment_not_ready'],
+    rate: 'send',
+    repeatable: true,
+    cost: 0,
+  }),
 
-export const messagesList = operation('messages.list', 'GET /v1/conversations/{conversationId}/messages', {
-  summary: 'A page of history, in descending seq',
-  tag,
-  callers: ['server', 'client', 'dashboard'],
-  permission: 'content.read',
-  params: inConversation,
-  query: { before: optional(Seq), after: optional(Seq), limit: optional(Limit) },
-  response: seqPage(MessageOrTombstone, 'descending'),
-  errors: ['not_found', 'not_member', 'history_unavailable'],
-});
+  operation('messages.list', 'GET /v1/conversations/{conversationId}/messages', {
+    summary: 'A page of history, in descending seq',
+    text: 'Newest first; `before` goes back, `after` gives the next ones above it, still in descending order. Deleted messages are tombstones. Where a database of yours holds older messages and is down, pages that need it are `503 history_unavailable`.',
+    tag,
+    callers: ['server', 'client', 'dashboard'],
+    permission: 'content.read',
+    params: inConversation,
+    query: { before: optional(Seq), after: optional(Seq), limit: optional(Limit) },
+    response: seqPage(MessageOrTombstone, 'descending'),
+    errors: ['not_found', 'not_member', 'history_unavailable'],
+    cost: pageCost(50),
+  }),
 
-export const messagesGet = operation('messages.get', 'GET /v1/messages/{messageId}', {
-  summary: 'Read one message',
-  tag,
-  callers: ['server', 'client', 'dashboard'],
-  permission: 'content.read',
-  params: oneMessage,
-  response: MessageOrTombstone,
-  errors: ['not_found', 'not_member', 'history_unavailable'],
-});
+  operation('messages.get', 'GET /v1/messages/{messageId}', {
+    summary: 'Read one message',
+    text: 'A deleted message is a tombstone; one that was deleted for good is 404.',
+    tag,
+    callers: ['server', 'client', 'dashboard'],
+    permission: 'content.read',
+    params: oneMessage,
+    response: MessageOrTombstone,
+    errors: ['not_found', 'not_member', 'history_unavailable'],
+  }),
 
-export const messagesUpdate = operation('messages.update', 'PATCH /v1/messages/{messageId}', {
-  summary: 'Edit a message (author, server)',
-  tag,
-  callers: both,
-  params: oneMessage,
-  body: editFields,
-  response: Message,
-  errors: ['not_found', 'not_member', 'version_conflict', 'text_too_long', 'metadata_too_large'],
-});
+  operation('messages.update', 'PATCH /v1/messages/{messageId}', {
+    summary: 'Edit a message (author, server)',
+    text: '`expectedVersion` is the version that the editor saw: if somebody was faster it is `409 version_conflict`, and nothing is lost. Members get `message.updated`.',
+    tag,
+    callers: both,
+    params: oneMessage,
+    body: editFields,
+    response: Message,
+    errors: ['not_found', 'not_member', 'version_conflict', 'text_too_long', 'metadata_too_large'],
+    cost: 2,
+  }),
 
-export const messagesDelete = operation('messages.delete', 'DELETE /v1/messages/{messageId}', {
-  summary: 'Delete a message (author, owner, server); `hard=true` is for the server only',
-  tag,
-  callers: both,
-  params: oneMessage,
-  query: { hard: optional(Type.Boolean({ default: false })) },
-  statuses: [200, 204],
-  response: Tombstone,
-  errors: ['not_found', 'not_member'],
-});
+  operation('messages.delete', 'DELETE /v1/messages/{messageId}', {
+    summary: 'Delete a message (author, owner, server); `hard=true` is for the server only',
+    text: 'Soft: the message becomes a tombstone, without its content, and keeps its place. Hard (servers only): it is gone from history, and its content from everything that is kept. Deleting twice changes nothing.',
+    tag,
+    callers: both,
+    params: oneMessage,
+    query: { hard: optional(Type.Boolean({ default: false })) },
+    statuses: [200, 204],
+    response: Tombstone,
+    errors: ['not_found', 'not_member'],
+    cost: 2,
+  }),
 
-export const sync = operation('sync', 'POST /v1/sync', {
-  summary: 'What changed since the cursor, for badges',
-  tag: 'Sync and events',
-  callers: ['client'],
-  body: { cursor: nullable(Type.String({ minLength: 1, maxLength: 512 })) },
-  response: SyncResult,
-  changesNothing: true,
-});
+  operation('messages.versions', 'GET /v1/messages/{messageId}/versions', {
+    summary:
+      'The edits of a message, oldest first, as far as they are kept: when, by whom, and for some days what it said where webhooks are told of edits',
+    text: 'The text of a message before each edit, as far as it is kept.',
+    tag: 'Edit history',
+    callers: ['dashboard'],
+    permission: 'content.read',
+    params: oneMessage,
+    response: open({ data: Type.Array(MessageVersion) }),
+    errors: ['not_found'],
+    cost: 3,
+  }),
 
-export const eventsList = operation('events.list', 'GET /v1/conversations/{conversationId}/events', {
-  summary: 'A page of events, in ascending order',
-  tag: 'Sync and events',
-  callers: ['server', 'client', 'dashboard'],
-  permission: 'content.read',
-  params: inConversation,
-  query: { before: optional(Seq), after: optional(Seq), limit: optional(Limit) },
-  response: seqPage(EventRecord, 'ascending'),
-  errors: ['not_found', 'not_member', 'resync_required'],
-});
+  operation('sync', 'POST /v1/sync', {
+    summary: 'What changed since the cursor, for badges',
+    text: 'What to call after connecting: conversations that changed since the cursor with their unread counts, and those one is no longer a member of. Keep the cursor with what it describes. Repeats are normal. After 30 days the cursor is too old and `fullReload` is true: load the list afresh.',
+    tag: 'Sync and events',
+    callers: ['client'],
+    body: { cursor: nullable(Type.String({ minLength: 1, maxLength: 512 })) },
+    response: SyncResult,
+    changesNothing: true,
+    cost: 0,
+  }),
 
-export const messagesVersions = operation('messages.versions', 'GET /v1/messages/{messageId}/versions', {
-  summary:
-    'The edits of a message, oldest first, as far as they are kept: when, by whom, and for some days what it said where webhooks are told of edits',
-  tag: 'Edit history',
-  callers: ['dashboard'],
-  permission: 'content.read',
-  params: oneMessage,
-  response: open({ data: Type.Array(MessageVersion) }),
-  errors: ['not_found'],
-});
+  operation('events.list', 'GET /v1/conversations/{conversationId}/events', {
+    summary: 'A page of events, in ascending order',
+    text: 'Every change of a conversation takes the next `seq`, so a gap can be seen and fetched. `410 resync_required`: too many are missing (over 1,000) or they are no longer kept; load the latest page of messages instead.',
+    tag: 'Sync and events',
+    callers: ['server', 'client', 'dashboard'],
+    permission: 'content.read',
+    params: inConversation,
+    query: { before: optional(Seq), after: optional(Seq), limit: optional(Limit) },
+    response: seqPage(EventRecord, 'ascending'),
+    errors: ['not_found', 'not_member', 'resync_required'],
+    cost: pageCost(50),
+  }),
+);

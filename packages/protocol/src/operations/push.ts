@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { limits } from '../limits.ts';
 import { IdParam, nullable, open, optional, UserId } from '../schemas/common.ts';
 import { PushCredentialsView, PushDevice, PushProviderName, PushTestResult } from '../schemas/push.ts';
-import { operation } from './define.ts';
+import { operation, table } from './define.ts';
 
 const tag = 'Push devices';
 const callers = ['client'] as const;
@@ -24,68 +24,72 @@ const voipToken = optional(
   ),
 );
 
-export const pushRegister = operation('push.register', 'POST /v1/push/devices', {
-  summary: 'Register this device for push; 200 if the user has it already. It leaves whoever had it before',
-  tag,
-  callers,
-  body: { provider: PushProviderName, token, voipToken },
-  statuses: [201, 200],
-  response: PushDevice,
-});
-
-export const pushUnregister = operation('push.unregister', 'DELETE /v1/push/devices/{token}', {
-  summary: 'Stop pushes to a device of one’s own, on logout',
-  tag,
-  callers,
-  params: { token },
-  errors: ['not_found'],
-});
-
 const credentials = {
   tag: 'Push credentials',
   callers: ['dashboard', 'operator'],
 } as const;
 
-export const pushListCredentials = operation('push.listCredentials', 'GET /v1/push/credentials', {
-  ...credentials,
-  permission: 'environments.read',
-  summary: 'For which providers the environment has credentials',
-  response: open({ data: Type.Array(PushCredentialsView) }),
-});
+export const pushOperations = table(
+  operation('push.register', 'POST /v1/push/devices', {
+    summary: 'Register this device for push; 200 if the user has it already. It leaves whoever had it before',
+    text: 'Call it at every start of the app. A token belongs to the user who registered it last. `webpush`: the token is the JSON of the browser’s PushSubscription.',
+    tag,
+    callers,
+    body: { provider: PushProviderName, token, voipToken },
+    statuses: [201, 200],
+    response: PushDevice,
+  }),
 
-export const pushSetCredentials = operation('push.setCredentials', 'PUT /v1/push/credentials/{provider}', {
-  ...credentials,
-  permission: 'push.manage',
-  summary: 'Set the credentials for a provider; nothing shows them again',
-  params: { provider: PushProviderName },
-  body: {
-    credentials: Type.Unsafe<Record<string, unknown>>({
-      type: 'object',
-      description: 'As the provider issues them; docs/push.md lists the fields',
-    }),
-  },
-  response: PushCredentialsView,
-});
+  operation('push.unregister', 'DELETE /v1/push/devices/{token}', {
+    summary: 'Stop pushes to a device of one’s own, on logout',
+    text: 'Call it when the user signs out; otherwise the device keeps showing messages of a user who is no longer signed in.',
+    tag,
+    callers,
+    params: { token },
+    errors: ['not_found'],
+  }),
 
-export const pushRemoveCredentials = operation(
-  'push.removeCredentials',
-  'DELETE /v1/push/credentials/{provider}',
-  {
+  operation('push.listCredentials', 'GET /v1/push/credentials', {
+    ...credentials,
+    permission: 'environments.read',
+    summary: 'For which providers the environment has credentials',
+    text: 'Lists the providers that have credentials, never the credentials themselves.',
+    response: open({ data: Type.Array(PushCredentialsView) }),
+  }),
+
+  operation('push.setCredentials', 'PUT /v1/push/credentials/{provider}', {
+    ...credentials,
+    permission: 'push.manage',
+    summary: 'Set the credentials for a provider; nothing shows them again',
+    text: 'The form of the credentials is checked; they are stored encrypted and replace the earlier ones.',
+    params: { provider: PushProviderName },
+    body: {
+      credentials: Type.Unsafe<Record<string, unknown>>({
+        type: 'object',
+        description: 'As the provider issues them; docs/push.md lists the fields',
+      }),
+    },
+    response: PushCredentialsView,
+  }),
+
+  operation('push.removeCredentials', 'DELETE /v1/push/credentials/{provider}', {
     ...credentials,
     permission: 'push.manage',
     summary: 'Forget the credentials for a provider',
+    text: 'Devices stay registered; nothing is sent over this provider until there are credentials again.',
     params: { provider: PushProviderName },
     errors: ['not_found'],
-  },
-);
+  }),
 
-export const pushTest = operation('push.test', 'POST /v1/push/test', {
-  tag: 'Push credentials',
-  callers: ['dashboard'],
-  permission: 'push.manage',
-  summary:
-    'Send a test notification to the devices of a user, or to one of them, and say what the providers answered',
-  body: { userId: UserId, deviceId: optional(IdParam) },
-  response: open({ data: Type.Array(PushTestResult) }),
-  errors: ['not_found'],
-});
+  operation('push.test', 'POST /v1/push/test', {
+    tag: 'Push credentials',
+    callers: ['dashboard'],
+    permission: 'push.manage',
+    summary:
+      'Send a test notification to the devices of a user, or to one of them, and say what the providers answered',
+    text: 'Shows in one step whether credentials, token and app match.',
+    body: { userId: UserId, deviceId: optional(IdParam) },
+    response: open({ data: Type.Array(PushTestResult) }),
+    errors: ['not_found'],
+  }),
+);

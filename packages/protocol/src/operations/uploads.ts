@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { limits } from '../limits.ts';
 import { IdParam, nullable, open, optional, Timestamp } from '../schemas/common.ts';
 import { Attachment } from '../schemas/resources.ts';
-import { operation } from './define.ts';
+import { operation, table } from './define.ts';
 
 const tag = 'Uploads and attachments';
 const both = ['server', 'client'] as const;
@@ -22,49 +22,59 @@ export const UploadTicket = open({
   expiresAt: Timestamp,
 });
 
-export const uploadsCreate = operation('uploads.create', 'POST /v1/uploads', {
-  summary: 'Announce an upload and get a ticket for it, valid 10 minutes (members)',
-  tag,
-  callers: both,
-  body: {
-    conversationId: IdParam,
-    filename: Type.String({ minLength: 1, maxLength: limits.filenameCharacters }),
-    size: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Bytes, at most 25 MB' }),
-    contentType: Type.String({ minLength: 1, maxLength: 200, pattern: '^[ -~]+$' }),
-    width: optional(Pixels),
-    height: optional(Pixels),
-  },
-  statuses: [201],
-  response: UploadTicket,
-  errors: ['not_found', 'not_member', 'file_too_large', 'plan_limit_reached', 'storage_unavailable'],
-  rate: 'upload',
-});
-
-export const uploadsComplete = operation('uploads.complete', 'POST /v1/uploads/{attachmentId}/complete', {
-  summary: 'Check the uploaded file and make the attachment ready (uploader, server)',
-  tag,
-  callers: both,
-  params: oneAttachment,
-  response: Attachment,
-  errors: ['not_found', 'not_member', 'attachment_not_ready', 'storage_unavailable'],
-  repeatable: true,
-});
-
-export const attachmentsUrl = operation('attachments.url', 'GET /v1/attachments/{attachmentId}/url', {
-  summary: 'A download URL that expires; files that are no images are served as attachments (members)',
-  tag,
-  callers: both,
-  params: oneAttachment,
-  query: {
-    expiresIn: optional(
-      Type.Integer({
-        minimum: limits.downloadUrlSeconds.min,
-        maximum: limits.downloadUrlSeconds.max,
-        default: limits.downloadUrlSeconds.default,
-        description: 'Seconds',
+export const uploadsOperations = table(
+  operation('uploads.create', 'POST /v1/uploads', {
+    summary: 'Announce an upload and get a ticket for it, valid 10 minutes (members)',
+    text: 'Step one of three: announce the file, send it straight to the storage as the ticket says (PUT with its headers, or POST with its form fields and the file as `file`), then complete it. Types that browsers would run are refused: SVG, HTML, scripts, programs. At most 25 MB.',
+    tag,
+    callers: both,
+    body: {
+      conversationId: IdParam,
+      filename: Type.String({ minLength: 1, maxLength: limits.filenameCharacters }),
+      size: Type.Integer({
+        minimum: 1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'Bytes, at most 25 MB',
       }),
-    ),
-  },
-  response: open({ url: Type.String(), expiresAt: Timestamp }),
-  errors: ['not_found', 'not_member', 'attachment_not_ready', 'storage_unavailable'],
-});
+      contentType: Type.String({ minLength: 1, maxLength: 200, pattern: '^[ -~]+$' }),
+      width: optional(Pixels),
+      height: optional(Pixels),
+    },
+    statuses: [201],
+    response: UploadTicket,
+    errors: ['not_found', 'not_member', 'file_too_large', 'plan_limit_reached', 'storage_unavailable'],
+    rate: 'upload',
+  }),
+
+  operation('uploads.complete', 'POST /v1/uploads/{attachmentId}/complete', {
+    summary: 'Check the uploaded file and make the attachment ready (uploader, server)',
+    text: 'Looks the file up in the storage, checks that it is what it says, and makes the attachment `ready`; its id then goes into a message. Before the file has arrived it is `422 attachment_not_ready`: try again.',
+    tag,
+    callers: both,
+    params: oneAttachment,
+    response: Attachment,
+    errors: ['not_found', 'not_member', 'attachment_not_ready', 'storage_unavailable'],
+    repeatable: true,
+    cost: 0,
+  }),
+
+  operation('attachments.url', 'GET /v1/attachments/{attachmentId}/url', {
+    summary: 'A download URL that expires; files that are no images are served as attachments (members)',
+    text: 'Ask when somebody wants to see the file; the URL works without a credential until it expires.',
+    tag,
+    callers: both,
+    params: oneAttachment,
+    query: {
+      expiresIn: optional(
+        Type.Integer({
+          minimum: limits.downloadUrlSeconds.min,
+          maximum: limits.downloadUrlSeconds.max,
+          default: limits.downloadUrlSeconds.default,
+          description: 'Seconds',
+        }),
+      ),
+    },
+    response: open({ url: Type.String(), expiresAt: Timestamp }),
+    errors: ['not_found', 'not_member', 'attachment_not_ready', 'storage_unavailable'],
+  }),
+);

@@ -9,7 +9,7 @@ import {
 } from '../schemas/webhooks.ts';
 import { webhookEventNames } from '../webhook-events.ts';
 import type { WebhookEventName } from '../webhook-events.ts';
-import { operation } from './define.ts';
+import { operation, pageCost, table } from './define.ts';
 
 const tag = 'Webhooks';
 const callers = ['server', 'dashboard'] as const;
@@ -28,89 +28,92 @@ const events = Type.Array(Type.Unsafe<WebhookEventName>({ type: 'string', enum: 
 });
 const description = nullable(Type.String({ maxLength: limits.webhookDescriptionCharacters }));
 
-export const webhooksCreate = operation('webhooks.create', 'POST /v1/webhooks', {
-  summary: 'Add an endpoint; its secret is shown this once. At most 20 per environment',
-  tag,
-  callers,
-  permission: 'webhooks.manage',
-  body: { url, events, description: optional(description) },
-  statuses: [201],
-  response: WebhookEndpointWithSecret,
-});
+export const webhooksOperations = table(
+  operation('webhooks.create', 'POST /v1/webhooks', {
+    summary: 'Add an endpoint; its secret is shown this once. At most 20 per environment',
+    text: 'The URL is https and public. Keep the secret: deliveries are signed with it, and nothing shows it again. Without `events` nothing is delivered.',
+    tag,
+    callers,
+    permission: 'webhooks.manage',
+    body: { url, events, description: optional(description) },
+    statuses: [201],
+    response: WebhookEndpointWithSecret,
+  }),
 
-export const webhooksList = operation('webhooks.list', 'GET /v1/webhooks', {
-  summary: 'List endpoints, oldest first',
-  tag,
-  callers,
-  permission: 'environments.read',
-  query: pageQuery,
-  response: page(WebhookEndpoint),
-});
+  operation('webhooks.list', 'GET /v1/webhooks', {
+    summary: 'List endpoints, oldest first',
+    text: 'Endpoints are shown without their secrets.',
+    tag,
+    callers,
+    permission: 'environments.read',
+    query: pageQuery,
+    response: page(WebhookEndpoint),
+  }),
 
-export const webhooksGet = operation('webhooks.get', 'GET /v1/webhooks/{webhookId}', {
-  summary: 'Read an endpoint',
-  tag,
-  callers,
-  permission: 'environments.read',
-  params,
-  response: WebhookEndpoint,
-  errors,
-});
+  operation('webhooks.get', 'GET /v1/webhooks/{webhookId}', {
+    summary: 'Read an endpoint',
+    text: 'The endpoint is shown without its secret.',
+    tag,
+    callers,
+    permission: 'environments.read',
+    params,
+    response: WebhookEndpoint,
+    errors,
+  }),
 
-export const webhooksUpdate = operation('webhooks.update', 'PATCH /v1/webhooks/{webhookId}', {
-  summary: 'Change an endpoint, disable it or enable it again',
-  tag,
-  callers,
-  permission: 'webhooks.manage',
-  params,
-  body: {
-    url: optional(url),
-    events: optional(events),
-    description: optional(description),
-    status: optional(WebhookStatus),
-  },
-  response: WebhookEndpoint,
-  errors,
-});
+  operation('webhooks.update', 'PATCH /v1/webhooks/{webhookId}', {
+    summary: 'Change an endpoint, disable it or enable it again',
+    text: 'Enabling an endpoint that was disabled starts with what happens from then on; `replayFailed` brings what was missed.',
+    tag,
+    callers,
+    permission: 'webhooks.manage',
+    params,
+    body: {
+      url: optional(url),
+      events: optional(events),
+      description: optional(description),
+      status: optional(WebhookStatus),
+    },
+    response: WebhookEndpoint,
+    errors,
+  }),
 
-export const webhooksDelete = operation('webhooks.delete', 'DELETE /v1/webhooks/{webhookId}', {
-  summary: 'Remove an endpoint with its deliveries',
-  tag,
-  callers,
-  permission: 'webhooks.manage',
-  params,
-  errors,
-});
+  operation('webhooks.delete', 'DELETE /v1/webhooks/{webhookId}', {
+    summary: 'Remove an endpoint with its deliveries',
+    text: 'Pending deliveries are not made any more.',
+    tag,
+    callers,
+    permission: 'webhooks.manage',
+    params,
+    errors,
+  }),
 
-export const webhooksRotateSecret = operation(
-  'webhooks.rotateSecret',
-  'POST /v1/webhooks/{webhookId}/rotate-secret',
-  {
+  operation('webhooks.rotateSecret', 'POST /v1/webhooks/{webhookId}/rotate-secret', {
     summary: 'Make a new secret, shown this once; for 24 hours deliveries carry signatures of both',
+    text: 'Deliveries carry signatures of both secrets for 24 hours, so receivers lose nothing while they change over.',
     tag,
     callers,
     permission: 'webhooks.manage',
     params,
     response: WebhookEndpointWithSecret,
     errors,
-  },
-);
+  }),
 
-export const webhooksTest = operation('webhooks.test', 'POST /v1/webhooks/{webhookId}/test', {
-  summary: 'Send the event webhook.test once and answer with its delivery',
-  tag,
-  callers,
-  permission: 'webhooks.manage',
-  params,
-  response: WebhookDelivery,
-  errors,
-});
+  operation('webhooks.test', 'POST /v1/webhooks/{webhookId}/test', {
+    summary: 'Send the event webhook.test once and answer with its delivery',
+    text: 'The answer contains what the receiver answered. A test never disables an endpoint.',
+    tag,
+    callers,
+    permission: 'webhooks.manage',
+    params,
+    response: WebhookDelivery,
+    errors,
+    cost: 0,
+  }),
 
-export const webhooksDeliveries = operation(
-  'webhooks.deliveries',
-  'GET /v1/webhooks/{webhookId}/deliveries',
-  {
+  operation('webhooks.deliveries', 'GET /v1/webhooks/{webhookId}/deliveries', {
     summary: 'The delivery log, newest first',
+    text: 'Each delivery has its attempts: when, with which status, and how long it took.',
     tag,
     callers,
     permission: 'environments.read',
@@ -118,14 +121,12 @@ export const webhooksDeliveries = operation(
     query: pageQuery,
     response: page(WebhookDelivery),
     errors,
-  },
-);
+    cost: pageCost(100),
+  }),
 
-export const webhooksReplay = operation(
-  'webhooks.replay',
-  'POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay',
-  {
+  operation('webhooks.replay', 'POST /v1/webhooks/{webhookId}/deliveries/{deliveryId}/replay', {
     summary: 'Deliver an event of the last 72 hours once more, as a new delivery with the same event id',
+    text: 'Sends the same bytes under the same `webhook-id`, as long as the payload is kept (72 hours).',
     tag,
     callers,
     permission: 'webhooks.manage',
@@ -133,15 +134,12 @@ export const webhooksReplay = operation(
     statuses: [202],
     response: WebhookDelivery,
     errors,
-  },
-);
+  }),
 
-export const webhooksReplayFailed = operation(
-  'webhooks.replayFailed',
-  'POST /v1/webhooks/{webhookId}/replay-failed',
-  {
+  operation('webhooks.replayFailed', 'POST /v1/webhooks/{webhookId}/replay-failed', {
     summary:
       'Deliver once more what failed since a moment of the last 72 hours and was not delivered later, oldest first, at most 1,000 a call',
+    text: 'Use it after an outage of the receiver: each event that failed is delivered again.',
     tag,
     callers,
     permission: 'webhooks.manage',
@@ -153,5 +151,5 @@ export const webhooksReplayFailed = operation(
       more: Type.Boolean({ description: 'There is more: call again' }),
     }),
     errors,
-  },
+  }),
 );

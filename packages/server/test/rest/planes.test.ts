@@ -11,12 +11,11 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 import type { RestOptions } from '../../src/transport/rest/options.ts';
 import { readCookie } from '../../src/transport/rest/planes.ts';
-import { createTurns } from '../../src/transport/turns.ts';
 import { createRest } from '../../src/transport/rest/server.ts';
 
 /** DECISIONS, Control plane: how the dashboard comes in over HTTP, shown on sample operations. */
 
-const sample = { summary: '', tag: 'Samples', response: Type.Object({}) };
+const sample = { summary: '', text: '', tag: 'Samples', response: Type.Object({}) };
 const operations: readonly Operation[] = [
   operation('samples.list', 'GET /v1/samples', {
     ...sample,
@@ -49,6 +48,9 @@ const sessions: Sessions = {
   organization: missing,
 };
 
+/** The sample operations take no turns. */
+const atOnce = (work: () => unknown) => work();
+
 const ran: HttpContext[] = [];
 const app = createRest({
   operations,
@@ -64,7 +66,7 @@ const app = createRest({
   },
   services: { clock: systemClock, ids: createIds(systemClock, pooledRandom()), plans },
   limiter: memoryRateLimiter(systemClock),
-  turns: createTurns(10),
+  turns: { of: () => ({ turn: atOnce, briefly: atOnce }), waiting: 0 },
   logger: createLogger('silent'),
   metrics: createMetrics(),
   recorder: { add: () => undefined },
