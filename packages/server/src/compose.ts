@@ -5,6 +5,7 @@ import { playgroundPages } from '@parley/playground';
 import { operationList, realtime } from '@parley/protocol';
 import { listenOrigin } from './config.ts';
 import type { Config, RoleName } from './config.ts';
+import { createHappenings } from './compose/happenings.ts';
 import { prepareStore } from './prepare.ts';
 import { createReadiness } from './readiness.ts';
 import type { Services, Signals } from './features/context.ts';
@@ -20,9 +21,9 @@ import { committedMessages } from './features/messages/operations.ts';
 import { removeExpired } from './features/retention/retention.ts';
 import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
-import { removeEnded } from './features/tenancy/ending.ts';
+import { removeEnded } from './features/retention/ended.ts';
 import { demoEnvironment } from './features/tenancy/environments.ts';
-import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
+import type { Bootstrapped } from './features/accounts/bootstrap.ts';
 import { tellOwners } from './features/plans/notices.ts';
 import { createPlanTable } from './features/plans/table.ts';
 import { createPushService } from './features/push/service.ts';
@@ -265,6 +266,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     linkOrigin: accounts.services.linkOrigin,
     plans,
     storage,
+    happenings: createHappenings({ clock, log, vault, sockets, calls: calls.services, media }),
   };
   metrics.gauge('parley_pool_connections', 'Open connections to PostgreSQL', () => db.pool.totalCount);
   metrics.gauge('parley_pool_waiting', 'Requests waiting for a connection', () => db.pool.waitingCount);

@@ -2,16 +2,10 @@ import { ApiError, roleIncludes } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
 import type { Ids } from '../../platform/clock.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { Organization } from '../context.ts';
 import { withdrawUncovered } from './invitations.ts';
 
 /** Organizations, and the people in them with their roles (DECISIONS, Control plane). */
-
-export interface Organization {
-  no: number;
-  id: string;
-  name: string;
-  createdAt: string;
-}
 
 export interface Person {
   no: number;

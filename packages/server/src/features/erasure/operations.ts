@@ -7,15 +7,11 @@ import { record, tell } from '../../log/record.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import { record as note } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { leaveCalls } from '../calls/moves.ts';
-import { forgetAnswers } from '../idempotency/sql.ts';
+import { happened } from '../happenings.ts';
 import { removeFromGroup } from '../members/operations.ts';
-import { messagesAt, messagesBy, viewTombstone } from '../messages/reader.ts';
-import { emptyMessages } from '../messages/sql.ts';
-import { dropDevicesOf } from '../push/sql.ts';
-import { dropUnusedOf } from '../uploads/sql.ts';
+import { messagesAt, messagesBy, viewTombstone } from '../message-reader.ts';
+import { emptyMessages } from '../messages/operations.ts';
 import { subjectOf } from '../users/operations.ts';
-import { forgetMessages, forgetUser } from '../webhooks/payloads.ts';
 import { erasedContext } from '../webhooks/signature.ts';
 
 /**
@@ -39,6 +35,12 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     });
   const mode = input.messages ?? 'anonymize';
   const alias = `deleted:${ctx.services.ids.secret(20)}`;
+  const eraseId = async (tx: Tx, user: number): Promise<void> =>
+    happened(ctx, tx, 'userIdErased', {
+      env,
+      userId: input.userId,
+      convs: await conversationsOf(tx, env, user),
+    });
   const user = await ctx.db.tx(async (tx) => {
     const [row] = await tx.query<{ no: number; tokens_from: string }>(
       `UPDATE users SET id = $3, name = NULL, image_url = NULL, metadata = NULL, erased_at = now(), erasing = $4,
@@ -59,16 +61,14 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
       before: null,
       after: { messages: mode },
     });
-    await forgetAnswers(tx, env, [input.userId]);
-    await forgetUser(tx, env, await conversationsOf(tx, env, row.no), input.userId);
-    await dropUnusedOf(tx, env, row.no);
-    await dropDevicesOf(tx, env, row.no);
-    await leaveCalls(ctx, tx, env, row.no);
-    await tx.query(
-      `INSERT INTO sink_erasures (env, subject, replacement, messages, created_at)
-       SELECT $1, $2, $3, $4, now() WHERE EXISTS (SELECT 1 FROM storage_slots WHERE env = $1)`,
-      [env, ctx.services.vault.seal(input.userId, erasedContext(env)), alias, mode],
-    );
+    await eraseId(tx, row.no);
+    await happened(ctx, tx, 'userErased', {
+      env,
+      user: row.no,
+      userId: input.userId,
+      replacement: alias,
+      messages: mode,
+    });
     // This is the only event that must name the erased id. The id is sealed, and is removed with the delivery log.
     await tell(ctx.services.log, tx, env, 'user.deleted', {
       data: { messages: mode },
@@ -78,8 +78,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
     return { no: row.no, id: alias };
   });
   const rest = async (db: Db): Promise<void> => {
-    // The user's name is removed once more, because a change that was running may have written it again.
-    await forgetUser(db, env, await conversationsOf(db, env, user.no), input.userId);
+    await db.tx((tx) => eraseId(tx, user.no));
     await finish({ db, services: ctx.services }, env, user, mode);
   };
   if (ctx.afterwards) ctx.afterwards(rest);
@@ -161,13 +160,7 @@ async function eraseMessages(
   // get no event, because no row is left that an event could refer to.
   const here = new Set(messages.map((m) => m.seq));
   const seqs = [...rows.map((m) => m.seq), ...found.filter((seq) => !here.has(seq))];
-  await emptyMessages(tx, env, conv.no, seqs, true, conv.lockedAt);
-  await forgetAnswers(
-    tx,
-    env,
-    rows.map((m) => m.id),
-  );
-  await forgetMessages(tx, env, conv.no, seqs);
+  await emptyMessages(ctx, tx, conv, { seqs, ids: rows.map((m) => m.id), hard: true });
   if (rows.length > 0)
     await record(
       ctx.services.log,
@@ -180,7 +173,6 @@ async function eraseMessages(
         data: { hard: true },
       })),
     );
-  tx.afterCommit(() => ctx.services.media.wake());
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Engine, MessageRecord } from '../../platform/history/port.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
-import { messagesFrom } from '../messages/reader.ts';
+import { messagesFrom } from '../message-reader.ts';
 import { conversationRecords, messageRecord, mostFormer } from './records.ts';
 import type { Placed } from './records.ts';
 import type { Copy } from './sql.ts';

@@ -28,6 +28,12 @@ import { createSink } from './sink.ts';
 import type { SlotName } from './sql.ts';
 import type { SinkNews } from './state.ts';
 
+declare module '../context.ts' {
+  interface Services {
+    storage: Storage;
+  }
+}
+
 /** What operations need of customers' own storage. */
 export interface Storage {
   cold: Cold;

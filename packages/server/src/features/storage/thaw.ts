@@ -1,6 +1,6 @@
 import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { ColdRow, MessageRow } from '../messages/reader.ts';
+import type { ColdRow, MessageRow } from '../message-reader.ts';
 
 /** A message from the customer's database, put back into our store or completed with what our store knows about it. */
 
