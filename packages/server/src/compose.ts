@@ -18,6 +18,7 @@ import { handlers } from './features/handlers.ts';
 import { createLostSweep, createSocketHistory } from './features/live/history.ts';
 import { createRecorder } from './features/logs/recorder.ts';
 import { committedMessages } from './features/messages/operations.ts';
+import { NodeBus } from './features/node-bus.ts';
 import { removeExpired } from './features/retention/retention.ts';
 import { createKeyUsage } from './features/tenancy/key-usage.ts';
 import { createAuthenticator } from './features/tenancy/authenticate.ts';
@@ -39,11 +40,10 @@ import { createStoreClock } from './log/store-clock.ts';
 import { createIds, systemTimers } from './platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from './platform/clock.ts';
 import { connectionsFor, descriptorLimit } from './platform/descriptors.ts';
-import { Door } from './platform/door.ts';
+import { backlog, ConnectionAcceptor } from './platform/connection-acceptor.ts';
 import { createOutbox } from './platform/jobs/outbox.ts';
 import { createWorkSignal } from './platform/jobs/wake.ts';
 import type { Logger } from './platform/logging.ts';
-import { createMemoryKeeper } from './platform/memory.ts';
 import { createMetrics, serveMetrics } from './platform/metrics.ts';
 import { createParts } from './platform/parts.ts';
 import type { Part, PartList } from './platform/parts.ts';
@@ -51,7 +51,7 @@ import { PgDb } from './platform/postgres/db.ts';
 import type { Store } from './platform/postgres/store.ts';
 import { createResolver } from './platform/outbound/resolver.ts';
 import { createPeers } from './platform/peers.ts';
-import { processHaste, processPressure } from './platform/pressure.ts';
+import { processPressure } from './platform/pressure.ts';
 import { version } from './platform/version.ts';
 import { createVault, parseMasterKey } from './platform/secrets.ts';
 import { createPeriodic } from './platform/periodic.ts';
@@ -146,10 +146,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const onError = (error: Error, what: string) =>
     logger.warn({ part: 'postgres', reason: error.message, stack: error.stack }, what);
   const db = new PgDb(store.connection, { max: config.pool, onError });
-  const logDb = new PgDb(store.connection, {
-    ...{ max: logConnections, onError, settings: logSettings },
-    priority: 'sends',
-  });
+  const logDb = new PgDb(store.connection, { max: logConnections, onError, settings: logSettings });
   if (config.masterKey) parseMasterKey(config.masterKey);
   let masterKey: Uint8Array | undefined;
   const vault = createVault(() => {
@@ -162,7 +159,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ...{ node, clock, logger },
     graceMs: realtime.presenceGraceMs,
   });
-  const { bus, registry, limiter } = peers;
+  const { registry, limiter } = peers;
+  const bus = new NodeBus(peers.bus);
   const retentionMs = (env: number) => storage.retention.msOf(env);
   const hub = new Hub({ bus, timers, logger, ...routeSources(db, retentionMs, clock) });
   const presence = new Presence({ registry, bus, db, sharing: createSharing(db), clock, logger });
@@ -293,7 +291,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ...{ db, vault, clock, limiter, keyUsed: keyUsage.used },
     onElsewhere: () => tellElsewhere(),
   });
-  const turns = createTurns(config.pool, processPressure, processHaste);
+  const turns = createTurns(config.pool, processPressure);
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
   const gateway = new Gateway({
     ...{
@@ -318,8 +316,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     timers,
     storeEpoch: storeClock.epoch,
     maxConnections: connections,
-    ...{ trustProxy: config.trustProxy, isLocal },
-    onRefused: (address) => door.refused(address),
+    trustProxy: config.trustProxy,
+    isLocal,
+    onRefused: (address) => acceptor.refused(address),
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
   metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);
@@ -347,16 +346,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     apps: [dashboardApp],
     intercept: media.intercept,
   });
-  const door = new Door(app.server, {
-    ...{ connections, logger, clock },
+  const acceptor = new ConnectionAcceptor(app.server, {
+    connections,
+    logger,
+    clock,
     ownerOf: ({ remoteAddress = '' }) => (config.trustProxy ? null : addressKey(remoteAddress)),
   });
   const address = (): AddressInfo => app.server.address() as AddressInfo;
   let closed: PromiseLike<void> | undefined;
-  const close = (): PromiseLike<void> =>
-    (closed ??= Promise.all([door.close(), app.close()]).then(() => undefined));
+  const close = (): PromiseLike<void> => (closed ??= app.close());
 
-  const memory = createMemoryKeeper(systemTimers);
   const sweeper = createPeriodic(sweepMs, logger, 'sweep', async () => {
     const removed = await removeExpired(db, config.eventRetentionMs);
     const erasures = await resumeErasures({ db, services });
@@ -378,7 +377,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     { name: 'peers', stop: () => peers.close() },
     { name: 'names', stop: () => names.close() },
     part('plans', planTable),
-    part('memory', memory),
     {
       name: 'metrics',
       start: async () => {
@@ -394,11 +392,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     ],
     {
       name: 'port',
-      start: async () => {
-        const { host, port } = config;
-        await app.listen({ host, port, ...(await door.listenOptions(host, port)) });
-        await door.widen();
-      },
+      start: () => app.listen({ host: config.host, port: config.port, backlog }),
       stop: close,
     },
     {

@@ -14,14 +14,11 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
-import { getPriority, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
-import { PgDb } from '../src/platform/postgres/db.ts';
-import { below } from '../src/platform/postgres/priority.ts';
-import type { Priority } from '../src/platform/postgres/priority.ts';
 import { locateBinaries } from '../src/platform/postgres/embedded/binaries.ts';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/platform/postgres/embedded/index.ts';
 import { chooseRunner, launch, nameOf } from '../src/platform/postgres/embedded/runner.ts';
@@ -160,16 +157,6 @@ describe('ARCHITECTURE "Known traps of the embedded server"', () => {
     const second = await start(dataDir);
     assert.deepEqual(await query(second.connection, 'SELECT value FROM kept'), [[42]]);
     await second.stop();
-  });
-
-  test('whoever sends goes before requests, and these before what nobody waits for', async () => {
-    const { connection } = await start(await newDirectory());
-    for (const priority of Object.keys(below) as Priority[]) {
-      const db = new PgDb(connection, { max: 1, onError: () => undefined, priority });
-      const [own] = await db.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-      assert.equal(getPriority(own!.pid), Math.min(19, getPriority() + below[priority]));
-      await db.close();
-    }
   });
 
   test('an interrupted initialization does not stop the next start', async () => {

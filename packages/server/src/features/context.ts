@@ -12,6 +12,7 @@ import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
 import type { Happenings } from './happenings.ts';
+import type { SocketChoice } from './node-bus.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
 
 /** An environment: the record that callers see, and the number that rows refer to it by. */
@@ -158,14 +159,6 @@ export interface Confirmation {
   user: number;
   /** What the sender of the frame gave as `confirm`. */
   about: string;
-}
-
-/** Which of a user's sockets a frame goes to, by session id. */
-export interface SocketChoice {
-  only?: string;
-  except?: string;
-  /** Asks each of the sockets to confirm that it got the frame (`onConfirmed`). A short name of what the frame is about. */
-  confirm?: string;
 }
 
 /** The open sockets of users, on any node of the service. */

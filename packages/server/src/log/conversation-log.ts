@@ -1,8 +1,6 @@
 import type { Batcher } from '../platform/batch.ts';
 import { systemTimers } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
-import { Pace } from '../platform/pace.ts';
-import type { Pressure } from '../platform/pressure.ts';
 import type { Db, Queryable } from '../platform/postgres/db.ts';
 import { isUnanswered } from '../platform/postgres/errors.ts';
 import { commitCounted, isToBeCounted } from './admission.ts';
@@ -18,9 +16,10 @@ import { refusal } from './refusals.ts';
  * The conversation log: the only place that assigns a `seq`.
  *
  * Messages go through a group commit (append.ts): all that arrive while a transaction runs are committed together by
- * the next one. It does not wait for a conversation that another transaction has locked (lanes.ts). Everything else
- * that happens in a conversation is rare, and is appended in the transaction of its own operation (record.ts). Both
- * lock the conversation's row meanwhile, so seqs have no gaps, whichever process appends.
+ * the next one, so the longer PostgreSQL takes, the more messages share a commit. It does not wait for a conversation
+ * that another transaction has locked (lanes.ts). Everything else that happens in a conversation is rare, and is
+ * appended in the transaction of its own operation (record.ts). Both lock the conversation's row meanwhile, so seqs
+ * have no gaps, whichever process appends.
  * Events leave after the commit, through `publish` and nowhere else.
  */
 
@@ -40,15 +39,6 @@ export interface ReadMarked {
 }
 
 const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4, $5)`;
-
-/**
- * A commit costs as much as a few dozen messages in it, so under pressure (platform/pressure.ts) commits begin some
- * milliseconds apart: at most 10 ms for each message that arrives per millisecond, and at most 45 ms, as the gateway's
- * writes to its sockets, so that a message waits once. Otherwise the next commit begins when the last one is done: the
- * longer PostgreSQL takes, the more messages share a commit.
- */
-const commitMsPerRate = 10;
-const commitMaxMs = 45;
 
 /** How many items may wait for the next batch: in all, and of one environment, which cannot use up the room of others. */
 const limits = { maxBatch: 1_000, maxWaiting: 20_000 };
@@ -71,20 +61,13 @@ export class ConversationLog {
     /** Called with messages of which it is unknown whether they were committed. */
     onDoubt?: (doubts: readonly Doubt[]) => void;
     timers?: Timers;
-    pressure?: Pressure;
   }) {
-    const { db, onBatch, timers = systemTimers, pressure } = options;
+    const { db, onBatch, timers = systemTimers } = options;
     this.#publish = options.publish;
     this.#onCommit = options.onCommit ?? (() => undefined);
     this.#onDoubt = options.onDoubt ?? (() => undefined);
     this.#append = createLanedBatcher<NewMessage, Appended>({
       ...{ ...limits, turns, timers, wholeTurns: true, apart: isToBeCounted },
-      pace: new Pace({
-        msPerRate: commitMsPerRate,
-        mostMs: commitMaxMs,
-        now: () => timers.monotonic(),
-        pressure,
-      }),
       commit: async (items, waitMs) => {
         const start = timers.monotonic();
         let noted = false;

@@ -8,15 +8,12 @@ export type Pressure = () => number;
 /** Milliseconds between two looks at the loop at least; the share is smoothed over four times as long. */
 const lookMs = 25;
 
-/**
- * @param loop returns for how long the event loop has been idle and active so far, in milliseconds.
- * @param options the share of time in which the loop is busy: up to `easy` the pressure is 0, from `full` on it is 1.
- */
-export function createPressure(
-  loop: () => { idle: number; active: number },
-  options: { easy: number; full: number } = { easy: 0.75, full: 0.97 },
-): Pressure {
-  const { easy, full } = options;
+/** The share of time in which the loop is busy: up to `easy` the pressure is 0, from `full` on it is 1. */
+const easy = 0.75;
+const full = 0.97;
+
+/** @param loop returns for how long the event loop has been idle and active so far, in milliseconds. */
+export function createPressure(loop: () => { idle: number; active: number }): Pressure {
   let last = loop();
   let busy = 0;
   return () => {
@@ -33,8 +30,3 @@ export function createPressure(
 
 /** The pressure on this process. */
 export const processPressure = createPressure(() => performance.eventLoopUtilization());
-/** The same for those who must hold back before others feel it. */
-export const processHaste = createPressure(() => performance.eventLoopUtilization(), {
-  easy: 0.4,
-  full: 0.75,
-});

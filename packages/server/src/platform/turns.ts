@@ -2,7 +2,7 @@
  * Fair turns. Work runs in lanes (one per tenant). How much runs at once is bounded in all and, more tightly, per
  * lane, so that others always find room. Work that cannot run yet waits in its lane. Lanes take turns by deficit
  * round robin: each turn is worth the same cost, so a lane with expensive work gets fewer turns than one with cheap
- * work, and a lane with a long queue delays only itself. When time is short, a lane that goes on and on must also rest.
+ * work, and a lane with a long queue delays only itself.
  */
 
 export interface TurnsOptions {
@@ -15,8 +15,6 @@ export interface TurnsOptions {
     cost: number;
     /** The share of `slots` and `cost` that is withheld at present, from 0 to 1. */
     pressure?: () => number;
-    /** How many times as long as its work took a lane must be about it at present, the work included. */
-    rest?: () => number;
     /** How many of one lane may wait; more are refused. */
     waiting: number;
   };
@@ -26,8 +24,6 @@ export interface TurnsOptions {
   waitMs: number;
   /** Makes the error for refused work. */
   refuse: () => Error;
-  /** Milliseconds, from any start. */
-  now?: () => number;
 }
 
 interface Job {
@@ -41,32 +37,22 @@ interface Lane {
   runningCost: number;
   /** The cost that is left of the lane's turn. */
   credit: number;
-  /** When the lane has rested from all that it did. */
-  restedAt: number;
-  /** Runs while the lane has something to rest from. */
-  rest: NodeJS.Timeout | undefined;
   readonly waiting: Set<Job>;
 }
 
 /** The cost that a lane may start in one turn. */
 const quantum = 4;
-/** Milliseconds of rest that a lane may put off, so that only who goes on and on rests at all. */
-const restPutOffMs = 1_000;
-/** Milliseconds of one piece of work that count at most: the rest of a longer one was spent waiting. */
-const mostTookMs = 250;
 
 export class Turns {
   readonly #options: TurnsOptions;
   readonly #lanes = new Map<number | string, Lane>();
   /** Lanes with waiting work; the first has the turn. */
   readonly #ring: Lane[] = [];
-  readonly #now: () => number;
   #running = 0;
   #waiting = 0;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
   }
 
   get waiting(): number {
@@ -76,22 +62,16 @@ export class Turns {
   /** Runs the work at once if there is room, otherwise when its lane's turn comes. */
   async run<T>(name: number | string, cost: number, work: () => Promise<T>): Promise<T> {
     let lane = this.#lanes.get(name);
-    if (!lane)
-      this.#lanes.set(
-        name,
-        (lane = {
-          ...{ name, running: 0, runningCost: 0, credit: 0, restedAt: -Infinity, rest: undefined },
-          waiting: new Set(),
-        }),
-      );
+    if (!lane) {
+      lane = { name, running: 0, runningCost: 0, credit: 0, waiting: new Set() };
+      this.#lanes.set(name, lane);
+    }
     if (lane.waiting.size === 0 && this.#running < this.#options.slots && this.#fits(lane, cost))
       this.#begin(lane, cost);
     else await this.#wait(lane, cost);
-    const begun = this.#now();
     try {
       return await work();
     } finally {
-      this.#tire(lane, this.#now() - begun);
       this.#running -= 1;
       lane.running -= 1;
       lane.runningCost -= cost;
@@ -100,29 +80,7 @@ export class Turns {
     }
   }
 
-  #tire(lane: Lane, took: number): void {
-    const rest = Math.min(mostTookMs, took) * (this.#options.lane.rest?.() ?? 0);
-    if (rest > 0) lane.restedAt = Math.max(lane.restedAt, this.#now()) + rest;
-  }
-
-  /** Looks again when the lane may go on, or can be forgotten. */
-  #awaitRest(lane: Lane, left: number): void {
-    clearTimeout(lane.rest);
-    lane.rest = setTimeout(
-      () => {
-        this.#dispatch();
-        this.#forgetIdle(lane);
-      },
-      Math.ceil(left > restPutOffMs ? left - restPutOffMs : left),
-    ).unref();
-  }
-
   #fits(lane: Lane, cost: number): boolean {
-    const left = lane.restedAt - this.#now();
-    if (left > restPutOffMs) {
-      this.#awaitRest(lane, left);
-      return false;
-    }
     if (lane.running === 0) return true;
     const { slots, cost: most, pressure = () => 0 } = this.#options.lane;
     const share = 1 - pressure();
@@ -167,12 +125,7 @@ export class Turns {
   }
 
   #forgetIdle(lane: Lane): void {
-    if (lane.running > 0 || lane.waiting.size > 0) return;
-    const left = lane.restedAt - this.#now();
-    if (left > 0) return this.#awaitRest(lane, left);
-    // Later the name may belong to another lane.
-    clearTimeout(lane.rest);
-    this.#lanes.delete(lane.name);
+    if (lane.running === 0 && lane.waiting.size === 0) this.#lanes.delete(lane.name);
   }
 
   /** Starts waiting work that may run now. */

@@ -21,24 +21,12 @@ const reading: ReadonlySet<OperationName> = new Set(['analytics.get', 'usage.get
 const reportsAtOnce = 2;
 const reportsWaiting = 16;
 const reportsRetryMs = 2_000;
-/** Of time that is short, an environment that never stops has the fourth part. */
-const mostRest = 4;
-/** Environments that come within this many milliseconds of each other share the process. */
-const sharedMs = 1_000;
 
 /**
  * @param pool how many connections the pool of operations has.
  * @param pressure from 0 to 1: how little time the process has left (platform/pressure.ts).
- * @param haste the same, but it rises sooner: the others must not wait until there is no time left.
  */
-export function createTurns(
-  pool: number,
-  pressure: () => number = () => 0,
-  haste: () => number = () => 0,
-  now: () => number = () => performance.now(),
-): OperationTurns {
-  let last: number | string | undefined;
-  let sharedAt = -Infinity;
+export function createTurns(pool: number, pressure: () => number = () => 0): OperationTurns {
   const slots = Math.max(1, pool - keptConnections);
   const turns = new Turns({
     slots,
@@ -49,16 +37,13 @@ export function createTurns(
       slots: Math.max(1, Math.floor(slots * 0.75)),
       cost: slots,
       pressure: () => 0.75 * pressure(),
-      // Who is alone here takes all of the time. Otherwise whoever works without a pause leaves most of it to others.
-      rest: () => (now() - sharedAt < sharedMs ? mostRest * haste() : 0),
       waiting: 500,
     },
     waiting: 5_000,
     waitMs,
-    now,
     refuse: () =>
       new ApiError('service_unavailable', {
-        message: 'This environment asks for more at once than there is room for: slow down.',
+        message: 'Too many concurrent requests in this environment. Retry later.',
       }),
   });
   const reports = new Turns({
@@ -67,7 +52,6 @@ export function createTurns(
     lane: { slots: reportsAtOnce, cost: Infinity, waiting: reportsWaiting },
     waiting: 5_000,
     waitMs,
-    now,
     refuse: () =>
       new ApiError('rate_limited', {
         message: `At most ${reportsAtOnce} reports of an environment run at once, and ${reportsWaiting} wait: ask again later.`,
@@ -76,8 +60,6 @@ export function createTurns(
   });
   return {
     of(lane, name, input) {
-      if (last !== undefined && last !== lane) sharedAt = now();
-      last = lane;
       const cost = costOf(name, input);
       const turn: Turn = (work) => (cost === 0 ? work() : turns.run(lane, cost, work));
       return {

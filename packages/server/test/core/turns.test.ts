@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import { seed } from '../../../../scripts/seed.ts';
 import { Turns } from '../../src/platform/turns.ts';
 import type { TurnsOptions } from '../../src/platform/turns.ts';
-import { createTurns } from '../../src/transport/turns.ts';
 
 class Refused extends Error {}
 
@@ -132,107 +131,6 @@ test('under pressure a lane has fewer at once, down to one, and others still fin
   await drained();
 });
 
-test('issue 10: when time is short, a lane that works on and on has a quarter of it; a short burst, and others, do not', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  let [at, rest] = [0, 4];
-  const lane = { ...options.lane, slots: 1, rest: () => rest };
-  const { turns, begun, ask, end, running } = scene({ lane, now: () => at });
-  const pass = async (ms: number) => {
-    at += ms;
-    t.mock.timers.tick(ms);
-    await soon();
-  };
-  const work = async (ms: number) => {
-    await pass(ms);
-    await end();
-  };
-  ask('greedy', 1, 100);
-  await soon();
-  for (let i = 0; i < 6; i++) await work(50);
-  assert.equal(running(), 1, 'it may put off a second of rest');
-  await work(50);
-  assert.equal(running(), 0, 'now it has to rest');
-  ask('other');
-  await soon();
-  assert.equal(count(begun, 'other'), 1, 'which is no reason to wait for anybody else');
-  await end();
-  await pass(99);
-  assert.equal(running(), 0);
-  await pass(1);
-  assert.equal(running(), 1);
-  for (let i = 0; i < 10; i++) {
-    await work(100);
-    await pass(300);
-  }
-  assert.equal(count(begun, 'greedy'), 8 + 10, 'from then on it works for a quarter of the time');
-  await work(60_000);
-  assert.equal(running(), 1, 'of work that took very long only a little counts');
-  rest = 0;
-  for (let i = 0; i < 82; i++) await work(100);
-  assert.equal(count(begun, 'greedy'), 100, 'with time to spare it never rests');
-  assert.equal(turns.waiting, 0);
-});
-
-test('issue 10: the end of a rest concerns no lane that came later under the same name', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  let [at, rest] = [0, 1];
-  const { turns, begun, ask, end } = scene({
-    lane: { ...options.lane, slots: 1, rest: () => rest },
-    now: () => at,
-  });
-  await turns.run('a', 1, () => Promise.resolve(void (at += 100)));
-  rest = 0;
-  // It has rested, but the timer is late.
-  at += 200;
-  await turns.run('a', 1, () => Promise.resolve());
-  ask('a');
-  await soon();
-  t.mock.timers.tick(200);
-  ask('a');
-  await soon();
-  assert.equal(begun.length, 1, 'one of a lane at a time');
-  await end(2);
-});
-
-test('issue 10: an environment rests only while others are there', async () => {
-  let at = 0;
-  const turns = createTurns(
-    10,
-    undefined,
-    () => 1,
-    () => at,
-  );
-  const page = (env: number) =>
-    turns.of(env, 'messages.list', { limit: 200 }).turn(() => Promise.resolve(void (at += 250)));
-  for (let i = 0; i < 20; i++) await page(1);
-  turns.of(2, 'messages.send', {});
-  await page(1);
-  await page(1);
-  const held = page(1);
-  await soon();
-  assert.equal(turns.waiting, 1);
-  await page(2);
-  assert.equal(turns.waiting, 1);
-  at += 10_000;
-  await page(2);
-  await held;
-});
-
-test('issue 10: a lane that has to rest is not forgotten when it stops asking for a moment', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
-  let at = 0;
-  const { turns } = scene({ lane: { ...options.lane, rest: () => 4 }, now: () => at });
-  const once = () => turns.run('a', 1, () => Promise.resolve(void (at += 200)));
-  for (let i = 0; i < 2; i++) await once();
-  let done = false;
-  const third = once().then(() => (done = true));
-  await soon();
-  assert.equal(done, false);
-  at += 600;
-  t.mock.timers.tick(600);
-  await third;
-});
-
 test('what a lane may have waiting is bounded, and so is how long', async () => {
   const { turns, ask, results, end, begun } = scene({ lane: { ...options.lane, waiting: 3 } });
   ask('a', 1, 6);
@@ -292,18 +190,4 @@ test('whatever comes, nothing is lost, bounds hold, and everything ends', async 
     ),
     { numRuns: 100, seed: seed('turns') },
   );
-});
-
-test('a lane whose rest ends while it is looked at waits for no negative time', async () => {
-  const warned: string[] = [];
-  const onWarning = (warning: Error): void => void warned.push(warning.name);
-  process.on('warning', onWarning);
-  // Every look at the clock takes 10 ms, and the rest 15.
-  let time = 0;
-  const lane = { ...options.lane, rest: () => 1.5 };
-  const turns = new Turns({ ...options, lane, now: () => (time += 10) });
-  await turns.run('a', 1, () => Promise.resolve());
-  await soon();
-  process.off('warning', onWarning);
-  assert.deepEqual(warned, []);
 });

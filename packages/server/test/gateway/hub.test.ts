@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { EventName } from '@parley/protocol';
+import { NodeBus } from '../../src/features/node-bus.ts';
 import type { LogEvent } from '../../src/log/events.ts';
 import { eventFrame } from '../../src/log/events.ts';
 import { MemoryBroker } from '../../src/platform/bus/memory.ts';
-import type { Bus } from '../../src/platform/bus/port.ts';
 import { createLogger } from '../../src/platform/logging.ts';
-import { encodeEvent } from '../../src/transport/gateway/bus-messages.ts';
 import { Hub } from '../../src/transport/gateway/hub.ts';
 import type { Membership } from '../../src/transport/gateway/hub.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
@@ -40,13 +39,13 @@ function setup(
   options: {
     memberships?: (user: number) => Promise<Membership[]>;
     missed?: (after: number) => Promise<LogEvent[] | null>;
-    bus?: Bus;
+    bus?: NodeBus;
   } = {},
 ) {
   const time = new StandingTime();
   const hub = new Hub({
     timers: time.timers,
-    bus: options.bus ?? new MemoryBroker().bus(),
+    bus: options.bus ?? new NodeBus(new MemoryBroker().bus()),
     logger,
     memberships: (_env, user) => options.memberships?.(user) ?? Promise.resolve([{ cid, lastSeq: 0 }]),
     missed: (_env, _cid, after) => options.missed?.(after) ?? Promise.resolve([]),
@@ -82,7 +81,7 @@ test('random orders with duplicates from two sources: each event once, in order'
       const j = random(i + 1);
       [all[i], all[j]] = [all[j]!, all[i]!];
     }
-    for (const seq of all) random(2) ? hub.publish(event(seq)) : hub.received(encodeEvent(event(seq)));
+    for (const seq of all) random(2) ? hub.publish(event(seq)) : hub.received(event(seq));
     assert.deepEqual(
       seqs(session),
       Array.from({ length: 100 }, (_, i) => i + 1),
@@ -242,9 +241,9 @@ test('a relayed frame goes to all members but one', async () => {
   const { hub, join } = setup();
   const [one, two] = [await join(1), await join(2)];
   hub.ephemeral.relay(cid, '{"t":"typing","d":{}}', 1);
-  hub.ephemeral.receivedRelay(`c:${cid}`, 'X\n{"t":"receipt","d":{}}');
-  hub.ephemeral.receivedRelay(`c:${cid}`, 'X2\n{"t":"typing","d":{}}');
-  hub.ephemeral.receivedRelay('c:conv_unknown', 'X\n{"t":"receipt","d":{}}');
+  hub.ephemeral.relayHere(cid, '{"t":"receipt","d":{}}', null);
+  hub.ephemeral.relayHere(cid, '{"t":"typing","d":{}}', 2);
+  hub.ephemeral.relayHere('conv_unknown', '{"t":"receipt","d":{}}', null);
   assert.deepEqual(
     one!.got.map((f) => f.t),
     ['receipt', 'typing'],
@@ -258,18 +257,9 @@ test('a relayed frame goes to all members but one', async () => {
 /** Two nodes in one process. */
 function pair(missed: (after: number) => Promise<LogEvent[] | null> = () => Promise.resolve([])) {
   const broker = new MemoryBroker();
-  const nodes = [0, 1].map(() => {
-    const bus = broker.bus();
-    const node = setup({ bus, missed, memberships: () => Promise.resolve([]) });
-    bus.listen({
-      message: (channel, payload) =>
-        payload.startsWith('E')
-          ? node.hub.received(payload)
-          : node.hub.ephemeral.receivedRelay(channel, payload),
-      restored: () => undefined,
-    });
-    return node;
-  });
+  const nodes = [0, 1].map(() =>
+    setup({ bus: new NodeBus(broker.bus()), missed, memberships: () => Promise.resolve([]) }),
+  );
   return nodes as [(typeof nodes)[0], (typeof nodes)[0]];
 }
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -305,7 +295,7 @@ test('a removal that is read from the store ends the route as one from the bus d
   const session = await b.join(2);
   a.hub.publish(event(4, { join: [2] }, 'member.added'));
   await settled();
-  b.hub.received(encodeEvent(event(5, { leave: [2] }, 'member.removed')));
+  b.hub.received(event(5, { leave: [2] }, 'member.removed'));
   a.hub.publish(event(6));
   await settled();
   assert.deepEqual(seqs(session), [4, 5]);
@@ -326,15 +316,12 @@ test('PITFALLS 15: too much to catch up, or a store that does not answer: resync
 });
 
 test('a login waits until its conversations are listened to, even when another login began that', async () => {
-  const inner = new MemoryBroker().bus();
   const listening = deferred<void>();
-  const bus: Bus = Object.assign(Object.create(inner) as Bus, {
-    subscribe: async (channels: readonly string[]) => {
-      if (channels.includes(`c:${cid}`)) await listening.promise;
-    },
-    unsubscribe: () => undefined,
-  });
-  const { join } = setup({ bus });
+  const bus = new MemoryBroker().bus();
+  bus.subscribe = async (channels) => {
+    if (channels.includes(`c:${cid}`)) await listening.promise;
+  };
+  const { join } = setup({ bus: new NodeBus(bus) });
   const states: string[] = [];
   const logins = [1, 2].map((user) => join(user).then(() => states.push(`user ${user}`)));
   await settled();
@@ -374,9 +361,10 @@ test('a member whose join came after later events is found in the store, and tol
 
 test('no route is left by a join that was held while its user disconnected', async () => {
   const between = deferred<LogEvent[]>();
-  const bus = { alone: false, publish: () => undefined, unsubscribe: () => undefined };
+  const broker = new MemoryBroker();
+  broker.bus();
   const { hub, join } = setup({
-    bus: { ...bus, subscribe: () => Promise.resolve() } as unknown as Bus,
+    bus: new NodeBus(broker.bus()),
     memberships: () => Promise.resolve([]),
     missed: (after) => (after === 1 ? Promise.resolve([]) : between.promise),
   });

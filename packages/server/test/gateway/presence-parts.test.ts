@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { realtime } from '@parley/protocol';
+import { NodeBus } from '../../src/features/node-bus.ts';
 import { MemoryBroker } from '../../src/platform/bus/memory.ts';
 import { LatestOnly } from '../../src/platform/latest-only.ts';
 import { createLogger } from '../../src/platform/logging.ts';
@@ -43,7 +44,7 @@ function setup(options: { manual?: boolean; storing?: () => Promise<unknown> } =
   };
   const registry = memoryPresence({ clock, node: 'n', graceMs: realtime.presenceGraceMs });
   const presence = new Presence({
-    ...{ registry, bus: new MemoryBroker().bus(), clock, logger },
+    ...{ registry, bus: new NodeBus(new MemoryBroker().bus()), clock, logger },
     db: { query } as unknown as Db,
     sharing: (_env, no, others) =>
       options.manual

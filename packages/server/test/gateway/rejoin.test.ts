@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LogEvent } from '../../src/log/events.ts';
 import { eventFrame } from '../../src/log/events.ts';
-import type { Bus } from '../../src/platform/bus/port.ts';
+import type { NodeBus } from '../../src/features/node-bus.ts';
 import type { Timers } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
-import { encodeEvent } from '../../src/transport/gateway/bus-messages.ts';
 import { Hub } from '../../src/transport/gateway/hub.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
 import { seed } from '../../../../scripts/seed.ts';
@@ -61,9 +60,10 @@ async function simulate(start: number, catchesUp: boolean): Promise<{ got: numbe
   const bus = {
     alone: false,
     publish: () => undefined,
+    on: () => undefined,
     subscribe: (channels: string[]) => later(() => channels.forEach((channel) => subscribed.add(channel))),
     unsubscribe: (channels: string[]) => channels.forEach((channel) => subscribed.delete(channel)),
-  } as unknown as Bus;
+  } as unknown as NodeBus;
   const timers = {
     after: (ms: number, run: () => void) => agenda.at(agenda.now + ms, run),
     monotonic: () => agenda.now,
@@ -96,7 +96,7 @@ async function simulate(start: number, catchesUp: boolean): Promise<{ got: numbe
     (times[what] = Math.max(times[what], agenda.now + ms));
   const arrive = (event: LogEvent): void => {
     for (const channel of [`c:${cid}`, ...(event.join || event.leave ? [`u:${guest}`] : [])])
-      if (subscribed.has(channel)) agenda.at(next('bus', duration()), () => hub.received(encodeEvent(event)));
+      if (subscribed.has(channel)) agenda.at(next('bus', duration()), () => hub.received(event));
   };
   const commit = (isHere: boolean, routes: { join?: number[]; leave?: number[] }): void => {
     const seq = log.length + 1;

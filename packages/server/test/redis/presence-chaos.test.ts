@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { realtime } from '@parley/protocol';
 import { seed } from '../../../../scripts/seed.ts';
+import { NodeBus } from '../../src/features/node-bus.ts';
 import { RedisBus } from '../../src/platform/bus/redis.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';
@@ -44,7 +45,8 @@ const query = (text: string, values: unknown[][]): Promise<unknown[]> => {
 async function createNode(url: string, name: string) {
   const connection = connectRedis(url, silent);
   assert.ok(await connection.ready(60_000), 'Redis answers');
-  const bus = new RedisBus({ connection, node: name, logger: silent });
+  const redis = new RedisBus({ connection, node: name, logger: silent });
+  const bus = new NodeBus(redis);
   const registry = new RedisPresence({
     ...{ connection, clock: systemClock, node: name, graceMs, logger: silent },
     ...{ beatMs: 20, leaseMs: 3_000 },
@@ -54,15 +56,12 @@ async function createNode(url: string, name: string) {
     db: { query } as unknown as Db,
     sharing: (_env, _no, others) => Promise.resolve(new Set(others)),
   });
-  bus.listen({
-    message: (channel, payload) => presence.watching.announced(Number(channel.slice(2)), payload.slice(1)),
-    restored: () => presence.restored(),
-  });
+  bus.onRestored(() => presence.restored());
   const timer = setInterval(() => presence.tick(), 20);
   stops.push(async () => {
     clearInterval(timer);
     await registry.close();
-    await bus.close();
+    await redis.close();
     await connection.close();
   });
   /** What somebody on this node was told last. */

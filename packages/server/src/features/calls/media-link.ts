@@ -1,19 +1,12 @@
 import { ApiError } from '@parley/protocol';
-import type { ErrorCode } from '@parley/protocol';
-import type { Bus } from '../../platform/bus/port.ts';
+import { channels } from '../node-bus.ts';
+import type { NodeBus } from '../node-bus.ts';
+import type { MediaAnswer, MediaRequest } from './media-request.ts';
 
 /**
  * How a process talks to the media node of a call: directly if it is the same process, otherwise by question and
  * answer over the bus. A question without an answer is `calls_unavailable`.
  */
-
-export interface MediaRequest {
-  method: string;
-  env: number;
-  call: number;
-  user: number;
-  d: Record<string, unknown>;
-}
 
 export type MediaHandler = (request: MediaRequest) => Promise<unknown>;
 
@@ -29,16 +22,14 @@ const timeoutMs = 8_000;
 /** How many questions may wait for an answer. */
 const mostWaiting = 10_000;
 
-type Answer =
-  { value: unknown } | { error: { code: ErrorCode; message: string; retryAfterMs: number | null } };
-
-export function createMediaLink({ bus, node }: { bus: Bus; node: string }): MediaLink {
+export function createMediaLink({ bus, node }: { bus: NodeBus; node: string }): MediaLink {
   let handler: MediaHandler | null = null;
+  const own = [channels.mediaNode(node), channels.mediaAnswers(node)];
   let last = 0;
-  const waiting = new Map<number, (answer: Answer) => void>();
+  const waiting = new Map<number, (answer: MediaAnswer) => void>();
   const gone = () => new ApiError('calls_unavailable', { message: 'The media server does not answer.' });
 
-  async function answer(request: MediaRequest): Promise<Answer> {
+  async function answer(request: MediaRequest): Promise<MediaAnswer> {
     try {
       if (!handler) throw gone();
       return { value: (await handler(request)) ?? null };
@@ -49,36 +40,24 @@ export function createMediaLink({ bus, node }: { bus: Bus; node: string }): Medi
     }
   }
 
-  bus.listen({
-    message: (channel, payload) => {
-      if (channel === `m:${node}`) {
-        const { id, from, request } = JSON.parse(payload.slice(1)) as {
-          id: number;
-          from: string;
-          request: MediaRequest;
-        };
-        void answer(request)
-          .catch((): Answer => ({
-            error: { code: 'internal', message: 'The media server failed.', retryAfterMs: 1_000 },
-          }))
-          .then((result) => bus.publish(`r:${from}`, `R${JSON.stringify({ id, result })}`));
-      } else if (channel === `r:${node}`) {
-        const { id, result } = JSON.parse(payload.slice(1)) as { id: number; result: Answer };
-        waiting.get(id)?.(result);
-      }
-    },
-    restored: () => undefined,
+  bus.on('mediaRequest', ({ id, from, request }) => {
+    void answer(request)
+      .catch((): MediaAnswer => ({
+        error: { code: 'internal', message: 'The media server failed.', retryAfterMs: 1_000 },
+      }))
+      .then((result) => bus.publish('mediaAnswer', { id, result }, channels.mediaAnswers(from)));
   });
+  bus.on('mediaAnswer', ({ id, result }) => waiting.get(id)?.(result));
 
-  async function overBus(to: string, request: MediaRequest): Promise<Answer> {
+  async function overBus(to: string, request: MediaRequest): Promise<MediaAnswer> {
     if (waiting.size >= mostWaiting) throw gone();
     const id = ++last;
     let timer: NodeJS.Timeout | undefined;
     try {
-      return await new Promise<Answer>((resolve, reject) => {
+      return await new Promise<MediaAnswer>((resolve, reject) => {
         waiting.set(id, resolve);
         timer = setTimeout(() => reject(gone()), timeoutMs);
-        bus.publish(`m:${to}`, `M${JSON.stringify({ id, from: node, request })}`);
+        bus.publish('mediaRequest', { id, from: node, request }, channels.mediaNode(to));
       });
     } finally {
       clearTimeout(timer);
@@ -97,7 +76,7 @@ export function createMediaLink({ bus, node }: { bus: Bus; node: string }): Medi
     serve: (next) => {
       handler = next;
     },
-    start: () => bus.subscribe([`m:${node}`, `r:${node}`]),
-    stop: () => bus.unsubscribe([`m:${node}`, `r:${node}`]),
+    start: () => bus.subscribe(own),
+    stop: () => bus.unsubscribe(own),
   };
 }

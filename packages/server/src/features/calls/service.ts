@@ -1,6 +1,5 @@
 import type { Config } from '../../config.ts';
 import { createBatcher } from '../../platform/batch.ts';
-import type { Bus } from '../../platform/bus/port.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import type { Logger } from '../../platform/logging.ts';
@@ -8,6 +7,7 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { Confirmation, Services } from '../context.ts';
+import type { NodeBus } from '../node-bus.ts';
 import { sendQueue } from '../push/notify.ts';
 import { createGoneSockets } from './gone.ts';
 import { createHostWatch, evacuate } from './hosts.ts';
@@ -38,7 +38,7 @@ interface CallPart {
 export function createCallService(options: {
   config: Pick<Config, 'turn' | 'mediaNode' | 'host' | 'roles'>;
   db: Db;
-  bus: Bus;
+  bus: NodeBus;
   node: string;
   clock: Clock;
   logger: Logger;

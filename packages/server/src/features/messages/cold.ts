@@ -1,7 +1,6 @@
 import type { MessageOrTombstone } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { shown } from '../pages.ts';
-import type { Ahead, ColdPlace } from '../storage/cold.ts';
 import { thawMessages, warmRow } from '../storage/thaw.ts';
 import * as reader from '../message-reader.ts';
 import type { ColdRow, MessageRow } from '../message-reader.ts';
@@ -12,25 +11,17 @@ import type { ColdRow, MessageRow } from '../message-reader.ts';
  * gap and no repeat, whatever moves meanwhile. A message that its owner removed from that database is left out.
  */
 
-/** Where the caller reads cold messages. */
-const place = (ctx: Context, conversationId: string): ColdPlace => ({
-  conversationId,
-  reader: ctx.caller.kind === 'client' ? ctx.caller.user.no : null,
-});
-
 /** Returns the rows, the cold ones completed from the customer's database. */
 export async function completed(
   ctx: Context,
   rows: readonly (MessageRow | ColdRow)[],
-  ahead?: Ahead,
 ): Promise<MessageRow[]> {
   const away = rows.filter((row): row is ColdRow => row.id === null);
   if (away.length === 0) return rows as MessageRow[];
   const found = await ctx.services.storage.cold.at(
     ctx.env,
-    place(ctx, away[0]!.cid),
+    away[0]!.cid,
     away.map((row) => row.seq),
-    ahead,
   );
   // A message that was moved back between the two queries is in our store again.
   const missed = away.filter((row) => !found.has(row.seq));
@@ -50,28 +41,21 @@ export async function completed(
 const mostEmpty = 20;
 
 /**
- * A history page. `read` returns the rows from a seq on, one more than fits the page. Nothing is returned before the
- * caller is `allowed` to read; our own rows are read meanwhile. So is the customer's database for a caller who reads
- * on `downwards`, and for others when both are known.
+ * A history page. `read` returns the rows from a seq on, one more than fits the page. Our own rows are read while it is
+ * checked that the caller is `allowed` to read; the customer's database is asked, and anything returned, afterwards.
  */
 export async function page(
   ctx: Context,
   allowed: Promise<unknown>,
-  pages: { conversationId: string; limit: number; start: number; downwards: boolean },
+  { start, limit }: { start: number; limit: number },
   read: (from: number) => Promise<(MessageRow | ColdRow)[]>,
 ): Promise<{ data: MessageOrTombstone[]; more: boolean }> {
-  const { limit } = pages;
-  let from = pages.start;
-  const { cold } = ctx.services.storage;
-  let ahead = pages.downwards
-    ? cold.ahead(ctx.env, place(ctx, pages.conversationId), from, limit)
-    : undefined;
+  let from = start;
   for (let empty = 0; ; empty++) {
     const [rows] = await Promise.all([read(from), allowed]);
     const more = rows.length > limit;
     const inside = rows.slice(0, limit);
-    const page = await shown(await completed(ctx, inside, ahead), limit, reader.viewMessage);
-    ahead = undefined;
+    const page = await shown(await completed(ctx, inside), limit, reader.viewMessage);
     if (page.data.length > 0 || !more || empty === mostEmpty)
       return { data: page.data, more: more || page.more };
     from = inside.at(-1)!.seq;

@@ -183,15 +183,13 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   // `after` alone gives the page just above it; `before` gives the page just below, down to `after` if that is given
   // too.
   if (input.after !== undefined && input.before === undefined) {
-    const pages = { conversationId, limit, start: input.after, downwards: false };
-    const { data, more } = await cold.page(ctx, allowed, pages, (from) =>
+    const { data, more } = await cold.page(ctx, allowed, { start: input.after, limit }, (from) =>
       reader.messagesAfter(ctx.db, env, conversationId, from, limit + 1),
     );
     return { data: data.reverse(), hasMore: more };
   }
   const start = input.before ?? Number.MAX_SAFE_INTEGER;
-  const pages = { conversationId, limit, start, downwards: true };
-  const { data, more } = await cold.page(ctx, allowed, pages, (from) =>
+  const { data, more } = await cold.page(ctx, allowed, { start, limit }, (from) =>
     reader.messagesBefore(ctx.db, env, conversationId, from, input.after ?? 0, limit + 1),
   );
   return { data, hasMore: more };

@@ -86,9 +86,9 @@ export function createPushService(options: {
 }): PushService {
   const { logger, clock, metrics, presence } = options;
   const db = new PgDb(options.connection, {
-    ...{ max: workConnections, onError: options.onError },
+    max: workConnections,
+    onError: options.onError,
     settings: workSettings,
-    priority: 'work',
   });
   const outbound = createOutbound({
     allowPrivate: options.config.allowPrivateTargets,

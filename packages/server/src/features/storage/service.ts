@@ -80,9 +80,9 @@ export function createStorageService(options: {
   // A pool of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done
   // again.
   const workDb = new PgDb(options.connection, {
-    ...{ max: workConnections, onError: options.onError },
+    max: workConnections,
+    onError: options.onError,
     settings: workSettings,
-    priority: 'work',
   });
   const outbound = createOutbound({
     allowPrivate: config.allowPrivateTargets,
@@ -98,15 +98,13 @@ export function createStorageService(options: {
     ...{ histories, trials },
     onFault: (env, slot, fault) =>
       void addFault(db, env.no, slot).then(
-        (aside) => {
-          cold.forget(env.no);
+        (aside) =>
           logger.error(
             { env: env.no, slot, fault, aside },
             aside
               ? 'a history database is set aside: it stopped the process that reads it twice within an hour'
               : 'a history database stopped the process that reads it',
-          );
-        },
+          ),
         (error: unknown) =>
           logger.error({ err: error, env: env.no, slot, fault }, 'a fault of a history database is not kept'),
       ),

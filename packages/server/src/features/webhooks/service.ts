@@ -76,9 +76,9 @@ export function createWebhookService(options: {
   const { config, db, clock, logger, metrics } = options;
   // A pool of its own, so that deliveries and requests never wait for each other.
   const workDb = new PgDb(options.connection, {
-    ...{ max: workConnections, onError: options.onError },
+    max: workConnections,
+    onError: options.onError,
     settings: workSettings,
-    priority: 'work',
   });
   const outbound = createOutbound({
     allowPrivate: config.allowPrivateTargets,

@@ -39,7 +39,7 @@ export class MemoryBroker {
 class MemoryBus implements Bus {
   readonly #broker: MemoryBroker;
   readonly #channels = new Set<string>();
-  readonly #listeners: BusListener[] = [];
+  #listener: BusListener | undefined;
 
   constructor(broker: MemoryBroker) {
     this.#broker = broker;
@@ -50,7 +50,7 @@ class MemoryBus implements Bus {
   }
 
   listen(listener: BusListener): void {
-    this.#listeners.push(listener);
+    this.#listener = listener;
   }
 
   publish(channel: string, payload: string): void {
@@ -59,8 +59,7 @@ class MemoryBus implements Bus {
 
   receive(channel: string, payload: string): void {
     queueMicrotask(() => {
-      if (!this.#channels.has(channel)) return;
-      for (const listener of this.#listeners) listener.message(channel, payload);
+      if (this.#channels.has(channel)) this.#listener?.message(channel, payload);
     });
   }
 

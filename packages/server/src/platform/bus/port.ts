@@ -8,7 +8,7 @@ export interface Bus {
   /** Resolves when messages published from now on will arrive. A second subscription to the same channel changes nothing. */
   subscribe(channels: readonly string[]): Promise<void>;
   unsubscribe(channels: readonly string[]): void;
-  /** Must be called before the first subscription. There may be several listeners; each gets every message. */
+  /** Must be called once, before the first subscription. */
   listen(listener: BusListener): void;
   /** True if there is no other node, so that nothing needs to be published. */
   readonly alone: boolean;

@@ -40,7 +40,7 @@ export class RedisBus implements Bus {
   /** Resolves when the routes are known, or were waited for long enough. */
   readonly #started = Promise.withResolvers<void>();
   readonly #startTimer: NodeJS.Timeout;
-  readonly #listeners: BusListener[] = [];
+  #listener: BusListener | undefined;
   /** True if something published elsewhere may not have arrived here. */
   #missed = false;
   /** True if something published here did not arrive elsewhere. */
@@ -76,7 +76,7 @@ export class RedisBus implements Bus {
   }
 
   listen(listener: BusListener): void {
-    this.#listeners.push(listener);
+    this.#listener = listener;
   }
 
   /** False while messages may be lost. */
@@ -146,12 +146,10 @@ export class RedisBus implements Bus {
     if (name === lossChannel) return this.#notice();
     const channel = name.slice(name.indexOf('}') + 1);
     const payload = data.slice(data.indexOf(' ') + 1);
-    for (const listener of this.#listeners) {
-      try {
-        listener.message(channel, payload);
-      } catch (error) {
-        this.#logger.error({ err: error }, 'a bus message failed');
-      }
+    try {
+      this.#listener?.message(channel, payload);
+    } catch (error) {
+      this.#logger.error({ err: error }, 'a bus message failed');
     }
   }
 
@@ -172,7 +170,7 @@ export class RedisBus implements Bus {
   #restored(): void {
     if (!this.#missed || !this.connected) return;
     this.#missed = false;
-    for (const listener of this.#listeners) listener.restored();
+    this.#listener?.restored();
   }
 
   #check(): void {

@@ -1,8 +1,6 @@
 import pg from 'pg';
 import { ApiError } from '@parley/protocol';
 import { isDiskFull, isUnanswered, isUnavailable } from './errors.ts';
-import { givePriority } from './priority.ts';
-import type { Priority } from './priority.ts';
 import { programName } from './program.ts';
 import { ConnectionWatch } from './watch.ts';
 
@@ -46,9 +44,6 @@ export type ConnectionSettings = Pick<
   pg.PoolConfig,
   'connectionString' | 'host' | 'port' | 'user' | 'database' | 'ssl'
 >;
-
-/** The embedded server is reached by the folder of its socket, and others by an address. */
-const isEmbedded = ({ host }: ConnectionSettings): boolean => host?.startsWith('/') ?? false;
 
 const names = new Map<string, string>();
 /** SQL texts are constants of the program, so each becomes one prepared statement. */
@@ -109,8 +104,6 @@ export interface PgOptions {
   /** Called for errors that no caller gets; `what` describes in words what happened. */
   onError: (error: Error, what: string) => void;
   settings?: Record<string, string>;
-  /** Who goes first where the processor is short; counts for the embedded server only. */
-  priority?: Priority;
 }
 
 export const diskFullText = 'the disk of the store is full';
@@ -141,9 +134,7 @@ export class PgDb implements Db {
     const begun = async (client: pg.ClientBase): Promise<void> => {
       // The pool listens to idle connections only: an error between two queries of a transaction would end the process.
       client.on('error', ignore);
-      const pid = await beginSession(client, begin);
-      this.#watch.opened(client, pid);
-      if (isEmbedded(connection)) givePriority(pid, options.priority ?? 'requests');
+      this.#watch.opened(client, await beginSession(client, begin));
     };
     this.pool = new pg.Pool({
       ...connection,

@@ -1,6 +1,5 @@
-import type { SocketChoice } from '../../features/context.ts';
-import type { Bus } from '../../platform/bus/port.ts';
-import { decodeRelay, decodeToUser, encodeRelay, encodeToUser } from './bus-messages.ts';
+import { channels } from '../../features/node-bus.ts';
+import type { NodeBus, SocketChoice } from '../../features/node-bus.ts';
 import type { LocalUser, Route } from './session.ts';
 import { textFrame } from './wire.ts';
 
@@ -8,29 +7,25 @@ import { textFrame } from './wire.ts';
 export class Ephemeral {
   readonly #users: ReadonlyMap<number, LocalUser>;
   readonly #routes: ReadonlyMap<string, Route>;
-  readonly #bus: Bus;
+  readonly #bus: NodeBus;
 
   /** @param users and `routes` are the hub's. */
-  constructor(users: ReadonlyMap<number, LocalUser>, routes: ReadonlyMap<string, Route>, bus: Bus) {
+  constructor(users: ReadonlyMap<number, LocalUser>, routes: ReadonlyMap<string, Route>, bus: NodeBus) {
     this.#users = users;
     this.#routes = routes;
     this.#bus = bus;
+    bus.on('relay', ({ frame, except }, cid) => this.relayHere(cid, frame, except));
+    bus.on('toUser', ({ env, frame, where }, user) =>
+      this.#toUserHere(env, Number(user), textFrame(frame), where),
+    );
   }
 
   /** Sends to the open sockets of these users, on all nodes. */
   toUsers(env: number, users: readonly number[], text: string, where: SocketChoice = {}): void {
     const frame = textFrame(text);
-    const payload = this.#bus.alone ? null : encodeToUser(env, text, where);
-    for (const no of new Set(users)) {
-      this.#toUserHere(env, no, frame, where);
-      if (payload !== null) this.#bus.publish(`u:${no}`, payload);
-    }
-  }
-
-  receivedToUser(channel: string, payload: string): void {
-    const message = decodeToUser(payload);
-    if (!message) return;
-    this.#toUserHere(message.env, Number(channel.slice(2)), textFrame(message.frame), message.where);
+    const each = [...new Set(users)];
+    for (const no of each) this.#toUserHere(env, no, frame, where);
+    this.#bus.publish('toUser', { env, frame: text, where }, ...each.map(channels.user));
   }
 
   #toUserHere(env: number, no: number, frame: Buffer, { only, except, confirm }: SocketChoice): void {
@@ -46,12 +41,7 @@ export class Ephemeral {
   /** Sends to the open sockets of all members, on all nodes. */
   relay(cid: string, frame: string, except: number | null): void {
     this.relayHere(cid, frame, except);
-    if (!this.#bus.alone) this.#bus.publish(`c:${cid}`, encodeRelay(frame, except));
-  }
-
-  receivedRelay(channel: string, payload: string): void {
-    const relay = decodeRelay(payload);
-    if (relay) this.relayHere(channel.slice(2), relay.frame, relay.except);
+    this.#bus.publish('relay', { frame, except }, channels.conversation(cid));
   }
 
   /** Sends the frame on this node alone. */

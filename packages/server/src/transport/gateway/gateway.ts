@@ -5,13 +5,13 @@ import type { Services } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
 import type { SocketHistory } from '../../features/live/history.ts';
 import type { Recorder } from '../../features/logs/recorder.ts';
+import { channels } from '../../features/node-bus.ts';
+import type { NodeBus } from '../../features/node-bus.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
-import type { Bus } from '../../platform/bus/port.ts';
 import type { Timers } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { decodeReceipt, encodeEnd, encodeOut, encodeReceipt } from './bus-messages.ts';
 import { Census } from './census.ts';
 import { Delivery } from './delivery.ts';
 import { Dispatch } from './dispatch.ts';
@@ -25,7 +25,7 @@ import { Login } from './login.ts';
 import { Opening } from './opening.ts';
 import type { OpeningOptions } from './opening.ts';
 import { Notes } from './notes.ts';
-import { nodesChannel, Others } from './others.ts';
+import { Others } from './others.ts';
 import type { Presence } from './presence.ts';
 import { ReceiptRelay } from './receipts.ts';
 import type { Session } from './session.ts';
@@ -44,7 +44,7 @@ export interface GatewayOptions {
   authenticator: Authenticator;
   limiter: RateLimiter;
   turns: OperationTurns;
-  bus: Bus;
+  bus: NodeBus;
   hub: Hub;
   presence: Presence;
   sockets: LiveSockets;
@@ -74,8 +74,7 @@ const secondMs = 1_000;
 
 /**
  * The chat.v1 socket (SPEC 4, Realtime socket), assembled from its parts: `opening.ts` opens, `login.ts`
- * authenticates, `dispatch.ts` runs frames, `keep-alive.ts` keeps alive, `drain.ts` drains. Messages from other nodes
- * arrive here.
+ * authenticates, `dispatch.ts` runs frames, `keep-alive.ts` keeps alive, `drain.ts` drains.
  */
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -103,9 +102,7 @@ export class Gateway {
     this.#notes = new Notes({ recorder: options.recorder, history: options.history, clock });
     this.#receipts = new ReceiptRelay({
       deliver: (cid, frame) => hub.ephemeral.relayHere(cid, frame, null),
-      publish: (receipt) => {
-        if (!bus.alone) bus.publish(`c:${receipt.cid}`, encodeReceipt(receipt));
-      },
+      publish: (receipt) => bus.publish('receipt', receipt, channels.conversation(receipt.cid)),
       now,
     });
     options.writer.onFlushed = () => tally.flushedFanouts(now());
@@ -158,10 +155,12 @@ export class Gateway {
       },
     });
     hub.onLeave = (user) => presence.watching.left(user, hub.users.get(user)?.sessions ?? []);
-    bus.listen({
-      message: (channel, payload) => this.#fromBus(channel, payload),
-      restored: () => this.#restored(),
-    });
+    const { loggedIn } = this.#sessions;
+    bus.on('receipt', (receipt) => this.#receipts.heard(receipt));
+    bus.on('userOut', (code, user) => this.#closeUser(Number(user), code));
+    bus.on('sessionOut', (session) => loggedIn.get(session)?.close(4001));
+    bus.on('evict', (session) => loggedIn.get(session)?.close(4009));
+    bus.onRestored(() => this.#restored());
     this.#others = new Others({ bus, clock, node: options.node });
     this.#others.onGone = () => void hub.catchUp();
     // Also runs without sockets of its own (CHAT_ROLES=api): reads over REST make receipts for the sockets of other
@@ -183,7 +182,7 @@ export class Gateway {
   }
 
   async start(server: Server): Promise<void> {
-    await this.#options.bus.subscribe([`n:${this.#options.node}`, nodesChannel]);
+    await this.#options.bus.subscribe([channels.node(this.#options.node), channels.allNodes]);
     this.#others.beat();
     this.#opening.listen(server);
     this.#every(secondMs, () => {
@@ -243,13 +242,13 @@ export class Gateway {
   /** Closes the user's sockets on all nodes. */
   userOut(user: number, code: 4001 | 4003): void {
     this.#closeUser(user, code);
-    if (!this.#options.bus.alone) this.#options.bus.publish(`u:${user}`, encodeOut(code));
+    this.#options.bus.publish('userOut', code, channels.user(user));
   }
 
   /** Ends one session, on whichever node it is. */
   sessionOut(node: string, session: string): void {
     if (node === this.#options.node) this.#sessions.loggedIn.get(session)?.close(4001);
-    else this.#options.bus.publish(`n:${node}`, encodeEnd(session));
+    else this.#options.bus.publish('sessionOut', session, channels.node(node));
   }
 
   #closeUser(user: number, code: CloseCode): void {
@@ -280,37 +279,6 @@ export class Gateway {
       this.#leaving.add(noted);
     }
     this.#sessions.remove(session);
-  }
-
-  // Messages from other nodes.
-
-  #fromBus(channel: string, payload: string): void {
-    switch (payload[0]) {
-      case 'E':
-        return this.#options.hub.received(payload);
-      case 'X':
-        return this.#options.hub.ephemeral.receivedRelay(channel, payload);
-      case 'R':
-        return this.#receipts.heard(decodeReceipt(payload));
-      case 'U':
-        return this.#options.hub.ephemeral.receivedToUser(channel, payload);
-      case 'O':
-        return this.#closeUser(Number(channel.slice(2)), Number(payload.slice(1)) as CloseCode);
-      case 'P':
-        return this.#options.presence.watching.announced(Number(channel.slice(2)), payload.slice(1));
-      case 'B':
-        return this.#others.heard(payload.slice(1));
-      case 'V':
-        return this.#sessions.loggedIn.get(payload.slice(1))?.close(4009);
-      case 'T':
-        return this.#options.tracing.received(payload);
-      case 'Y':
-        return this.#options.tracing.arrived(payload);
-      case 'K':
-        return this.#sessions.loggedIn.get(payload.slice(1))?.close(4001);
-      default:
-        return;
-    }
   }
 
   /**

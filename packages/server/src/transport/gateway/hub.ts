@@ -1,10 +1,10 @@
+import { channels } from '../../features/node-bus.ts';
+import type { NodeBus } from '../../features/node-bus.ts';
 import type { LogEvent } from '../../log/events.ts';
-import type { Bus } from '../../platform/bus/port.ts';
 import { sleep } from '../../platform/clock.ts';
 import type { Timers } from '../../platform/clock.ts';
 import { LatestOnly } from '../../platform/latest-only.ts';
 import type { Logger } from '../../platform/logging.ts';
-import { decodeEvent, encodeEvent } from './bus-messages.ts';
 import { Ephemeral } from './ephemeral.ts';
 import type { FrameTrace, LocalUser, Route, Session } from './session.ts';
 import { pushFrame, textFrame } from './wire.ts';
@@ -43,7 +43,7 @@ export class Hub {
   readonly #doubted = new Set<LocalUser>();
   /** For frames outside the seq stream. */
   readonly ephemeral: Ephemeral;
-  readonly #bus: Bus;
+  readonly #bus: NodeBus;
   readonly #timers: Timers;
   readonly #logger: Logger;
   readonly #memberships: (env: number, user: number) => Promise<Membership[]>;
@@ -61,7 +61,7 @@ export class Hub {
   traceOf: (env: number, user: number) => FrameTrace | null = () => null;
 
   constructor(options: {
-    bus: Bus;
+    bus: NodeBus;
     timers: Timers;
     logger: Logger;
     memberships: (env: number, user: number) => Promise<Membership[]>;
@@ -74,6 +74,7 @@ export class Hub {
     this.#logger = options.logger;
     this.#memberships = options.memberships;
     this.#missed = options.missed;
+    options.bus.on('event', (event) => this.received(event));
   }
 
   get users(): ReadonlyMap<number, LocalUser> {
@@ -111,7 +112,7 @@ export class Hub {
   }
 
   async #load(user: LocalUser, left: Set<string>): Promise<Membership[]> {
-    await this.#bus.subscribe([`u:${user.no}`]);
+    await this.#bus.subscribe([channels.user(user.no)]);
     const memberships = await this.#memberships(user.env, user.no);
     if (this.#users.get(user.no) !== user) return [];
     for (const { cid, lastSeq } of memberships) {
@@ -122,7 +123,7 @@ export class Hub {
       join(route, user);
     }
     // Also subscribes channels that another user's login is only about to subscribe.
-    await this.#bus.subscribe(user.routes.map((route) => `c:${route.cid}`));
+    await this.#bus.subscribe(user.routes.map((route) => channels.conversation(route.cid)));
     return memberships;
   }
 
@@ -192,9 +193,11 @@ export class Hub {
   #forget(user: LocalUser): void {
     if (this.#users.get(user.no) !== user) return;
     this.#users.delete(user.no);
-    const gone = user.routes.flatMap((route) => (this.#leaveRoute(route, user) ? [`c:${route.cid}`] : []));
+    const gone = user.routes.flatMap((route) =>
+      this.#leaveRoute(route, user) ? [channels.conversation(route.cid)] : [],
+    );
     user.routes = [];
-    this.#bus.unsubscribe([`u:${user.no}`, ...gone]);
+    this.#bus.unsubscribe([channels.user(user.no), ...gone]);
   }
 
   #createRoute(cid: string, lastSeq: number): Route {
@@ -228,20 +231,14 @@ export class Hub {
   /** Runs after a commit on this node: sends the event to the sockets here and to the other nodes. */
   publish(event: LogEvent): void {
     if (event.e === 'message.new' && this.#routes.has(event.cid)) this.onFanout(event.env);
-    this.#deliver(event);
+    this.received(event);
     if (this.#bus.alone) return;
-    const payload = encodeEvent(event);
-    this.#bus.publish(`c:${event.cid}`, payload);
-    for (const no of event.join ?? []) this.#bus.publish(`u:${no}`, payload);
-    for (const no of event.leave ?? []) this.#bus.publish(`u:${no}`, payload);
+    const users = [...(event.join ?? []), ...(event.leave ?? [])].map(channels.user);
+    this.#bus.publish('event', event, channels.conversation(event.cid), ...users);
   }
 
-  received(payload: string): void {
-    const event = decodeEvent(payload);
-    if (event) this.#deliver(event);
-  }
-
-  #deliver(event: LogEvent): void {
+  /** An event that this node or another committed, or that was read from the store. */
+  received(event: LogEvent): void {
     const joining = event.join?.flatMap((no) => this.#users.get(no) ?? []) ?? [];
     for (const no of event.leave ?? []) this.#users.get(no)?.loading?.left.add(event.cid);
     let route = this.#routes.get(event.cid);
@@ -287,7 +284,7 @@ export class Hub {
   /** For a route made by a join: what was committed before the bus was subscribed is read from the store. */
   async #follow(route: Route, env: number): Promise<void> {
     try {
-      await this.#bus.subscribe([`c:${route.cid}`]);
+      await this.#bus.subscribe([channels.conversation(route.cid)]);
       if (!this.#bus.alone) await this.#read(route, env);
     } catch (error) {
       this.#logger.warn({ err: error, cid: route.cid }, 'catching up after a join failed');
@@ -298,7 +295,7 @@ export class Hub {
   async #read(route: Route, env: number): Promise<void> {
     const missed = await this.#missed(env, route.cid, route.lastSeq);
     if (missed === null) this.sendTo(route.users, pushFrame('resync_required', { cid: route.cid }));
-    else for (const later of missed) this.#deliver(later);
+    else for (const later of missed) this.received(later);
   }
 
   #hold(route: Route, event: LogEvent): void {
@@ -320,7 +317,7 @@ export class Hub {
     const { held } = route;
     route.held = null;
     for (const event of [...(held?.values() ?? [])].sort((a, b) => a.seq - b.seq)) {
-      if (this.#routes.get(route.cid) !== route) this.#deliver(event);
+      if (this.#routes.get(route.cid) !== route) this.received(event);
       else if (event.seq > route.lastSeq) this.#apply(route, event);
     }
   }
@@ -344,7 +341,7 @@ export class Hub {
     } else if (route.users.length === 0 && route.held === null) {
       // Who was to join with a held event has disconnected meanwhile.
       this.#endRoute(route);
-      this.#bus.unsubscribe([`c:${route.cid}`]);
+      this.#bus.unsubscribe([channels.conversation(route.cid)]);
     }
   }
 
@@ -352,7 +349,7 @@ export class Hub {
     const user = this.#users.get(no);
     if (user?.routes.includes(route)) {
       user.routes = user.routes.filter((r) => r !== route);
-      if (this.#leaveRoute(route, user)) this.#bus.unsubscribe([`c:${route.cid}`]);
+      if (this.#leaveRoute(route, user)) this.#bus.unsubscribe([channels.conversation(route.cid)]);
     }
     this.onLeave(no);
   }

@@ -1,6 +1,7 @@
 import { realtime } from '@parley/protocol';
 import type { EphemeralFrame } from '@parley/protocol';
-import type { ClosedSession, Confirmation, SocketChoice, Sockets } from '../../features/context.ts';
+import type { ClosedSession, Confirmation, Sockets } from '../../features/context.ts';
+import type { SocketChoice } from '../../features/node-bus.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { LostSocket } from '../../platform/presence/port.ts';
 import type { Hub } from './hub.ts';

@@ -1,12 +1,12 @@
 import { ApiError, helloLimits, rateLimits, realtime } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
+import { channels } from '../../features/node-bus.ts';
+import type { NodeBus } from '../../features/node-bus.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
-import type { Bus } from '../../platform/bus/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { limitsOf, take } from '../limits.ts';
 import { toApiError } from '../rest/reply.ts';
-import { encodeEvict } from './bus-messages.ts';
 import { closeForLogin } from './close.ts';
 import type { Hub } from './hub.ts';
 import type { KeepAlive } from './keep-alive.ts';
@@ -20,7 +20,7 @@ export interface LoginOptions {
   services: Services;
   authenticator: Authenticator;
   limiter: RateLimiter;
-  bus: Bus;
+  bus: NodeBus;
   hub: Hub;
   presence: Presence;
   node: string;
@@ -106,7 +106,7 @@ export class Login {
   #evict(node: string, session: string): void {
     const { bus, sessions } = this.#options;
     if (node === this.#options.node) sessions.loggedIn.get(session)?.close(4009);
-    else bus.publish(`n:${node}`, encodeEvict(session));
+    else bus.publish('evict', session, channels.node(node));
   }
 
   #hello(session: Session): void {

@@ -1,8 +1,7 @@
-import type { Bus } from '../../platform/bus/port.ts';
+import { channels } from '../../features/node-bus.ts';
+import type { NodeBus } from '../../features/node-bus.ts';
 import type { Clock } from '../../platform/clock.ts';
 
-/** The channel on which every node announces itself. */
-export const nodesChannel = 'n:all';
 /** A node that was silent for this many milliseconds, which are four beats, counts as gone. */
 const silentMs = 4_000;
 /** Milliseconds; a commit that a node began before it died may still take a while in PostgreSQL. */
@@ -16,21 +15,22 @@ const maxNodes = 1_000;
  * running. For a node that only paused, this costs a look.
  */
 export class Others {
-  readonly #bus: Bus;
+  readonly #bus: NodeBus;
   readonly #clock: Clock;
   readonly #node: string;
   readonly #heard = new Map<string, number>();
   readonly #again: number[] = [];
   onGone: () => void = () => undefined;
 
-  constructor(options: { bus: Bus; clock: Clock; node: string }) {
+  constructor(options: { bus: NodeBus; clock: Clock; node: string }) {
     this.#bus = options.bus;
     this.#clock = options.clock;
     this.#node = options.node;
+    this.#bus.on('beat', (node) => this.#heardOf(node));
   }
 
   /** A new node gets an answer at once. */
-  heard(node: string): void {
+  #heardOf(node: string): void {
     const isNew = !this.#heard.has(node);
     if (isNew && this.#heard.size >= maxNodes) return;
     this.#heard.set(node, this.#clock.monotonic());
@@ -38,7 +38,7 @@ export class Others {
   }
 
   beat(): void {
-    if (!this.#bus.alone) this.#bus.publish(nodesChannel, `B${this.#node}`);
+    this.#bus.publish('beat', this.#node, channels.allNodes);
   }
 
   /** Called every second. */

@@ -1,13 +1,13 @@
 import { limits, realtime } from '@parley/protocol';
 import type { PresenceItem } from '@parley/protocol';
+import { channels } from '../../features/node-bus.ts';
+import type { NodeBus } from '../../features/node-bus.ts';
 import * as sql from '../../features/presence/sql.ts';
 import type { Sharing } from '../../features/users/sharing.ts';
-import type { Bus } from '../../platform/bus/port.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Added, PresenceRegistry, UserRef } from '../../platform/presence/port.ts';
-import { encodePresence } from './bus-messages.ts';
 import { presenceFrame, Watching } from './watching.ts';
 
 /** A user whose last socket closed, with the time by the wall clock, which people read, and by the monotonic clock. */
@@ -18,7 +18,7 @@ interface Leaving extends UserRef {
 
 export interface PresenceOptions {
   registry: PresenceRegistry;
-  bus: Bus;
+  bus: NodeBus;
   db: Db;
   sharing: Sharing;
   clock: Clock;
@@ -33,7 +33,7 @@ const settledAtOnce = 500;
 /** SPEC 4, socket rule 2: who is online. `watching` tells the sockets that want to know. */
 export class Presence {
   readonly #registry: PresenceRegistry;
-  readonly #bus: Bus;
+  readonly #bus: NodeBus;
   readonly #db: Db;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -186,7 +186,7 @@ export class Presence {
   #announce(user: number, item: PresenceItem): void {
     const frame = presenceFrame(item);
     this.watching.announced(user, frame);
-    if (!this.#bus.alone) this.#bus.publish(`w:${user}`, encodePresence(frame));
+    this.#bus.publish('presence', frame, channels.watchersOf(user));
   }
 }
 

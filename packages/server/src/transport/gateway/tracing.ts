@@ -2,11 +2,10 @@ import { Readable } from 'node:stream';
 import { ApiError } from '@parley/protocol';
 import type { TraceLine } from '@parley/protocol';
 import type { Traces } from '../../features/context.ts';
-import type { Bus } from '../../platform/bus/port.ts';
+import { channels } from '../../features/node-bus.ts';
+import type { AskedTrace, NodeBus } from '../../features/node-bus.ts';
 import type { Clock, Ids, Timers } from '../../platform/clock.ts';
-import { decodeTrace, decodeTraced, encodeTrace, encodeTraced } from './bus-messages.ts';
 import type { Hub } from './hub.ts';
-import { nodesChannel } from './others.ts';
 import type { FrameTrace, Session } from './session.ts';
 
 /**
@@ -130,7 +129,7 @@ interface Trace {
 }
 
 export class Tracing implements Traces {
-  readonly #bus: Bus;
+  readonly #bus: NodeBus;
   readonly #hub: Hub;
   readonly #node: string;
   readonly #clock: Clock;
@@ -144,7 +143,7 @@ export class Tracing implements Traces {
   #stopFlushing: (() => void) | undefined;
 
   constructor(options: {
-    bus: Bus;
+    bus: NodeBus;
     hub: Hub;
     node: string;
     clock: Clock;
@@ -159,6 +158,8 @@ export class Tracing implements Traces {
     this.#timers = options.timers;
     this.#ids = options.ids;
     this.#bounds = options.bounds ?? traceBounds;
+    this.#bus.on('trace', (asked) => this.#asked(asked));
+    this.#bus.on('traced', ({ id, lines, dropped }) => this.#traces.get(id)?.take(lines, dropped));
     options.hub.traceOf = (env, user) => {
       const found = this.#users.get(user);
       return found?.env === env ? found : null;
@@ -199,7 +200,7 @@ export class Tracing implements Traces {
     const ask = (ms: number): void => {
       const asked = { id, env, user, node: this.#node, ms };
       this.#asked(asked);
-      if (!this.#bus.alone) this.#bus.publish(nodesChannel, encodeTrace(asked));
+      this.#bus.publish('trace', asked, channels.allNodes);
     };
     const stops = [
       this.#timers.every(renewMs, () => {
@@ -221,7 +222,7 @@ export class Tracing implements Traces {
     write({ at: now(), t: 'trace.started', sessions });
     try {
       // What other nodes collect comes back on this node's own channel.
-      await this.#bus.subscribe([`n:${this.#node}`]);
+      await this.#bus.subscribe([channels.node(this.#node)]);
     } catch (error) {
       stop();
       throw error;
@@ -235,19 +236,7 @@ export class Tracing implements Traces {
     for (const trace of [...this.#traces.values()]) trace.end('shutdown');
   }
 
-  // Messages from other nodes.
-
-  received(payload: string): void {
-    const asked = decodeTrace(payload);
-    if (asked) this.#asked(asked);
-  }
-
-  arrived(payload: string): void {
-    const traced = decodeTraced(payload);
-    if (traced) this.#traces.get(traced.id)?.take(traced.lines, traced.dropped);
-  }
-
-  #asked({ id, env, user, node, ms }: NonNullable<ReturnType<typeof decodeTrace>>): void {
+  #asked({ id, env, user, node, ms }: AskedTrace): void {
     const found = this.#users.get(user);
     if (ms === 0) {
       if (found?.taps.delete(id) && found.taps.size === 0) this.#forget(user);
@@ -290,7 +279,7 @@ export class Tracing implements Traces {
     tap.lines = [];
     tap.dropped = 0;
     if (node === this.#node) this.#traces.get(id)?.take(lines, dropped);
-    else this.#bus.publish(`n:${node}`, encodeTraced({ id, lines, dropped }));
+    else this.#bus.publish('traced', { id, lines, dropped }, channels.node(node));
   }
 
   #forget(user: number): void {

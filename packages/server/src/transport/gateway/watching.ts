@@ -1,7 +1,8 @@
 import type { PresenceItem } from '@parley/protocol';
+import { channels } from '../../features/node-bus.ts';
+import type { NodeBus } from '../../features/node-bus.ts';
 import { usersById } from '../../features/presence/sql.ts';
 import type { Sharing } from '../../features/users/sharing.ts';
-import type { Bus } from '../../platform/bus/port.ts';
 import { LatestOnly } from '../../platform/latest-only.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry, UserRef } from '../../platform/presence/port.ts';
@@ -40,7 +41,7 @@ export interface WatchingOptions {
   db: Db;
   sharing: Sharing;
   registry: PresenceRegistry;
-  bus: Bus;
+  bus: NodeBus;
 }
 
 /**
@@ -57,6 +58,7 @@ export class Watching {
 
   constructor(options: WatchingOptions) {
     this.#options = options;
+    options.bus.on('presence', (frame, user) => this.announced(Number(user), frame));
   }
 
   /**
@@ -124,7 +126,7 @@ export class Watching {
       if (watchers) watchers.sessions.add(session);
       else {
         this.#watchers.set(user, { sessions: new Set([session]), told: undefined });
-        fresh.push(`w:${user}`);
+        fresh.push(channels.watchersOf(user));
       }
     }
     return fresh;
@@ -144,7 +146,7 @@ export class Watching {
       watchers?.sessions.delete(session);
       if (watchers?.sessions.size === 0) {
         this.#watchers.delete(user);
-        this.#options.bus.unsubscribe([`w:${user}`]);
+        this.#options.bus.unsubscribe([channels.watchersOf(user)]);
       }
     }
   }

@@ -1,0 +1,203 @@
+import type { CloseCode, EphemeralFrames, TraceLine } from '@parley/protocol';
+import type { LogEvent } from '../log/events.ts';
+import type { Bus } from '../platform/bus/port.ts';
+import type { MediaAnswer, MediaRequest } from './calls/media-request.ts';
+
+/**
+ * What the nodes of one service tell each other: the kinds of messages, how each is written, and on which channel it
+ * travels. On the wire a message is a letter for its kind and a text; frames for sockets pass through unchanged and
+ * unparsed. Nodes of the version before read and write the same, so letters and texts only ever get additions.
+ */
+
+/** Which of a user's sockets a frame goes to, by session id. */
+export interface SocketChoice {
+  only?: string;
+  except?: string;
+  /** Asks each of the sockets to confirm that it got the frame (`onConfirmed`). A short name of what the frame is about. */
+  confirm?: string;
+}
+
+/** A request to trace a user's sockets for some time (0 ends it), with the results sent to this node. */
+export interface AskedTrace {
+  id: string;
+  env: number;
+  user: number;
+  node: string;
+  ms: number;
+}
+
+/** What a node collected for a trace. */
+export interface Traced {
+  id: string;
+  lines: TraceLine[];
+  dropped: number;
+}
+
+/** The body of each kind of message. */
+export interface NodeMessages {
+  event: LogEvent;
+  /** A frame outside the seq stream for the members of the conversation, except this user. */
+  relay: { frame: string; except: number | null };
+  /** A mark that moved. Each node delays it for its own sockets as long as needed. */
+  receipt: EphemeralFrames['receipt'];
+  /** A frame for the sockets of the user. */
+  toUser: { env: number; frame: string; where: SocketChoice };
+  /** The user's sockets must close with this code. */
+  userOut: CloseCode;
+  /** The session with this id is ended by people who run the environment. */
+  sessionOut: string;
+  /** The session with this id must make room for a newer one of its user. */
+  evict: string;
+  /** A presence frame for the watchers of the user. */
+  presence: string;
+  /** The node with this name is alive. */
+  beat: string;
+  trace: AskedTrace;
+  traced: Traced;
+  /** A question to the media node, answered to the node `from`. */
+  mediaRequest: { id: number; from: string; request: MediaRequest };
+  mediaAnswer: { id: number; result: MediaAnswer };
+}
+export type NodeMessageKind = keyof NodeMessages;
+
+/** A channel is named by two characters and what it is about, which handlers get. */
+export const channels = {
+  user: (no: number) => `u:${no}`,
+  conversation: (cid: string) => `c:${cid}`,
+  watchersOf: (user: number) => `w:${user}`,
+  node: (name: string) => `n:${name}`,
+  allNodes: 'n:all',
+  mediaNode: (name: string) => `m:${name}`,
+  mediaAnswers: (name: string) => `r:${name}`,
+} as const;
+
+interface Codec<M> {
+  letter: string;
+  encode(message: M): string;
+  /** Returns null if the text is no such message. */
+  decode(text: string): M | null;
+}
+
+const json = <M>(letter: string): Codec<M> => ({
+  letter,
+  encode: JSON.stringify,
+  decode: (text) => JSON.parse(text) as M,
+});
+
+const text = (letter: string): Codec<string> => ({ letter, encode: (it) => it, decode: (it) => it });
+
+/** A head of one line, and below it a frame for sockets. */
+const framed = <M extends { frame: string }>(
+  letter: string,
+  head: (message: M) => string,
+  decode: (head: string, frame: string) => M,
+): Codec<M> => ({
+  letter,
+  encode: (message) => `${head(message)}\n${message.frame}`,
+  decode: (it) => {
+    const end = it.indexOf('\n');
+    return end < 0 ? null : decode(it.slice(0, end), it.slice(end + 1));
+  },
+});
+
+const choices: Record<string, keyof SocketChoice> = { '+': 'only', '-': 'except', '?': 'confirm' };
+
+const codecs: { readonly [K in NodeMessageKind]: Codec<NodeMessages[K]> } = {
+  event: framed(
+    'E',
+    ({ frame: _, ...head }) => JSON.stringify(head),
+    (head, frame) => ({ ...(JSON.parse(head) as Omit<LogEvent, 'frame'>), frame }),
+  ),
+  relay: framed(
+    'X',
+    ({ except }) => String(except ?? ''),
+    (head, frame) => ({ frame, except: head === '' ? null : Number(head) }),
+  ),
+  toUser: framed(
+    'U',
+    ({ env, where: { only, except, confirm } }) =>
+      `${env}${only ? ` +${only}` : except ? ` -${except}` : ''}${confirm ? ` ?${confirm}` : ''}`,
+    (head, frame) => {
+      const [env, ...given] = head.split(' ');
+      const where: SocketChoice = {};
+      for (const one of given) {
+        const choice = choices[one[0]!];
+        if (choice) where[choice] = one.slice(1);
+      }
+      return { env: Number(env), frame, where };
+    },
+  ),
+  userOut: { letter: 'O', encode: String, decode: (code) => Number(code) as CloseCode },
+  receipt: json('R'),
+  sessionOut: text('K'),
+  evict: text('V'),
+  presence: text('P'),
+  beat: text('B'),
+  trace: json('T'),
+  traced: json('Y'),
+  mediaRequest: json('M'),
+  mediaAnswer: json('A'),
+};
+
+const kinds = new Map(Object.entries(codecs).map(([kind, { letter }]) => [letter, kind as NodeMessageKind]));
+
+function kindOf(channel: string, payload: string): NodeMessageKind | undefined {
+  const kind = kinds.get(payload[0] ?? '');
+  // Nodes of the version before write answers of media nodes with the letter of receipts, on a channel of their own.
+  return kind === 'receipt' && channel.startsWith(channels.mediaAnswers('')) ? 'mediaAnswer' : kind;
+}
+
+/** @param about what the channel is about: the conversation's id, the user's number or the node's name. */
+type Handler<M> = (message: M, about: string) => void;
+
+/** The bus with its messages decoded: each kind has one handler. Publishes nothing where there is no other node. */
+export class NodeBus {
+  readonly #bus: Bus;
+  readonly #handlers = new Map<NodeMessageKind, Handler<never>>();
+  #restored: () => void = () => undefined;
+
+  constructor(bus: Bus) {
+    this.#bus = bus;
+    bus.listen({
+      message: (channel, payload) => this.#receive(channel, payload),
+      restored: () => this.#restored(),
+    });
+  }
+
+  get alone(): boolean {
+    return this.#bus.alone;
+  }
+
+  /** Must be called before channels of this kind are subscribed. */
+  on<K extends NodeMessageKind>(kind: K, handler: Handler<NodeMessages[K]>): void {
+    this.#handlers.set(kind, handler);
+  }
+
+  /** The connection is back after a loss; messages sent in between are lost. */
+  onRestored(handler: () => void): void {
+    this.#restored = handler;
+  }
+
+  publish<K extends NodeMessageKind>(kind: K, message: NodeMessages[K], ...to: readonly string[]): void {
+    if (this.#bus.alone) return;
+    const { letter, encode } = codecs[kind];
+    const payload = letter + encode(message);
+    for (const channel of to) this.#bus.publish(channel, payload);
+  }
+
+  subscribe(channels: readonly string[]): Promise<void> {
+    return this.#bus.subscribe(channels);
+  }
+
+  unsubscribe(channels: readonly string[]): void {
+    this.#bus.unsubscribe(channels);
+  }
+
+  #receive(channel: string, payload: string): void {
+    const kind = kindOf(channel, payload);
+    const handler = kind && (this.#handlers.get(kind) as Handler<unknown> | undefined);
+    if (!handler) return;
+    const message = codecs[kind].decode(payload.slice(1));
+    if (message !== null) handler(message, channel.slice(2));
+  }
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NodeBus } from '../../src/features/node-bus.ts';
+import type { NodeMessageKind, NodeMessages } from '../../src/features/node-bus.ts';
+import type { Bus, BusListener } from '../../src/platform/bus/port.ts';
+
+/** Messages between nodes. Their form stays as it is, because nodes of two versions run side by side (docs/cluster.md). */
+
+const frame = '{"t":"x"}\n';
+const seat = { env: 1, call: 2, user: 3 };
+const samples: { [K in NodeMessageKind]: [NodeMessages[K], wire: string][] } = {
+  event: [
+    [
+      { env: 1, conv: 2, cid: 'c', seq: 3, e: 'member.added', frame, join: [4] },
+      `E{"env":1,"conv":2,"cid":"c","seq":3,"e":"member.added","join":[4]}\n${frame}`,
+    ],
+  ],
+  relay: [
+    [{ frame, except: 7 }, `X7\n${frame}`],
+    [{ frame, except: null }, `X\n${frame}`],
+  ],
+  receipt: [[{ cid: 'c', userId: 'u', lastReadSeq: 1 }, 'R{"cid":"c","userId":"u","lastReadSeq":1}']],
+  toUser: [
+    [{ env: 7, frame, where: {} }, `U7\n${frame}`],
+    [{ env: 7, frame, where: { only: 'ses_1' } }, `U7 +ses_1\n${frame}`],
+    [{ env: 7, frame, where: { except: 'ses_2', confirm: 'call_1' } }, `U7 -ses_2 ?call_1\n${frame}`],
+  ],
+  userOut: [[4003, 'O4003']],
+  sessionOut: [['ses_1', 'Kses_1']],
+  evict: [['ses_1', 'Vses_1']],
+  presence: [[frame, `P${frame}`]],
+  beat: [['node', 'Bnode']],
+  trace: [[{ id: 't', env: 1, user: 2, node: 'n', ms: 3 }, 'T{"id":"t","env":1,"user":2,"node":"n","ms":3}']],
+  traced: [[{ id: 't', lines: [], dropped: 1 }, 'Y{"id":"t","lines":[],"dropped":1}']],
+  mediaRequest: [
+    [
+      { id: 1, from: 'n', request: { ...seat, method: 'drop', d: {} } },
+      'M{"id":1,"from":"n","request":{"env":1,"call":2,"user":3,"method":"drop","d":{}}}',
+    ],
+  ],
+  mediaAnswer: [[{ id: 1, result: { value: true } }, 'A{"id":1,"result":{"value":true}}']],
+};
+
+function node() {
+  let listener!: BusListener;
+  const published: [channel: string, payload: string][] = [];
+  const bus = {
+    alone: false,
+    listen: (its: BusListener) => (listener = its),
+    publish: (channel: string, payload: string) => published.push([channel, payload]),
+  };
+  const nodes = new NodeBus(bus as unknown as Bus);
+  const heard: unknown[] = [];
+  for (const kind of Object.keys(samples) as NodeMessageKind[])
+    nodes.on(kind, (message, about) => heard.push([kind, message, about]));
+  return {
+    bus,
+    nodes,
+    published,
+    heard,
+    receive: (...given: [string, string]) => listener.message(...given),
+  };
+}
+
+test('docs/cluster.md: each kind of message has the form that nodes of other versions read, and only its own handler gets it', () => {
+  for (const [kind, list] of Object.entries(samples) as [NodeMessageKind, [never, string][]][])
+    for (const [message, wire] of list) {
+      const { nodes, published, heard, receive } = node();
+      nodes.publish(kind, message, 'x:1', 'x:2');
+      assert.deepEqual(published, [
+        ['x:1', wire],
+        ['x:2', wire],
+      ]);
+      receive('x:1', wire);
+      assert.deepEqual(heard, [[kind, message, '1']]);
+    }
+});
+
+test('docs/cluster.md: an answer of a media node of the version before is no receipt', () => {
+  const { heard, receive } = node();
+  receive('r:here', 'R{"id":1,"result":{"value":true}}');
+  assert.deepEqual(heard, [['mediaAnswer', { id: 1, result: { value: true } }, 'here']]);
+});
+
+test('a message that is incomplete or of an unknown kind reaches no handler', () => {
+  const { heard, receive } = node();
+  for (const payload of ['', 'E', 'E{}', 'X', 'U7', 'Z']) receive('c:1', payload);
+  assert.deepEqual(heard, []);
+});
+
+test('a node without others publishes nothing', () => {
+  const { bus, nodes, published } = node();
+  bus.alone = true;
+  nodes.publish('beat', 'here', 'n:all');
+  assert.deepEqual(published, []);
+});
