@@ -21,7 +21,6 @@ import { createCold } from './cold.ts';
 import type { Cold } from './cold.ts';
 import { createConnections } from './connections.ts';
 import type { Connections } from './connections.ts';
-import { createRetention } from './retention.ts';
 import type { Retention } from './retention.ts';
 import { sinkGauges } from './gauges.ts';
 import { createSink } from './sink.ts';
@@ -59,7 +58,7 @@ const pollMs = 250;
 const workConnections = 4;
 
 export function createStorageService(options: {
-  config: Pick<Config, 'allowPrivateTargets' | 'dnsServers' | 'eventRetentionMs' | 'egressIp' | 'sinkAlarm'>;
+  config: Pick<Config, 'allowPrivateTargets' | 'dnsServers' | 'egressIp' | 'sinkAlarm'>;
   db: Db;
   connection: ConnectionSettings;
   onError: PgOptions['onError'];
@@ -74,9 +73,10 @@ export function createStorageService(options: {
   randomBytes: RandomBytes;
   node: string;
   log: Pick<ConversationLog, 'committed'>;
-  mails: () => Mails;
+  retention: Retention;
+  mails: Mails;
 }): StorageService {
-  const { config, db, clock, logger, metrics } = options;
+  const { config, db, clock, logger, metrics, retention } = options;
   // A pool of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done
   // again.
   const workDb = new PgDb(options.connection, {
@@ -110,7 +110,6 @@ export function createStorageService(options: {
       ),
   });
   const cold = createCold({ ...options, connections });
-  const retention = createRetention(db, clock, config.eventRetentionMs);
   const records = metrics.counter(
     'parley_sink_records_total',
     'Records written to customers’ databases, set aside, and failed writes',
@@ -126,9 +125,10 @@ export function createStorageService(options: {
       [env],
     );
     if (owners.length > 0)
-      await options
-        .mails()
-        .send(tx, owners[0]!.org, { to: owners.map((o) => o.email), ...mailOf(news, owners[0]!.env) });
+      await options.mails.send(tx, owners[0]!.org, {
+        to: owners.map((o) => o.email),
+        ...mailOf(news, owners[0]!.env),
+      });
   }
 
   const sink = createSink({
