@@ -15,7 +15,6 @@ const features = [
   'live',
   'diagnostics',
   'conversations',
-  'members',
   'presence',
   'receipts',
   'sync',

@@ -16,6 +16,7 @@ import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postg
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Mails } from '../accounts/mail.ts';
+import { ownersOf } from '../accounts/organizations.ts';
 import { addFault } from './aside.ts';
 import { createCold } from './cold.ts';
 import type { Cold } from './cold.ts';
@@ -119,11 +120,7 @@ export function createStorageService(options: {
   async function told(tx: Tx, env: number, news: SinkNews): Promise<void> {
     await tell(options.log, tx, env, news.type, { data: news.data } as never);
     logger.warn({ env, news: news.type, ...news.data }, 'the sink of an environment changed its state');
-    const owners = await tx.query<{ email: string; env: string; org: number }>(
-      `SELECT a.email, e.id AS env, e.org FROM environments e JOIN organization_accounts o ON o.org = e.org AND o.role = 'owner'
-       JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
-      [env],
-    );
+    const owners = await ownersOf(tx, env);
     if (owners.length > 0)
       await options.mails.send(tx, owners[0]!.org, {
         to: owners.map((o) => o.email),

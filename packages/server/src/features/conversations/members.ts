@@ -5,13 +5,13 @@ import type { LockedConversation } from '../../log/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable, requireOwner } from '../conversations/access.ts';
-import { insertMembers } from '../conversations/sql.ts';
+import { lockForChange, readable, requireOwner } from './access.ts';
+import { insertMembers } from './sql.ts';
 import { happened } from '../happenings.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
-import * as sql from './sql.ts';
+import * as sql from './sql/members.ts';
 
 const notAMember = () =>
   new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
