@@ -10,7 +10,7 @@ import type { ControlContext, EnvironmentContext } from './features/context.ts';
 import { commands } from './features/handlers.ts';
 import type { CommandName } from './features/handlers.ts';
 import { onlyOrganization, requireEnvironment } from './features/tenancy/access.ts';
-import { openVault } from './features/tenancy/bootstrap.ts';
+import { openVault } from './features/accounts/bootstrap.ts';
 import { createIds, pooledRandom, systemClock } from './platform/clock.ts';
 import { checks } from './platform/history/conformance.ts';
 import { createRemoteHistories } from './platform/history/remote.ts';

@@ -1,7 +1,7 @@
 import type { Config } from './config.ts';
 import type { Services } from './features/context.ts';
-import { bootstrap, openVault } from './features/tenancy/bootstrap.ts';
-import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
+import { bootstrap, openVault } from './features/accounts/bootstrap.ts';
+import type { Bootstrapped } from './features/accounts/bootstrap.ts';
 import { openEnvironments } from './features/tenancy/environments.ts';
 import type { Logger } from './platform/logging.ts';
 import type { PgDb } from './platform/postgres/db.ts';

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { ApiError } from '@parley/protocol';
 import type {
   AccountRole,
   EphemeralFrame,
@@ -10,16 +11,9 @@ import type {
 import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
-import type { Organization } from './accounts/organizations.ts';
-import type { Analytics } from './analytics/service.ts';
-import type { AccountServices } from './accounts/services.ts';
-import type { CallServices } from './calls/services.ts';
+import type { Happenings } from './happenings.ts';
 import type { SocketChoice } from './node-bus.ts';
-import type { Storage } from './storage/service.ts';
-import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
-import type { Push } from './push/service.ts';
-import type { Webhooks } from './webhooks/service.ts';
 
 /** An environment: the record that callers see, and the number that rows refer to it by. */
 export interface Environment extends EnvironmentRecord {
@@ -85,11 +79,28 @@ export interface HttpRequest {
   cookie: string | null;
 }
 
+export interface Organization {
+  no: number;
+  id: string;
+  name: string;
+  createdAt: string;
+}
+
 /** What a call of the control plane concerns: an environment or an organization, and the role that the caller has there. */
 export interface Place {
   env?: Environment;
   organization?: Organization;
   role?: AccountRole;
+}
+
+/** The context of an operation of the control plane. The operator's has no place, because everything is within reach. */
+export type ManageContext = ControlContext & Place;
+
+/** The account whose memberships restrict a list; null for the operator, whose lists are not restricted. */
+export function accountOf({ caller }: ManageContext): number | null {
+  if (caller.kind === 'operator') return null;
+  if (caller.kind !== 'dashboard') throw new ApiError('forbidden');
+  return caller.account.no;
 }
 
 /**
@@ -187,24 +198,18 @@ export interface ControlServices {
   linkOrigin(): string;
 }
 
+/** What operations use of the running service. A feature adds its own services here, in the file that declares them. */
 export interface Services extends ControlServices {
   log: ConversationLog;
-  media: Media;
-  webhooks: Webhooks;
-  push: Push;
   /** Returns what changed for a user since a cursor; questions that arrive together become one query. */
   syncer: (env: number, user: number, cursor: string | null) => Promise<SyncResult>;
   signals: Signals;
   sockets: Sockets;
   traces: Traces;
-  calls: CallServices;
-  accounts: AccountServices;
-  analytics: Analytics;
   /** How many sockets of the environment are open now, on all nodes. */
   connections(env: number): Promise<number>;
   plans: Record<PlanName, Plan>;
-  /** Customers' own history databases, and how long the buffer before them holds messages and events. */
-  storage: Storage;
+  happenings: Happenings;
 }
 
 /**

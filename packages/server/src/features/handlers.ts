@@ -23,7 +23,7 @@ import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
 import * as live from './live/operations.ts';
 import * as logs from './logs/operations.ts';
-import * as members from './members/operations.ts';
+import * as members from './conversations/members.ts';
 import * as messages from './messages/operations.ts';
 import { versions } from './messages/versions.ts';
 import * as push from './push/operations.ts';

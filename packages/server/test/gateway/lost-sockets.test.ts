@@ -10,10 +10,10 @@ test('docs/push.md: sockets of a node that died count as found dead, silent for 
   const presence = {} as Pick<Presence, 'onLost'>;
   const sockets = new LiveSockets({} as Hub, presence as Presence, createLogger('silent'));
   const lost: LostSocket[] = [];
-  sockets.onLost = ({ env, user, silentMs }) => {
+  sockets.onLost(({ env, user, silentMs }) => {
     lost.push({ env, user, silentMs });
     return Promise.resolve();
-  };
+  });
   presence.onLost({ env: 1, user: 2, session: 'ses_1' });
   assert.deepEqual(lost, [{ env: 1, user: 2, silentMs: 90_000 }]);
 });

@@ -2,11 +2,10 @@ import { ApiError } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { DashboardCaller, Environment } from '../context.ts';
+import type { DashboardCaller, Environment, Organization } from '../context.ts';
 import { environmentColumns, viewEnvironment } from '../tenancy/environments.ts';
 import type { EnvironmentRow } from '../tenancy/environments.ts';
 import { findMembership } from './organizations.ts';
-import type { Organization } from './organizations.ts';
 import { useSession } from './sessions.ts';
 
 /**

@@ -2,16 +2,11 @@ import { ApiError, roleIncludes } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
 import type { Ids } from '../../platform/clock.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { Organization } from '../context.ts';
+import { endEnvironments } from '../tenancy/environments.ts';
 import { withdrawUncovered } from './invitations.ts';
 
 /** Organizations, and the people in them with their roles (DECISIONS, Control plane). */
-
-export interface Organization {
-  no: number;
-  id: string;
-  name: string;
-  createdAt: string;
-}
 
 export interface Person {
   no: number;
@@ -161,3 +156,25 @@ async function requireOwner(tx: Tx, org: number): Promise<void> {
       message: 'The last owner cannot leave, nor become something else.',
     });
 }
+
+/**
+ * Ends an organization. One transaction cuts everybody off: its environments are suspended, their keys revoked, and
+ * nobody belongs to it. `removeEnded` (features/retention) then removes the rows of the environments.
+ */
+export async function endOrganization(tx: Tx, org: number): Promise<void> {
+  await endEnvironments(tx, org);
+  await tx.query('DELETE FROM invitations WHERE org = $1', [org]);
+  await tx.query('DELETE FROM organization_accounts WHERE org = $1', [org]);
+  await tx.query(`UPDATE organizations SET name = '', deleted_at = now() WHERE no = $1`, [org]);
+}
+
+/** The addresses of the owners of an environment's organization; the oldest accounts, if there are many. */
+export const ownersOf = (
+  db: Queryable,
+  env: number,
+): Promise<{ email: string; env: string; org: number }[]> =>
+  db.query(
+    `SELECT a.email, e.id AS env, e.org FROM environments e JOIN organization_accounts o ON o.org = e.org AND o.role = 'owner'
+     JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
+    [env],
+  );

@@ -1,7 +1,7 @@
 import { ApiError } from '@parley/protocol';
 import { channels } from '../node-bus.ts';
 import type { NodeBus } from '../node-bus.ts';
-import type { MediaAnswer, MediaRequest } from './media-request.ts';
+import type { MediaAnswer, MediaRequest } from '../media-request.ts';
 
 /**
  * How a process talks to the media node of a call: directly if it is the same process, otherwise by question and

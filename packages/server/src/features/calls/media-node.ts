@@ -16,7 +16,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
 import { withMove } from './call-state.ts';
 import type { MediaLink } from './media-link.ts';
-import type { MediaRequest } from './media-request.ts';
+import type { MediaRequest } from '../media-request.ts';
 import { change } from './moves.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';

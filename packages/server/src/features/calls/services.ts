@@ -9,6 +9,12 @@ export interface MediaSeat {
   user: number;
 }
 
+declare module '../context.ts' {
+  interface Services {
+    calls: CallServices;
+  }
+}
+
 /** What the operations on calls use of the running service. */
 export interface CallServices {
   /** Tells which users have a socket. */

@@ -6,7 +6,7 @@ import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
-import { endCallOf } from '../calls/moves.ts';
+import { happened } from '../happenings.ts';
 import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
@@ -182,7 +182,7 @@ export async function remove(ctx: Context, input: Input<'conversations.delete'>)
     if (!conv) throw new ApiError('not_found', { message: 'There is no such conversation.' });
     if (conv.deletedAt) return;
     await sql.markDeleted(tx, env, conv.no, conv.lockedAt);
-    await endCallOf(ctx, tx, conv, 'ended_by_server');
+    await happened(ctx, tx, 'conversationDeleted', { env, conv: conv.no });
     await record(ctx.services.log, tx, conv, [{ type: 'conversation.deleted', actor: null }]);
   });
 }

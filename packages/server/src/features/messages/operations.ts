@@ -9,6 +9,7 @@ import type {
   Tombstone,
 } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
+import type { LockedConversation } from '../../log/lock.ts';
 import { liveEvent, record } from '../../log/record.ts';
 import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
@@ -17,14 +18,13 @@ import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable, roleOf } from '../conversations/access.ts';
 import type { LockedAccess } from '../conversations/access.ts';
+import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import { userNumbers } from '../users/sql.ts';
-import { forgetAnswers } from '../idempotency/sql.ts';
-import { forgetMessages, keepMessageCreated } from '../webhooks/payloads.ts';
 import * as cold from './cold.ts';
-import * as reader from './reader.ts';
-import type { MessageRow } from './reader.ts';
+import * as reader from '../message-reader.ts';
+import type { MessageRow } from '../message-reader.ts';
 import * as sql from './sql.ts';
 
 export type SendInput = Input<'messages.send'>;
@@ -238,7 +238,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
         param: 'metadata',
         message: 'A message needs text, an attachment or metadata.',
       });
-    await keepMessageCreated(tx, ctx.env.no, row);
+    await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
     const edited = await sql.editMessage(tx, ctx.env.no, row, { text, metadata, at: access.conv.lockedAt });
     const message = reader.viewLive(edited);
     const [seq] = await record(ctx.services.log, tx, access.conv, [
@@ -265,17 +265,29 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
     if (row.deletedAt && !hard)
       return { tombstone: reader.viewTombstone(row), hard, eventSeq: await deletionSeq(tx, ctx.env.no, row) };
     const { lockedAt } = access.conv;
-    if (hard) await forgetMessages(tx, ctx.env.no, row.conv, [row.seq]);
-    else await keepMessageCreated(tx, ctx.env.no, row);
-    await sql.emptyMessages(tx, ctx.env.no, row.conv, [row.seq], hard, lockedAt);
-    if (row.attachments) tx.afterCommit(() => ctx.services.media.wake());
-    if (hard) await forgetAnswers(tx, ctx.env.no, [row.id]);
+    if (!hard) await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
+    await emptyMessages(ctx, tx, access.conv, { seqs: [row.seq], ids: [row.id], hard });
     const tombstone = reader.viewTombstone({ ...row, deletedAt: row.deletedAt ?? lockedAt });
     const [seq] = await record(ctx.services.log, tx, access.conv, [
       { type: 'message.deleted', actor: access.actor, message: tombstone, data: { hard } },
     ]);
     return { tombstone, hard, eventSeq: seq! };
   });
+}
+
+/**
+ * Empties messages of a locked conversation, which loses what other features keep of them too. `ids` are those of the
+ * messages that this store holds.
+ */
+export async function emptyMessages(
+  ctx: Pick<Context, 'services'>,
+  tx: Tx,
+  conv: LockedConversation,
+  messages: { seqs: number[]; ids: string[]; hard: boolean },
+): Promise<void> {
+  const { env, no, lockedAt } = conv;
+  const emptied = await sql.emptyMessages(tx, env, no, messages.seqs, messages.hard, lockedAt);
+  await happened(ctx, tx, 'messagesEmptied', { env, conv: no, emptied, ...messages });
 }
 
 export const editReply = ({ message, eventSeq }: Edited): Change<Message> =>

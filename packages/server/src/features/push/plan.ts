@@ -7,8 +7,8 @@ import type { OutboxRow } from '../../platform/jobs/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import { conversationOf, userOf } from '../lookups.ts';
-import { messagesAt } from '../messages/reader.ts';
-import type { MessageRow } from '../messages/reader.ts';
+import { messagesAt } from '../message-reader.ts';
+import type { MessageRow } from '../message-reader.ts';
 import { notify, pushMode } from './notify.ts';
 import type { MessageRef } from './notify.ts';
 

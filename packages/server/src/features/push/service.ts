@@ -27,6 +27,12 @@ import * as sql from './sql.ts';
 import { createLostSockets, lookBack, lostQueue } from './lost.ts';
 import type { Looked } from './lost.ts';
 
+declare module '../context.ts' {
+  interface Services {
+    push: Push;
+  }
+}
+
 /** What operations use of the push service. */
 export interface Push {
   /** Sends a test notification to each device now, and returns what the providers answered. */

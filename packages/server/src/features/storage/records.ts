@@ -6,8 +6,8 @@ import type {
   MessageRecord,
 } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { messagesAt } from '../messages/reader.ts';
-import type { CopiedRow } from '../messages/reader.ts';
+import { messagesAt } from '../message-reader.ts';
+import type { CopiedRow } from '../message-reader.ts';
 
 /**
  * What is written to a customer's database: the present state of things, each with a revision that grows with every

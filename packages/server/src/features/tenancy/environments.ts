@@ -179,3 +179,41 @@ export function requireActive(env: Environment): void {
   if (env.status === 'suspended')
     throw new ApiError('forbidden', { message: 'The environment is suspended.' });
 }
+
+/** Suspends the environments of an organization for good, and revokes their keys. */
+export async function endEnvironments(tx: Queryable, org: number): Promise<void> {
+  const ended = await tx.query<{ no: number }>(
+    `UPDATE environments SET status = 'suspended', ended_at = now() WHERE org = $1 RETURNING no`,
+    [org],
+  );
+  await tx.query('UPDATE secret_keys SET revoked_at = now() WHERE env = ANY($1) AND revoked_at IS NULL', [
+    ended.map(({ no }) => no),
+  ]);
+}
+
+/** For how many seconds a process may remove the rows of an environment before it must renew its claim. */
+const claimSeconds = 120;
+
+/** Claims ended environments whose rows are to be removed, for this process alone. */
+export async function claimEnded(db: Queryable, graceSeconds: number, most: number): Promise<number[]> {
+  const rows = await db.query<{ no: number }>(
+    `UPDATE environments SET removing_until = now() + $2 * interval '1 second' WHERE no IN (
+       SELECT no FROM environments WHERE ended_at <= now() - $1 * interval '1 second' AND removed_at IS NULL
+         AND (removing_until IS NULL OR removing_until < now()) ORDER BY no LIMIT $3 FOR UPDATE SKIP LOCKED
+     ) RETURNING no`,
+    [graceSeconds, claimSeconds, most],
+  );
+  return rows.map(({ no }) => no);
+}
+
+export const renewClaim = (db: Queryable, envs: number[]): Promise<unknown> =>
+  db.query(
+    `UPDATE environments SET removing_until = now() + $2 * interval '1 second'
+     WHERE no = ANY($1) AND removing_until < now() + $2 * interval '0.5 second'`,
+    [envs, claimSeconds],
+  );
+
+export const markRemoved = (db: Queryable, envs: number[]): Promise<unknown> =>
+  db.query(`UPDATE environments SET name = '', settings = '{}', removed_at = now() WHERE no = ANY($1)`, [
+    envs,
+  ]);

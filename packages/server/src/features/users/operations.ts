@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { record } from '../audit/operations.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
-import { leaveCalls } from '../calls/moves.ts';
+import { happened } from '../happenings.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
@@ -119,7 +119,7 @@ export async function deactivate(ctx: Context, input: Input<'users.deactivate'>)
         before: { deactivatedAt: null },
         after: { deactivatedAt: row.deactivated_at },
       });
-    await leaveCalls(ctx, tx, ctx.env.no, row.no);
+    await happened(ctx, tx, 'userCutOff', { env: ctx.env.no, user: row.no });
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4003));
     return sql.viewUser(row);
   });
@@ -147,7 +147,7 @@ export async function revokeTokens(ctx: Context, input: Input<'users.revokeToken
       before: null,
       after: { tokensFrom: row.tokens_from },
     });
-    await leaveCalls(ctx, tx, ctx.env.no, row.no);
+    await happened(ctx, tx, 'userCutOff', { env: ctx.env.no, user: row.no });
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4001));
     return sql.viewUser(row);
   });

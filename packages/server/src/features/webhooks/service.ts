@@ -24,6 +24,12 @@ import { dispatchToWebhooks } from './dispatch.ts';
 import { removeOldPayloads } from './payloads.ts';
 import { removeOldDeliveries } from './sweep.ts';
 
+declare module '../context.ts' {
+  interface Services {
+    webhooks: Webhooks;
+  }
+}
+
 /** What operations use of the webhook service. */
 export interface Webhooks {
   outbound: Outbound;

@@ -77,14 +77,15 @@ export async function emit(tx: Queryable, row: NewOutboxRow): Promise<void> {
 }
 
 export interface Outbox {
-  /** Must be called after a commit that may have left rows here. */
-  wake(): void;
   /** Starts handing rows out, in processes with the role worker, once the store is ready. */
   start(): void;
   stop(): Promise<void>;
 }
 
 const subject = 'outbox';
+
+/** Must be called after a commit that may have left rows here. */
+export const wakeOutbox = (work: WorkSignal): void => work.raise(subject);
 
 export function createOutbox(options: {
   consumers: readonly Consumer[];
@@ -96,7 +97,6 @@ export function createOutbox(options: {
   const loops = options.consumers.map((consumer) => consumerLoop(consumer, logger, pollMs));
   for (const loop of loops) work.on(subject, () => loop.wake());
   return {
-    wake: () => work.raise(subject),
     start: () => {
       for (const loop of loops) loop.start();
     },

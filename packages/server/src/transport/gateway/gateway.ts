@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { realtime } from '@parley/protocol';
-import type { CloseCode } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
 import type { SocketHistory } from '../../features/live/history.ts';
@@ -27,10 +26,10 @@ import type { OpeningOptions } from './opening.ts';
 import { Notes } from './notes.ts';
 import { Others } from './others.ts';
 import type { Presence } from './presence.ts';
-import { ReceiptRelay } from './receipts.ts';
+import type { ReceiptRelay } from './receipts.ts';
 import type { Session } from './session.ts';
-import { Sessions, silentBounds } from './sessions.ts';
-import type { SilentBounds } from './sessions.ts';
+import { silentBounds } from './sessions.ts';
+import type { Sessions, SilentBounds } from './sessions.ts';
 import { StandingCheck } from './standing.ts';
 import type { Tracing } from './tracing.ts';
 import { TypingThrottle } from './typing.ts';
@@ -48,6 +47,8 @@ export interface GatewayOptions {
   hub: Hub;
   presence: Presence;
   sockets: LiveSockets;
+  sessions: Sessions;
+  receipts: ReceiptRelay;
   writer: Writer<Session>;
   node: string;
   logger: Logger;
@@ -98,13 +99,9 @@ export class Gateway {
     const { clock } = services;
     const { tally } = services.analytics;
     const now = () => clock.monotonic();
-    this.#sessions = new Sessions(timers);
+    this.#sessions = options.sessions;
     this.#notes = new Notes({ recorder: options.recorder, history: options.history, clock });
-    this.#receipts = new ReceiptRelay({
-      deliver: (cid, frame) => hub.ephemeral.relayHere(cid, frame, null),
-      publish: (receipt) => bus.publish('receipt', receipt, channels.conversation(receipt.cid)),
-      now,
-    });
+    this.#receipts = options.receipts;
     options.writer.onFlushed = () => tally.flushedFanouts(now());
     hub.onFanout = (env) => tally.fanout(env, now());
     this.#delivery = new Delivery({
@@ -155,11 +152,7 @@ export class Gateway {
       },
     });
     hub.onLeave = (user) => presence.watching.left(user, hub.users.get(user)?.sessions ?? []);
-    const { loggedIn } = this.#sessions;
-    bus.on('receipt', (receipt) => this.#receipts.heard(receipt));
-    bus.on('userOut', (code, user) => this.#closeUser(Number(user), code));
-    bus.on('sessionOut', (session) => loggedIn.get(session)?.close(4001));
-    bus.on('evict', (session) => loggedIn.get(session)?.close(4009));
+    bus.on('evict', (session) => this.#sessions.loggedIn.get(session)?.close(4009));
     bus.onRestored(() => this.#restored());
     this.#others = new Others({ bus, clock, node: options.node });
     this.#others.onGone = () => void hub.catchUp();
@@ -174,11 +167,6 @@ export class Gateway {
 
   get connections(): number {
     return this.#sessions.loggedIn.size;
-  }
-
-  /** Ids of the sessions that are open on this node. */
-  get open(): Iterable<string> {
-    return this.#sessions.loggedIn.keys();
   }
 
   async start(server: Server): Promise<void> {
@@ -226,35 +214,6 @@ export class Gateway {
     await this.#options.presence.drained();
   }
 
-  /** What this node knows about conversations is wrong, so clients have to come back and load again. */
-  restart(): void {
-    this.#options.hub.restart();
-    this.#receipts.forget();
-    for (const session of this.#sessions.loggedIn.values()) session.close(1012);
-  }
-
-  // Signals from the operations of this node.
-
-  receipt(mark: Parameters<Services['signals']['receipt']>[0]): void {
-    this.#receipts.add(mark);
-  }
-
-  /** Closes the user's sockets on all nodes. */
-  userOut(user: number, code: 4001 | 4003): void {
-    this.#closeUser(user, code);
-    this.#options.bus.publish('userOut', code, channels.user(user));
-  }
-
-  /** Ends one session, on whichever node it is. */
-  sessionOut(node: string, session: string): void {
-    if (node === this.#options.node) this.#sessions.loggedIn.get(session)?.close(4001);
-    else this.#options.bus.publish('sessionOut', session, channels.node(node));
-  }
-
-  #closeUser(user: number, code: CloseCode): void {
-    for (const session of [...(this.#options.hub.users.get(user)?.sessions ?? [])]) session.close(code);
-  }
-
   #closed(session: Session, isLost: boolean): void {
     if (session.state === 'closed') return;
     session.state = 'closed';
@@ -273,7 +232,7 @@ export class Gateway {
         .then(async () => {
           if (!isLost) return;
           await this.#delivery.written(session);
-          await sockets.onLost({ env, user: no, silentMs });
+          await sockets.lost({ env, user: no, silentMs });
         })
         .finally(() => this.#leaving.delete(noted));
       this.#leaving.add(noted);

@@ -17,8 +17,7 @@ export class LiveSockets implements Sockets {
   readonly #logger: Logger;
   readonly #listeners = new Set<(closed: ClosedSession) => void>();
   readonly #confirmed = new Set<(confirmed: Confirmation) => void>();
-  /** Called with each socket that was found dead, after the registry has forgotten it. Never rejects. */
-  onLost: (lost: LostSocket) => Promise<void> = () => Promise.resolve();
+  readonly #lost = new Set<(lost: LostSocket) => Promise<void>>();
 
   constructor(hub: Hub, presence: Presence, logger: Logger) {
     this.#hub = hub;
@@ -26,7 +25,7 @@ export class LiveSockets implements Sockets {
     this.#logger = logger;
     presence.onLost = (session) => {
       this.closed(session);
-      void this.onLost({ ...session, silentMs: lostWithNodeMs });
+      void this.lost({ ...session, silentMs: lostWithNodeMs });
     };
   }
 
@@ -53,6 +52,18 @@ export class LiveSockets implements Sockets {
     const own = (confirmed: Confirmation): void => listener(confirmed);
     this.#confirmed.add(own);
     return () => void this.#confirmed.delete(own);
+  }
+
+  /**
+   * The listener is called for each socket that was found dead, after the registry has forgotten it. It must not
+   * reject.
+   */
+  onLost(listener: (lost: LostSocket) => Promise<void>): void {
+    this.#lost.add(listener);
+  }
+
+  async lost(lost: LostSocket): Promise<void> {
+    for (const listener of this.#lost) await listener(lost);
   }
 
   confirmed(confirmed: Confirmation): void {

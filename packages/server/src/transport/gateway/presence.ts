@@ -4,6 +4,7 @@ import { channels } from '../../features/node-bus.ts';
 import type { NodeBus } from '../../features/node-bus.ts';
 import * as sql from '../../features/presence/sql.ts';
 import type { Sharing } from '../../features/users/sharing.ts';
+import { setLastSeen } from '../../features/users/sql.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
@@ -168,7 +169,7 @@ export class Presence {
   /** A user was last seen when the last socket closed, not when this was noticed. */
   async #keep(users: readonly Leaving[]) {
     if (users.length === 0) return [];
-    return sql.setLastSeen(
+    return setLastSeen(
       this.#db,
       users.map(({ env, user, closedAt }) => ({ env, user, at: new Date(closedAt).toISOString() })),
     );

@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '@parley/protocol';
 import type { AccountRole, Operation, Plane } from '@parley/protocol';
-import type { Environment, HttpCaller } from '../../features/context.ts';
+import type { Environment, HttpCaller, Organization } from '../../features/context.ts';
 import type { Sessions } from '../../features/accounts/authenticate.ts';
-import type { Organization } from '../../features/accounts/organizations.ts';
 import { sessionCookie } from '../../features/accounts/context.ts';
 import { networkOf } from '../../platform/address.ts';
 import type { RestOptions } from './options.ts';

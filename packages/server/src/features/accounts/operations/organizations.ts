@@ -2,7 +2,6 @@ import { ApiError } from '@parley/protocol';
 import type { Input, OrganizationMember, Output } from '@parley/protocol';
 import { difference, record } from '../../audit/operations.ts';
 import type { OrganizationContext } from '../../context.ts';
-import { endOrganization } from '../../tenancy/ending.ts';
 import { environmentIds } from '../../tenancy/environments.ts';
 import { signedIn } from '../context.ts';
 import * as organizations from '../organizations.ts';
@@ -55,7 +54,7 @@ export async function remove(
       before: { name, environments: await environmentIds(tx, no) },
       after: null,
     });
-    await endOrganization(tx, no);
+    await organizations.endOrganization(tx, no);
   });
 }
 

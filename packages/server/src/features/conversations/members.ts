@@ -5,13 +5,13 @@ import type { LockedConversation } from '../../log/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
-import { leaveCalls } from '../calls/moves.ts';
-import { lockForChange, readable, requireOwner } from '../conversations/access.ts';
-import { insertMembers } from '../conversations/sql.ts';
+import { lockForChange, readable, requireOwner } from './access.ts';
+import { insertMembers } from './sql.ts';
+import { happened } from '../happenings.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
-import * as sql from './sql.ts';
+import * as sql from './sql/members.ts';
 
 const notAMember = () =>
   new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
@@ -99,7 +99,7 @@ export async function removeFromGroup(
   await record(ctx.services.log, tx, conv, [
     { type: 'member.removed', actor, users: [user], data: { reason } },
   ]);
-  await leaveCalls(ctx, tx, conv.env, user.no, conv.no);
+  await happened(ctx, tx, 'memberRemoved', { env: conv.env, conv: conv.no, user: user.no });
 }
 
 export async function update(ctx: Context, input: Input<'members.update'>): Promise<Member> {

@@ -1,27 +1,9 @@
-import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { claimEnded, markRemoved, renewClaim } from '../tenancy/environments.ts';
 import { dropOfEnvironments } from '../uploads/sql.ts';
-
-/**
- * The end of an organization. One transaction cuts everybody off: its environments are suspended, their keys revoked,
- * and nobody belongs to it. `removeEnded` then removes the rows of the environments, a few pages of a table at a time.
- */
-
-export async function endOrganization(tx: Tx, org: number): Promise<void> {
-  const ended = await tx.query<{ no: number }>(
-    `UPDATE environments SET status = 'suspended', ended_at = now() WHERE org = $1 RETURNING no`,
-    [org],
-  );
-  await tx.query('UPDATE secret_keys SET revoked_at = now() WHERE env = ANY($1) AND revoked_at IS NULL', [
-    ended.map(({ no }) => no),
-  ]);
-  await tx.query('DELETE FROM invitations WHERE org = $1', [org]);
-  await tx.query('DELETE FROM organization_accounts WHERE org = $1', [org]);
-  await tx.query(`UPDATE organizations SET name = '', deleted_at = now() WHERE no = $1`, [org]);
-}
 
 /** Seconds from the end of an environment until its rows are removed: sockets and requests have ended by then. */
 const graceSeconds = 60;
-const leaseSeconds = 120;
 /** How many pages of 8 kB one statement looks at. */
 const pagesAtOnce = 1_000;
 /** How often all tables are walked; each walk finds what was written during the one before. */
@@ -40,20 +22,8 @@ const onlyWhere: Record<string, string> = { object_removals: 'AND storage > 0' }
  * @returns how many environments were finished.
  */
 export async function removeEnded(db: Queryable, grace = graceSeconds): Promise<number> {
-  const rows = await db.query<{ no: number }>(
-    `UPDATE environments SET removing_until = now() + $2 * interval '1 second' WHERE no IN (
-       SELECT no FROM environments WHERE ended_at <= now() - $1 * interval '1 second' AND removed_at IS NULL
-         AND (removing_until IS NULL OR removing_until < now()) ORDER BY no LIMIT ${maxEnvironments} FOR UPDATE SKIP LOCKED
-     ) RETURNING no`,
-    [grace, leaseSeconds],
-  );
-  return rows.length > 0 &&
-    (await remove(
-      db,
-      rows.map(({ no }) => no),
-    ))
-    ? rows.length
-    : 0;
+  const envs = await claimEnded(db, grace, maxEnvironments);
+  return envs.length > 0 && (await remove(db, envs)) ? envs.length : 0;
 }
 
 /** Returns false if something was still being written. */
@@ -80,10 +50,7 @@ async function remove(db: Queryable, envs: number[]): Promise<boolean> {
         return row!.n;
       });
     if (removed > 0) continue;
-    await db.query(
-      `UPDATE environments SET name = '', settings = '{}', removed_at = now() WHERE no = ANY($1)`,
-      [envs],
-    );
+    await markRemoved(db, envs);
     return true;
   }
   return false;
@@ -102,11 +69,7 @@ async function inPieces(
   );
   let removed = 0;
   for (let page = 0; page < size!.pages; page += pagesAtOnce) {
-    await db.query(
-      `UPDATE environments SET removing_until = now() + $2 * interval '1 second'
-       WHERE no = ANY($1) AND removing_until < now() + $2 * interval '0.5 second'`,
-      [envs, leaseSeconds],
-    );
+    await renewClaim(db, envs);
     removed += await piece(`(${page},0)`, `(${page + pagesAtOnce},0)`);
   }
   return removed;

@@ -14,9 +14,9 @@ import type { Db, Tx } from '../../platform/postgres/db.ts';
 import type { Ids } from '../../platform/clock.ts';
 import { createVault, loadMasterKey } from '../../platform/secrets.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { createPasswords } from '../accounts/passwords.ts';
+import { createPasswords } from './passwords.ts';
 import type { ControlContext, ControlServices } from '../context.ts';
-import { addEnvironment } from './operations.ts';
+import { addEnvironment } from '../tenancy/operations.ts';
 
 /** The first start on an empty database (settings CHAT_BOOTSTRAP_…). Generated secrets are returned, to be shown once. */
 

@@ -1,5 +1,5 @@
 import type { Member } from '@parley/protocol';
-import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
 
 const view = `u.id AS "userId", m.role, m.last_read_seq AS "lastReadSeq", m.last_delivered_seq AS "lastDeliveredSeq"`;
 const join = 'members m JOIN users u ON u.env = m.env AND u.no = m.usr';
@@ -59,3 +59,13 @@ export async function setRole(
     role,
   ]);
 }
+
+/** The conversations that the user is or was in: the user can have written nowhere else. */
+export const conversationsOf = async (db: Queryable, env: number, user: number): Promise<number[]> =>
+  (
+    await db.query<{ conv: number }>(
+      `SELECT conv FROM members WHERE env + 0 = $1 AND usr = $2
+       UNION SELECT conv FROM departures WHERE env + 0 = $1 AND usr = $2 ORDER BY conv`,
+      [env, user],
+    )
+  ).map((r) => r.conv);
