@@ -36,7 +36,7 @@ export function createRealtime(platform: Platform) {
     sessions,
     receipts,
     signals: createSignals({ hub, bus, node, sessions, receipts }),
-    sockets: new LiveSockets(hub, presence, logger),
+    sockets: new LiveSockets(hub, registry, logger),
     tracing: new Tracing({ bus, hub, node, clock, timers, ids }),
     /** What this node knows about conversations is wrong, so clients have to come back and load again. */
     restart: () => {

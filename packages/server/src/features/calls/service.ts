@@ -54,6 +54,7 @@ export function createCallService(options: {
   });
   const started = metrics.counter('parley_calls_started_total', 'Calls that were started, by kind', ['kind']);
   const ended = metrics.counter('parley_calls_ended_total', 'Calls that ended, by reason', ['reason']);
+  const gone = createGoneSockets({ db, presence, logger });
   let running: Services;
   let stopSockets: (() => void)[] = [];
   const { add: reached } = createBatcher<Confirmation, void>({
@@ -94,7 +95,6 @@ export function createCallService(options: {
     sockets: {
       start: async (services) => {
         running = services;
-        const gone = createGoneSockets({ db, services, logger });
         stopSockets = [
           services.sockets.onSessionClosed((session) => gone.closed(session)),
           // If it cannot be noted, the call is pushed although it rings.
@@ -111,7 +111,7 @@ export function createCallService(options: {
     later: {
       start: (services) => {
         const given = { db, services, logger };
-        const parts = [createCallWorker(given), createGoneSockets(given), createHostWatch(given)];
+        const parts = [createCallWorker(given), gone, createHostWatch(given)];
         for (const part of parts) part.start();
         later = parts;
       },

@@ -3,34 +3,37 @@ import type { EphemeralFrame } from '@parley/protocol';
 import type { ClosedSession, Confirmation, Sockets } from '../../features/context.ts';
 import type { SocketChoice } from '../../features/node-bus.ts';
 import type { Logger } from '../../platform/logging.ts';
-import type { LostSocket } from '../../platform/presence/port.ts';
+import type { LostSocket, PresenceRegistry } from '../../platform/presence/port.ts';
 import type { Hub } from './hub.ts';
-import type { Presence } from './presence.ts';
 
 /** Milliseconds for which a client on a node that died may have been silent: until its node, and that node's lease, ended. */
 const lostWithNodeMs = realtime.livenessMs + 30_000;
 
+type Registry = Pick<PresenceRegistry, 'onDeadNode' | 'connections'>;
+
 /** Lets features reach users' sockets, and learn that a session closed. */
 export class LiveSockets implements Sockets {
   readonly #hub: Hub;
-  readonly #presence: Presence;
+  readonly #registry: Registry;
   readonly #logger: Logger;
   readonly #listeners = new Set<(closed: ClosedSession) => void>();
   readonly #confirmed = new Set<(confirmed: Confirmation) => void>();
   readonly #lost = new Set<(lost: LostSocket) => Promise<void>>();
 
-  constructor(hub: Hub, presence: Presence, logger: Logger) {
+  constructor(hub: Hub, registry: Registry, logger: Logger) {
     this.#hub = hub;
-    this.#presence = presence;
+    this.#registry = registry;
     this.#logger = logger;
-    presence.onLost = (session) => {
-      this.closed(session);
-      void this.lost({ ...session, silentMs: lostWithNodeMs });
-    };
+    registry.onDeadNode(({ sessions }) => {
+      for (const session of sessions) {
+        this.closed(session);
+        void this.lost({ ...session, silentMs: lostWithNodeMs });
+      }
+    });
   }
 
   connections(env: number): Promise<number> {
-    return this.#presence.connections(env);
+    return this.#registry.connections(env);
   }
 
   toUsers(env: number, users: readonly number[], frame: EphemeralFrame, where?: SocketChoice): void {

@@ -44,9 +44,6 @@ export class Presence {
   /** When watchers are told of everybody again, by the monotonic clock. */
   #tellAllAt = Infinity;
 
-  /** Called with each session of a node that died, on one of the other nodes. */
-  onLost: (session: UserRef & { session: string }) => void = () => undefined;
-
   readonly watching: Watching;
 
   constructor(options: PresenceOptions) {
@@ -56,10 +53,9 @@ export class Presence {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.watching = new Watching(options);
-    this.#registry.onDeadNode(({ sessions, offline }) => {
-      void this.#settle(offline.map((user) => ({ ...user, ...this.#justNow() })));
-      for (const session of sessions) this.onLost(session);
-    });
+    this.#registry.onDeadNode(
+      ({ offline }) => void this.#settle(offline.map((user) => ({ ...user, ...this.#justNow() }))),
+    );
     this.#registry.onBack((users) => void this.#back(users));
     this.#registry.onReachable(() => this.restored());
   }
