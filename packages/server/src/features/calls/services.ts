@@ -1,13 +1,7 @@
 import type { Call, CallEndReason, CallMedia, CallSource } from '@parley/protocol';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { MediaLink } from './media-link.ts';
-
-/** A participant's place at the media node that hosts its call. */
-export interface MediaSeat {
-  env: number;
-  call: number;
-  user: number;
-}
+import type { MediaSeat } from './media-request.ts';
 
 declare module '../context.ts' {
   interface Services {

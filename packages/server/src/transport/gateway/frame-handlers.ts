@@ -1,6 +1,7 @@
 import { ApiError, callFrameTypes, realtime } from '@parley/protocol';
 import type { CallFrameType, FrameData, FrameType, OperationFrameType, RateClass } from '@parley/protocol';
 import { signal } from '../../features/calls/signal.ts';
+import type { CallFrame } from '../../features/calls/signal.ts';
 import type { Context, Services } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
@@ -103,7 +104,7 @@ export function createFrameHandlers(
   async function media(session: Session, t: CallFrameType, d: Record<string, unknown>): Promise<unknown> {
     if (t === 'call.open' || t === 'call.test') await count(session, 'request');
     const open = (session.calls ??= new Map());
-    return signal(contextOf(session), { id: session.id, open }, t, d as { callId: string });
+    return signal(contextOf(session), { id: session.id, open }, { t, d } as CallFrame);
   }
 
   const frames = new Map<string, Run>([
