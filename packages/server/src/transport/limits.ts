@@ -17,7 +17,7 @@ export function limitsOf(
     return [{ key: { what: 'account', of: String(caller.account.no) }, limit: rateLimits.account }];
   const env = caller.env.no;
   if (caller.kind === 'server')
-    return [{ key: { what: 'server', of: String(env) }, limit: plans[caller.env.plan].secretKey }];
+    return [{ key: { what: 'key', of: String(env) }, limit: plans[caller.env.plan].secretKey }];
   const user = `${env}:${caller.user.no}`;
   return [{ key: { what: 'user', of: user }, limit: rateLimits.user }, ...ownLimits(user, rate)];
 }

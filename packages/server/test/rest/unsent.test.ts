@@ -116,7 +116,7 @@ test('what waits for one caller is bounded, whatever others read', async (t) => 
   const { unsent, ask } = await start(t, { other: 50 * megabyte, server: 80 * megabyte });
   const full = (who: string) => {
     try {
-      unsent.refuseFull(who);
+      unsent.refuseFull(who, who.startsWith('k'));
       return false;
     } catch (error) {
       assert.ok(error instanceof ApiError && error.row.http === 429 && error.retryAfterMs! > 0);

@@ -50,7 +50,7 @@ export function createRoute(
     const { verdict, refused } = await take(options.limiter, checks);
     reply.headers(rateHeaders(verdict));
     if (refused) throw refused;
-    unsent.refuseFull(who);
+    unsent.refuseFull(who, caller.kind === 'server');
     if (operation.deprecated)
       reply.headers({ Deprecation: operation.deprecated.since, Sunset: operation.deprecated.sunset });
     if (!operation.callers.includes(caller.kind) && !operation.callers.includes('anyone'))
@@ -70,7 +70,7 @@ export function createRoute(
     const execute = async (inner: HttpContext) => {
       const result = await run(inner, input);
       // Other requests of the same caller may have filled it meanwhile.
-      if (operation.changesNothing) unsent.refuseFull(who);
+      if (operation.changesNothing) unsent.refuseFull(who, caller.kind === 'server');
       return success(result, operation.statuses[0]!);
     };
 

@@ -74,9 +74,9 @@ export class Unsent {
     return this.#bytes;
   }
 
-  /** @param who the key that the caller's requests are counted by (transport/limits.ts); a server's begins with k. */
-  refuseFull(who: string): void {
-    const bound = who.startsWith('k') ? this.#bounds.server : this.#bounds.other;
+  /** @param who the name of the key that the caller's requests are counted by (transport/limits.ts). */
+  refuseFull(who: string, isServer: boolean): void {
+    const bound = isServer ? this.#bounds.server : this.#bounds.other;
     if ((this.#byCaller.get(who) ?? 0) < bound) return;
     throw new ApiError('rate_limited', {
       message: 'The answers to earlier requests wait to be read: read them first.',
