@@ -7,7 +7,7 @@ import { eventFrame } from '../../src/log/events.ts';
 import { MemoryBroker } from '../../src/platform/bus/memory.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { Hub } from '../../src/transport/gateway/hub.ts';
-import type { Membership } from '../../src/transport/gateway/hub.ts';
+import type { Membership } from '../../src/transport/gateway/registry.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
 import { StandingTime } from '../support/time.ts';
 import { seed } from '../../../../scripts/seed.ts';

@@ -9,7 +9,7 @@ import type { LogEvent } from '../../log/events.ts';
 import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db } from '../../platform/postgres/db.ts';
-import type { Membership } from './hub.ts';
+import type { Membership } from './registry.ts';
 
 /** What the hub reads from the store: memberships at login (one query for many logins), and events missed at a join. */
 export function routeSources(db: Db, retentionMs: (env: number) => Promise<number>, clock: Clock) {
