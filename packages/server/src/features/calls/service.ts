@@ -14,7 +14,7 @@ import { createHostWatch, evacuate } from './hosts.ts';
 import { createCallWorker } from './jobs.ts';
 import { createMediaLink } from './media-link.ts';
 import { createMediaNode } from './media-node.ts';
-import type { MediaRequest } from './media-request.ts';
+import type { MediaRequest } from '../media-request.ts';
 import { noteReached } from './sql.ts';
 import type { CallServices } from './services.ts';
 import { iceServers } from './turn.ts';

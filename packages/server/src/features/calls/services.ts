@@ -1,7 +1,7 @@
 import type { Call, CallEndReason, CallMedia, CallSource } from '@parley/protocol';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { MediaLink } from './media-link.ts';
-import type { MediaSeat } from './media-request.ts';
+import type { MediaSeat } from '../media-request.ts';
 
 declare module '../context.ts' {
   interface Services {

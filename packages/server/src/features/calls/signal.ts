@@ -1,7 +1,7 @@
 import { ApiError, testCallId } from '@parley/protocol';
 import type { AckData } from '@parley/protocol';
 import type { Context } from '../context.ts';
-import type { FrameRequest, MediaFrame } from './media-request.ts';
+import type { FrameRequest, MediaFrame } from '../media-request.ts';
 import { hostOf, withParticipant } from './operations.ts';
 import { callsUnavailable, chooseNode } from './nodes.ts';
 import { isIn } from './participant-state.ts';
