@@ -104,42 +104,10 @@ export async function appendBatch(
   });
 }
 
-const append = async (
-  db: Queryable,
-  items: NewMessage[],
-  waitMs: number | null,
-  noted: () => void,
-): Promise<Answer[]> =>
-  items.length === 1 && items[0]!.attachments === null && waitMs === null
-    ? [await appendOne(db, items[0]!, noted)]
-    : appendMany(db, items, waitMs, noted);
-
-/** Whether one of these environments has a consumer of the outbox. If one came this moment, it looks by itself soon. */
-const isNoted = (which: string): string =>
-  `EXISTS (SELECT 1 FROM environments e WHERE e.no ${which} AND e.listeners & ${listeners.webhooks | listeners.push} <> 0) AS noted`;
-
-const appendOneSql = `SELECT o_conv AS conv, o_seq AS seq, o_at AS at, o_verdict AS verdict, ${isNoted('= $1')}
-  FROM append_message($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
-
-async function appendOne(db: Queryable, item: NewMessage, noted: () => void): Promise<Answer> {
-  const { env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata } = item;
-  const [row] = await db.query<{
-    conv: number;
-    seq: number;
-    at: number;
-    verdict: string | null;
-    noted: boolean;
-  }>(appendOneSql, [env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata]);
-  const { conv, seq, at, verdict } = row!;
-  if (row!.noted) noted();
-  if (verdict !== null) return answerOf(verdict, conv, seq);
-  return { status: 'ok', conv, seq, at: new Date(at).toISOString(), attachments: null };
-}
-
-const appendManySql = `SELECT convs, seqs, at, verdicts, originals, attached, ${isNoted('= ANY ($1)')}
+const appendSql = `SELECT convs, seqs, at, verdicts, originals, attached, listening
   FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
 
-async function appendMany(
+async function append(
   db: Queryable,
   items: NewMessage[],
   waitMs: number | null,
@@ -160,8 +128,8 @@ async function appendMany(
     verdicts: (string | null)[] | null;
     originals: (string | null)[] | null;
     attached: (string | null)[] | null;
-    noted: boolean;
-  }>(appendManySql, [
+    listening: number;
+  }>(appendSql, [
     intArray(listed.map((c) => c.env)),
     textArray(listed.map((c) => c.id)),
     intArray(ofItem.map(({ conv }) => conv.place + 1)),
@@ -177,7 +145,7 @@ async function appendMany(
     waitMs,
   ]);
   const { verdicts, originals, attached } = row!;
-  if (row!.noted) noted();
+  if ((row!.listening & (listeners.webhooks | listeners.push)) !== 0) noted();
   const numbers = row!.convs.split(',').map(Number);
   /** For each conversation, the seq assigned last; at first the one from before this batch. */
   const seqs = row!.seqs.split(',').map(Number);

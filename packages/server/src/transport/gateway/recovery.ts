@@ -3,7 +3,7 @@ import type { NodeBus } from '../../features/node-bus.ts';
 import type { LogEvent } from '../../log/events.ts';
 import { sleep } from '../../platform/clock.ts';
 import type { Timers } from '../../platform/clock.ts';
-import { LatestOnly } from '../../platform/latest-only.ts';
+import { LatestOnly } from '../../platform/flow/latest-only.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { sendTo } from './registry.ts';
 import type { Registry } from './registry.ts';
