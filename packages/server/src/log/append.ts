@@ -1,7 +1,6 @@
 import { listeners } from '../platform/jobs/outbox.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../platform/postgres/arrays.ts';
-import type { Db, Queryable } from '../platform/postgres/db.ts';
-import { commitCounted } from './admission.ts';
+import type { Queryable } from '../platform/postgres/db.ts';
 import { blocked } from './lanes.ts';
 import type { Blocked } from './lanes.ts';
 import { refusal } from './refusals.ts';
@@ -25,8 +24,6 @@ export interface NewMessage {
   metadata: string | null;
   /** JSON array of attachment ids. */
   attachments: string | null;
-  /** The plan's ceiling of monthly active users, if it must be checked. */
-  ceiling?: number | null;
 }
 
 export type Appended =
@@ -69,7 +66,7 @@ export const logConnections = 6;
  * @param noted called if rows were left in the outbox, perhaps.
  */
 export async function appendBatch(
-  db: Db,
+  db: Queryable,
   batch: NewMessage[],
   waitMs: number | null = null,
   noted: () => void = () => undefined,
@@ -87,15 +84,7 @@ export async function appendBatch(
     firsts.set(key, items.length);
     return { place: items.push(item) - 1, repeats: false };
   });
-  const answers = await commitCounted<NewMessage, Appended | Error>(
-    {
-      db,
-      userOf: (item) => item.sender,
-      commit: (on, some) => append(on, some, waitMs, noted),
-      counts: (answer) => !(answer instanceof Error) && answer.status === 'ok',
-    },
-    items,
-  );
+  const answers = await append(db, items, waitMs, noted);
   return places.map(({ place, repeats }) => {
     const answer = answers[place]!;
     return repeats && answer !== blocked && !(answer instanceof Error)

@@ -54,9 +54,9 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
   const id = ids.make('message');
   const metadata = empty ? null : JSON.stringify(input.metadata);
   const { active } = ctx.services.analytics;
+  if (sender) await active.admit(ctx.env, sender.no);
   const append = () =>
     log.append({
-      ceiling: sender && active.ceiling(ctx.env, sender.no),
       env: ctx.env.no,
       conversationId: input.conversationId,
       sender: sender?.no ?? null,
@@ -68,15 +68,12 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
       metadata,
       attachments: files && JSON.stringify(files),
     });
-  const appended = await active.secondLook(() =>
-    append().catch(async (error: unknown) => {
-      // The message that is replied to may be in the customer's database.
-      const unknown = error instanceof ApiError && error.param === 'replyTo' && input.replyTo !== undefined;
-      if (!unknown || !(await cold.fetchBack(ctx, input.replyTo!, input.conversationId))) throw error;
-      return append();
-    }),
-  );
-  if (sender) active.known(sender.no);
+  const appended = await append().catch(async (error: unknown) => {
+    // The message that is replied to may be in the customer's database.
+    const unknown = error instanceof ApiError && error.param === 'replyTo' && input.replyTo !== undefined;
+    if (!unknown || !(await cold.fetchBack(ctx, input.replyTo!, input.conversationId))) throw error;
+    return append();
+  });
   if (appended.status === 'duplicate') {
     const [here] = await reader.messagesAt(ctx.db, [
       { env: ctx.env.no, conv: appended.conv, seq: appended.seq },
@@ -103,6 +100,7 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
   };
   const conv = { env: ctx.env.no, no: appended.conv, id: input.conversationId };
   log.publish(liveEvent(conv, appended.seq, { type: 'message.new', actor: sender, message }));
+  if (sender) await active.acted(ctx.env, sender.no);
   return message;
 }
 

@@ -10,16 +10,14 @@ export async function read(
   if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
   const { user } = ctx.caller;
   const { log, analytics } = ctx.services;
-  const marked = await analytics.active.secondLook(() =>
-    log.markRead({
-      ceiling: analytics.active.ceiling(ctx.env, user.no),
-      env: ctx.env.no,
-      conversationId: input.conversationId,
-      user: user.no,
-      seq: input.seq,
-    }),
-  );
-  analytics.active.known(user.no);
+  await analytics.active.admit(ctx.env, user.no);
+  const marked = await log.markRead({
+    env: ctx.env.no,
+    conversationId: input.conversationId,
+    user: user.no,
+    seq: input.seq,
+  });
+  await analytics.active.acted(ctx.env, user.no);
   if (marked.changed)
     ctx.services.signals.receipt({
       env: ctx.env.no,
