@@ -86,7 +86,7 @@ export function createActiveUsers(options: {
     run: (items) => noteAll(db, items),
   });
 
-  const check = createBatcher<Item, string>({
+  const { add: check } = createBatcher<Item, string>({
     maxBatch: 500,
     maxWaiting: 50_000,
     pace: readPace(),
@@ -99,7 +99,7 @@ export function createActiveUsers(options: {
       return rows.map(({ verdict }) => verdict);
     },
   });
-  const count = createBatcher<Item, void>({
+  const { add: count } = createBatcher<Item, void>({
     maxBatch: 500,
     maxWaiting: 50_000,
     run: async (items) => {
