@@ -5,7 +5,7 @@ import { forgetAnswers } from '../features/idempotency/sql.ts';
 import { dropDevicesOf } from '../features/push/sql.ts';
 import { eraseInSinks, wantLatest } from '../features/storage/happenings.ts';
 import { dropOfMessages, dropUnusedOf } from '../features/uploads/sql.ts';
-import { forgetMessages, forgetUser, keepMessageCreated } from '../features/webhooks/payloads.ts';
+import { forgetMessages, forgetUser, keepMessageCreated } from '../features/webhooks/sql/payloads.ts';
 import type { Services } from '../features/context.ts';
 
 type Needed = CallContext['services'] & Pick<Services, 'media' | 'vault'>;

@@ -5,7 +5,7 @@ import { operationList } from '@parley/protocol';
 import { createSessions } from '../features/accounts/authenticate.ts';
 import { handlers } from '../features/handlers.ts';
 import { createAuthenticator } from '../features/tenancy/authenticate.ts';
-import { demoEnvironment } from '../features/tenancy/environments.ts';
+import { demoEnvironment } from '../features/tenancy/sql/environments.ts';
 import { ConnectionAcceptor } from '../platform/connection-acceptor.ts';
 import { connectionsFor, descriptorLimit } from '../platform/descriptors.ts';
 import { processPressure } from '../platform/pressure.ts';

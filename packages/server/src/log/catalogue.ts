@@ -96,7 +96,7 @@ const asOf = (event: Place & { conversation: Conversation }): Conversation => ({
 const described = {
   'message.new': {
     d: ({ message }) => ({ message }),
-    // Nearly every message stays as it was; features/webhooks/payloads.ts stores this data when one first changes.
+    // Nearly every message stays as it was; features/webhooks/sql/payloads.ts stores this data when one first changes.
     webhook: { name: 'message.created', data: (e) => ({ ...place(e), message: e.message as Message }) },
   },
   'message.updated': {

@@ -7,7 +7,7 @@ import type { AuditEntry } from '@parley/protocol';
 import type { ControlContext, EnvironmentContext } from '../../src/features/context.ts';
 import { commands } from '../../src/features/handlers.ts';
 import { removeExpired } from '../../src/features/retention/retention.ts';
-import { findEnvironment } from '../../src/features/tenancy/environments.ts';
+import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
 import { createIds, pooledRandom, systemClock } from '../../src/platform/clock.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
 import { serverApi } from '../support/api.ts';

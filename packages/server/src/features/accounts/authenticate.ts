@@ -3,10 +3,10 @@ import type { AccountRole } from '@parley/protocol';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { DashboardCaller, Environment, Organization } from '../context.ts';
-import { environmentColumns, viewEnvironment } from '../tenancy/environments.ts';
-import type { EnvironmentRow } from '../tenancy/environments.ts';
-import { findMembership } from './organizations.ts';
-import { useSession } from './sessions.ts';
+import { environmentColumns, viewEnvironment } from '../tenancy/sql/environments.ts';
+import type { EnvironmentRow } from '../tenancy/sql/environments.ts';
+import { findMembership } from './sql/organizations.ts';
+import { useSession } from './sql/sessions.ts';
 
 /**
  * SPEC 5: finds the dashboard's caller by the session cookie. Nothing is cached, so a session or role that ended is

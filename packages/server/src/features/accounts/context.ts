@@ -4,8 +4,8 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import { Reply } from '../context.ts';
 import type { AccountContext, DashboardCaller } from '../context.ts';
-import { listMemberships } from './organizations.ts';
-import { sessionTimes } from './sessions.ts';
+import { listMemberships } from './sql/organizations.ts';
+import { sessionTimes } from './sql/sessions.ts';
 
 /** Helpers of the operations on accounts. */
 

@@ -3,7 +3,7 @@ import type { AckData } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import type { FrameRequest, MediaFrame } from '../media-request.ts';
 import { hostOf, withParticipant } from './operations.ts';
-import { callsUnavailable, chooseNode } from './nodes.ts';
+import { callsUnavailable, chooseNode } from './sql/nodes.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 

@@ -12,7 +12,7 @@ import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { lockForChange, readable, requireOwner } from './access.ts';
-import { listConversations } from './list.ts';
+import { listConversations } from './sql/list.ts';
 import * as sql from './sql.ts';
 
 const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });

@@ -1,7 +1,7 @@
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Mails } from '../accounts/mail.ts';
-import { ownersOf } from '../accounts/organizations.ts';
+import { ownersOf } from '../accounts/sql/organizations.ts';
 import type { Plans } from './table.ts';
 
 /** Owners get a mail when 80 and when 100 percent of a ceiling are used, each once a month. */

@@ -9,7 +9,7 @@ import { record } from '../audit/operations.ts';
 import { Reply } from '../context.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
 import { existingUser } from '../users/operations.ts';
-import * as credentials from './credentials.ts';
+import * as credentials from './sql/credentials.ts';
 import * as sql from './sql.ts';
 
 /** DECISIONS, Webhooks, push: a device is identified by its token, which belongs to the user who registered it last. */

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { claimEnded, markRemoved, renewClaim } from '../tenancy/environments.ts';
+import { claimEnded, markRemoved, renewClaim } from '../tenancy/sql/environments.ts';
 import { dropOfEnvironments } from '../uploads/sql.ts';
 
 /** Seconds from the end of an environment until its rows are removed: sockets and requests have ended by then. */

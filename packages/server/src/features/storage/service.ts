@@ -16,7 +16,7 @@ import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postg
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Mails } from '../accounts/mail.ts';
-import { ownersOf } from '../accounts/organizations.ts';
+import { ownersOf } from '../accounts/sql/organizations.ts';
 import { addFault } from './aside.ts';
 import { createCold } from './cold.ts';
 import type { Cold } from './cold.ts';

@@ -1,7 +1,7 @@
 import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Environment, ManageContext } from '../context.ts';
-import { findEnvironment } from './environments.ts';
+import { findEnvironment } from './sql/environments.ts';
 
 /**
  * What a caller of the control plane may manage. The operator, who has access to the database anyway, may manage

@@ -8,9 +8,9 @@ import type { Vault } from '../../platform/secrets.ts';
 import type { Environment, TenantCaller } from '../context.ts';
 import { subjectOf } from '../users/operations.ts';
 import { createMissingUsers } from '../users/sql.ts';
-import { environmentColumns, environmentViews, requireActive } from './environments.ts';
-import type { EnvironmentRow } from './environments.ts';
-import { keyIdOf, openKey } from './keys.ts';
+import { environmentColumns, environmentViews, requireActive } from './sql/environments.ts';
+import type { EnvironmentRow } from './sql/environments.ts';
+import { keyIdOf, openKey } from './sql/keys.ts';
 import { badSignature, claimedSubject, parseToken, signatureMatches, signedClaims } from './tokens.ts';
 import type { Claims } from './tokens.ts';
 

@@ -8,12 +8,12 @@ import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { requireEnvironment, requireOrganization } from './access.ts';
-import { environmentRecord, insertEnvironment } from './environments.ts';
-import * as environments from './environments.ts';
-import type { NewEnvironment } from './environments.ts';
-import { findKey, insertKey, newestKey, openKey } from './keys.ts';
-import * as keys from './keys.ts';
-import type { SealedKey } from './keys.ts';
+import { environmentRecord, insertEnvironment } from './sql/environments.ts';
+import * as environments from './sql/environments.ts';
+import type { NewEnvironment } from './sql/environments.ts';
+import { findKey, insertKey, newestKey, openKey } from './sql/keys.ts';
+import * as keys from './sql/keys.ts';
+import type { SealedKey } from './sql/keys.ts';
 import { mintToken } from './tokens.ts';
 
 /** Environments, their keys, and tokens for their users (DECISIONS, Tenancy and Control plane). */

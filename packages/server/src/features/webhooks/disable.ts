@@ -3,7 +3,7 @@ import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import type { Mailer } from '../../platform/mail/mailer.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
-import { ownersOf } from '../accounts/organizations.ts';
+import { ownersOf } from '../accounts/sql/organizations.ts';
 import { lockEnvironment, setListeners } from './sql.ts';
 
 /** SPEC 6, delivery rule 4: an endpoint that does not work is disabled, and the owner is told by e-mail. */

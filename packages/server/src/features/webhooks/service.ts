@@ -21,8 +21,8 @@ import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
 import { disableFailing, mailQueue, sendNotice } from './disable.ts';
 import { dispatchToWebhooks } from './dispatch.ts';
-import { removeOldPayloads } from './payloads.ts';
-import { removeOldDeliveries } from './sweep.ts';
+import { removeOldPayloads } from './sql/payloads.ts';
+import { removeOldDeliveries } from './sql/sweep.ts';
 
 declare module '../context.ts' {
   interface Services {

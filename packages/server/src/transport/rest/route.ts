@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { acceptsIdempotencyKey, ApiError, roleMay } from '@parley/protocol';
 import type { AccountRole, Operation, OperationName } from '@parley/protocol';
 import { sessionCookie } from '../../features/accounts/context.ts';
-import { isRecent } from '../../features/accounts/sessions.ts';
+import { isRecent } from '../../features/accounts/sql/sessions.ts';
 import type {
   DashboardCaller,
   Environment,

@@ -1,8 +1,8 @@
 import { secretKeyPattern } from '@parley/protocol';
 import type { SecretKey, SecretKeyWithSecret } from '@parley/protocol';
-import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Ids } from '../../platform/clock.ts';
-import type { Vault } from '../../platform/secrets.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
+import type { Ids } from '../../../platform/clock.ts';
+import type { Vault } from '../../../platform/secrets.ts';
 
 const form = new RegExp(secretKeyPattern);
 

@@ -1,9 +1,9 @@
 import { ApiError, roleIncludes } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
-import type { Ids } from '../../platform/clock.ts';
-import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import type { Organization } from '../context.ts';
-import { endEnvironments } from '../tenancy/environments.ts';
+import type { Ids } from '../../../platform/clock.ts';
+import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import type { Organization } from '../../context.ts';
+import { endEnvironments } from '../../tenancy/sql/environments.ts';
 import { withdrawUncovered } from './invitations.ts';
 
 /** Organizations, and the people in them with their roles (DECISIONS, Control plane). */

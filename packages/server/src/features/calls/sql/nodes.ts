@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { RtpCapabilities } from '@parley/protocol';
-import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
 
 /** Which media nodes exist (media_nodes), and which of them takes a call. */
 

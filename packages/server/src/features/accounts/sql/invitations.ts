@@ -1,9 +1,9 @@
 import { accountRoles, ApiError, roleIncludes, roleMay } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
-import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
 import { normalEmail } from './accounts.ts';
-import type { AccountServices } from './services.ts';
-import { hashToken, makeToken, tokenForm } from './tokens.ts';
+import type { AccountServices } from '../services.ts';
+import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /**
  * An invitation is a link that works once, within 7 days, for one address. A sign-up by a stranger is an invitation

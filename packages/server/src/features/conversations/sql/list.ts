@@ -1,9 +1,9 @@
 import { limits } from '@parley/protocol';
 import type { ConversationListItem } from '@parley/protocol';
-import type { Queryable } from '../../platform/postgres/db.ts';
-import { conversationOf } from '../lookups.ts';
-import { decodeCursor, encodeCursor, fitting } from '../pages.ts';
-import { listItems } from './sql.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
+import { conversationOf } from '../../lookups.ts';
+import { decodeCursor, encodeCursor, fitting } from '../../pages.ts';
+import { listItems } from '../sql.ts';
 
 /**
  * A user's conversations by last activity, newest first, in pages that neither repeat nor skip while messages arrive:

@@ -1,5 +1,5 @@
 import { limits } from '@parley/protocol';
-import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
 
 const batch = 2_000;
 const maxBatches = 500;

@@ -1,6 +1,6 @@
-import type { Clock, Ids } from '../../platform/clock.ts';
-import type { Queryable } from '../../platform/postgres/db.ts';
-import { hashToken, makeToken, tokenForm } from './tokens.ts';
+import type { Clock, Ids } from '../../../platform/clock.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
+import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /**
  * DECISIONS, Control plane: sessions of the dashboard. A session ends 12 h after its last use, 30 days after it

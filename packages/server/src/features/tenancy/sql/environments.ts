@@ -1,7 +1,7 @@
 import { ApiError, defaultSettings, effectiveSettings } from '@parley/protocol';
 import type { Environment as EnvironmentRecord, EnvironmentSettingsChange, PlanName } from '@parley/protocol';
-import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Environment } from '../context.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
+import type { Environment } from '../../context.ts';
 
 export interface EnvironmentRow extends Omit<Environment, 'settings' | 'createdAt'> {
   /** Only the settings that were set; the others have their defaults. */

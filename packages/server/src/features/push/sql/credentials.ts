@@ -1,9 +1,9 @@
 import type { PushCredentialsView } from '@parley/protocol';
-import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { parsePushCredentials } from '../../platform/push/credentials.ts';
-import type { PushCredentials } from '../../platform/push/credentials.ts';
-import type { PushProviderName } from '../../platform/push/port.ts';
-import type { Vault } from '../../platform/secrets.ts';
+import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
+import { parsePushCredentials } from '../../../platform/push/credentials.ts';
+import type { PushCredentials } from '../../../platform/push/credentials.ts';
+import type { PushProviderName } from '../../../platform/push/port.ts';
+import type { Vault } from '../../../platform/secrets.ts';
 
 /** An environment's own credentials for the push providers. They are stored sealed and are never shown again. */
 

@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
-import type { Ids } from '../../platform/clock.ts';
-import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Ids } from '../../../platform/clock.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
 
 export interface Account {
   no: number;
