@@ -363,7 +363,8 @@ describe('SPEC 9.3: deprecated endpoints', () => {
       const options = {
         handlers: { 'users.list': () => Promise.resolve({ data: [], nextCursor: null }) },
         authenticator: {
-          authenticate: () => Promise.resolve({ caller: { kind: 'server', env: { no: 1, plan: 'free' } } }),
+          authenticate: () =>
+            Promise.resolve({ caller: { kind: 'server', keyId: 'k', env: { no: 1, plan: 'free' } } }),
         },
         limiter: { take: () => [{ allowed: true, limit: 1, remaining: 1, resetMs: 0, retryAfterMs: 0 }] },
         services: { plans: { free: {} } },

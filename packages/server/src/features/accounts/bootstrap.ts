@@ -15,6 +15,7 @@ import type { Ids } from '../../platform/clock.ts';
 import { createVault, loadMasterKey } from '../../platform/secrets.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { createPasswords } from './passwords.ts';
+import { operatorCaller } from '../callers.ts';
 import type { ControlContext, ControlServices } from '../context.ts';
 import { addEnvironment } from '../tenancy/operations.ts';
 
@@ -83,7 +84,7 @@ export async function bootstrap(
     if ((await tx.query('SELECT 1 FROM environments LIMIT 1')).length > 0) return null;
     const org = await createOwner(tx, ids, email, passwordHash);
     const ctx: ControlContext = {
-      caller: { kind: 'operator', name: 'first start' },
+      caller: operatorCaller('first start'),
       ...{ db: joined(tx), services },
       requestId: ids.make('request'),
     };

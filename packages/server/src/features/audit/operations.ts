@@ -43,8 +43,7 @@ export async function record(ctx: ControlContext, tx: Queryable, change: Change)
 }
 
 function actorOf(caller: Caller): string | null {
-  if (caller.kind === 'operator') return `operator:${caller.name}`;
-  return caller.kind === 'dashboard' ? caller.account.email : null;
+  return caller.operator === null ? (caller.person?.account.email ?? null) : `operator:${caller.operator}`;
 }
 
 /** Returns only the fields that differ. A change without a difference is not recorded. */

@@ -1,5 +1,6 @@
 import { ApiError, testCallId } from '@parley/protocol';
 import type { AckData } from '@parley/protocol';
+import { actingUser } from '../callers.ts';
 import type { Context } from '../context.ts';
 import type { FrameRequest, MediaFrame } from '../media-request.ts';
 import { hostOf, withParticipant } from './operations.ts';
@@ -27,8 +28,7 @@ export async function signal(
   session: { id: string; open: Map<string, OpenCall> },
   frame: CallFrame,
 ): Promise<AckData<CallFrame['t']>> {
-  if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
-  const { user } = ctx.caller;
+  const user = actingUser(ctx);
   if (frame.t === 'call.test') return test(ctx, user.no, session.open);
   const { callId } = frame.d;
   if (frame.t === 'call.open' && callId !== testCallId)

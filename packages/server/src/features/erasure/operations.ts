@@ -30,7 +30,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
   const env = ctx.env.no;
   // An erasure cannot be undone, so in a production environment the dashboard must send the environment's name, typed
   // by a person.
-  if (ctx.caller.kind === 'dashboard' && ctx.env.kind === 'production' && input.confirm !== ctx.env.name)
+  if (ctx.caller.person && ctx.env.kind === 'production' && input.confirm !== ctx.env.name)
     throw new ApiError('invalid_request', {
       param: 'confirm',
       message: 'confirm must be the name of the environment: it is a production environment.',

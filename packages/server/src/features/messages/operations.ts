@@ -49,8 +49,7 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
       param: 'text',
       message: 'A message needs text, an attachment or metadata.',
     });
-  const sender =
-    ctx.caller.kind === 'client' ? userSends(ctx.caller.user, input) : await serverSends(ctx, input);
+  const sender = ctx.caller.user ? userSends(ctx.caller.user, input) : await serverSends(ctx, input);
   const id = ids.make('message');
   const metadata = empty ? null : JSON.stringify(input.metadata);
   const { active } = ctx.services.analytics;
@@ -60,7 +59,7 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
       env: ctx.env.no,
       conversationId: input.conversationId,
       sender: sender?.no ?? null,
-      own: ctx.caller.kind === 'client',
+      own: ctx.caller.user !== null,
       clientMsgId: input.clientMsgId ?? repeatKey(ctx),
       id,
       text: input.text ?? null,
@@ -125,7 +124,7 @@ async function coldOriginal(ctx: Context, conversationId: string, seq: number): 
 }
 
 const stillSees = async (ctx: Context, conv: number): Promise<boolean> =>
-  ctx.caller.kind !== 'client' || (await roleOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== null;
+  !ctx.caller.user || (await roleOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== null;
 
 /**
  * The answer to a sender who has left since: what was acknowledged at first, without the content or the present state
@@ -255,7 +254,7 @@ export interface Deleted {
 
 export async function remove(ctx: Context, input: Input<'messages.delete'>): Promise<Deleted> {
   const hard = input.hard ?? false;
-  if (hard && ctx.caller.kind === 'client')
+  if (hard && ctx.caller.user)
     throw new ApiError('forbidden', { param: 'hard', message: 'Only a server may delete for good.' });
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
     if (access.actor && row.sender !== access.actor.no && access.role !== ('owner' satisfies Role))

@@ -14,7 +14,7 @@ export async function requireOrganization(ctx: ManageContext, db: Queryable, id:
     'SELECT no FROM organizations WHERE id = $1 AND deleted_at IS NULL',
     [id],
   );
-  if (!row || (ctx.caller.kind !== 'operator' && ctx.organization?.no !== row.no))
+  if (!row || (ctx.caller.operator === null && ctx.organization?.no !== row.no))
     throw new ApiError('not_found', { message: `There is no organization ${id}.` });
   return row.no;
 }
@@ -27,7 +27,7 @@ export async function requireEnvironment(
   lock = false,
 ): Promise<Environment> {
   const env = await findEnvironment(db, id, lock);
-  if (!env || (ctx.caller.kind !== 'operator' && ctx.env?.no !== env.no))
+  if (!env || (ctx.caller.operator === null && ctx.env?.no !== env.no))
     throw new ApiError('not_found', { message: `There is no environment ${id}.` });
   return env;
 }

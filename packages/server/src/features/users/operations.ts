@@ -44,7 +44,7 @@ export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promis
 /** Like `get`, for several users: those that the caller may not read are left out. */
 export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promise<Output<'users.lookup'>> {
   const rows = await sql.findUsers(ctx.db, ctx.env.no, [...new Set(input.userIds)]);
-  if (ctx.caller.kind !== 'client') return { data: rows.map(sql.viewUser) };
+  if (!ctx.caller.user) return { data: rows.map(sql.viewUser) };
   const me = ctx.caller.user.no;
   const others = rows.map((row) => row.no).filter((no) => no !== me);
   const shared = await sharedOf(ctx.db, ctx.env.no, me, others);
@@ -53,7 +53,7 @@ export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promis
 
 export async function get(ctx: Context, input: Input<'users.get'>): Promise<Output<'users.get'>> {
   const row = await sql.findUser(ctx.db, ctx.env.no, input.userId);
-  if (ctx.caller.kind === 'client') {
+  if (ctx.caller.user) {
     const me = ctx.caller.user;
     // A client gets the same answer for an unknown user and for a stranger, so it cannot find out which ids exist
     // (DECISIONS, Tenancy).
@@ -163,7 +163,7 @@ export async function resolveUsers(
   let found = await sql.userNumbers(db, env, ids);
   const missing = ids.filter((id) => !found.has(id));
   if (missing.length === 0) return found;
-  if (ctx.caller.kind === 'client') throw unknownUser();
+  if (ctx.caller.user) throw unknownUser();
   await sql.createMissingUsers(db, env, missing, (id) => subjectOf(ctx.services.vault, env, id));
   found = await sql.userNumbers(db, env, ids);
   const erased = ids.find((id) => !found.has(id));

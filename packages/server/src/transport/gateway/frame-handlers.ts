@@ -1,5 +1,6 @@
 import { ApiError, callFrameTypes, realtime } from '@parley/protocol';
 import type { CallFrameType, FrameData, FrameType, OperationFrameType, RateClass } from '@parley/protocol';
+import { clientCaller } from '../../features/callers.ts';
 import { signal } from '../../features/calls/signal.ts';
 import type { CallFrame } from '../../features/calls/signal.ts';
 import type { Context, Services } from '../../features/context.ts';
@@ -48,7 +49,7 @@ export function createFrameHandlers(
 
   const contextOf = (session: Session): Context =>
     (session.context ??= {
-      caller: { kind: 'client', env: session.env!, user: session.user! },
+      caller: clientCaller(session.env!, session.user!),
       env: session.env!,
       db,
       services,
@@ -74,11 +75,7 @@ export function createFrameHandlers(
         session.named,
         session,
       );
-      if (
-        caller.kind !== 'client' ||
-        caller.user.no !== session.user!.no ||
-        caller.env.no !== session.env!.no
-      )
+      if (caller.user?.no !== session.user!.no || caller.env.no !== session.env!.no)
         throw new ApiError('forbidden', { message: 'The token is of another user or environment.' });
       session.tokenIssuedAt = issuedAt!;
       session.tokenExpiresAt = expiresAt!;

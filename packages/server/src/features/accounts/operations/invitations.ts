@@ -123,8 +123,8 @@ async function acceptAs(
   invitation: Invitation,
   input: Input<'invitations.accept'>,
 ): Promise<AccountSession> {
-  const { caller } = ctx;
-  if (caller.kind !== 'dashboard' || caller.account.no !== account.no)
+  const { person } = ctx.caller;
+  if (person?.account.no !== account.no)
     throw new ApiError('invalid_credentials', {
       message: `Sign in as ${invitation.email}, then follow the link again.`,
     });
@@ -132,7 +132,7 @@ async function acceptAs(
     if (invitation.org !== null) await lockPeople(tx, invitation.org);
     await invitations.useInvitation(tx, invitation);
     await enter(ctx, tx, account, invitation, input);
-    return viewSession(tx, account, caller.session.signedInAt);
+    return viewSession(tx, account, person.session.signedInAt);
   });
 }
 
