@@ -1,4 +1,3 @@
-import { listeners } from '../platform/jobs/outbox.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Queryable } from '../platform/postgres/db.ts';
 import { blocked } from './lanes.ts';
@@ -63,7 +62,7 @@ export const logConnections = 6;
  * Commits all that can be committed and returns one answer per message: an error if it was refused, `blocked` if
  * another transaction has locked its conversation.
  * @param waitMs milliseconds to wait for such a conversation; null means no wait.
- * @param noted called if rows were left in the outbox, perhaps.
+ * @param noted called if rows were left in the outbox.
  */
 export async function appendBatch(
   db: Queryable,
@@ -93,7 +92,7 @@ export async function appendBatch(
   });
 }
 
-const appendSql = `SELECT convs, seqs, at, verdicts, originals, attached, listening
+const appendSql = `SELECT convs, seqs, at, verdicts, originals, attached, noted
   FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
 
 async function append(
@@ -117,7 +116,7 @@ async function append(
     verdicts: (string | null)[] | null;
     originals: (string | null)[] | null;
     attached: (string | null)[] | null;
-    listening: number;
+    noted: boolean | null;
   }>(appendSql, [
     intArray(listed.map((c) => c.env)),
     textArray(listed.map((c) => c.id)),
@@ -134,7 +133,7 @@ async function append(
     waitMs,
   ]);
   const { verdicts, originals, attached } = row!;
-  if ((row!.listening & (listeners.webhooks | listeners.push)) !== 0) noted();
+  if (row!.noted) noted();
   const numbers = row!.convs.split(',').map(Number);
   /** For each conversation, the seq assigned last; at first the one from before this batch. */
   const seqs = row!.seqs.split(',').map(Number);

@@ -1,3 +1,4 @@
+import { consumers } from '../../log/consumers.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Copy } from './sql.ts';
 
@@ -21,7 +22,7 @@ export interface PruneOptions {
 export async function prune(options: PruneOptions, env: number): Promise<boolean> {
   const { db, node } = options;
   const [row] = await db.query<{ webhooks: boolean }>(
-    'SELECT listeners & 1 <> 0 AS webhooks FROM environments WHERE no = $1',
+    `SELECT listeners & ${consumers.webhooks.bit} <> 0 AS webhooks FROM environments WHERE no = $1`,
     [env],
   );
   const keptMs = Math.max(await options.retentionMs(env), row!.webhooks ? webhookHours * hourMs : 0);

@@ -2,7 +2,7 @@ import { Histogram } from 'prom-client';
 import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
 import { depth, removeEmptyLanes, workSettings } from '../../platform/jobs/jobs.ts';
-import { listeners } from '../../platform/jobs/outbox.ts';
+import { consumers } from '../../log/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
@@ -145,7 +145,7 @@ export function createWebhookService(options: {
     outbound,
     consumer: {
       name: 'webhooks',
-      bit: listeners.webhooks,
+      bit: consumers.webhooks.bit,
       db: workDb,
       take: dispatchToWebhooks,
       taken: () => worker.wake(),

@@ -3,7 +3,7 @@
 --      for it. Every change of a conversation, its members or its messages takes this lock, so what the next steps read stays
 --      true until the commit, and a row that was found once is found again by its place (ctid).
 --   2. Decide, message by message, what is refused and what was sent before (append_rules.sql).
---   3. Write the others, all at once.
+--   3. Write the others, all at once, and tell the consumers of the log (consumers.ts).
 -- A clientMsgId of one sender occurs at most once per conversation in a call. A message that comes alone and has no
 -- attachments, as most do in a quiet service, takes the same steps without arrays, at half the cost.
 CREATE OR REPLACE FUNCTION append_messages(
@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION append_messages(
   OUT verdicts text[],           -- for each message: null if it was written; no array if all were
   OUT originals bigint[],        -- for each message: the seq of the one that was sent before
   OUT attached text[],
-  OUT listening int              -- the listeners of all these environments, as bits
+  OUT noted boolean              -- the outbox has new rows
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -33,6 +33,7 @@ DECLARE
   steps int[];
   sender_tids tid[];
   doubtful boolean;
+  listening int; -- the listeners of all these environments, as bits
   -- The same of one message alone.
   conv_tid tid;
   conv_no bigint;
@@ -140,28 +141,7 @@ BEGIN
   END IF;
 
   IF verdicts IS NULL OR num_nulls(VARIADIC verdicts) > 0 THEN
-    IF listening & 3 <> 0 THEN
-      PERFORM note_for_outbox(array_agg(c_env[p_conv[i]]), array_agg(nos[p_conv[i]]), array_agg(lasts[p_conv[i]] + p_rank[i]),
-          array_agg(p_id[i]), array_agg(p_sender[i]), ts)
-        FROM generate_series(1, total) i WHERE verdicts[i] IS NULL;
-    END IF;
-    IF listening & 8 <> 0 THEN
-      INSERT INTO sink_log (env, conv, seq, message, at)
-        SELECT e.no, nos[p_conv[i]], lasts[p_conv[i]] + p_rank[i], lasts[p_conv[i]] + p_rank[i], ts
-        FROM generate_series(1, total) i JOIN environments e ON e.no = c_env[p_conv[i]] AND e.listeners & 8 <> 0 WHERE verdicts[i] IS NULL;
-    END IF;
-    -- For analytics (migrations/0025), which gets the arrays unchanged.
-    INSERT INTO activity_notes (at, size, c_env, c_no, place, usr, kind, refused)
-      VALUES (ts, total, c_env, nos, p_conv, p_sender, message_kinds(p_text, p_reply, p_meta, p_files), verdicts);
-  END IF;
-  IF attached IS NOT NULL THEN
-    WITH used AS (
-      UPDATE attachments a SET message = lasts[p_conv[i]] + p_rank[i]
-        FROM generate_series(1, total) i, json_array_elements_text(p_files[i]::json) f
-        WHERE verdicts[i] IS NULL AND a.env = c_env[p_conv[i]] AND a.id = f RETURNING a.env, a.size
-    )
-    INSERT INTO activity_notes (at, env, counts)
-      SELECT ts, u.env, jsonb_build_object('attachments', count(*), 'attachmentBytes', sum(u.size)) FROM used u GROUP BY u.env;
+    noted := tell_of_messages(listening, c_env, nos, lasts, p_conv, p_rank, p_sender, p_id, p_text, p_reply, p_meta, p_files, verdicts, ts);
   END IF;
   IF step > ANY (steps) THEN
     PERFORM renew_members(c_env[k.c], nos[k.c], step)

@@ -44,18 +44,6 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Records new messages for each consumer of the outbox that listens: bit 1 is webhooks, bit 2 push. The id of the
--- event is that of the message: one message has one message.created. (Stores of earlier versions also have a
--- note_messages, for calls of the old functions that are still running while these are applied.)
-CREATE OR REPLACE FUNCTION note_for_outbox(p_env int[], p_conv bigint[], p_seq bigint[], p_id text[], p_sender bigint[], p_at timestamptz)
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO outbox (consumer, id, env, type, conv, seq, message, actor, created_at, due_at)
-  SELECT k, 'evt_' || substr(u.id, 5), u.env, 'message.created', u.conv, u.seq, u.seq, u.sender, p_at, p_at
-  FROM unnest(p_env, p_conv, p_seq, p_id, p_sender) AS u(env, conv, seq, id, sender)
-    JOIN environments e ON e.no = u.env JOIN unnest('{1,2}'::int[]) k ON e.listeners & k <> 0;
-END $$;
-
 -- The attachments that messages name, each as a JSON array of ids: only ready ones of the message's own conversation,
 -- uploaded by its sender (or by the server, in a server's send), and each only once. Returns their JSON, and verdicts
 -- for messages that were refused; the rows stay locked. If another transaction has locked an attachment, all messages

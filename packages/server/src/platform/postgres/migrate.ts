@@ -18,7 +18,8 @@ import { programPattern } from './program.ts';
  *   (for CREATE INDEX CONCURRENTLY); each statement ends with a semicolon at the end of a line and can be run again. A file with
  *   the line `-- runs beside earlier versions` may be applied while they serve; all others wait until those have ended, and a
  *   program that does not know such a file refuses the store.
- * - `src/…/sql/*.sql` hold the functions and triggers (CREATE OR REPLACE). All of them are applied again, in one transaction after the
+ * - `src/…/sql/*.sql` hold the functions and triggers (CREATE OR REPLACE); a module `*.sql.ts` exports such a text as `sql`. All of them are
+ *   applied again, in one transaction after the
  *   migrations, whenever the text of any changes. A migration drops a function whose parameters or result change.
  */
 
@@ -46,18 +47,20 @@ const olderRetryMs = 500;
 /** Milliseconds for which a start waits for processes of earlier versions to end. */
 const olderWaitMs = 60_000;
 
+/** A module says its SQL. */
+const readSql = async (file: URL): Promise<string> =>
+  file.pathname.endsWith('.ts') ? ((await import(file.href)) as { sql: string }).sql : readFile(file, 'utf8');
+
 export async function readSchema(): Promise<Schema> {
   const files = async (pattern: string): Promise<SqlFile[]> => {
     const names = await Array.fromAsync(glob(pattern, { cwd: root }));
-    return Promise.all(
-      names.sort().map(async (name) => ({ name, sql: await readFile(new URL(name, root), 'utf8') })),
-    );
+    return Promise.all(names.sort().map(async (name) => ({ name, sql: await readSql(new URL(name, root)) })));
   };
   const [tables] = await files('schema.sql');
   return {
     ...(tables && { tables }),
     migrations: await files('migrations/[0-9][0-9][0-9][0-9]_*.sql'),
-    functions: await files('src/**/sql/*.sql'),
+    functions: await files('src/**/sql/*.{sql,sql.ts}'),
   };
 }
 
