@@ -65,8 +65,14 @@ test('SPEC 7: types are those listed, and codes beyond the table are the known a
   );
   const listed = new Set(rows.map(({ code }) => code));
   const additive = [
-    ...['invalid_request', 'service_unavailable', 'calls_unavailable', 'call_ended'],
-    ...['invalid_credentials', 'second_factor_required', 'method_not_allowed', 'upgrade_required'],
+    'invalid_request',
+    'service_unavailable',
+    'calls_unavailable',
+    'call_ended',
+    'invalid_credentials',
+    'second_factor_required',
+    'method_not_allowed',
+    'upgrade_required',
   ];
   assert.deepEqual(
     errorCodes.filter((code) => !listed.has(code) && !additive.includes(code)),
