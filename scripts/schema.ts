@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import { PgDb } from '../packages/server/src/platform/postgres/db.ts';
 import { startEmbeddedPostgres } from '../packages/server/src/platform/postgres/embedded/index.ts';
 import { migrate, readSchema, versionOf } from '../packages/server/src/platform/postgres/migrate.ts';
 
@@ -79,15 +79,14 @@ const server = await startEmbeddedPostgres({ dataDir, log: () => undefined });
 try {
   const { migrations, functions } = await readSchema();
   await migrate(server.connection, { migrations, functions });
-  const client = new pg.Client(server.connection);
-  await client.connect();
-  const sequences = await client.query<{ sql: string }>(sequencesSql);
-  const tables = await client.query<Table>(tablesSql);
-  await client.end();
+  const db = new PgDb(server.connection, { max: 1, onError: () => undefined });
+  const sequences = await db.query<{ sql: string }>(sequencesSql);
+  const tables = await db.query<Table>(tablesSql);
+  await db.close();
   const text = [
     `-- The tables of a new store, written by npm run schema from the migrations; do not edit.\n-- made from: ${migrations.map(versionOf).join(' ')}`,
-    ...sequences.rows.map((row) => row.sql),
-    ...tables.rows.map(tableSql),
+    ...sequences.map((row) => row.sql),
+    ...tables.map(tableSql),
     firstRows,
   ];
   await writeFile(new URL('../packages/server/schema.sql', import.meta.url), text.join('\n\n'));
