@@ -2,6 +2,8 @@ import { consumers } from '../../log/consumers.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Copy } from './sql.ts';
 
+/** Takes messages that the customer's database has, and that are older than the buffer, out of our store. */
+
 const pruneConversations = 50;
 const pruneMessages = 500;
 const hourMs = 3_600_000;

@@ -33,6 +33,7 @@ declare module '../context.ts' {
     storage: Storage;
   }
 }
+/** Builds the parts of customers' storage, and gives sinks that have work their turn. */
 
 /** What operations need of customers' own storage. */
 export interface Storage {

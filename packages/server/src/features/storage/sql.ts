@@ -4,6 +4,8 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { asideColumns, joinFaults } from './aside.ts';
 
+/** Statements about an environment's storage: its mode, its two slots, and what waits for the customer's database. */
+
 export type SlotName = 'a' | 'b';
 export type StorageMode = 'managed' | 'byo_db' | 'returning';
 export type SinkStatus = 'healthy' | 'degraded' | 'failing';
