@@ -1,4 +1,4 @@
-// Which way imports go (ARCHITECTURE.md): protocol <- everything; in the server transport -> features -> log -> platform.
+// Which way imports go (ARCHITECTURE.md): protocol <- everything; in the server transport -> realtime -> features -> log -> platform.
 const server = '^packages/server/src';
 const composition = '(compose/|(compose|main|cli)\\.ts$)';
 /**
@@ -34,7 +34,7 @@ const feature = (names) => `${server}/features/(${names.join('|')})/`;
 const above = (layer, higher) => ({
   name: `server-${layer}-looks-down`,
   comment:
-    'In the server imports go transport -> features -> log -> platform; compose, main and cli see all.',
+    'In the server imports go transport -> realtime -> features -> log -> platform; compose, main and cli see all.',
   severity: 'error',
   from: { path: `${server}/${layer}/` },
   to: { path: [...higher.map((name) => `${server}/${name}/`), `${server}/${composition}`] },
@@ -59,9 +59,10 @@ export default {
       from: { path: '^packages/protocol/src/', pathNot: '^packages/protocol/src/generate/' },
       to: { dependencyTypes: ['core'] },
     },
-    above('platform', ['log', 'features', 'transport']),
-    above('log', ['features', 'transport']),
-    above('features', ['transport']),
+    above('platform', ['log', 'features', 'realtime', 'transport']),
+    above('log', ['features', 'realtime', 'transport']),
+    above('features', ['realtime', 'transport']),
+    above('realtime', ['transport']),
     above('transport', []),
     ...features.slice(0, -1).map((name, i) => ({
       name: `feature-${name}-looks-down`,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { LostSocket, PresenceRegistry } from '../../src/platform/presence/port.ts';
-import type { Hub } from '../../src/transport/gateway/hub.ts';
-import { LiveSockets } from '../../src/transport/gateway/live-sockets.ts';
+import type { Hub } from '../../src/realtime/hub.ts';
+import { LiveSockets } from '../../src/realtime/live-sockets.ts';
 
 test('docs/push.md: sockets of a node that died count as found dead, silent for up to 90 s', () => {
   let die!: Parameters<PresenceRegistry['onDeadNode']>[0];

@@ -11,13 +11,13 @@ import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { frameLimits, take } from '../limits.ts';
 import type { Taken } from '../limits.ts';
 import type { OperationTurns } from '../turns.ts';
-import type { Delivery } from './delivery.ts';
+import type { Delivery } from '../../realtime/delivery.ts';
 import type { Frame } from './frames.ts';
-import type { Hub } from './hub.ts';
+import type { Hub } from '../../realtime/hub.ts';
 import { bindOperationFrames } from './operation-frames.ts';
-import type { Presence } from './presence.ts';
+import type { Presence } from '../../realtime/presence.ts';
 import type { Session } from './session.ts';
-import type { TypingThrottle } from './typing.ts';
+import type { TypingThrottle } from '../../realtime/typing.ts';
 
 /** What each client frame does. Frames that run an operation are bound from the table; those of the socket alone are here. */
 

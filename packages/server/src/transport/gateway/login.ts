@@ -8,13 +8,13 @@ import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { frameLimits, ofAddress, take } from '../limits.ts';
 import { toApiError } from '../rest/reply.ts';
 import { closeForLogin } from './close.ts';
-import type { Hub } from './hub.ts';
+import type { Hub } from '../../realtime/hub.ts';
 import type { KeepAlive } from './keep-alive.ts';
-import type { Notes } from './notes.ts';
-import type { Presence } from './presence.ts';
+import type { SocketLog } from './socket-log.ts';
+import type { Presence } from '../../realtime/presence.ts';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
-import { pushFrame } from './wire.ts';
+import { pushFrame } from '../../realtime/wire.ts';
 
 export interface LoginOptions {
   services: Services;
@@ -26,7 +26,7 @@ export interface LoginOptions {
   node: string;
   sessions: Sessions;
   keepAlive: KeepAlive;
-  notes: Notes;
+  log: SocketLog;
   logger: Logger;
   /** Returns the epoch of the store. */
   storeEpoch: () => string;
@@ -50,7 +50,7 @@ export class Login {
     } catch (error) {
       const api = toApiError(error);
       if (api.code === 'internal') this.#options.logger.error({ err: error }, 'a login failed');
-      this.#options.notes.refused(session, api);
+      this.#options.log.refused(session, api);
       closeForLogin(session, (await this.#guessing(session, api)) ?? api);
     }
   }
@@ -86,7 +86,7 @@ export class Login {
     if (!session.isOpen) return;
     session.registered = true;
     sessions.admit(session);
-    this.#options.notes.opened(session);
+    this.#options.log.opened(session);
     const ref = { env: env.no, user: user.no };
     const { active, tally } = services.analytics;
     const { connectionLimit } = services.plans[env.plan];

@@ -1,8 +1,8 @@
 import type { Signals } from '../../features/context.ts';
 import { channels } from '../../features/node-bus.ts';
 import type { NodeBus } from '../../features/node-bus.ts';
-import type { Hub } from './hub.ts';
-import type { ReceiptRelay } from './receipts.ts';
+import type { Hub } from '../../realtime/hub.ts';
+import type { ReceiptRelay } from '../../realtime/receipts.ts';
 import type { Sessions } from './sessions.ts';
 
 /** Carries signals from the operations of this node to sockets, on whichever node they are. */

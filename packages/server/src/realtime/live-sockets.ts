@@ -1,9 +1,9 @@
 import { realtime } from '@parley/protocol';
 import type { EphemeralFrame } from '@parley/protocol';
-import type { ClosedSession, Confirmation, Sockets } from '../../features/context.ts';
-import type { SocketChoice } from '../../features/node-bus.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { LostSocket, PresenceRegistry } from '../../platform/presence/port.ts';
+import type { ClosedSession, Confirmation, Sockets } from '../features/context.ts';
+import type { SocketChoice } from '../features/node-bus.ts';
+import type { Logger } from '../platform/logging.ts';
+import type { LostSocket, PresenceRegistry } from '../platform/presence/port.ts';
 import type { Hub } from './hub.ts';
 
 /** Milliseconds for which a client on a node that died may have been silent: until its node, and that node's lease, ended. */

@@ -1,14 +1,14 @@
 import { ApiError, eventNames, limits } from '@parley/protocol';
 import type { EventName, EventRecord } from '@parley/protocol';
-import { findConversation } from '../../features/conversations/sql.ts';
-import { readEvents } from '../../features/events/operations.ts';
-import { membershipsOf } from '../../features/presence/sql.ts';
-import { catalogue } from '../../log/catalogue.ts';
-import { eventFrame } from '../../log/events.ts';
-import type { LogEvent } from '../../log/events.ts';
-import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Db } from '../../platform/postgres/db.ts';
+import { findConversation } from '../features/conversations/sql.ts';
+import { readEvents } from '../features/events/operations.ts';
+import { membershipsOf } from '../features/presence/sql.ts';
+import { catalogue } from '../log/catalogue.ts';
+import { eventFrame } from '../log/events.ts';
+import type { LogEvent } from '../log/events.ts';
+import { createBatcher, readPace } from '../platform/flow/batcher.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Db } from '../platform/postgres/db.ts';
 import type { Membership } from './registry.ts';
 
 /** What the hub reads from the store: memberships at login (one query for many logins), and events missed at a join. */

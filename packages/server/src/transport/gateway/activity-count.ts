@@ -2,7 +2,7 @@ import type { Analytics } from '../../features/analytics/service.ts';
 import type { Environment } from '../../features/context.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
-import type { Presence } from './presence.ts';
+import type { Presence } from '../../realtime/presence.ts';
 import type { Session } from './session.ts';
 
 const hourMs = 3_600_000;
@@ -10,7 +10,7 @@ const sampleMs = 60_000;
 /** How many users are recorded at once. */
 const portion = 500;
 
-export interface CensusOptions {
+export interface ActivityCountOptions {
   sessions: ReadonlyMap<string, Session>;
   analytics: Analytics;
   presence: Pick<Presence, 'connections'>;
@@ -22,13 +22,13 @@ export interface CensusOptions {
  * What analytics must know about sockets that stay open: in every hour, that their users are active, and how many
  * sockets there are. Logins report both at their own time.
  */
-export class Census {
-  readonly #options: CensusOptions;
+export class ActivityCount {
+  readonly #options: ActivityCountOptions;
   #hour: number;
   #sampledTick: number;
   #running: Promise<void> | undefined;
 
-  constructor(options: CensusOptions) {
+  constructor(options: ActivityCountOptions) {
     this.#options = options;
     this.#hour = this.#hourNow();
     this.#sampledTick = options.clock.monotonic();

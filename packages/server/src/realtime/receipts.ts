@@ -1,6 +1,6 @@
 import { realtime } from '@parley/protocol';
 import type { EphemeralFrames } from '@parley/protocol';
-import type { Signals } from '../../features/context.ts';
+import type { Signals } from '../features/context.ts';
 
 type Mark = Parameters<Signals['receipt']>[0];
 type Receipt = EphemeralFrames['receipt'];

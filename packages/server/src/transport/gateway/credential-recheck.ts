@@ -7,7 +7,7 @@ import type { Session } from './session.ts';
  * Looks every second for keys that were revoked and environments that were suspended by other means (the command
  * line), with one row per key in use. After the bus was unreachable, every user is checked once.
  */
-export class StandingCheck {
+export class CredentialRecheck {
   readonly #db: Db;
   readonly #sessions: ReadonlyMap<string, Session>;
   #checking = false;

@@ -1,6 +1,6 @@
-import { channels } from '../../features/node-bus.ts';
-import type { NodeBus } from '../../features/node-bus.ts';
-import type { LocalUser, Route, Session } from './session.ts';
+import { channels } from '../features/node-bus.ts';
+import type { NodeBus } from '../features/node-bus.ts';
+import type { LiveSession, LocalUser, Route } from './local-user.ts';
 
 /**
  * The users with sockets on this node, and the conversations that they are members of.
@@ -36,7 +36,7 @@ export class Registry {
   }
 
   /** Resolves when every event that is committed from now on reaches the session. */
-  async attach(session: Session, env: number, no: number, id: string): Promise<LocalUser> {
+  async attach(session: LiveSession, env: number, no: number, id: string): Promise<LocalUser> {
     let user = this.users.get(no);
     if (!user) {
       user = { env, no, id, sessions: [], routes: [], loading: null, trace: this.traceOf(env, no) };
@@ -79,7 +79,7 @@ export class Registry {
     return memberships;
   }
 
-  detach(session: Session): void {
+  detach(session: LiveSession): void {
     const { user } = session;
     if (!user) return;
     user.sessions = user.sessions.filter((s) => s !== session);

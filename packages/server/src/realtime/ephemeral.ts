@@ -1,6 +1,6 @@
-import { channels } from '../../features/node-bus.ts';
-import type { NodeBus, SocketChoice } from '../../features/node-bus.ts';
-import type { LocalUser, Route } from './session.ts';
+import { channels } from '../features/node-bus.ts';
+import type { NodeBus, SocketChoice } from '../features/node-bus.ts';
+import type { LocalUser, Route } from './local-user.ts';
 import { textFrame } from './wire.ts';
 
 /** Frames outside the seq stream (typing, receipts, calls): they go to whoever is connected, and are not repeated. */

@@ -1,12 +1,12 @@
 import type { PresenceItem } from '@parley/protocol';
-import { channels } from '../../features/node-bus.ts';
-import type { NodeBus } from '../../features/node-bus.ts';
-import { usersById } from '../../features/presence/sql.ts';
-import type { Sharing } from '../../features/users/sharing.ts';
-import { LatestOnly } from '../../platform/flow/latest-only.ts';
-import type { Db } from '../../platform/postgres/db.ts';
-import type { PresenceRegistry, UserRef } from '../../platform/presence/port.ts';
-import type { Session } from './session.ts';
+import { channels } from '../features/node-bus.ts';
+import type { NodeBus } from '../features/node-bus.ts';
+import { usersById } from '../features/presence/sql.ts';
+import type { Sharing } from '../features/users/sharing.ts';
+import { LatestOnly } from '../platform/flow/latest-only.ts';
+import type { Db } from '../platform/postgres/db.ts';
+import type { PresenceRegistry, UserRef } from '../platform/presence/port.ts';
+import type { LiveSession } from './local-user.ts';
 import { textFrame } from './wire.ts';
 
 export const presenceFrame = ({ userId, online, lastSeenAt }: PresenceItem): string =>
@@ -27,7 +27,7 @@ interface Recheck {
 
 /** The sessions here that watch a user. */
 interface Watchers {
-  sessions: Set<Session>;
+  sessions: Set<LiveSession>;
   /** The frame that all of them were told last; undefined if they were told different things, or nothing yet. */
   told: string | undefined;
 }
@@ -51,8 +51,8 @@ export interface WatchingOptions {
 export class Watching {
   readonly #options: WatchingOptions;
   readonly #watchers = new Map<number, Watchers>();
-  readonly #watches = new Map<Session, Watch>();
-  readonly #rechecks = new Map<Session, Recheck>();
+  readonly #watches = new Map<LiveSession, Watch>();
+  readonly #rechecks = new Map<LiveSession, Recheck>();
   /** For each set that is being looked up: the users who lost a membership meanwhile. */
   readonly #leavers = new Set<Set<number>>();
 
@@ -65,7 +65,7 @@ export class Watching {
    * Replaces the session's watch set and returns the snapshot. Of the requests that arrive during a look-up only the
    * newest counts; those that it replaced get its answer, restricted to the users they asked for.
    */
-  async watch(session: Session, userIds: readonly string[]): Promise<PresenceItem[]> {
+  async watch(session: LiveSession, userIds: readonly string[]): Promise<PresenceItem[]> {
     let watch = this.#watches.get(session);
     if (!watch) {
       const requests = new LatestOnly((ids: readonly string[]) => this.#lookUp(session, ids));
@@ -76,7 +76,7 @@ export class Watching {
     return items.filter((item) => wanted.has(item.userId));
   }
 
-  async #lookUp(session: Session, ids: readonly string[]): Promise<PresenceItem[]> {
+  async #lookUp(session: LiveSession, ids: readonly string[]): Promise<PresenceItem[]> {
     const { db, sharing, registry, bus } = this.#options;
     const { env, no } = session.user!;
     const watch = this.#watches.get(session);
@@ -106,7 +106,7 @@ export class Watching {
   }
 
   /** What one session is told now must be what all others were told: else all are told again when the next occasion comes. */
-  #answered(user: number, item: PresenceItem, session: Session): PresenceItem {
+  #answered(user: number, item: PresenceItem, session: LiveSession): PresenceItem {
     const watchers = this.#watchers.get(user);
     if (watchers) {
       const frame = presenceFrame(item);
@@ -117,7 +117,7 @@ export class Watching {
   }
 
   /** Returns the channels that no session here was subscribed to. */
-  #replace(session: Session, users: number[]): string[] {
+  #replace(session: LiveSession, users: number[]): string[] {
     this.#forget(session);
     session.watching = new Set(users);
     const fresh: string[] = [];
@@ -133,13 +133,13 @@ export class Watching {
   }
 
   /** Called when the socket closed. */
-  end(session: Session): void {
+  end(session: LiveSession): void {
     this.#watches.delete(session);
     this.#rechecks.delete(session);
     this.#forget(session);
   }
 
-  #forget(session: Session, users: Iterable<number> = session.watching ?? []): void {
+  #forget(session: LiveSession, users: Iterable<number> = session.watching ?? []): void {
     for (const user of [...users]) {
       session.watching?.delete(user);
       const watchers = this.#watchers.get(user);
@@ -183,13 +183,13 @@ export class Watching {
   }
 
   /** A membership ended: sessions of that user, and sessions that watch that user, drop users whom they may no longer see. */
-  left(leaver: number, sessions: readonly Session[]): void {
+  left(leaver: number, sessions: readonly LiveSession[]): void {
     for (const leavers of this.#leavers) leavers.add(leaver);
     for (const session of sessions) if (session.watching?.size) this.#lookAgain(session, [leaver]);
     for (const session of this.#watchers.get(leaver)?.sessions ?? []) this.#lookAgain(session, [leaver]);
   }
 
-  #lookAgain(session: Session, users: Iterable<number>): void {
+  #lookAgain(session: LiveSession, users: Iterable<number>): void {
     const recheck = this.#rechecks.get(session);
     if (recheck) {
       for (const user of users) recheck.users.add(user);
@@ -202,7 +202,7 @@ export class Watching {
     setImmediate(() => void this.#recheck(session, begun));
   }
 
-  async #recheck(session: Session, recheck: Recheck): Promise<void> {
+  async #recheck(session: LiveSession, recheck: Recheck): Promise<void> {
     const { env, no } = session.user!;
     while (recheck.users.size > 0) {
       // If the session's own memberships changed, all users whom it watches must be checked.

@@ -1,14 +1,14 @@
-import { channels } from '../../features/node-bus.ts';
-import type { NodeBus } from '../../features/node-bus.ts';
-import type { LogEvent } from '../../log/events.ts';
-import type { Timers } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logging.ts';
+import { channels } from '../features/node-bus.ts';
+import type { NodeBus } from '../features/node-bus.ts';
+import type { LogEvent } from '../log/events.ts';
+import type { Timers } from '../platform/clock.ts';
+import type { Logger } from '../platform/logging.ts';
 import { Ephemeral } from './ephemeral.ts';
 import { Recovery } from './recovery.ts';
 import { Registry } from './registry.ts';
 import type { Membership } from './registry.ts';
 import { RouteOrder } from './route-order.ts';
-import type { LocalUser, Session } from './session.ts';
+import type { LiveSession, LocalUser } from './local-user.ts';
 
 /**
  * Fan-out on one node: which open sockets get an event, and in which order. A conversation with a connected member on
@@ -67,11 +67,11 @@ export class Hub {
   }
 
   /** Resolves when every event that is committed from now on reaches the session. */
-  attach(session: Session, env: number, no: number, id: string): Promise<LocalUser> {
+  attach(session: LiveSession, env: number, no: number, id: string): Promise<LocalUser> {
     return this.#registry.attach(session, env, no, id);
   }
 
-  detach(session: Session): void {
+  detach(session: LiveSession): void {
     this.#registry.detach(session);
   }
 

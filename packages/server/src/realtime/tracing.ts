@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { ApiError } from '@parley/protocol';
 import type { TraceLine } from '@parley/protocol';
-import type { Traces } from '../../features/context.ts';
-import { channels } from '../../features/node-bus.ts';
-import type { AskedTrace, NodeBus } from '../../features/node-bus.ts';
-import type { Clock, Ids, Timers } from '../../platform/clock.ts';
+import type { Traces } from '../features/context.ts';
+import { channels } from '../features/node-bus.ts';
+import type { AskedTrace, NodeBus } from '../features/node-bus.ts';
+import type { Clock, Ids, Timers } from '../platform/clock.ts';
 import type { Hub } from './hub.ts';
-import type { FrameTrace, Session } from './session.ts';
+import type { FrameTrace, LiveSession } from './local-user.ts';
 
 /**
  * Traces: people who run an environment watch the frames of one user's sockets, without their content. The node that
@@ -59,7 +59,7 @@ class UserTrace implements FrameTrace {
     this.#perSecond = perSecond;
   }
 
-  sent(session: Session, frame: Buffer): void {
+  sent(session: LiveSession, frame: Buffer): void {
     const head = (frame[1]! & 127) < 126 ? 2 : (frame[1]! & 127) === 126 ? 4 : 10;
     this.#note(
       session,
@@ -69,15 +69,15 @@ class UserTrace implements FrameTrace {
     );
   }
 
-  received(session: Session, frame: object, bytes: number): void {
+  received(session: LiveSession, frame: object, bytes: number): void {
     this.#note(session, 'in', bytes, () => frame);
   }
 
-  closed(session: Session): void {
+  closed(session: LiveSession): void {
     this.#note(session, 'out', 0, () => ({ t: 'close', code: session.closeCode }));
   }
 
-  #note(session: Session, direction: 'in' | 'out', bytes: number, read: () => unknown): void {
+  #note(session: LiveSession, direction: 'in' | 'out', bytes: number, read: () => unknown): void {
     const tick = this.#clock.monotonic();
     let line: TraceLine | undefined;
     for (const tap of this.taps.values()) {

@@ -10,7 +10,7 @@ import type { Session } from './session.ts';
  * What is stored about an environment's sockets: in its log, frames that failed, logins that were refused and sockets
  * that we closed; and when each socket was opened and closed.
  */
-export class Notes {
+export class SocketLog {
   readonly #recorder: Pick<Recorder, 'add'>;
   readonly #history: Pick<SocketHistory, 'opened' | 'closed'>;
   readonly #clock: Clock;

@@ -1,13 +1,13 @@
-import { channels } from '../../features/node-bus.ts';
-import type { NodeBus } from '../../features/node-bus.ts';
-import type { LogEvent } from '../../log/events.ts';
-import { sleep } from '../../platform/clock.ts';
-import type { Timers } from '../../platform/clock.ts';
-import { LatestOnly } from '../../platform/flow/latest-only.ts';
-import type { Logger } from '../../platform/logging.ts';
+import { channels } from '../features/node-bus.ts';
+import type { NodeBus } from '../features/node-bus.ts';
+import type { LogEvent } from '../log/events.ts';
+import { sleep } from '../platform/clock.ts';
+import type { Timers } from '../platform/clock.ts';
+import { LatestOnly } from '../platform/flow/latest-only.ts';
+import type { Logger } from '../platform/logging.ts';
 import { sendTo } from './registry.ts';
 import type { Registry } from './registry.ts';
-import type { LocalUser, Route } from './session.ts';
+import type { LocalUser, Route } from './local-user.ts';
 import { pushFrame } from './wire.ts';
 
 /**

@@ -1,10 +1,10 @@
-import type { LogEvent } from '../../log/events.ts';
-import type { Timers } from '../../platform/clock.ts';
+import type { LogEvent } from '../log/events.ts';
+import type { Timers } from '../platform/clock.ts';
 import { holdMs } from './recovery.ts';
 import type { Recovery } from './recovery.ts';
 import { join, sendTo } from './registry.ts';
 import type { Registry } from './registry.ts';
-import type { Route } from './session.ts';
+import type { Route } from './local-user.ts';
 import { textFrame } from './wire.ts';
 
 /**

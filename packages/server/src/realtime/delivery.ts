@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { limits, realtime } from '@parley/protocol';
-import type { Signals } from '../../features/context.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Queryable } from '../../platform/postgres/db.ts';
-import type { LocalUser } from './session.ts';
-import type { Session } from './session.ts';
+import type { Signals } from '../features/context.ts';
+import type { Logger } from '../platform/logging.ts';
+import type { Queryable } from '../platform/postgres/db.ts';
+import type { LocalUser } from './local-user.ts';
+import type { LiveSession } from './local-user.ts';
 
 /** How many conversations of one session may wait; further marks are dropped, and clients send them again. */
 const maxWaiting = limits.deliveredItems * 5;
@@ -18,7 +18,7 @@ const flushTries = 5;
 const flushPauseMs = 100;
 
 interface Mark {
-  session: Session;
+  session: LiveSession;
   user: LocalUser;
   cid: string;
   seq: number;
@@ -30,7 +30,7 @@ interface Mark {
  * mark whose conversation another transaction has locked waits for the next time.
  */
 export class Delivery {
-  #waiting = new Set<Session>();
+  #waiting = new Set<LiveSession>();
   #writing: Promise<void> | null = null;
   #nextAt = 0;
   readonly #db: Queryable;
@@ -45,7 +45,7 @@ export class Delivery {
     this.#logger = options.logger;
   }
 
-  add(session: Session, items: { cid: string; seq: number }[]): void {
+  add(session: LiveSession, items: { cid: string; seq: number }[]): void {
     session.delivered ??= new Map();
     for (const { cid, seq } of items) {
       const before = session.delivered.get(cid);
@@ -65,7 +65,7 @@ export class Delivery {
   }
 
   /** Resolves when the session's marks are written, or could not be. */
-  async written(session: Session): Promise<void> {
+  async written(session: LiveSession): Promise<void> {
     for (let tries = 1; tries <= flushTries && (this.#writing || this.#waiting.has(session)); tries++)
       await (this.#writing ??= this.#write().finally(() => {
         this.#writing = null;

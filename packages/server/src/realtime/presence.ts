@@ -1,14 +1,14 @@
 import { limits, realtime } from '@parley/protocol';
 import type { PresenceItem } from '@parley/protocol';
-import { channels } from '../../features/node-bus.ts';
-import type { NodeBus } from '../../features/node-bus.ts';
-import * as sql from '../../features/presence/sql.ts';
-import type { Sharing } from '../../features/users/sharing.ts';
-import { setLastSeen } from '../../features/users/sql.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logging.ts';
-import type { Db } from '../../platform/postgres/db.ts';
-import type { Added, PresenceRegistry, UserRef } from '../../platform/presence/port.ts';
+import { channels } from '../features/node-bus.ts';
+import type { NodeBus } from '../features/node-bus.ts';
+import * as sql from '../features/presence/sql.ts';
+import type { Sharing } from '../features/users/sharing.ts';
+import { setLastSeen } from '../features/users/sql.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logging.ts';
+import type { Db } from '../platform/postgres/db.ts';
+import type { Added, PresenceRegistry, UserRef } from '../platform/presence/port.ts';
 import { presenceFrame, Watching } from './watching.ts';
 
 /** A user whose last socket closed, with the time by the wall clock, which people read, and by the monotonic clock. */

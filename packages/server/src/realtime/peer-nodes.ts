@@ -1,6 +1,6 @@
-import { channels } from '../../features/node-bus.ts';
-import type { NodeBus } from '../../features/node-bus.ts';
-import type { Clock } from '../../platform/clock.ts';
+import { channels } from '../features/node-bus.ts';
+import type { NodeBus } from '../features/node-bus.ts';
+import type { Clock } from '../platform/clock.ts';
 
 /** A node that was silent for this many milliseconds, which are four beats, counts as gone. */
 const silentMs = 4_000;
@@ -14,7 +14,7 @@ const maxNodes = 1_000;
  * announcement. So `onGone` lets the others look into the store: at once, and again when no commit of it can still be
  * running. For a node that only paused, this costs a look.
  */
-export class Others {
+export class PeerNodes {
   readonly #bus: NodeBus;
   readonly #clock: Clock;
   readonly #node: string;
