@@ -21,13 +21,12 @@ import type { LockedAccess } from '../conversations/access.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
 import { thawMessages } from '../storage/thaw.ts';
-import { userNumbers } from '../users/sql.ts';
 import * as cold from './cold.ts';
+import { applyPolicies } from './policies.ts';
+import type { SendInput } from './policies.ts';
 import * as reader from '../message-reader.ts';
 import type { MessageRow } from '../message-reader.ts';
 import * as sql from './sql.ts';
-
-export type SendInput = Input<'messages.send'>;
 
 const missing = () => new ApiError('not_found', { message: 'There is no such message.' });
 
@@ -35,25 +34,14 @@ const missing = () => new ApiError('not_found', { message: 'There is no such mes
  * Commits a message. A repeated clientMsgId commits nothing: the answer is the original message, in its present state
  * if the sender is still a member.
  */
-export async function send(ctx: Context, input: SendInput): Promise<MessageOrTombstone> {
+export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
+  const { input, sender } = await applyPolicies(ctx, given);
   const files = input.attachments?.length ? input.attachments : null;
-  if (files && new Set(files).size < files.length)
-    throw new ApiError('invalid_request', {
-      param: 'attachments',
-      message: 'An attachment can be used once.',
-    });
-  const empty = input.metadata === undefined || Object.keys(input.metadata).length === 0;
-  if (!input.text && !files && empty)
-    throw new ApiError('invalid_request', {
-      param: 'text',
-      message: 'A message needs text, an attachment or metadata.',
-    });
-  const sender = ctx.caller.user ? userSends(ctx.caller.user, input) : await serverSends(ctx, input);
+  const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
   const metadata = empty ? null : JSON.stringify(input.metadata);
   const { active } = ctx.services.analytics;
-  if (sender) await active.admit(ctx.env, sender.no);
   const append = () =>
     log.append({
       env: ctx.env.no,
@@ -150,27 +138,6 @@ const repeatKey = (ctx: Context): string | null =>
   ctx.idempotencyKey === undefined ? null : `${repeatPrefix}${ctx.idempotencyKey}`;
 /** Longer than any clientMsgId may be, so that no caller can send a clientMsgId that equals a server's key. */
 const repeatPrefix = 'idempotency-key:'.padEnd(limits.clientMsgIdCharacters, ':');
-
-interface Sender {
-  no: number;
-  id: string;
-}
-
-function userSends(user: Sender, input: SendInput): Sender {
-  if (input.senderId !== undefined)
-    throw new ApiError('forbidden', { param: 'senderId', message: 'Only a server may name the sender.' });
-  if (input.clientMsgId === undefined)
-    throw new ApiError('invalid_request', { param: 'clientMsgId', message: 'clientMsgId is required.' });
-  return user;
-}
-
-async function serverSends(ctx: Context, input: SendInput): Promise<Sender | null> {
-  if (input.senderId === undefined) return null;
-  const no = (await userNumbers(ctx.db, ctx.env.no, [input.senderId])).get(input.senderId);
-  if (no !== undefined) return { no, id: input.senderId };
-  await readable(ctx, ctx.db, input.conversationId);
-  throw new ApiError('not_member');
-}
 
 export async function list(ctx: Context, input: Input<'messages.list'>): Promise<Output<'messages.list'>> {
   const limit = pageLimit(input.limit);
