@@ -306,7 +306,7 @@ export class ConversationHandle {
       if (message.senderId !== null) this.#typing.receive(message.senderId, 'stop');
       // The event may arrive before the ack. The entry in flight is hidden until the ack tells which message it is.
       const sending = this.#host.outbox.inFlight(this.id);
-      if (sending && message.senderId === this.#host.me() && message.text === (sending.draft.text ?? null))
+      if (sending && message.senderId === this.#host.me() && event.d.clientMsgId === sending.clientMsgId)
         this.#echoed.add(sending.clientMsgId);
     }
     this.#store.invalidate();

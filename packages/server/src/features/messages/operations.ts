@@ -68,7 +68,7 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     const original = here ?? (await coldOriginal(ctx, input.conversationId, appended.seq));
     // A repeat means that the first answer, and perhaps the event, was lost. Clients that have the event already
     // ignore it.
-    log.publish(createdEvent({ ...original, env: ctx.env.no }));
+    log.publish(createdEvent({ ...original, env: ctx.env.no }, input.clientMsgId));
     return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
   const message: Message = {
@@ -86,23 +86,31 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     deletedAt: null,
   };
   const conv = { env: ctx.env.no, no: appended.conv, id: input.conversationId };
-  log.publish(liveEvent(conv, appended.seq, { type: 'message.new', actor: sender, message }));
+  log.publish(
+    liveEvent(conv, appended.seq, {
+      type: 'message.new',
+      actor: sender,
+      message,
+      clientMsgId: input.clientMsgId,
+    }),
+  );
   if (sender) await active.acted(ctx.env, sender.no);
   return message;
 }
 
-const createdEvent = (row: MessageRow & { env: number }): LogEvent =>
+const createdEvent = (row: MessageRow & { env: number }, clientMsgId?: string): LogEvent =>
   liveEvent({ env: row.env, no: row.conv, id: row.cid }, row.seq, {
     type: 'message.new',
     actor: null,
     message: reader.viewMessage(row),
+    clientMsgId,
   });
 
 /** Those of the messages that were committed, as events. It serves commits whose answer never arrived. */
 export const committedMessages = async (
   db: Queryable,
   messages: readonly { env: number; id: string }[],
-): Promise<LogEvent[]> => (await reader.messagesById(db, messages)).map(createdEvent);
+): Promise<LogEvent[]> => (await reader.messagesById(db, messages)).map((row) => createdEvent(row));
 
 /** The original of a repeated clientMsgId that is in the customer's database. */
 async function coldOriginal(ctx: Context, conversationId: string, seq: number): Promise<MessageRow> {
