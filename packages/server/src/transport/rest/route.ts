@@ -16,14 +16,14 @@ import type { Concern, RestOptions } from './options.ts';
 import { createGatekeeper, readCookie } from './planes.ts';
 import type { Arrival } from './planes.ts';
 import { send } from './reply.ts';
-import type { Unsent } from './unsent.ts';
+import type { SlowClients } from './slow-clients.ts';
 
 /** The life of a request: authenticate, count, check the caller, validate, then run (once per Idempotency-Key). */
 export function createRoute(
   name: OperationName,
   operation: Operation,
   options: RestOptions,
-  { idempotency, unsent }: { idempotency: Idempotency; unsent: Unsent },
+  { idempotency, slow }: { idempotency: Idempotency; slow: Pick<SlowClients, 'refuseFull'> },
 ): Pick<RouteOptions, 'onRequest' | 'handler'> {
   const run = options.handlers[name] as (ctx: HttpContext, input: unknown) => Promise<unknown>;
   const readInput = requestReader(operation);
@@ -41,7 +41,7 @@ export function createRoute(
     const { verdict, refused } = await take(options.limiter, checks);
     reply.headers(rateHeaders(verdict));
     if (refused) throw refused;
-    unsent.refuseFull(who, caller.keyId !== null);
+    slow.refuseFull(who, caller.keyId !== null);
     if (operation.deprecated)
       reply.headers({ Deprecation: operation.deprecated.since, Sunset: operation.deprecated.sunset });
     if (!operation.callers.includes(caller.kind) && !operation.callers.includes('anyone'))
@@ -61,7 +61,7 @@ export function createRoute(
     const execute = async (inner: HttpContext) => {
       const result = await run(inner, input);
       // Other requests of the same caller may have filled it meanwhile.
-      if (operation.changesNothing) unsent.refuseFull(who, caller.keyId !== null);
+      if (operation.changesNothing) slow.refuseFull(who, caller.keyId !== null);
       return success(result, operation.statuses[0]!);
     };
 

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiError } from '@parley/protocol';
-import { Pieces } from '../../src/transport/rest/pieces.ts';
-import { Unsent } from '../../src/transport/rest/unsent.ts';
-import type { UnsentBounds } from '../../src/transport/rest/unsent.ts';
+import { pieceBytes, slowClientLimits, SlowClients } from '../../src/transport/rest/slow-clients.ts';
 
 const megabyte = 1024 * 1024;
 /** More than the kernel's buffers of a connection take. */
@@ -18,19 +17,25 @@ const large = Buffer.alloc(30 * megabyte, 'x');
 /** A server whose answers are watched; the path names the caller. The clock moves when the test says so. */
 async function start(
   t: TestContext,
-  bounds: Partial<UnsentBounds> = {},
+  changes: Partial<typeof slowClientLimits> = {},
   payload: () => Buffer | Readable = () => large,
 ) {
   const time = { at: 1_000_000, now: () => time.at };
-  const unsent = new Unsent({ server: 1e9, other: 1e9, all: 1e9, stallMs: 20_000, ...bounds }, time.now);
   const sockets: Socket[] = [];
   const server = createServer((req, res) => {
-    const body = unsent.watch(req.url!.slice(1), payload(), res);
+    const body = slow.watch(req.url!.slice(1), payload(), res);
     assert.ok(body instanceof Readable, 'handed over piece by piece');
-    if (body instanceof Pieces) res.setHeader('content-length', large.length);
     res.on('close', () => body.destroy());
     body.on('error', () => undefined).pipe(res);
   });
+  const limits = {
+    ...slowClientLimits,
+    unreadOfServer: 1e9,
+    unreadOfOther: 1e9,
+    unreadInAll: 1e9,
+    ...changes,
+  };
+  const slow = new SlowClients(server, time.now, limits);
   server.on('connection', (socket: Socket) => {
     sockets.push(socket);
     socket.on('error', () => undefined);
@@ -43,7 +48,7 @@ async function start(
   const port = (server.address() as AddressInfo).port;
   return {
     time,
-    unsent,
+    slow,
     /** Asks and reads nothing; resolves with the server's side of the connection, once the answer is under way. */
     ask: async (who: string): Promise<{ mine: Socket; theirs: Socket }> => {
       const mine = connect(port, '127.0.0.1').on('error', () => undefined);
@@ -58,35 +63,35 @@ async function start(
 const closed = (socket: Socket) => new Promise((resolve) => socket.once('close', resolve));
 
 test('an answer that nobody reads is given up with its connection', async (t) => {
-  const { time, unsent, ask } = await start(t);
+  const { time, slow, ask } = await start(t);
   const { theirs } = await ask('u1');
-  assert.equal(unsent.bytes, large.length);
+  assert.equal(slow.unreadBytes, large.length);
   const gone = closed(theirs);
   // The kernel takes the first pieces; then nothing moves.
   const timer = setInterval(() => {
     time.at += 10_000;
-    unsent.tick();
+    slow.look();
   }, 50);
   await gone;
   clearInterval(timer);
-  assert.equal(unsent.bytes, 0);
+  assert.equal(slow.unreadBytes, 0);
 });
 
 test('an answer that is read slowly arrives whole', async (t) => {
-  const { time, unsent, ask } = await start(t);
+  const { time, slow, ask } = await start(t);
   const { mine, theirs } = await ask('u1');
   let read = 0;
   mine.on('data', (chunk) => {
     read += chunk.length;
     // All of it takes many times as long as nothing may move.
     time.at += Math.ceil((chunk.length / megabyte) * 2_000);
-    unsent.tick();
+    slow.look();
     if (read > large.length) mine.end();
   });
   await closed(theirs);
   assert.ok(read > large.length);
   assert.ok(time.at > 1_000_000 + 2 * 20_000);
-  assert.equal(unsent.bytes, 0);
+  assert.equal(slow.unreadBytes, 0);
 });
 
 test('a stream without an end that nobody reads is given up, and ends', async (t) => {
@@ -98,25 +103,25 @@ test('a stream without an end that nobody reads is given up, and ends', async (t
       ended = true;
     }
   }
-  const { time, unsent, ask } = await start(t, {}, () => Readable.from(endless()));
+  const { time, slow, ask } = await start(t, {}, () => Readable.from(endless()));
   const { theirs } = await ask('u1');
-  assert.ok(unsent.bytes > 0);
+  assert.ok(slow.unreadBytes > 0);
   const gone = closed(theirs);
   const timer = setInterval(() => {
     time.at += 10_000;
-    unsent.tick();
+    slow.look();
   }, 50);
   await gone;
   clearInterval(timer);
-  assert.equal(unsent.bytes, 0);
+  assert.equal(slow.unreadBytes, 0);
   while (!ended) await new Promise((resolve) => setImmediate(resolve));
 });
 
 test('what waits for one caller is bounded, whatever others read', async (t) => {
-  const { unsent, ask } = await start(t, { other: 50 * megabyte, server: 80 * megabyte });
+  const { slow, ask } = await start(t, { unreadOfOther: 50 * megabyte, unreadOfServer: 80 * megabyte });
   const full = (who: string) => {
     try {
-      unsent.refuseFull(who, who.startsWith('k'));
+      slow.refuseFull(who, who.startsWith('k'));
       return false;
     } catch (error) {
       assert.ok(error instanceof ApiError && error.row.http === 429 && error.retryAfterMs! > 0);
@@ -139,7 +144,7 @@ test('what waits for one caller is bounded, whatever others read', async (t) => 
 });
 
 test('what waits in all is bounded: what has not moved for the longest goes', async (t) => {
-  const { time, unsent, ask } = await start(t, { all: 70 * megabyte });
+  const { time, slow, ask } = await start(t, { unreadInAll: 70 * megabyte });
   const first = await ask('u1');
   time.at += 1_000;
   const second = await ask('u2');
@@ -148,11 +153,59 @@ test('what waits in all is bounded: what has not moved for the longest goes', as
   const third = await ask('u3');
   await gone;
   assert.deepEqual([second.theirs.destroyed, third.theirs.destroyed], [false, false]);
-  assert.equal(unsent.bytes, 2 * large.length);
+  assert.equal(slow.unreadBytes, 2 * large.length);
 });
 
 test('small answers are sent as they are', () => {
-  const unsent = new Unsent({ server: 1, other: 1, all: 1, stallMs: 1 }, () => 0);
-  assert.equal(unsent.watch('u1', 'x'.repeat(8_000), {} as never), 'x'.repeat(8_000));
-  assert.equal(unsent.bytes, 0);
+  const slow = new SlowClients(createServer(), () => 0);
+  assert.equal(slow.watch('u1', 'x'.repeat(8_000), {} as never), 'x'.repeat(8_000));
+  assert.equal(slow.unreadBytes, 0);
+});
+
+test('a caller that keeps asking after refusals is answered later, and then not at all', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const time = { at: 5_000 };
+  const limits = { ...slowClientLimits, refusals: 3, heldMs: 1_000, held: 2, heldInAll: 3, callers: 10 };
+  const slow = new SlowClients(createServer(), () => time.at, limits);
+  const told: string[] = [];
+  const refuse = (who: string) => slow.hold(who).then((answer) => void told.push(`${who} ${answer}`));
+  const settled = async () => {
+    for (let i = 0; i < 5; i++) await Promise.resolve();
+  };
+  for (let i = 0; i < 6; i++) void refuse('a');
+  await settled();
+  assert.deepEqual(told, ['a true', 'a true', 'a true', 'a false'], 'two are held, and one is dropped');
+  for (let i = 0; i < 5; i++) void refuse('b');
+  await settled();
+  assert.deepEqual(
+    told.slice(4),
+    ['b true', 'b true', 'b true', 'b false'],
+    'one is held: then all places are taken',
+  );
+  t.mock.timers.tick(1_000);
+  await settled();
+  assert.deepEqual(told.slice(8).toSorted(), ['a true', 'a true', 'b true']);
+  time.at += 1_000;
+  void refuse('a');
+  await settled();
+  assert.equal(told.at(-1), 'a true');
+  assert.equal(told.length, 12, 'a new second begins anew');
+});
+
+test('a large body is cut into pieces and whole again, and others run between two of them', async () => {
+  const slow = new SlowClients(createServer(), () => 0);
+  for (const size of [pieceBytes + 1, 3 * pieceBytes]) {
+    const body = Buffer.alloc(size, 'ab');
+    const pieces = slow.watch('u1', body, new EventEmitter() as ServerResponse);
+    assert.ok(pieces instanceof Readable);
+    const chunks: Buffer[] = [];
+    let others = 0;
+    for await (const chunk of pieces as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      setImmediate(() => (others += 1));
+    }
+    assert.equal(chunks.length, Math.ceil(size / pieceBytes));
+    assert.ok(others > 0);
+    assert.ok(Buffer.concat(chunks).equals(body));
+  }
 });
