@@ -98,7 +98,7 @@ describe('the caller', () => {
   it('is whoever the session says; an operation of the organizations has no environment', async () => {
     const { status, ctx } = await ask('GET', '/v1/samples', { cookie });
     assert.equal(status, 200);
-    assert.deepEqual(ctx!.caller, ann);
+    assert.deepEqual(ctx!.caller.person, ann);
     assert.equal('env' in ctx!, false);
     assert.equal(ctx!.ip, '127.0.0.1');
   });
