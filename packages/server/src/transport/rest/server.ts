@@ -55,6 +55,8 @@ export function createRest(options: RestOptions): FastifyInstance {
     serverFactory: (handler): Server => {
       const server: Server = createServer(
         {
+          // How often Node looks for headers that take too long; every 30 s otherwise.
+          connectionsCheckingInterval: 1_000,
           // Any other upgrade (h2c) is an offer that may be ignored: the request is answered as if the offer were not
           // made.
           shouldUpgradeCallback: (req): boolean => {
