@@ -1,10 +1,40 @@
-// Which way imports go (ARCHITECTURE.md): protocol <- everything; in the server transport -> features -> log -> platform.
+// Which way imports go (ARCHITECTURE.md): protocol <- everything; in the server transport -> realtime -> features -> log -> platform.
 const server = '^packages/server/src';
-const composition = '(compose|main|cli)\\.ts$';
+const composition = '(compose/|(compose|main|cli)\\.ts$)';
+/**
+ * The features, each of which may import those before it and nothing after it. What happens in one and concerns a later
+ * one goes through features/happenings.ts.
+ */
+const features = [
+  'audit',
+  'idempotency',
+  'users',
+  'tenancy',
+  'accounts',
+  'logs',
+  'live',
+  'diagnostics',
+  'conversations',
+  'presence',
+  'receipts',
+  'sync',
+  'uploads',
+  'events',
+  'webhooks',
+  'push',
+  'storage',
+  'messages',
+  'calls',
+  'analytics',
+  'plans',
+  'retention',
+  'erasure',
+];
+const feature = (names) => `${server}/features/(${names.join('|')})/`;
 const above = (layer, higher) => ({
   name: `server-${layer}-looks-down`,
   comment:
-    'In the server imports go transport -> features -> log -> platform; compose, main and cli see all.',
+    'In the server imports go transport -> realtime -> features -> log -> platform; compose, main and cli see all.',
   severity: 'error',
   from: { path: `${server}/${layer}/` },
   to: { path: [...higher.map((name) => `${server}/${name}/`), `${server}/${composition}`] },
@@ -29,10 +59,37 @@ export default {
       from: { path: '^packages/protocol/src/', pathNot: '^packages/protocol/src/generate/' },
       to: { dependencyTypes: ['core'] },
     },
-    above('platform', ['log', 'features', 'transport']),
-    above('log', ['features', 'transport']),
-    above('features', ['transport']),
+    above('platform', ['log', 'features', 'realtime', 'transport']),
+    above('log', ['features', 'realtime', 'transport']),
+    above('features', ['realtime', 'transport']),
+    above('realtime', ['transport']),
     above('transport', []),
+    ...features.slice(0, -1).map((name, i) => ({
+      name: `feature-${name}-looks-down`,
+      comment: 'A feature imports only features before it in the list above.',
+      severity: 'error',
+      from: { path: feature([name]) },
+      to: { path: feature(features.slice(i + 1)) },
+    })),
+    {
+      name: 'features-stand-on-shared-files',
+      comment: 'Files beside the folders of features are for all of them; only handlers.ts sees the folders.',
+      severity: 'error',
+      from: { path: `${server}/features/[^/]+\\.ts$`, pathNot: 'handlers\\.ts$' },
+      to: { path: `${server}/features/([^/]+/|handlers\\.ts$)` },
+    },
+    {
+      name: 'features-are-listed',
+      severity: 'error',
+      from: { path: `${server}/features/[^/]+/`, pathNot: feature(features) },
+      to: {},
+    },
+    {
+      name: 'handlers-are-on-top',
+      severity: 'error',
+      from: { path: `${server}/features/[^/]+/` },
+      to: { path: `${server}/features/handlers\\.ts$` },
+    },
     {
       name: 'never-the-server',
       comment: 'What runs elsewhere talks to the server over the network.',
@@ -51,7 +108,7 @@ export default {
     {
       name: 'server-imports-protocol-only',
       severity: 'error',
-      from: { path: `${server}/`, pathNot: `${server}/(compose|main).ts$` },
+      from: { path: `${server}/`, pathNot: `${server}/(compose/|(compose|main).ts$)` },
       to: { path: '^(packages|bench|scripts)/', pathNot: '^packages/(server|protocol)/' },
     },
     {
@@ -59,7 +116,7 @@ export default {
       comment:
         'The playground and the dashboard are two more things that compose puts together; nothing else of the server knows them.',
       severity: 'error',
-      from: { path: `${server}/(compose|main).ts$` },
+      from: { path: `${server}/(compose/|(compose|main).ts$)` },
       to: {
         path: '^(packages|bench|scripts)/',
         pathNot: '^packages/(server|protocol|playground|dashboard)/',

@@ -41,22 +41,31 @@ const python = 'openapi-python-client==0.29.1';
 
 export const tools: Tool[] = [
   {
-    ...{ name: 'mongo-java-server', folder: 'mongo-java-server/1.47.0', ...java },
+    name: 'mongo-java-server',
+    folder: 'mongo-java-server/1.47.0',
+    ...java,
     fetch: maven('de.bwaldvogel:mongo-java-server:1.47.0', false),
   },
   {
-    ...{ name: 'openapi-generator', folder: 'openapi-generator/7.14.0' },
-    ...{ programs: [...java.programs, 'go'], packages: [...java.packages, 'golang-go'] },
+    name: 'openapi-generator',
+    folder: 'openapi-generator/7.14.0',
+    programs: [...java.programs, 'go'],
+    packages: [...java.packages, 'golang-go'],
     fetch: maven('org.openapitools:openapi-generator-cli:7.14.0', true),
   },
   {
-    ...{ name: 'openapi-python-client', folder: 'openapi-python-client/0.29.1' },
-    ...{ programs: ['python3'], packages: ['python3-venv'] },
+    name: 'openapi-python-client',
+    folder: 'openapi-python-client/0.29.1',
+    programs: ['python3'],
+    packages: ['python3-venv'],
     // What the generated client imports comes with the generator. Both are run from the folder: the paths in `bin` are not.
     fetch: (into) => ['sh', '-c', `python3 -m venv "${into}" && "${into}/bin/pip" install -q ${python}`],
   },
   {
-    ...{ name: 'hey-api', folder: 'hey-api/0.95.0', programs: ['npm'], packages: [] },
+    name: 'hey-api',
+    folder: 'hey-api/0.95.0',
+    programs: ['npm'],
+    packages: [],
     fetch: (into) => [
       'npm',
       'install',

@@ -32,7 +32,7 @@ export function createStore() {
 
   return {
     environments,
-    ping: () => ({ ok: true, schemaVersion: 1 }),
+    ping: () => ({ ok: true, schemaVersion: 2 }),
 
     // May be repeated, and may come late: a record replaces the one that is there only when its revision is higher.
     write: ({ env, records, rewrite = false }) => {
@@ -65,7 +65,7 @@ export function createStore() {
     erase: ({ env, userId, replacement, messages }) => {
       for (const [id, m] of of(env).message) {
         if (m.senderId !== userId) continue;
-        const gone = { text: null, replyTo: null, attachments: [], metadata: {}, hard: true };
+        const gone = { text: null, replyTo: null, attachments: [], metadata: {}, extras: {}, hard: true };
         const deleted = {
           ...gone,
           deletedAt: m.deletedAt ?? new Date().toISOString(),

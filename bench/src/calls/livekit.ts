@@ -125,7 +125,10 @@ class Participant {
 
   async send(): Promise<void> {
     const tracks = Object.entries(sources).map(([name, pace]) => ({
-      ...{ name, cid: `${this.#identity}-${name}`, ssrc: ++ssrc, ...pace },
+      name,
+      cid: `${this.#identity}-${name}`,
+      ssrc: ++ssrc,
+      ...pace,
     }));
     for (const { name, cid, kind } of tracks)
       this.#socket.send(
@@ -143,12 +146,12 @@ class Participant {
     const sections = tracks.map(({ cid, kind, payloadType, ssrc: id }, mid) => [
       `m=${kind} 9 UDP/TLS/RTP/SAVPF ${payloadType}`,
       ...ofMedia(String(mid), this.#media.fingerprint),
-      ...['a=sendonly', 'a=rtcp-mux', `a=rtpmap:${payloadType} ${codecs[kind]}`],
-      ...[
-        `a=msid:${this.#identity} ${cid}`,
-        `a=ssrc:${id} cname:bench`,
-        `a=ssrc:${id} msid:${this.#identity} ${cid}`,
-      ],
+      'a=sendonly',
+      'a=rtcp-mux',
+      `a=rtpmap:${payloadType} ${codecs[kind]}`,
+      `a=msid:${this.#identity} ${cid}`,
+      `a=ssrc:${id} cname:bench`,
+      `a=ssrc:${id} msid:${this.#identity} ${cid}`,
     ]);
     this.#say(request.offer, 'offer', description(['0', '1'], sections));
     await this.#connect('send', await this.#answered.promise, false);
@@ -169,7 +172,10 @@ class Participant {
   #connect(which: string, remote: string, dataChannels: boolean): Promise<void> {
     const of = (name: string): string => new RegExp(`^a=${name}:(\\S+)`, 'm').exec(remote)![1]!;
     return this.#media.connect(`${this.#identity}-${which}`, {
-      ...{ ufrag: of('ice-ufrag'), password: of('ice-pwd'), port: mediaPort, dataChannels },
+      ufrag: of('ice-ufrag'),
+      password: of('ice-pwd'),
+      port: mediaPort,
+      dataChannels,
     });
   }
 }
@@ -178,7 +184,10 @@ function token(room: string, identity: string): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   const expires = Math.floor(Date.now() / 1_000) + 3_600;
   const text = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({
-    ...{ iss: key, sub: identity, exp: expires, video: { room, roomJoin: true } },
+    iss: key,
+    sub: identity,
+    exp: expires,
+    video: { room, roomJoin: true },
   })}`;
   return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`;
 }
@@ -189,15 +198,23 @@ const codecs = { audio: 'opus/48000/2', video: 'VP8/90000' };
 
 const description = (mids: string[], sections: string[][]): string =>
   [
-    ...['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 't=0 0', `a=group:BUNDLE ${mids.join(' ')}`],
+    'v=0',
+    'o=- 1 1 IN IP4 127.0.0.1',
+    's=-',
+    't=0 0',
+    `a=group:BUNDLE ${mids.join(' ')}`,
     ...sections.flat(),
     '',
   ].join('\r\n');
 
 /** The load generator speaks first in ICE and in DTLS. */
 const ofMedia = (mid: string, fingerprint: string): string[] => [
-  ...['c=IN IP4 0.0.0.0', `a=mid:${mid}`, `a=ice-ufrag:${own.ufrag}`, `a=ice-pwd:${own.password}`],
-  ...[`a=fingerprint:sha-256 ${fingerprint.toUpperCase()}`, 'a=setup:active'],
+  'c=IN IP4 0.0.0.0',
+  `a=mid:${mid}`,
+  `a=ice-ufrag:${own.ufrag}`,
+  `a=ice-pwd:${own.password}`,
+  `a=fingerprint:sha-256 ${fingerprint.toUpperCase()}`,
+  'a=setup:active',
 ];
 
 function answerTo(offer: string, fingerprint: string): string {
@@ -214,7 +231,9 @@ function answerTo(offer: string, fingerprint: string): string {
     return [
       `m=${kind} 9 UDP/TLS/RTP/SAVPF ${type}`,
       ...common,
-      ...['a=recvonly', 'a=rtcp-mux', `a=rtpmap:${type} ${codecs[kind]}`],
+      'a=recvonly',
+      'a=rtcp-mux',
+      `a=rtpmap:${type} ${codecs[kind]}`,
     ];
   });
   return description(

@@ -129,7 +129,9 @@ export class Participant {
       `/${callId}/join?sessionId=${this.#session}`,
     );
     const opened = await this.#ask<Opened>('call.open', {
-      ...{ callId, device: media.device, rtpCapabilities: receiving },
+      callId,
+      device: media.device,
+      rtpCapabilities: receiving,
     });
     this.#opened = opened;
     const dtlsParameters = {
@@ -153,7 +155,9 @@ export class Participant {
     for (const [source, { kind, payloadType, clockRate, ...pace }] of Object.entries(sources)) {
       const own = ++ssrc;
       await this.#ask('call.produce', {
-        ...{ callId, source, kind },
+        callId,
+        source,
+        kind,
         rtpParameters: {
           mid: String(own),
           codecs: [
@@ -172,7 +176,8 @@ export class Participant {
   /** Receives what was sent when it joined. */
   async receive(callId: string): Promise<void> {
     const { consumers } = await this.#ask<{ consumers: { id: string }[] }>('call.consume', {
-      ...{ callId, producerIds: this.#opened!.producers.map((p) => p.id) },
+      callId,
+      producerIds: this.#opened!.producers.map((p) => p.id),
     });
     for (const { id } of consumers) await this.#ask('call.layers', { callId, consumerId: id, paused: false });
   }

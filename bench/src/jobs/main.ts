@@ -44,7 +44,12 @@ async function ours(): Promise<Contestant> {
       ),
     work: (handler) => {
       const worker = createWorker({
-        ...{ db, logger: createLogger('warn'), queue: queue.name, slots, leaseMs: 20_000, graceMs: 0 },
+        db,
+        logger: createLogger('warn'),
+        queue: queue.name,
+        slots,
+        leaseMs: 20_000,
+        graceMs: 0,
         run: (jobs) => Promise.resolve(jobs.map(async ({ key }) => (await handler(key), { runAt: null }))),
       });
       worker.start();

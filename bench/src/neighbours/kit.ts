@@ -104,8 +104,12 @@ export class Caller {
       if (this.#over) return resolve(none());
       const sent = request(
         {
-          ...{ host: '127.0.0.1', port: this.#target.port, localAddress: from, agent: this.#agent },
-          ...{ method, path },
+          host: '127.0.0.1',
+          port: this.#target.port,
+          localAddress: from,
+          agent: this.#agent,
+          method,
+          path,
           headers: {
             ...(token === '' ? {} : { authorization: `Bearer ${token ?? this.#target.tenant.secretKey}` }),
             ...(text === undefined

@@ -96,7 +96,9 @@ export async function measure(
       });
     await how.prepare(attacker, target);
     await victim.ask('open', {
-      ...{ port: running.port, perSecond: hooks ? hookedSendsPerSecond : sendsPerSecond, accounts },
+      port: running.port,
+      perSecond: hooks ? hookedSendsPerSecond : sendsPerSecond,
+      accounts,
       visitors: await running.accounts(visitors, victimTenant),
     });
     await pause(warmMs);
@@ -227,7 +229,8 @@ class Sampler {
       unit: string,
       value: (sample: { rss: number; descriptors: number }) => number,
     ) => ({
-      ...{ name, unit },
+      name,
+      unit,
       before: median(baseline.map(value)),
       during: Math.max(...attack.map(value)),
       after: value(after.at(-1) ?? { rss: NaN, descriptors: NaN }),

@@ -74,16 +74,17 @@ export function undisturbedText({ baseline, attack, undisturbed }: Round): strin
 export function neighboursTable(measured: readonly Measured[]): string {
   return table(
     [
-      ...['#', 'What one tenant did', 'Baseline p50 / p99, ms', 'Meanwhile p50 / p99, ms'],
-      ...[
-        'p99 to baseline',
-        'Afterwards p50 / p99, ms',
-        'Logins p99, ms',
-        'Refused',
-        'Unanswered',
-        'Resource',
-        'Done',
-      ],
+      '#',
+      'What one tenant did',
+      'Baseline p50 / p99, ms',
+      'Meanwhile p50 / p99, ms',
+      'p99 to baseline',
+      'Afterwards p50 / p99, ms',
+      'Logins p99, ms',
+      'Refused',
+      'Unanswered',
+      'Resource',
+      'Done',
     ],
     measured.map(({ id, what, of, rounds }) => [
       id,

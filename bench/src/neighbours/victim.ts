@@ -203,7 +203,10 @@ class Victim {
     const phase = this.#phases.at(-1)!;
     phase.sent++;
     const sent: Sent = {
-      ...{ user, phase, tries: 0, at: micros() },
+      user,
+      phase,
+      tries: 0,
+      at: micros(),
       text: `${this.#run}-${user.number}-${++user.sent}`,
     };
     user.waiting.set(user.sent, sent);

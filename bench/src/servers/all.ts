@@ -68,12 +68,18 @@ export function createServers(options: Options, directory: string, results: Resu
     createEjabberd(join(directory, 'ejabberd'), ports.ejabberd, database),
     createProsody(join(directory, 'prosody'), ports.prosody, database),
     createCentrifugo({
-      ...{ name: 'centrifugo', label: 'Centrifugo 6, history in memory', engine: 'memory' },
-      ...{ directory: join(directory, 'centrifugo'), port: ports.centrifugo },
+      name: 'centrifugo',
+      label: 'Centrifugo 6, history in memory',
+      engine: 'memory',
+      directory: join(directory, 'centrifugo'),
+      port: ports.centrifugo,
     }),
     createCentrifugo({
-      ...{ name: 'centrifugo-redis', label: 'Centrifugo 6, history in Redis streams', engine: 'redis' },
-      ...{ directory: join(directory, 'centrifugo'), port: ports.centrifugo },
+      name: 'centrifugo-redis',
+      label: 'Centrifugo 6, history in Redis streams',
+      engine: 'redis',
+      directory: join(directory, 'centrifugo'),
+      port: ports.centrifugo,
     }),
   ];
   const present = (name: ServerName): boolean => {

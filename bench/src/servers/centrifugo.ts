@@ -48,7 +48,9 @@ export const createCentrifugo = (options: {
         client: { token: { hmac_secret_key: key } },
         channel: {
           without_namespace: {
-            ...{ history_size: 100, history_ttl: '1h', force_recovery: true },
+            history_size: 100,
+            history_ttl: '1h',
+            force_recovery: true,
             allow_publish_for_subscriber: true,
           },
         },
@@ -62,7 +64,9 @@ export const createCentrifugo = (options: {
     await listening(child, port);
     const now = Math.floor(Date.now() / 1_000);
     return {
-      ...{ wire: 'centrifugo' as const, port, gateway: child.pid },
+      wire: 'centrifugo' as const,
+      port,
+      gateway: child.pid,
       roots: redis ? [child.pid, redis.pid] : [child.pid],
       accounts: (plan) =>
         Promise.resolve(

@@ -20,18 +20,16 @@ export async function startRedis(): Promise<Redis | null> {
   if (!existsSync(program)) return null;
   const directory = await mkdtemp(join(tmpdir(), 'parley-bench-redis-'));
   const child = start(program, [
-    ...[
-      '--bind',
-      '127.0.0.1',
-      '--port',
-      String(port),
-      '--save',
-      '',
-      '--appendonly',
-      'no',
-      '--dir',
-      directory,
-    ],
+    '--bind',
+    '127.0.0.1',
+    '--port',
+    String(port),
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--dir',
+    directory,
   ]);
   await lineOf(child, /Ready to accept connections/);
   return {

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import pg from 'pg';
+import { sql as counting } from '../../../packages/server/src/log/sql/consumers.sql.ts';
 import { withRunning } from '../bench.ts';
 import type { Bench } from '../bench.ts';
 import { cpuOf } from '../procfs.ts';
@@ -20,7 +20,6 @@ import { environmentOf } from './seed.ts';
  * Reports: 366 days of a store of --messages messages by a tenth as many users, written by SQL.
  */
 
-const functions = new URL('../../../packages/server/src/log/sql/append_messages.sql', import.meta.url);
 const days = 366;
 const asked = 100;
 const portion = 250_000;
@@ -42,7 +41,6 @@ export async function analytics(bench: Bench): Promise<void> {
 
 async function sendPath(bench: Bench, parley: RunningParley): Promise<void> {
   const { options, results } = bench;
-  const counting = await readFile(functions, 'utf8');
   const silent = counting.replaceAll(/INSERT INTO activity_notes \([^)]*\)\s+VALUES[^;]*;/g, 'NULL;');
   if (silent === counting) throw new Error('the note for analytics was not found');
   const plan = groups('analytics', options.users * 2, 10);

@@ -38,8 +38,12 @@ async function measureRow(bench: Bench, row: Row, parley: Parley): Promise<Round
   const { windowMs } = bench.options;
   const { id, webhooks = false, resource } = row;
   const round = await measureOn(bench, parley, {
-    ...{ label: `row ${id}`, webhooks, resource },
-    ...{ baselineMs: windowMs, strikeMs: windowMs, afterMs: windowMs },
+    label: `row ${id}`,
+    webhooks,
+    resource,
+    baselineMs: windowMs,
+    strikeMs: windowMs,
+    afterMs: windowMs,
     prepare: (attacker, target) => attacker.ask('prepare', { id, target }),
     strike: async (attacker) => (await attacker.ask('strike', { id, ms: windowMs })).text,
   });
@@ -74,8 +78,11 @@ export function abuse(bench: Bench): Promise<void> {
   const rows = chosen(bench.options.only);
   return withServices(bench, async (fresh) => {
     const plan: Plan = {
-      ...{ label: 'abuse', webhooks: false },
-      ...{ baselineMs: Math.min(30_000, windowMs), strikeMs: windowMs, afterMs: 60_000 },
+      label: 'abuse',
+      webhooks: false,
+      baselineMs: Math.min(30_000, windowMs),
+      strikeMs: windowMs,
+      afterMs: 60_000,
       // One after the other: later ones must not wait for what earlier ones do.
       prepare: async (attacker, target) => {
         for (const { id } of rows) await attacker.ask('prepare', { id, target });

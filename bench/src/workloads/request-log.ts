@@ -74,8 +74,11 @@ export async function requestlog(bench: Bench): Promise<void> {
 async function cpuOfTurn(bench: Bench, running: RunningParley, requests: string[]): Promise<number> {
   const run = await bench.load.http(
     {
-      ...{ port: running.port, requests, connections: restConnections },
-      ...{ warmMs: 500, windowMs: bench.options.windowMs / share },
+      port: running.port,
+      requests,
+      connections: restConnections,
+      warmMs: 500,
+      windowMs: bench.options.windowMs / share,
     },
     running.roots,
   );

@@ -177,8 +177,18 @@ async function recordsOf(parley: RunningParley, conversation: string): Promise<M
     [conversation],
   );
   return (rows as Pick<MessageRecord, 'id' | 'seq' | 'senderId' | 'text' | 'createdAt'>[]).map((row) => ({
-    ...{ kind: 'message', conversationId: conversation, replyTo: null, attachments: null, metadata: null },
-    ...{ version: 1, editedAt: null, deletedAt: null, hard: false, revision: 4, ...row },
+    kind: 'message',
+    conversationId: conversation,
+    replyTo: null,
+    attachments: null,
+    metadata: null,
+    extras: null,
+    version: 1,
+    editedAt: null,
+    deletedAt: null,
+    hard: false,
+    revision: 4,
+    ...row,
   }));
 }
 

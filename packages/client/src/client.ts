@@ -301,9 +301,7 @@ export function createClient(options: ClientOptions): Client {
     const known = list.lastSeq(cid) !== undefined;
     const sending = outbox.inFlight(cid);
     const ours =
-      event.e === 'message.new' &&
-      sending !== undefined &&
-      event.d.message.text === (sending.draft.text ?? null);
+      event.e === 'message.new' && sending !== undefined && event.d.clientMsgId === sending.clientMsgId;
     const applied = list.applyEvent(event, ours);
     const conversation = open.get(cid);
     if (applied && !known) events.emit('conversation', { conversationId: cid, change: 'added' });

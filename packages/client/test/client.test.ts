@@ -52,6 +52,28 @@ test('two clients talk; echo and ack make one message whichever comes first', as
   assert.equal(server.unread(server.conversations.get(cid)!, 'bob'), 0);
 });
 
+test('a message whose ack was lost with the connection is never shown twice while it is sent again', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const ann = await connected(client('ann'), clock);
+  const a = ann.conversations.open(cid);
+  await clock.advance(0);
+  const [socket] = server.sockets;
+  socket!.push = () => undefined;
+  const seen: string[] = [];
+  a.messages.subscribe(() => seen.push(texts(a).join()));
+  a.send('one');
+  await clock.advance(0);
+  socket!.end(1006, '');
+  server.latency = () => 500;
+  await clock.advance(60_000);
+  assert.deepEqual(statuses(a), ['one:sent']);
+  assert.ok(
+    seen.every((t) => t === 'one' || t === ''),
+    seen.join(' | '),
+  );
+});
+
 test('SPEC 4, gap handling: a lost event is fetched and applied in order', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);

@@ -111,7 +111,11 @@ export class FakeServer {
     conv.messages.push(message);
     if (d.clientMsgId !== undefined) this.#dedup.set(key, message);
     if (conv.members.has(senderId)) conv.members.get(senderId)!.lastReadSeq = message.seq;
-    this.#event(conv, 'message.new', { message });
+    this.#event(
+      conv,
+      'message.new',
+      d.clientMsgId === undefined ? { message } : { message, clientMsgId: d.clientMsgId },
+    );
     return message;
   }
   edit(id: string, text: string): MessageOrTombstone {

@@ -15,14 +15,19 @@ export interface Area {
 
 type Load = () => Promise<{ default: ComponentType }>;
 const area = (group: string, path: string, title: string, load: Load): Area => ({
-  ...{ group, path, title },
+  group,
+  path,
+  title,
   everywhere: false,
   page: lazy(load),
 });
 
 export const areas: readonly Area[] = [
   {
-    ...{ path: '/account', title: 'Your account', everywhere: true, group: null },
+    path: '/account',
+    title: 'Your account',
+    everywhere: true,
+    group: null,
     page: lazy(() => import('./pages/account.tsx')),
   },
   area('', '', 'Overview', () => import('./pages/overview.tsx')),

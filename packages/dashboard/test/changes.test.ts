@@ -53,7 +53,8 @@ describe('changes', () => {
     const set = await owner('PUT', '/v1/push/credentials/expo', { credentials: { accessToken: 'x' } });
     assert.equal(set.status, 200, JSON.stringify(set.body));
     const { body: endpoint } = await owner('POST', '/v1/webhooks', {
-      ...{ url: 'https://x.example/hook', events: ['message.created'] },
+      url: 'https://x.example/hook',
+      events: ['message.created'],
     });
     for (const [path, name, gone] of [
       ['push', 'Remove', 'No provider is set up'],

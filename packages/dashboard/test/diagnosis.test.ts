@@ -94,7 +94,9 @@ describe('diagnosis', () => {
     const shown = await page.getByRole('tooltip').innerText();
     const [, utc] = /(\S+Z) \(UTC\)/.exec(shown)!;
     const local = new Intl.DateTimeFormat('en-US', {
-      ...{ dateStyle: 'medium', timeStyle: 'medium', timeZone: 'Europe/Berlin' },
+      dateStyle: 'medium',
+      timeStyle: 'medium',
+      timeZone: 'Europe/Berlin',
     });
     assert.ok(shown.startsWith(`${local.format(Date.parse(utc!))} (local)`), shown);
     await socket.close();

@@ -67,12 +67,17 @@ describe('the first run', () => {
 
     // The component, with the client of the browser's example, in a page of the customer.
     const { outputFiles } = await build({
-      ...{ bundle: true, write: false, format: 'esm', jsx: 'automatic', logLevel: 'error' },
+      bundle: true,
+      write: false,
+      format: 'esm',
+      jsx: 'automatic',
+      logLevel: 'error',
       define: { 'process.env.NODE_ENV': '"production"' },
       stdin: {
         contents: `import { createRoot } from 'react-dom/client';\n${react}\n${inBrowser}
           createRoot(document.body).render(<Chat client={client} conversationId={chat.id} />);`,
-        ...{ loader: 'jsx', resolveDir: import.meta.dirname },
+        loader: 'jsx',
+        resolveDir: import.meta.dirname,
       },
     });
     const customer = await (await browser.newContext({ bypassCSP: true })).newPage();

@@ -33,7 +33,10 @@ export async function fillShop(url: string, environment: EnvironmentName = 'dev'
     await ok('PUT', `/v1/users/${id}`, { name, metadata: { city: 'Bremen', tier: 2 } });
   await ok('POST', '/v1/users/dave/deactivate');
   const { id: conversation } = await ok('POST', '/v1/conversations', {
-    ...{ type: 'group', name: 'Support: order 4711', members: ['alice', 'bob', 'carla'], ownerId: 'carla' },
+    type: 'group',
+    name: 'Support: order 4711',
+    members: ['alice', 'bob', 'carla'],
+    ownerId: 'carla',
     metadata: { order: 4711 },
   });
   await ok('POST', '/v1/conversations', { type: 'direct', members: ['alice', 'bob'] });
@@ -62,7 +65,9 @@ export async function fillShop(url: string, environment: EnvironmentName = 'dev'
 
   const receiver = await startReceiver();
   const { id: webhook } = await ok('POST', '/v1/webhooks', {
-    ...{ url: receiver.url, events: ['message.created', 'conversation.created'], description: 'Order desk' },
+    url: receiver.url,
+    events: ['message.created', 'conversation.created'],
+    description: 'Order desk',
   });
   await ok('POST', `/v1/webhooks/${webhook}/test`);
   await receiver.close();

@@ -39,7 +39,8 @@ describe('the storage page', () => {
   it('a slot is set and fails its test; tables are made, tested, used; another slot is promoted; and back', async () => {
     const server = serverApi(service.url, 'prod');
     const { body: conversation } = await server('POST', '/v1/conversations', {
-      ...{ type: 'direct', members: ['ann', 'ben'] },
+      type: 'direct',
+      members: ['ann', 'ben'],
     });
     const text = 'kept by the customer';
     await server('POST', `/v1/conversations/${conversation.id}/messages`, { senderId: 'ann', text });

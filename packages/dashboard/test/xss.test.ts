@@ -51,13 +51,17 @@ describe('what people write', () => {
     );
     const conversation = await ok(
       server('POST', '/v1/conversations', {
-        ...{ type: 'group', members: ['mallory', 'bob'], name: attack('conversation name') },
+        type: 'group',
+        members: ['mallory', 'bob'],
+        name: attack('conversation name'),
         metadata: { text: attack('conversation metadata') },
       }),
     );
     const message = await ok(
       server('POST', `/v1/conversations/${conversation.id}/messages`, {
-        ...{ senderId: 'mallory', text: 'before', metadata: { text: attack('message metadata') } },
+        senderId: 'mallory',
+        text: 'before',
+        metadata: { text: attack('message metadata') },
         attachments: [
           await ready(server, conversation.id as string, {
             ...pdf,
@@ -92,7 +96,8 @@ describe('what people write', () => {
       }),
     );
     const agent = createDashboard(service.url, {
-      ...{ origin: service.url, 'sec-fetch-site': 'same-origin' },
+      origin: service.url,
+      'sec-fetch-site': 'same-origin',
       'user-agent': attack('user agent'),
     });
     await agent.signIn('owner@example.com', 'correct horse');
@@ -100,7 +105,9 @@ describe('what people write', () => {
     await pretendNode(db);
     const call = await ok(
       server('POST', '/v1/calls', {
-        ...{ conversationId: conversation.id, kind: 'audio', callerId: 'mallory' },
+        conversationId: conversation.id,
+        kind: 'audio',
+        callerId: 'mallory',
         metadata: { text: attack('call metadata') },
       }),
     );
@@ -108,7 +115,8 @@ describe('what people write', () => {
     const { token } = await ok(server('POST', '/v1/tokens', { userId: 'mallory' }));
     await ok(
       createApi(service.url, token as string)('POST', '/v1/push/devices', {
-        ...{ provider: 'fcm', token: `${'f'.repeat(40)}${short('push token', '<b>t1>')}` },
+        provider: 'fcm',
+        token: `${'f'.repeat(40)}${short('push token', '<b>t1>')}`,
       }),
     );
     await sql(
@@ -137,7 +145,10 @@ describe('what people write', () => {
     await sql(
       `UPDATE storage_slots SET shown_url = $2, shown_replica_url = $3, schema = $4, last_test = $5 WHERE env = $1`,
       [
-        ...[env!['no'], attack('database URL'), attack('replica URL'), attack('schema')],
+        env!['no'],
+        attack('database URL'),
+        attack('replica URL'),
+        attack('schema'),
         { at: new Date().toISOString(), ok: false, errors: [attack('test of a database')], warnings: [] },
       ],
     );
@@ -148,7 +159,10 @@ describe('what people write', () => {
         env!['no'],
         { bucket: attack('bucket') },
         {
-          ...{ ok: false, at: new Date().toISOString(), provider: 's3', error: attack('error of a bucket') },
+          ok: false,
+          at: new Date().toISOString(),
+          provider: 's3',
+          error: attack('error of a bucket'),
           checks: [{ name: 'upload', ok: false, detail: attack('check of a bucket') }],
         },
       ],
@@ -166,7 +180,8 @@ describe('what people write', () => {
     await sql(
       `INSERT INTO audit (id, env, org, actor, action, target, ip, request_id, changes) VALUES ('aud_x', $1, $2, $3, $4, $5, $6, $7, $8)`,
       [
-        ...[env!['no'], env!['org']],
+        env!['no'],
+        env!['org'],
         ...['actor', 'action', 'target', 'address', 'request'].map((f) => attack(`audit: ${f}`)),
         { before: { [attack('audit: field')]: attack('audit: before') }, after: null },
       ],
@@ -209,14 +224,33 @@ describe('what people write', () => {
     const text = attack('address of a page');
     const open = `/conversations/${conversation.id}`;
     const paths = [
-      ...['', '/users', '/users/mallory', `/users/${encodeURIComponent(text)}`, open, `${open}?view=events`],
-      ...['/webhooks', `/webhooks/${webhook.id}`, '/keys', '/audit', '/team', '/settings', '/push'],
-      ...['/live', '/analytics', '/usage', '/storage', '/calls', `/calls/${call.id}`, '/conversations'],
-      ...[`/trace?userId=mallory`, `/delivery?messageId=${message.id}&userId=bob`],
+      '',
+      '/users',
+      '/users/mallory',
+      `/users/${encodeURIComponent(text)}`,
+      open,
+      `${open}?view=events`,
+      '/webhooks',
+      `/webhooks/${webhook.id}`,
+      '/keys',
+      '/audit',
+      '/team',
+      '/settings',
+      '/push',
+      '/live',
+      '/analytics',
+      '/usage',
+      '/storage',
+      '/calls',
+      `/calls/${call.id}`,
+      '/conversations',
+      `/trace?userId=mallory`,
+      `/delivery?messageId=${message.id}&userId=bob`,
       `/logs?operation=${encodeURIComponent(text)}`,
       `/audit?action=${encodeURIComponent(text.slice(0, 100))}`,
       `/${encodeURIComponent(text)}`,
-      ...['/../account', '/../new-environment'],
+      '/../account',
+      '/../new-environment',
     ];
     const visit = async (path: string) => {
       await page.goto(new URL(`${service.url}/dashboard/env_dev${path}`).href);

@@ -15,7 +15,12 @@ export const Changes = open({
 
 /** SPEC 6, socket events: the per-conversation seq stream. `d` by event name. */
 export const socketEvents = {
-  'message.new': open({ message: MessageOrTombstone }),
+  'message.new': open({
+    message: MessageOrTombstone,
+    clientMsgId: optional(
+      Type.String({ description: 'That of the send. Events that are read later lack it' }),
+    ),
+  }),
   'message.updated': open({ message: MessageOrTombstone }),
   'message.deleted': open({ id: Type.String(), deletedAt: Timestamp, hard: Type.Boolean() }),
   'member.added': open({ userIds: Type.Array(userId), userId, actorId }),

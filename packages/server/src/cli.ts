@@ -6,11 +6,12 @@ import { ApiError, operations } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
 import { backUp, passphraseFrom, restore } from './backup/backup.ts';
 import { listenOrigin, readConfig } from './config.ts';
+import { operatorCaller } from './features/callers.ts';
 import type { ControlContext, EnvironmentContext } from './features/context.ts';
 import { commands } from './features/handlers.ts';
 import type { CommandName } from './features/handlers.ts';
 import { onlyOrganization, requireEnvironment } from './features/tenancy/access.ts';
-import { openVault } from './features/tenancy/bootstrap.ts';
+import { openVault } from './features/accounts/bootstrap.ts';
 import { createIds, pooledRandom, systemClock } from './platform/clock.ts';
 import { checks } from './platform/history/conformance.ts';
 import { createRemoteHistories } from './platform/history/remote.ts';
@@ -299,7 +300,7 @@ async function main(): Promise<void> {
     const { vault } = await openVault(db, config.masterKey, config.dataDir);
     const ids = createIds(systemClock, pooledRandom());
     const ctx: ControlContext = {
-      caller: { kind: 'operator', name: operatorName() },
+      caller: operatorCaller(operatorName()),
       services: { clock: systemClock, ids, vault, linkOrigin: () => config.origin ?? listenOrigin(config) },
       ...{ db, requestId: ids.make('request') },
     };

@@ -20,12 +20,13 @@ if (process.argv.includes('--help')) {
 /** What Ctrl-C calls, once the service exists. */
 let hurry: Service['hurry'] = () => undefined;
 const sameKeyMs = 300;
+const quietMs = 100;
 
 try {
   await run();
 } catch (error) {
   process.stderr.write(`Parley could not start: ${explain(error)}\n`);
-  process.exit(1);
+  await exit(1);
 }
 
 async function run(): Promise<void> {
@@ -54,7 +55,16 @@ async function run(): Promise<void> {
   else await runService(config, logger, stop, inherited);
   logger.info('stopped');
   await endLog(logger);
-  process.exit(0);
+  await exit(0);
+}
+
+/**
+ * At its end Node waits for the threads in which V8 compiles hot functions, and such a thread may wait for a collection of garbage that only the
+ * main thread can make: neither ends (nodejs/node#54918). The process is idle for a moment first, so that they finish.
+ */
+async function exit(code: number): Promise<never> {
+  await new Promise((resolve) => setTimeout(resolve, quietMs));
+  process.exit(code);
 }
 
 async function runService(

@@ -1,8 +1,8 @@
 import type { Config } from './config.ts';
 import type { Services } from './features/context.ts';
-import { bootstrap, openVault } from './features/tenancy/bootstrap.ts';
-import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
-import { openEnvironments } from './features/tenancy/environments.ts';
+import { bootstrap, openVault } from './features/accounts/bootstrap.ts';
+import type { Bootstrapped } from './features/accounts/bootstrap.ts';
+import { openEnvironments } from './features/tenancy/sql/environments.ts';
 import type { Logger } from './platform/logging.ts';
 import type { PgDb } from './platform/postgres/db.ts';
 import { migrate } from './platform/postgres/migrate.ts';

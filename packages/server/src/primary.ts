@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import type { Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { Config } from './config.ts';
-import type { Bootstrapped } from './features/tenancy/bootstrap.ts';
+import type { Bootstrapped } from './features/accounts/bootstrap.ts';
 import type { Logger } from './platform/logging.ts';
 import { outsideConnection } from './platform/postgres/outside.ts';
 import { openStore } from './platform/postgres/store.ts';

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RoleName } from './config.ts';
 import type { Parts } from './platform/parts.ts';
 import type { Peers } from './platform/peers.ts';
 import { diskFullText } from './platform/postgres/db.ts';
@@ -10,7 +11,7 @@ export interface ReadinessOptions {
   db: PgDb;
   logDb: PgDb;
   peers: Pick<Peers, 'reachable'>;
-  state: () => Parts['state'];
+  state: () => Parts<RoleName>['state'];
 }
 
 const timeoutMs = 2_000;

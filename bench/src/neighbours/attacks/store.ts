@@ -39,7 +39,8 @@ const put = (ticket: Ticket, deadline: Deadline): Promise<number | string> =>
       {
         method: 'PUT',
         headers: { ...ticket.upload.headers, 'content-length': fileBytes },
-        ...{ localAddress: from, agent: false },
+        localAddress: from,
+        agent: false,
       },
       (response) => {
         response.resume();

@@ -398,13 +398,15 @@ export class CallHandle implements Store<CallSnapshot> {
   #snapshot(): CallSnapshot {
     const { id, conversationId, kind, participants } = this.#call;
     return {
-      ...{ id, conversationId, kind, state: this.#state, call: this.#call },
-      ...{
-        endedHere: this.#endedHere,
-        activeSpeaker: this.#speakers.active,
-        network: this.#network,
-        error: this.#error,
-      },
+      id,
+      conversationId,
+      kind,
+      state: this.#state,
+      call: this.#call,
+      endedHere: this.#endedHere,
+      activeSpeaker: this.#speakers.active,
+      network: this.#network,
+      error: this.#error,
       participants: participants.map(({ userId, state }) => this.#participant(userId, inCall(state))),
     };
   }

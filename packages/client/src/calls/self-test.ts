@@ -56,7 +56,12 @@ export async function testRoutes(wire: Wire, found: (result: RouteResult) => voi
 async function testRoute(wire: Wire, route: Route): Promise<RouteResult> {
   const began = performance.now();
   const failed = (problem: RouteResult['problem'], message: string | null = null): RouteResult => ({
-    ...{ route, works: false, ms: null, rttMs: null, problem, message },
+    route,
+    works: false,
+    ms: null,
+    rttMs: null,
+    problem,
+    message,
   });
   const closing: (() => void)[] = [];
   let connected = false;
@@ -68,7 +73,8 @@ async function testRoute(wire: Wire, route: Route): Promise<RouteResult> {
     const device = await Device.factory();
     await device.load({ routerRtpCapabilities: media.rtpCapabilities as types.RtpCapabilities });
     const opened = await wire.request('call.open', {
-      ...{ callId, device: media.device },
+      callId,
+      device: media.device,
       rtpCapabilities: device.recvRtpCapabilities as CallMedia['rtpCapabilities'],
       ...(route === 'tcp' ? { tcp: true } : {}),
     });
@@ -115,7 +121,10 @@ async function testRoute(wire: Wire, route: Route): Promise<RouteResult> {
         const pair = stats.find((s) => s.type === 'candidate-pair' && s.nominated);
         const rtt = pair?.currentRoundTripTime;
         return {
-          ...{ route, works: true, problem: null, message: null },
+          route,
+          works: true,
+          problem: null,
+          message: null,
           ms: Math.round(performance.now() - began),
           rttMs: rtt === undefined ? null : Math.round(rtt * 1_000),
         };

@@ -304,9 +304,11 @@ export class ConversationHandle {
       const { message } = event.d;
       this.#unacked ||= message.senderId !== this.#host.me();
       if (message.senderId !== null) this.#typing.receive(message.senderId, 'stop');
-      // The event may arrive before the ack. The entry in flight is hidden until the ack tells which message it is.
+      // The event may arrive before the ack. The entry in flight is hidden until the ack tells which message it is. An event that is
+      // read later names no clientMsgId: it may be that entry, too.
       const sending = this.#host.outbox.inFlight(this.id);
-      if (sending && message.senderId === this.#host.me() && message.text === (sending.draft.text ?? null))
+      const { clientMsgId = sending?.clientMsgId } = event.d;
+      if (sending && message.senderId === this.#host.me() && clientMsgId === sending.clientMsgId)
         this.#echoed.add(sending.clientMsgId);
     }
     this.#store.invalidate();

@@ -22,7 +22,11 @@ export interface Browsers {
 export async function startBrowsers(): Promise<Browsers> {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL('./page.ts', import.meta.url))],
-    ...{ bundle: true, format: 'iife', target: 'es2022', platform: 'browser', write: false },
+    bundle: true,
+    format: 'iife',
+    target: 'es2022',
+    platform: 'browser',
+    write: false,
   });
   const script = outputFiles[0]!.text.replaceAll('</script', '<\\/script');
   const web = createServer((_request, response) => {
@@ -35,9 +39,16 @@ export async function startBrowsers(): Promise<Browsers> {
   const browser = await chromium.launch({
     executablePath: '/usr/bin/chromium',
     args: [
-      ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-      ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-      ...['--autoplay-policy=no-user-gesture-required', '--use-fake-ui-for-media-stream'],
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--autoplay-policy=no-user-gesture-required',
+      '--use-fake-ui-for-media-stream',
       // Few pictures a second: the machine encodes and decodes for everybody in the call.
       '--use-fake-device-for-media-stream=fps=10',
       '--auto-select-tab-capture-source-by-title=Calls',

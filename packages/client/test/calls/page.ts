@@ -143,7 +143,11 @@ const page = {
     if (!last) return null;
     const { state, endedHere, participants, activeSpeaker, network, call: record } = last.get();
     return {
-      ...{ state, endedHere, activeSpeaker, network, endReason: record.endReason },
+      state,
+      endedHere,
+      activeSpeaker,
+      network,
+      endReason: record.endReason,
       participants: participants.map(({ audioTrack, videoTrack, screenTrack, ...rest }) => ({
         ...rest,
         tracks: [audioTrack && 'audio', videoTrack && 'video', screenTrack && 'screen']

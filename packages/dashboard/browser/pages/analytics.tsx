@@ -105,12 +105,14 @@ const short = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 const figures = ({ totals, plan }: AnalyticsReport): Figure[] => [
   { label: 'Messages', value: compact.format(totals.messages) },
   {
-    ...{ label: 'Active users', value: compact.format(totals.activeUsers) },
+    label: 'Active users',
+    value: compact.format(totals.activeUsers),
     note: 'sent, read, connected or joined a call',
   },
   { label: 'New users', value: compact.format(totals.newUsers) },
   {
-    ...{ label: 'Active this month', value: compact.format(totals.mauThisMonth) },
+    label: 'Active this month',
+    value: compact.format(totals.mauThisMonth),
     note:
       plan.mauLimit === null ? 'no limit' : `of ${compact.format(plan.mauLimit)} on the plan ${plan.name}`,
   },
@@ -118,7 +120,8 @@ const figures = ({ totals, plan }: AnalyticsReport): Figure[] => [
   { label: 'Webhook attempts that worked', value: percent.format(totals.webhookSuccessRate) },
   { label: 'Until the ack', value: `${short.format(totals.avgAckMs)} ms`, note: 'mean, on the socket' },
   {
-    ...{ label: 'Call minutes', value: compact.format(totals.callMinutes) },
+    label: 'Call minutes',
+    value: compact.format(totals.callMinutes),
     note: `${totals.calls} calls, ${percent.format(totals.callAnswerRate)} answered`,
   },
 ];

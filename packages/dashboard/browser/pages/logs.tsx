@@ -23,7 +23,8 @@ function callerOf({ caller, requestId }: { caller?: string; requestId?: string }
 export default function Logs(): ReactNode {
   const { kind, caller, ...texts } = useFilters(filters);
   const input = {
-    ...{ limit: 50, ...texts },
+    limit: 50,
+    ...texts,
     ...(kind === undefined ? {} : { kind: kind as LogKind }),
     ...callerOf({ ...(caller === undefined ? {} : { caller }), ...texts }),
   };

@@ -45,7 +45,8 @@ function Now({ overview }: { overview: OverviewRecord }): ReactNode {
         label="Right now"
         of={[
           {
-            ...{ label: 'Open connections', href: `/${env}/live` },
+            label: 'Open connections',
+            href: `/${env}/live`,
             value: overview.connections,
             note: 'sockets on all nodes',
           },
@@ -55,12 +56,14 @@ function Now({ overview }: { overview: OverviewRecord }): ReactNode {
             note: 'in the last minute',
           },
           {
-            ...{ label: 'Failed requests', href: `/${env}/logs?status=error` },
+            label: 'Failed requests',
+            href: `/${env}/logs?status=error`,
             value: `${perSecond.format(overview.errorsPerSecond)}/s`,
             note: `${serverErrors} server errors, ${socketErrors} on sockets in the last hour`,
           },
           {
-            ...{ label: 'Webhooks', href: `/${env}/webhooks` },
+            label: 'Webhooks',
+            href: `/${env}/webhooks`,
             value:
               webhooks.endpoints === 0
                 ? 'none'
@@ -70,7 +73,8 @@ function Now({ overview }: { overview: OverviewRecord }): ReactNode {
             note: `${webhooks.succeeded} delivered, ${webhooks.failed} failed, ${webhooks.pending} waiting`,
           },
           {
-            ...{ label: 'Storage', href: `/${env}/storage` },
+            label: 'Storage',
+            href: `/${env}/storage`,
             value: sink && (sink.status === 'idle' ? 'with this service' : sink.status),
             note:
               sink === undefined || sink.status === 'idle'

@@ -61,7 +61,8 @@ function Sink({ storage: { sink, mode } }: { storage: StorageRecord }): ReactNod
         label="Sink"
         of={[
           {
-            ...{ label: 'State', value: sink.status },
+            label: 'State',
+            value: sink.status,
             note: mode === 'managed' ? 'history stays with this service' : 'history goes to your database',
           },
           { label: 'Behind by', value: `${Math.round(sink.lagSeconds)} s` },
@@ -319,7 +320,8 @@ function SetDatabase({ name, replaces }: { name: SlotName; replaces: boolean }):
               event.preventDefault();
               if (!ready) return;
               set.mutate({
-                ...{ slot: name, url },
+                slot: name,
+                url,
                 ...(schema === '' ? {} : { schema }),
                 ...(replicaUrl === '' ? {} : { replicaUrl }),
               });

@@ -16,7 +16,10 @@ import { Empty, Failed } from '../ui/states.tsx';
 const mostLines = 2_000;
 const seconds = 120;
 const clock = new Intl.DateTimeFormat(undefined, {
-  ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 },
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
 } as const);
 
 type Numbered = TraceLine & { no: number };

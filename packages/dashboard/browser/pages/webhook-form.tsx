@@ -33,7 +33,8 @@ function EndpointForm(props: {
       onSubmit={(event) => {
         event.preventDefault();
         props.submit({
-          ...{ url, events: events as Given['events'] },
+          url,
+          events: events as Given['events'],
           description: description === '' ? null : description,
         });
       }}

@@ -16,8 +16,11 @@ const choice = <const V extends readonly string[]>(values: V, description?: stri
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...(description ? { description } : {}) });
 const parameters = (description: string, example: object) =>
   Type.Unsafe<Record<string, unknown>>({
-    ...{ type: 'object', maxProperties: 30, additionalProperties: true },
-    ...{ description, examples: [example] },
+    type: 'object',
+    maxProperties: 30,
+    additionalProperties: true,
+    description,
+    examples: [example],
   });
 
 export const MediaKind = choice(['audio', 'video']);

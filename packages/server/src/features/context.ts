@@ -1,6 +1,8 @@
 import type { Readable } from 'node:stream';
+import { ApiError } from '@parley/protocol';
 import type {
   AccountRole,
+  Caller as CallerKind,
   EphemeralFrame,
   Environment as EnvironmentRecord,
   PlanName,
@@ -10,44 +12,43 @@ import type {
 import type { Db } from '../platform/postgres/db.ts';
 import type { Clock, Ids } from '../platform/clock.ts';
 import type { Vault } from '../platform/secrets.ts';
-import type { Organization } from './accounts/organizations.ts';
-import type { Analytics } from './analytics/service.ts';
-import type { AccountServices } from './accounts/services.ts';
-import type { CallServices } from './calls/services.ts';
+import type { Happenings } from './happenings.ts';
 import type { SocketChoice } from './node-bus.ts';
-import type { Storage } from './storage/service.ts';
-import type { Media } from './uploads/media.ts';
 import type { ConversationLog } from '../log/conversation-log.ts';
-import type { Push } from './push/service.ts';
-import type { Webhooks } from './webhooks/service.ts';
 
 /** An environment: the record that callers see, and the number that rows refer to it by. */
 export interface Environment extends EnvironmentRecord {
   no: number;
 }
 
-/** A caller with a key or a token, which says whom it speaks for and in which environment. */
-export type TenantCaller =
-  | { kind: 'server'; env: Environment; keyId: string }
-  | { kind: 'client'; env: Environment; user: { no: number; id: string } };
-
-/** A person signed in to the dashboard. */
-export interface DashboardCaller {
-  kind: 'dashboard';
+/** A person who signed in to the dashboard. */
+export interface Person {
   account: { no: number; id: string; email: string };
   session: { id: string; signedInAt: string };
 }
 
 /**
- * Callers of the control plane: people in the dashboard, the operator at the command line, and people who are not
- * signed in yet.
+ * Who is calling, after authentication, as a record of what it may do. Operations ask for what they need of it, so that
+ * another kind of caller is one more function of callers.ts and changes no operation. `kind` is only compared with the
+ * `callers` that an operation declares, and written to logs.
  */
-export type ControlCaller = DashboardCaller | { kind: 'anyone' } | { kind: 'operator'; name: string };
+export interface Caller {
+  kind: CallerKind;
+  /** The user it acts as: it sees and changes what this user's memberships allow. Null: what its place allows. */
+  user: { no: number; id: string } | null;
+  /** It came with this secret key, and signs tokens with it. */
+  keyId: string | null;
+  /** It is a person: the audit log has what it changes and what texts it reads, and it confirms what cannot be undone. */
+  person: Person | null;
+  /** It may manage everything, under this name. */
+  operator: string | null;
+}
 
-/** Who is calling, after authentication. */
-export type Caller = TenantCaller | ControlCaller;
-/** Callers over HTTP. The operator calls through the command line only. */
-export type HttpCaller = Exclude<Caller, { kind: 'operator' }>;
+/** A caller with a key or a token, which says in which environment it may do so. */
+export interface TenantCaller extends Caller {
+  kind: 'server' | 'client';
+  env: Environment;
+}
 
 /**
  * What every operation gets besides its input. Operations of the control plane that concern no single environment get
@@ -85,6 +86,13 @@ export interface HttpRequest {
   cookie: string | null;
 }
 
+export interface Organization {
+  no: number;
+  id: string;
+  name: string;
+  createdAt: string;
+}
+
 /** What a call of the control plane concerns: an environment or an organization, and the role that the caller has there. */
 export interface Place {
   env?: Environment;
@@ -92,12 +100,21 @@ export interface Place {
   role?: AccountRole;
 }
 
+/** The context of an operation of the control plane. The operator's has no place, because everything is within reach. */
+export type ManageContext = ControlContext & Place;
+
+/** The account whose memberships restrict a list; null for the operator, whose lists are not restricted. */
+export function accountOf({ caller }: ManageContext): number | null {
+  if (caller.operator !== null) return null;
+  if (!caller.person) throw new ApiError('forbidden');
+  return caller.person.account.no;
+}
+
 /**
  * The context of any operation that is called over HTTP. The operation's scope says whether `env` or `organization`
  * is set.
  */
 export interface HttpContext extends ControlContext, Place {
-  caller: HttpCaller;
   services: Services;
   /** Set for operations of the control plane. */
   http?: HttpRequest;
@@ -187,24 +204,18 @@ export interface ControlServices {
   linkOrigin(): string;
 }
 
+/** What operations use of the running service. A feature adds its own services here, in the file that declares them. */
 export interface Services extends ControlServices {
   log: ConversationLog;
-  media: Media;
-  webhooks: Webhooks;
-  push: Push;
   /** Returns what changed for a user since a cursor; questions that arrive together become one query. */
   syncer: (env: number, user: number, cursor: string | null) => Promise<SyncResult>;
   signals: Signals;
   sockets: Sockets;
   traces: Traces;
-  calls: CallServices;
-  accounts: AccountServices;
-  analytics: Analytics;
   /** How many sockets of the environment are open now, on all nodes. */
   connections(env: number): Promise<number>;
   plans: Record<PlanName, Plan>;
-  /** Customers' own history databases, and how long the buffer before them holds messages and events. */
-  storage: Storage;
+  happenings: Happenings;
 }
 
 /**

@@ -23,7 +23,7 @@ import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
 import * as live from './live/operations.ts';
 import * as logs from './logs/operations.ts';
-import * as members from './members/operations.ts';
+import * as members from './conversations/members.ts';
 import * as messages from './messages/operations.ts';
 import { versions } from './messages/versions.ts';
 import * as push from './push/operations.ts';
@@ -179,10 +179,10 @@ export const handlers = {
   'calls.mute': calls.mute,
   'storage.get': storage.get,
   'storage.update': storage.update,
-  'storage.setDatabase': storage.setDatabase,
-  'storage.rotateSecret': storage.rotateSecret,
-  'storage.testDatabase': storage.testDatabase,
-  'storage.migrateDatabase': storage.migrateDatabase,
+  'storage.setDatabase': slots.setDatabase,
+  'storage.rotateSecret': slots.rotateSecret,
+  'storage.testDatabase': slots.testDatabase,
+  'storage.migrateDatabase': slots.migrateDatabase,
   'storage.promote': storage.promote,
   'storage.resync': storage.resync,
   'storage.setMedia': mediaStorage.setMedia,

@@ -1,7 +1,7 @@
 import type { CloseCode, EphemeralFrames, TraceLine } from '@parley/protocol';
 import type { LogEvent } from '../log/events.ts';
 import type { Bus } from '../platform/bus/port.ts';
-import type { MediaAnswer, MediaRequest } from './calls/media-request.ts';
+import type { MediaAnswer, MediaRequest } from './media-request.ts';
 
 /**
  * What the nodes of one service tell each other: the kinds of messages, how each is written, and on which channel it

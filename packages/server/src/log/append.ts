@@ -1,7 +1,5 @@
-import { listeners } from '../platform/jobs/outbox.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../platform/postgres/arrays.ts';
-import type { Db, Queryable } from '../platform/postgres/db.ts';
-import { commitCounted } from './admission.ts';
+import type { Queryable } from '../platform/postgres/db.ts';
 import { blocked } from './lanes.ts';
 import type { Blocked } from './lanes.ts';
 import { refusal } from './refusals.ts';
@@ -25,8 +23,6 @@ export interface NewMessage {
   metadata: string | null;
   /** JSON array of attachment ids. */
   attachments: string | null;
-  /** The plan's ceiling of monthly active users, if it must be checked. */
-  ceiling?: number | null;
 }
 
 export type Appended =
@@ -66,10 +62,10 @@ export const logConnections = 6;
  * Commits all that can be committed and returns one answer per message: an error if it was refused, `blocked` if
  * another transaction has locked its conversation.
  * @param waitMs milliseconds to wait for such a conversation; null means no wait.
- * @param noted called if rows were left in the outbox, perhaps.
+ * @param noted called if rows were left in the outbox.
  */
 export async function appendBatch(
-  db: Db,
+  db: Queryable,
   batch: NewMessage[],
   waitMs: number | null = null,
   noted: () => void = () => undefined,
@@ -87,15 +83,7 @@ export async function appendBatch(
     firsts.set(key, items.length);
     return { place: items.push(item) - 1, repeats: false };
   });
-  const answers = await commitCounted<NewMessage, Appended | Error>(
-    {
-      db,
-      userOf: (item) => item.sender,
-      commit: (on, some) => append(on, some, waitMs, noted),
-      counts: (answer) => !(answer instanceof Error) && answer.status === 'ok',
-    },
-    items,
-  );
+  const answers = await append(db, items, waitMs, noted);
   return places.map(({ place, repeats }) => {
     const answer = answers[place]!;
     return repeats && answer !== blocked && !(answer instanceof Error)
@@ -104,42 +92,10 @@ export async function appendBatch(
   });
 }
 
-const append = async (
-  db: Queryable,
-  items: NewMessage[],
-  waitMs: number | null,
-  noted: () => void,
-): Promise<Answer[]> =>
-  items.length === 1 && items[0]!.attachments === null && waitMs === null
-    ? [await appendOne(db, items[0]!, noted)]
-    : appendMany(db, items, waitMs, noted);
-
-/** Whether one of these environments has a consumer of the outbox. If one came this moment, it looks by itself soon. */
-const isNoted = (which: string): string =>
-  `EXISTS (SELECT 1 FROM environments e WHERE e.no ${which} AND e.listeners & ${listeners.webhooks | listeners.push} <> 0) AS noted`;
-
-const appendOneSql = `SELECT o_conv AS conv, o_seq AS seq, o_at AS at, o_verdict AS verdict, ${isNoted('= $1')}
-  FROM append_message($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
-
-async function appendOne(db: Queryable, item: NewMessage, noted: () => void): Promise<Answer> {
-  const { env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata } = item;
-  const [row] = await db.query<{
-    conv: number;
-    seq: number;
-    at: number;
-    verdict: string | null;
-    noted: boolean;
-  }>(appendOneSql, [env, conversationId, sender, own, clientMsgId, id, text, replyTo, metadata]);
-  const { conv, seq, at, verdict } = row!;
-  if (row!.noted) noted();
-  if (verdict !== null) return answerOf(verdict, conv, seq);
-  return { status: 'ok', conv, seq, at: new Date(at).toISOString(), attachments: null };
-}
-
-const appendManySql = `SELECT convs, seqs, at, verdicts, originals, attached, ${isNoted('= ANY ($1)')}
+const appendSql = `SELECT convs, seqs, at, verdicts, originals, attached, noted
   FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
 
-async function appendMany(
+async function append(
   db: Queryable,
   items: NewMessage[],
   waitMs: number | null,
@@ -160,8 +116,8 @@ async function appendMany(
     verdicts: (string | null)[] | null;
     originals: (string | null)[] | null;
     attached: (string | null)[] | null;
-    noted: boolean;
-  }>(appendManySql, [
+    noted: boolean | null;
+  }>(appendSql, [
     intArray(listed.map((c) => c.env)),
     textArray(listed.map((c) => c.id)),
     intArray(ofItem.map(({ conv }) => conv.place + 1)),

@@ -31,7 +31,7 @@ export interface Person {
  * and `data` as JSON; `conversation` is not stored, but shown as it is when the event is read.
  */
 export interface Told {
-  'message.new': { message: MessageOrTombstone };
+  'message.new': { message: MessageOrTombstone; clientMsgId?: string | undefined };
   'message.updated': { message: MessageOrTombstone };
   'message.deleted': { message: MessageOrTombstone; data: { hard: boolean } };
   'member.added': { users: Person[] };
@@ -95,8 +95,9 @@ const asOf = (event: Place & { conversation: Conversation }): Conversation => ({
 
 const described = {
   'message.new': {
-    d: ({ message }) => ({ message }),
-    // Nearly every message stays as it was; features/webhooks/payloads.ts stores this data when one first changes.
+    // Events that are read later have no clientMsgId.
+    d: ({ message, clientMsgId }) => (clientMsgId === undefined ? { message } : { message, clientMsgId }),
+    // Nearly every message stays as it was; features/webhooks/sql/payloads.ts stores this data when one first changes.
     webhook: { name: 'message.created', data: (e) => ({ ...place(e), message: e.message as Message }) },
   },
   'message.updated': {

@@ -1,9 +1,8 @@
 import type { Batcher } from '../platform/flow/batcher.ts';
 import { systemTimers } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
-import type { Db, Queryable } from '../platform/postgres/db.ts';
+import type { Queryable } from '../platform/postgres/db.ts';
 import { isUnanswered } from '../platform/postgres/errors.ts';
-import { commitCounted, isToBeCounted } from './admission.ts';
 import { appendBatch } from './append.ts';
 import type { Appended, NewMessage } from './append.ts';
 import type { Doubt } from './doubts.ts';
@@ -28,8 +27,6 @@ export interface ReadMark {
   conversationId: string;
   user: number;
   seq: number;
-  /** The plan's ceiling of monthly active users, if it must be checked. */
-  ceiling?: number | null;
 }
 export interface ReadMarked {
   conv: number;
@@ -53,7 +50,7 @@ export class ConversationLog {
 
   constructor(options: {
     /** A pool of its own with `logConnections` connections, so that appends never wait for the other pool. */
-    db: Db;
+    db: Queryable;
     publish: (event: LogEvent) => void;
     onBatch?: (size: number, ms: number) => void;
     /** Called after a commit that may have left rows in the outbox. */
@@ -67,7 +64,10 @@ export class ConversationLog {
     this.#onCommit = options.onCommit ?? (() => undefined);
     this.#onDoubt = options.onDoubt ?? (() => undefined);
     this.#append = createLanedBatcher<NewMessage, Appended>({
-      ...{ ...limits, turns, timers, wholeTurns: true, apart: isToBeCounted },
+      ...limits,
+      turns,
+      timers,
+      wholeTurns: true,
       commit: async (items, waitMs) => {
         const start = timers.monotonic();
         let noted = false;
@@ -81,8 +81,10 @@ export class ConversationLog {
       },
     });
     this.#read = createLanedBatcher<ReadMark, ReadMarked>({
-      ...{ ...limits, turns, timers, apart: isToBeCounted },
-      commit: (items, waitMs) => markBatch(db, items, waitMs),
+      ...limits,
+      turns,
+      timers,
+      commit: (items, waitMs) => readBatch(db, items, waitMs),
     });
   }
 
@@ -118,17 +120,6 @@ export class ConversationLog {
 }
 
 type ReadAnswer = ReadMarked | Error | Blocked;
-
-const markBatch = (db: Db, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> =>
-  commitCounted<ReadMark, ReadMarked | Error>(
-    {
-      db,
-      userOf: (item) => item.user,
-      commit: (on, some) => readBatch(on, some, waitMs),
-      counts: (answer) => !(answer instanceof Error),
-    },
-    items,
-  );
 
 async function readBatch(db: Queryable, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> {
   const rows = await db.query<{

@@ -15,8 +15,6 @@ import { WaitingQuota } from '../platform/flow/waiting-quota.ts';
  * times soon, together with other lanes. If several nodes commit to one conversation without a pause, trying now and
  * then could fail for ever. So later each lane in turn also waits for a while in PostgreSQL's own queue for the lock,
  * which is first come, first served. Items that could not be committed in time are refused with service_unavailable.
- *
- * Items that cost much more than others go `apart`: they take the same way from the start, so that nobody else waits.
  */
 
 /** The answer for an item whose conversation another transaction has locked. */
@@ -53,10 +51,8 @@ export function createLanedBatcher<I extends ForConversation, O>(
   options: Omit<BatcherOptions<I, O>, 'run' | 'badItem'> & {
     commit: Commit<I, O>;
     timers: Timers;
-    apart?: (item: I) => boolean;
   },
 ): Batcher<I, O> {
-  const { apart = () => false } = options;
   const commit: Commit<I, O> = async (items, waitMs) => {
     try {
       return await options.commit(items, waitMs);
@@ -71,9 +67,7 @@ export function createLanedBatcher<I extends ForConversation, O>(
     ...options,
     badItem: isBadRow,
     run: async (items) => {
-      // Whatever follows an item that goes apart in its conversation goes behind it.
-      const slow = new Set(items.filter(apart).map(keyOf));
-      const free = items.filter((item) => !(slow.size > 0 && slow.has(keyOf(item))) && !lanes.has(item));
+      const free = items.filter((item) => !lanes.has(item));
       const answers = free.length > 0 ? await commit(free, null) : [];
       let next = 0;
       return items.map((item) => {

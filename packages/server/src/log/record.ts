@@ -1,8 +1,9 @@
 import type { Call, EventName } from '@parley/protocol';
-import { emit, listeners } from '../platform/jobs/outbox.ts';
+import { emit } from '../platform/jobs/outbox.ts';
 import type { Tx } from '../platform/postgres/db.ts';
 import { catalogue, webhookOnly } from './catalogue.ts';
 import type { Person, Told, ToldToWebhooks } from './catalogue.ts';
+import { consumers } from './consumers.ts';
 import type { Doubt } from './doubts.ts';
 import { logEvent } from './events.ts';
 import type { LogEvent } from './events.ts';
@@ -22,6 +23,8 @@ export interface Recorder {
   /** Must be called if it is unknown whether this was committed. */
   doubt(doubts: readonly Doubt[]): void;
 }
+
+const { webhooks } = consumers;
 
 type NewEvent<K extends EventName> = { type: K; actor: Person | null } & Told[K];
 
@@ -70,18 +73,7 @@ const appendSql = `
   ), kept AS (
     INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at, active_at)
     SELECT $1, $2, seq, type, message, users, actor, data, $3, nullif($6::timestamptz, $3::timestamptz) FROM event
-  ), noted AS (
-    INSERT INTO outbox (consumer, id, env, type, conv, seq, message, users, actor, data, created_at, due_at)
-    SELECT ${listeners.webhooks}, make_id('evt_', $3), $1, e.webhook, $2, e.seq, e.message, e.users, e.actor, e.data, $3, $3
-    FROM event e JOIN environments x ON x.no = $1 AND x.listeners & ${listeners.webhooks} <> 0 WHERE e.webhook IS NOT NULL
-    RETURNING id, seq
-  ), sunk AS (
-    INSERT INTO sink_log (env, conv, seq, message, at)
-    SELECT $1, $2, e.seq, e.message, $3 FROM event e JOIN environments x ON x.no = $1 AND x.listeners & ${listeners.sink} <> 0
-  ), shown AS (
-    INSERT INTO webhook_payloads (event_id, env, conv, message, data, event_at)
-    SELECT n.id, $1, $2, e.message, e.payload, $3 FROM noted n JOIN event e ON e.seq = n.seq WHERE e.payload IS NOT NULL
-  ) SELECT last_seq AS seq, stale, step FROM moved`;
+  ) SELECT last_seq AS seq, stale, step, tell_of_events($1, $2, last_seq - $5 + 1, $3::timestamptz, $4::json) FROM moved`;
 
 /** The columns in which an event is stored; `payload` is the data for webhooks, if it can change. */
 function rowOf<K extends EventName>(conv: LockedConversation, seq: number, event: NewEvent<K>): object {
@@ -127,7 +119,7 @@ export async function tell<
   type: N,
   what: References<ToldToWebhooks[N]>,
 ): Promise<void> {
-  await emit(tx, { env, type, ...what });
+  await emit(tx, webhooks.bit, { env, type, ...what });
   tx.afterCommit(() => log.committed());
 }
 
@@ -142,8 +134,8 @@ export async function tellOfCall(
   await tx.query(
     `WITH noted AS (
        INSERT INTO outbox (consumer, id, env, type, conv, created_at, due_at)
-       SELECT ${listeners.webhooks}, make_id('evt_', t), $1, $2, $3, t, t
-       FROM environments, (SELECT clock_timestamp() AS t) x WHERE no = $1 AND listeners & ${listeners.webhooks} <> 0
+       SELECT ${webhooks.bit}, make_id('evt_', t), $1, $2, $3, t, t
+       FROM environments, (SELECT clock_timestamp() AS t) x WHERE no = $1 AND listeners & ${webhooks.bit} <> 0
        RETURNING id, created_at
      ) INSERT INTO webhook_payloads (event_id, env, conv, data, event_at) SELECT id, $1, $3, $4, created_at FROM noted`,
     [

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from './clock.ts';
+import { CountsPerSecond } from './flow/counts-per-second.ts';
 import type { Logger } from './logging.ts';
 
 export interface AcceptorOptions {
@@ -22,7 +23,6 @@ const share = 0.75;
 const logEveryMs = 60_000;
 /** An address that is refused more often than this in a second is not accepted for the rest of that second. */
 const mostRefusals = 50;
-const refusalsMs = 1_000;
 /** How many addresses are counted in a second; others are accepted. */
 const mostRefused = 10_000;
 
@@ -34,15 +34,14 @@ const mostRefused = 10_000;
 export class ConnectionAcceptor {
   readonly #options: AcceptorOptions;
   readonly #owners = new Map<string, number>();
-  /** How often each address was refused since `#refusedSince`. */
-  readonly #refusals = new Map<string, number>();
-  #refusedSince = -Infinity;
+  readonly #refusals: CountsPerSecond;
   #open = 0;
   #dropped = 0;
   #quietUntil = -Infinity;
 
   constructor(server: Server, options: AcceptorOptions) {
     this.#options = options;
+    this.#refusals = new CountsPerSecond(mostRefused, () => options.clock.monotonic());
     if (options.connections !== Infinity) server.maxConnections = options.connections;
     server.on('drop', () => this.#drop());
     server.on('connection', (socket: Socket) => this.#accept(socket));
@@ -50,14 +49,7 @@ export class ConnectionAcceptor {
 
   /** Must be called when a connection of this owner was accepted and then refused. */
   refused(owner: string): void {
-    const now = this.#options.clock.monotonic();
-    if (now - this.#refusedSince >= refusalsMs) {
-      this.#refusals.clear();
-      this.#refusedSince = now;
-    }
-    const before = this.#refusals.get(owner);
-    if (before !== undefined || this.#refusals.size < mostRefused)
-      this.#refusals.set(owner, (before ?? 0) + 1);
+    this.#refusals.add(owner);
   }
 
   #accept(socket: Socket): void {
@@ -71,14 +63,11 @@ export class ConnectionAcceptor {
   }
 
   #isOver(owner: string): boolean {
-    const { clock, connections } = this.#options;
-    if ((this.#owners.get(owner) ?? 0) + 1 > connections * share) {
+    if ((this.#owners.get(owner) ?? 0) + 1 > this.#options.connections * share) {
       this.#drop();
       return true;
     }
-    return (
-      (this.#refusals.get(owner) ?? 0) > mostRefusals && clock.monotonic() - this.#refusedSince < refusalsMs
-    );
+    return this.#refusals.of(owner) > mostRefusals;
   }
 
   #count(owner: string | null, change: 1 | -1): void {

@@ -14,32 +14,28 @@ export interface Part<Role extends string> {
 /** Parts in the order in which they start. Parts in an inner list do not need each other, and start and stop together. */
 export type PartList<Role extends string> = readonly (Part<Role> | readonly Part<Role>[])[];
 
-export interface Parts {
+export interface Parts<Role extends string> {
   readonly state: 'starting' | 'running' | 'stopping';
   /**
    * Starts the parts in order. If one fails, those that had started are stopped again and its error is thrown. A stop
    * that is requested meanwhile waits for the part that is just starting, and no further one is started.
    */
-  start(): Promise<void>;
+  start(list: PartList<Role>): Promise<void>;
   /** Stops the started parts in reverse order. It never throws: parts that fail or take too long are logged. */
   stop(): Promise<void>;
 }
 
 const defaultStopMs = 15_000;
 
-export function createParts<Role extends string>(
-  list: PartList<Role>,
-  roles: ReadonlySet<Role>,
-  logger: Logger,
-): Parts {
+export function createParts<Role extends string>(roles: ReadonlySet<Role>, logger: Logger): Parts<Role> {
   const mine = (part: Part<Role>): boolean => part.roles?.some((role) => roles.has(role)) ?? true;
-  const steps = list.map((entry) => (Array.isArray(entry) ? entry : [entry]).filter(mine) as Part<Role>[]);
   const started: Part<Role>[][] = [];
-  let state: Parts['state'] = 'starting';
+  let state: Parts<Role>['state'] = 'starting';
   let starting: Promise<void> | undefined;
   let stopping: Promise<void> | undefined;
 
-  async function startAll(): Promise<void> {
+  async function startAll(list: PartList<Role>): Promise<void> {
+    const steps = list.map((entry) => (Array.isArray(entry) ? entry : [entry]).filter(mine) as Part<Role>[]);
     for (const step of steps) {
       if (stopping) return;
       const done: Part<Role>[] = [];
@@ -69,8 +65,8 @@ export function createParts<Role extends string>(
     get state() {
       return state;
     },
-    start: async () => {
-      starting = startAll();
+    start: async (list) => {
+      starting = startAll(list);
       try {
         await starting;
       } catch (error) {

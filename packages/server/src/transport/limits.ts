@@ -1,25 +1,25 @@
 import { ApiError, rateLimits } from '@parley/protocol';
 import type { BucketLimit, RateClass } from '@parley/protocol';
-import type { HttpCaller, Services } from '../features/context.ts';
+import type { Caller, Environment, Services } from '../features/context.ts';
 import { networkOf } from '../platform/address.ts';
 import type { Check, LimitKey, RateLimiter, Verdict } from '../platform/rate-limit/port.ts';
 
 /**
  * SPEC 8: which limits a request counts against. A server's calls count only against the key rate of its environment,
- * those of the dashboard against the account's limit.
+ * those of the dashboard against the account's limit, and those of callers without a credential against their address's.
  */
 export function limitsOf(
-  caller: Exclude<HttpCaller, { kind: 'anyone' }>,
+  { user, person }: Caller,
   rate: RateClass,
   plans: Services['plans'],
+  ip: string,
+  env: Environment | undefined,
 ): Check[] {
-  if (caller.kind === 'dashboard')
-    return [{ key: { what: 'account', of: String(caller.account.no) }, limit: rateLimits.account }];
-  const env = caller.env.no;
-  if (caller.kind === 'server')
-    return [{ key: { what: 'server', of: String(env) }, limit: plans[caller.env.plan].secretKey }];
-  const user = `${env}:${caller.user.no}`;
-  return [{ key: { what: 'user', of: user }, limit: rateLimits.user }, ...ownLimits(user, rate)];
+  if (person) return [{ key: { what: 'account', of: String(person.account.no) }, limit: rateLimits.account }];
+  if (!env) return [ofAddress(ip)];
+  if (!user) return [{ key: { what: 'key', of: String(env.no) }, limit: plans[env.plan].secretKey }];
+  const name = `${env.no}:${user.no}`;
+  return [{ key: { what: 'user', of: name }, limit: rateLimits.user }, ...ownLimits(name, rate)];
 }
 
 /** A frame counts against its operation's own limit, which REST shares; without one, it counts as a request of the user. */
@@ -55,21 +55,22 @@ export const ofAddress = (ip: string): Check => ({
  * An account has that part too.
  */
 export function answerLimits(
-  caller: HttpCaller,
+  { user, person }: Caller,
   plans: Services['plans'],
+  env: Environment | undefined,
 ): { key: LimitKey; limit: BucketLimit }[] {
-  // Nothing is stored for callers who are not signed in.
-  if (caller.kind === 'anyone') return [];
-  if (caller.kind === 'dashboard')
+  if (person)
     return [
-      { key: { what: 'accountAnswers', of: String(caller.account.no) }, limit: rateLimits.userAnswers },
+      { key: { what: 'accountAnswers', of: String(person.account.no) }, limit: rateLimits.userAnswers },
     ];
-  const { no, plan } = caller.env;
+  // Nothing is stored for callers who are not signed in.
+  if (!env) return [];
+  const { no, plan } = env;
   const { perSecond } = plans[plan].secretKey;
   const limit = { perSecond, burst: perSecond * 3_600 };
-  if (caller.kind === 'server') return [{ key: { what: 'serverAnswers', of: String(no) }, limit }];
+  if (!user) return [{ key: { what: 'serverAnswers', of: String(no) }, limit }];
   return [
-    { key: { what: 'userAnswers', of: `${no}:${caller.user.no}` }, limit: rateLimits.userAnswers },
+    { key: { what: 'userAnswers', of: `${no}:${user.no}` }, limit: rateLimits.userAnswers },
     { key: { what: 'clientAnswers', of: String(no) }, limit },
   ];
 }

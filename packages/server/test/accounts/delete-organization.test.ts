@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { removeEnded } from '../../src/features/tenancy/ending.ts';
+import { removeEnded } from '../../src/features/retention/ended.ts';
 import { assertError, createApi } from '../support/api.ts';
 import { parley } from '../support/cli.ts';
 import { connect } from '../support/socket.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ApiError } from '@parley/protocol';
-import type { Account } from '../../src/features/accounts/accounts.ts';
+import type { Account } from '../../src/features/accounts/sql/accounts.ts';
 import * as passkeys from '../../src/features/accounts/passkeys.ts';
 import { createAuthenticator } from './authenticator.ts';
 import type { Changes } from './authenticator.ts';

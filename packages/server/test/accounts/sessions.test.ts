@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import * as sessions from '../../src/features/accounts/sessions.ts';
+import * as sessions from '../../src/features/accounts/sql/sessions.ts';
 import { hashToken, makeToken } from '../../src/features/accounts/tokens.ts';
 import { createWorld, origin } from './world.ts';
 import type { World } from './world.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createAccount, findByEmail, getAccount } from '../../src/features/accounts/accounts.ts';
-import type { Account } from '../../src/features/accounts/accounts.ts';
+import { createAccount, findByEmail, getAccount } from '../../src/features/accounts/sql/accounts.ts';
+import type { Account } from '../../src/features/accounts/sql/accounts.ts';
 import type { Passwords } from '../../src/features/accounts/passwords.ts';
 import type { AccountServices } from '../../src/features/accounts/services.ts';
 import { createIds } from '../../src/platform/clock.ts';

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, it } from 'node:test';
 import { plans } from '@parley/protocol';
-import type { Services } from '../../src/features/context.ts';
 import { createGoneSockets } from '../../src/features/calls/gone.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { assertError } from '../support/api.ts';
@@ -253,9 +252,10 @@ describe('SPEC 3, Calls: ending', () => {
     const phone = await scene.online(b);
     const { id } = await start(a, cid);
     await done(a.api('POST', `/v1/calls/${id}/join?sessionId=sess_${randomUUID()}`));
-    const services = { calls: { connected: (refs: unknown[]) => Promise.resolve(refs.map(() => false)) } };
     const look = createGoneSockets({
-      ...{ db, logger: createLogger('silent'), services: services as unknown as Services },
+      db,
+      presence: { connected: (refs) => Promise.resolve(refs.map(() => false)) },
+      logger: createLogger('silent'),
     });
     look.start();
     await look.stop();

@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { it } from 'node:test';
 import { limits } from '@parley/protocol';
-import type { ApiError } from '@parley/protocol';
+import type { ApiError, RtpParameters } from '@parley/protocol';
 import type { types } from 'mediasoup';
 import { createLogger } from '../../src/platform/logging.ts';
 import { Engine } from '../../src/platform/media/engine.ts';
@@ -42,11 +42,11 @@ const rich = use(
 const quiet = { connected() {}, producer() {}, speakers() {}, flooded() {} };
 const seat = (user: number) => ({ user, userId: `u${user}`, session: `s${user}`, device: `d${user}` });
 const anew = { resume: false, tcp: false };
-const open = (room: Room, user: number) => room.open(seat(user), receiving as types.RtpCapabilities, anew);
+const open = (room: Room, user: number) => room.open(seat(user), receiving, anew);
 const produceMic = (room: Room, user: number) =>
   room.produce(user, `s${user}`, {
     ...{ source: 'mic', kind: 'audio', paused: false },
-    rtpParameters: audio() as unknown as types.RtpParameters,
+    rtpParameters: audio(),
   });
 /** Counts what was accepted and what was refused, by the code of the error. */
 async function outcomes(all: Promise<unknown>[]): Promise<Record<string, number>> {
@@ -97,8 +97,8 @@ async function takeTcp(port: number): Promise<AsyncDisposable> {
 it('a device that does not know a codec receives all the rest of the call', async () => {
   const room = new Room(rich, quiet, () => 0);
   const all = { resume: false, tcp: false };
-  await room.open(seat(1), receiving as types.RtpCapabilities, all);
-  await room.open(seat(2), receiving as types.RtpCapabilities, all);
+  await room.open(seat(1), receiving, all);
+  await room.open(seat(2), receiving, all);
   const h264 = {
     ...video(),
     codecs: [
@@ -110,15 +110,15 @@ it('a device that does not know a codec receives all the rest of the call', asyn
       },
     ],
   };
-  const produce = async (source: 'camera' | 'mic', kind: types.MediaKind, rtpParameters: unknown) =>
+  const produce = async (source: 'camera' | 'mic', kind: types.MediaKind, rtpParameters: RtpParameters) =>
     (
       await room.produce(1, 's1', {
         ...{ source, kind, paused: false },
-        rtpParameters: rtpParameters as types.RtpParameters,
+        rtpParameters,
       })
     ).producerId;
   const ids = [await produce('camera', 'video', h264), await produce('mic', 'audio', audio())];
-  const { consumers } = await room.consume(2, 's2', ids);
+  const { consumers } = await room.consume(2, 's2', { producerIds: ids });
   assert.deepEqual(
     consumers.map((c) => c.producerId),
     ids.slice(1),
@@ -133,7 +133,7 @@ it('bounds a participant: two transports, what each may carry, and how many sour
   );
   const room = new Room(plain, quiet, () => performance.now() * 1e3);
   const all = { resume: false, tcp: false };
-  for (const user of [1, 2, 2]) await room.open(seat(user), receiving as types.RtpCapabilities, all);
+  for (const user of [1, 2, 2]) await room.open(seat(user), receiving, all);
   assert.deepEqual(
     made.map((transport) => transport.closed),
     [false, false, true, true, false, false],
@@ -146,10 +146,11 @@ it('bounds a participant: two transports, what each may carry, and how many sour
   assert.equal(recv!.maxOutgoingBitrate, limits.callOutgoingBitrate);
   const { producerId } = await room.produce(1, 's1', {
     ...{ source: 'mic', kind: 'audio', paused: false },
-    rtpParameters: audio() as unknown as types.RtpParameters,
+    rtpParameters: audio(),
   });
-  for (let i = 0; i < 200; i++) assert.equal((await room.consume(2, 's2', [producerId])).consumers.length, 1);
-  await assert.rejects(room.consume(2, 's2', [producerId]), /At most 200 sources/);
+  for (let i = 0; i < 200; i++)
+    assert.equal((await room.consume(2, 's2', { producerIds: [producerId] })).consumers.length, 1);
+  await assert.rejects(room.consume(2, 's2', { producerIds: [producerId] }), /At most 200 sources/);
   room.close();
 });
 
@@ -161,7 +162,9 @@ it('docs/calls.md, bounds: of what is asked for at once no more is accepted than
   assert.deepEqual(await outcomes(microphones), { accepted: 1, invalid_request: 39 });
   const { producers } = await open(room, 3);
   assert.equal(producers.length, 1, 'one microphone');
-  const received = Array.from({ length: 220 }, () => room.consume(2, 's2', [producers[0]!.id]));
+  const received = Array.from({ length: 220 }, () =>
+    room.consume(2, 's2', { producerIds: [producers[0]!.id] }),
+  );
   assert.deepEqual(await outcomes(received), { accepted: 200, invalid_request: 20 });
 
   const crowd = await Promise.all(Array.from({ length: 24 }, (_, i) => open(others, i + 1)));
@@ -206,7 +209,7 @@ it(
   { timeout: 120_000 },
   async () => {
     const room = new Room(plain, quiet, () => 0);
-    const { recv } = await room.open(seat(1), receiving as types.RtpCapabilities, {
+    const { recv } = await room.open(seat(1), receiving, {
       resume: false,
       tcp: true,
     });

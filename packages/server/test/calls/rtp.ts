@@ -1,6 +1,8 @@
+import type { RtpCapabilities, RtpParameters } from '@parley/protocol';
+
 /** RTP parameters as a browser would send them, for tests without one. */
 
-export const receiving = {
+export const receiving: RtpCapabilities = {
   codecs: [
     { kind: 'audio', mimeType: 'audio/opus', clockRate: 48_000, channels: 2, preferredPayloadType: 100 },
     { kind: 'video', mimeType: 'video/VP8', clockRate: 90_000, preferredPayloadType: 101 },
@@ -10,7 +12,7 @@ export const receiving = {
 
 let ssrc = 1_000;
 
-export const audio = () => ({
+export const audio = (): RtpParameters => ({
   mid: String(++ssrc),
   codecs: [
     {
@@ -25,7 +27,7 @@ export const audio = () => ({
   rtcp: { cname: 'test' },
 });
 
-export const video = () => ({
+export const video = (): RtpParameters => ({
   mid: String(++ssrc),
   codecs: [{ mimeType: 'video/VP8', payloadType: 96, clockRate: 90_000, parameters: {} }],
   encodings: [{ ssrc }],

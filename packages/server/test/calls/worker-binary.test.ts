@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,8 @@ import { dirname, join } from 'node:path';
 import { beforeEach, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { findWorkerBinary } from '../../src/platform/media/worker-binary.ts';
+import { packWorker } from '../../src/platform/media/package.ts';
+import { findWorkerBinary, workerPackage } from '../../src/platform/media/worker-binary.ts';
 import { createScene } from '../support/scene.ts';
 import { startService } from '../support/service.ts';
 import { use } from '../support/use.ts';
@@ -104,6 +105,28 @@ printf '#!/bin/sh\\necho built\\n' > "$2"; chmod +x "$2"; echo "{\\"mediasoup\\"
   assert.equal(stdout, 'built\n');
   assert.match(said[1]!, new RegExp(`the download failed .*${sha256(releases.archive)}.*; building instead`));
   assert.equal(said.at(-1), 'building the media worker: compiling');
+});
+
+it('comes with the package for this platform, and nothing is compiled', async () => {
+  const tarball = await packWorker(await findWorkerBinary(), join(folder.path, 'dist'));
+  const project = join(folder.path, 'project');
+  await mkdir(project);
+  await writeFile(join(project, 'package.json'), '{}');
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: project });
+  const script = await write('no-recipe.sh', 'exit 1\n');
+  const find = (from: string) =>
+    findWorkerBinary({ env: { XDG_CACHE_HOME: emptyCache() }, from, recipe: { script, packages: '' } });
+  const binary = await find(join(project, 'index.js'));
+  assert.equal(binary, join(project, 'node_modules', workerPackage, 'mediasoup-worker'));
+  const stamp = JSON.parse(await readFile(`${binary}.json`, 'utf8')) as { sha256: string };
+  assert.equal(stamp.sha256, sha256(await readFile(binary)));
+  await assert.rejects(
+    find(join(folder.path, 'index.js')),
+    /cannot be built here/,
+    'elsewhere it is not installed',
+  );
+  await writeFile(binary, '#!/bin/sh\nexit 127\n');
+  await assert.rejects(find(join(project, 'index.js')), /cannot be built here/, 'it does not start');
 });
 
 it('chat serves while it is on its way: /readyz says so, calls are 503 with the time that is left, and then they work', async () => {

@@ -22,6 +22,14 @@ async function appendBatch(queryable: Db, batch: NewMessage[]): Promise<(Appende
   return answers.map((answer) => (answer === blocked ? assert.fail('blocked') : answer));
 }
 
+/** All at once, or one by one. */
+async function appendBy(size: number, batch: NewMessage[]): Promise<(Appended | Error)[]> {
+  const answers = [];
+  for (let at = 0; at < batch.length; at += size)
+    answers.push(...(await appendBatch(db, batch.slice(at, at + size))));
+  return answers;
+}
+
 async function numbers(...ids: string[]): Promise<number[]> {
   const rows = await db.query<{ id: string; no: number }>('SELECT id, no FROM users WHERE id = ANY($1)', [
     ids,
@@ -113,43 +121,46 @@ test('SPEC 6.2: a batch over several conversations gives each its next seqs, in 
   }
 });
 
-test('one that is refused, one that was there before and one twice in the batch leave the others as they are', async () => {
-  const group = await createGroup(server, ['ann', 'bob']);
-  await createGroup(server, ['cid']);
-  const [ann, bob, cid] = await numbers('ann', 'bob', 'cid');
-  const earlier = await newMessage(group, { sender: ann!, own: true });
-  const [first] = await appendBatch(db, [earlier]);
-  const twice = await newMessage(group, { sender: bob!, own: true });
-  const batch = [
-    await newMessage(group, { sender: ann!, own: true }),
-    await newMessage(group, { sender: cid!, own: true }),
-    { ...earlier, id: 'msg_again' },
-    twice,
-    { ...twice, id: 'msg_twice' },
-    await newMessage('conv_nowhere', { sender: ann! }),
-    await newMessage(group, { sender: ann!, own: true, replyTo: 'msg_nowhere' }),
-    await newMessage(group, { sender: ann!, own: true, replyTo: earlier.id }),
-  ];
-  const answers = await appendBatch(db, batch);
-  const seq = (first as { seq: number }).seq;
-  assert.deepEqual(
-    answers.map((a) => (a instanceof Error ? (a as Error & { code: string }).code : [a.status, a.seq - seq])),
-    [
-      ['ok', 1],
-      'not_member',
-      ['duplicate', 0],
-      ['ok', 2],
-      ['duplicate', 2],
-      'not_found',
-      'invalid_request',
-      ['ok', 3],
-    ],
-  );
-  assert.deepEqual(
-    (await allEvents(server, group)).map((e) => e.seq),
-    times(seq + 3, (i) => i + 1),
-  );
-});
+for (const size of [1, 100])
+  test(`one that is refused, one that was there before and one twice leave the others as they are (${size} at once)`, async () => {
+    const group = await createGroup(server, ['ann', 'bob']);
+    await createGroup(server, ['cid']);
+    const [ann, bob, cid] = await numbers('ann', 'bob', 'cid');
+    const earlier = await newMessage(group, { sender: ann!, own: true });
+    const [first] = await appendBatch(db, [earlier]);
+    const twice = await newMessage(group, { sender: bob!, own: true });
+    const batch = [
+      await newMessage(group, { sender: ann!, own: true }),
+      await newMessage(group, { sender: cid!, own: true }),
+      { ...earlier, id: 'msg_again' },
+      twice,
+      { ...twice, id: 'msg_twice' },
+      await newMessage('conv_nowhere', { sender: ann! }),
+      await newMessage(group, { sender: ann!, own: true, replyTo: 'msg_nowhere' }),
+      await newMessage(group, { sender: ann!, own: true, replyTo: earlier.id }),
+    ];
+    const answers = await appendBy(size, batch);
+    const seq = (first as { seq: number }).seq;
+    assert.deepEqual(
+      answers.map((a) =>
+        a instanceof Error ? (a as Error & { code: string }).code : [a.status, a.seq - seq],
+      ),
+      [
+        ['ok', 1],
+        'not_member',
+        ['duplicate', 0],
+        ['ok', 2],
+        ['duplicate', 2],
+        'not_found',
+        'invalid_request',
+        ['ok', 3],
+      ],
+    );
+    assert.deepEqual(
+      (await allEvents(server, group)).map((e) => e.seq),
+      times(seq + 3, (i) => i + 1),
+    );
+  });
 
 test('SPEC 4: own sends read up to themselves, sends on a user’s behalf neither read nor count as unread for it', async () => {
   const cases: { sends: [string, boolean][]; expected: [number, number][] }[] = [
@@ -208,17 +219,17 @@ test('SPEC 4: own sends read up to themselves, sends on a user’s behalf neithe
     },
   ];
   const [ann, bob] = await numbers('ann', 'bob');
-  for (const { sends, expected } of cases) {
+  for (const [{ sends, expected }, size] of cases.flatMap((one) => [[one, 1] as const, [one, 3] as const])) {
     const group = await createGroup(server, ['ann', 'bob']);
     const base = (await allEvents(server, group)).length;
     const batch = await Promise.all(
       sends.map(([who, own]) => newMessage(group, { sender: who === 'ann' ? ann! : bob!, own })),
     );
-    await appendBatch(db, batch);
+    await appendBy(size, batch);
     assert.deepEqual(
       (await counts(group)).map((c) => [Math.max(0, c.lastReadSeq - base), c.unread]),
       expected,
-      JSON.stringify(sends),
+      `${JSON.stringify(sends)}, ${size} at once`,
     );
   }
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseEnvironments } from '../../src/features/tenancy/bootstrap.ts';
+import { parseEnvironments } from '../../src/features/accounts/bootstrap.ts';
 
 const one = { id: 'env_a', kind: 'production' };
 const parse = (...environments: object[]) => parseEnvironments(JSON.stringify(environments));

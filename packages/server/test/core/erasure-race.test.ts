@@ -63,7 +63,7 @@ test('DECISIONS: a message that is committed behind the search for what must be 
   };
   const services = {
     log: { publish: () => undefined, committed: () => undefined },
-    media: { wake: () => undefined },
+    happenings: { messagesEmptied: [], memberRemoved: [] },
   } as unknown as Services;
   await resumeErasures({ db: searching, services });
   assert.equal(searches, 1);

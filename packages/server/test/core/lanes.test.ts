@@ -20,10 +20,10 @@ function scene() {
   const calls: { n: number[]; waitMs: number | null }[] = [];
   const committed: number[] = [];
   let fail: ((items: Item[]) => Error | null | Promise<Error | null>) | undefined;
-  const dear = new Set<number>();
   const batcher = createLanedBatcher<Item, number>({
-    ...{ maxBatch: 1_000, maxWaiting: 20_000, timers: time.timers },
-    apart: (item) => dear.has(item.n),
+    maxBatch: 1_000,
+    maxWaiting: 20_000,
+    timers: time.timers,
     commit: async (items, waitMs) => {
       calls.push({ n: items.map((i) => i.n), waitMs });
       const error = fail && (await fail(items));
@@ -38,7 +38,12 @@ function scene() {
   let n = 0;
   const outcomes: (number | string)[] = [];
   return {
-    ...{ time, held, calls, committed, batcher, outcomes, dear },
+    time,
+    held,
+    calls,
+    committed,
+    batcher,
+    outcomes,
     send: (conversationId: string, env = 1): number => {
       const item = { env, conversationId, n: n++ };
       batcher.add(item).then(
@@ -212,17 +217,4 @@ describe('issue 10, 1: what an error says is decided by its class', () => {
       [first, 'service_unavailable', '22021', last],
     );
   });
-});
-
-test('an item that costs much goes apart: nobody waits for it but its conversation, in order', async () => {
-  const { time, send, calls, committed, outcomes, dear } = scene();
-  dear.add(1);
-  for (const conversation of ['a', 'a', 'a', 'b']) send(conversation);
-  await time.pass(0);
-  assert.deepEqual(calls, [{ n: [3], waitMs: null }], 'the batch does not contain it');
-  send('a');
-  send('b');
-  await time.pass(100);
-  assert.deepEqual(committed, [3, 5, 0, 1, 2, 4]);
-  assert.deepEqual(outcomes, [0, 1, 2, 3, 4, 5]);
 });

@@ -34,8 +34,8 @@ const samples: { [K in NodeMessageKind]: [NodeMessages[K], wire: string][] } = {
   traced: [[{ id: 't', lines: [], dropped: 1 }, 'Y{"id":"t","lines":[],"dropped":1}']],
   mediaRequest: [
     [
-      { id: 1, from: 'n', request: { ...seat, method: 'drop', d: {} } },
-      'M{"id":1,"from":"n","request":{"env":1,"call":2,"user":3,"method":"drop","d":{}}}',
+      { id: 1, from: 'n', request: { ...seat, method: 'mute', d: { source: 'mic' } } },
+      'M{"id":1,"from":"n","request":{"env":1,"call":2,"user":3,"method":"mute","d":{"source":"mic"}}}',
     ],
   ],
   mediaAnswer: [[{ id: 1, result: { value: true } }, 'A{"id":1,"result":{"value":true}}']],

@@ -17,15 +17,14 @@ function setup(make: (part: (name: string, more?: Partial<Part<Role>>) => Part<R
     stop: () => done.push(`-${name}`),
     ...more,
   });
-  const start = (...roles: Role[]) => createParts(make(part), new Set(roles), logger);
-  return { done, errors, start };
+  return { done, errors, list: make(part), of: (...roles: Role[]) => createParts(new Set(roles), logger) };
 }
 
 test('parts start in order and stop in the reverse order, each once', async () => {
-  const { done, start } = setup((part) => [part('a'), part('b', { start: undefined! }), part('c')]);
-  const parts = start('api');
+  const { done, list, of } = setup((part) => [part('a'), part('b', { start: undefined! }), part('c')]);
+  const parts = of('api');
   assert.equal(parts.state, 'starting');
-  await parts.start();
+  await parts.start(list);
   assert.equal(parts.state, 'running');
   const first = parts.stop();
   assert.equal(parts.state, 'stopping', 'at once, so that nobody is sent here any more');
@@ -34,20 +33,20 @@ test('parts start in order and stop in the reverse order, each once', async () =
 });
 
 test('only parts of this process’s roles run; one without roles runs everywhere', async () => {
-  const { done, start } = setup((part) => [
+  const { done, list, of } = setup((part) => [
     part('all'),
     part('one', { roles: ['api'] }),
     [part('two', { roles: ['worker'] }), part('both', { roles: ['api', 'worker'] })],
   ]);
-  const parts = start('worker');
-  await parts.start();
+  const parts = of('worker');
+  await parts.start(list);
   await parts.stop();
   assert.deepEqual(done, ['+all', '+two', '+both', '-two', '-both', '-all']);
 });
 
 test('parts of an inner list do not wait for each other; the next step waits for all of them', async () => {
   const slow = Promise.withResolvers<void>();
-  const { done, start } = setup((part) => [
+  const { done, list, of } = setup((part) => [
     [
       part('slow', {
         start: async () => {
@@ -59,20 +58,20 @@ test('parts of an inner list do not wait for each other; the next step waits for
     ],
     part('next'),
   ]);
-  const parts = start('api');
-  await parts.start();
+  const parts = of('api');
+  await parts.start(list);
   assert.deepEqual(done, ['+quick', '+slow', '+next']);
 });
 
 test('a failure while starting stops what had started, its neighbours too, and nothing else', async () => {
   const failure = new Error('no');
-  const { done, start } = setup((part) => [
+  const { done, list, of } = setup((part) => [
     part('a'),
     [part('b'), part('broken', { start: () => Promise.reject(failure) })],
     part('never'),
   ]);
-  const parts = start('api');
-  await assert.rejects(parts.start(), failure);
+  const parts = of('api');
+  await assert.rejects(parts.start(list), failure);
   assert.deepEqual(done, ['+a', '+b', '-b', '-a']);
   assert.equal(parts.state, 'stopping');
   await parts.stop();
@@ -81,9 +80,9 @@ test('a failure while starting stops what had started, its neighbours too, and n
 
 test('a stop while starting waits for the part under way and starts no other', async () => {
   const gate = Promise.withResolvers<void>();
-  const { done, start } = setup((part) => [part('a', { start: () => gate.promise }), part('never')]);
-  const parts = start('api');
-  const starting = parts.start();
+  const { done, list, of } = setup((part) => [part('a', { start: () => gate.promise }), part('never')]);
+  const parts = of('api');
+  const starting = parts.start(list);
   const stopping = parts.stop();
   gate.resolve();
   await Promise.all([starting, stopping]);
@@ -92,7 +91,7 @@ test('a stop while starting waits for the part under way and starts no other', a
 });
 
 test('a stop that fails or never ends is logged and holds nobody up', async () => {
-  const { done, errors, start } = setup((part) => [
+  const { done, errors, list, of } = setup((part) => [
     part('a'),
     part('endless', { stop: () => new Promise(() => undefined), stopMs: 5 }),
     part('broken', { stop: () => Promise.reject(new Error('no')) }),
@@ -102,8 +101,8 @@ test('a stop that fails or never ends is logged and holds nobody up', async () =
       },
     }),
   ]);
-  const parts = start('api');
-  await parts.start();
+  const parts = of('api');
+  await parts.start(list);
   await parts.stop();
   assert.deepEqual(done.slice(4), ['-a']);
   assert.deepEqual(

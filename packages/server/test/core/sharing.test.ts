@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seed } from '../../../../scripts/seed.ts';
-import { findEnvironment } from '../../src/features/tenancy/environments.ts';
+import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
 import { createSharing, sharesConversation } from '../../src/features/users/sharing.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { setUp, useService } from '../support/use.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listConversations } from '../../src/features/conversations/list.ts';
+import { listConversations } from '../../src/features/conversations/sql/list.ts';
 import { createSyncer } from '../../src/features/sync/operations.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { createGroup, seedMessages, times } from './tools.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
-import { Delivery } from '../../src/transport/gateway/delivery.ts';
+import { Delivery } from '../../src/realtime/delivery.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
 
 test('issue 10, 1: a delivery mark whose conversation somebody holds is written a second later, unless a later one is there', async () => {

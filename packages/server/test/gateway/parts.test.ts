@@ -6,16 +6,16 @@ import { realtime } from '@parley/protocol';
 import { systemTimers } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
-import { Delivery } from '../../src/transport/gateway/delivery.ts';
+import { Delivery } from '../../src/realtime/delivery.ts';
 import { parseFrame, requestIdOf } from '../../src/transport/gateway/frames.ts';
-import type { LocalUser } from '../../src/transport/gateway/session.ts';
-import { ReceiptRelay } from '../../src/transport/gateway/receipts.ts';
-import type { ReceiptRelayOptions } from '../../src/transport/gateway/receipts.ts';
+import type { LocalUser } from '../../src/realtime/local-user.ts';
+import { ReceiptRelay } from '../../src/realtime/receipts.ts';
+import type { ReceiptRelayOptions } from '../../src/realtime/receipts.ts';
 import { Session } from '../../src/transport/gateway/session.ts';
 import { Writer } from '../../src/transport/gateway/writer.ts';
-import { TypingThrottle } from '../../src/transport/gateway/typing.ts';
+import { TypingThrottle } from '../../src/realtime/typing.ts';
 import { StandingTime } from '../support/time.ts';
-import { ackFrame, errorFrame, textFrame } from '../../src/transport/gateway/wire.ts';
+import { ackFrame, errorFrame, textFrame } from '../../src/realtime/wire.ts';
 
 /** The gateway's parts by themselves, with the clock in the test's hand. */
 

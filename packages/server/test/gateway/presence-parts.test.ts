@@ -7,8 +7,8 @@ import { LatestOnly } from '../../src/platform/flow/latest-only.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';
 import { memoryPresence } from '../../src/platform/presence/memory.ts';
-import { Presence } from '../../src/transport/gateway/presence.ts';
-import type { LocalUser, Session } from '../../src/transport/gateway/session.ts';
+import { Presence } from '../../src/realtime/presence.ts';
+import type { LiveSession, LocalUser } from '../../src/realtime/local-user.ts';
 
 /** Presence and who watches whom by themselves, with clock, store and look-ups in the test's hand (SPEC 4, socket rules 2 and 3). */
 
@@ -56,7 +56,7 @@ function setup(options: { manual?: boolean; storing?: () => Promise<unknown> } =
   const watcher = (no = 1) => {
     const got: any[] = [];
     const send = (frame: Buffer) => got.push(JSON.parse(frame.subarray(2).toString()).d);
-    const session = { user: user(no), state: 'live', send } as unknown as Session;
+    const session = { user: user(no), state: 'live', send } as unknown as LiveSession;
     return { session, got };
   };
   return { presence, watching: presence.watching, registry, clock, watcher, asked, written };

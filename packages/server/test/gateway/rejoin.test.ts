@@ -5,7 +5,7 @@ import { eventFrame } from '../../src/log/events.ts';
 import type { NodeBus } from '../../src/features/node-bus.ts';
 import type { Timers } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
-import { Hub } from '../../src/transport/gateway/hub.ts';
+import { Hub } from '../../src/realtime/hub.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
 import { seed } from '../../../../scripts/seed.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '../../src/platform/clock.ts';
-import { routeSources } from '../../src/transport/gateway/route-sources.ts';
+import { routeSources } from '../../src/realtime/route-sources.ts';
 import { useService } from '../support/use.ts';
 
 const { scene, server, db } = useService();

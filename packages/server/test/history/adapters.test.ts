@@ -8,7 +8,7 @@ import pg from 'pg';
 import { checks, message } from '../../src/platform/history/conformance.ts';
 import { migrateHistory, openHistory } from '../../src/platform/history/open.ts';
 import type { HistorySource } from '../../src/platform/history/target.ts';
-import type { History, HistoryError } from '../../src/platform/history/port.ts';
+import type { History, HistoryError, MessageRecord } from '../../src/platform/history/port.ts';
 import type { HistoryDeps } from '../../src/platform/history/shared.ts';
 import { maskUrl } from '../../src/platform/history/target.ts';
 import { createOutbound } from '../../src/platform/outbound/outbound.ts';
@@ -94,6 +94,53 @@ const limitedAdmins: Record<string, (url: string) => Promise<void>> = {
   },
 };
 
+const version1 = [
+  'ALTER TABLE parley_messages DROP COLUMN extras',
+  'ALTER TABLE parley_conversations DROP COLUMN extras',
+  'ALTER TABLE parley_members DROP COLUMN extras',
+  `UPDATE parley_meta SET value = '1' WHERE value = '2'`,
+];
+/** Makes the tables as they were in version 1. */
+const makeOld: Record<string, (url: string) => Promise<void>> = {
+  async PostgreSQL(url) {
+    const client = new pg.Client(url.replace(/\?.*/, ''));
+    await client.connect();
+    await client.query(version1.join(';')).finally(() => client.end());
+  },
+  async MariaDB(url) {
+    const { hostname, port, pathname } = new URL(url);
+    const client = await mysql.createConnection({
+      host: hostname,
+      port: Number(port),
+      user: 'root',
+      database: pathname.slice(1),
+    });
+    for (const sql of version1) await client.query(sql);
+    await client.end();
+  },
+};
+
+/** A database of version 1 takes and returns what has no extras, and refuses the rest until it is migrated. */
+async function isOfVersion1(history: History, migrate: () => Promise<void>): Promise<void> {
+  const conversationId = unique('conv');
+  const [plain, extended] = [1, 2].map((seq) =>
+    message({ id: unique('msg'), conversationId, seq, extras: seq === 2 ? '{"a":1}' : null }),
+  ) as [MessageRecord, MessageRecord];
+  await history.write([plain]);
+  await assert.rejects(history.write([extended]), { errorClass: 'refused' });
+  assert.deepEqual((await history.read({ conversationId, limit: 5 })).data, [plain]);
+  assert.deepEqual(await history.get(plain.id), plain);
+  const report = await history.test();
+  assert.deepEqual([report.ok, report.schemaVersion], [true, 1]);
+  assert.match(report.warnings.join(), /extras/);
+  await history.erase({ userId: 'alice', replacement: 'deleted:x', messages: 'delete' });
+  assert.equal(await history.get(plain.id), null);
+  await migrate();
+  await history.write([extended]);
+  assert.deepEqual(await history.get(extended.id), extended);
+  assert.equal((await history.test()).schemaVersion, 2);
+}
+
 /** How many connections the writers that were made have to the server. */
 const connectionsOf: Record<string, (url: string) => Promise<number>> = {
   async PostgreSQL(url) {
@@ -137,7 +184,7 @@ for (const [name, start] of engines)
       const report = await history.test();
       assert.deepEqual([report.ok, report.errors], [true, []]);
       assert.ok(report.version && report.rttMs! >= 0 && report.databaseId);
-      assert.deepEqual([report.schemaVersion, report.tls], [1, { enabled: false, verified: false }]);
+      assert.deepEqual([report.schemaVersion, report.tls], [2, { enabled: false, verified: false }]);
       assert.ok(report.warnings.some((w) => w.includes('not encrypted')));
       assert.ok(!report.warnings.some((w) => w.includes('DROP')), 'the writer cannot drop');
     });
@@ -165,6 +212,19 @@ for (const [name, start] of engines)
           notes.join(),
           /Make a user by hand.*GRANT .*INSERT.*parley_messages.* TO .*parley_writer/s,
         );
+      });
+
+    if (name in makeOld)
+      test('tables of version 1 are used without extras, and migrating adds them', async () => {
+        const url = await it.server.createDatabase();
+        await migrateHistory({ url }, deps('env_a'));
+        await makeOld[name]!(url);
+        const old = await openHistory({ url }, deps('env_a'));
+        try {
+          await isOfVersion1(old, async () => void (await migrateHistory({ url }, deps('env_a'))));
+        } finally {
+          await old.close();
+        }
       });
 
     if (name === 'MariaDB')
@@ -265,6 +325,21 @@ describe('http', () => {
   const history = new Proxy({} as History, { get: (_, key) => Reflect.get(it.history, key) as unknown });
   passes(history);
   keepsTime(it, 'http');
+
+  test('an endpoint of version 1 is used without extras', async () => {
+    const receiver = await startHistoryReceiver();
+    try {
+      const old = await openHistory({ url: receiver.url, secrets: [receiver.secret] }, deps('env_a'));
+      const { ping } = receiver.store;
+      receiver.store.ping = () => ({ ok: true });
+      await isOfVersion1(old, () => {
+        receiver.store.ping = ping;
+        return Promise.resolve();
+      });
+    } finally {
+      await receiver.close();
+    }
+  });
 
   test('requests are signed: another secret is refused, one of two is enough', async () => {
     const other = `whsec_${randomBytes(32).toString('base64')}`;

@@ -80,7 +80,7 @@ test('from an admin’s URL to a database of one’s own, without a secret in an
   const { status, body } = await api('POST', '/v1/storage/database/migrate', { adminUrl });
   assert.equal(status, 200, JSON.stringify(body));
   assert.match(body.runtimeUrl, /^postgresql:\/\/parley_writer_[0-9a-f]{8}:\*\*\*@127\.0\.0\.1/);
-  assert.deepEqual([body.slot.type, body.slot.lastTest.ok, body.slot.schemaVersion], ['postgres', true, 1]);
+  assert.deepEqual([body.slot.type, body.slot.lastTest.ok, body.slot.schemaVersion], ['postgres', true, 2]);
 
   const report = (await api('POST', '/v1/storage/database/test', {})).body;
   assert.deepEqual(Object.keys(report).sort(), [

@@ -35,7 +35,11 @@ else {
         );
         await history.write(
           numbers.map((no): MemberRecord => ({
-            ...{ kind: 'member', conversationId: `conv_${no}`, userId, role: 'member' },
+            kind: 'member',
+            conversationId: `conv_${no}`,
+            userId,
+            role: 'member',
+            extras: null,
             ...{ removed: false, revision: 1 },
           })),
         );

@@ -418,6 +418,7 @@ export interface Receiver {
   secret: string;
   /** What it holds, by environment. */
   store: {
+    ping(): object;
     environments: Map<
       string,
       Record<'message' | 'conversation' | 'member', Map<string, Record<string, unknown>>>

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { saveCredentials } from '../../src/features/push/credentials.ts';
+import { saveCredentials } from '../../src/features/push/sql/credentials.ts';
 import { createLostSockets, lookBack } from '../../src/features/push/lost.ts';
 import { addFault } from '../../src/features/storage/aside.ts';
 import { readBatch } from '../../src/features/storage/copy.ts';
@@ -9,7 +9,7 @@ import { coldSlots } from '../../src/features/storage/sql.ts';
 import { resumeErasures } from '../../src/features/erasure/operations.ts';
 import { usersByNumber as presentUsers } from '../../src/features/presence/sql.ts';
 import { removeExpired } from '../../src/features/retention/retention.ts';
-import { findEnvironment } from '../../src/features/tenancy/environments.ts';
+import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
 import type { InProcess } from '../cluster/in-process.ts';
 import { startWebpush } from '../push/vendors/webpush.ts';

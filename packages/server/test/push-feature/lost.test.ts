@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { saveCredentials } from '../../src/features/push/credentials.ts';
-import { findEnvironment } from '../../src/features/tenancy/environments.ts';
+import { saveCredentials } from '../../src/features/push/sql/credentials.ts';
+import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
 import { act, done, hasten, pretendNode, start } from '../calls/tools.ts';

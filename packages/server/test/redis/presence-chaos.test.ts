@@ -8,8 +8,8 @@ import { systemClock } from '../../src/platform/clock.ts';
 import type { Db } from '../../src/platform/postgres/db.ts';
 import { RedisPresence } from '../../src/platform/presence/redis.ts';
 import { connectRedis } from '../../src/platform/redis.ts';
-import { Presence } from '../../src/transport/gateway/presence.ts';
-import type { LocalUser, Session } from '../../src/transport/gateway/session.ts';
+import { Presence } from '../../src/realtime/presence.ts';
+import type { LiveSession, LocalUser } from '../../src/realtime/local-user.ts';
 import { startRedis } from '../support/redis.ts';
 import { silent, until } from './tools.ts';
 
@@ -72,7 +72,7 @@ async function createNode(url: string, name: string) {
     told.set(d.userId, d.online);
   };
   const user = { env, no: 1, id: 'u1', sessions: [], routes: [], loading: null, trace: null } as unknown;
-  const session = { user: user as LocalUser, state: 'live', send } as unknown as Session;
+  const session = { user: user as LocalUser, state: 'live', send } as unknown as LiveSession;
   const snapshot = await presence.watching.watch(
     session,
     people.map(({ id }) => id),

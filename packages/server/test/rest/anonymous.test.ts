@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { describe, it, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { plans, rateLimits } from '@parley/protocol';
@@ -7,9 +12,9 @@ import { createIds, pooledRandom } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { memoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
-import { Brake } from '../../src/transport/rest/brake.ts';
 import type { RestOptions } from '../../src/transport/rest/options.ts';
 import { createRest } from '../../src/transport/rest/server.ts';
+import { slowClientLimits } from '../../src/transport/rest/slow-clients.ts';
 import { createTurns } from '../../src/transport/turns.ts';
 
 /** The binding with one page, at a time that stands still. */
@@ -114,33 +119,25 @@ describe('who has no credential', () => {
     clock.at += 10;
     assert.equal((await get('/page')).statusCode, 200);
   });
+});
 
-  it('is told later when it keeps on, and then nothing more', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] });
-    const time = { at: 5_000 };
-    const brake = new Brake({ free: 3, heldMs: 1_000, held: 2, heldInAll: 3, callers: 10 }, () => time.at);
-    const told: string[] = [];
-    const refuse = (who: string) => brake.hold(who).then((answer) => void told.push(`${who} ${answer}`));
-    const settled = async () => {
-      for (let i = 0; i < 5; i++) await Promise.resolve();
-    };
-    for (let i = 0; i < 6; i++) void refuse('a');
-    await settled();
-    assert.deepEqual(told, ['a true', 'a true', 'a true', 'a false'], 'two are held, and one is dropped');
-    for (let i = 0; i < 5; i++) void refuse('b');
-    await settled();
-    assert.deepEqual(
-      told.slice(4),
-      ['b true', 'b true', 'b true', 'b false'],
-      'one is held: then all places are taken',
-    );
-    t.mock.timers.tick(1_000);
-    await settled();
-    assert.deepEqual(told.slice(8).toSorted(), ['a true', 'a true', 'b true']);
-    time.at += 1_000;
-    void refuse('a');
-    await settled();
-    assert.equal(told.at(-1), 'a true');
-    assert.equal(told.length, 12, 'a new second begins anew');
-  });
+test('a connection that was used for requests and then upgraded is no idle one', async (t) => {
+  const { app, clock } = start(t);
+  const upgrade = once(app.server, 'upgrade');
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const dial = async () => {
+    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+    socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(socket, 'data');
+    return socket;
+  };
+  const [idle, upgraded] = [await dial(), await dial()];
+  upgraded.write('GET /v1 HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+  const [, theirs] = (await upgrade) as [IncomingMessage, Duplex];
+  clock.at += slowClientLimits.idleMs;
+  assert.equal(((await once(idle, 'error'))[0] as NodeJS.ErrnoException).code, 'ECONNRESET');
+  const isOpen = !theirs.destroyed;
+  // The server closes only when its connections have ended.
+  for (const socket of [theirs, upgraded]) socket.destroy();
+  assert.equal(isOpen, true);
 });

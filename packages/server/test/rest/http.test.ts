@@ -6,7 +6,6 @@ import Fastify from 'fastify';
 import { operationList, operations } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
 import { Idempotency } from '../../src/transport/rest/idempotency.ts';
-import { Unsent, unsentBounds } from '../../src/transport/rest/unsent.ts';
 import { createTurns } from '../../src/transport/turns.ts';
 import { createRoute } from '../../src/transport/rest/route.ts';
 import type { RestOptions } from '../../src/transport/rest/options.ts';
@@ -363,7 +362,8 @@ describe('SPEC 9.3: deprecated endpoints', () => {
       const options = {
         handlers: { 'users.list': () => Promise.resolve({ data: [], nextCursor: null }) },
         authenticator: {
-          authenticate: () => Promise.resolve({ caller: { kind: 'server', env: { no: 1, plan: 'free' } } }),
+          authenticate: () =>
+            Promise.resolve({ caller: { kind: 'server', keyId: 'k', env: { no: 1, plan: 'free' } } }),
         },
         limiter: { take: () => [{ allowed: true, limit: 1, remaining: 1, resetMs: 0, retryAfterMs: 0 }] },
         services: { plans: { free: {} } },
@@ -374,7 +374,7 @@ describe('SPEC 9.3: deprecated endpoints', () => {
         '/',
         createRoute('users.list', operation, options, {
           idempotency: new Idempotency(options.limiter),
-          unsent: new Unsent(unsentBounds, Date.now),
+          slow: { refuseFull: () => undefined },
         }),
       );
       return app.inject('/');

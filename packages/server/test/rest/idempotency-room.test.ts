@@ -50,8 +50,8 @@ function scene() {
   const request = (key: string, caller: Partial<Caller> = {}, env = 1, repeatable = false) =>
     idempotency.run(
       {
-        caller: { kind: 'server', env: { no: env, plan: 'free' }, ...caller },
-        env: { no: env },
+        caller: { kind: 'server', user: null, person: null, ...caller },
+        env: { no: env, plan: 'free' },
         db,
         services,
         requestId: 'req_x',
@@ -119,7 +119,7 @@ test('where no environment is concerned, a key is the account’s own', async ()
   const as = (account: number) =>
     idempotency.run(
       {
-        caller: { kind: 'dashboard', account: { no: account, email: '' } },
+        caller: { kind: 'dashboard', person: { account: { no: account } } },
         ...{ db, services, requestId: 'req_x' },
       } as unknown as HttpContext,
       { key: 'shared', route: 'POST /v1/environments', body: null },

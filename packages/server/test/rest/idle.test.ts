@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { idleMs } from '../../src/transport/rest/idle.ts';
+import { slowClientLimits } from '../../src/transport/rest/slow-clients.ts';
 import { useStandingHere } from '../gateway/here.ts';
 
-/** Connections on which nothing is asked, in a time that stands still. */
+/** Connections on which nothing is asked, or not all of it, in a time that stands still. */
 
 const { here, time } = useStandingHere();
 
+const { idleMs, requestMs } = slowClientLimits;
 const ask = 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n';
 
 async function open() {
@@ -50,4 +51,18 @@ test('a connection on which something is asked now and then stays', async () => 
   busy.socket.write(ask);
   await busy.answered(5);
   busy.socket.destroy();
+});
+
+test('a request whose body does not arrive within 30 s ends with its connection, though bytes keep coming', async () => {
+  const { socket } = await open();
+  socket.write(
+    'POST /v1/conversations HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{',
+  );
+  const closed = once(socket, 'close');
+  const bytes = setInterval(() => {
+    socket.write(' ');
+    time.advance(requestMs / 10);
+  }, 50);
+  await closed;
+  clearInterval(bytes);
 });

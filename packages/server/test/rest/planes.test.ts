@@ -3,7 +3,8 @@ import { after, describe, it } from 'node:test';
 import { ApiError, operation, plans } from '@parley/protocol';
 import type { Operation } from '@parley/protocol';
 import Type from 'typebox';
-import type { DashboardCaller, Environment, HttpContext } from '../../src/features/context.ts';
+import { serverCaller } from '../../src/features/callers.ts';
+import type { Environment, HttpContext, Person } from '../../src/features/context.ts';
 import type { Sessions } from '../../src/features/accounts/authenticate.ts';
 import { createIds, pooledRandom, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
@@ -34,8 +35,7 @@ const operations: readonly Operation[] = [
 ];
 
 const env = { no: 7, id: 'env_ours', plan: 'free' } as Environment;
-const ann: DashboardCaller = {
-  kind: 'dashboard',
+const ann: Person = {
   account: { no: 3, id: 'acc_ann', email: 'ann@example.com' },
   session: { id: 'sess_1', signedInAt: new Date().toISOString() },
 };
@@ -61,7 +61,7 @@ const app = createRest({
   authenticator: {
     authenticate: (credential: string | undefined) =>
       credential === 'key'
-        ? Promise.resolve({ caller: { kind: 'server', env, keyId: 'k' } })
+        ? Promise.resolve({ caller: serverCaller(env, 'k') })
         : Promise.reject(new ApiError('token_invalid')),
   },
   services: { clock: systemClock, ids: createIds(systemClock, pooledRandom()), plans },
@@ -98,7 +98,7 @@ describe('the caller', () => {
   it('is whoever the session says; an operation of the organizations has no environment', async () => {
     const { status, ctx } = await ask('GET', '/v1/samples', { cookie });
     assert.equal(status, 200);
-    assert.deepEqual(ctx!.caller, ann);
+    assert.deepEqual(ctx!.caller.person, ann);
     assert.equal('env' in ctx!, false);
     assert.equal(ctx!.ip, '127.0.0.1');
   });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createFirst } from '../../src/features/tenancy/bootstrap.ts';
+import { createFirst } from '../../src/features/accounts/bootstrap.ts';
 import { createIds, systemClock } from '../../src/platform/clock.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import { runningPostgres } from '../../src/platform/postgres/embedded/index.ts';

@@ -4,10 +4,11 @@ import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import type { AuditEntry } from '@parley/protocol';
+import { dashboardCaller, operatorCaller } from '../../src/features/callers.ts';
 import type { ControlContext, EnvironmentContext } from '../../src/features/context.ts';
 import { commands } from '../../src/features/handlers.ts';
 import { removeExpired } from '../../src/features/retention/retention.ts';
-import { findEnvironment } from '../../src/features/tenancy/environments.ts';
+import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
 import { createIds, pooledRandom, systemClock } from '../../src/platform/clock.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
 import { serverApi } from '../support/api.ts';
@@ -23,7 +24,7 @@ setUp(async () => {
   const ids = createIds(systemClock, pooledRandom());
   const vault = createVault(await loadMasterKey(undefined, service.dataDir, false));
   ctx = {
-    caller: { kind: 'operator', name: 'tester' },
+    caller: operatorCaller('tester'),
     services: { clock: systemClock, ids, vault, linkOrigin: () => 'http://localhost' },
     ...{ db, requestId: ids.make('request') },
   };
@@ -193,11 +194,10 @@ test('the list is paged, newest first, and filtered', async () => {
 test('only the operator may manage everything: anybody else finds nothing', async () => {
   const stranger: ControlContext = {
     ...ctx,
-    caller: {
-      kind: 'dashboard',
+    caller: dashboardCaller({
       account: { no: 999, id: 'acc_ann', email: 'ann@example.com' },
       session: { id: 'sess_1', signedInAt: new Date().toISOString() },
-    },
+    }),
   };
   const found = { code: 'not_found' };
   await assert.rejects(

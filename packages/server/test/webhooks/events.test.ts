@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { webhookEventNames, webhookEvents } from '@parley/protocol';
 import type { WebhookEventName } from '@parley/protocol';
+import { consumers } from '../../src/log/consumers.ts';
 import { emit } from '../../src/platform/jobs/outbox.ts';
 import { clientApi } from '../support/api.ts';
 import { startReceiver, verify } from './receiver.ts';
@@ -245,7 +246,7 @@ test('SPEC 6, notification.needed { conversationId, messageId, recipientIds }: u
       'SELECT no FROM users WHERE env = $1 AND id = ANY($2) ORDER BY id',
       [conv!.env, [a, b]],
     );
-    await emit(tx, {
+    await emit(tx, consumers.webhooks.bit, {
       env: conv!.env,
       type: 'notification.needed',
       conv: conv!.no,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { consumers } from '../../src/log/consumers.ts';
 import { createOutbox, emit } from '../../src/platform/jobs/outbox.ts';
 import type { Consumer, OutboxRow } from '../../src/platform/jobs/outbox.ts';
 import { createWorkSignal, gathered } from '../../src/platform/jobs/wake.ts';
@@ -32,7 +33,7 @@ after(async () => {
 const logger = createLogger('silent');
 
 test('Where nobody listens nothing is noted', async () => {
-  await emit(db, { env: deaf, type: 'user.deleted' });
+  await emit(db, consumers.webhooks.bit, { env: deaf, type: 'user.deleted' });
   assert.deepEqual(await db.query('SELECT 1 FROM outbox'), []);
 });
 

@@ -2,12 +2,11 @@ import { ApiError } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { DashboardCaller, Environment } from '../context.ts';
-import { environmentColumns, viewEnvironment } from '../tenancy/environments.ts';
-import type { EnvironmentRow } from '../tenancy/environments.ts';
-import { findMembership } from './organizations.ts';
-import type { Organization } from './organizations.ts';
-import { useSession } from './sessions.ts';
+import type { Environment, Organization, Person } from '../context.ts';
+import { environmentColumns, viewEnvironment } from '../tenancy/sql/environments.ts';
+import type { EnvironmentRow } from '../tenancy/sql/environments.ts';
+import { findMembership } from './sql/organizations.ts';
+import { useSession } from './sql/sessions.ts';
 
 /**
  * SPEC 5: finds the dashboard's caller by the session cookie. Nothing is cached, so a session or role that ended is
@@ -23,17 +22,14 @@ interface Place {
 
 export interface Sessions {
   /** Throws `token_invalid` if the cookie belongs to no session, or to one that has ended. */
-  authenticate(cookie: string): Promise<DashboardCaller>;
+  authenticate(cookie: string): Promise<Person>;
   /** Throws `not_found` if the environment belongs to none of the caller's organizations, as if it did not exist. */
-  environment(caller: DashboardCaller, id: string): Promise<Place & { env: Environment }>;
+  environment(person: Person, id: string): Promise<Place & { env: Environment }>;
   /**
    * Finds the organization or the environment of the given id. Throws `not_found` if it belongs to none of the caller's
    * organizations, as if it did not exist.
    */
-  organization(
-    caller: DashboardCaller,
-    named: { organizationId?: unknown; environmentId?: unknown },
-  ): Promise<Place>;
+  organization(person: Person, named: { organizationId?: unknown; environmentId?: unknown }): Promise<Place>;
 }
 
 /** Ids have no other characters, and PostgreSQL would refuse some of them (NUL) as text. */
@@ -41,10 +37,7 @@ const isId = (value: unknown): value is string => typeof value === 'string' && /
 const missing = (what: string) => new ApiError('not_found', { message: `There is no such ${what}.` });
 
 export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): Sessions {
-  async function environment(
-    { account }: DashboardCaller,
-    id: unknown,
-  ): Promise<Place & { env: Environment }> {
+  async function environment({ account }: Person, id: unknown): Promise<Place & { env: Environment }> {
     const [row] = isId(id)
       ? await db.query<EnvironmentRow & { role: AccountRole }>(
           `SELECT ${environmentColumns('e')}, m.role FROM environments e
@@ -61,13 +54,13 @@ export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): 
       const found = await useSession(db, clock, cookie);
       if (!found) throw new ApiError('token_invalid', { message: 'The session has ended: sign in again.' });
       const { id, signedInAt, account: no, accountId, email } = found;
-      return { kind: 'dashboard', account: { no, id: accountId, email }, session: { id, signedInAt } };
+      return { account: { no, id: accountId, email }, session: { id, signedInAt } };
     },
     environment,
-    async organization(caller, { organizationId, environmentId }) {
-      if (organizationId === undefined) return environment(caller, environmentId);
+    async organization(person, { organizationId, environmentId }) {
+      if (organizationId === undefined) return environment(person, environmentId);
       const found = isId(organizationId)
-        ? await findMembership(db, caller.account.no, organizationId)
+        ? await findMembership(db, person.account.no, organizationId)
         : undefined;
       if (!found) throw missing('organization');
       return found;

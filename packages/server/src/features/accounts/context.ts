@@ -3,15 +3,15 @@ import type { OperationName } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import { Reply } from '../context.ts';
-import type { AccountContext, DashboardCaller } from '../context.ts';
-import { listMemberships } from './organizations.ts';
-import { sessionTimes } from './sessions.ts';
+import type { AccountContext, Person } from '../context.ts';
+import { listMemberships } from './sql/organizations.ts';
+import { sessionTimes } from './sql/sessions.ts';
 
 /** Helpers of the operations on accounts. */
 
-export function signedIn(ctx: { caller: AccountContext['caller'] }): DashboardCaller {
-  if (ctx.caller.kind !== 'dashboard') throw new ApiError('token_invalid');
-  return ctx.caller;
+export function signedIn({ caller }: AccountContext): Person {
+  if (!caller.person) throw new ApiError('token_invalid');
+  return caller.person;
 }
 
 export const sessionCookie = 'parley_session';

@@ -8,11 +8,11 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { removeOldNotes } from '../audit/content.ts';
-import { removeOldInvitations } from './invitations.ts';
+import { removeOldInvitations } from './sql/invitations.ts';
 import { createMails, createMailWorker } from './mail.ts';
 import { createPasswords } from './passwords.ts';
 import type { AccountServices } from './services.ts';
-import { removeEndedSessions } from './sessions.ts';
+import { removeEndedSessions } from './sql/sessions.ts';
 
 const sweepMs = 10 * 60_000;
 /** How many pieces of work given to `later` may wait in this process; further ones are dropped. */

@@ -1,7 +1,7 @@
 import { ApiError } from '@parley/protocol';
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import type { Account } from './accounts.ts';
+import type { Account } from './sql/accounts.ts';
 import { challengeMs, isChallenge, makeChallenge, useChallenge } from './challenges.ts';
 import type { AccountServices } from './services.ts';
 

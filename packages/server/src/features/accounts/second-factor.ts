@@ -1,7 +1,7 @@
 import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import type { Account } from './accounts.ts';
+import type { Account } from './sql/accounts.ts';
 import type { AccountServices } from './services.ts';
 import { makeRecoveryCodes, recoveryCodeHash } from './tokens.ts';
 import { base32, matchingStep, otpauthUri, secretBytes } from './totp.ts';

@@ -4,6 +4,12 @@ import type { Vault } from '../../platform/secrets.ts';
 import type { Mails } from './mail.ts';
 import type { Passwords } from './passwords.ts';
 
+declare module '../context.ts' {
+  interface Services {
+    accounts: AccountServices;
+  }
+}
+
 /** What the operations on accounts need besides the database. */
 export interface AccountServices {
   clock: Clock;

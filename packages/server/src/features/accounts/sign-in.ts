@@ -1,10 +1,10 @@
 import { ApiError } from '@parley/protocol';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
-import { findByEmail, hasSecondFactor, lockUnchanged, normalEmail, setPassword } from './accounts.ts';
-import type { Account } from './accounts.ts';
+import { findByEmail, hasSecondFactor, lockUnchanged, normalEmail, setPassword } from './sql/accounts.ts';
+import type { Account } from './sql/accounts.ts';
 import { useCode } from './second-factor.ts';
 import type { AccountServices } from './services.ts';
-import type { Origin } from './sessions.ts';
+import type { Origin } from './sql/sessions.ts';
 import { countWrong, signInCounts } from './throttle.ts';
 
 /**

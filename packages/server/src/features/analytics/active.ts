@@ -12,8 +12,10 @@ interface Tenant {
 
 /**
  * Who is active, and whom the plan's ceiling of monthly active users admits (DECISIONS, Analytics and usage).
- * Messages and reads are recorded by the statements that commit them; this file handles connections and calls, and the check
- * whether a user is new in the month.
+ * Messages and reads are recorded by the statements that commit them; a user who is new in the month is checked before
+ * and counted after. Users who act at the same moment do not see each other, so together they may pass the ceiling. A
+ * user whom a crash kept from being counted is counted with the recorded activity. Connections and calls are counted
+ * exactly.
  *
  * Under a plan without a ceiling nothing is looked up. Under one with a ceiling each process looks a user up once a
  * month; after that the user is known, and is not refused before the month ends.
@@ -26,14 +28,10 @@ export interface ActiveUsers {
    * when the action is committed. The month is locked first, before anything that others lock who are about to be counted.
    */
   acting<T>(db: Db, env: Tenant, user: number, act: (tx: Tx) => Promise<T>): Promise<T>;
-  /** Throws plan_limit_reached if the month has no room for the user, who does not count as active by what follows. */
+  /** Throws plan_limit_reached if the month has no room for the user. */
   admit(env: Tenant, user: number): Promise<void>;
-  /** The ceiling that the transaction of an action must check; null if there is none, or the user is known. */
-  ceiling(env: Tenant, user: number): number | null;
-  /** The transaction of an action was committed, so the user is counted. */
-  known(user: number): void;
-  /** Runs an action; if it is refused, runs it once more after recent activity, which may include the user's, was counted. */
-  secondLook<T>(run: () => Promise<T>): Promise<T>;
+  /** Counts a user whom `admit` let in, and who acted. */
+  acted(env: Tenant, user: number): Promise<void>;
 }
 
 /** How many users a process remembers; beyond that it forgets them all, and looks them up again. */
@@ -88,12 +86,36 @@ export function createActiveUsers(options: {
     run: (items) => noteAll(db, items),
   });
 
-  const ceiling: ActiveUsers['ceiling'] = (env, user) => {
+  const { add: check } = createBatcher<Item, string>({
+    maxBatch: 500,
+    maxWaiting: 50_000,
+    pace: readPace(),
+    run: async (items) => {
+      const rows = await db.query<{ verdict: string }>(verdictsSql, [
+        items.map((i) => i.env),
+        items.map((i) => i.user),
+        items.map((i) => i.limit),
+      ]);
+      return rows.map(({ verdict }) => verdict);
+    },
+  });
+  const { add: count } = createBatcher<Item, void>({
+    maxBatch: 500,
+    maxWaiting: 50_000,
+    run: async (items) => {
+      await db.query(countSql, [items.map((i) => i.env), items.map((i) => i.user)]);
+      return items.map(() => undefined);
+    },
+  });
+
+  /** The ceiling to check; null if there is none, or the user is known. */
+  const ceiling = (env: Tenant, user: number): number | null => {
     const { mauLimit } = plans[env.plan];
     return mauLimit === null || inMonth.has(user, month()) ? null : mauLimit;
   };
   const known = (user: number): void => inMonth.add(user, month());
 
+  /** Runs an action; if it is refused, runs it once more after recent activity, which may include the user's, was counted. */
   async function secondLook<T>(run: () => Promise<T>): Promise<T> {
     try {
       return await run();
@@ -105,9 +127,6 @@ export function createActiveUsers(options: {
   }
 
   return {
-    ceiling,
-    known,
-    secondLook,
     async connected(env, user) {
       const at = hour();
       if (inHour.has(user, at)) return;
@@ -121,13 +140,20 @@ export function createActiveUsers(options: {
     async admit(env, user) {
       const limit = ceiling(env, user);
       if (limit === null) return;
-      await catchUp();
-      const [row] = await db.query<{ verdict: string }>('SELECT month_admits($1, $2, $3) AS verdict', [
-        env.no,
-        user,
-        limit,
-      ]);
-      if (row!.verdict === 'full') throw monthIsFull();
+      await secondLook(async () => {
+        const verdict = await check({ env: env.no, user, limit });
+        if (verdict === 'full') throw monthIsFull();
+        if (verdict === 'known') known(user);
+      });
+    },
+    async acted(env, user) {
+      const limit = ceiling(env, user);
+      if (limit === null) return;
+      // The act is committed and recorded, so the user is counted later if not now.
+      await count({ env: env.no, user, limit }).then(
+        () => known(user),
+        () => undefined,
+      );
     },
     async acting(on, env, user, act) {
       // Not a second look: a refused transaction that is part of a larger one would still hold the month.
@@ -141,6 +167,12 @@ export function createActiveUsers(options: {
     },
   };
 }
+
+const verdictsSql = `SELECT month_verdict(u.env, u.usr, u.most) AS verdict
+  FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS u(env, usr, most, ord) ORDER BY u.ord`;
+/** In the order of environments, so that two such statements cannot deadlock. */
+const countSql = `SELECT count_in_month(u.env, u.usr)
+  FROM (SELECT * FROM unnest($1::int[], $2::bigint[]) AS u(env, usr) ORDER BY 1, 2) u`;
 
 const monthIsFull = (): ApiError =>
   new ApiError('plan_limit_reached', {

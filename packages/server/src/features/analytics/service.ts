@@ -28,6 +28,12 @@ const mostPortions = 2;
 /** How many rows one transaction reads when it counts what existed before analytics. */
 const fillAtOnce = 20_000;
 
+declare module '../context.ts' {
+  interface Services {
+    analytics: Analytics;
+  }
+}
+
 export interface Analytics {
   readonly tally: Tally;
   readonly active: ActiveUsers;

@@ -11,14 +11,15 @@ import { record } from './operations.ts';
 const hourMs = 3_600_000;
 
 export async function noteReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
-  const { caller, env } = ctx;
-  if (caller.kind !== 'dashboard') return;
+  const { env } = ctx;
+  const { person } = ctx.caller;
+  if (!person) return;
   const hour = new Date(Math.floor(ctx.services.clock.now() / hourMs) * hourMs);
   await ctx.db.tx(async (tx) => {
     const rows = await tx.query(
       `INSERT INTO content_reads (env, conv, account, hour) VALUES ($1, $2, $3, $4)
        ON CONFLICT DO NOTHING RETURNING 1`,
-      [env.no, conversation.no, caller.account.no, hour],
+      [env.no, conversation.no, person.account.no, hour],
     );
     if (rows.length === 0) return;
     await record(ctx, tx, {

@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream';
+import { ApiError } from '@parley/protocol';
 import type { AuditEntry, Input, OperationName, Output } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { Reply } from '../context.ts';
-import type { Caller, ControlContext } from '../context.ts';
+import { accountOf, Reply } from '../context.ts';
+import type { Caller, ControlContext, ManageContext } from '../context.ts';
 import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
-import { accountOf, manageableEnvironment } from '../tenancy/access.ts';
-import type { ManageContext } from '../tenancy/access.ts';
 
 /**
  * DECISIONS, Control plane: every change made by people who manage environments is recorded, in the transaction of
@@ -44,8 +43,7 @@ export async function record(ctx: ControlContext, tx: Queryable, change: Change)
 }
 
 function actorOf(caller: Caller): string | null {
-  if (caller.kind === 'operator') return `operator:${caller.name}`;
-  return caller.kind === 'dashboard' ? caller.account.email : null;
+  return caller.operator === null ? (caller.person?.account.email ?? null) : `operator:${caller.operator}`;
 }
 
 /** Returns only the fields that differ. A change without a difference is not recorded. */
@@ -89,6 +87,17 @@ async function reader(ctx: ManageContext, input: Input<'audit.list'>): Promise<R
       [limit, ...conditions.map(([, value]) => value)],
     );
   };
+}
+
+/** The number of the environment that a list is restricted to. */
+async function manageableEnvironment(ctx: ManageContext, id: string): Promise<number> {
+  const [row] = await ctx.db.query<{ no: number }>(
+    `SELECT no FROM environments e WHERE id = $1 AND ($2::int IS NULL
+       OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $2))`,
+    [id, accountOf(ctx)],
+  );
+  if (!row) throw new ApiError('not_found', { message: `There is no environment ${id}.` });
+  return row.no;
 }
 
 const entry = ({ no: _no, ...rest }: Row): AuditEntry => rest;

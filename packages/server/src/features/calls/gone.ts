@@ -5,7 +5,8 @@ import type { Logger } from '../../platform/logging.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Db } from '../../platform/postgres/db.ts';
-import type { ClosedSession, Services } from '../context.ts';
+import type { PresenceRegistry } from '../../platform/presence/port.ts';
+import type { ClosedSession } from '../context.ts';
 import { callQueue } from './jobs.ts';
 import type { CallJob } from './jobs.ts';
 
@@ -24,8 +25,12 @@ export interface GoneSockets extends Periodic {
   closed(session: ClosedSession): void;
 }
 
-export function createGoneSockets(options: { db: Db; services: Services; logger: Logger }): GoneSockets {
-  const { db, services, logger } = options;
+export function createGoneSockets(options: {
+  db: Db;
+  presence: Pick<PresenceRegistry, 'connected'>;
+  logger: Logger;
+}): GoneSockets {
+  const { db, presence, logger } = options;
 
   async function note(closed: readonly ClosedSession[]): Promise<void> {
     await db.tx(async (tx) => {
@@ -67,7 +72,7 @@ export function createGoneSockets(options: { db: Db; services: Services; logger:
       `SELECT env, usr AS user, session FROM call_participants
        WHERE state IN ('joining', 'joined') AND gone_at IS NULL AND session IS NOT NULL LIMIT ${lookMost}`,
     );
-    const connected = await services.calls.connected(here);
+    const connected = await presence.connected(here);
     const gone = here.filter((_, i) => !connected[i]);
     if (gone.length > 0) await note(gone);
   });

@@ -5,7 +5,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
 import { ended } from './call-state.ts';
 import { change } from './moves.ts';
-import { chooseNode, findNode } from './nodes.ts';
+import { chooseNode, findNode } from './sql/nodes.ts';
 import { place } from './operations.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';

@@ -1,17 +1,17 @@
 import { ApiError } from '@parley/protocol';
 import { channels } from '../node-bus.ts';
 import type { NodeBus } from '../node-bus.ts';
-import type { MediaAnswer, MediaRequest } from './media-request.ts';
+import type { MediaAnswer, MediaRequest, MediaValue } from '../media-request.ts';
 
 /**
  * How a process talks to the media node of a call: directly if it is the same process, otherwise by question and
  * answer over the bus. A question without an answer is `calls_unavailable`.
  */
 
-export type MediaHandler = (request: MediaRequest) => Promise<unknown>;
+export type MediaHandler = (request: MediaRequest) => Promise<MediaValue>;
 
 export interface MediaLink {
-  ask(node: string, request: MediaRequest): Promise<unknown>;
+  ask(node: string, request: MediaRequest): Promise<MediaValue>;
   /** From now on this process is a media node; null ends that. */
   serve(handler: MediaHandler | null): void;
   start(): Promise<void>;
@@ -32,7 +32,7 @@ export function createMediaLink({ bus, node }: { bus: NodeBus; node: string }): 
   async function answer(request: MediaRequest): Promise<MediaAnswer> {
     try {
       if (!handler) throw gone();
-      return { value: (await handler(request)) ?? null };
+      return { value: await handler(request) };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const { code, message, retryAfterMs } = error;

@@ -1,13 +1,13 @@
 import { availableParallelism, networkInterfaces } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '@parley/protocol';
-import type { CallSource, EphemeralFrame } from '@parley/protocol';
+import type { EphemeralFrame } from '@parley/protocol';
 import type { types } from 'mediasoup';
 import type { Config } from '../../config.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { Engine } from '../../platform/media/engine.ts';
 import { Room } from '../../platform/media/room.ts';
-import type { SeatRef } from '../../platform/media/room.ts';
+import type { SeatRef } from '../../platform/media/seats.ts';
 import { findWorkerBinary } from '../../platform/media/worker-binary.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -16,7 +16,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
 import { withMove } from './call-state.ts';
 import type { MediaLink } from './media-link.ts';
-import type { MediaRequest } from './media-request.ts';
+import type { MediaRequest, MediaValue } from '../media-request.ts';
 import { change } from './moves.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
@@ -185,52 +185,46 @@ export function createMediaNode(options: {
       await change({ services }, tx, call, withMove(call, seat.user, 'leave', at), here);
     });
 
-  async function answer({ method, env, call, user, d }: MediaRequest): Promise<unknown> {
-    const text = (name: string): string => d[name] as string;
-    if (method === 'call.open') {
-      const { room } = host(env, call, text('callId'));
-      const ref = { user, userId: text('userId'), session: text('session'), device: text('device') };
-      return room.open(ref, d['rtpCapabilities'] as types.RtpCapabilities, {
-        resume: d['resume'] === true,
-        tcp: d['tcp'] === true,
-      });
+  async function answer(request: MediaRequest): Promise<MediaValue> {
+    const { env, call, user } = request;
+    if (request.method === 'call.open') {
+      const { callId, userId, session, device, rtpCapabilities, resume = false, tcp = false } = request.d;
+      const { room } = host(env, call, callId);
+      return room.open({ user, userId, session, device }, rtpCapabilities, { resume, tcp });
     }
     const one = hosted.get(call);
-    if (method === 'close') return one && forget(call, one.room);
-    if (method === 'drop') return one?.room.leave(user);
-    if (method === 'mute') return one ? one.room.mute(user, text('source') as CallSource) : false;
+    if (request.method === 'mute') return one ? one.room.mute(user, request.d.source) : false;
+    if (request.method === 'drop') {
+      one?.room.leave(user);
+      return null;
+    }
+    if (request.method === 'close') {
+      if (one) forget(call, one.room);
+      return null;
+    }
     if (!one || one.room.closed)
       throw new ApiError('not_found', { message: 'The media is gone: open it with call.open.' });
     const { room } = one;
-    const session = text('session');
-    const id = (text('producerId') ?? text('consumerId') ?? text('transportId')) || '';
-    switch (method) {
+    const { session } = request.d;
+    switch (request.method) {
       case 'call.connect':
-        await room.connect(user, session, id, d['dtlsParameters'] as types.DtlsParameters);
-        return {};
+        return room.connect(user, session, request.d);
       case 'call.restart':
-        return room.restart(user, session, id);
+        return room.restart(user, session, request.d);
       case 'call.produce':
-        return room.produce(user, session, {
-          source: text('source') as CallSource,
-          kind: text('kind') as types.MediaKind,
-          rtpParameters: d['rtpParameters'] as types.RtpParameters,
-          paused: d['paused'] === true,
-        });
+        return room.produce(user, session, request.d);
       case 'call.pause':
-        await room.pause(user, session, id, d['paused'] === true);
-        return {};
+        return room.pause(user, session, request.d);
       case 'call.close':
-        room.stop(user, session, id);
-        return {};
+        return room.stop(user, session, request.d);
       case 'call.consume':
-        return room.consume(user, session, d['producerIds'] as string[]);
+        return room.consume(user, session, request.d);
       case 'call.layers':
-        await room.layers(user, session, id, d);
-        return {};
+        return room.layers(user, session, request.d);
       case 'call.stats':
         return room.stats(user, session);
       default:
+        // A frame of a later version.
         throw new ApiError('invalid_frame');
     }
   }

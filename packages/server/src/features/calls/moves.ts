@@ -13,7 +13,7 @@ import type { CallRow } from './sql.ts';
  * transaction, and tells sockets and the media node after the commit.
  */
 
-type CallContext = { services: Services };
+export type CallContext = { services: Pick<Services, 'calls' | 'sockets' | 'log' | 'clock'> };
 
 export interface HereEnded {
   user: number;
@@ -64,10 +64,10 @@ export async function change(
 export async function endCallOf(
   ctx: CallContext,
   tx: Tx,
-  conv: { env: number; no: number },
+  conv: { env: number; conv: number },
   reason: CallEndReason,
 ): Promise<void> {
-  const no = await sql.liveCallOf(tx, conv.env, conv.no);
+  const no = await sql.liveCallOf(tx, conv.env, conv.conv);
   const locked = no === null ? undefined : await sql.lockCall(tx, conv.env, no);
   if (locked) await change(ctx, tx, locked.call, ended(locked.call, reason, locked.at));
 }

@@ -4,6 +4,7 @@ import { tellOfCall } from '../../log/record.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
+import { actingUser } from '../callers.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable, roleOf } from '../conversations/access.ts';
@@ -16,7 +17,7 @@ import { callQueue, unheardMs } from './jobs.ts';
 import type { CallJob } from './jobs.ts';
 import { change } from './moves.ts';
 import type { HereEnded } from './moves.ts';
-import { callsUnavailable, chooseNode, findNode } from './nodes.ts';
+import { callsUnavailable, chooseNode, findNode } from './sql/nodes.ts';
 import { invited, isIn } from './participant-state.ts';
 import type { Participant } from './participant-state.ts';
 import * as sql from './sql.ts';
@@ -26,11 +27,6 @@ import type { CallRow, LockedCall } from './sql.ts';
 
 const missing = () => new ApiError('not_found', { message: 'There is no such call.' });
 const notInCall = () => new ApiError('not_found', { message: 'The user is not in the call.' });
-
-const self = (ctx: Context): { no: number; id: string } => {
-  if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
-  return ctx.caller.user;
-};
 
 async function connectedUsers(ctx: Context, users: readonly number[]): Promise<Set<number>> {
   try {
@@ -88,7 +84,7 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
 
 async function callerOf(ctx: Context, callerId: string | undefined): Promise<{ no: number; id: string }> {
   const bad = (message: string) => new ApiError('invalid_request', { param: 'callerId', message });
-  if (ctx.caller.kind === 'client') {
+  if (ctx.caller.user) {
     if (callerId !== undefined) throw bad('callerId is for servers only.');
     return ctx.caller.user;
   }
@@ -175,7 +171,7 @@ export async function list(ctx: Context, input: Input<'calls.list'>): Promise<Ou
   if (user === undefined) return { data: [], hasMore: false, nextCursor: null };
   const rows = await sql.listCalls(ctx.db, {
     ...{ env: ctx.env.no, conv, user: user?.no ?? null, live: input.live, before },
-    member: ctx.caller.kind === 'client' && conv === null ? ctx.caller.user.no : null,
+    member: conv === null ? (ctx.caller.user?.no ?? null) : null,
     limit: limit + 1,
   });
   const { data, more } = await shown(rows, limit, sql.viewCall);
@@ -185,7 +181,7 @@ export async function list(ctx: Context, input: Input<'calls.list'>): Promise<Ou
 export async function get(ctx: Context, input: Input<'calls.get'>): Promise<Call> {
   const call = await sql.findCall(ctx.db, ctx.env.no, input.callId);
   if (!call) throw missing();
-  if (ctx.caller.kind === 'client') await readable(ctx, ctx.db, call.cid);
+  if (ctx.caller.user) await readable(ctx, ctx.db, call.cid);
   return sql.viewCall(call);
 }
 
@@ -194,14 +190,14 @@ async function lockLive(ctx: Context, tx: Tx, id: string): Promise<LockedCall> {
   const locked = await sql.lockCall(tx, ctx.env.no, id);
   if (!locked) throw missing();
   const { call } = locked;
-  if (ctx.caller.kind === 'client' && (await roleOf(tx, call.env, call.conv, ctx.caller.user.no)) === null)
+  if (ctx.caller.user && (await roleOf(tx, call.env, call.conv, ctx.caller.user.no)) === null)
     throw new ApiError('not_member');
   if (call.status === 'ended') throw new ApiError('call_ended');
   return locked;
 }
 
 export async function join(ctx: Context, input: Input<'calls.join'>): Promise<Output<'calls.join'>> {
-  const me = self(ctx);
+  const me = actingUser(ctx);
   return ctx.services.analytics.active.acting(ctx.db, ctx.env, me.no, async (tx) => {
     const { call, at } = await lockLive(ctx, tx, input.callId);
     const mine = call.participants.find((p) => p.usr === me.no);
@@ -267,7 +263,7 @@ export async function place(tx: Tx, call: CallRow, node: string): Promise<CallRo
 }
 
 export async function decline(ctx: Context, input: Input<'calls.decline'>): Promise<{ call: Call }> {
-  const me = self(ctx);
+  const me = actingUser(ctx);
   return changed(ctx, input.callId, ({ call, at }) => [
     withMove(call, me.no, 'decline', at),
     [{ user: me.no, endedHere: 'declined_elsewhere' }],
@@ -275,7 +271,7 @@ export async function decline(ctx: Context, input: Input<'calls.decline'>): Prom
 }
 
 export async function leave(ctx: Context, input: Input<'calls.leave'>): Promise<{ call: Call }> {
-  const me = self(ctx);
+  const me = actingUser(ctx);
   return changed(ctx, input.callId, ({ call, at }) => [withMove(call, me.no, 'leave', at), []]);
 }
 

@@ -14,8 +14,9 @@ import { createHostWatch, evacuate } from './hosts.ts';
 import { createCallWorker } from './jobs.ts';
 import { createMediaLink } from './media-link.ts';
 import { createMediaNode } from './media-node.ts';
+import type { MediaRequest } from '../media-request.ts';
 import { noteReached } from './sql.ts';
-import type { CallServices, MediaSeat } from './services.ts';
+import type { CallServices } from './services.ts';
 import { iceServers } from './turn.ts';
 
 export interface CallService {
@@ -54,6 +55,7 @@ export function createCallService(options: {
   });
   const started = metrics.counter('parley_calls_started_total', 'Calls that were started, by kind', ['kind']);
   const ended = metrics.counter('parley_calls_ended_total', 'Calls that ended, by reason', ['reason']);
+  const gone = createGoneSockets({ db, presence, logger });
   let running: Services;
   let stopSockets: (() => void)[] = [];
   const { add: reached } = createBatcher<Confirmation, void>({
@@ -65,16 +67,9 @@ export function createCallService(options: {
     },
   });
   let later: { stop(): Promise<void> }[] = [];
-  const request = (method: string, { env, call, user }: MediaSeat, d: Record<string, unknown> = {}) => ({
-    method,
-    env,
-    call,
-    user,
-    d,
-  });
   /** If the message does not arrive, the node finds out by itself. */
-  const tell = (to: string, method: string, seat: MediaSeat): void => {
-    link.ask(to, request(method, seat)).catch(() => undefined);
+  const tell = (to: string, request: MediaRequest): void => {
+    link.ask(to, request).catch(() => undefined);
   };
   return {
     services: {
@@ -85,16 +80,16 @@ export function createCallService(options: {
       iceServers: (user, callId) => iceServers(config.turn, { user, callId }, clock.now()),
       ask: link.ask,
       media: {
-        close: (to, call) => tell(to, 'close', { env: 0, call, user: 0 }),
-        drop: (to, seat) => tell(to, 'drop', seat),
-        mute: async (to, seat, source) => (await link.ask(to, request('mute', seat, { source }))) === true,
+        close: (to, call) => tell(to, { method: 'close', env: 0, call, user: 0 }),
+        drop: (to, seat) => tell(to, { method: 'drop', ...seat }),
+        mute: async (to, seat, source) =>
+          (await link.ask(to, { method: 'mute', ...seat, d: { source } })) === true,
       },
     },
     mediaStatus: () => (config.roles.has('media') ? mediaNode.status : null),
     sockets: {
       start: async (services) => {
         running = services;
-        const gone = createGoneSockets({ db, services, logger });
         stopSockets = [
           services.sockets.onSessionClosed((session) => gone.closed(session)),
           // If it cannot be noted, the call is pushed although it rings.
@@ -111,7 +106,7 @@ export function createCallService(options: {
     later: {
       start: (services) => {
         const given = { db, services, logger };
-        const parts = [createCallWorker(given), createGoneSockets(given), createHostWatch(given)];
+        const parts = [createCallWorker(given), gone, createHostWatch(given)];
         for (const part of parts) part.start();
         later = parts;
       },

@@ -1,12 +1,12 @@
 import type { Call, CallEndReason, CallMedia, CallSource } from '@parley/protocol';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { MediaLink } from './media-link.ts';
+import type { MediaSeat } from '../media-request.ts';
 
-/** A participant's place at the media node that hosts its call. */
-export interface MediaSeat {
-  env: number;
-  call: number;
-  user: number;
+declare module '../context.ts' {
+  interface Services {
+    calls: CallServices;
+  }
 }
 
 /** What the operations on calls use of the running service. */

@@ -1,8 +1,10 @@
 import { ApiError, testCallId } from '@parley/protocol';
-import type { AckData, CallFrameType } from '@parley/protocol';
+import type { AckData } from '@parley/protocol';
+import { actingUser } from '../callers.ts';
 import type { Context } from '../context.ts';
+import type { FrameRequest, MediaFrame } from '../media-request.ts';
 import { hostOf, withParticipant } from './operations.ts';
-import { callsUnavailable, chooseNode } from './nodes.ts';
+import { callsUnavailable, chooseNode } from './sql/nodes.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 
@@ -17,32 +19,31 @@ export interface OpenCall {
 /** How many calls one socket may have open. */
 const mostOpen = 4;
 
+/** A media frame of a socket. */
+export type CallFrame = MediaFrame | { t: 'call.test'; d: object };
+
 /** @param session the socket's session, with its open calls in `open`. */
 export async function signal(
   ctx: Context,
   session: { id: string; open: Map<string, OpenCall> },
-  t: CallFrameType,
-  { callId, ...d }: { callId: string } & Record<string, unknown>,
-): Promise<unknown> {
-  if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
-  const { user } = ctx.caller;
-  const ask = (to: OpenCall): Promise<unknown> =>
-    ctx.services.calls.ask(to.node, {
-      method: t,
-      env: ctx.env.no,
-      call: to.call,
-      user: user.no,
-      d: { ...d, callId, session: session.id, userId: user.id },
-    });
-  if (t === 'call.test') return test(ctx, user.no, session.open);
-  if (t !== 'call.open' || callId === testCallId) {
-    const to = session.open.get(callId);
-    if (!to) throw new ApiError('not_found', { message: 'This socket has not opened the call.' });
-    return ask(to);
-  }
-  const to = await bind(ctx, user.no, session.id, callId, d['device'] as string);
-  remember(session.open, callId, to);
-  return ask(to);
+  frame: CallFrame,
+): Promise<AckData<CallFrame['t']>> {
+  const user = actingUser(ctx);
+  if (frame.t === 'call.test') return test(ctx, user.no, session.open);
+  const { callId } = frame.d;
+  if (frame.t === 'call.open' && callId !== testCallId)
+    remember(session.open, callId, await bind(ctx, user.no, session.id, callId, frame.d.device));
+  const to = session.open.get(callId);
+  if (!to) throw new ApiError('not_found', { message: 'This socket has not opened the call.' });
+  const answer = await ctx.services.calls.ask(to.node, {
+    method: frame.t,
+    env: ctx.env.no,
+    call: to.call,
+    user: user.no,
+    d: { ...frame.d, session: session.id, userId: user.id },
+    // The compiler does not see that the frame's type and data still belong together.
+  } as FrameRequest);
+  return answer as AckData<MediaFrame['t']>;
 }
 
 function remember(open: Map<string, OpenCall>, callId: string, to: OpenCall): void {

@@ -16,7 +16,7 @@ export async function readable(
   db: Queryable,
   id: string,
 ): Promise<ConversationRow & { role: Role | null }> {
-  const user = ctx.caller.kind === 'client' ? ctx.caller.user.no : null;
+  const user = ctx.caller.user?.no ?? null;
   const row = await findConversation(db, ctx.env.no, id, user);
   if (!row || (user !== null && row.deletedAt)) throw missing();
   if (user !== null && row.role === null) throw new ApiError('not_member');
@@ -44,7 +44,7 @@ export async function lockForChange(
       ? await lockConversation(tx, env, conversation)
       : await lockConversationByNo(tx, env, conversation.no);
   if (!conv || conv.deletedAt) throw missing();
-  if (ctx.caller.kind !== 'client') return { conv, role: null, actor: null };
+  if (!ctx.caller.user) return { conv, role: null, actor: null };
   const role = await roleOf(tx, env, conv.no, ctx.caller.user.no);
   if (role === null) throw new ApiError('not_member');
   return { conv, role, actor: ctx.caller.user };

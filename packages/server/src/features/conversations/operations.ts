@@ -6,13 +6,13 @@ import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
-import { endCallOf } from '../calls/moves.ts';
+import { happened } from '../happenings.ts';
 import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { lockForChange, readable, requireOwner } from './access.ts';
-import { listConversations } from './list.ts';
+import { listConversations } from './sql/list.ts';
 import * as sql from './sql.ts';
 
 const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
@@ -38,7 +38,7 @@ export async function create(
   input: Input<'conversations.create'>,
 ): Promise<Output<'conversations.create'> | Reply<Conversation>> {
   const members = new Set(input.members);
-  if (ctx.caller.kind === 'client') {
+  if (ctx.caller.user) {
     if (input.ownerId !== undefined)
       throw new ApiError('forbidden', { param: 'ownerId', message: 'Only a server may name the owner.' });
     const allowed = ctx.env.settings.clientConversationCreation;
@@ -59,7 +59,7 @@ export async function create(
   return ctx.db.tx(async (tx) => {
     const users = await resolveUsers(ctx, tx, [...members]);
     const numbers = [...users.values()];
-    const ownerId = ctx.caller.kind === 'client' ? ctx.caller.user.id : input.ownerId;
+    const ownerId = ctx.caller.user?.id ?? input.ownerId;
     const owner = input.type === 'group' && ownerId !== undefined ? users.get(ownerId)! : null;
     const id =
       input.type === 'direct'
@@ -70,10 +70,10 @@ export async function create(
       type: input.type,
       name: input.name ?? null,
       metadata: input.metadata ? JSON.stringify(input.metadata) : null,
-      creator: ctx.caller.kind === 'client' ? ctx.caller.user.no : null,
+      creator: ctx.caller.user?.no ?? null,
     });
     if (!created) return existingDirect(ctx, tx, id);
-    if (ctx.caller.kind === 'client') await requireRoom(ctx, tx, ctx.caller.user.no);
+    if (ctx.caller.user) await requireRoom(ctx, tx, ctx.caller.user.no);
     await sql.insertMembers(tx, ctx.env.no, created.no, numbers, owner, 0);
     return appendCreated(ctx, tx, id);
   });
@@ -115,7 +115,7 @@ async function appendCreated(ctx: Context, tx: Tx, id: string): Promise<Conversa
   await record(ctx.services.log, tx, conv, [
     {
       type: 'conversation.created',
-      actor: ctx.caller.kind === 'client' ? ctx.caller.user : null,
+      actor: ctx.caller.user,
       users: members.map((m) => ({ no: m.no, id: m.userId })),
       conversation: created,
     },
@@ -130,12 +130,12 @@ export async function list(
   const user = await listedUser(ctx, input.userId);
   const page = await listConversations(ctx.db, ctx.env.no, user, pageLimit(input.limit), input.cursor);
   // The dashboard reads message texts only per conversation, where the audit log notes who did.
-  if (ctx.caller.kind === 'dashboard') for (const item of page.data) item.lastMessage = null;
+  if (ctx.caller.person) for (const item of page.data) item.lastMessage = null;
   return page;
 }
 
 async function listedUser(ctx: Context, userId: string | undefined): Promise<number> {
-  if (ctx.caller.kind === 'client') {
+  if (ctx.caller.user) {
     if (userId !== undefined && userId !== ctx.caller.user.id)
       throw new ApiError('forbidden', { param: 'userId', message: 'A client lists its own conversations.' });
     return ctx.caller.user.no;
@@ -182,7 +182,7 @@ export async function remove(ctx: Context, input: Input<'conversations.delete'>)
     if (!conv) throw new ApiError('not_found', { message: 'There is no such conversation.' });
     if (conv.deletedAt) return;
     await sql.markDeleted(tx, env, conv.no, conv.lockedAt);
-    await endCallOf(ctx, tx, conv, 'ended_by_server');
+    await happened(ctx, tx, 'conversationDeleted', { env, conv: conv.no });
     await record(ctx.services.log, tx, conv, [{ type: 'conversation.deleted', actor: null }]);
   });
 }
@@ -194,6 +194,6 @@ export const unmute = (ctx: Context, input: Input<'conversations.unmute'>) =>
 
 async function setMuted(ctx: Context, conversationId: string, muted: boolean) {
   const row = await readable(ctx, ctx.db, conversationId);
-  if (ctx.caller.kind === 'client') await sql.setMuted(ctx.db, ctx.env.no, row.no, ctx.caller.user.no, muted);
+  if (ctx.caller.user) await sql.setMuted(ctx.db, ctx.env.no, row.no, ctx.caller.user.no, muted);
   return { conversationId: row.id, muted };
 }

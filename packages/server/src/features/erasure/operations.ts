@@ -4,18 +4,16 @@ import type { Person } from '../../log/catalogue.ts';
 import { lockConversationByNo } from '../../log/lock.ts';
 import type { LockedConversation } from '../../log/lock.ts';
 import { record, tell } from '../../log/record.ts';
-import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record as note } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { leaveCalls } from '../calls/moves.ts';
-import { forgetAnswers } from '../idempotency/sql.ts';
-import { removeFromGroup } from '../members/operations.ts';
-import { messagesAt, messagesBy, viewTombstone } from '../messages/reader.ts';
-import { emptyMessages } from '../messages/sql.ts';
-import { dropDevicesOf } from '../push/sql.ts';
-import { dropUnusedOf } from '../uploads/sql.ts';
+import { happened } from '../happenings.ts';
+import { removeFromGroup } from '../conversations/members.ts';
+import { conversationsOf, findMembers } from '../conversations/sql/members.ts';
+import { messagesAt, messagesBy, viewTombstone } from '../message-reader.ts';
+import { emptyMessages } from '../messages/operations.ts';
 import { subjectOf } from '../users/operations.ts';
-import { forgetMessages, forgetUser } from '../webhooks/payloads.ts';
+import * as users from '../users/sql.ts';
 import { erasedContext } from '../webhooks/signature.ts';
 
 /**
@@ -32,65 +30,62 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
   const env = ctx.env.no;
   // An erasure cannot be undone, so in a production environment the dashboard must send the environment's name, typed
   // by a person.
-  if (ctx.caller.kind === 'dashboard' && ctx.env.kind === 'production' && input.confirm !== ctx.env.name)
+  if (ctx.caller.person && ctx.env.kind === 'production' && input.confirm !== ctx.env.name)
     throw new ApiError('invalid_request', {
       param: 'confirm',
       message: 'confirm must be the name of the environment: it is a production environment.',
     });
   const mode = input.messages ?? 'anonymize';
   const alias = `deleted:${ctx.services.ids.secret(20)}`;
+  const eraseId = async (tx: Tx, user: number): Promise<void> =>
+    happened(ctx, tx, 'userIdErased', {
+      env,
+      userId: input.userId,
+      convs: await conversationsOf(tx, env, user),
+    });
   const user = await ctx.db.tx(async (tx) => {
-    const [row] = await tx.query<{ no: number; tokens_from: string }>(
-      `UPDATE users SET id = $3, name = NULL, image_url = NULL, metadata = NULL, erased_at = now(), erasing = $4,
-         deactivated_at = coalesce(deactivated_at, now()), tokens_from = token_cutoff(env, tokens_from), last_seen_at = NULL
-       WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING no, tokens_from`,
-      [env, input.userId, alias, mode],
-    );
-    if (!row) throw new ApiError('not_found', { message: 'There is no such user.' });
-    await tx.query(
-      `INSERT INTO erased_ids (env, subject, tokens_from) VALUES ($1, $2, $3)
-       ON CONFLICT (env, subject) DO UPDATE SET tokens_from = greatest(erased_ids.tokens_from, excluded.tokens_from)`,
-      [env, subjectOf(ctx.services.vault, env, input.userId), row.tokens_from],
-    );
+    const subject = subjectOf(ctx.services.vault, env, input.userId);
+    const no = await users.eraseUser(tx, env, input.userId, { alias, mode, subject });
+    if (no === undefined) throw new ApiError('not_found', { message: 'There is no such user.' });
     await note(ctx, tx, {
       where: { env },
       action: 'users.erase',
-      user: row.no,
+      user: no,
       before: null,
       after: { messages: mode },
     });
-    await forgetAnswers(tx, env, [input.userId]);
-    await forgetUser(tx, env, await conversationsOf(tx, env, row.no), input.userId);
-    await dropUnusedOf(tx, env, row.no);
-    await dropDevicesOf(tx, env, row.no);
-    await leaveCalls(ctx, tx, env, row.no);
-    await tx.query(
-      `INSERT INTO sink_erasures (env, subject, replacement, messages, created_at)
-       SELECT $1, $2, $3, $4, now() WHERE EXISTS (SELECT 1 FROM storage_slots WHERE env = $1)`,
-      [env, ctx.services.vault.seal(input.userId, erasedContext(env)), alias, mode],
-    );
+    await eraseId(tx, no);
+    await happened(ctx, tx, 'userErased', {
+      env,
+      user: no,
+      userId: input.userId,
+      replacement: alias,
+      messages: mode,
+    });
     // This is the only event that must name the erased id. The id is sealed, and is removed with the delivery log.
     await tell(ctx.services.log, tx, env, 'user.deleted', {
       data: { messages: mode },
       sealed: ctx.services.vault.seal(input.userId, erasedContext(env)),
     });
-    tx.afterCommit(() => ctx.services.signals.userOut(env, row.no, 4001));
-    return { no: row.no, id: alias };
+    tx.afterCommit(() => ctx.services.signals.userOut(env, no, 4001));
+    return { no, id: alias };
   });
   const rest = async (db: Db): Promise<void> => {
-    // The user's name is removed once more, because a change that was running may have written it again.
-    await forgetUser(db, env, await conversationsOf(db, env, user.no), input.userId);
+    await db.tx((tx) => eraseId(tx, user.no));
     await finish({ db, services: ctx.services }, env, user, mode);
   };
   if (ctx.afterwards) ctx.afterwards(rest);
   else await rest(ctx.db);
 }
 
-type Mode = 'anonymize' | 'delete';
-
 type ErasureContext = Pick<Context, 'db' | 'services'>;
 
-async function finish(ctx: ErasureContext, env: number, user: Person, mode: Mode): Promise<void> {
+async function finish(
+  ctx: ErasureContext,
+  env: number,
+  user: Person,
+  mode: users.ErasureMode,
+): Promise<void> {
   if (mode === 'delete')
     for (const conv of await conversationsOf(ctx.db, env, user.no)) {
       let looked = 0;
@@ -102,18 +97,8 @@ async function finish(ctx: ErasureContext, env: number, user: Person, mode: Mode
       }
       await locked(ctx, env, conv, (tx, held) => leave(ctx, tx, held, user, looked));
     }
-  await ctx.db.query('UPDATE users SET erasing = NULL WHERE env = $1 AND no = $2', [env, user.no]);
+  await users.endErasure(ctx.db, env, user.no);
 }
-
-/** The conversations that the user is or was in: the user can have written nowhere else. */
-const conversationsOf = async (db: Queryable, env: number, user: number): Promise<number[]> =>
-  (
-    await db.query<{ conv: number }>(
-      `SELECT conv FROM members WHERE env + 0 = $1 AND usr = $2
-       UNION SELECT conv FROM departures WHERE env + 0 = $1 AND usr = $2 ORDER BY conv`,
-      [env, user],
-    )
-  ).map((r) => r.conv);
 
 /**
  * How often a conversation that is locked by others is tried, waiting a second each time; after that `resumeErasures`
@@ -161,13 +146,7 @@ async function eraseMessages(
   // get no event, because no row is left that an event could refer to.
   const here = new Set(messages.map((m) => m.seq));
   const seqs = [...rows.map((m) => m.seq), ...found.filter((seq) => !here.has(seq))];
-  await emptyMessages(tx, env, conv.no, seqs, true, conv.lockedAt);
-  await forgetAnswers(
-    tx,
-    env,
-    rows.map((m) => m.id),
-  );
-  await forgetMessages(tx, env, conv.no, seqs);
+  await emptyMessages(ctx, tx, conv, { seqs, ids: rows.map((m) => m.id), hard: true });
   if (rows.length > 0)
     await record(
       ctx.services.log,
@@ -180,7 +159,6 @@ async function eraseMessages(
         data: { hard: true },
       })),
     );
-  tx.afterCommit(() => ctx.services.media.wake());
 }
 
 /**
@@ -199,19 +177,13 @@ async function leave(
     if (seqs.length > 0) await eraseMessages(ctx, tx, conv, seqs);
     after = next;
   }
-  if (conv.type === 'group' && (await isMember(tx, conv.env, conv.no, user.no)))
+  if (conv.type === 'group' && (await findMembers(tx, conv.env, conv.no, [user.no])).length > 0)
     await removeFromGroup(ctx, tx, conv, { user, actor: null, reason: 'removed' });
 }
 
-const isMember = async (tx: Tx, env: number, conv: number, user: number): Promise<boolean> =>
-  (await tx.query('SELECT 1 FROM members WHERE env = $1 AND conv = $2 AND usr = $3', [env, conv, user]))
-    .length > 0;
-
 /** Finishes erasures that a crash cut off. */
 export async function resumeErasures(ctx: ErasureContext): Promise<number> {
-  const rows = await ctx.db.query<{ env: number; no: number; id: string; erasing: Mode }>(
-    `SELECT env, no, id, erasing FROM users WHERE erasing IS NOT NULL AND erased_at < now() - interval '1 minute' ORDER BY env, no LIMIT 100`,
-  );
+  const rows = await users.unfinishedErasures(ctx.db);
   for (const row of rows) await finish(ctx, row.env, { no: row.no, id: row.id }, row.erasing);
   return rows.length;
 }

@@ -7,7 +7,7 @@ import { noteReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
 import type { ConversationRow } from '../conversations/sql.ts';
-import { messagesBetween, viewMessage } from '../messages/reader.ts';
+import { messagesBetween, viewMessage } from '../message-reader.ts';
 import { fitting, pageLimit } from '../pages.ts';
 import { loadReferences } from './references.ts';
 import type { KeptEvent } from './references.ts';

@@ -3,7 +3,7 @@ import type { Person } from '../../log/catalogue.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { viewConversation } from '../conversations/sql.ts';
 import type { ConversationRow, MemberView } from '../conversations/sql.ts';
-import { messagesAt, viewMessage } from '../messages/reader.ts';
+import { messagesAt, viewMessage } from '../message-reader.ts';
 import { usersByNumber } from '../users/sql.ts';
 
 /** A stored event, which refers to other rows by number. */

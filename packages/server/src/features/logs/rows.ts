@@ -1,4 +1,4 @@
-import type { LogKind } from '@parley/protocol';
+import type { Caller, LogKind } from '@parley/protocol';
 
 /** One row of the log. It never contains a body, a text or a secret. */
 export interface LogRow {
@@ -13,7 +13,7 @@ export interface LogRow {
   operation?: string;
   status?: number | null;
   code?: string | null;
-  caller?: 'server' | 'client' | 'dashboard';
+  caller?: Caller;
   callerId?: string;
   user?: number;
   address?: string;

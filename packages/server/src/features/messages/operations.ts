@@ -9,6 +9,7 @@ import type {
   Tombstone,
 } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
+import type { LockedConversation } from '../../log/lock.ts';
 import { liveEvent, record } from '../../log/record.ts';
 import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
@@ -17,17 +18,15 @@ import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable, roleOf } from '../conversations/access.ts';
 import type { LockedAccess } from '../conversations/access.ts';
+import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
 import { thawMessages } from '../storage/thaw.ts';
-import { userNumbers } from '../users/sql.ts';
-import { forgetAnswers } from '../idempotency/sql.ts';
-import { forgetMessages, keepMessageCreated } from '../webhooks/payloads.ts';
 import * as cold from './cold.ts';
-import * as reader from './reader.ts';
-import type { MessageRow } from './reader.ts';
+import { applyPolicies } from './policies.ts';
+import type { SendInput } from './policies.ts';
+import * as reader from '../message-reader.ts';
+import type { MessageRow } from '../message-reader.ts';
 import * as sql from './sql.ts';
-
-export type SendInput = Input<'messages.send'>;
 
 const missing = () => new ApiError('not_found', { message: 'There is no such message.' });
 
@@ -35,32 +34,20 @@ const missing = () => new ApiError('not_found', { message: 'There is no such mes
  * Commits a message. A repeated clientMsgId commits nothing: the answer is the original message, in its present state
  * if the sender is still a member.
  */
-export async function send(ctx: Context, input: SendInput): Promise<MessageOrTombstone> {
+export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
+  const { input, sender } = await applyPolicies(ctx, given);
   const files = input.attachments?.length ? input.attachments : null;
-  if (files && new Set(files).size < files.length)
-    throw new ApiError('invalid_request', {
-      param: 'attachments',
-      message: 'An attachment can be used once.',
-    });
-  const empty = input.metadata === undefined || Object.keys(input.metadata).length === 0;
-  if (!input.text && !files && empty)
-    throw new ApiError('invalid_request', {
-      param: 'text',
-      message: 'A message needs text, an attachment or metadata.',
-    });
-  const sender =
-    ctx.caller.kind === 'client' ? userSends(ctx.caller.user, input) : await serverSends(ctx, input);
+  const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
   const metadata = empty ? null : JSON.stringify(input.metadata);
   const { active } = ctx.services.analytics;
   const append = () =>
     log.append({
-      ceiling: sender && active.ceiling(ctx.env, sender.no),
       env: ctx.env.no,
       conversationId: input.conversationId,
       sender: sender?.no ?? null,
-      own: ctx.caller.kind === 'client',
+      own: ctx.caller.user !== null,
       clientMsgId: input.clientMsgId ?? repeatKey(ctx),
       id,
       text: input.text ?? null,
@@ -68,15 +55,12 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
       metadata,
       attachments: files && JSON.stringify(files),
     });
-  const appended = await active.secondLook(() =>
-    append().catch(async (error: unknown) => {
-      // The message that is replied to may be in the customer's database.
-      const unknown = error instanceof ApiError && error.param === 'replyTo' && input.replyTo !== undefined;
-      if (!unknown || !(await cold.fetchBack(ctx, input.replyTo!, input.conversationId))) throw error;
-      return append();
-    }),
-  );
-  if (sender) active.known(sender.no);
+  const appended = await append().catch(async (error: unknown) => {
+    // The message that is replied to may be in the customer's database.
+    const unknown = error instanceof ApiError && error.param === 'replyTo' && input.replyTo !== undefined;
+    if (!unknown || !(await cold.fetchBack(ctx, input.replyTo!, input.conversationId))) throw error;
+    return append();
+  });
   if (appended.status === 'duplicate') {
     const [here] = await reader.messagesAt(ctx.db, [
       { env: ctx.env.no, conv: appended.conv, seq: appended.seq },
@@ -84,7 +68,7 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
     const original = here ?? (await coldOriginal(ctx, input.conversationId, appended.seq));
     // A repeat means that the first answer, and perhaps the event, was lost. Clients that have the event already
     // ignore it.
-    log.publish(createdEvent({ ...original, env: ctx.env.no }));
+    log.publish(createdEvent({ ...original, env: ctx.env.no }, input.clientMsgId));
     return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
   const message: Message = {
@@ -102,22 +86,31 @@ export async function send(ctx: Context, input: SendInput): Promise<MessageOrTom
     deletedAt: null,
   };
   const conv = { env: ctx.env.no, no: appended.conv, id: input.conversationId };
-  log.publish(liveEvent(conv, appended.seq, { type: 'message.new', actor: sender, message }));
+  log.publish(
+    liveEvent(conv, appended.seq, {
+      type: 'message.new',
+      actor: sender,
+      message,
+      clientMsgId: input.clientMsgId,
+    }),
+  );
+  if (sender) await active.acted(ctx.env, sender.no);
   return message;
 }
 
-const createdEvent = (row: MessageRow & { env: number }): LogEvent =>
+const createdEvent = (row: MessageRow & { env: number }, clientMsgId?: string): LogEvent =>
   liveEvent({ env: row.env, no: row.conv, id: row.cid }, row.seq, {
     type: 'message.new',
     actor: null,
     message: reader.viewMessage(row),
+    clientMsgId,
   });
 
 /** Those of the messages that were committed, as events. It serves commits whose answer never arrived. */
 export const committedMessages = async (
   db: Queryable,
   messages: readonly { env: number; id: string }[],
-): Promise<LogEvent[]> => (await reader.messagesById(db, messages)).map(createdEvent);
+): Promise<LogEvent[]> => (await reader.messagesById(db, messages)).map((row) => createdEvent(row));
 
 /** The original of a repeated clientMsgId that is in the customer's database. */
 async function coldOriginal(ctx: Context, conversationId: string, seq: number): Promise<MessageRow> {
@@ -127,7 +120,7 @@ async function coldOriginal(ctx: Context, conversationId: string, seq: number): 
 }
 
 const stillSees = async (ctx: Context, conv: number): Promise<boolean> =>
-  ctx.caller.kind !== 'client' || (await roleOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== null;
+  !ctx.caller.user || (await roleOf(ctx.db, ctx.env.no, conv, ctx.caller.user.no)) !== null;
 
 /**
  * The answer to a sender who has left since: what was acknowledged at first, without the content or the present state
@@ -153,27 +146,6 @@ const repeatKey = (ctx: Context): string | null =>
   ctx.idempotencyKey === undefined ? null : `${repeatPrefix}${ctx.idempotencyKey}`;
 /** Longer than any clientMsgId may be, so that no caller can send a clientMsgId that equals a server's key. */
 const repeatPrefix = 'idempotency-key:'.padEnd(limits.clientMsgIdCharacters, ':');
-
-interface Sender {
-  no: number;
-  id: string;
-}
-
-function userSends(user: Sender, input: SendInput): Sender {
-  if (input.senderId !== undefined)
-    throw new ApiError('forbidden', { param: 'senderId', message: 'Only a server may name the sender.' });
-  if (input.clientMsgId === undefined)
-    throw new ApiError('invalid_request', { param: 'clientMsgId', message: 'clientMsgId is required.' });
-  return user;
-}
-
-async function serverSends(ctx: Context, input: SendInput): Promise<Sender | null> {
-  if (input.senderId === undefined) return null;
-  const no = (await userNumbers(ctx.db, ctx.env.no, [input.senderId])).get(input.senderId);
-  if (no !== undefined) return { no, id: input.senderId };
-  await readable(ctx, ctx.db, input.conversationId);
-  throw new ApiError('not_member');
-}
 
 export async function list(ctx: Context, input: Input<'messages.list'>): Promise<Output<'messages.list'>> {
   const limit = pageLimit(input.limit);
@@ -238,7 +210,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
         param: 'metadata',
         message: 'A message needs text, an attachment or metadata.',
       });
-    await keepMessageCreated(tx, ctx.env.no, row);
+    await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
     const edited = await sql.editMessage(tx, ctx.env.no, row, { text, metadata, at: access.conv.lockedAt });
     const message = reader.viewLive(edited);
     const [seq] = await record(ctx.services.log, tx, access.conv, [
@@ -257,7 +229,7 @@ export interface Deleted {
 
 export async function remove(ctx: Context, input: Input<'messages.delete'>): Promise<Deleted> {
   const hard = input.hard ?? false;
-  if (hard && ctx.caller.kind === 'client')
+  if (hard && ctx.caller.user)
     throw new ApiError('forbidden', { param: 'hard', message: 'Only a server may delete for good.' });
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
     if (access.actor && row.sender !== access.actor.no && access.role !== ('owner' satisfies Role))
@@ -265,17 +237,29 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
     if (row.deletedAt && !hard)
       return { tombstone: reader.viewTombstone(row), hard, eventSeq: await deletionSeq(tx, ctx.env.no, row) };
     const { lockedAt } = access.conv;
-    if (hard) await forgetMessages(tx, ctx.env.no, row.conv, [row.seq]);
-    else await keepMessageCreated(tx, ctx.env.no, row);
-    await sql.emptyMessages(tx, ctx.env.no, row.conv, [row.seq], hard, lockedAt);
-    if (row.attachments) tx.afterCommit(() => ctx.services.media.wake());
-    if (hard) await forgetAnswers(tx, ctx.env.no, [row.id]);
+    if (!hard) await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
+    await emptyMessages(ctx, tx, access.conv, { seqs: [row.seq], ids: [row.id], hard });
     const tombstone = reader.viewTombstone({ ...row, deletedAt: row.deletedAt ?? lockedAt });
     const [seq] = await record(ctx.services.log, tx, access.conv, [
       { type: 'message.deleted', actor: access.actor, message: tombstone, data: { hard } },
     ]);
     return { tombstone, hard, eventSeq: seq! };
   });
+}
+
+/**
+ * Empties messages of a locked conversation, which loses what other features keep of them too. `ids` are those of the
+ * messages that this store holds.
+ */
+export async function emptyMessages(
+  ctx: Pick<Context, 'services'>,
+  tx: Tx,
+  conv: LockedConversation,
+  messages: { seqs: number[]; ids: string[]; hard: boolean },
+): Promise<void> {
+  const { env, no, lockedAt } = conv;
+  const emptied = await sql.emptyMessages(tx, env, no, messages.seqs, messages.hard, lockedAt);
+  await happened(ctx, tx, 'messagesEmptied', { env, conv: no, emptied, ...messages });
 }
 
 export const editReply = ({ message, eventSeq }: Edited): Change<Message> =>

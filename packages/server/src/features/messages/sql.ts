@@ -1,6 +1,5 @@
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { dropOfMessages } from '../uploads/sql.ts';
-import type { MessageRow } from './reader.ts';
+import type { MessageRow } from '../message-reader.ts';
 
 export async function editMessage(
   db: Queryable,
@@ -24,8 +23,9 @@ export async function editMessage(
 
 /**
  * Empties messages of one conversation, whose row is locked, and keeps every count exact (migrations/0007). The row
- * of a member changes only if that member sent one of the messages and has not read it. Attachments are removed. A
+ * of a member changes only if that member sent one of the messages and has not read it. A
  * message that is a tombstone already only becomes hard-deleted.
+ * @returns the messages that were not tombstones already.
  */
 export async function emptyMessages(
   db: Queryable,
@@ -34,7 +34,7 @@ export async function emptyMessages(
   seqs: number[],
   hard: boolean,
   at: string,
-): Promise<void> {
+): Promise<number[]> {
   const live = await db.query<{ seq: number; sender: number | null }>(
     `WITH target AS (
        SELECT seq, sender, deleted_at FROM messages WHERE env = $1 AND conv = $2 AND seq = ANY($3)
@@ -45,9 +45,8 @@ export async function emptyMessages(
      ) SELECT seq, sender FROM target WHERE deleted_at IS NULL`,
     [env, conv, seqs, hard, at],
   );
-  if (live.length === 0) return;
+  if (live.length === 0) return [];
   const gone = live.map((l) => l.seq);
-  await dropOfMessages(db, env, conv, gone);
   await db.query(
     `WITH moved AS (
        UPDATE conversations c SET last_deleted_seq = greatest(c.last_deleted_seq, (SELECT max(s) FROM unnest($3::bigint[]) s)),
@@ -63,11 +62,5 @@ export async function emptyMessages(
      ) SELECT count_deleted($1, $2, $3)`,
     [env, conv, gone, live.map((l) => l.sender)],
   );
-  // The latest remaining message may be in the customer's database: the sink fetches it back, for lists.
-  await db.query(
-    `UPDATE sink_conversations s SET want_seq = m.seq FROM conversations c JOIN messages m ON m.env = c.env AND m.conv = c.no
-       AND m.seq = c.last_message_seq AND m.id IS NULL
-     WHERE s.env = $1 AND s.conv = $2 AND c.env = $1 AND c.no = $2`,
-    [env, conv],
-  );
+  return gone;
 }

@@ -3,8 +3,8 @@ import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { noteReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
-import { findMessage } from './reader.ts';
-import type { MessageRow } from './reader.ts';
+import { findMessage } from '../message-reader.ts';
+import type { MessageRow } from '../message-reader.ts';
 
 /**
  * The versions of a message. An edit leaves an event that says when and by whom, as long as events are stored. Texts

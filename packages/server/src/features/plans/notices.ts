@@ -1,6 +1,7 @@
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Mails } from '../accounts/mail.ts';
+import { ownersOf } from '../accounts/sql/organizations.ts';
 import type { Plans } from './table.ts';
 
 /** Owners get a mail when 80 and when 100 percent of a ceiling are used, each once a month. */
@@ -57,11 +58,7 @@ export async function tellOwners(db: Db, plans: Plans, mails: Mails, logger: Log
       const { env, id, org, plan, what, percent, used, most } = notice;
       const text = `${id} uses ${used} of the ${most} ${names[what]} of its plan ${plan}.`;
       logger.warn({ env: id, what, percent, used, most }, 'the ceiling of a plan is near');
-      const owners = await tx.query<{ email: string }>(
-        `SELECT a.email FROM environments e JOIN organization_accounts o ON o.org = e.org AND o.role = 'owner'
-         JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
-        [env],
-      );
+      const owners = await ownersOf(tx, env);
       if (owners.length === 0) continue;
       await mails.send(tx, org, {
         to: owners.map(({ email }) => email),

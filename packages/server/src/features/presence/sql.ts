@@ -27,18 +27,6 @@ export const usersById = (db: Queryable, env: number, ids: readonly string[]): P
     [env, ids],
   );
 
-/** Stores when users were last online; returns those that were not erased. */
-export const setLastSeen = (
-  db: Queryable,
-  seen: readonly { env: number; user: number; at: string }[],
-): Promise<{ no: number; userId: string; lastSeenAt: string }[]> =>
-  db.query(
-    `UPDATE users u SET last_seen_at = w.at FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) AS w(env, no, at)
-     WHERE u.no = w.no AND u.env = w.env AND u.erased_at IS NULL
-     RETURNING u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt"`,
-    [seen.map((s) => s.env), seen.map((s) => s.user), seen.map((s) => s.at)],
-  );
-
 /** Users by their numbers, without erased ones. */
 export const usersByNumber = (
   db: Queryable,

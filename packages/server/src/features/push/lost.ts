@@ -1,7 +1,7 @@
 import { createBatcher } from '../../platform/flow/batcher.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
-import { listeners } from '../../platform/jobs/outbox.ts';
+import { consumers } from '../../log/consumers.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import type { LostSocket } from '../../platform/presence/port.ts';
 import { conversationOf, membershipsOf, userOf } from '../lookups.ts';
@@ -42,7 +42,7 @@ export const createLostSockets = (db: Db, queued: () => void) =>
       const found = await db.query<{ env: number; usr: number; since: string }>(
         `SELECT u.env, u.usr, clock_timestamp() - (u.ms + ${marginMs}) * interval '1 millisecond' AS since
          FROM unnest($1::int[], $2::bigint[], $3::float8[]) u(env, usr, ms)
-         JOIN environments e ON e.no = u.env AND e.listeners & ${listeners.push} <> 0
+         JOIN environments e ON e.no = u.env AND e.listeners & ${consumers.push.bit} <> 0
          WHERE ${pushMode('e')} = 'webhook' OR EXISTS (SELECT 1 FROM push_devices d WHERE d.env = u.env AND d.usr = u.usr)`,
         [longest.map((l) => l.env), longest.map((l) => l.user), longest.map((l) => l.silentMs)],
       );

@@ -6,10 +6,11 @@ import type { PushCredentials } from '../../platform/push/credentials.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
 import { parseSubscription } from '../../platform/push/webpush-encryption.ts';
 import { record } from '../audit/operations.ts';
+import { actingUser } from '../callers.ts';
 import { Reply } from '../context.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
 import { existingUser } from '../users/operations.ts';
-import * as credentials from './credentials.ts';
+import * as credentials from './sql/credentials.ts';
 import * as sql from './sql.ts';
 
 /** DECISIONS, Webhooks, push: a device is identified by its token, which belongs to the user who registered it last. */
@@ -21,11 +22,6 @@ import * as sql from './sql.ts';
 const mostEncoded = 12_288;
 
 const bad = (message: string) => new ApiError('invalid_request', { param: 'token', message });
-
-const self = (ctx: Context): number => {
-  if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
-  return ctx.caller.user.no;
-};
 
 function checkToken(ctx: Context, { provider, token, voipToken }: Input<'push.register'>): void {
   if (voipToken && provider !== 'apns')
@@ -46,7 +42,7 @@ export async function register(
   ctx: Context,
   input: Input<'push.register'>,
 ): Promise<PushDevice | Reply<PushDevice>> {
-  const user = self(ctx);
+  const user = actingUser(ctx).no;
   const env = ctx.env.no;
   checkToken(ctx, input);
   return ctx.db.tx(async (tx) => {
@@ -61,7 +57,7 @@ export async function register(
 }
 
 export async function unregister(ctx: Context, input: Input<'push.unregister'>): Promise<void> {
-  if (!(await sql.dropDevice(ctx.db, ctx.env.no, self(ctx), input.token)))
+  if (!(await sql.dropDevice(ctx.db, ctx.env.no, actingUser(ctx).no, input.token)))
     throw new ApiError('not_found', { message: 'There is no such device.' });
 }
 

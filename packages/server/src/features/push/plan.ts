@@ -2,13 +2,13 @@ import { tell } from '../../log/record.ts';
 import type { Recorder } from '../../log/record.ts';
 import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
-import { listeners } from '../../platform/jobs/outbox.ts';
+import { consumers } from '../../log/consumers.ts';
 import type { OutboxRow } from '../../platform/jobs/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import { conversationOf, userOf } from '../lookups.ts';
-import { messagesAt } from '../messages/reader.ts';
-import type { MessageRow } from '../messages/reader.ts';
+import { messagesAt } from '../message-reader.ts';
+import type { MessageRow } from '../message-reader.ts';
 import { notify, pushMode } from './notify.ts';
 import type { MessageRef } from './notify.ts';
 
@@ -50,7 +50,7 @@ export async function dispatchToPush(tx: Tx, rows: readonly OutboxRow[]): Promis
   const wanted = await tx.query<{ env: number } & MessageRef>(
     `SELECT o.env, o.conv, o.seq FROM outbox o JOIN environments e ON e.no = o.env AND e.status = 'active'
      WHERE o.no = ANY($1) AND CASE ${pushMode('e')}
-       WHEN 'providers' THEN e.listeners & ${listeners.push} <> 0 AND EXISTS (
+       WHEN 'providers' THEN e.listeners & ${consumers.push.bit} <> 0 AND EXISTS (
          SELECT 1 FROM members m JOIN push_devices d ON d.env = m.env AND d.usr = m.usr
          WHERE m.env = o.env AND m.conv = o.conv AND NOT m.muted AND m.usr IS DISTINCT FROM o.actor)
        WHEN 'webhook' THEN (

@@ -4,8 +4,8 @@ import { createPushProvider } from '../../platform/push/create.ts';
 import type { PushEndpoints } from '../../platform/push/create.ts';
 import type { PushDependencies, PushProvider, PushProviderName } from '../../platform/push/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { loadCredentials, openCredentials } from './credentials.ts';
-import type { SealedCredentials } from './credentials.ts';
+import { loadCredentials, openCredentials } from './sql/credentials.ts';
+import type { SealedCredentials } from './sql/credentials.ts';
 
 /** The providers in use by environment, each with the credentials it was made from. */
 export interface Providers {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Config } from '../../config.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { depth, workSettings } from '../../platform/jobs/jobs.ts';
-import { listeners } from '../../platform/jobs/outbox.ts';
+import { consumers } from '../../log/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
@@ -26,6 +26,12 @@ import type { ReceiptOutcome, SendOutcome } from './send.ts';
 import * as sql from './sql.ts';
 import { createLostSockets, lookBack, lostQueue } from './lost.ts';
 import type { Looked } from './lost.ts';
+
+declare module '../context.ts' {
+  interface Services {
+    push: Push;
+  }
+}
 
 /** What operations use of the push service. */
 export interface Push {
@@ -178,7 +184,7 @@ export function createPushService(options: {
   return {
     consumer: {
       name: 'push',
-      bit: listeners.push,
+      bit: consumers.push.bit,
       db,
       take: dispatchToPush,
       taken: () => planner.wake(),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PushDevice } from '@parley/protocol';
-import { listeners } from '../../platform/jobs/outbox.ts';
+import { consumers } from '../../log/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
 
@@ -138,7 +138,7 @@ export async function dropDead(db: Queryable, devices: readonly DeviceRef[]): Pr
 /** After a device was registered, messages of the environment may have to be recorded for push. */
 export async function listenForPush(db: Queryable, env: number): Promise<void> {
   await db.query(
-    `SELECT set_push_listener(no) FROM environments WHERE no = $1 AND listeners & ${listeners.push} = 0`,
+    `SELECT set_push_listener(no) FROM environments WHERE no = $1 AND listeners & ${consumers.push.bit} = 0`,
     [env],
   );
 }
@@ -150,6 +150,6 @@ export async function listenForPush(db: Queryable, env: number): Promise<void> {
 export async function correctListeners(db: Queryable): Promise<void> {
   await db.query(
     `SELECT set_push_listener(no) FROM environments
-     WHERE (listeners & ${listeners.push} <> 0) <> can_push(no, settings) LIMIT 1000`,
+     WHERE (listeners & ${consumers.push.bit} <> 0) <> can_push(no, settings) LIMIT 1000`,
   );
 }

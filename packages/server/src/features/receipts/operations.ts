@@ -1,5 +1,5 @@
-import { ApiError } from '@parley/protocol';
 import type { Input, Output } from '@parley/protocol';
+import { actingUser } from '../callers.ts';
 import type { Context } from '../context.ts';
 
 /** Moves the caller's read mark forward. A lower seq changes nothing; one beyond the last event counts as the last event. */
@@ -7,19 +7,16 @@ export async function read(
   ctx: Context,
   input: Input<'conversations.read'>,
 ): Promise<Output<'conversations.read'>> {
-  if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
-  const { user } = ctx.caller;
+  const user = actingUser(ctx);
   const { log, analytics } = ctx.services;
-  const marked = await analytics.active.secondLook(() =>
-    log.markRead({
-      ceiling: analytics.active.ceiling(ctx.env, user.no),
-      env: ctx.env.no,
-      conversationId: input.conversationId,
-      user: user.no,
-      seq: input.seq,
-    }),
-  );
-  analytics.active.known(user.no);
+  await analytics.active.admit(ctx.env, user.no);
+  const marked = await log.markRead({
+    env: ctx.env.no,
+    conversationId: input.conversationId,
+    user: user.no,
+    seq: input.seq,
+  });
+  await analytics.active.acted(ctx.env, user.no);
   if (marked.changed)
     ctx.services.signals.receipt({
       env: ctx.env.no,

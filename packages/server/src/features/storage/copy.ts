@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { History, MessageRecord } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
-import { messagesFrom } from '../messages/reader.ts';
+import { messagesFrom } from '../message-reader.ts';
 import { confirmCopy } from './confirm.ts';
 import { conversationRecords, messageRecord, mostFormer } from './records.ts';
 import type { Placed } from './records.ts';

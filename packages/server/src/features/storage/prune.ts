@@ -1,5 +1,8 @@
+import { consumers } from '../../log/consumers.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Copy } from './sql.ts';
+
+/** Takes messages that the customer's database has, and that are older than the buffer, out of our store. */
 
 const pruneConversations = 50;
 const pruneMessages = 500;
@@ -21,7 +24,7 @@ export interface PruneOptions {
 export async function prune(options: PruneOptions, env: number): Promise<boolean> {
   const { db, node } = options;
   const [row] = await db.query<{ webhooks: boolean }>(
-    'SELECT listeners & 1 <> 0 AS webhooks FROM environments WHERE no = $1',
+    `SELECT listeners & ${consumers.webhooks.bit} <> 0 AS webhooks FROM environments WHERE no = $1`,
     [env],
   );
   const keptMs = Math.max(await options.retentionMs(env), row!.webhooks ? webhookHours * hourMs : 0);

@@ -6,8 +6,8 @@ import type {
   MessageRecord,
 } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { messagesAt } from '../messages/reader.ts';
-import type { CopiedRow } from '../messages/reader.ts';
+import { messagesAt } from '../message-reader.ts';
+import type { CopiedRow } from '../message-reader.ts';
 
 /**
  * What is written to a customer's database: the present state of things, each with a revision that grows with every
@@ -33,6 +33,7 @@ export const messageRecord = (row: CopiedRow, conversationId: string): MessageRe
     replyTo: gone ? null : row.replyTo,
     attachments: gone ? null : row.attachments,
     metadata: gone ? null : row.metadata,
+    extras: null,
     version: row.version,
     createdAt: row.createdAt,
     editedAt: row.editedAt,
@@ -90,19 +91,19 @@ export async function conversationRecords(
       type,
       name,
       metadata,
+      extras: null,
       createdAt,
       deletedAt,
       revision: lastSeq,
     };
     const members = (people ?? []).map(([userId, role]): MemberRecord => ({
-      ...{
-        kind: 'member',
-        conversationId: id,
-        userId,
-        role: role ?? 'member',
-        removed: role === null,
-        revision: lastSeq,
-      },
+      kind: 'member',
+      conversationId: id,
+      userId,
+      role: role ?? 'member',
+      removed: role === null,
+      extras: null,
+      revision: lastSeq,
     }));
     return [conversation, ...members].map((record) => ({ record, conv: no, message: 0 }));
   });

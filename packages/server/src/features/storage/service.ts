@@ -16,17 +16,24 @@ import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postg
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Mails } from '../accounts/mail.ts';
+import { ownersOf } from '../accounts/sql/organizations.ts';
 import { addFault } from './aside.ts';
 import { createCold } from './cold.ts';
 import type { Cold } from './cold.ts';
 import { createConnections } from './connections.ts';
 import type { Connections } from './connections.ts';
-import { createRetention } from './retention.ts';
 import type { Retention } from './retention.ts';
 import { sinkGauges } from './gauges.ts';
 import { createSink } from './sink.ts';
 import type { SlotName } from './sql.ts';
 import type { SinkNews } from './state.ts';
+
+declare module '../context.ts' {
+  interface Services {
+    storage: Storage;
+  }
+}
+/** Builds the parts of customers' storage, and gives sinks that have work their turn. */
 
 /** What operations need of customers' own storage. */
 export interface Storage {
@@ -53,7 +60,7 @@ const pollMs = 250;
 const workConnections = 4;
 
 export function createStorageService(options: {
-  config: Pick<Config, 'allowPrivateTargets' | 'dnsServers' | 'eventRetentionMs' | 'egressIp' | 'sinkAlarm'>;
+  config: Pick<Config, 'allowPrivateTargets' | 'dnsServers' | 'egressIp' | 'sinkAlarm'>;
   db: Db;
   connection: ConnectionSettings;
   onError: PgOptions['onError'];
@@ -68,9 +75,10 @@ export function createStorageService(options: {
   randomBytes: RandomBytes;
   node: string;
   log: Pick<ConversationLog, 'committed'>;
-  mails: () => Mails;
+  retention: Retention;
+  mails: Mails;
 }): StorageService {
-  const { config, db, clock, logger, metrics } = options;
+  const { config, db, clock, logger, metrics, retention } = options;
   // A pool of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done
   // again.
   const workDb = new PgDb(options.connection, {
@@ -104,7 +112,6 @@ export function createStorageService(options: {
       ),
   });
   const cold = createCold({ ...options, connections });
-  const retention = createRetention(db, clock, config.eventRetentionMs);
   const records = metrics.counter(
     'parley_sink_records_total',
     'Records written to customers’ databases, set aside, and failed writes',
@@ -114,15 +121,12 @@ export function createStorageService(options: {
   async function told(tx: Tx, env: number, news: SinkNews): Promise<void> {
     await tell(options.log, tx, env, news.type, { data: news.data } as never);
     logger.warn({ env, news: news.type, ...news.data }, 'the sink of an environment changed its state');
-    const owners = await tx.query<{ email: string; env: string; org: number }>(
-      `SELECT a.email, e.id AS env, e.org FROM environments e JOIN organization_accounts o ON o.org = e.org AND o.role = 'owner'
-       JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
-      [env],
-    );
+    const owners = await ownersOf(tx, env);
     if (owners.length > 0)
-      await options
-        .mails()
-        .send(tx, owners[0]!.org, { to: owners.map((o) => o.email), ...mailOf(news, owners[0]!.env) });
+      await options.mails.send(tx, owners[0]!.org, {
+        to: owners.map((o) => o.email),
+        ...mailOf(news, owners[0]!.env),
+      });
   }
 
   const sink = createSink({

@@ -1,12 +1,210 @@
 import { ApiError } from '@parley/protocol';
-import type { Input, Output } from '@parley/protocol';
+import type { DatabaseTest, Input, Output } from '@parley/protocol';
+import { HistoryError } from '../../platform/history/port.ts';
+import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
+import { emptyReport } from '../../platform/history/shared.ts';
+import { maskUrl, parseTarget, TargetError } from '../../platform/history/target.ts';
+import { OutboundRefused } from '../../platform/outbound/outbound.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
-import type { ControlContext, EnvironmentContext } from '../context.ts';
+import type { Context, ControlContext, EnvironmentContext } from '../context.ts';
 import { requireEnvironment } from '../tenancy/access.ts';
-import { asideColumns, joinFaults } from './aside.ts';
-import { findSlot } from './sql.ts';
+import { secretPrefix } from '../webhooks/signature.ts';
+import { asideColumns, joinFaults, takeBack as takeBackSlot } from './aside.ts';
+import type { Connections } from './connections.ts';
+import * as sql from './sql.ts';
+import type { SlotName, SlotRow } from './sql.ts';
+import { viewSlot } from './view.ts';
 
-/** What the operator sees and does of customers' databases that harm the service (docs/storage.md). */
+/**
+ * SPEC 4, Storage: the slots with the URLs of history databases. A slot is set, tested and migrated by its owner, and
+ * set aside by the operator (docs/storage.md). Every change is audited, without secrets.
+ */
+
+const secretHours = 24;
+const hourMs = 3_600_000;
+
+export const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
+export const noSlot = (slot: SlotName) => new ApiError('not_found', { message: `Slot ${slot} is empty.` });
+const nowOf = (ctx: Context): string => new Date(ctx.services.clock.now()).toISOString();
+
+export const audit = (
+  ctx: EnvironmentContext,
+  tx: Queryable,
+  action: Parameters<typeof record>[2]['action'],
+  before: object | null,
+  after: object | null,
+  target?: string,
+) =>
+  record(ctx, tx, {
+    where: { env: ctx.env.no },
+    action,
+    ...(target === undefined ? {} : { target }),
+    before,
+    after,
+  });
+
+/** Refuses a URL that is invalid or leads into our own network. */
+function check(
+  ctx: Context,
+  param: string,
+  url: string,
+  given: { type?: HistoryEngine | undefined; schema?: string | undefined },
+): HistoryEngine {
+  try {
+    const target = parseTarget(url, given);
+    if (target.engine === 'http') ctx.services.storage.outbound.checkUrl(target.url);
+    for (const { host } of target.hosts) ctx.services.storage.outbound.checkHost(host);
+    return target.engine;
+  } catch (error) {
+    if (error instanceof TargetError)
+      throw bad(error.message.includes('schema') ? 'schema' : param, error.message);
+    if (error instanceof OutboundRefused) throw bad(param, `The URL is refused: ${error.message}.`);
+    throw error;
+  }
+}
+
+const newSecret = (ctx: Context): string =>
+  `${secretPrefix}${Buffer.from(ctx.services.ids.random(32)).toString('base64')}`;
+
+export async function setDatabase(
+  ctx: Context,
+  input: Input<'storage.setDatabase'>,
+): Promise<Output<'storage.setDatabase'>> {
+  const { slot, url, replicaUrl, ...given } = input;
+  const type = check(ctx, 'url', url, given);
+  if (replicaUrl !== undefined) {
+    if (type === 'http') throw bad('replicaUrl', 'An http endpoint has no replica.');
+    check(ctx, 'replicaUrl', replicaUrl, { ...given, type });
+  }
+  const signingSecret = type === 'http' ? newSecret(ctx) : undefined;
+  const row = await ctx.db.tx(async (tx) => {
+    const storage = await sql.lockStorage(tx, ctx.env.no);
+    if (storage.mode !== 'managed' && (storage.active === slot || storage.previous === slot))
+      throw bad('slot', `Slot ${slot} is in use. Set the other one, test it and promote it.`);
+    return put(ctx, tx, slot, {
+      type,
+      url,
+      replicaUrl: replicaUrl ?? null,
+      schema: given.schema ?? null,
+      shownUrl: maskUrl(url),
+      shownReplicaUrl: replicaUrl === undefined ? null : maskUrl(replicaUrl),
+      secrets: signingSecret === undefined ? null : [{ secret: signingSecret, until: null }],
+    });
+  });
+  return { ...viewSlot(row), ...(signingSecret === undefined ? {} : { signingSecret }) };
+}
+
+async function put(ctx: Context, tx: Queryable, slot: SlotName, given: sql.NewSlot): Promise<SlotRow> {
+  const before = await sql.findSlot(tx, ctx.env.no, slot);
+  await sql.putSlot(tx, ctx.services.vault, ctx.env.no, slot, given, nowOf(ctx));
+  await takeBackSlot(tx, ctx.env.no, slot);
+  const after = (await sql.findSlot(tx, ctx.env.no, slot))!;
+  const shown = (row: SlotRow | undefined) =>
+    row ? { type: row.type, url: row.shownUrl, schema: row.schema, replicaUrl: row.shownReplicaUrl } : null;
+  await audit(ctx, tx, 'storage.setDatabase', shown(before), shown(after), slot);
+  return after;
+}
+
+export async function rotateSecret(
+  ctx: Context,
+  { slot }: Input<'storage.rotateSecret'>,
+): Promise<Output<'storage.rotateSecret'>> {
+  const signingSecret = newSecret(ctx);
+  await ctx.db.tx(async (tx) => {
+    await sql.lockStorage(tx, ctx.env.no);
+    const row = await sql.findSlot(tx, ctx.env.no, slot);
+    if (!row) throw noSlot(slot);
+    if (row.type !== 'http') throw bad('slot', 'Only an http endpoint has a signing secret.');
+    const now = ctx.services.clock.now();
+    const until = new Date(now + secretHours * hourMs).toISOString();
+    const [newest] = ctx.services.storage.connections.secretsOf(ctx.env.no, row);
+    const secrets = [{ secret: signingSecret, until: null }, ...(newest ? [{ ...newest, until }] : [])];
+    await sql.putSecrets(tx, ctx.services.vault, ctx.env.no, slot, secrets, nowOf(ctx));
+    await audit(ctx, tx, 'storage.rotateSecret', null, null, slot);
+  });
+  return { signingSecret };
+}
+
+/** Tries a slot, and keeps what came of it. */
+export async function tried(ctx: Context, row: SlotRow): Promise<HistoryReport> {
+  await ctx.services.storage.countTry(ctx.env.no, row.slot);
+  let report: HistoryReport;
+  try {
+    const history = await ctx.services.storage.connections.tryOut(ctx.env, row);
+    report = await history.test();
+    void history.close();
+  } catch (error) {
+    if (!(error instanceof HistoryError)) throw error;
+    report = { ...emptyReport(row.type), errors: [error.message] };
+  }
+  if (report.ok) await takeBackSlot(ctx.db, ctx.env.no, row.slot);
+  else ctx.services.storage.connections.drop(ctx.env.no, row.slot);
+  await sql.putTest(ctx.db, ctx.env.no, row, report, nowOf(ctx));
+  return report;
+}
+
+export async function testDatabase(
+  ctx: Context,
+  input: Input<'storage.testDatabase'>,
+): Promise<DatabaseTest> {
+  const { active } = await sql.storageOf(ctx.db, ctx.env.no);
+  const slot = input.slot ?? active ?? 'a';
+  const row = await sql.findSlot(ctx.db, ctx.env.no, slot);
+  if (!row) throw noSlot(slot);
+  const { databaseId: _id, ...report } = await tried(ctx, row);
+  return { ...report, egressIp: ctx.services.storage.egressIp };
+}
+
+export async function migrateDatabase(
+  ctx: Context,
+  input: Input<'storage.migrateDatabase'>,
+): Promise<Output<'storage.migrateDatabase'>> {
+  const { adminUrl, ...given } = input;
+  if (check(ctx, 'adminUrl', adminUrl, given) === 'http')
+    throw bad('adminUrl', 'An http endpoint keeps its own tables: there is nothing to migrate.');
+  const storage = await sql.storageOf(ctx.db, ctx.env.no);
+  const taken = storage.mode !== 'managed' && (storage.active === 'a' || storage.previous === 'a');
+  const slot: SlotName = taken ? 'b' : 'a';
+  await ctx.services.storage.countTry(ctx.env.no, slot);
+  let done: Awaited<ReturnType<Connections['migrate']>>;
+  try {
+    done = await ctx.services.storage.connections.migrate(ctx.env, slot, { url: adminUrl, ...given });
+  } catch (error) {
+    if (error instanceof HistoryError) throw bad('adminUrl', error.message);
+    throw error;
+  }
+  const { runtimeUrl, notes, engine } = done;
+  const shownUrl = runtimeUrl === null ? null : maskUrl(runtimeUrl);
+  const row = await ctx.db.tx(async (tx) => {
+    await sql.lockStorage(tx, ctx.env.no);
+    await audit(ctx, tx, 'storage.migrateDatabase', null, { type: engine, runtimeUrl: shownUrl });
+    if (runtimeUrl === null) return undefined;
+    return put(ctx, tx, slot, {
+      type: engine,
+      url: runtimeUrl,
+      replicaUrl: null,
+      shownReplicaUrl: null,
+      schema: given.schema ?? null,
+      shownUrl: shownUrl!,
+      secrets: null,
+    });
+  });
+  if (!row) return { runtimeUrl: null, notes, slot: null };
+  const { ok, errors } = await tried(ctx, row);
+  const said = [
+    ...notes,
+    ...(taken ? ['Slot a is in use: the URL was saved to slot b. Promote it.'] : []),
+    ...(ok ? [] : ['The test of the new user failed:', ...errors]),
+  ];
+  return {
+    runtimeUrl: shownUrl,
+    notes: said,
+    slot: viewSlot((await sql.findSlot(ctx.db, ctx.env.no, slot))!),
+  };
+}
+
+// ── The operator ──
 
 export async function list(
   ctx: ControlContext,
@@ -29,8 +227,8 @@ const set = async (
   action: 'storage.setAside' | 'storage.takeBack',
 ): Promise<void> => {
   await ctx.db.tx(async (tx) => {
-    const found = await findSlot(tx, ctx.env.no, slot);
-    if (!found) throw new ApiError('not_found', { message: `Slot ${slot} is empty.` });
+    const found = await sql.findSlot(tx, ctx.env.no, slot);
+    if (!found) throw noSlot(slot);
     await tx.query(
       `INSERT INTO slot_faults AS f (env, slot, aside_until) VALUES ($1, $2, $3)
        ON CONFLICT (env, slot) DO UPDATE SET aside_until = excluded.aside_until`,
@@ -38,11 +236,8 @@ const set = async (
     );
     // Its sink may be waiting after failures.
     await tx.query(`UPDATE storage SET due_at = '-infinity' WHERE env = $1`, [ctx.env.no]);
-    const after = action === 'storage.setAside' ? 'operator' : null;
-    await record(ctx, tx, {
-      ...{ where: { env: ctx.env.no }, action, target: slot },
-      ...{ before: { aside: found.aside }, after: { aside: after } },
-    });
+    const aside = action === 'storage.setAside' ? 'operator' : null;
+    await audit(ctx, tx, action, { aside: found.aside }, { aside }, slot);
   });
 };
 

@@ -1,8 +1,10 @@
 import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
-import { listeners } from '../../platform/jobs/outbox.ts';
+import { consumers } from '../../log/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { asideColumns, joinFaults } from './aside.ts';
+
+/** Statements about an environment's storage: its mode, its two slots, and what waits for the customer's database. */
 
 export type SlotName = 'a' | 'b';
 export type StorageMode = 'managed' | 'byo_db' | 'returning';
@@ -109,7 +111,7 @@ export async function setMode(
   // A slot that is in use now does not wait with its erasures.
   await db.query(`UPDATE storage_slots SET erase_due_at = '-infinity' WHERE env = $1`, [env]);
   await db.query(
-    `UPDATE environments SET listeners = CASE WHEN $2 THEN listeners | ${listeners.sink} ELSE listeners & ~${listeners.sink} END WHERE no = $1`,
+    `UPDATE environments SET listeners = CASE WHEN $2 THEN listeners | ${consumers.sink.bit} ELSE listeners & ~${consumers.sink.bit} END WHERE no = $1`,
     [env, change.mode !== 'managed'],
   );
 }

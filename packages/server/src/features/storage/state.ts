@@ -1,6 +1,13 @@
-import type { SinkStatus } from './sql.ts';
+import type { HistoryError } from '../../platform/history/port.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
+import { backlogOf } from './sql.ts';
+import type { SinkStatus, StorageMode } from './sql.ts';
 
-/** SPEC 3: the state of an environment's sink, and what is reported when it changes. */
+/**
+ * SPEC 3: the state of an environment's sink, and what is reported when it changes. `settle` ends a turn: it stores how
+ * the turn went, the state that follows from it, and when the next turn is due.
+ */
 
 const degradedSeconds = 5 * 60;
 const failingSeconds = 60 * 60;
@@ -40,4 +47,99 @@ export function news(
   if (after === 'failing')
     return { type: 'sink.failing', data: { errorClass, since: new Date(signs.failingSince!).toISOString() } };
   return before === 'healthy' ? { type: 'sink.degraded', data: { lagSeconds: lag } } : null;
+}
+
+const firstBackOffMs = 1_000;
+export const longestBackOffMs = 60_000;
+
+export interface SettleOptions {
+  db: Db;
+  logger: Logger;
+  random: () => number;
+  /** The name of this process in leases. */
+  node: string;
+  /** How many waiting records are logged as an alarming backlog. */
+  alarmingBacklog: number;
+  /** Tells webhooks and owners, in the transaction of the change. */
+  tell(tx: Tx, env: number, news: SinkNews): Promise<void>;
+  counted(what: 'written' | 'refused' | 'failed', count: number): void;
+}
+
+export function createSettle(options: SettleOptions) {
+  const { db, logger, node } = options;
+  /** Environments whose backlog has been logged. */
+  const alarmed = new Set<number>();
+
+  function alarm(env: number, backlog: number): void {
+    if (backlog < options.alarmingBacklog) {
+      alarmed.delete(env);
+      return;
+    }
+    if (alarmed.has(env)) return;
+    alarmed.add(env);
+    logger.error({ env, backlog }, 'the backlog of a history database is very long');
+  }
+
+  return async (
+    { env, mode, progress }: { env: number; mode: StorageMode; progress: boolean },
+    failure: HistoryError | null,
+    pauseMs: number,
+  ): Promise<void> => {
+    const backlog = await db.tx(async (tx) => {
+      const [row] = await tx.query<{
+        status: SinkStatus;
+        since: string | null;
+        failures: number;
+        errorClass: string | null;
+      }>(
+        `SELECT status, since, failures, error_class AS "errorClass" FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE`,
+        [env, node],
+      );
+      if (!row) return 0;
+      const { backlog, oldest, now } = await backlogOf(tx, env, options.alarmingBacklog);
+      const failures = failure ? row.failures + 1 : 0;
+      const since = failure ? ((progress ? null : row.since) ?? now) : null;
+      const signs = {
+        now: Date.parse(now),
+        // A change that was under way when the environment left its database may have left a row that nobody waits for.
+        oldest: oldest === null || mode === 'managed' ? null : Date.parse(oldest),
+        failingSince: since === null ? null : Date.parse(since),
+      };
+      const status = nextStatus(signs);
+      const told = news(row.status, status, signs, failure?.errorClass ?? row.errorClass ?? 'failed');
+      if (told) {
+        // What was told must not be told again after a crash of the store.
+        await tx.script('SET LOCAL synchronous_commit = on');
+        await options.tell(tx, env, told);
+      }
+      const pause = failure
+        ? Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(10, failures - 1)) *
+          (0.5 + options.random() / 2)
+        : pauseMs;
+      await tx.query(
+        `UPDATE storage SET status = $2, since = $3, failures = $4, due_at = $5, error = $6, error_class = $7,
+           last_success_at = CASE WHEN $8 THEN last_success_at ELSE $9::timestamptz END WHERE env = $1`,
+        [
+          env,
+          status,
+          since,
+          failures,
+          new Date(signs.now + pause).toISOString(),
+          failure?.message ?? null,
+          failure?.errorClass ?? null,
+          failure !== null,
+          now,
+        ],
+      );
+      if (failure) {
+        options.counted('failed', 1);
+        logger.warn(
+          { env, errorClass: failure.errorClass, reason: failure.message, failures },
+          'a history database could not be written',
+        );
+      }
+      return backlog;
+    });
+    alarm(env, backlog);
+  };
 }

@@ -1,6 +1,6 @@
 import type { History, MessageRecord } from '../../platform/history/port.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
-import type { ColdRow, MessageRow } from '../messages/reader.ts';
+import type { ColdRow, MessageRow } from '../message-reader.ts';
 
 /**
  * Messages from a customer's database: completed with what our store knows about them, or put back into our store

@@ -82,7 +82,11 @@ function viewCopy({ kind, done, total, startedAt }: Copy, now: number): StorageR
   const seconds = Math.max(0.001, (now - Date.parse(startedAt)) / 1_000);
   const rowsPerSecond = Math.round((done / seconds) * 10) / 10;
   return {
-    ...{ kind, done, total, startedAt, rowsPerSecond },
+    kind,
+    done,
+    total,
+    startedAt,
+    rowsPerSecond,
     percent: total === 0 ? 100 : Math.min(100, Math.round((done / total) * 1_000) / 10),
     secondsLeft: rowsPerSecond === 0 ? null : Math.round((total - done) / rowsPerSecond),
   };

@@ -89,13 +89,9 @@ function pieces(placed: readonly Placed[], most: number): Placed[][] {
   let size = 0;
   for (const one of placed) {
     const { record } = one;
-    const length =
-      record.kind === 'message'
-        ? 200 +
-          (record.text?.length ?? 0) +
-          (record.metadata?.length ?? 0) +
-          (record.attachments?.length ?? 0)
-        : 200;
+    let length = 200 + (record.extras?.length ?? 0);
+    if (record.kind === 'message')
+      for (const text of [record.text, record.metadata, record.attachments]) length += text?.length ?? 0;
     if (piece.length > 0 && (piece.length >= most || size + length > mostCharacters)) {
       found.push(piece);
       piece = [];

@@ -2,6 +2,7 @@ import { ApiError, limits } from '@parley/protocol';
 import type { Input, SyncResult } from '@parley/protocol';
 import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { actingUser } from '../callers.ts';
 import type { Context, Services } from '../context.ts';
 import { unreadCount } from '../conversations/sql.ts';
 import { conversationOf, memberOf, membershipsOf } from '../lookups.ts';
@@ -49,8 +50,7 @@ async function readClock(db: Queryable): Promise<SyncClock> {
 
 /** What changed for a user since 5 s before the cursor: repeats are normal, misses are not (SPEC 4, Sync). */
 export async function sync(ctx: Context, input: Input<'sync'>): Promise<SyncResult> {
-  if (ctx.caller.kind !== 'client') throw new ApiError('forbidden');
-  return ctx.services.syncer(ctx.env.no, ctx.caller.user.no, input.cursor);
+  return ctx.services.syncer(ctx.env.no, actingUser(ctx).no, input.cursor);
 }
 
 /** Syncs that come together, as after a restart, are answered together. */

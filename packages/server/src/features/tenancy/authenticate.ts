@@ -5,12 +5,13 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { sameString } from '../../platform/secrets.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import { clientCaller, serverCaller } from '../callers.ts';
 import type { Environment, TenantCaller } from '../context.ts';
 import { subjectOf } from '../users/operations.ts';
 import { createMissingUsers } from '../users/sql.ts';
-import { environmentColumns, environmentViews, requireActive } from './environments.ts';
-import type { EnvironmentRow } from './environments.ts';
-import { keyIdOf, openKey } from './keys.ts';
+import { environmentColumns, environmentViews, requireActive } from './sql/environments.ts';
+import type { EnvironmentRow } from './sql/environments.ts';
+import { keyIdOf, openKey } from './sql/keys.ts';
 import { badSignature, claimedSubject, parseToken, signatureMatches, signedClaims } from './tokens.ts';
 import type { Claims } from './tokens.ts';
 
@@ -160,7 +161,7 @@ export function createAuthenticator(options: {
     }
     keyUsed(keyId);
     return {
-      caller: { kind: 'server', env, keyId },
+      caller: serverCaller(env, keyId),
       expiresAt: null,
       keyId,
       issuedAt: null,
@@ -225,7 +226,7 @@ export function createAuthenticator(options: {
       keyUsed(question.keyId);
     }
     return {
-      caller: { kind: 'client', env, user: { no: row.user_no!, id: claims.sub } },
+      caller: clientCaller(env, { no: row.user_no!, id: claims.sub }),
       expiresAt: claims.exp * 1000,
       keyId: question.keyId,
       issuedAt: claims.iat,

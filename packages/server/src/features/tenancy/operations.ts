@@ -2,17 +2,18 @@ import { ApiError, limits } from '@parley/protocol';
 import type { Input, Output, SecretKeyWithSecret } from '@parley/protocol';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
+import { accountOf } from '../context.ts';
 import type { ControlContext, Environment, EnvironmentContext } from '../context.ts';
 import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
-import { accountOf, requireEnvironment, requireOrganization } from './access.ts';
-import { environmentRecord, insertEnvironment } from './environments.ts';
-import * as environments from './environments.ts';
-import type { NewEnvironment } from './environments.ts';
-import { findKey, insertKey, newestKey, openKey } from './keys.ts';
-import * as keys from './keys.ts';
-import type { SealedKey } from './keys.ts';
+import { requireEnvironment, requireOrganization } from './access.ts';
+import { environmentRecord, insertEnvironment } from './sql/environments.ts';
+import * as environments from './sql/environments.ts';
+import type { NewEnvironment } from './sql/environments.ts';
+import { findKey, insertKey, newestKey, openKey } from './sql/keys.ts';
+import * as keys from './sql/keys.ts';
+import type { SealedKey } from './sql/keys.ts';
 import { mintToken } from './tokens.ts';
 
 /** Environments, their keys, and tokens for their users (DECISIONS, Tenancy and Control plane). */
@@ -45,7 +46,7 @@ export async function createToken(
 
 /** A server signs with the key it authenticated with; the operator, who has none, with the newest key. */
 async function signingKey({ caller, db, env }: EnvironmentContext): Promise<SealedKey> {
-  if (caller.kind === 'server') {
+  if (caller.keyId !== null) {
     const key = await findKey(db, env.no, caller.keyId);
     if (!key) throw new ApiError('key_revoked');
     return key;
@@ -96,7 +97,7 @@ async function requireRoom(ctx: ControlContext, tx: Tx, org: number): Promise<vo
     [org],
   );
   if (live.length === 0) throw new ApiError('not_found');
-  if (ctx.caller.kind === 'operator') return;
+  if (ctx.caller.operator !== null) return;
   const [row] = await tx.query<{ n: number }>('SELECT count(*)::int AS n FROM environments WHERE org = $1', [
     org,
   ]);
@@ -164,7 +165,7 @@ export async function updateEnvironment(
  * already.
  */
 function requireConfirmation(ctx: ControlContext, env: Environment, confirm: string | undefined): void {
-  if (env.kind === 'production' && ctx.caller.kind !== 'operator' && confirm !== env.name)
+  if (env.kind === 'production' && ctx.caller.operator === null && confirm !== env.name)
     throw new ApiError('invalid_request', {
       param: 'confirm',
       message: 'confirm must be the name of the environment: it is a production environment.',
@@ -239,6 +240,6 @@ export async function revokeKey(ctx: EnvironmentContext, { keyId }: Input<'keys.
 }
 
 function operatorOnly(ctx: ControlContext, param: string): void {
-  if (ctx.caller.kind !== 'operator')
+  if (ctx.caller.operator === null)
     throw new ApiError('forbidden', { param, message: `Only the operator sets ${param}.` });
 }

@@ -19,6 +19,12 @@ import type { MediaStorage } from '../../platform/storage/port.ts';
 import { dropUpload } from './sql.ts';
 import { sweepMedia } from './sweep.ts';
 
+declare module '../context.ts' {
+  interface Services {
+    media: Media;
+  }
+}
+
 /** What operations see of the media storage. */
 export interface Media {
   /**

@@ -49,7 +49,7 @@ export async function create(
     ...object,
     storage: place,
     id,
-    uploader: ctx.caller.kind === 'client' ? ctx.caller.user.no : null,
+    uploader: ctx.caller.user?.no ?? null,
     name: filename,
     size,
     width: input.width || null,
@@ -67,7 +67,7 @@ export async function complete(ctx: Context, input: Input<'uploads.complete'>): 
   const { media } = ctx.services;
   const env = ctx.env.no;
   const row = await found(ctx, input.attachmentId);
-  if (ctx.caller.kind === 'client' && row.uploader !== ctx.caller.user.no)
+  if (ctx.caller.user && row.uploader !== ctx.caller.user.no)
     throw new ApiError('forbidden', { message: 'Only the uploader may complete an upload.' });
   if (row.readyAt) return sql.viewReady(row);
   const stored = await media.reach(env, row.storage, (storage) => storage.inspect(row.key, row.resource));

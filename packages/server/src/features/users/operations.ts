@@ -4,7 +4,7 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { record } from '../audit/operations.ts';
 import type { Context, EnvironmentContext } from '../context.ts';
-import { leaveCalls } from '../calls/moves.ts';
+import { happened } from '../happenings.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { sharedOf, sharesConversation } from './sharing.ts';
 import * as sql from './sql.ts';
@@ -44,7 +44,7 @@ export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promis
 /** Like `get`, for several users: those that the caller may not read are left out. */
 export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promise<Output<'users.lookup'>> {
   const rows = await sql.findUsers(ctx.db, ctx.env.no, [...new Set(input.userIds)]);
-  if (ctx.caller.kind !== 'client') return { data: rows.map(sql.viewUser) };
+  if (!ctx.caller.user) return { data: rows.map(sql.viewUser) };
   const me = ctx.caller.user.no;
   const others = rows.map((row) => row.no).filter((no) => no !== me);
   const shared = await sharedOf(ctx.db, ctx.env.no, me, others);
@@ -53,7 +53,7 @@ export async function lookup(ctx: Context, input: Input<'users.lookup'>): Promis
 
 export async function get(ctx: Context, input: Input<'users.get'>): Promise<Output<'users.get'>> {
   const row = await sql.findUser(ctx.db, ctx.env.no, input.userId);
-  if (ctx.caller.kind === 'client') {
+  if (ctx.caller.user) {
     const me = ctx.caller.user;
     // A client gets the same answer for an unknown user and for a stranger, so it cannot find out which ids exist
     // (DECISIONS, Tenancy).
@@ -119,7 +119,7 @@ export async function deactivate(ctx: Context, input: Input<'users.deactivate'>)
         before: { deactivatedAt: null },
         after: { deactivatedAt: row.deactivated_at },
       });
-    await leaveCalls(ctx, tx, ctx.env.no, row.no);
+    await happened(ctx, tx, 'userCutOff', { env: ctx.env.no, user: row.no });
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4003));
     return sql.viewUser(row);
   });
@@ -147,7 +147,7 @@ export async function revokeTokens(ctx: Context, input: Input<'users.revokeToken
       before: null,
       after: { tokensFrom: row.tokens_from },
     });
-    await leaveCalls(ctx, tx, ctx.env.no, row.no);
+    await happened(ctx, tx, 'userCutOff', { env: ctx.env.no, user: row.no });
     tx.afterCommit(() => ctx.services.signals.userOut(ctx.env.no, row.no, 4001));
     return sql.viewUser(row);
   });
@@ -163,7 +163,7 @@ export async function resolveUsers(
   let found = await sql.userNumbers(db, env, ids);
   const missing = ids.filter((id) => !found.has(id));
   if (missing.length === 0) return found;
-  if (ctx.caller.kind === 'client') throw unknownUser();
+  if (ctx.caller.user) throw unknownUser();
   await sql.createMissingUsers(db, env, missing, (id) => subjectOf(ctx.services.vault, env, id));
   found = await sql.userNumbers(db, env, ids);
   const erased = ids.find((id) => !found.has(id));

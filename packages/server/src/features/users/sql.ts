@@ -206,3 +206,55 @@ export async function erasedSince(
   );
   return new Set(rows.map((r) => r.no));
 }
+
+/** What happens to the messages of an erased user. */
+export type ErasureMode = 'anonymize' | 'delete';
+
+/**
+ * Renames a user and empties the row, which is marked as `erasing`. Tokens of the erased id are refused.
+ * @param subject the keyed hash of the erased id.
+ * @returns the user's number; undefined if there is no such user.
+ */
+export async function eraseUser(
+  tx: Queryable,
+  env: number,
+  id: string,
+  erased: { alias: string; mode: ErasureMode; subject: Buffer },
+): Promise<number | undefined> {
+  const [row] = await tx.query<{ no: number; tokens_from: string }>(
+    `UPDATE users SET id = $3, name = NULL, image_url = NULL, metadata = NULL, erased_at = now(), erasing = $4,
+       deactivated_at = coalesce(deactivated_at, now()), tokens_from = token_cutoff(env, tokens_from), last_seen_at = NULL
+     WHERE env = $1 AND id = $2 AND erased_at IS NULL RETURNING no, tokens_from`,
+    [env, id, erased.alias, erased.mode],
+  );
+  if (!row) return undefined;
+  await tx.query(
+    `INSERT INTO erased_ids (env, subject, tokens_from) VALUES ($1, $2, $3)
+     ON CONFLICT (env, subject) DO UPDATE SET tokens_from = greatest(erased_ids.tokens_from, excluded.tokens_from)`,
+    [env, erased.subject, row.tokens_from],
+  );
+  return row.no;
+}
+
+export const endErasure = (db: Queryable, env: number, user: number): Promise<unknown> =>
+  db.query('UPDATE users SET erasing = NULL WHERE env = $1 AND no = $2', [env, user]);
+
+/** Erasures that a crash cut off. */
+export const unfinishedErasures = (
+  db: Queryable,
+): Promise<{ env: number; no: number; id: string; erasing: ErasureMode }[]> =>
+  db.query(
+    `SELECT env, no, id, erasing FROM users WHERE erasing IS NOT NULL AND erased_at < now() - interval '1 minute' ORDER BY env, no LIMIT 100`,
+  );
+
+/** Stores when users were last online; returns those that were not erased. */
+export const setLastSeen = (
+  db: Queryable,
+  seen: readonly { env: number; user: number; at: string }[],
+): Promise<{ no: number; userId: string; lastSeenAt: string }[]> =>
+  db.query(
+    `UPDATE users u SET last_seen_at = w.at FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) AS w(env, no, at)
+     WHERE u.no = w.no AND u.env = w.env AND u.erased_at IS NULL
+     RETURNING u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt"`,
+    [seen.map((s) => s.env), seen.map((s) => s.user), seen.map((s) => s.at)],
+  );

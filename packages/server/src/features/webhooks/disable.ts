@@ -3,6 +3,7 @@ import { enqueue } from '../../platform/jobs/jobs.ts';
 import type { Job } from '../../platform/jobs/jobs.ts';
 import type { Mailer } from '../../platform/mail/mailer.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
+import { ownersOf } from '../accounts/sql/organizations.ts';
 import { lockEnvironment, setListeners } from './sql.ts';
 
 /** SPEC 6, delivery rule 4: an endpoint that does not work is disabled, and the owner is told by e-mail. */
@@ -50,11 +51,7 @@ export async function sendNotice(
   now: number,
 ): Promise<{ runAt: Date | null; error?: unknown }> {
   const notice = job.data as Notice;
-  const owners = await db.query<{ email: string; env: string }>(
-    `SELECT a.email, e.id AS env FROM environments e JOIN organization_accounts o ON o.org = e.org AND o.role = 'owner'
-     JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
-    [job.key],
-  );
+  const owners = await ownersOf(db, job.key);
   if (owners.length === 0) return { runAt: null };
   try {
     await mailer.send({

@@ -5,7 +5,7 @@ import type { Vault } from '../../platform/secrets.ts';
 import { loadReferences } from '../events/references.ts';
 import type { KeptEvent, References } from '../events/references.ts';
 import { erasedSince } from '../users/sql.ts';
-import { loadPayloads } from './payloads.ts';
+import { loadPayloads } from './sql/payloads.ts';
 import { erasedContext } from './signature.ts';
 
 /**

@@ -2,7 +2,7 @@ import { Histogram } from 'prom-client';
 import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
 import { depth, removeEmptyLanes, workSettings } from '../../platform/jobs/jobs.ts';
-import { listeners } from '../../platform/jobs/outbox.ts';
+import { consumers } from '../../log/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
@@ -21,8 +21,14 @@ import { createDeliverer, webhookQueue } from './deliver.ts';
 import type { Outcome } from './deliver.ts';
 import { disableFailing, mailQueue, sendNotice } from './disable.ts';
 import { dispatchToWebhooks } from './dispatch.ts';
-import { removeOldPayloads } from './payloads.ts';
-import { removeOldDeliveries } from './sweep.ts';
+import { removeOldPayloads } from './sql/payloads.ts';
+import { removeOldDeliveries } from './sql/sweep.ts';
+
+declare module '../context.ts' {
+  interface Services {
+    webhooks: Webhooks;
+  }
+}
 
 /** What operations use of the webhook service. */
 export interface Webhooks {
@@ -139,7 +145,7 @@ export function createWebhookService(options: {
     outbound,
     consumer: {
       name: 'webhooks',
-      bit: listeners.webhooks,
+      bit: consumers.webhooks.bit,
       db: workDb,
       take: dispatchToWebhooks,
       taken: () => worker.wake(),

@@ -1,6 +1,6 @@
 import { limits } from '@parley/protocol';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
-import { listeners } from '../../platform/jobs/outbox.ts';
+import { consumers } from '../../log/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { testEvent } from './render.ts';
 
@@ -32,12 +32,12 @@ export async function lockEnvironment(db: Queryable, env: number): Promise<void>
  */
 export async function setListeners(db: Queryable, env: number): Promise<void> {
   await db.query(
-    `UPDATE environments e SET listeners = (e.listeners & ~${listeners.webhooks | listeners.webhookReads}) | x.bits
+    `UPDATE environments e SET listeners = (e.listeners & ~${consumers.webhooks.bit | consumers.webhookReads.bit}) | x.bits
      FROM (
-       SELECT CASE WHEN count(*) > 0 THEN ${listeners.webhooks} ELSE 0 END
-         | CASE WHEN coalesce(bool_or('message.read' = ANY(events)), false) THEN ${listeners.webhookReads} ELSE 0 END AS bits
+       SELECT CASE WHEN count(*) > 0 THEN ${consumers.webhooks.bit} ELSE 0 END
+         | CASE WHEN coalesce(bool_or('message.read' = ANY(events)), false) THEN ${consumers.webhookReads.bit} ELSE 0 END AS bits
        FROM webhook_endpoints WHERE env = $1 AND status = 'enabled'
-     ) x WHERE e.no = $1 AND e.listeners & ${listeners.webhooks | listeners.webhookReads} <> x.bits`,
+     ) x WHERE e.no = $1 AND e.listeners & ${consumers.webhooks.bit | consumers.webhookReads.bit} <> x.bits`,
     [env],
   );
   await db.query('SELECT set_push_listener($1)', [env]);

@@ -1,4 +1,4 @@
--- The rules of appending that both append_message and append_messages follow. The first three return sets and consist of one
+-- The rules that append_messages follows. The first three return sets and consist of one
 -- statement, so that the planner inlines them into the calling statement; their LIMIT keeps it from turning them into a join
 -- over the whole table. Each is one index look-up.
 
@@ -12,7 +12,6 @@ RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
     AND d.created_at > p_at - interval '48 hours'
   LIMIT 1
 $$;
-DROP FUNCTION IF EXISTS message_sent_before(int, bigint, bigint, text, timestamptz);
 
 -- The member who sends. A send may run slightly longer than its user exists: an erased user is no member.
 CREATE OR REPLACE FUNCTION sending_member(p_env int, p_conv bigint, p_usr bigint)
@@ -28,23 +27,21 @@ RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
   SELECT r.seq FROM messages r WHERE r.id = p_id AND r.env = p_env AND r.conv + 0 = p_conv AND NOT r.hard LIMIT 1
 $$;
 
--- Why a conversation could not be locked.
-CREATE OR REPLACE FUNCTION why_not_locked(p_env int, p_id text) RETURNS text LANGUAGE plpgsql STABLE AS $$
+-- Why a message is not written; null if it is. Another rule that needs the store has its place here: it is asked under the
+-- conversation's lock, for messages that something already known about them makes doubtful.
+-- p_conv is null if the conversation could not be locked, p_member if the sender is none.
+CREATE OR REPLACE FUNCTION append_verdict(
+  p_env int, p_conv_id text, p_conv bigint, p_original bigint, p_sender bigint, p_member tid, p_reply text
+) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  PERFORM 1 FROM conversations c WHERE c.id = p_id AND c.env = p_env AND c.deleted_at IS NULL;
-  RETURN CASE WHEN FOUND THEN 'blocked' ELSE 'not_found' END;
-END $$;
-
--- Records new messages for each consumer of the outbox that listens: bit 1 is webhooks, bit 2 push. The id of the
--- event is that of the message: one message has one message.created. (Stores of earlier versions also have a
--- note_messages, for calls of the old functions that are still running while these are applied.)
-CREATE OR REPLACE FUNCTION note_for_outbox(p_env int[], p_conv bigint[], p_seq bigint[], p_id text[], p_sender bigint[], p_at timestamptz)
-RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO outbox (consumer, id, env, type, conv, seq, message, actor, created_at, due_at)
-  SELECT k, 'evt_' || substr(u.id, 5), u.env, 'message.created', u.conv, u.seq, u.seq, u.sender, p_at, p_at
-  FROM unnest(p_env, p_conv, p_seq, p_id, p_sender) AS u(env, conv, seq, id, sender)
-    JOIN environments e ON e.no = u.env JOIN unnest('{1,2}'::int[]) k ON e.listeners & k <> 0;
+  IF p_conv IS NULL THEN
+    PERFORM 1 FROM conversations c WHERE c.id = p_conv_id AND c.env = p_env AND c.deleted_at IS NULL;
+    RETURN CASE WHEN FOUND THEN 'blocked' ELSE 'not_found' END;
+  END IF;
+  IF p_original IS NOT NULL THEN RETURN 'duplicate'; END IF;
+  IF p_sender IS NOT NULL AND p_member IS NULL THEN RETURN 'not_member'; END IF;
+  IF p_reply IS NOT NULL AND NOT EXISTS (SELECT 1 FROM reply_target(p_env, p_conv, p_reply)) THEN RETURN 'reply_not_found'; END IF;
+  RETURN NULL;
 END $$;
 
 -- The attachments that messages name, each as a JSON array of ids: only ready ones of the message's own conversation,

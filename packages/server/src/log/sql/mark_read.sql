@@ -55,19 +55,12 @@ BEGIN
     UPDATE members m SET last_read_seq = k.target, read_count = k.read_count, own_unread = k.own_unread,
       own_activity_at = active, own_activity_step = activity_step(active)
     FROM counted k WHERE k.target > k.last_read_seq AND m.env = k.env AND m.conv = k.cno AND m.usr = k.usr
-  ), noted AS (
-    -- SPEC 6, message.read: one per member and 10 s, with the last value; the row survives a crash.
-    INSERT INTO outbox (id, env, type, key, conv, seq, users, created_at, due_at)
-    SELECT make_id('evt_', ts), k.env, 'message.read', k.cno || ' ' || k.usr, k.cno, k.target, ARRAY[k.usr], ts, ts + interval '10 seconds'
-    FROM counted k JOIN environments e ON e.no = k.env AND e.listeners & 4 <> 0 WHERE k.target > k.last_read_seq
-    ON CONFLICT (env, key) WHERE key IS NOT NULL DO UPDATE SET seq = excluded.seq, created_at = excluded.created_at
-  ), active AS (
-    INSERT INTO activity_notes (at, env, users, counts)
-    SELECT ts, k.env, array_agg(DISTINCT k.usr), jsonb_build_object('reads', count(*) FILTER (WHERE k.target > k.last_read_seq))
-    FROM counted k GROUP BY k.env
+  ), told AS MATERIALIZED (
+    SELECT tell_of_reads(array_agg(k.env), array_agg(k.cno), array_agg(k.usr), array_agg(k.target), array_agg(k.target > k.last_read_seq), ts)
+    FROM counted k HAVING count(*) > 0
   )
   SELECT i.ord::int, i.verdict, i.cno, k.target,
     i.message_count - k.read_count - k.own_unread - k.above,
     k.target > k.last_read_seq
-  FROM item i LEFT JOIN counted k ON k.env = i.env AND k.cno = i.cno AND k.usr = i.usr;
+  FROM item i LEFT JOIN counted k ON k.env = i.env AND k.cno = i.cno AND k.usr = i.usr LEFT JOIN told ON true;
 END $$;

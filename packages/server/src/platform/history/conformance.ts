@@ -23,6 +23,7 @@ export function message(
     replyTo: null,
     attachments: null,
     metadata: null,
+    extras: null,
     version: 1,
     createdAt: new Date(Date.UTC(2026, 0, 1) + fields.seq * 1_001).toISOString(),
     editedAt: null,
@@ -47,6 +48,7 @@ const tombstone = (of: MessageRecord): MessageRecord =>
     ...of,
     text: null,
     metadata: null,
+    extras: null,
     attachments: null,
     deletedAt: '2026-03-04T05:06:07.008Z',
     revision: of.version * 4 + 1,
@@ -79,13 +81,11 @@ export const checks: Check[] = [
       ];
       const written = odd.map((text, i) =>
         message({
-          ...{
-            id: unique('msg'),
-            conversationId,
-            seq: i + 1,
-            text: text || null,
-            senderId: i === 3 ? null : 'Üser@x.y:z',
-          },
+          id: unique('msg'),
+          conversationId,
+          seq: i + 1,
+          text: text || null,
+          senderId: i === 3 ? null : 'Üser@x.y:z',
           replyTo: i === 1 ? 'msg_other' : null,
           metadata:
             i % 2
@@ -183,19 +183,38 @@ export const checks: Check[] = [
     },
   },
   {
+    name: 'extras come back as they were written, whatever is in them, and go with the content',
+    async run(history, unique) {
+      const extras = JSON.stringify({ 'a "b"': [1, null, { ä: '🦊' }], thread: { replies: 3 } });
+      const [plain, extended] = series(unique('conv'), [1, 2]) as [MessageRecord, MessageRecord];
+      await history.write([plain, { ...extended, extras }]);
+      assert.deepEqual(await history.get(plain.id), plain);
+      assert.deepEqual((await history.read({ conversationId: plain.conversationId, limit: 5 })).data, [
+        { ...extended, extras },
+        plain,
+      ]);
+      const changed = { ...edited(extended, 2), extras: '{"other":true}' };
+      await history.write([changed]);
+      await history.write([{ ...extended, extras }]);
+      assert.deepEqual(await history.get(extended.id), changed);
+      await history.write([tombstone(changed)]);
+      assert.deepEqual(await history.get(extended.id), tombstone(changed));
+    },
+  },
+  {
     name: 'conversations and members are taken, in one batch with messages',
     async run(history, unique) {
       const conversationId = unique('conv');
       const conversation: ConversationRecord = {
-        ...{
-          kind: 'conversation',
-          id: conversationId,
-          type: 'group',
-          name: 'Ünd',
-          metadata: '{"a":1}',
-          revision: 1,
-        },
-        ...{ createdAt: '2026-01-01T00:00:00.000Z', deletedAt: null },
+        kind: 'conversation',
+        id: conversationId,
+        type: 'group',
+        name: 'Ünd',
+        metadata: '{"a":1}',
+        extras: '{"topic":"x"}',
+        createdAt: '2026-01-01T00:00:00.000Z',
+        deletedAt: null,
+        revision: 1,
       };
       const member: MemberRecord = {
         kind: 'member',
@@ -203,6 +222,7 @@ export const checks: Check[] = [
         userId: 'alice',
         role: 'owner',
         removed: false,
+        extras: '{"muted":true}',
         revision: 1,
       };
       const batch: HistoryRecord[] = [
@@ -235,6 +255,7 @@ export const checks: Check[] = [
         userId,
         role: 'member',
         removed: false,
+        extras: null,
         revision: 1,
       };
       await history.write([mine, his, member]);
@@ -254,7 +275,13 @@ export const checks: Check[] = [
     async run(history, unique) {
       const conversationId = unique('conv');
       const [userId, replacement] = [unique('user'), `deleted:${unique('x')}`];
-      const member = { kind: 'member', conversationId, role: 'member', removed: false } as const;
+      const member = {
+        kind: 'member',
+        conversationId,
+        role: 'member',
+        removed: false,
+        extras: null,
+      } as const;
       const [mine] = series(conversationId, [1]).map((m) => ({ ...m, senderId: userId }));
       await history.write([mine!, { ...member, userId, revision: 1 }]);
       await history.write([{ ...member, userId: replacement, removed: true, revision: 2 }]);

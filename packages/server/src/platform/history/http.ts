@@ -1,7 +1,17 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { commonError, HistoryError, historySchemaVersion } from './port.ts';
 import type { History, HistoryErrorClass, HistoryPage, HistoryRecord, MessageRecord } from './port.ts';
-import { bytesOf, emptyReport, hex, isoOf, sentences, timesOf, tooMuch } from './shared.ts';
+import {
+  bytesOf,
+  emptyReport,
+  hasExtras,
+  hex,
+  isoOf,
+  noExtras,
+  sentences,
+  timesOf,
+  tooMuch,
+} from './shared.ts';
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
 
@@ -15,12 +25,12 @@ const classOf = (status: number): HistoryErrorClass => {
 };
 
 /** JSON fields are sent as JSON, not as JSON in a string. */
-const outgoing = (record: HistoryRecord): object =>
-  record.kind === 'member'
-    ? record
-    : record.kind === 'conversation'
-      ? { ...record, metadata: parsed(record.metadata, {}) }
-      : { ...record, metadata: parsed(record.metadata, {}), attachments: parsed(record.attachments, []) };
+const outgoing = ({ extras, ...record }: HistoryRecord): object => ({
+  ...record,
+  ...('metadata' in record ? { metadata: parsed(record.metadata, {}) } : {}),
+  ...('attachments' in record ? { attachments: parsed(record.attachments, []) } : {}),
+  ...(extras === null ? {} : { extras: parsed(extras, {}) }),
+});
 const parsed = (text: string | null, none: unknown): unknown => (text === null ? none : JSON.parse(text));
 const texted = (value: unknown): string | null => {
   if (value === null || value === undefined) return null;
@@ -43,6 +53,7 @@ function incoming(value: unknown): MessageRecord {
     replyTo: m['replyTo'] ?? null,
     attachments: texted(m['attachments']),
     metadata: texted(m['metadata']),
+    extras: texted(m['extras']),
     version: m['version'],
     createdAt: time('createdAt') ?? new Date(0).toISOString(),
     editedAt: time('editedAt'),
@@ -95,6 +106,9 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
     }
   }
 
+  /** Older endpoints may drop what they do not know; they say so by their version. */
+  let keepsExtras = false;
+
   return {
     engine: 'http',
     writesAtOnce: 2,
@@ -105,7 +119,8 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
         const { ok, schemaVersion } = await call('ping', {});
         report.rttMs = Math.round((performance.now() - started) * 10) / 10;
         report.tls = { enabled: target.tls !== 'off', verified: target.tls !== 'off' };
-        report.schemaVersion = typeof schemaVersion === 'number' ? schemaVersion : historySchemaVersion;
+        report.schemaVersion = typeof schemaVersion === 'number' ? schemaVersion : 1;
+        if (report.schemaVersion < historySchemaVersion) report.warnings.push(sentences.oldSchema);
         report.grants = ['write', 'read', 'get', 'erase'];
         if (ok !== true) report.errors.push('The endpoint did not answer { "ok": true } to a ping.');
         if (target.tls === 'off') report.warnings.push(sentences.plain);
@@ -116,6 +131,10 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
       return report;
     },
     async write(records, { rewrite = false } = {}) {
+      if (!keepsExtras && hasExtras(records)) {
+        keepsExtras = Number((await call('ping', {}))['schemaVersion']) >= historySchemaVersion;
+        if (!keepsExtras) throw noExtras();
+      }
       await call('write', {
         batch: hex(deps, 12),
         ...(rewrite ? { rewrite } : {}),

@@ -121,7 +121,11 @@ const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const time = Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' });
 const exactly = { additionalProperties: false };
 
-const mostJson = { attachments: limits.bodyBytes, metadata: 2 * limits.metadataBytes };
+const mostJson = {
+  attachments: limits.bodyBytes,
+  metadata: 2 * limits.metadataBytes,
+  extras: 2 * limits.metadataBytes,
+};
 
 const message = Type.Object(
   {
@@ -135,6 +139,7 @@ const message = Type.Object(
     // JSON as it was written, or as the database writes it.
     attachments: orNull(text(mostJson.attachments)),
     metadata: orNull(text(mostJson.metadata)),
+    extras: orNull(text(mostJson.extras)),
     version: number,
     createdAt: time,
     editedAt: orNull(time),
@@ -156,7 +161,9 @@ const report = Type.Object(
     role: orNull(text(200)),
     tls: orNull(Type.Object({ enabled: Type.Boolean(), verified: Type.Boolean() }, exactly)),
     schemaVersion: orNull(number),
-    ...{ grants: lines, errors: lines, warnings: lines },
+    grants: lines,
+    errors: lines,
+    warnings: lines,
     rttMs: orNull(Type.Number()),
     databaseId: orNull(text(200)),
   },
@@ -191,7 +198,9 @@ const answers: Record<Exclude<Op, 'read'>, Validator> = {
   test: told(report),
   count: told(orNull(number)),
   get: told(Type.Unknown()),
-  ...{ write: told(nothing), erase: told(nothing), close: told(nothing) },
+  write: told(nothing),
+  erase: told(nothing),
+  close: told(nothing),
 };
 const page = told(
   Type.Object({ data: Type.Array(Type.Unknown(), { maxItems: 1_000 }), hasMore: Type.Boolean() }, exactly),
@@ -199,10 +208,11 @@ const page = told(
 const fits = validator(message);
 
 const free = Type.Object({}, { 'x-metadata': true });
-/** The JSON in two columns of a message. */
+/** The JSON in columns of a message. */
 const inner = {
   attachments: validator(Type.Array(free, { maxItems: limits.attachmentsPerMessage })),
   metadata: validator(free),
+  extras: validator(free),
 };
 /** Null for what is no JSON, or not what the column can hold: a customer may have changed it. */
 function jsonOf(name: keyof typeof inner, value: unknown): string | null {
@@ -220,7 +230,7 @@ export type OnUnfit = (problem: string) => void;
 /** Null if it is not what a message can be. */
 function messageOf(value: unknown, onUnfit: OnUnfit): MessageRecord | null {
   const found = { ...(value as MessageRecord) };
-  for (const name of ['attachments', 'metadata'] as const) {
+  for (const name of ['attachments', 'metadata', 'extras'] as const) {
     const json = jsonOf(name, found[name]);
     if (json === null && (found[name] ?? null) !== null) onUnfit(`${name} is not what a message can have`);
     found[name] = json;

@@ -139,6 +139,7 @@ function record(found: Document): MessageRecord {
   return {
     ...(rest as MessageRecord),
     kind: 'message',
+    extras: (found['extras'] as string | undefined) ?? null,
     createdAt: iso(found['createdAt'])!,
     editedAt: iso(found['editedAt']),
     deletedAt: iso(found['deletedAt']),
@@ -248,7 +249,14 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
             .limit(eraseBatch)
             .toArray();
           if (found.length === 0) break;
-          const gone = { text: null, replyTo: null, attachments: null, metadata: null, hard: true };
+          const gone = {
+            text: null,
+            replyTo: null,
+            attachments: null,
+            metadata: null,
+            extras: null,
+            hard: true,
+          };
           await messages.bulkWrite(
             found.map((m) => ({
               updateOne: {
@@ -346,11 +354,13 @@ export async function migrateMongodb(
       .collection(collections.member)
       .createIndex({ env: 1, userId: 1 }, { name: 'parley_members_user' });
     const meta = db.collection<Document & { _id: string }>('parley_meta');
-    for (const [_id, value] of [
-      ['schema_version', String(historySchemaVersion)],
-      ['database_id', hex(deps, 16)],
-    ] as const)
-      await meta.updateOne({ _id }, { $setOnInsert: { value } }, { upsert: true });
+    const value = String(historySchemaVersion);
+    await meta.updateOne({ _id: 'schema_version' }, { $set: { value } }, { upsert: true });
+    await meta.updateOne(
+      { _id: 'database_id' },
+      { $setOnInsert: { value: hex(deps, 16) } },
+      { upsert: true },
+    );
     const name = writerName(deps);
     const password = passwordFor(deps);
     const actions = ['find', 'insert', 'update', 'remove'];

@@ -7,6 +7,7 @@ import {
   bounds,
   byKind,
   emptyReport,
+  extrasColumn,
   hex,
   maxConnections,
   passwordFor,
@@ -79,6 +80,10 @@ const time = (column: string) => `DATE_FORMAT(${column}, '%Y-%m-%dT%H:%i:%s.%f')
 const columns = `id, conversation_id AS conversationId, seq, sender_id AS senderId, text, reply_to AS replyTo, attachments, metadata, version,
   ${time('created_at')} AS createdAt, ${time('edited_at')} AS editedAt, ${time('deleted_at')} AS deletedAt, hard, revision`;
 
+/** `fields` are those of a message. */
+const columnsOf = (fields: readonly string[]): string =>
+  `${columns}, ${fields.includes('extras') ? 'extras' : 'NULL AS extras'}`;
+
 const isTime = (column: string) => column.endsWith('_at');
 const stored = (column: string, value: unknown): string | number | boolean | null =>
   isTime(column) && typeof value === 'string'
@@ -135,6 +140,7 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
     queueLimit: 1_000,
   });
   const { env } = deps;
+  const withExtras = extrasColumn(deps.seconds);
   const at = (table: string) => (target.schema === null ? table : `\`${target.schema}\`.${table}`);
   const prepared = new WeakSet<object>();
 
@@ -181,42 +187,50 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
     engine: 'mysql',
     writesAtOnce: 1,
     test: () => test(using, target, at),
-    write(records, { rewrite = false } = {}) {
-      const statements = byKind(records).map(([kind, rows]): [string, unknown[]] => {
-        const { table, key, fields } = shapes[kind];
-        const values = rows.map((row) => [env, ...fields.map((c) => stored(c, valueOf(row, c)))]);
-        return [upsert(at(table), key, fields, rewrite), [values]];
-      });
-      return together(statements);
-    },
+    write: (records, { rewrite = false } = {}) =>
+      withExtras(records, (fieldsOf) =>
+        together(
+          byKind(records).map(([kind, rows]): [string, unknown[]] => {
+            const { table, key } = shapes[kind];
+            const fields = fieldsOf(kind);
+            const values = rows.map((row) => [env, ...fields.map((c) => stored(c, valueOf(row, c)))]);
+            return [upsert(at(table), key, fields, rewrite), [values]];
+          }),
+        ),
+      ),
     async read(range) {
       const { before, after, up, limit } = bounds(range);
-      const rows = await using((run) =>
-        run<MessageRow>(
-          `SELECT ${columns} FROM ${at('parley_messages')} WHERE env = ? AND conversation_id = ? AND seq < ? AND seq > ? AND hard = 0
-           ORDER BY seq ${up ? '' : 'DESC'} LIMIT ?`,
-          [env, range.conversationId, before, after, limit + 1],
+      const rows = await withExtras([], (fieldsOf) =>
+        using((run) =>
+          run<MessageRow>(
+            `SELECT ${columnsOf(fieldsOf('message'))} FROM ${at('parley_messages')} WHERE env = ? AND conversation_id = ? AND seq < ? AND seq > ? AND hard = 0
+             ORDER BY seq ${up ? '' : 'DESC'} LIMIT ?`,
+            [env, range.conversationId, before, after, limit + 1],
+          ),
         ),
       );
       const page = rows.slice(0, limit).map(record);
       return { data: up ? page.reverse() : page, hasMore: rows.length > limit };
     },
     async get(id) {
-      const [row] = await using((run) =>
-        run<MessageRow>(
-          `SELECT ${columns} FROM ${at('parley_messages')} WHERE env = ? AND id = ? AND hard = 0`,
-          [env, id],
+      const [row] = await withExtras([], (fieldsOf) =>
+        using((run) =>
+          run<MessageRow>(
+            `SELECT ${columnsOf(fieldsOf('message'))} FROM ${at('parley_messages')} WHERE env = ? AND id = ? AND hard = 0`,
+            [env, id],
+          ),
         ),
       );
       return row ? record(row) : null;
     },
     async erase({ userId, replacement, messages }) {
       const values = [replacement, env, userId];
-      const gone = `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = 1,
-        deleted_at = coalesce(deleted_at, UTC_TIMESTAMP(3)), revision = version * 4 + 2`;
-      const statements: [string, unknown[]][] = [
+      const goneOf = (fields: readonly string[]) =>
+        `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = 1,
+        deleted_at = coalesce(deleted_at, UTC_TIMESTAMP(3)), revision = version * 4 + 2${fields.includes('extras') ? ', extras = NULL' : ''}`;
+      const statementsOf = (fields: readonly string[]): [string, unknown[]][] => [
         [
-          `UPDATE ${at('parley_messages')} SET sender_id = ?${messages === 'delete' ? gone : ''} WHERE env = ? AND sender_id = ?`,
+          `UPDATE ${at('parley_messages')} SET sender_id = ?${messages === 'delete' ? goneOf(fields) : ''} WHERE env = ? AND sender_id = ?`,
           values,
         ],
         [
@@ -227,9 +241,12 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
       // A change since may have written the member under the new name already.
       const doubled = `DELETE m FROM ${at('parley_members')} m JOIN ${at('parley_members')} o
         ON o.env = m.env AND o.conversation_id = m.conversation_id AND o.user_id = ? WHERE m.env = ? AND m.user_id = ?`;
-      await together(statements).catch((error: unknown) => {
-        if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
-        return together([[doubled, values], ...statements]);
+      await withExtras([], (fieldsOf) => {
+        const statements = statementsOf(fieldsOf('message'));
+        return together(statements).catch((error: unknown) => {
+          if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
+          return together([[doubled, values], ...statements]);
+        });
       });
     },
     async count() {
@@ -316,7 +333,12 @@ const definitions = (at: (table: string) => string): string[] => [
      ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin`,
 ];
 
-/** Runs as the admin: creates tables, and a user that may only write and read them. */
+/** What version 2 adds. MySQL has no IF NOT EXISTS for columns: an error says that it is there. */
+const additions = (at: (table: string) => string): string[] =>
+  Object.values(shapes).map(({ table }) => `ALTER TABLE ${at(table)} ADD COLUMN extras mediumtext`);
+const columnThere = 1060;
+
+/** Runs as the admin: creates tables or adds what a newer version has, and a user that may only write and read them. */
 export async function migrateMysql(
   target: HistoryTarget,
   deps: HistoryDeps,
@@ -327,16 +349,23 @@ export async function migrateMysql(
   try {
     admin = await mysql.createConnection(await connection(target, deps));
     admin.on('error', () => undefined);
-    const run = async (sql: string, values: unknown[] = []) => {
-      await admin!.query({ sql, values, timeout: timesOf(deps).statementMs });
-    };
+    const run: Run = async (sql, values = []) =>
+      (await admin!.query({ sql, values, timeout: timesOf(deps).statementMs }))[0] as never;
     await run(session(timesOf(deps)));
     if (target.schema !== null) await run(`CREATE DATABASE IF NOT EXISTS \`${target.schema}\``);
     for (const sql of definitions(at)) await run(sql);
-    await run(
-      `INSERT IGNORE INTO ${at('parley_meta')} (name, value) VALUES ('schema_version', ?), ('database_id', ?)`,
-      [String(historySchemaVersion), hex(deps, 16)],
-    );
+    const meta = at('parley_meta');
+    const [old] = await run<RowDataPacket>(`SELECT value FROM ${meta} WHERE name = 'schema_version'`);
+    if (Number(old?.['value'] ?? 0) < historySchemaVersion) {
+      for (const sql of additions(at))
+        await run(sql).catch((error: unknown) => {
+          if ((error as { errno?: number }).errno !== columnThere) throw error;
+        });
+      await run(`REPLACE INTO ${meta} (name, value) VALUES ('schema_version', ?)`, [
+        String(historySchemaVersion),
+      ]);
+    }
+    await run(`INSERT IGNORE INTO ${meta} (name, value) VALUES ('database_id', ?)`, [hex(deps, 16)]);
     const name = writerName(deps);
     const password = passwordFor(deps);
     const grants = ['parley_meta', ...Object.values(shapes).map((s) => s.table)].map(

@@ -7,10 +7,24 @@
 export const historyEngines = ['postgres', 'mysql', 'mongodb', 'http'] as const;
 export type HistoryEngine = (typeof historyEngines)[number];
 
-/** The version of the tables or collections. Changes only add; a database with an older version must be migrated. */
-export const historySchemaVersion = 1;
+/**
+ * The version of the tables or collections. Changes only add. Version 1 has no `extras`: a database of that version
+ * works, but refuses records that have some.
+ */
+export const historySchemaVersion = 2;
 
-export interface MessageRecord {
+/** What every record has. */
+interface Extended {
+  /**
+   * JSON of an object, with rules as for metadata: what has no field of its own. Engines keep it without knowing its
+   * members, so it must name no user: erasures do not look into it.
+   */
+  extras: string | null;
+  /** Grows with every change. */
+  revision: number;
+}
+
+export interface MessageRecord extends Extended {
   kind: 'message';
   id: string;
   conversationId: string;
@@ -28,11 +42,9 @@ export interface MessageRecord {
   deletedAt: string | null;
   /** Hard-deleted: an empty stub stays, so that a late repetition does not bring the message back. */
   hard: boolean;
-  /** Grows with every change of the message. */
-  revision: number;
 }
 
-export interface ConversationRecord {
+export interface ConversationRecord extends Extended {
   kind: 'conversation';
   id: string;
   type: string;
@@ -41,17 +53,15 @@ export interface ConversationRecord {
   metadata: string | null;
   createdAt: string;
   deletedAt: string | null;
-  revision: number;
 }
 
-export interface MemberRecord {
+export interface MemberRecord extends Extended {
   kind: 'member';
   conversationId: string;
   userId: string;
   role: string;
   /** True if the user is no longer a member. */
   removed: boolean;
-  revision: number;
 }
 
 export type HistoryRecord = MessageRecord | ConversationRecord | MemberRecord;
@@ -155,10 +165,12 @@ const plainCode = /^[A-Za-z0-9_]{1,60}$/;
 export class HistoryError extends Error {
   override name = 'HistoryError';
   readonly errorClass: HistoryErrorClass;
+  readonly code: string | number | undefined;
   constructor(errorClass: HistoryErrorClass, code: string | number | undefined, detail?: string) {
     const shown = code !== undefined && plainCode.test(String(code)) ? ` (${code})` : '';
     super(`${words[errorClass]}${shown}${detail ? `: ${detail}` : ''}.`);
     this.errorClass = errorClass;
+    this.code = code;
   }
 }
 

@@ -13,6 +13,7 @@ import {
   bounds,
   byKind,
   emptyReport,
+  extrasColumn,
   hex,
   maxConnections,
   passwordFor,
@@ -130,6 +131,10 @@ const record = (row: MessageRow): MessageRecord => ({
   deletedAt: iso(row.deletedAt),
 });
 
+/** `fields` are those of a message. */
+const columnsOf = (fields: readonly string[]): string =>
+  `${columns}, ${fields.includes('extras') ? 'extras' : 'NULL AS extras'}`;
+
 /** An upsert that takes one array per column, and lets no older record replace a newer one. */
 function upsert(
   table: string,
@@ -181,6 +186,7 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   const { env } = deps;
+  const withExtras = extrasColumn(deps.seconds);
   const at = (table: string) => (target.schema === null ? table : `"${target.schema}".${table}`);
 
   async function run<R extends object>(sql: string, values: unknown[] = []): Promise<R[]> {
@@ -217,38 +223,46 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
     engine: 'postgres',
     writesAtOnce: 2,
     test: () => test(run, pool, target, at),
-    write(records, { rewrite = false } = {}) {
-      const statements = byKind(records).map(([kind, rows]): [string, unknown[]] => {
-        const { table, key, fields } = shapes[kind];
-        const sql = upsert(at(table), key, fields, rewrite ? '>=' : '>');
-        return [sql, [env, ...fields.map((c) => columnOf(rows, c))]];
-      });
-      return transaction(statements);
-    },
+    write: (records, { rewrite = false } = {}) =>
+      withExtras(records, (fieldsOf) =>
+        transaction(
+          byKind(records).map(([kind, rows]): [string, unknown[]] => {
+            const { table, key } = shapes[kind];
+            const fields = fieldsOf(kind);
+            const sql = upsert(at(table), key, fields, rewrite ? '>=' : '>');
+            return [sql, [env, ...fields.map((c) => columnOf(rows, c))]];
+          }),
+        ),
+      ),
     async read(range) {
       const { before, after, up, limit } = bounds(range);
-      const data = await run<MessageRow>(
-        `SELECT ${columns} FROM ${at('parley_messages')}
-         WHERE env = $1 AND conversation_id = $2 AND seq < $3 AND seq > $4 AND NOT hard ORDER BY seq ${up ? '' : 'DESC'} LIMIT $5`,
-        [env, range.conversationId, before, after, limit + 1],
+      const data = await withExtras([], (fieldsOf) =>
+        run<MessageRow>(
+          `SELECT ${columnsOf(fieldsOf('message'))} FROM ${at('parley_messages')}
+           WHERE env = $1 AND conversation_id = $2 AND seq < $3 AND seq > $4 AND NOT hard ORDER BY seq ${up ? '' : 'DESC'} LIMIT $5`,
+          [env, range.conversationId, before, after, limit + 1],
+        ),
       );
       const page = data.slice(0, limit).map(record);
       return { data: up ? page.reverse() : page, hasMore: data.length > limit };
     },
     async get(id) {
-      const [row] = await run<MessageRow>(
-        `SELECT ${columns} FROM ${at('parley_messages')} WHERE env = $1 AND id = $2 AND NOT hard`,
-        [env, id],
+      const [row] = await withExtras([], (fieldsOf) =>
+        run<MessageRow>(
+          `SELECT ${columnsOf(fieldsOf('message'))} FROM ${at('parley_messages')} WHERE env = $1 AND id = $2 AND NOT hard`,
+          [env, id],
+        ),
       );
       return row ? record(row) : null;
     },
     async erase({ userId, replacement, messages }) {
       const values = [env, userId, replacement];
-      const gone = `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = true, deleted_at = coalesce(deleted_at, now()),
-        revision = version * 4 + 2`;
-      const statements: [string, unknown[]][] = [
+      const goneOf = (fields: readonly string[]) =>
+        `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = true, deleted_at = coalesce(deleted_at, now()),
+        revision = version * 4 + 2${fields.includes('extras') ? ', extras = NULL' : ''}`;
+      const statementsOf = (fields: readonly string[]): [string, unknown[]][] => [
         [
-          `UPDATE ${at('parley_messages')} SET sender_id = $3${messages === 'delete' ? gone : ''} WHERE env = $1 AND sender_id = $2`,
+          `UPDATE ${at('parley_messages')} SET sender_id = $3${messages === 'delete' ? goneOf(fields) : ''} WHERE env = $1 AND sender_id = $2`,
           values,
         ],
         [
@@ -259,9 +273,12 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
       // A change since may have written the member under the new name already.
       const doubled = `DELETE FROM ${at('parley_members')} m WHERE m.env = $1 AND m.user_id = $2 AND EXISTS (
         SELECT 1 FROM ${at('parley_members')} o WHERE o.env = $1 AND o.conversation_id = m.conversation_id AND o.user_id = $3)`;
-      await transaction(statements).catch((error: unknown) => {
-        if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
-        return transaction([[doubled, values], ...statements]);
+      await withExtras([], (fieldsOf) => {
+        const statements = statementsOf(fieldsOf('message'));
+        return transaction(statements).catch((error: unknown) => {
+          if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
+          return transaction([[doubled, values], ...statements]);
+        });
       });
     },
     async count() {
@@ -340,7 +357,11 @@ const definitions = (at: (table: string) => string): string[] => [
   `CREATE INDEX IF NOT EXISTS parley_members_user ON ${at('parley_members')} (env, user_id)`,
 ];
 
-/** Runs as the admin: creates tables, and a user that may only write and read them. */
+/** What version 2 adds. */
+const additions = (at: (table: string) => string): string[] =>
+  Object.values(shapes).map(({ table }) => `ALTER TABLE ${at(table)} ADD COLUMN IF NOT EXISTS extras text`);
+
+/** Runs as the admin: creates tables or adds what a newer version has, and a user that may only write and read them. */
 export async function migratePostgres(
   target: HistoryTarget,
   deps: HistoryDeps,
@@ -357,9 +378,20 @@ export async function migratePostgres(
     await client.connect();
     if (target.schema !== null) await client.query(`CREATE SCHEMA IF NOT EXISTS "${target.schema}"`);
     for (const sql of definitions(at)) await client.query(sql);
+    const meta = at('parley_meta');
+    const old = await client.query<{ value: string }>(
+      `SELECT value FROM ${meta} WHERE key = 'schema_version'`,
+    );
+    if (Number(old.rows[0]?.value ?? 0) < historySchemaVersion) {
+      for (const sql of additions(at)) await client.query(sql);
+      await client.query(
+        `INSERT INTO ${meta} (key, value) VALUES ('schema_version', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+        [String(historySchemaVersion)],
+      );
+    }
     await client.query(
-      `INSERT INTO ${at('parley_meta')} (key, value) VALUES ('schema_version', $1), ('database_id', $2) ON CONFLICT (key) DO NOTHING`,
-      [String(historySchemaVersion), hex(deps, 16)],
+      `INSERT INTO ${meta} (key, value) VALUES ('database_id', $1) ON CONFLICT (key) DO NOTHING`,
+      [hex(deps, 16)],
     );
     const name = writerName(deps);
     const password = passwordFor(deps);

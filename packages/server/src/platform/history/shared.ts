@@ -31,7 +31,7 @@ export const timesOf = ({ times = usualTimes }: HistoryDeps): Times => times;
 export const isoOf = (time: Date): string => (Number.isNaN(time.getTime()) ? 'no time' : time.toISOString());
 
 /** Bytes of the largest message as JSON, and of an answer without any. */
-export const messageBytes = 84 * 1_024;
+export const messageBytes = 92 * 1_024;
 const plainBytes = 256 * 1_024;
 /** How many bytes an answer with so many messages can need. */
 export const bytesOf = (messages: number): number => plainBytes + messages * messageBytes;
@@ -39,7 +39,8 @@ export const tooMuch = () => new HistoryError('failed', undefined, 'it sent more
 
 export const sentences = {
   noTables: 'The tables are not there: migrate first.',
-  oldSchema: 'The tables are of an older form: migrate first.',
+  oldSchema:
+    'It is of version 1, which has no `extras`: records that have some stay with this service until it is migrated.',
   unverified: 'The connection is encrypted, but the certificate is not verified.',
   plain: 'The connection is not encrypted.',
   noUser:
@@ -54,21 +55,68 @@ export const shapes: Record<Kind, { table: string; key: readonly string[]; field
     table: 'parley_messages',
     key: ['id'],
     fields: [
-      ...['id', 'conversation_id', 'seq', 'sender_id', 'text', 'reply_to', 'attachments', 'metadata'],
-      ...['version', 'created_at', 'edited_at', 'deleted_at', 'hard', 'revision'],
+      'id',
+      'conversation_id',
+      'seq',
+      'sender_id',
+      'text',
+      'reply_to',
+      'attachments',
+      'metadata',
+      'version',
+      'created_at',
+      'edited_at',
+      'deleted_at',
+      'hard',
+      'revision',
+      'extras',
     ],
   },
   conversation: {
     table: 'parley_conversations',
     key: ['id'],
-    fields: ['id', 'type', 'name', 'metadata', 'created_at', 'deleted_at', 'revision'],
+    fields: ['id', 'type', 'name', 'metadata', 'created_at', 'deleted_at', 'revision', 'extras'],
   },
   member: {
     table: 'parley_members',
     key: ['conversation_id', 'user_id'],
-    fields: ['conversation_id', 'user_id', 'role', 'removed', 'revision'],
+    fields: ['conversation_id', 'user_id', 'role', 'removed', 'revision', 'extras'],
   },
 };
+
+/** What PostgreSQL and MySQL answer if there is no such column. */
+const noColumn: unknown[] = ['42703', 1054];
+const lookAgainSeconds = 60;
+
+export const hasExtras = (records: readonly HistoryRecord[]): boolean =>
+  records.some((record) => record.extras !== null);
+export const noExtras = () =>
+  new HistoryError('refused', undefined, 'it has no place for extras: migrate it');
+
+/**
+ * Runs statements with the column `extras`, or without it where tables of version 1 have none. Records that need it are
+ * refused there. They may be migrated at any time, so it looks again after a while.
+ */
+export function extrasColumn(seconds: () => number) {
+  let missingUntil = 0;
+  return async <T>(
+    records: readonly HistoryRecord[],
+    work: (fieldsOf: (kind: Kind) => readonly string[]) => Promise<T>,
+  ): Promise<T> => {
+    const needed = hasExtras(records);
+    if (needed || seconds() >= missingUntil)
+      try {
+        const result = await work((kind) => shapes[kind].fields);
+        missingUntil = 0;
+        return result;
+      } catch (error) {
+        if (!(error instanceof HistoryError) || !noColumn.includes(error.code)) throw error;
+        if (needed) throw noExtras();
+        missingUntil = seconds() + lookAgainSeconds;
+      }
+    return work((kind) => shapes[kind].fields.filter((field) => field !== 'extras'));
+  };
+}
 
 const camel = (column: string) => column.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 const names = new Map(Object.values(shapes).flatMap(({ fields }) => fields.map((c) => [c, camel(c)])));
@@ -121,5 +169,7 @@ export function readMeta(report: HistoryReport, rows: readonly { key: string; va
   const meta = new Map(rows.map((r) => [r.key, r.value]));
   report.schemaVersion = Number(meta.get('schema_version') ?? 0);
   report.databaseId = meta.get('database_id') ?? null;
-  if (report.schemaVersion < historySchemaVersion) report.errors.push(sentences.oldSchema);
+  // MongoDB takes any field.
+  if (report.schemaVersion < historySchemaVersion && report.type !== 'mongodb')
+    report.warnings.push(sentences.oldSchema);
 }

@@ -11,12 +11,6 @@ import type { WorkSignal } from './wake.ts';
  * that fails or is slow holds up no other.
  */
 
-/**
- * Bits of environments.listeners. `webhooks` and `push` are consumers of the outbox; `webhookReads` says that a
- * webhook wants message.read; `sink` says that changes are recorded for the customer's own database (sink_log).
- */
-export const listeners = { webhooks: 1, push: 2, webhookReads: 4, sink: 8 } as const;
-
 export interface OutboxRow {
   no: number;
   /** evt_… */
@@ -56,12 +50,12 @@ export interface NewOutboxRow {
   sealed?: Buffer;
 }
 
-/** Writes a row for webhooks, if they listen, about something that is no event of a conversation. */
-export async function emit(tx: Queryable, row: NewOutboxRow): Promise<void> {
+/** Writes a row for a consumer, if it listens, about something that is no event of a conversation. */
+export async function emit(tx: Queryable, consumer: number, row: NewOutboxRow): Promise<void> {
   await tx.query(
     `INSERT INTO outbox (consumer, id, env, type, conv, seq, message, users, actor, data, sealed, created_at, due_at)
-     SELECT ${listeners.webhooks}, make_id('evt_', t), $1, $2, $3, $4, $5, $6, $7, $8, $9, t, t
-     FROM environments, (SELECT clock_timestamp() AS t) x WHERE no = $1 AND listeners & ${listeners.webhooks} <> 0`,
+     SELECT $10::int, make_id('evt_', t), $1, $2, $3, $4, $5, $6, $7, $8, $9, t, t
+     FROM environments, (SELECT clock_timestamp() AS t) x WHERE no = $1 AND listeners & $10::int <> 0`,
     [
       row.env,
       row.type,
@@ -72,19 +66,21 @@ export async function emit(tx: Queryable, row: NewOutboxRow): Promise<void> {
       row.actor ?? null,
       row.data === undefined ? null : JSON.stringify(row.data),
       row.sealed ?? null,
+      consumer,
     ],
   );
 }
 
 export interface Outbox {
-  /** Must be called after a commit that may have left rows here. */
-  wake(): void;
   /** Starts handing rows out, in processes with the role worker, once the store is ready. */
   start(): void;
   stop(): Promise<void>;
 }
 
 const subject = 'outbox';
+
+/** Must be called after a commit that may have left rows here. */
+export const wakeOutbox = (work: WorkSignal): void => work.raise(subject);
 
 export function createOutbox(options: {
   consumers: readonly Consumer[];
@@ -96,7 +92,6 @@ export function createOutbox(options: {
   const loops = options.consumers.map((consumer) => consumerLoop(consumer, logger, pollMs));
   for (const loop of loops) work.on(subject, () => loop.wake());
   return {
-    wake: () => work.raise(subject),
     start: () => {
       for (const loop of loops) loop.start();
     },

@@ -10,8 +10,8 @@ import { runGroup } from './run-group.ts';
 
 /**
  * Where the C++ worker of mediasoup comes from. `npm ci` brings its sources and no binary. The binary is looked for
- * in MEDIASOUP_WORKER_BIN, then in a cache outside of node_modules (by version, C library, architecture and recipe),
- * then downloaded if its checksum is given, and finally built from the sources with Debian's packages, which takes
+ * in MEDIASOUP_WORKER_BIN, in the package for this platform if that is installed (`npm run media:package` makes it), then in a
+ * cache outside of node_modules (by version, C library, architecture and recipe), then downloaded if its checksum is given, and finally built from the sources with Debian's packages, which takes
  * some minutes.
  */
 
@@ -32,7 +32,11 @@ export interface WorkerBinaryOptions {
   /** Ends a running build. */
   signal?: AbortSignal;
   recipe?: { script: string; packages: string };
+  /** The file from which the package with the finished binary is resolved. */
+  from?: string;
 }
+
+export const workerPackage = `@parley/media-worker-${process.platform}-${process.arch}`;
 
 const run = promisify(execFile);
 const releases = 'https://github.com/versatica/mediasoup/releases/download';
@@ -48,10 +52,10 @@ export async function findWorkerBinary(options: WorkerBinaryOptions = {}): Promi
   const { env = process.env, progress = () => undefined, recipe = ownRecipe } = options;
   const given = env['MEDIASOUP_WORKER_BIN'];
   if (given) return given;
-  // The exports of mediasoup do not name its package.json; its entry file is two folders below.
-  const entry = createRequire(import.meta.url).resolve('mediasoup');
-  const source = entry.slice(0, entry.lastIndexOf('mediasoup') + 'mediasoup'.length);
+  const source = mediasoupFolder();
   const { version } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { version: string };
+  const installed = await packagedBinary(options.from ?? import.meta.url, version);
+  if (installed !== undefined) return installed;
   const { stdout } = await run('bash', [recipe.script, '--key', source]).catch((error: Error) => {
     throw new Error(`a media worker cannot be built here (${error.message}): set MEDIASOUP_WORKER_BIN`);
   });
@@ -66,6 +70,29 @@ export async function findWorkerBinary(options: WorkerBinaryOptions = {}): Promi
   await build(source, binary, recipe, options.signal, progress);
   if (!(await fits(binary, version))) throw new Error(`the media worker that was built is not ${version}`);
   return binary;
+}
+
+/** The exports of mediasoup do not name its package.json; its entry file is two folders below. */
+export function mediasoupFolder(): string {
+  const entry = createRequire(import.meta.url).resolve('mediasoup');
+  return entry.slice(0, entry.lastIndexOf('mediasoup') + 'mediasoup'.length);
+}
+
+/** The binary of the installed package; undefined if there is none, or if it does not start on this machine. */
+async function packagedBinary(from: string, version: string): Promise<string | undefined> {
+  let binary: string;
+  try {
+    binary = createRequire(from).resolve(`${workerPackage}/mediasoup-worker`);
+  } catch {
+    return undefined;
+  }
+  if (!(await fits(binary, version))) return undefined;
+  // Without MEDIASOUP_VERSION the worker ends with this code; where a library is missing, with another.
+  const code = await run(binary, { env: {} }).then(
+    () => 0,
+    (error: { code?: unknown }) => error.code,
+  );
+  return code === 41 ? binary : undefined;
 }
 
 const cacheFolder = (env: NodeJS.ProcessEnv): string =>

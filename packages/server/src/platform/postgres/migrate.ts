@@ -9,14 +9,17 @@ import { StoreError, unreachable } from './reach.ts';
 import { programPattern } from './program.ts';
 
 /**
- * Brings a store to the schema that this program needs. There are two kinds of SQL files:
+ * Brings a store to the schema that this program needs. There are three kinds of SQL files:
  *
+ * - `schema.sql` has the tables of a new store, as the migrations that it names would make them (`npm run schema`). These
+ *   migrations are recorded as applied.
  * - `migrations/0001_….sql` change tables. Each is applied once, in its own transaction, and its checksum is recorded: an
  *   applied file is never edited. A file whose first line is `-- no transaction` runs outside of one, statement by statement
  *   (for CREATE INDEX CONCURRENTLY); each statement ends with a semicolon at the end of a line and can be run again. A file with
  *   the line `-- runs beside earlier versions` may be applied while they serve; all others wait until those have ended, and a
  *   program that does not know such a file refuses the store.
- * - `src/…/sql/*.sql` hold the functions (CREATE OR REPLACE). All of them are applied again, in one transaction after the
+ * - `src/…/sql/*.sql` hold the functions and triggers (CREATE OR REPLACE); a module `*.sql.ts` exports such a text as `sql`. All of them are
+ *   applied again, in one transaction after the
  *   migrations, whenever the text of any changes. A migration drops a function whose parameters or result change.
  */
 
@@ -26,6 +29,8 @@ export interface SqlFile {
 }
 
 export interface Schema {
+  /** `schema.sql`. Without it a new store is made by the migrations. */
+  tables?: SqlFile;
   migrations: SqlFile[];
   functions: SqlFile[];
 }
@@ -42,20 +47,24 @@ const olderRetryMs = 500;
 /** Milliseconds for which a start waits for processes of earlier versions to end. */
 const olderWaitMs = 60_000;
 
+/** A module says its SQL. */
+const readSql = async (file: URL): Promise<string> =>
+  file.pathname.endsWith('.ts') ? ((await import(file.href)) as { sql: string }).sql : readFile(file, 'utf8');
+
 export async function readSchema(): Promise<Schema> {
   const files = async (pattern: string): Promise<SqlFile[]> => {
     const names = await Array.fromAsync(glob(pattern, { cwd: root }));
-    return Promise.all(
-      names.sort().map(async (name) => ({ name, sql: await readFile(new URL(name, root), 'utf8') })),
-    );
+    return Promise.all(names.sort().map(async (name) => ({ name, sql: await readSql(new URL(name, root)) })));
   };
+  const [tables] = await files('schema.sql');
   return {
+    ...(tables && { tables }),
     migrations: await files('migrations/[0-9][0-9][0-9][0-9]_*.sql'),
-    functions: await files('src/**/sql/*.sql'),
+    functions: await files('src/**/sql/*.{sql,sql.ts}'),
   };
 }
 
-const versionOf = (migration: SqlFile): number => Number(/(\d{4})_/.exec(migration.name)![1]);
+export const versionOf = (migration: SqlFile): number => Number(/(\d{4})_/.exec(migration.name)![1]);
 const checksum = (files: SqlFile[]): string => {
   const hash = createHash('sha256');
   for (const { sql } of files) hash.update(sql).update('\0');
@@ -81,7 +90,7 @@ export async function migrate(
   schema?: Schema,
   options: MigrateOptions = {},
 ): Promise<string[]> {
-  const { migrations, functions } = schema ?? (await readSchema());
+  const files = schema ?? (await readSchema());
   const client = new pg.Client({
     ...connection,
     connectionTimeoutMillis: 10_000,
@@ -96,8 +105,8 @@ export async function migrate(
   try {
     await requireOwnSessions(connection, client);
     await lock(client);
-    const applied = await applyMigrations(client, migrations, options);
-    if (await applyFunctions(client, migrations, functions)) applied.push('functions');
+    const applied = await applyMigrations(client, files, options);
+    if (await applyFunctions(client, files)) applied.push('functions');
     return applied;
   } finally {
     await client.end().catch(() => undefined);
@@ -146,7 +155,7 @@ async function lock(client: pg.Client): Promise<void> {
 
 async function applyMigrations(
   client: pg.Client,
-  migrations: SqlFile[],
+  { tables, migrations }: Schema,
   options: MigrateOptions,
 ): Promise<string[]> {
   // Stores from before checksums were recorded get them at their first start under this program.
@@ -168,6 +177,28 @@ async function applyMigrations(
   if (rows.length > 0 && alone.length > 0 && !options.force)
     await untilAlone(client, versionOf(alone.at(-1)!), options);
   const done: string[] = [];
+  const record = async (migration: SqlFile): Promise<void> => {
+    const { name, sql } = migration;
+    await client.query(
+      'INSERT INTO schema_migrations (version, name, checksum, program, beside_earlier) VALUES ($1, $2, $3, $4, $5)',
+      [
+        versionOf(migration),
+        name.split('/').at(-1),
+        checksum([migration]),
+        programVersion,
+        besideEarlier.test(sql),
+      ],
+    );
+  };
+  if (rows.length === 0 && tables) {
+    const made = madeFrom(tables, migrations);
+    await transaction(client, async () => {
+      await client.query(tables.sql);
+      for (const migration of made) await record(migration);
+    });
+    for (const migration of made) recorded.set(versionOf(migration), checksum([migration]));
+    done.push(tables.name);
+  }
   for (const migration of migrations) {
     const version = versionOf(migration);
     const sum = checksum([migration]);
@@ -182,23 +213,28 @@ async function applyMigrations(
       await client.query('UPDATE schema_migrations SET checksum = $2 WHERE version = $1', [version, sum]);
       continue;
     }
-    const record = () =>
-      client.query(
-        'INSERT INTO schema_migrations (version, name, checksum, program, beside_earlier) VALUES ($1, $2, $3, $4, $5)',
-        [version, migration.name.split('/').at(-1), sum, programVersion, besideEarlier.test(migration.sql)],
-      );
     if (migration.sql.startsWith(noTransaction)) {
       for (const statement of statements(migration.sql)) await client.query(statement);
-      await record();
+      await record(migration);
     } else {
       await transaction(client, async () => {
         await client.query(migration.sql);
-        await record();
+        await record(migration);
       });
     }
     done.push(migration.name);
   }
   return done;
+}
+
+/** The migrations that `schema.sql` names; later ones are applied to its tables. */
+function madeFrom(tables: SqlFile, migrations: SqlFile[]): SqlFile[] {
+  const versions = /^-- made from: (.*)$/m.exec(tables.sql)![1]!.split(' ').map(Number);
+  return versions.map((version) => {
+    const migration = migrations.find((m) => versionOf(m) === version);
+    if (migration) return migration;
+    throw new Error(`${tables.name} was made from migration ${shown(version)}, which is missing.`);
+  });
 }
 
 const shown = (version: number): string => String(version).padStart(4, '0');
@@ -247,11 +283,7 @@ const statements = (sql: string): string[] => sql.split(/;[ \t]*$/m).filter((s) 
 /** Functions of a newer program stay. A store is newer if it has a migration that this program does not know. */
 const unknownSql = 'EXISTS (SELECT 1 FROM schema_migrations WHERE version <> ALL($2::int[]))';
 
-async function applyFunctions(
-  client: pg.Client,
-  migrations: SqlFile[],
-  functions: SqlFile[],
-): Promise<boolean> {
+async function applyFunctions(client: pg.Client, { migrations, functions }: Schema): Promise<boolean> {
   const sum = checksum(functions);
   const { rows } = await client.query<{ keep: boolean }>(
     `SELECT ${unknownSql} OR coalesce(

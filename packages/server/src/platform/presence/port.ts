@@ -59,7 +59,7 @@ export interface PresenceRegistry {
   connected(refs: readonly UserRef[]): Promise<boolean[]>;
   /** How many sockets the environment has on all nodes. */
   connections(env: number): Promise<number>;
-  /** The listener is called on one of the other nodes when a node's lease has ended, in portions. */
+  /** The listeners are called on one of the other nodes when a node's lease has ended, in portions. */
   onDeadNode(listener: (lost: Lost) => void): void;
   /**
    * The listener is called if this node's users were registered as offline although it had their sockets all the

@@ -81,7 +81,7 @@ export class RedisPresence implements PresenceRegistry {
   readonly #dirty = new Set<Entry>();
   readonly #lease: RedisLease;
   #working: Promise<void> | undefined;
-  #listener: ((lost: Lost) => void) | undefined;
+  readonly #deadNodeListeners: ((lost: Lost) => void)[] = [];
   #backListener: ((users: UserRef[]) => void) | undefined;
   #reachableListener: (() => void) | undefined;
 
@@ -243,7 +243,7 @@ export class RedisPresence implements PresenceRegistry {
   }
 
   onDeadNode(listener: (lost: Lost) => void): void {
-    this.#listener = listener;
+    this.#deadNodeListeners.push(listener);
   }
 
   onBack(listener: (users: UserRef[]) => void): void {
@@ -402,7 +402,8 @@ export class RedisPresence implements PresenceRegistry {
     try {
       await this.#repair();
       for (const ended of this.#lease.ended) {
-        for await (const lost of clearLease(this.#connection, ended)) this.#listener?.(lost);
+        for await (const lost of clearLease(this.#connection, ended))
+          for (const listener of this.#deadNodeListeners) listener(lost);
         this.#lease.ended.delete(ended);
         // There may be more, and clearing a long list must not cost this node its own lease.
         await this.#lease.beat();

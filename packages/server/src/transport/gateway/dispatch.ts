@@ -5,9 +5,9 @@ import { toApiError } from '../rest/reply.ts';
 import { closeFor, sendAway } from './close.ts';
 import { parseFrame, requestIdOf } from './frames.ts';
 import type { Frame } from './frames.ts';
-import type { Notes } from './notes.ts';
+import type { SocketLog } from './socket-log.ts';
 import type { Session } from './session.ts';
-import { ackFrame, errorFrame } from './wire.ts';
+import { ackFrame, errorFrame } from '../../realtime/wire.ts';
 
 /** A client that is refused this often within this time ignores the refusals, so it is disconnected. */
 const patience = 100;
@@ -17,7 +17,7 @@ export interface DispatchOptions {
   login: (session: Session, token: string) => Promise<void>;
   /** Runs a frame of a live session. Returns undefined if there is no answer, otherwise the `d` of the ack. */
   run: (session: Session, frame: Frame) => Promise<unknown> | void;
-  notes: Notes;
+  log: SocketLog;
   clock: Clock;
   logger: Logger;
   /** Called with the milliseconds after which a send was answered. */
@@ -133,7 +133,7 @@ export class Dispatch {
     since: number,
   ): void {
     const api = toApiError(error);
-    this.#options.notes.failed(session, type, api, since);
+    this.#options.log.failed(session, type, api, since);
     if ((api.row.http ?? 0) >= 500) this.#options.broken(session);
     if (api.code === 'internal')
       this.#options.logger.error({ session: session.id, err: error }, 'a frame failed');

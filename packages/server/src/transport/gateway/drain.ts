@@ -1,7 +1,7 @@
 import { realtime } from '@parley/protocol';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
-import { pushFrame } from './wire.ts';
+import { pushFrame } from '../../realtime/wire.ts';
 
 /** Milliseconds that a close handshake may take at the end of a drain. */
 const closingMs = 2_000;

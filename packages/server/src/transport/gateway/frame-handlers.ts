@@ -1,6 +1,8 @@
 import { ApiError, callFrameTypes, realtime } from '@parley/protocol';
 import type { CallFrameType, FrameData, FrameType, OperationFrameType, RateClass } from '@parley/protocol';
+import { clientCaller } from '../../features/callers.ts';
 import { signal } from '../../features/calls/signal.ts';
+import type { CallFrame } from '../../features/calls/signal.ts';
 import type { Context, Services } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
@@ -9,13 +11,13 @@ import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { frameLimits, take } from '../limits.ts';
 import type { Taken } from '../limits.ts';
 import type { OperationTurns } from '../turns.ts';
-import type { Delivery } from './delivery.ts';
+import type { Delivery } from '../../realtime/delivery.ts';
 import type { Frame } from './frames.ts';
-import type { Hub } from './hub.ts';
+import type { Hub } from '../../realtime/hub.ts';
 import { bindOperationFrames } from './operation-frames.ts';
-import type { Presence } from './presence.ts';
+import type { Presence } from '../../realtime/presence.ts';
 import type { Session } from './session.ts';
-import type { TypingThrottle } from './typing.ts';
+import type { TypingThrottle } from '../../realtime/typing.ts';
 
 /** What each client frame does. Frames that run an operation are bound from the table; those of the socket alone are here. */
 
@@ -47,7 +49,7 @@ export function createFrameHandlers(
 
   const contextOf = (session: Session): Context =>
     (session.context ??= {
-      caller: { kind: 'client', env: session.env!, user: session.user! },
+      caller: clientCaller(session.env!, session.user!),
       env: session.env!,
       db,
       services,
@@ -73,11 +75,7 @@ export function createFrameHandlers(
         session.named,
         session,
       );
-      if (
-        caller.kind !== 'client' ||
-        caller.user.no !== session.user!.no ||
-        caller.env.no !== session.env!.no
-      )
+      if (caller.user?.no !== session.user!.no || caller.env.no !== session.env!.no)
         throw new ApiError('forbidden', { message: 'The token is of another user or environment.' });
       session.tokenIssuedAt = issuedAt!;
       session.tokenExpiresAt = expiresAt!;
@@ -103,7 +101,7 @@ export function createFrameHandlers(
   async function media(session: Session, t: CallFrameType, d: Record<string, unknown>): Promise<unknown> {
     if (t === 'call.open' || t === 'call.test') await count(session, 'request');
     const open = (session.calls ??= new Map());
-    return signal(contextOf(session), { id: session.id, open }, t, d as { callId: string });
+    return signal(contextOf(session), { id: session.id, open }, { t, d } as CallFrame);
   }
 
   const frames = new Map<string, Run>([

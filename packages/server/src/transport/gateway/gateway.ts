@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { realtime } from '@parley/protocol';
-import type { CloseCode } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
 import type { SocketHistory } from '../../features/live/history.ts';
@@ -12,29 +11,29 @@ import type { Timers } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { Census } from './census.ts';
-import { Delivery } from './delivery.ts';
+import { ActivityCount } from './activity-count.ts';
+import { Delivery } from '../../realtime/delivery.ts';
 import { Dispatch } from './dispatch.ts';
 import { drain, sendGoaway } from './drain.ts';
 import type { OperationTurns } from '../turns.ts';
 import { createFrameHandlers } from './frame-handlers.ts';
-import type { Hub } from './hub.ts';
+import type { Hub } from '../../realtime/hub.ts';
 import { KeepAlive } from './keep-alive.ts';
-import type { LiveSockets } from './live-sockets.ts';
+import type { LiveSockets } from '../../realtime/live-sockets.ts';
 import { Login } from './login.ts';
 import { Opening } from './opening.ts';
 import type { OpeningOptions } from './opening.ts';
-import { Notes } from './notes.ts';
-import { Others } from './others.ts';
-import type { Presence } from './presence.ts';
-import { ReceiptRelay } from './receipts.ts';
+import { SocketLog } from './socket-log.ts';
+import { PeerNodes } from '../../realtime/peer-nodes.ts';
+import type { Presence } from '../../realtime/presence.ts';
+import type { ReceiptRelay } from '../../realtime/receipts.ts';
 import type { Session } from './session.ts';
-import { Sessions, silentBounds } from './sessions.ts';
-import type { SilentBounds } from './sessions.ts';
-import { StandingCheck } from './standing.ts';
-import type { Tracing } from './tracing.ts';
-import { TypingThrottle } from './typing.ts';
-import { pushFrame } from './wire.ts';
+import { silentBounds } from './sessions.ts';
+import type { Sessions, SilentBounds } from './sessions.ts';
+import { CredentialRecheck } from './credential-recheck.ts';
+import type { Tracing } from '../../realtime/tracing.ts';
+import { TypingThrottle } from '../../realtime/typing.ts';
+import { pushFrame } from '../../realtime/wire.ts';
 import type { Writer } from './writer.ts';
 
 export interface GatewayOptions {
@@ -48,6 +47,8 @@ export interface GatewayOptions {
   hub: Hub;
   presence: Presence;
   sockets: LiveSockets;
+  sessions: Sessions;
+  receipts: ReceiptRelay;
   writer: Writer<Session>;
   node: string;
   logger: Logger;
@@ -83,10 +84,10 @@ export class Gateway {
   readonly #keepAlive: KeepAlive;
   readonly #receipts: ReceiptRelay;
   readonly #delivery: Delivery;
-  readonly #standing: StandingCheck;
-  readonly #notes: Notes;
-  readonly #others: Others;
-  readonly #census: Census;
+  readonly #recheck: CredentialRecheck;
+  readonly #log: SocketLog;
+  readonly #peers: PeerNodes;
+  readonly #activity: ActivityCount;
   #hurried = false;
   readonly #stopTimers: (() => void)[] = [];
   /** Closed sockets that the presence registry does not know about yet. */
@@ -98,13 +99,9 @@ export class Gateway {
     const { clock } = services;
     const { tally } = services.analytics;
     const now = () => clock.monotonic();
-    this.#sessions = new Sessions(timers);
-    this.#notes = new Notes({ recorder: options.recorder, history: options.history, clock });
-    this.#receipts = new ReceiptRelay({
-      deliver: (cid, frame) => hub.ephemeral.relayHere(cid, frame, null),
-      publish: (receipt) => bus.publish('receipt', receipt, channels.conversation(receipt.cid)),
-      now,
-    });
+    this.#sessions = options.sessions;
+    this.#log = new SocketLog({ recorder: options.recorder, history: options.history, clock });
+    this.#receipts = options.receipts;
     options.writer.onFlushed = () => tally.flushedFanouts(now());
     hub.onFanout = (env) => tally.fanout(env, now());
     this.#delivery = new Delivery({
@@ -113,8 +110,8 @@ export class Gateway {
       now,
       logger,
     });
-    this.#standing = new StandingCheck(options.db, this.#sessions.loggedIn);
-    this.#census = new Census({
+    this.#recheck = new CredentialRecheck(options.db, this.#sessions.loggedIn);
+    this.#activity = new ActivityCount({
       sessions: this.#sessions.loggedIn,
       ...{ presence, clock, logger, analytics: services.analytics },
     });
@@ -123,13 +120,13 @@ export class Gateway {
       ...options,
       sessions: this.#sessions,
       keepAlive: this.#keepAlive,
-      notes: this.#notes,
+      log: this.#log,
     });
     login.onHello = (session) => {
       if (this.#opening.closed) sendGoaway(session, random);
     };
     const dispatch = new Dispatch({
-      ...{ clock, logger, notes: this.#notes },
+      ...{ clock, logger, log: this.#log },
       login: (session, token) => login.run(session, token),
       acked: ({ user }, ms) => tally.ack(user!.env, ms),
       confirmed: ({ user }, about) => options.sockets.confirmed({ env: user!.env, user: user!.no, about }),
@@ -155,41 +152,32 @@ export class Gateway {
       },
     });
     hub.onLeave = (user) => presence.watching.left(user, hub.users.get(user)?.sessions ?? []);
-    const { loggedIn } = this.#sessions;
-    bus.on('receipt', (receipt) => this.#receipts.heard(receipt));
-    bus.on('userOut', (code, user) => this.#closeUser(Number(user), code));
-    bus.on('sessionOut', (session) => loggedIn.get(session)?.close(4001));
-    bus.on('evict', (session) => loggedIn.get(session)?.close(4009));
+    bus.on('evict', (session) => this.#sessions.loggedIn.get(session)?.close(4009));
     bus.onRestored(() => this.#restored());
-    this.#others = new Others({ bus, clock, node: options.node });
-    this.#others.onGone = () => void hub.catchUp();
+    this.#peers = new PeerNodes({ bus, clock, node: options.node });
+    this.#peers.onGone = () => void hub.catchUp();
     // Also runs without sockets of its own (CHAT_ROLES=api): reads over REST make receipts for the sockets of other
     // nodes.
     this.#every(tickMs, () => {
       this.#receipts.tick();
       this.#delivery.tick();
     });
-    this.#every(secondMs, () => this.#others.tick());
+    this.#every(secondMs, () => this.#peers.tick());
   }
 
   get connections(): number {
     return this.#sessions.loggedIn.size;
   }
 
-  /** Ids of the sessions that are open on this node. */
-  get open(): Iterable<string> {
-    return this.#sessions.loggedIn.keys();
-  }
-
   async start(server: Server): Promise<void> {
     await this.#options.bus.subscribe([channels.node(this.#options.node), channels.allNodes]);
-    this.#others.beat();
+    this.#peers.beat();
     this.#opening.listen(server);
     this.#every(secondMs, () => {
       this.#keepAlive.tick();
       this.#options.presence.tick();
-      void this.#standing.check();
-      this.#census.tick();
+      void this.#recheck.check();
+      this.#activity.tick();
     });
   }
 
@@ -220,39 +208,10 @@ export class Gateway {
     for (const session of this.#sessions.all) this.#closed(session, true);
     for (const stop of this.#stopTimers) stop();
     this.#receipts.flush();
-    await this.#census.idle();
+    await this.#activity.idle();
     await this.#delivery.flush();
     await Promise.all(this.#leaving);
     await this.#options.presence.drained();
-  }
-
-  /** What this node knows about conversations is wrong, so clients have to come back and load again. */
-  restart(): void {
-    this.#options.hub.restart();
-    this.#receipts.forget();
-    for (const session of this.#sessions.loggedIn.values()) session.close(1012);
-  }
-
-  // Signals from the operations of this node.
-
-  receipt(mark: Parameters<Services['signals']['receipt']>[0]): void {
-    this.#receipts.add(mark);
-  }
-
-  /** Closes the user's sockets on all nodes. */
-  userOut(user: number, code: 4001 | 4003): void {
-    this.#closeUser(user, code);
-    this.#options.bus.publish('userOut', code, channels.user(user));
-  }
-
-  /** Ends one session, on whichever node it is. */
-  sessionOut(node: string, session: string): void {
-    if (node === this.#options.node) this.#sessions.loggedIn.get(session)?.close(4001);
-    else this.#options.bus.publish('sessionOut', session, channels.node(node));
-  }
-
-  #closeUser(user: number, code: CloseCode): void {
-    for (const session of [...(this.#options.hub.users.get(user)?.sessions ?? [])]) session.close(code);
   }
 
   #closed(session: Session, isLost: boolean): void {
@@ -262,7 +221,7 @@ export class Gateway {
     presence.watching.end(session);
     hub.detach(session);
     if (session.registered) {
-      this.#notes.closed(session);
+      this.#log.closed(session);
       session.user!.trace?.closed(session);
       const { env, no } = session.user!;
       const silentMs = services.clock.monotonic() - session.lastFrameTick;
@@ -273,7 +232,7 @@ export class Gateway {
         .then(async () => {
           if (!isLost) return;
           await this.#delivery.written(session);
-          await sockets.onLost({ env, user: no, silentMs });
+          await sockets.lost({ env, user: no, silentMs });
         })
         .finally(() => this.#leaving.delete(noted));
       this.#leaving.add(noted);
@@ -288,6 +247,6 @@ export class Gateway {
   #restored(): void {
     for (const session of this.#sessions.loggedIn.values()) session.send(resyncHint);
     this.#options.presence.restored();
-    this.#standing.checkEveryUser();
+    this.#recheck.checkEveryUser();
   }
 }

@@ -2,7 +2,7 @@ import { realtime } from '@parley/protocol';
 import type { Clock } from '../../platform/clock.ts';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
-import { pushFrame } from './wire.ts';
+import { pushFrame } from '../../realtime/wire.ts';
 
 /** How many sockets that never logged in end in one turn of the event loop. */
 const endedAtOnce = 20;

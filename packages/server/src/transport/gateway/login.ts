@@ -5,16 +5,16 @@ import type { NodeBus } from '../../features/node-bus.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { limitsOf, ofAddress, take } from '../limits.ts';
+import { frameLimits, ofAddress, take } from '../limits.ts';
 import { toApiError } from '../rest/reply.ts';
 import { closeForLogin } from './close.ts';
-import type { Hub } from './hub.ts';
+import type { Hub } from '../../realtime/hub.ts';
 import type { KeepAlive } from './keep-alive.ts';
-import type { Notes } from './notes.ts';
-import type { Presence } from './presence.ts';
+import type { SocketLog } from './socket-log.ts';
+import type { Presence } from '../../realtime/presence.ts';
 import type { Session } from './session.ts';
 import type { Sessions } from './sessions.ts';
-import { pushFrame } from './wire.ts';
+import { pushFrame } from '../../realtime/wire.ts';
 
 export interface LoginOptions {
   services: Services;
@@ -26,7 +26,7 @@ export interface LoginOptions {
   node: string;
   sessions: Sessions;
   keepAlive: KeepAlive;
-  notes: Notes;
+  log: SocketLog;
   logger: Logger;
   /** Returns the epoch of the store. */
   storeEpoch: () => string;
@@ -50,7 +50,7 @@ export class Login {
     } catch (error) {
       const api = toApiError(error);
       if (api.code === 'internal') this.#options.logger.error({ err: error }, 'a login failed');
-      this.#options.notes.refused(session, api);
+      this.#options.log.refused(session, api);
       closeForLogin(session, (await this.#guessing(session, api)) ?? api);
     }
   }
@@ -64,40 +64,42 @@ export class Login {
 
   async #admit(session: Session, token: string): Promise<void> {
     const { services, authenticator, presence, hub, limiter, sessions } = this.#options;
-    const { caller, expiresAt, keyId, issuedAt, recheck } = await authenticator.authenticate(
-      token,
-      session.named,
-      session,
-    );
-    if (caller.kind !== 'client') throw new ApiError('token_invalid');
-    const { refused } = await take(limiter, limitsOf(caller, 'request', services.plans));
+    const {
+      caller: { env, user },
+      expiresAt,
+      keyId,
+      issuedAt,
+      recheck,
+    } = await authenticator.authenticate(token, session.named, session);
+    if (!user) throw new ApiError('token_invalid');
+    const { refused } = await take(limiter, frameLimits(env.no, user.no, 'request'));
     if (refused) throw refused;
     session.id = services.ids.make('session');
-    session.env = caller.env;
+    session.env = env;
     session.keyId = keyId;
     session.tokenIssuedAt = issuedAt!;
     session.tokenExpiresAt = expiresAt!;
     if (!session.isOpen) return;
-    await hub.attach(session, caller.env.no, caller.user.no, caller.user.id);
+    await hub.attach(session, env.no, user.no, user.id);
     // From here on a revocation reaches the session; one that came before is found by checking again.
     const { lastSeenAt } = await recheck();
     if (!session.isOpen) return;
     session.registered = true;
     sessions.admit(session);
-    this.#options.notes.opened(session);
-    const ref = { env: caller.env.no, user: caller.user.no };
+    this.#options.log.opened(session);
+    const ref = { env: env.no, user: user.no };
     const { active, tally } = services.analytics;
-    const { connectionLimit } = services.plans[caller.env.plan];
+    const { connectionLimit } = services.plans[env.plan];
     const opened = await presence.opened(ref, session.id, connectionLimit);
     for (const { node, id } of opened.evict) this.#evict(node, id);
     if (opened.refused)
       throw new ApiError('plan_limit_reached', { message: 'The plan has no room for more connections.' });
-    tally.connections(caller.env.no, opened.connections);
-    await active.connected(caller.env, caller.user.no);
-    if (opened.cameOnline) presence.cameOnline(caller.user.no, { userId: caller.user.id, lastSeenAt });
+    tally.connections(env.no, opened.connections);
+    await active.connected(env, user.no);
+    if (opened.cameOnline) presence.cameOnline(user.no, { userId: user.id, lastSeenAt });
     if (!session.isOpen) return;
     session.state = 'live';
-    tally.add(caller.env.no, 'socketsOpened');
+    tally.add(env.no, 'socketsOpened');
     this.#hello(session);
   }
 

@@ -3,9 +3,9 @@ import type { WebSocket } from 'ws';
 import type { RateClass } from '@parley/protocol';
 import type { OpenCall } from '../../features/calls/signal.ts';
 import type { Context, Environment } from '../../features/context.ts';
-import type { LogEvent } from '../../log/events.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Check } from '../../platform/rate-limit/port.ts';
+import type { LiveSession, LocalUser, SessionState } from '../../realtime/local-user.ts';
 import type { Writer } from './writer.ts';
 
 /**
@@ -16,37 +16,6 @@ import type { Writer } from './writer.ts';
  * Frames of one moment are sent as one write. A socket whose client does not read (`maxBuffered`) is cut off, so that
  * it neither uses up memory nor slows others; its client syncs when it is back.
  */
-
-/** Gets what goes over a user's sockets (`tracing.ts`). */
-export interface FrameTrace {
-  /** @param frame the whole WebSocket frame with its header. */
-  sent(session: Session, frame: Buffer): void;
-  received(session: Session, frame: object, bytes: number): void;
-  closed(session: Session): void;
-}
-
-/** A user with sockets on this node. */
-export interface LocalUser {
-  env: number;
-  no: number;
-  id: string;
-  sessions: Session[];
-  routes: Route[];
-  /** Set while memberships are being loaded: the conversations left meanwhile. */
-  loading: { left: Set<string>; done: Promise<void> } | null;
-  /** Set while somebody follows the user's sockets. */
-  trace: FrameTrace | null;
-}
-
-/** A conversation with a connected member on this node. */
-export interface Route {
-  cid: string;
-  lastSeq: number;
-  users: LocalUser[];
-  held: Map<number, LogEvent> | null;
-}
-
-export type SessionState = 'opened' | 'authenticating' | 'live' | 'closed';
 
 /** How many bytes may wait for one socket. */
 const maxBuffered = 1024 * 1024;
@@ -59,7 +28,7 @@ const framesPerSecond = 100;
 const frameBurst = 1_000;
 const frameShare = 4_096;
 
-export class Session {
+export class Session implements LiveSession {
   readonly ws: WebSocket;
   readonly #socket: Duplex;
   readonly #writer: Writer<Session>;

@@ -1,5 +1,5 @@
 import { ApiError, idempotencyKeyPattern } from '@parley/protocol';
-import type { HttpCaller, HttpContext } from '../../features/context.ts';
+import type { Caller, HttpContext } from '../../features/context.ts';
 import * as sql from '../../features/idempotency/sql.ts';
 import { joined } from '../../platform/postgres/db.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
@@ -134,7 +134,7 @@ class Room {
 
   constructor(limiter: RateLimiter, ctx: HttpContext) {
     this.#limiter = limiter;
-    this.#checks = answerLimits(ctx.caller, ctx.services.plans);
+    this.#checks = answerLimits(ctx.caller, ctx.services.plans, ctx.env);
     this.#refused = this.#ask();
     this.#refused.catch(() => undefined);
   }
@@ -210,16 +210,16 @@ class Slot {
   async store(tx: Tx, { status, body }: Answer): Promise<void> {
     const { caller, services } = this.#ctx;
     const sealed = body === null ? null : services.vault.seal(JSON.stringify(body), this.#context);
-    const about = subjects([this.#body, body, caller.kind === 'client' ? caller.user : null]);
+    const about = subjects([this.#body, body, caller.user]);
     await sql.store(tx, this.#env, this.key, this.#route, { status, body: sealed, subjects: about });
     const bytes = about.reduce((sum, id) => sum + subjectBytes + id.length, sealed?.length ?? 0);
     tx.afterCommit(() => this.room.used(bytes));
   }
 }
 
-function nameOf(caller: HttpCaller): string {
-  if (caller.kind === 'client') return `user ${caller.user.no}`;
-  return caller.kind === 'dashboard' ? `account ${caller.account.no}` : caller.kind;
+function nameOf({ kind, user, person }: Caller): string {
+  if (user) return `user ${user.no}`;
+  return person ? `account ${person.account.no}` : kind;
 }
 
 /** The answer of an operation that failed finally; errors after which a caller may try again are thrown on. */

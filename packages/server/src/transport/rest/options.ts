@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { ErrorCode, Operation, Plane } from '@parley/protocol';
-import type { HttpCaller, Services } from '../../features/context.ts';
+import type { Caller, Services } from '../../features/context.ts';
 import type { Handlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Sessions } from '../../features/accounts/authenticate.ts';
@@ -63,7 +63,7 @@ export interface Page {
 /** The environment and caller of a request, also of a refused one if its credential proves it. */
 export interface Concern {
   env: { no: number; id: string };
-  caller: HttpCaller['kind'];
+  caller: Caller['kind'];
   callerId?: string;
   user?: number;
 }

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '@parley/protocol';
 import type { AccountRole, Operation, Plane } from '@parley/protocol';
-import type { Environment, HttpCaller } from '../../features/context.ts';
+import { anyone, dashboardCaller } from '../../features/callers.ts';
+import type { Caller, Environment, Organization } from '../../features/context.ts';
 import type { Sessions } from '../../features/accounts/authenticate.ts';
-import type { Organization } from '../../features/accounts/organizations.ts';
 import { sessionCookie } from '../../features/accounts/context.ts';
 import { networkOf } from '../../platform/address.ts';
 import type { RestOptions } from './options.ts';
@@ -40,7 +40,7 @@ export const planes: Record<Plane, RestPlane> = {
 };
 
 export interface Arrival {
-  caller: HttpCaller;
+  caller: Caller;
   /** The environment or organization that the call concerns, if it concerns one. */
   env?: Environment;
   organization?: Organization;
@@ -94,16 +94,17 @@ export function createGatekeeper(
       return { caller, env: caller.env };
     }
     if (forAnyone) return { caller: await whoever(sessions, cookie) };
-    const caller = await sessions.authenticate(cookie!);
+    const person = await sessions.authenticate(cookie!);
+    const caller = dashboardCaller(person);
     switch (operation.scope) {
       case 'environment':
-        return { caller, ...(await sessions.environment(caller, theOne(named))) };
+        return { caller, ...(await sessions.environment(person, theOne(named))) };
       case 'organization':
-        return { caller, ...(await sessions.organization(caller, namedOrganization(request))) };
+        return { caller, ...(await sessions.organization(person, namedOrganization(request))) };
       case 'organizations':
         return named.length === 0
           ? { caller }
-          : { caller, ...(await sessions.environment(caller, theOne(named))) };
+          : { caller, ...(await sessions.environment(person, theOne(named))) };
       case 'account':
         return { caller };
     }
@@ -113,12 +114,14 @@ export function createGatekeeper(
 }
 
 /** An invalid cookie counts as none. */
-async function whoever(sessions: Sessions, cookie: string | undefined): Promise<HttpCaller> {
-  if (cookie === undefined) return { kind: 'anyone' };
-  return sessions.authenticate(cookie).catch((error: unknown) => {
-    if (error instanceof ApiError && error.code === 'token_invalid') return { kind: 'anyone' };
+async function whoever(sessions: Sessions, cookie: string | undefined): Promise<Caller> {
+  if (cookie === undefined) return anyone;
+  try {
+    return dashboardCaller(await sessions.authenticate(cookie));
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'token_invalid') return anyone;
     throw error;
-  });
+  }
 }
 
 function theOne(named: string[]): string {

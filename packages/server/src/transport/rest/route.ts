@@ -2,14 +2,8 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import { acceptsIdempotencyKey, ApiError, roleMay } from '@parley/protocol';
 import type { AccountRole, Operation, OperationName } from '@parley/protocol';
 import { sessionCookie } from '../../features/accounts/context.ts';
-import { isRecent } from '../../features/accounts/sessions.ts';
-import type {
-  DashboardCaller,
-  Environment,
-  HttpCaller,
-  HttpContext,
-  HttpRequest,
-} from '../../features/context.ts';
+import { isRecent } from '../../features/accounts/sql/sessions.ts';
+import type { Caller, Environment, HttpContext, HttpRequest, Person } from '../../features/context.ts';
 import { provenBy } from '../../features/tenancy/authenticate.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { keyName } from '../../platform/rate-limit/port.ts';
@@ -22,14 +16,14 @@ import type { Concern, RestOptions } from './options.ts';
 import { createGatekeeper, readCookie } from './planes.ts';
 import type { Arrival } from './planes.ts';
 import { send } from './reply.ts';
-import type { Unsent } from './unsent.ts';
+import type { SlowClients } from './slow-clients.ts';
 
 /** The life of a request: authenticate, count, check the caller, validate, then run (once per Idempotency-Key). */
 export function createRoute(
   name: OperationName,
   operation: Operation,
   options: RestOptions,
-  { idempotency, unsent }: { idempotency: Idempotency; unsent: Unsent },
+  { idempotency, slow }: { idempotency: Idempotency; slow: Pick<SlowClients, 'refuseFull'> },
 ): Pick<RouteOptions, 'onRequest' | 'handler'> {
   const run = options.handlers[name] as (ctx: HttpContext, input: unknown) => Promise<unknown>;
   const readInput = requestReader(operation);
@@ -42,20 +36,17 @@ export function createRoute(
     const { env } = place;
     if (env) request.concerns = concernOf(caller, env);
 
-    const checks =
-      caller.kind === 'anyone'
-        ? [ofAddress(request.ip)]
-        : limitsOf(caller, operation.rate, options.services.plans);
+    const checks = limitsOf(caller, operation.rate, options.services.plans, request.ip, env);
     const who = (request.who = keyName(checks[0]!.key));
     const { verdict, refused } = await take(options.limiter, checks);
     reply.headers(rateHeaders(verdict));
     if (refused) throw refused;
-    unsent.refuseFull(who);
+    slow.refuseFull(who, caller.keyId !== null);
     if (operation.deprecated)
       reply.headers({ Deprecation: operation.deprecated.since, Sunset: operation.deprecated.sunset });
     if (!operation.callers.includes(caller.kind) && !operation.callers.includes('anyone'))
       throw new ApiError('forbidden', { message: notFor(operation) });
-    if (caller.kind === 'dashboard') checkRole(operation, place.role, caller, options.services.clock);
+    if (caller.person) checkRole(operation, place.role, caller.person, options.services.clock);
 
     const input = readInput(request.params as Record<string, unknown>, query, request.body);
     const ctx: HttpContext = {
@@ -65,12 +56,12 @@ export function createRoute(
       services: options.services,
       requestId: request.id,
       ...(operation.plane === 'control' ? { http: httpOf(request) } : {}),
-      ...(caller.kind === 'dashboard' || caller.kind === 'anyone' ? { ip: request.ip } : {}),
+      ...(!env || caller.person ? { ip: request.ip } : {}),
     };
     const execute = async (inner: HttpContext) => {
       const result = await run(inner, input);
       // Other requests of the same caller may have filled it meanwhile.
-      if (operation.changesNothing) unsent.refuseFull(who);
+      if (operation.changesNothing) slow.refuseFull(who, caller.keyId !== null);
       return success(result, operation.statuses[0]!);
     };
 
@@ -116,18 +107,14 @@ export function createRoute(
   }
 }
 
-function concernOf(caller: HttpCaller, { no, id }: Environment): Concern {
-  const env = { no, id };
-  switch (caller.kind) {
-    case 'server':
-      return { env, caller: 'server', callerId: caller.keyId };
-    case 'client':
-      return { env, caller: 'client', user: caller.user.no };
-    case 'dashboard':
-      return { env, caller: 'dashboard', callerId: caller.account.email };
-    case 'anyone':
-      return { env, caller: 'anyone' };
-  }
+function concernOf({ kind, user, keyId, person }: Caller, { no, id }: Environment): Concern {
+  const callerId = keyId ?? person?.account.email;
+  return {
+    env: { no, id },
+    caller: kind,
+    ...(callerId === undefined ? {} : { callerId }),
+    ...(user ? { user: user.no } : {}),
+  };
 }
 
 /** Tells a caller who may not call an operation who may. */
@@ -145,12 +132,12 @@ function notFor({ callers }: Operation): string {
 function checkRole(
   operation: Operation,
   role: AccountRole | undefined,
-  caller: DashboardCaller,
+  { session }: Person,
   clock: Clock,
 ): void {
   if (operation.permission !== null && (role === undefined || !roleMay(role, operation.permission)))
     throw new ApiError('forbidden', { message: 'Your role does not allow this.' });
-  if (operation.recent && !isRecent(caller.session, clock)) throw new ApiError('reauth_required');
+  if (operation.recent && !isRecent(session, clock)) throw new ApiError('reauth_required');
 }
 
 const httpOf = (request: FastifyRequest): HttpRequest => ({

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import type { Duplex } from 'node:stream';
 import Fastify from 'fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, limits } from '@parley/protocol';
@@ -10,9 +9,7 @@ import { clientAddress, isMalformed, malformed } from '../gateway/upgrade.ts';
 import { keyName } from '../../platform/rate-limit/port.ts';
 import { ofAddress, rateHeaders, take } from '../limits.ts';
 import { failure } from './answer.ts';
-import { Brake, brakeBounds } from './brake.ts';
 import { Idempotency } from './idempotency.ts';
-import { IdleConnections } from './idle.ts';
 import { KnownPaths } from './known-paths.ts';
 import type { RestOptions } from './options.ts';
 import { planes } from './planes.ts';
@@ -20,30 +17,7 @@ import { answerHeaders, rawFailure, retryAfter } from './raw-answer.ts';
 import { send, toApiError } from './reply.ts';
 import { createRoute } from './route.ts';
 import { createPage } from './pages.ts';
-import { Pieces } from './pieces.ts';
-import { Unsent, unsentBounds } from './unsent.ts';
-
-/** Milliseconds that a file may take to arrive; headers and the body of an API request get only `requestMs`. */
-const transferMs = 15 * 60_000;
-const requestMs = 30_000;
-
-const hasBody = (req: IncomingMessage): boolean =>
-  req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
-
-function boundBody(req: IncomingMessage): void {
-  const timer = setTimeout(() => {
-    if (!req.complete) req.destroy();
-  }, requestMs).unref();
-  req.once('close', () => clearTimeout(timer));
-}
-
-/** Milliseconds that a closed connection stays open if the other side does not end its half. */
-const lingerMs = 1_000;
-
-function cutOff(socket: Duplex): void {
-  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
-  socket.once('close', () => clearTimeout(timer));
-}
+import { SlowClients } from './slow-clients.ts';
 
 /** Whom the request counts for: its caller, or the address of one who is not known. */
 const whoOf = ({ who, ip }: FastifyRequest): string => who ?? keyName(ofAddress(ip).key);
@@ -55,8 +29,6 @@ const health = new Set(['/healthz', '/readyz']);
 /** The REST binding: generic over the operation table, with the pages and health beside it. */
 export function createRest(options: RestOptions): FastifyInstance {
   const { services, limiter, logger, metrics } = options;
-  const now = (): number => services.clock.monotonic();
-  const idle = new IdleConnections(now);
   const app = Fastify({
     logger: false,
     bodyLimit: limits.bodyBytes,
@@ -78,32 +50,31 @@ export function createRest(options: RestOptions): FastifyInstance {
     },
     clientErrorHandler: (error, socket) => {
       if (error.code === 'ECONNRESET' || !socket.writable) return;
-      cutOff(socket);
       void malformedAnswer(socket.remoteAddress ?? '').then((answer) => socket.end(answer));
     },
     serverFactory: (handler): Server => {
       const server: Server = createServer(
         {
-          keepAliveTimeout: 65_000,
-          headersTimeout: requestMs,
-          requestTimeout: transferMs,
           // Any other upgrade (h2c) is an offer that may be ignored: the request is answered as if the offer were not
           // made.
-          shouldUpgradeCallback: (req): boolean =>
-            req.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
+          shouldUpgradeCallback: (req): boolean => {
+            const isSocket =
+              req.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0;
+            if (isSocket) slow.upgraded(req.socket);
+            return isSocket;
+          },
         },
         (req, res) => {
-          const { socket } = req;
-          idle.begin(socket);
-          res.once('close', () => idle.end(socket));
           if (!isMalformed(req) && options.intercept?.(req, res, () => stamp(req, res))) return;
-          if (hasBody(req)) boundBody(req);
+          slow.boundBody(req);
           handler(req as IncomingMessage, res);
         },
       );
       return server;
     },
   });
+  const slow = new SlowClients(app.server, () => services.clock.monotonic());
+  metrics.gauge('parley_unsent_bytes', 'Answers that wait to be read', () => slow.unreadBytes);
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => {
@@ -154,25 +125,15 @@ export function createRest(options: RestOptions): FastifyInstance {
     closing = true;
     done();
   });
-  const unsent = new Unsent(unsentBounds, now);
-  const stalls = setInterval(() => {
-    unsent.tick();
-    idle.tick();
-  }, 1_000).unref();
-  app.addHook('onClose', (_app, done) => {
-    clearInterval(stalls);
-    done();
-  });
-  metrics.gauge('parley_unsent_bytes', 'Answers that wait to be read', () => unsent.bytes);
 
   app.addHook('onSend', (request, reply, payload, done) => {
     if (closing) reply.header('Connection', 'close');
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload) && !(payload instanceof Readable))
       return done();
-    const watched = unsent.watch(whoOf(request), payload, reply.raw);
+    const watched = slow.watch(whoOf(request), payload, reply.raw);
     // The length of a body that is written while it is sent is not known.
-    if (watched instanceof Pieces && watched !== payload)
-      reply.header('Content-Length', String(watched.bytes));
+    if (watched instanceof Readable && !(payload instanceof Readable))
+      reply.header('Content-Length', String(Buffer.byteLength(payload)));
     done(null, watched);
   });
 
@@ -238,9 +199,8 @@ export function createRest(options: RestOptions): FastifyInstance {
   });
 
   /** Callers who are refused and ask again at once get their answer later, or none. */
-  const brake = new Brake(brakeBounds, now);
   async function braked(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (await brake.hold(whoOf(request))) return;
+    if (await slow.hold(whoOf(request))) return;
     reply.hijack();
     request.raw.destroy();
   }
@@ -285,7 +245,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     });
   }
 
-  const shared = { idempotency: new Idempotency(limiter), unsent };
+  const shared = { idempotency: new Idempotency(limiter), slow };
   for (const operation of options.operations) {
     const { name, method, plane } = operation;
     const url = operation.path.replaceAll(/\{(\w+)\}/g, ':$1');

@@ -2,15 +2,15 @@ import { ApiError } from '@parley/protocol';
 import type { Account as AccountRecord, AccountSession, Input, Output } from '@parley/protocol';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
 import type { AccountContext, Reply } from '../../context.ts';
-import { getAccount, hasSecondFactor, renameAccount, setPassword } from '../accounts.ts';
-import type { Account } from '../accounts.ts';
+import { getAccount, hasSecondFactor, renameAccount, setPassword } from '../sql/accounts.ts';
+import type { Account } from '../sql/accounts.ts';
 import { recordOwn, signedIn, withCookie } from '../context.ts';
 import { passwordMail } from '../mails.ts';
 import * as passkeys from '../passkeys.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { relyingParty } from '../relying-party.ts';
 import * as factors from '../second-factor.ts';
-import { endOtherSessions, endSession, listSessions, renewToken } from '../sessions.ts';
+import { endOtherSessions, endSession, listSessions, renewToken } from '../sql/sessions.ts';
 import { confirmPassword } from '../sign-in.ts';
 import { viewSession } from './session.ts';
 

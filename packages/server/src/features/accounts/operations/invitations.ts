@@ -3,13 +3,13 @@ import type { AccountSession, Input, Invitation as InvitationRecord, Output } fr
 import type { Tx } from '../../../platform/postgres/db.ts';
 import { record } from '../../audit/operations.ts';
 import type { AccountContext, OrganizationContext, Reply } from '../../context.ts';
-import { createAccount, findByEmail, getAccount, normalEmail } from '../accounts.ts';
-import type { Account } from '../accounts.ts';
+import { createAccount, findByEmail, getAccount, normalEmail } from '../sql/accounts.ts';
+import type { Account } from '../sql/accounts.ts';
 import { recordOwn, signedIn } from '../context.ts';
-import * as invitations from '../invitations.ts';
-import type { Invitation } from '../invitations.ts';
+import * as invitations from '../sql/invitations.ts';
+import type { Invitation } from '../sql/invitations.ts';
 import { invitationLink, invitationMail, signUpMail } from '../mails.ts';
-import { addPerson, createOrganization, listPeople, lockPeople, requireReach } from '../organizations.ts';
+import { addPerson, createOrganization, listPeople, lockPeople, requireReach } from '../sql/organizations.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { countUse, ofAddress } from '../throttle.ts';
 import { beginSession, viewSession } from './session.ts';
@@ -123,8 +123,8 @@ async function acceptAs(
   invitation: Invitation,
   input: Input<'invitations.accept'>,
 ): Promise<AccountSession> {
-  const { caller } = ctx;
-  if (caller.kind !== 'dashboard' || caller.account.no !== account.no)
+  const { person } = ctx.caller;
+  if (person?.account.no !== account.no)
     throw new ApiError('invalid_credentials', {
       message: `Sign in as ${invitation.email}, then follow the link again.`,
     });
@@ -132,7 +132,7 @@ async function acceptAs(
     if (invitation.org !== null) await lockPeople(tx, invitation.org);
     await invitations.useInvitation(tx, invitation);
     await enter(ctx, tx, account, invitation, input);
-    return viewSession(tx, account, caller.session.signedInAt);
+    return viewSession(tx, account, person.session.signedInAt);
   });
 }
 

@@ -3,14 +3,14 @@ import type { Input, Output } from '@parley/protocol';
 import type { Tx } from '../../../platform/postgres/db.ts';
 import { record } from '../../audit/operations.ts';
 import type { ControlContext } from '../../context.ts';
-import { findByEmail } from '../accounts.ts';
-import type { Account } from '../accounts.ts';
+import { findByEmail } from '../sql/accounts.ts';
+import type { Account } from '../sql/accounts.ts';
 import { resetLink } from '../mails.ts';
-import { listMemberships } from '../organizations.ts';
+import { listMemberships } from '../sql/organizations.ts';
 import { removePasskeys } from '../passkeys.ts';
-import { beginReset } from '../resets.ts';
+import { beginReset } from '../sql/resets.ts';
 import { removeRecoveryCodes, removeTotp } from '../second-factor.ts';
-import { endOtherSessions } from '../sessions.ts';
+import { endOtherSessions } from '../sql/sessions.ts';
 
 /** What the operator does for people who are locked out of their account. */
 

@@ -2,11 +2,10 @@ import { ApiError } from '@parley/protocol';
 import type { Input, OrganizationMember, Output } from '@parley/protocol';
 import { difference, record } from '../../audit/operations.ts';
 import type { OrganizationContext } from '../../context.ts';
-import { endOrganization } from '../../tenancy/ending.ts';
-import { environmentIds } from '../../tenancy/environments.ts';
+import { environmentIds } from '../../tenancy/sql/environments.ts';
 import { signedIn } from '../context.ts';
-import * as organizations from '../organizations.ts';
-import type { Person } from '../organizations.ts';
+import * as organizations from '../sql/organizations.ts';
+import type { Person } from '../sql/organizations.ts';
 
 /** Organizations and their people. The operation table says which role may call what; this file says who may change whom. */
 
@@ -55,7 +54,7 @@ export async function remove(
       before: { name, environments: await environmentIds(tx, no) },
       after: null,
     });
-    await endOrganization(tx, no);
+    await organizations.endOrganization(tx, no);
   });
 }
 

@@ -1,12 +1,12 @@
 import type { Input, Output } from '@parley/protocol';
 import { rateLimits } from '@parley/protocol';
 import type { AccountContext, Reply } from '../../context.ts';
-import { findByEmail, getAccount, normalEmail, setPassword } from '../accounts.ts';
+import { findByEmail, getAccount, normalEmail, setPassword } from '../sql/accounts.ts';
 import { recordOwn, withCookie } from '../context.ts';
 import { passwordMail, resetLink, resetMail } from '../mails.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
-import { beginReset, openReset, useReset } from '../resets.ts';
-import { endOtherSessions } from '../sessions.ts';
+import { beginReset, openReset, useReset } from '../sql/resets.ts';
+import { endOtherSessions } from '../sql/sessions.ts';
 import { countUse, ofAddress } from '../throttle.ts';
 
 /** Operations for a forgotten password. */

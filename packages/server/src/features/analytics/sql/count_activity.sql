@@ -30,6 +30,11 @@ LANGUAGE sql IMMUTABLE AS $$
   ) t
 $$;
 
+-- Sets the bits of a chunk one by one, without a copy for each row of another table.
+DO $$ BEGIN
+  EXECUTE format('CREATE OR REPLACE AGGREGATE set_bits(int, int) (sfunc = set_bit, stype = bit, initcond = %L)', repeat('0', 8192));
+END $$;
+
 -- Marks users as active in the steps of the given hours, and returns how many became active, by step. Months are
 -- those of active_months, whose rows are locked first.
 CREATE OR REPLACE FUNCTION mark_active(p_env int[], p_hour timestamptz[], p_usr bigint[])

@@ -1,0 +1,97 @@
+import { createAccounts } from '../features/accounts/create.ts';
+import { createAnalytics } from '../features/analytics/service.ts';
+import { createCallService } from '../features/calls/service.ts';
+import type { Services } from '../features/context.ts';
+import { resumeErasures } from '../features/erasure/operations.ts';
+import { createLostSweep } from '../features/live/history.ts';
+import { tellOwners } from '../features/plans/notices.ts';
+import { createPlanTable } from '../features/plans/table.ts';
+import { createPushService } from '../features/push/service.ts';
+import { removeEnded } from '../features/retention/ended.ts';
+import { removeExpired } from '../features/retention/retention.ts';
+import { createStorageService } from '../features/storage/service.ts';
+import { createSyncer } from '../features/sync/operations.ts';
+import { createKeyUsage } from '../features/tenancy/key-usage.ts';
+import { createMediaService } from '../features/uploads/media.ts';
+import { createWebhookService } from '../features/webhooks/service.ts';
+import { createOutbox } from '../platform/jobs/outbox.ts';
+import { createPeriodic } from '../platform/flow/periodic.ts';
+import { createHappenings } from './happenings.ts';
+import type { Log } from './log.ts';
+import type { Platform, ServiceOptions } from './platform.ts';
+import type { Realtime } from './realtime.ts';
+
+const sweepMs = 10 * 60_000;
+const endedMs = 60_000;
+
+/** The services that operations use, and what the features do in the background. */
+export function createFeatures(
+  options: ServiceOptions,
+  platform: Platform,
+  { log, recorder }: Log,
+  { retention, signals, sockets, tracing, presence }: Realtime,
+) {
+  const { config, db, clock, ids, vault, logger, registry } = platform;
+  const planTable = createPlanTable(config.plans, logger, options.plans);
+  const { plans } = planTable;
+  const accounts = createAccounts(platform);
+  const { mails } = accounts.services;
+  const push = createPushService({ ...platform, presence: registry });
+  sockets.onLost((socket) => push.lost(socket));
+  const webhooks = createWebhookService({ ...platform, recorder });
+  const outbox = createOutbox({ ...platform, consumers: [webhooks.consumer, push.consumer] });
+  const storage = createStorageService({ ...platform, log, retention, mails });
+  const media = createMediaService(platform);
+  const calls = createCallService({ ...platform, presence: registry });
+  const analytics = createAnalytics({
+    ...platform,
+    plans,
+    tellOwners: async () => void (await tellOwners(db, plans, mails, logger)),
+  });
+  const services: Services = {
+    clock,
+    ids,
+    vault,
+    log,
+    media,
+    webhooks,
+    push,
+    syncer: createSyncer(db),
+    signals,
+    sockets,
+    traces: tracing,
+    calls: calls.services,
+    accounts: accounts.services,
+    analytics,
+    connections: (env) => presence.connections(env),
+    linkOrigin: accounts.services.linkOrigin,
+    plans,
+    storage,
+    happenings: createHappenings({ clock, log, vault, sockets, calls: calls.services, media }),
+  };
+  return {
+    services,
+    planTable,
+    accounts,
+    push,
+    webhooks,
+    outbox,
+    storage,
+    media,
+    calls,
+    analytics,
+    keyUsage: createKeyUsage(platform),
+    lostSweep: createLostSweep(db, logger),
+    sweeper: createPeriodic(sweepMs, logger, 'sweep', async () => {
+      const removed = await removeExpired(db, config.eventRetentionMs);
+      const erasures = await resumeErasures({ db, services });
+      logger.debug({ removed, erasures }, 'sweep');
+    }),
+    ender: createPeriodic(endedMs, logger, 'removal of ended environments', async () => {
+      const environments = await removeEnded(db);
+      if (environments > 0) logger.info({ environments }, 'removed the data of ended environments');
+    }),
+  };
+}
+
+export type Features = ReturnType<typeof createFeatures>;

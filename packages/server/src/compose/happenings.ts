@@ -1,0 +1,38 @@
+import { endCallOf, leaveCalls } from '../features/calls/moves.ts';
+import type { CallContext } from '../features/calls/moves.ts';
+import type { Happenings } from '../features/happenings.ts';
+import { forgetAnswers } from '../features/idempotency/sql.ts';
+import { dropDevicesOf } from '../features/push/sql.ts';
+import { eraseInSinks, wantLatest } from '../features/storage/happenings.ts';
+import { dropOfMessages, dropUnusedOf } from '../features/uploads/sql.ts';
+import { forgetMessages, forgetUser, keepMessageCreated } from '../features/webhooks/sql/payloads.ts';
+import type { Services } from '../features/context.ts';
+
+type Needed = CallContext['services'] & Pick<Services, 'media' | 'vault'>;
+
+/** Who listens to what happens inside a transaction, in the order in which they run. */
+export const createHappenings = (services: Needed): Happenings => ({
+  messageChanges: [(tx, { env, row }) => keepMessageCreated(tx, env, row)],
+  messagesEmptied: [
+    async (tx, { env, conv, emptied }) => {
+      if (emptied.length > 0 && (await dropOfMessages(tx, env, conv, emptied)) > 0)
+        tx.afterCommit(() => services.media.wake());
+    },
+    wantLatest,
+    async (tx, { env, ids, hard }) => hard && forgetAnswers(tx, env, ids),
+    async (tx, { env, conv, seqs, hard }) => hard && forgetMessages(tx, env, conv, seqs),
+  ],
+  memberRemoved: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
+  conversationDeleted: [(tx, conv) => endCallOf({ services }, tx, conv, 'ended_by_server')],
+  userCutOff: [(tx, { env, user }) => leaveCalls({ services }, tx, env, user)],
+  userErased: [
+    (tx, { env, user }) => dropUnusedOf(tx, env, user),
+    (tx, { env, user }) => dropDevicesOf(tx, env, user),
+    (tx, { env, user }) => leaveCalls({ services }, tx, env, user),
+    (tx, erased) => eraseInSinks(services.vault, tx, erased),
+  ],
+  userIdErased: [
+    (tx, { env, userId }) => forgetAnswers(tx, env, [userId]),
+    (tx, { env, userId, convs }) => forgetUser(tx, env, convs, userId),
+  ],
+});

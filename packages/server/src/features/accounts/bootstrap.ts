@@ -1,0 +1,162 @@
+import { join } from 'node:path';
+import Type from 'typebox';
+import { Value } from 'typebox/value';
+import {
+  EnvironmentKind,
+  EnvironmentName,
+  environmentIdPattern,
+  EnvironmentSettingsChange,
+  PlanNameSchema,
+  secretKeyPattern,
+} from '@parley/protocol';
+import { joined } from '../../platform/postgres/db.ts';
+import type { Db, Tx } from '../../platform/postgres/db.ts';
+import type { Ids } from '../../platform/clock.ts';
+import { createVault, loadMasterKey } from '../../platform/secrets.ts';
+import type { Vault } from '../../platform/secrets.ts';
+import { createPasswords } from './passwords.ts';
+import { operatorCaller } from '../callers.ts';
+import type { ControlContext, ControlServices } from '../context.ts';
+import { addEnvironment } from '../tenancy/operations.ts';
+
+/** The first start on an empty database (settings CHAT_BOOTSTRAP_…). Generated secrets are returned, to be shown once. */
+
+const Environments = Type.Array(
+  Type.Object(
+    {
+      id: Type.String({ pattern: environmentIdPattern }),
+      name: Type.Optional(EnvironmentName),
+      kind: EnvironmentKind,
+      plan: Type.Optional(PlanNameSchema),
+      secretKey: Type.Optional(Type.String({ pattern: secretKeyPattern })),
+      settings: Type.Optional(EnvironmentSettingsChange),
+    },
+    { additionalProperties: false },
+  ),
+  { minItems: 1, maxItems: 100 },
+);
+
+export interface BootstrapSettings {
+  environments: string | undefined;
+  email: string | undefined;
+  password: string | undefined;
+  /** The kind of the environment that is created if none are listed. */
+  kind: EnvironmentKind;
+}
+
+export interface Bootstrapped {
+  environments: { id: string; kind: string; local: boolean; secretKey: string | null }[];
+  email: string;
+  /** null if the password was given, so there is nothing to show. */
+  password: string | null;
+}
+
+export function parseEnvironments(text: string): Type.Static<typeof Environments> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(
+      'CHAT_BOOTSTRAP_ENVIRONMENTS is not JSON; it looks like [{ "id": "env_…", "kind": "development", … }].',
+    );
+  }
+  const [problem] = Value.Errors(Environments, value);
+  if (problem)
+    throw new Error(
+      `CHAT_BOOTSTRAP_ENVIRONMENTS${problem.instancePath.replaceAll('/', '.')} ${problem.message}.`,
+    );
+  return value as Type.Static<typeof Environments>;
+}
+
+export async function bootstrap(
+  db: Db,
+  services: ControlServices,
+  settings: BootstrapSettings,
+): Promise<Bootstrapped | null> {
+  const given = settings.environments === undefined ? undefined : parseEnvironments(settings.environments);
+  return db.tx(async (tx) => {
+    // Several processes may start on one empty database: the first one fills it.
+    await tx.query('LOCK TABLE environments IN SHARE ROW EXCLUSIVE MODE');
+    if ((await tx.query('SELECT 1 FROM environments LIMIT 1')).length > 0) return null;
+    return createFirst(tx, services, { ...settings, environments: given });
+  });
+}
+
+/** Creates an organization with its owner and its environments. */
+export async function createFirst(
+  tx: Tx,
+  services: ControlServices,
+  settings: Omit<BootstrapSettings, 'environments'> & {
+    environments: ReturnType<typeof parseEnvironments> | undefined;
+  },
+): Promise<Bootstrapped> {
+  const { ids } = services;
+  const password = settings.password ?? ids.secret(16);
+  const email = (settings.email ?? 'owner@localhost').toLowerCase();
+  const passwordHash = await createPasswords(ids.random).hash(password);
+  const org = await createOwner(tx, ids, email, passwordHash);
+  const ctx: ControlContext = {
+    caller: operatorCaller('first start'),
+    ...{ db: joined(tx), services },
+    requestId: ids.make('request'),
+  };
+  const environments = [];
+  // The default environment has no ceilings, because people run it for themselves. Listed environments get the plan
+  // that they name, otherwise `free`.
+  for (const wanted of settings.environments ?? [
+    {
+      ...{ plan: 'enterprise' as const, id: ids.make('environment'), kind: settings.kind },
+      local: settings.kind === 'development',
+    },
+  ]) {
+    const { env, key } = await addEnvironment(ctx, tx, org, { name: wanted.kind, plan: 'free', ...wanted });
+    const shown = 'secretKey' in wanted ? null : key.secretKey;
+    environments.push({ id: env.id, kind: env.kind, local: env.local, secretKey: shown });
+  }
+  return { environments, email, password: settings.password === undefined ? password : null };
+}
+
+async function createOwner(tx: Tx, ids: Ids, email: string, passwordHash: string): Promise<number> {
+  const [org] = await tx.query<{ no: number }>(
+    'INSERT INTO organizations (id, name) VALUES ($1, $2) RETURNING no',
+    [ids.make('organization'), 'Parley'],
+  );
+  const [account] = await tx.query<{ no: number }>(
+    `INSERT INTO accounts (id, email, password_hash) VALUES ($1, $2, $3)
+     ON CONFLICT (email) DO UPDATE SET password_hash = excluded.password_hash RETURNING no`,
+    [ids.make('account'), email, passwordHash],
+  );
+  await tx.query(`INSERT INTO organization_accounts (org, account, role) VALUES ($1, $2, 'owner')`, [
+    org!.no,
+    account!.no,
+  ]);
+  return org!.no;
+}
+
+/**
+ * Reads the master key, or makes one for a new database. A key that did not seal this database is refused, because
+ * nothing in it could be opened.
+ */
+export async function openVault(
+  db: Db,
+  given: string | undefined,
+  dataDir: string,
+): Promise<{ masterKey: Buffer; vault: Vault }> {
+  const kept = () => db.query<{ sealed: Buffer }>('SELECT sealed FROM master_key_check');
+  const masterKey = await loadMasterKey(given, dataDir, (await kept()).length === 0);
+  const vault = createVault(masterKey);
+  await db.query('INSERT INTO master_key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING', [
+    vault.seal('parley', 'master key check'),
+  ]);
+  const [row] = await kept();
+  try {
+    vault.open(row!.sealed, 'master key check');
+  } catch {
+    throw new Error(
+      given
+        ? 'This store was sealed with another master key than CHAT_MASTER_KEY. Set it to the key that the store was created with.'
+        : `This store was sealed with another master key than that in ${join(dataDir, 'master.key')}. Put the store's own file there, from your backup, or set CHAT_MASTER_KEY.`,
+    );
+  }
+  return { masterKey, vault };
+}

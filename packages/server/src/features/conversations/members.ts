@@ -1,0 +1,121 @@
+import { ApiError, limits } from '@parley/protocol';
+import type { Input, Member, Output } from '@parley/protocol';
+import type { Person } from '../../log/catalogue.ts';
+import type { LockedConversation } from '../../log/lock.ts';
+import { record } from '../../log/record.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
+import type { Context } from '../context.ts';
+import { lockForChange, readable, requireOwner } from './access.ts';
+import { insertMembers } from './sql.ts';
+import { happened } from '../happenings.ts';
+import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
+import { resolveUsers } from '../users/operations.ts';
+import { findUser } from '../users/sql.ts';
+import * as sql from './sql/members.ts';
+
+const notAMember = () =>
+  new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
+
+function requireGroup(conv: LockedConversation): void {
+  if (conv.type === 'direct')
+    throw new ApiError('invalid_request', { message: 'Members of a direct conversation cannot be changed.' });
+}
+
+function requireRoom(members: number): void {
+  if (members > limits.groupMembers)
+    throw new ApiError('invalid_request', {
+      param: 'userIds',
+      message: `A group has at most ${limits.groupMembers} members.`,
+    });
+}
+
+export async function list(ctx: Context, input: Input<'members.list'>): Promise<Output<'members.list'>> {
+  const conv = await readable(ctx, ctx.db, input.conversationId);
+  const limit = pageLimit(input.limit);
+  const after = input.cursor === undefined ? '' : decodeCursor(input.cursor, isString);
+  const rows = await sql.listMembers(ctx.db, ctx.env.no, conv.no, after, limit + 1);
+  return keyPage(
+    rows,
+    limit,
+    (m) => m.userId,
+    (m) => m,
+  );
+}
+
+export async function add(ctx: Context, input: Input<'members.add'>): Promise<Output<'members.add'>> {
+  const ids = [...new Set(input.userIds)];
+  requireRoom(ids.length);
+  return ctx.db.tx(async (tx) => {
+    const env = ctx.env.no;
+    const access = await lockForChange(ctx, tx, input.conversationId);
+    const { conv, actor } = access;
+    requireGroup(conv);
+    requireOwner(access);
+    const users = await resolveUsers(ctx, tx, ids);
+    const numbers = ids.map((id) => users.get(id)!);
+    const [already] = await sql.findMembers(tx, env, conv.no, numbers);
+    if (already) throw new ApiError('already_member', { message: `${already.userId} is a member already.` });
+    requireRoom((await sql.countMembers(tx, env, conv.no)) + ids.length);
+    const added = ids.map((id) => ({ no: users.get(id)!, id }));
+    const [seq] = await record(ctx.services.log, tx, conv, [{ type: 'member.added', actor, users: added }]);
+    await insertMembers(tx, env, conv.no, numbers, null, seq!);
+    return { data: (await sql.findMembers(tx, env, conv.no, numbers)).map(viewMember) };
+  });
+}
+
+const viewMember = ({ userId, role, lastReadSeq, lastDeliveredSeq }: Member): Member => ({
+  userId,
+  role,
+  lastReadSeq,
+  lastDeliveredSeq,
+});
+
+export async function remove(ctx: Context, input: Input<'members.remove'>): Promise<void> {
+  await ctx.db.tx(async (tx) => {
+    const access = await lockForChange(ctx, tx, input.conversationId);
+    requireGroup(access.conv);
+    const leaving = access.actor?.id === input.userId;
+    if (!leaving) requireOwner(access);
+    const user = await findUser(tx, ctx.env.no, input.userId);
+    const [member] = user ? await sql.findMembers(tx, ctx.env.no, access.conv.no, [user.no]) : [];
+    if (!member) throw notAMember();
+    await removeFromGroup(ctx, tx, access.conv, {
+      user: { no: member.no, id: member.userId },
+      actor: access.actor,
+      reason: leaving ? 'left' : 'removed',
+    });
+  });
+}
+
+/** Ends a membership in a locked group, with its event. */
+export async function removeFromGroup(
+  ctx: Pick<Context, 'services'>,
+  tx: Tx,
+  conv: LockedConversation,
+  change: { user: Person; actor: Person | null; reason: 'left' | 'removed' },
+): Promise<void> {
+  const { user, actor, reason } = change;
+  await sql.removeMember(tx, conv.env, conv.no, user.no);
+  await record(ctx.services.log, tx, conv, [
+    { type: 'member.removed', actor, users: [user], data: { reason } },
+  ]);
+  await happened(ctx, tx, 'memberRemoved', { env: conv.env, conv: conv.no, user: user.no });
+}
+
+export async function update(ctx: Context, input: Input<'members.update'>): Promise<Member> {
+  return ctx.db.tx(async (tx) => {
+    const { conv } = await lockForChange(ctx, tx, input.conversationId);
+    requireGroup(conv);
+    const user = await findUser(tx, ctx.env.no, input.userId);
+    const [member] = user ? await sql.findMembers(tx, ctx.env.no, conv.no, [user.no]) : [];
+    if (!member) throw notAMember();
+    if (member.role !== input.role) {
+      await sql.setRole(tx, ctx.env.no, conv.no, member.no, input.role);
+      const users = [{ no: member.no, id: member.userId }];
+      await record(ctx.services.log, tx, conv, [
+        { type: 'member.updated', actor: null, users, data: { role: input.role } },
+      ]);
+    }
+    return { ...viewMember(member), role: input.role };
+  });
+}

@@ -1,0 +1,71 @@
+import type { Member } from '@parley/protocol';
+import type { Queryable } from '../../../platform/postgres/db.ts';
+
+const view = `u.id AS "userId", m.role, m.last_read_seq AS "lastReadSeq", m.last_delivered_seq AS "lastDeliveredSeq"`;
+const join = 'members m JOIN users u ON u.env = m.env AND u.no = m.usr';
+
+export const listMembers = (
+  db: Queryable,
+  env: number,
+  conv: number,
+  after: string,
+  limit: number,
+): Promise<Member[]> =>
+  db.query<Member>(
+    `SELECT ${view} FROM ${join} WHERE m.env = $1 AND m.conv = $2 AND u.id > $3 ORDER BY u.id LIMIT $4`,
+    [env, conv, after, limit],
+  );
+
+export const findMembers = (
+  db: Queryable,
+  env: number,
+  conv: number,
+  users: number[],
+): Promise<(Member & { no: number })[]> =>
+  db.query<Member & { no: number }>(
+    `SELECT u.no, ${view} FROM ${join} WHERE m.env = $1 AND m.conv = $2 AND m.usr = ANY($3) ORDER BY u.id`,
+    [env, conv, users],
+  );
+
+export async function countMembers(db: Queryable, env: number, conv: number): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    'SELECT count(*) AS n FROM members WHERE env = $1 AND conv = $2',
+    [env, conv],
+  );
+  return row!.n;
+}
+
+/** Ends a membership; the next sync of that user lists the conversation under `removed`. */
+export async function removeMember(db: Queryable, env: number, conv: number, user: number): Promise<void> {
+  await db.query('DELETE FROM members WHERE env = $1 AND conv = $2 AND usr = $3', [env, conv, user]);
+  await db.query(
+    `INSERT INTO departures (env, usr, conv, at) VALUES ($1, $2, $3, activity_now())
+     ON CONFLICT (env, usr, conv) DO UPDATE SET at = excluded.at`,
+    [env, user, conv],
+  );
+}
+
+export async function setRole(
+  db: Queryable,
+  env: number,
+  conv: number,
+  user: number,
+  role: string,
+): Promise<void> {
+  await db.query('UPDATE members SET role = $4 WHERE env = $1 AND conv = $2 AND usr = $3', [
+    env,
+    conv,
+    user,
+    role,
+  ]);
+}
+
+/** The conversations that the user is or was in: the user can have written nowhere else. */
+export const conversationsOf = async (db: Queryable, env: number, user: number): Promise<number[]> =>
+  (
+    await db.query<{ conv: number }>(
+      `SELECT conv FROM members WHERE env + 0 = $1 AND usr = $2
+       UNION SELECT conv FROM departures WHERE env + 0 = $1 AND usr = $2 ORDER BY conv`,
+      [env, user],
+    )
+  ).map((r) => r.conv);

@@ -1,0 +1,106 @@
+import { channels } from '../features/node-bus.ts';
+import type { NodeBus } from '../features/node-bus.ts';
+import type { LogEvent } from '../log/events.ts';
+import type { Timers } from '../platform/clock.ts';
+import type { Logger } from '../platform/logging.ts';
+import { Ephemeral } from './ephemeral.ts';
+import { Recovery } from './recovery.ts';
+import { Registry } from './registry.ts';
+import type { Membership } from './registry.ts';
+import { RouteOrder } from './route-order.ts';
+import type { LiveSession, LocalUser } from './local-user.ts';
+
+/**
+ * Fan-out on one node: which open sockets get an event, and in which order. A conversation with a connected member on
+ * this node has a route (`registry.ts`). Its events come from this node's own commits and, through the bus, from other
+ * nodes; they go out in seq order (`route-order.ts`), and what does not come is read (`recovery.ts`).
+ */
+export class Hub {
+  readonly #registry: Registry;
+  readonly #order: RouteOrder;
+  readonly #recovery: Recovery;
+  readonly #bus: NodeBus;
+  /** For frames outside the seq stream. */
+  readonly ephemeral: Ephemeral;
+  /**
+   * Called when a user, connected here or not, lost a membership, so that whom the user may watch, and who may watch
+   * the user, has changed.
+   */
+  onLeave: (user: number) => void = () => undefined;
+  /** Called when a message that this node committed goes out to sockets here. */
+  onFanout: (env: number) => void = () => undefined;
+
+  constructor(options: {
+    bus: NodeBus;
+    timers: Timers;
+    logger: Logger;
+    memberships: (env: number, user: number) => Promise<Membership[]>;
+    /** Events after a seq, for a user who joined while this node was not subscribed yet; null if there are too many. */
+    missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
+  }) {
+    const { bus, timers, logger, missed } = options;
+    this.#bus = bus;
+    const registry = (this.#registry = new Registry(bus, options.memberships));
+    const received = (event: LogEvent): void => this.#order.received(event);
+    const recovery = (this.#recovery = new Recovery({ registry, bus, timers, logger, missed, received }));
+    this.#order = new RouteOrder({
+      registry,
+      recovery,
+      timers,
+      isAlone: () => bus.alone,
+      onLeave: (user) => this.onLeave(user),
+    });
+    this.ephemeral = new Ephemeral(registry.users, registry.routes, bus);
+    bus.on('event', received);
+  }
+
+  get users(): ReadonlyMap<number, LocalUser> {
+    return this.#registry.users;
+  }
+  get routeCount(): number {
+    return this.#registry.routes.size;
+  }
+
+  /** Returns the trace of a user who connects to this node, if somebody follows the user. */
+  set traceOf(traceOf: Registry['traceOf']) {
+    this.#registry.traceOf = traceOf;
+  }
+
+  /** Resolves when every event that is committed from now on reaches the session. */
+  attach(session: LiveSession, env: number, no: number, id: string): Promise<LocalUser> {
+    return this.#registry.attach(session, env, no, id);
+  }
+
+  detach(session: LiveSession): void {
+    this.#registry.detach(session);
+  }
+
+  /** Runs after a commit on this node: sends the event to the sockets here and to the other nodes. */
+  publish(event: LogEvent): void {
+    if (event.e === 'message.new' && this.#registry.routes.has(event.cid)) this.onFanout(event.env);
+    this.received(event);
+    if (this.#bus.alone) return;
+    const users = [...(event.join ?? []), ...(event.leave ?? [])].map(channels.user);
+    this.#bus.publish('event', event, channels.conversation(event.cid), ...users);
+  }
+
+  /** Takes an event that this node or another committed. */
+  received(event: LogEvent): void {
+    this.#order.received(event);
+  }
+
+  /** Another node is gone, and may have committed something without telling the others. */
+  catchUp(): Promise<void> {
+    return this.#recovery.catchUp();
+  }
+
+  /** The store was restored to an earlier state: seqs continue from a lower number. */
+  restart(): void {
+    this.#registry.restart();
+  }
+
+  /** True if this node's routes say that the user is a member. */
+  isMember(user: LocalUser, cid: string): boolean {
+    return this.#registry.routes.get(cid)?.users.includes(user) ?? false;
+  }
+}

@@ -1,0 +1,78 @@
+import type { Environment } from '../../features/context.ts';
+import { plansOf, standings } from '../../features/presence/sql.ts';
+import type { Db } from '../../platform/postgres/db.ts';
+import type { Session } from './session.ts';
+
+/**
+ * Looks every second for keys that were revoked and environments that were suspended by other means (the command
+ * line), with one row per key in use. After the bus was unreachable, every user is checked once.
+ */
+export class CredentialRecheck {
+  readonly #db: Db;
+  readonly #sessions: ReadonlyMap<string, Session>;
+  #checking = false;
+  #everyUser = false;
+
+  constructor(db: Db, sessions: ReadonlyMap<string, Session>) {
+    this.#db = db;
+    this.#sessions = sessions;
+  }
+
+  checkEveryUser(): void {
+    this.#everyUser = true;
+    void this.check();
+  }
+
+  async check(): Promise<void> {
+    if (this.#checking || this.#sessions.size === 0) return;
+    this.#checking = true;
+    const everyUser = this.#everyUser;
+    this.#everyUser = false;
+    try {
+      const groups = new Map<string, Session[]>();
+      for (const session of this.#sessions.values()) {
+        const { env, no } = session.user!;
+        const key = `${env} ${session.keyId} ${everyUser ? `${no} ${session.tokenIssuedAt}` : ''}`;
+        const group = groups.get(key);
+        if (group) group.push(session);
+        else groups.set(key, [session]);
+      }
+      const all = [...groups.values()];
+      const rows = await standings(
+        this.#db,
+        all.map(([s]) => ({
+          env: s!.user!.env,
+          user: everyUser ? s!.user!.no : null,
+          keyId: s!.keyId,
+          issuedAt: s!.tokenIssuedAt,
+        })),
+      );
+      await this.#renewPlans();
+      for (const row of rows)
+        for (const session of all[row.ord - 1]!)
+          session.close(row.suspended || row.deactivated ? 4003 : 4001);
+    } catch {
+      // The store is unreachable; the next look is in a second.
+      this.#everyUser ||= everyUser;
+    } finally {
+      this.#checking = false;
+    }
+  }
+
+  /** A change of plan also applies to sockets that are already open. */
+  async #renewPlans(): Promise<void> {
+    const known = new Map<number, Environment>();
+    for (const { env } of this.#sessions.values()) if (env) known.set(env.no, env);
+    const plans = await plansOf(this.#db, [...known.keys()]);
+    const changed = new Map<number, Environment>();
+    for (const session of this.#sessions.values()) {
+      const { env } = session;
+      const plan = env && plans.get(env.no);
+      if (!plan || plan === env.plan) continue;
+      let renewed = changed.get(env.no);
+      if (!renewed) changed.set(env.no, (renewed = { ...env, plan }));
+      session.env = renewed;
+      session.context = undefined;
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import { clientFrames } from '@parley/protocol';
+import type { ApiError, CloseCode } from '@parley/protocol';
+import type { SocketHistory } from '../../features/live/history.ts';
+import type { Recorder } from '../../features/logs/recorder.ts';
+import { provenBy } from '../../features/tenancy/authenticate.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Session } from './session.ts';
+
+/**
+ * What is stored about an environment's sockets: in its log, frames that failed, logins that were refused and sockets
+ * that we closed; and when each socket was opened and closed.
+ */
+export class SocketLog {
+  readonly #recorder: Pick<Recorder, 'add'>;
+  readonly #history: Pick<SocketHistory, 'opened' | 'closed'>;
+  readonly #clock: Clock;
+
+  constructor(options: {
+    recorder: Pick<Recorder, 'add'>;
+    history: Pick<SocketHistory, 'opened' | 'closed'>;
+    clock: Clock;
+  }) {
+    this.#recorder = options.recorder;
+    this.#history = options.history;
+    this.#clock = options.clock;
+  }
+
+  opened(session: Session): void {
+    session.loggedInAt = this.#clock.now();
+    this.#history.opened(rowOf(session));
+  }
+
+  /**
+   * A frame was answered with an error.
+   * @param type the type of the frame, if it is a known one.
+   * @param since the tick at which the frame arrived.
+   */
+  failed(session: Session, type: string | undefined, error: ApiError, since: number): void {
+    const { socket } = error.row;
+    const closes = typeof socket === 'object' && socket !== null;
+    if (closes) session.noted = true;
+    this.#add(session, {
+      operation: operationOf(type),
+      code: error.code,
+      status: closes ? socket.close : null,
+      ms: this.#clock.monotonic() - since,
+    });
+  }
+
+  /**
+   * A login was refused. It appears in an environment's log if the refused credential proves to which environment it
+   * belongs.
+   */
+  refused(session: Session, error: ApiError): void {
+    session.noted = true;
+    const proven = provenBy(error);
+    const env = session.env?.no ?? proven?.env.no;
+    if (env === undefined) return;
+    const { socket } = error.row;
+    const user = session.user?.no ?? proven?.user ?? undefined;
+    this.#recorder.add({
+      env,
+      at: this.#clock.now(),
+      kind: 'socket',
+      failed: true,
+      ms: this.#clock.monotonic() - session.openedTick,
+      operation: 'auth',
+      status: typeof socket === 'object' && socket !== null ? socket.close : null,
+      code: error.code,
+      caller: 'client',
+      ...(proven ? { callerId: proven.keyId } : {}),
+      ...(user === undefined ? {} : { user }),
+      address: session.address,
+    });
+  }
+
+  /** A live socket has closed. It is an error if we closed it for a reason, and none if the client closed it. */
+  closed(session: Session): void {
+    this.#history.closed({ ...rowOf(session), closeCode: session.closeCode });
+    const code = putOut[session.closeCode as CloseCode];
+    if (code === undefined || session.noted) return;
+    this.#add(session, { operation: 'close', code, status: session.closeCode, ms: 0 });
+  }
+
+  #add(session: Session, what: { operation: string; code: string; status: number | null; ms: number }): void {
+    const { user } = session;
+    if (!user) return;
+    this.#recorder.add({
+      env: user.env,
+      at: this.#clock.now(),
+      kind: 'socket',
+      failed: true,
+      ...what,
+      caller: 'client',
+      ...(session.keyId === null ? {} : { callerId: session.keyId }),
+      user: user.no,
+      address: session.address,
+      session: session.id,
+    });
+  }
+}
+
+/** The error code that a close code is logged as. */
+const putOut: { readonly [C in CloseCode]?: string } = {
+  1009: 'body_too_large',
+  1013: 'service_unavailable',
+  4001: 'token_invalid',
+  4003: 'forbidden',
+  4008: 'rate_limited',
+  4009: 'too_many_connections',
+  4400: 'invalid_frame',
+};
+
+const rowOf = (session: Session) => ({
+  env: session.user!.env,
+  id: session.id,
+  user: session.user!.no,
+  address: session.address,
+  sdk: session.sdk,
+  openedAt: session.loggedInAt,
+});
+
+function operationOf(type: string | undefined): string {
+  const frame = (clientFrames as Record<string, { runs?: { operation: string } } | undefined>)[type ?? ''];
+  return frame?.runs?.operation ?? type ?? 'frame';
+}
