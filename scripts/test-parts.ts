@@ -35,7 +35,6 @@ const parts: Part[] = [
     packages: ['mariadb-server'],
     named: /\bmariadb-install-db\b/,
   },
-  { name: 'PgBouncer', programs: ['pgbouncer'], packages: ['pgbouncer'], named: /'pgbouncer'/ },
   { name: 'Chromium', programs: ['chromium'], packages: ['chromium'], named: /\bchromium\b/ },
   {
     name: 'Firefox',
@@ -127,7 +126,7 @@ function provide(missing: Pick<Part, 'name' | 'programs' | 'packages'>[]): strin
 }
 
 /** The text of the files and of the test helpers they import, directly or not. */
-function sources(files: string[]): string {
+export function sources(files: string[]): string {
   const seen = new Set<string>();
   const queue = files.map((file) => resolve(file));
   const texts: string[] = [];

@@ -30,9 +30,13 @@ export async function collect(file: string, events: AsyncIterable<TestEvent>): P
       else result.ms = summary.duration_ms;
     } else if (type === 'test:pass') {
       const test = data as EventData.TestPass;
-      const hasTests = closeDepth(children, test.nesting) || test.details.type === 'suite';
+      const hasTests = closeDepth(children, test.nesting);
+      const isSuite = test.details.type === 'suite';
       if (skipped(test)) result.skipped.push(test.name);
-      else if (!hasTests && test.name !== file) result.passed += 1;
+      else if (!hasTests && !isSuite && test.name !== file) result.passed += 1;
+      // Of the files that run in one process, each is a suite.
+      else if (!hasTests && isSuite && test.name.endsWith('.test.ts'))
+        result.failures.push({ name: test.name, error: 'ran no tests' });
     } else if (type === 'test:fail') {
       const test = data as EventData.TestFail;
       closeDepth(children, test.nesting);

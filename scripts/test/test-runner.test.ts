@@ -122,6 +122,31 @@ test('a random test that fails shows its seed: 1, the one that is given, or with
   assert.notEqual(explored, '1');
 });
 
+test('long files run with --long, which leaves out the others, and with --all', async () => {
+  const files = {
+    'packages/a/test/one.test.ts': `${IMPORT} test('x', () => {});`,
+    'packages/a/test/two.long.test.ts': `${IMPORT} test('x', () => {}); test('y', () => {});`,
+  };
+  assert.equal((await runIn(files)).lines.at(-1), '1 passed, 0 failed');
+  assert.equal((await runIn(files, ['--long'])).lines.at(-1), '2 passed, 0 failed');
+  assert.equal((await runIn(files, ['--all'])).lines.at(-1), '3 passed, 0 failed');
+});
+
+test('files that start nothing share a process, and one of them without a test is named', async () => {
+  const note = `${IMPORT} test('x', () => console.log('!!! ' + process.pid));`;
+  const files = {
+    'packages/a/test/one.test.ts': note,
+    'packages/a/test/two.test.ts': note,
+    'packages/a/test/three.test.ts': `import 'node:net'; ${note}`,
+  };
+  const { lines } = await runIn(files);
+  assert.equal(lines.at(-1), '3 passed, 0 failed');
+  assert.equal(new Set(lines.filter((line) => line.startsWith('!!! '))).size, 2);
+  const empty = await runIn({ ...files, 'packages/a/test/four.test.ts': 'export {};' });
+  assert.match(empty.lines.join('\n'), /failed: \S+four\.test\.ts\n\s+ran no tests/);
+  assert.equal(empty.lines.at(-1), '3 passed, 1 failed');
+});
+
 test('serial files run after the others, one at a time', async () => {
   const note = (text: string) => `appendFileSync('order', ${JSON.stringify(text)});`;
   const file = (name: string) => `import { appendFileSync } from 'node:fs'; ${IMPORT}

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import axe from 'axe-core';
 import { chromium } from 'playwright-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { owner } from '../../server/test/support/service.ts';
 import { use } from '../../server/test/support/use.ts';
 
 /** The dashboard in a real Chromium. Every page is watched: what it asks of other places, errors, and what the policy refused. */
 
-export const owner = { email: 'owner@example.com', password: 'correct horse' };
+export { owner };
 
 const flags = [
   '--headless',

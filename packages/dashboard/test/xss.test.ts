@@ -25,7 +25,7 @@ function short(field: string, value: string, shown = value): string {
 }
 
 describe('what people write', () => {
-  const { service, db, sql } = useService();
+  const { service, db, sql } = useService({ own: true });
   const browser = useBrowser();
 
   /** Fills every field that a page shows, by the API where it lets it in, else as if another part of the service had been fooled. */

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createPasswords } from '../../src/features/accounts/passwords.ts';
 import { createApi } from '../support/api.ts';
 import type { Answer, Api } from '../support/api.ts';
+import { owner } from '../support/service.ts';
 
 /** A browser with the dashboard open: it keeps the cookie, and says that its requests come from our own page. */
 export interface Dashboard {
@@ -15,7 +16,7 @@ export interface Dashboard {
   in(environmentId: string): Api;
 }
 
-export const owner = { email: 'owner@example.com', password: 'correct horse' };
+export { owner };
 
 /** @param fixed headers that every request has; undefined ones are left out. */
 export function createDashboard(

@@ -9,7 +9,7 @@ import { createDashboard, foreignOwner, join } from './dashboard.ts';
 
 /** DECISIONS, Control plane: DELETE /v1/organizations/{id}. */
 
-const { service, scene, db, sql } = useService();
+const { service, scene, db, sql } = useService({ own: true });
 
 /** An organization with an environment in which something happened. */
 async function organization() {

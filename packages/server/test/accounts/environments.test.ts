@@ -8,7 +8,7 @@ import type { Dashboard } from './dashboard.ts';
 
 /** DECISIONS, Control plane: environments, keys, push credentials and webhooks from the dashboard. */
 
-const { service, sql, restart } = useService();
+const { service, sql, restart } = useService({ own: true });
 let owner: Dashboard;
 let organizationId: string;
 setUp(async () => {

@@ -10,7 +10,7 @@ import { startReceiver, status } from '../webhooks/receiver.ts';
 
 /** SPEC 2, Analytics response: figures of calls, files, webhooks and requests, against what happened and the rows of it. */
 
-const { scene, server, db, sql, restart } = useService();
+const { scene, server, db, sql, restart } = useService({ own: true });
 const [well, broken] = [use(startReceiver, (r) => r.close()), use(startReceiver, (r) => r.close())];
 setUp(() => pretendNode(db));
 

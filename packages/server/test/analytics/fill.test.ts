@@ -7,7 +7,7 @@ import type { Actor } from '../support/scene.ts';
 import { useService } from '../support/use.ts';
 import { ready } from '../uploads/files.ts';
 
-const { scene, server, sql } = useService();
+const { scene, server, sql } = useService({ own: true });
 
 /** Waits where the sender is at its rate: a fast machine gets there. */
 async function send(by: Actor | null, cid: string, message: object = { text: 'x' }): Promise<{ id: string }> {

@@ -13,7 +13,7 @@ import { useService } from '../support/use.ts';
 
 /** The group commit: all of a batch at once, and each message as if it had come alone. */
 
-const { server, db } = useService();
+const { server, db } = useService({ own: true });
 let made = 0;
 
 /** Nobody else holds a conversation here. */

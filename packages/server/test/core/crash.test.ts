@@ -13,7 +13,7 @@ const crashes = 5;
 const senders = 8;
 const acksPerRound = 40;
 
-const { service, server, restart } = useService();
+const { service, server, restart } = useService({ own: true });
 
 test(
   'nothing acknowledged is lost, doubled or moved by kill -9 under load',

@@ -10,7 +10,7 @@ import { holdConversation, messageTo, openLog } from './log-tools.ts';
 import type { OpenLog } from './log-tools.ts';
 import { dump } from './tools.ts';
 
-const { service, server, db } = useService();
+const { service, server, db } = useService({ own: true });
 const another = use<OpenLog>(
   () => openLog(service),
   (opened) => opened.close(),

@@ -7,7 +7,7 @@ import { environments } from '../support/service.ts';
 import { allEvents, allMessages, assertContiguous, createGroup, dump, seedMessages } from './tools.ts';
 import { useService } from '../support/use.ts';
 
-const { service, server, db, restart } = useService();
+const { service, server, db, restart } = useService({ own: true });
 let people = 0;
 
 const unreadOf = async (user: string, conversation: string): Promise<number> => {

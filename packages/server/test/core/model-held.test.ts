@@ -19,7 +19,7 @@ import { times } from './tools.ts';
  * sync. The clients here take no advantage of the 5 s that sync looks back: those would hide what a short test misses.
  */
 
-const { service, server, db } = useService();
+const { service, server, db } = useService({ own: true });
 
 const lookBackMs = 5_000;
 const maxHeld = 3;

@@ -8,7 +8,7 @@ import { assertError } from '../support/api.ts';
 import { allEvents, createGroup, times } from './tools.ts';
 import { useService } from '../support/use.ts';
 
-const { server, db } = useService();
+const { server, db } = useService({ own: true });
 let id: string;
 const weekMs = 7 * 24 * 3_600_000;
 

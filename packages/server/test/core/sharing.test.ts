@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seed } from '../../../../scripts/seed.ts';
+import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
 import { createSharing, sharesConversation } from '../../src/features/users/sharing.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { setUp, useService } from '../support/use.ts';
@@ -11,9 +12,7 @@ import { times } from './tools.ts';
 const { db } = useService();
 let env = 0;
 setUp(async () => {
-  [{ env }] = (await db.query<{ env: number }>('SELECT no AS env FROM environments ORDER BY no LIMIT 1')) as [
-    { env: number },
-  ];
+  env = (await findEnvironment(db, 'env_dev'))!.no;
 });
 
 let made = 0;

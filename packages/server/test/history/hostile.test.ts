@@ -39,7 +39,7 @@ async function healthyWhile<T>(work: Promise<T>): Promise<T> {
       const answer = await fetch(`${service.url}/healthz`, { signal: AbortSignal.timeout(10_000) });
       assert.equal(answer.status, 200);
       await answer.text();
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, 100));
     }
   })();
   try {

@@ -7,7 +7,7 @@ import { eventually, openStorage } from './world.ts';
 
 /** SPEC 4, Storage: media storages of customers, and files that stay where they are. */
 
-const { service, scene, server, db, sql, restart } = useService();
+const { service, scene, server, db, sql, restart } = useService({ own: true });
 const azurite = use(
   async () => {
     const running = await startAzurite();

@@ -7,7 +7,7 @@ import { eventually, inspect, openStorage } from './world.ts';
 
 /** Promoting in both orders, modes in both directions, and minds that are changed on the way: no message is lost. */
 
-const { service, scene, server, db, sql } = useService();
+const { service, scene, server, db, sql } = useService({ own: true });
 const customer = use(startCustomerPostgres, (c) => c.stop());
 
 /** A database with two gates: for as long as one is closed it does not take what was held, or is warm. */

@@ -11,7 +11,7 @@ import { depsOf, openStorage } from './world.ts';
 
 /** A random walk against a model: whatever moves between buffer and customer database, every page equals the model's. */
 
-const { service, scene, server, db } = useService();
+const { service, scene, server, db } = useService({ own: true });
 const customer = use(startCustomerPostgres, (c) => c.stop());
 
 interface Modelled {

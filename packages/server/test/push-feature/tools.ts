@@ -18,7 +18,7 @@ export const jobs = (db: PgDb, queue: string): Promise<WaitingJob[]> =>
 
 /** Asks again until it holds; only a test that would hang reaches the end. */
 export async function until(holds: () => Promise<boolean> | boolean, what: string): Promise<void> {
-  for (const end = Date.now() + 120_000; !(await holds()); await delay(10))
+  for (const end = Date.now() + 120_000; !(await holds()); await delay(30))
     if (Date.now() > end) throw new Error(`waited for ${what}`);
 }
 

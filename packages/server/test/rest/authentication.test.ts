@@ -8,7 +8,7 @@ import { environments } from '../support/service.ts';
 import { devToken, nowSeconds, signToken } from '../support/tokens.ts';
 import { useService } from '../support/use.ts';
 
-const { service } = useService();
+const { service } = useService({ own: true });
 
 /** What a credential gets on a route that clients and servers may call. */
 const as = (credential: string | null, headers: Record<string, string> = {}, query = '') =>

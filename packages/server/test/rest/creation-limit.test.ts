@@ -38,7 +38,12 @@ test('a client creates at most 100 conversations in an hour, then 429 with the t
   );
   assertError(await create(actor, { type: 'direct', members: [other.id] }), 429, 'rate_limited');
   assert.equal(
-    (await sql(`SELECT count(*)::int AS n FROM conversations WHERE id LIKE 'conv_dm_%'`))[0]!['n'],
+    (
+      await sql(
+        `SELECT count(*)::int AS n FROM conversations c JOIN environments e ON e.no = c.env
+         WHERE e.id = 'env_dev' AND c.id LIKE 'conv_dm_%'`,
+      )
+    )[0]!['n'],
     1,
   );
   const again = await create(actor, pair);

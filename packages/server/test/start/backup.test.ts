@@ -16,7 +16,7 @@ const scratch = use(
   async () => ({ path: await mkdtemp(join(tmpdir(), 'parley-backup-')) }),
   ({ path }) => rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }),
 );
-const { service, scene } = useService();
+const { service, scene } = useService({ own: true });
 
 const withEnv = (env: Record<string, string>) => ({ ...service, env: { ...service.env, ...env } });
 const complaint = (pattern: RegExp) => (error: { stderr?: string }) => pattern.test(String(error.stderr));

@@ -101,8 +101,10 @@ describe('npm start, twice in a row on the same data', () => {
   });
 });
 
+const killed = newDirectory();
+
 test('npm start after kill -9 of everything', async () => {
-  const dataDir = newDirectory();
+  const dataDir = killed;
   const env = { CHAT_DATA_DIR: dataDir };
   const first = start({ env });
   const key = printedKey(await first.ready.then(() => first.output()))!;
@@ -118,7 +120,7 @@ test('npm start after kill -9 of everything', async () => {
 });
 
 test('npm start after kill -9 of npm and the service alone: PostgreSQL does not stay behind', async () => {
-  const dataDir = newDirectory();
+  const dataDir = killed;
   const first = start({ env: { CHAT_DATA_DIR: dataDir } });
   await first.ready;
   const postgres = await postmasterPid(dataDir);
@@ -141,12 +143,13 @@ describe('SIGTERM while a request is under way: it is answered, then all ends wi
       },
     ],
   ];
+  const dataDir = newDirectory();
+  let key: string | undefined;
   for (const [name, signal] of signals)
     test(name, async () => {
-      const dataDir = newDirectory();
       const one = start({ env: { CHAT_DATA_DIR: dataDir, CHAT_LOG_LEVEL: 'info' } });
       const url = await one.ready;
-      const key = printedKey(one.output())!;
+      key ??= printedKey(one.output())!;
       const id = await createConversation(url, key);
       const postgres = await postmasterPid(dataDir);
 

@@ -35,7 +35,7 @@ export function run(command: string[], { env, cwd = checkout, prefix = [] }: Com
   const child = spawn(file, args, {
     cwd,
     env: {
-      PATH: process.env['PATH'] ?? '',
+      ...inherited,
       HOME: process.env['HOME'] ?? '/',
       npm_config_update_notifier: 'false',
       ...env,
@@ -68,7 +68,7 @@ export const npmStart = (command: Command): Started =>
 export const start = (command: Command): Started =>
   run([process.execPath, 'packages/server/src/main.ts'], {
     ...command,
-    env: { ...inherited, ...defaults, ...command.env },
+    env: { ...defaults, ...command.env },
   });
 
 /** The process that the embedded PostgreSQL of this data directory says it is. */

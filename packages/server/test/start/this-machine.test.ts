@@ -198,7 +198,7 @@ describe('DECISIONS, Tenancy: where a proxy is named', () => {
 });
 
 describe('DECISIONS, Tenancy: a development environment that somebody made on purpose', () => {
-  const { service } = useService();
+  const { service } = useService({ own: true });
   it('takes unsigned tokens from anywhere, and the start says so', async () => {
     const api = createApi(service.url, token, { 'chat-env': 'env_dev', 'x-forwarded-for': '203.0.113.7' });
     assert.equal((await api('GET', '/v1/conversations')).status, 200);

@@ -22,6 +22,9 @@ export const environments = {
 } as const;
 export type EnvironmentName = keyof typeof environments;
 
+/** The account that the first start makes. */
+export const owner = { email: 'owner@example.com', password: 'correct horse' };
+
 function key(letter: string): string {
   return `sk_live_${letter.repeat(16)}_${letter.repeat(32)}`;
 }
@@ -73,8 +76,8 @@ export async function startService(
     // Nothing answers there: no question about a name leaves the machine.
     CHAT_DNS_SERVERS: '127.0.0.1:9',
     CHAT_BOOTSTRAP_ENVIRONMENTS: JSON.stringify(Object.values(environments)),
-    CHAT_BOOTSTRAP_EMAIL: 'owner@example.com',
-    CHAT_BOOTSTRAP_PASSWORD: 'correct horse',
+    CHAT_BOOTSTRAP_EMAIL: owner.email,
+    CHAT_BOOTSTRAP_PASSWORD: owner.password,
     ...options.env,
   };
   const child = spawn(process.execPath, [main], {

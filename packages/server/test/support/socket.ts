@@ -30,6 +30,14 @@ export class SocketRefusal extends Error {
   }
 }
 
+/** Those that no test closed. */
+const leftOpen = new Set<WebSocket>();
+
+/** Ends the sockets that tests left open: those of a service that goes on would keep the process alive. */
+export function terminateSockets(): void {
+  for (const socket of leftOpen) socket.terminate();
+}
+
 export class TestSocket {
   readonly ws: WebSocket;
   /** Everything that came, in order. */
@@ -53,6 +61,7 @@ export class TestSocket {
     headers: Record<string, string> = {},
   ) {
     this.ws = new WebSocket(url, protocols, { perMessageDeflate: false, headers });
+    leftOpen.add(this.ws);
     this.opened = new Promise((resolve, reject) => {
       this.ws.once('open', resolve);
       this.ws.once('error', reject);
@@ -67,6 +76,7 @@ export class TestSocket {
     this.closed = new Promise((resolve) =>
       this.ws.once('close', (code, reason) => {
         this.#end = { code, reason: reason.toString() };
+        leftOpen.delete(this.ws);
         this.#wake();
         resolve(this.#end);
       }),

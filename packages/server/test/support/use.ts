@@ -7,6 +7,7 @@ import { createScene } from './scene.ts';
 import type { Scene } from './scene.ts';
 import { startService } from './service.ts';
 import type { Service } from './service.ts';
+import { sharedService } from './shared-service.ts';
 
 /** Stands for a value that exists later: every use of it goes to what `get` gives at that moment. */
 export function lazy<T extends object>(get: () => T): T {
@@ -73,17 +74,23 @@ export interface UsedService {
 }
 
 /**
- * The real service, with what speaks to it, for all tests of the file or of the `describe`: started before them, gone
- * after them. All parts may be taken out at once, before anything runs.
+ * The real service, with what speaks to it, for all tests of the file or of the `describe`: there before them, gone
+ * after them. All parts may be taken out at once, before anything runs. Without options it is the service of the lane,
+ * which other files used before, with new environments: whoever stops it, reads its output or looks at whole tables
+ * asks for one to itself.
  */
 export function useService(
   options: {
     /** Settings; a function where they depend on something that is started first. */
     env?: Settings | (() => Settings);
     start?: (env: Settings) => Promise<Service>;
+    /** A service that nobody else used. */
+    own?: true;
   } = {},
 ): UsedService {
-  const { env = {}, start = (settings: Settings) => startService({ env: settings }) } = options;
+  const isShared = Object.keys(options).length === 0;
+  const own = (settings: Settings) => startService({ env: settings });
+  const { env = {}, start = isShared ? async () => (await sharedService()) ?? own({}) : own } = options;
   const around = async (service: Service) => ({
     service,
     scene: createScene(service.url),

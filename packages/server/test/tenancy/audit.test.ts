@@ -17,7 +17,7 @@ import { setUp, useService } from '../support/use.ts';
 
 /** DECISIONS, Control plane: every change is recorded, in the transaction of the change, without secrets. */
 
-const { service, db } = useService();
+const { service, db } = useService({ own: true });
 let ctx: ControlContext;
 let dev: EnvironmentContext;
 setUp(async () => {

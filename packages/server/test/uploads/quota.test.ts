@@ -8,7 +8,7 @@ import { lazy, setUp, useService } from '../support/use.ts';
 import { announce, announcement, complete, eventually, picture, program, ready, transfer } from './files.ts';
 
 describe('files of an environment are bounded by its plan', () => {
-  const { service, db, sql } = useService();
+  const { service, db, sql } = useService({ own: true });
   const scene = lazy(() => createScene(service.url, 'prod'));
   let conv: string;
   setUp(async () => {

@@ -28,7 +28,7 @@ import type { TestFile } from './files.ts';
 import { setUp, useService } from '../support/use.ts';
 
 describe('SPEC 4, Uploads and attachments', () => {
-  const { service, scene } = useService();
+  const { service, scene } = useService({ own: true });
   let alice: Actor;
   let bob: Actor;
   let carol: Actor;

@@ -6,7 +6,7 @@ import type { Api } from '../support/api.ts';
 import { startReceiver, status, verify } from './receiver.ts';
 import { setUp, use, useService } from '../support/use.ts';
 
-const { service, server, db } = useService();
+const { service, server, db } = useService({ own: true });
 const receiver = use(startReceiver, (r) => r.close());
 let other: Api;
 

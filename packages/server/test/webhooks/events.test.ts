@@ -10,7 +10,7 @@ import { startReceiver, verify } from './receiver.ts';
 import type { Received } from './receiver.ts';
 import { setUp, use, useService } from '../support/use.ts';
 
-const { service, server, db } = useService();
+const { service, server, db } = useService({ own: true });
 const receiver = use(startReceiver, (r) => r.close());
 let secret: string;
 let webhookId: string;

@@ -6,7 +6,7 @@ import { ok, startReceiver } from './receiver.ts';
 import { addEndpoint } from './tools.ts';
 import { use, useService } from '../support/use.ts';
 
-const { service, server: mine, db } = useService();
+const { service, server: mine, db } = useService({ own: true });
 const well = use(startReceiver, (r) => r.close());
 const dead = use(startReceiver, (r) => r.close());
 

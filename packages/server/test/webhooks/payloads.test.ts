@@ -13,7 +13,7 @@ import { addEndpoint, deliveries, delivery, pass } from './tools.ts';
 
 /** A payload is what was committed with its event: the same bytes on every attempt and replay, whatever happened since. */
 
-const { server, scene, db } = useService();
+const { server, scene, db } = useService({ own: true });
 const receiver = use(startReceiver, (r) => r.close());
 let endpoint: { id: string; secret: string };
 let owner: Actor;

@@ -40,6 +40,6 @@ export async function delivery(
   for (;;) {
     const found = (await deliveries(server, webhookId)).find(fits);
     if (found) return found;
-    await delay(10);
+    await delay(30);
   }
 }

@@ -73,36 +73,47 @@ export async function bootstrap(
   services: ControlServices,
   settings: BootstrapSettings,
 ): Promise<Bootstrapped | null> {
-  const { ids } = services;
   const given = settings.environments === undefined ? undefined : parseEnvironments(settings.environments);
-  const password = settings.password ?? ids.secret(16);
-  const email = (settings.email ?? 'owner@localhost').toLowerCase();
-  const passwordHash = await createPasswords(ids.random).hash(password);
   return db.tx(async (tx) => {
     // Several processes may start on one empty database: the first one fills it.
     await tx.query('LOCK TABLE environments IN SHARE ROW EXCLUSIVE MODE');
     if ((await tx.query('SELECT 1 FROM environments LIMIT 1')).length > 0) return null;
-    const org = await createOwner(tx, ids, email, passwordHash);
-    const ctx: ControlContext = {
-      caller: operatorCaller('first start'),
-      ...{ db: joined(tx), services },
-      requestId: ids.make('request'),
-    };
-    const environments = [];
-    // The default environment has no ceilings, because people run it for themselves. Listed environments get the plan
-    // that they name, otherwise `free`.
-    for (const wanted of given ?? [
-      {
-        ...{ plan: 'enterprise' as const, id: ids.make('environment'), kind: settings.kind },
-        local: settings.kind === 'development',
-      },
-    ]) {
-      const { env, key } = await addEnvironment(ctx, tx, org, { name: wanted.kind, plan: 'free', ...wanted });
-      const shown = 'secretKey' in wanted ? null : key.secretKey;
-      environments.push({ id: env.id, kind: env.kind, local: env.local, secretKey: shown });
-    }
-    return { environments, email, password: settings.password === undefined ? password : null };
+    return createFirst(tx, services, { ...settings, environments: given });
   });
+}
+
+/** Creates an organization with its owner and its environments. */
+export async function createFirst(
+  tx: Tx,
+  services: ControlServices,
+  settings: Omit<BootstrapSettings, 'environments'> & {
+    environments: ReturnType<typeof parseEnvironments> | undefined;
+  },
+): Promise<Bootstrapped> {
+  const { ids } = services;
+  const password = settings.password ?? ids.secret(16);
+  const email = (settings.email ?? 'owner@localhost').toLowerCase();
+  const passwordHash = await createPasswords(ids.random).hash(password);
+  const org = await createOwner(tx, ids, email, passwordHash);
+  const ctx: ControlContext = {
+    caller: operatorCaller('first start'),
+    ...{ db: joined(tx), services },
+    requestId: ids.make('request'),
+  };
+  const environments = [];
+  // The default environment has no ceilings, because people run it for themselves. Listed environments get the plan
+  // that they name, otherwise `free`.
+  for (const wanted of settings.environments ?? [
+    {
+      ...{ plan: 'enterprise' as const, id: ids.make('environment'), kind: settings.kind },
+      local: settings.kind === 'development',
+    },
+  ]) {
+    const { env, key } = await addEnvironment(ctx, tx, org, { name: wanted.kind, plan: 'free', ...wanted });
+    const shown = 'secretKey' in wanted ? null : key.secretKey;
+    environments.push({ id: env.id, kind: env.kind, local: env.local, secretKey: shown });
+  }
+  return { environments, email, password: settings.password === undefined ? password : null };
 }
 
 async function createOwner(tx: Tx, ids: Ids, email: string, passwordHash: string): Promise<number> {

@@ -6,7 +6,7 @@ import { pretendNode, start } from './tools.ts';
 
 /** SPEC 8, ring timeout, once for real; the other tests let its job run early. */
 
-const { scene, server, db, restart } = useService();
+const { scene, server, db, restart } = useService({ own: true });
 
 it('a call that nobody answers is missed after 45 s, although everything was restarted meanwhile', async () => {
   await pretendNode(db);
