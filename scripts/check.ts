@@ -30,6 +30,7 @@ const steps: Step[] = [
       .filter((script) => existsSync(script))
       .map((script) => ['node', script, '--check']),
   },
+  { name: 'citations', commands: [['node', 'scripts/citations.ts']] },
   {
     name: 'client-size',
     commands: existsSync('packages/client/src/index.ts') ? [['node', 'scripts/client-size.ts']] : [],

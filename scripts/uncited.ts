@@ -1,6 +1,6 @@
-/** A declaration file's text without citations: users have no specification to look them up in. */
-export function uncited(text: string): string {
-  return text
-    .replaceAll(/ ?\((?:SPEC|DECISIONS|PITFALLS)[^)]*\)/g, '')
-    .replaceAll(/(?:SPEC|DECISIONS|PITFALLS)(?: \d[\d.]*)?(?:, [^:*\n]*)?(?:: |(?=\. |\.\n))/g, '');
-}
+const rule = '[a-z]+#[a-z][a-z0-9-]*';
+const inBrackets = new RegExp(` ?\\(${rule}[^)]*\\)`, 'g');
+const before = new RegExp(`${rule}(?:(?:, | and )${rule})*(?:, [^:.*\\n]*)?(?:: |\\. ?)`, 'g');
+
+/** A declaration file's text without citations of docs/reference: the packages do not carry it. */
+export const uncited = (text: string): string => text.replaceAll(inBrackets, '').replaceAll(before, '');

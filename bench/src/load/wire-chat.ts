@@ -1,7 +1,7 @@
 import { ack, delivery, failure, other } from './wire.ts';
 import type { Wire } from './wire.ts';
 
-/** chat.v1 (SPEC 4, Realtime socket), and the same frames as the bare peers speak them. */
+/** chat.v1 (socket#envelopes), and the same frames as the bare peers speak them. */
 
 const a = 0x61;
 const e = 0x65;

@@ -30,7 +30,7 @@ export const tenants: readonly Tenant[] = Array.from({ length: 50 }, (_, i) => {
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** A user token as a customer's server signs it (DECISIONS, Tenancy). */
+/** A user token as a customer's server signs it (identity#user-token). */
 export function signToken(userId: string, tenant: Tenant, nowSeconds: number): string {
   const header = encode({ alg: 'HS256', typ: 'JWT', kid: tenant.secretKey.split('_')[2] });
   const signed = `${header}.${encode({ sub: userId, iat: nowSeconds - 1, exp: nowSeconds + 86_400 })}`;

@@ -6,7 +6,7 @@ import { chat, enter, record } from './paced.ts';
 
 /**
  * The most that a server acknowledges: twice the users of `send`, whose pace is raised step by step until more pressure brings no
- * more. With twice the users no pace comes near what Parley lets one user send (10/s, 300/min, SPEC 8); all servers get the
+ * more. With twice the users no pace comes near what Parley lets one user send (10/s, 300/min, plans#rates); all servers get the
  * same. Then half of it, for the latency there.
  */
 

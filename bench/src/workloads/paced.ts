@@ -79,7 +79,7 @@ async function paced(
 /** `raw` stands for the limit of big rooms only. */
 export const chat = (name: ServerName): boolean => name !== 'raw';
 
-/** About five messages a second from each; a user may send 300 a minute (SPEC 8), which a window does not reach. */
+/** About five messages a second from each; a user may send 300 a minute (plans#rates), which a window does not reach. */
 export const send = (bench: Bench): Promise<void> =>
   paced(bench, { workload: 'send', plan: groups('send', bench.options.users, 10), paceMs: 205 });
 
@@ -92,7 +92,7 @@ export const light = (bench: Bench): Promise<void> =>
     once: true,
   });
 
-/** One sender a room, four messages at a time, eight a second: what a user may send (SPEC 8) and frames can coalesce. */
+/** One sender a room, four messages at a time, eight a second: what a user may send (plans#rates) and frames can coalesce. */
 export function bigrooms(bench: Bench): Promise<void> {
   const members = Math.min(500, bench.options.users / 2);
   return paced(bench, {

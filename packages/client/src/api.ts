@@ -31,7 +31,7 @@ export interface Edit {
 }
 
 /**
- * SPEC 4: the REST calls that the client makes. Calls of the sync machines are made without retries here, because
+ * sdk#procedure: the REST calls that the client makes. Calls of the sync machines are made without retries here, because
  * those retry themselves.
  */
 export const createApi = (http: Http) => ({

@@ -231,7 +231,7 @@ export function createClient(options: ClientOptions): Client {
 
   let unwake: (() => void) | null = null;
 
-  /** SPEC 4, client sync procedure after hello; `connected` when it resolves. */
+  /** sdk#procedure: `connected` when it resolves. */
   async function onHello(hello: Hello): Promise<void> {
     session = hello.sessionId;
     clockOffset = Date.parse(hello.serverTime) - clock.now();
@@ -251,7 +251,7 @@ export function createClient(options: ClientOptions): Client {
 
   function onLost(code: number): void {
     if (code === 1009) {
-      // SPEC 7: that frame is not sent again; REST accepts messages that are too large for a frame.
+      // sdk#closes: that frame is not sent again; REST accepts messages that are too large for a frame.
       for (const cid of outbox.conversationsInFlight()) tooBig.add(outbox.inFlight(cid)!.clientMsgId);
     }
     outbox.offline();

@@ -1,6 +1,6 @@
 import type { ErrorCode } from './types.ts';
 
-/** Codes of the service (SPEC 7), and those that only occur in a client. */
+/** Codes of the service (errors#codes), and those that only occur in a client. */
 export type ClientErrorCode =
   | ErrorCode
   | 'network'
@@ -68,7 +68,7 @@ const transient = new Set<string>([
   'service_unavailable',
   'internal',
 ]);
-/** SPEC 7, column "Retryable". */
+/** errors#retryable. */
 export const isTransient = (e: ParleyError): boolean => transient.has(e.code);
 
 /** True if the user may no longer read the conversation. */

@@ -23,7 +23,7 @@ export interface CallOptions {
 const timeoutMs = 30_000;
 const maxWaitMs = 30_000;
 
-/** REST with the user's token; `token_expired` is refreshed and retried once (SPEC 5.4). */
+/** REST with the user's token; `token_expired` is refreshed and retried once (sdk#token-refresh). */
 export class Http {
   #o: HttpOptions;
   constructor(options: HttpOptions) {

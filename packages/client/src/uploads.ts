@@ -46,7 +46,7 @@ export interface UploadParts {
 
 const maxTries = 3;
 
-/** SPEC 4, uploads and attachments. */
+/** uploads#ticket. */
 export const createUploads = (http: Http, parts: UploadParts) => {
   const uploads = {
     createUpload: (body: NewUpload) => http.call<UploadTicket>('POST', '/uploads', { body }),

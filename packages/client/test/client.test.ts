@@ -4,7 +4,7 @@ import { memoryStorage } from '../src/index.ts';
 import { Refusal } from './fake-server.ts';
 import { connected, statuses, texts, world } from './harness.ts';
 
-test('SPEC 4, sync procedure: connect authenticates, syncs and lists; the token is not in the URL', async () => {
+test('sdk#procedure: connect authenticates, syncs and lists; the token is not in the URL', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   server.send(cid, 'bob', { text: 'hi' });
@@ -74,7 +74,7 @@ test('a message whose ack was lost with the connection is never shown twice whil
   );
 });
 
-test('SPEC 4, gap handling: a lost event is fetched and applied in order', async () => {
+test('sdk#gap: a lost event is fetched and applied in order', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   const ann = await connected(client('ann'), clock);
@@ -92,7 +92,7 @@ test('SPEC 4, gap handling: a lost event is fetched and applied in order', async
   assert.equal(ann.conversations.get().unreadTotal, 2, 'unread is settled by a sync');
 });
 
-test('SPEC 4, gap handling: 410 loads the latest page', async () => {
+test('sdk#gap: 410 loads the latest page', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   const ann = await connected(client('ann'), clock);
@@ -110,7 +110,7 @@ test('SPEC 4, gap handling: 410 loads the latest page', async () => {
   assert.equal(a.messages.get().hasOlder, false);
 });
 
-test('SPEC 4, rule 9: sends while offline are queued, kept in order and flushed after hello', async () => {
+test('sdk#outbox: sends while offline are queued, kept in order and flushed after hello', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   const ann = await connected(client('ann'), clock);
@@ -155,7 +155,7 @@ test('a failed message holds later ones back until it is retried or discarded', 
   assert.deepEqual(statuses(a), ['bad:sent', 'later:sent']);
 });
 
-test('PITFALLS 9: a text that does not fit a frame goes over REST, once', async () => {
+test('sdk#outbox: a text that does not fit a frame goes over REST, once', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann']);
   const ann = await connected(client('ann'), clock);
@@ -209,7 +209,7 @@ test('edits and deletes reach the window; a soft delete is a tombstone, a hard o
   assert.equal(item!.lastMessage!.text, '1b');
 });
 
-test('SPEC 6: a removed member drops the conversation; added again, it comes back whole', async () => {
+test('sdk#removed: a removed member drops the conversation; added again, it comes back whole', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   server.send(cid, 'bob', { text: '1' });
@@ -228,7 +228,7 @@ test('SPEC 6: a removed member drops the conversation; added again, it comes bac
   assert.equal(ann.conversations.get().items[0]!.unreadCount, 1);
 });
 
-test('SPEC 4, rule 5: delivered is acknowledged at most once a second, with the last value', async () => {
+test('sdk#delivered: delivered is acknowledged at most once a second, with the last value', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   await connected(client('ann'), clock);
@@ -244,7 +244,7 @@ test('SPEC 4, rule 5: delivered is acknowledged at most once a second, with the 
   );
 });
 
-test('SPEC 4, rule 4: typing starts at most once in 3 s, stops on send, and expires after 6 s', async () => {
+test('sdk#typing: typing starts at most once in 3 s, stops on send, and expires after 6 s', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   const ann = await connected(client('ann'), clock);
@@ -284,7 +284,7 @@ test('presence is watched again after every hello', async () => {
   assert.equal(server.frames.filter((f) => f.t === 'presence.watch').length, 2);
 });
 
-test('SPEC 5.4: REST refreshes an expired token and retries once', async () => {
+test('sdk#token-refresh: REST refreshes an expired token and retries once', async () => {
   const { clock, server, client } = world();
   server.create(['ann']);
   let tokens = 0;
@@ -333,7 +333,7 @@ test('paging both ways: jumpTo shows a middle part, loadNewer leads back to the 
   assert.deepEqual(texts(a), [...Array.from({ length: 120 }, (_, i) => `${i}`), 'live']);
 });
 
-test('SPEC 4, sync: fullReload starts over, windows included', async () => {
+test('sdk#resync: fullReload starts over, windows included', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   const gone = server.create(['ann', 'bob']);
@@ -411,7 +411,7 @@ test('a store that was restored to an earlier state: nothing of what it lost is 
   assert.equal(ann.conversations.get().items.find((c) => c.id === cid)?.lastMessage?.text, 'new');
 });
 
-test('PITFALLS 15: the resync_required frame reloads that conversation; resync_hint runs sync', async () => {
+test('sdk#resync: the resync_required frame reloads that conversation; resync_hint runs sync', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   const ann = await connected(client('ann'), clock);
@@ -431,7 +431,7 @@ test('PITFALLS 15: the resync_required frame reloads that conversation; resync_h
   assert.equal(ann.conversations.get().unreadTotal, 2);
 });
 
-test('SPEC 7, 1009: the frame is not sent again; the message goes over REST', async () => {
+test('sdk#closes, 1009: the frame is not sent again; the message goes over REST', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann']);
   const ann = await connected(client('ann'), clock);

@@ -9,7 +9,7 @@ const only = (sockets: Set<FakeSocket>): FakeSocket => {
   return [...sockets][0]!;
 };
 
-test('SPEC 4, reconnect backoff: full jitter up to min(30 s, 0.5 s x 2^attempt)', () => {
+test('sdk#backoff: full jitter up to min(30 s, 0.5 s x 2^attempt)', () => {
   const most = [0, 1, 2, 3, 4, 5, 6, 7, 50].map((attempt) => backoff(attempt, () => 0.999_999));
   assert.deepEqual(most, [499, 999, 1999, 3999, 7999, 15999, 29999, 29999, 29999]);
   assert.equal(
@@ -18,7 +18,7 @@ test('SPEC 4, reconnect backoff: full jitter up to min(30 s, 0.5 s x 2^attempt)'
   );
 });
 
-test('SPEC 7: every close code with its client action', () => {
+test('sdk#closes: every close code with its client action', () => {
   const half = { attempt: 0, authFailures: 1, random: () => 0.5 };
   assert.deepEqual(afterClose(4001, '', half), { final: false, delayMs: 250, refresh: true });
   assert.deepEqual(afterClose(4001, '', { ...half, authFailures: 2 }), { final: true });
@@ -36,7 +36,7 @@ test('SPEC 7: every close code with its client action', () => {
     assert.deepEqual(afterClose(code, '', half), { final: false, delayMs: 250 });
 });
 
-test('SPEC 7, 4001: a token is obtained once; the second failure in a row is final', async () => {
+test('sdk#closes, 4001: a token is obtained once; the second failure in a row is final', async () => {
   const { clock, server, client } = world();
   let asked = 0;
   const ann = client('ann', { token: () => `ann#${++asked}` });
@@ -61,7 +61,7 @@ test('SPEC 7, 4001: a token is obtained once; the second failure in a row is fin
   assert.equal(asked, 4);
 });
 
-test('SPEC 7: 4003 and 4009 are final, and no attempt follows', async () => {
+test('sdk#closes: 4003 and 4009 are final, and no attempt follows', async () => {
   for (const code of [4003, 4009]) {
     const { clock, server, client } = world();
     const ann = await connected(client('ann'), clock);
@@ -73,7 +73,7 @@ test('SPEC 7: 4003 and 4009 are final, and no attempt follows', async () => {
   }
 });
 
-test('SPEC 7, 4008: waits retryAfterMs of the close reason, and nothing shortens it', async () => {
+test('sdk#closes, 4008: waits retryAfterMs of the close reason, and nothing shortens it', async () => {
   const { clock, server, client } = world();
   let wake = () => {};
   const ann = await connected(client('ann', { wake: (fn) => ((wake = fn), () => {}) }), clock);
@@ -86,7 +86,7 @@ test('SPEC 7, 4008: waits retryAfterMs of the close reason, and nothing shortens
   assert.equal(ann.state, 'connected');
 });
 
-test('SPEC 4: network-online or foreground tries at once with the counter reset', async () => {
+test('sdk#backoff: network-online or foreground tries at once with the counter reset', async () => {
   const { clock, server, client } = world();
   let wake = () => {};
   const ann = client('ann', { wake: (fn) => ((wake = fn), () => {}), random: () => 0.999 });
@@ -133,7 +133,7 @@ test('a socket over which only the server is heard is given up when a request an
   assert.equal(conversation.messages.get().items.at(-1)!.status, 'sent');
 });
 
-test('SPEC 4, rule 1: heartbeats are answered; 60 s without a frame closes and reconnects', async () => {
+test('sdk#heartbeat: heartbeats are answered; 60 s without a frame closes and reconnects', async () => {
   const { clock, server, client } = world();
   const ann = await connected(client('ann'), clock);
   const socket = only(server.sockets);
@@ -186,7 +186,7 @@ test('a server that accepts but never says hello is given up after 15 s', async 
   assert.equal(ann.state, 'connected');
 });
 
-test('SPEC 4: goaway reconnects after reconnectAfterMs; also when 1012 comes first', async () => {
+test('sdk#backoff: goaway reconnects after reconnectAfterMs; also when 1012 comes first', async () => {
   for (const closeFirst of [false, true]) {
     const { clock, server, client } = world();
     const ann = await connected(client('ann'), clock);
@@ -204,7 +204,7 @@ test('SPEC 4: goaway reconnects after reconnectAfterMs; also when 1012 comes fir
   }
 });
 
-test('SPEC 7: after a goaway the close code still decides', async () => {
+test('sdk#closes: after a goaway the close code still decides', async () => {
   const away = async (options: Parameters<ReturnType<typeof world>['client']>[1] = {}) => {
     const { clock, server, client } = world();
     const ann = await connected(client('ann', options), clock);
@@ -257,7 +257,7 @@ test('SPEC 7: after a goaway the close code still decides', async () => {
   }
 });
 
-test('SPEC 7, 1012: reconnects within 5 s', async () => {
+test('sdk#closes, 1012: reconnects within 5 s', async () => {
   const { clock, server, client } = world();
   const ann = await connected(client('ann', { random: () => 0.9 }), clock);
   only(server.sockets).end(1012, '');
@@ -267,7 +267,7 @@ test('SPEC 7, 1012: reconnects within 5 s', async () => {
   assert.equal(ann.state, 'connected');
 });
 
-test('SPEC 4, rule 6: token_expiring fetches a token and sends token.refresh, again when the provider fails', async () => {
+test('sdk#token-refresh: token_expiring fetches a token and sends token.refresh, again when the provider fails', async () => {
   const { clock, server, client } = world();
   let asked = 0;
   const token = () => {

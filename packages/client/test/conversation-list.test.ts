@@ -52,7 +52,7 @@ test('messages of others and of the system count once, own ones never', () => {
   assert.equal(unread(), 0);
 });
 
-test('DECISIONS: a message that the server sent on our behalf leaves our read mark, so that reading can still move it', () => {
+test('sdk#delivered: a message that the server sent on our behalf leaves our read mark, so that reading can still move it', () => {
   const { list, sync, message, asked, unread } = setup();
   list.applyEvent(message(11, 'ann'));
   assert.equal(asked.doubts, 1);
@@ -110,7 +110,7 @@ test('a receipt of ours from another device may be ahead of the events it covers
   assert.equal(unread(), 1);
 });
 
-test('PITFALLS 16: an answer that left before the removal does not bring the conversation back', () => {
+test('sdk#removed: an answer that left before the removal does not bring the conversation back', () => {
   const { list, sync } = setup();
   const started = list.begin();
   list.remove(cid);
@@ -120,7 +120,7 @@ test('PITFALLS 16: an answer that left before the removal does not bring the con
   assert.equal(list.lastSeq(cid), 14, 'a later one does: added again');
 });
 
-test('SPEC 4, rule 5: contiguous only when nothing was skipped since', () => {
+test('sdk#delivered: contiguous only when nothing was skipped since', () => {
   const { list, message } = setup();
   list.contiguous(cid, 10);
   assert.deepEqual(list.applyEvent(message(11)), { contiguous: true });

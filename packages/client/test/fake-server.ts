@@ -374,7 +374,7 @@ export class FakeServer {
       case 'read':
         return this.read(d.cid as string, user, d.seq as number);
       case 'sync': {
-        // SPEC 4: activity later than the cursor minus 5 s.
+        // events#sync: activity later than the cursor minus 5 s.
         const since = d.cursor === null ? -Infinity : Date.parse(d.cursor as string) - 5_000;
         const active = (c: Conv) => Math.max(c.activeAt, c.members.get(user)!.activeAt) > since;
         return {

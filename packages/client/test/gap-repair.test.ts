@@ -63,7 +63,7 @@ function follower(seed: number) {
   return { clock, gap, state };
 }
 
-test('SPEC 4, gap handling: any interleaving of events, duplicates, holes, pauses and failures converges', async () => {
+test('sdk#gap: any interleaving of events, duplicates, holes, pauses and failures converges', async () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ op: fc.constant('append' as const), deliver: fc.boolean() }) },
     {
@@ -135,7 +135,7 @@ async function following(seed = 1) {
   return world;
 }
 
-test('SPEC 4, gap handling: three failed fetches behave as resync_required', async () => {
+test('sdk#gap: three failed fetches behave as resync_required', async () => {
   const { clock, gap, state } = await following();
   let failures = 0;
   state.fail = () => (failures++ < 3 ? new ParleyError('internal') : null);
@@ -145,7 +145,7 @@ test('SPEC 4, gap handling: three failed fetches behave as resync_required', asy
   assert.deepEqual(state.shown, [1, 2, 3]);
 });
 
-test('SPEC 4, gap handling: two failures are retried; 410 reloads at once', async () => {
+test('sdk#gap: two failures are retried; 410 reloads at once', async () => {
   const first = await following();
   let failures = 0;
   first.state.fail = () => (failures++ < 2 ? new ParleyError('internal') : null);

@@ -143,7 +143,7 @@ class MapStore {
   setItem = async (key: string, value: string) => void this.map.set(key, value);
 }
 
-test('SPEC 4, rule 9: resent on the next launch within 24 hours, afterwards failed until retried', async () => {
+test('sdk#outbox: resent on the next launch within 24 hours, afterwards failed until retried', async () => {
   for (const [hours, sends] of [
     [23.9, 1],
     [24.1, 0],

@@ -20,7 +20,7 @@ function stored() {
 }
 const names = (client: Client) => client.conversations.get().items.map((item) => item.id);
 
-test('SPEC 4, step 1: the list and its cursor survive a restart: shown before the network answers, synced from the cursor', async () => {
+test('sdk#saved-list: the list and its cursor survive a restart: shown before the network answers, synced from the cursor', async () => {
   const { clock, server, ann, cursors } = stored();
   const [first, second] = [server.create(['ann', 'bob']), server.create(['ann', 'bob'])];
   server.send(first, 'bob', { text: 'one' });

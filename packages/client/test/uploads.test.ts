@@ -46,7 +46,7 @@ const notReady = () => {
 const rejected = async (promise: Promise<unknown>, code: string) =>
   assert.rejects(promise, (e: ParleyError) => e.code === code);
 
-test('SPEC 4 uploads: ticket, the file with the ticket’s headers, completion', async () => {
+test('uploads#ticket: ticket, the file with the ticket’s headers, completion', async () => {
   let sent: RequestInit = {};
   const { calls, uploads } = setting(put, (_url, init) => {
     sent = init;
@@ -66,7 +66,7 @@ test('SPEC 4 uploads: ticket, the file with the ticket’s headers, completion',
   assert.deepEqual(progress, [1]);
 });
 
-test('SPEC 4 uploads: a form has every field of the ticket, then the file as `file`', async () => {
+test('uploads#ticket: a form has every field of the ticket, then the file as `file`', async () => {
   let form = new FormData();
   const ticket: UploadTicket['upload'] = {
     method: 'POST',
@@ -160,7 +160,7 @@ afterEach(() => {
 });
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('issue 4: where there is XMLHttpRequest it tells the progress, and can be aborted', async () => {
+test('where there is XMLHttpRequest it tells the progress, and can be aborted', async () => {
   (globalThis as { XMLHttpRequest?: unknown }).XMLHttpRequest = FakeXhr;
   const { uploads } = setting(put, () => assert.fail('fetch'));
   const progress: number[] = [];

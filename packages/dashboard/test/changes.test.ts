@@ -175,7 +175,7 @@ describe('changes', () => {
     await page.getByText('suspended').first().waitFor();
   });
 
-  it('DECISIONS, Tenancy: every page of an environment with unsigned tokens says that anybody can be anybody there', async () => {
+  it('dashboard#dev-warning: every page of an environment with unsigned tokens says that anybody can be anybody there', async () => {
     const note = (page: Page) => page.getByText('Anybody who reaches this service can be anybody');
     await db.query(`UPDATE environments SET local = true WHERE id = 'env_other'`);
     for (const path of ['/env_dev', '/env_dev/settings']) await note(await go(path)).waitFor();

@@ -7,7 +7,7 @@ import { parley } from '../../server/test/support/cli.ts';
 import { useService } from '../../server/test/support/use.ts';
 import { accessibilityProblems, openPage, owner, signIn, useBrowser } from './browser.ts';
 
-/** DECISIONS, Control plane: coming in, and going out. */
+/** dashboard#session: coming in, and going out. */
 
 const accountMenu = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const problemShown = (page: Page, text: string | RegExp) =>

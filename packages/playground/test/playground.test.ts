@@ -55,7 +55,7 @@ describe('playground', () => {
   const sees = (page: Page, text: string) =>
     page.locator('.message .body', { hasText: text }).first().waitFor();
 
-  it('SPEC 4, Realtime socket: two pages talk, with unread, typing, receipts, replies, edits and deletes', async () => {
+  it('sdk#procedure: two pages talk, with unread, typing, receipts, replies, edits and deletes', async () => {
     const bob = await visit('bob');
     const ada = await visit('ada');
     await talkTo(ada, 'bob');
@@ -90,7 +90,7 @@ describe('playground', () => {
     await Promise.all([ada.context().close(), bob.context().close()]);
   });
 
-  it('SPEC 4, rule 9: one goes offline and sends, comes back, both agree; a third opens late and sees the same', async () => {
+  it('sdk#outbox: one goes offline and sends, comes back, both agree; a third opens late and sees the same', async () => {
     const dan = await visit('dan');
     const eve = await visit('eve');
     const fay = await visit('fay');
@@ -121,7 +121,7 @@ describe('playground', () => {
     await Promise.all([dan, eve, late].map((p) => p.context().close()));
   });
 
-  it('SPEC 4, Uploads: a picture goes from one page to the other', async () => {
+  it('uploads#ticket: a picture goes from one page to the other', async () => {
     const jan = await visit('jan');
     const kim = await visit('kim');
     await talkTo(kim, 'jan');

@@ -14,7 +14,7 @@ import {
 } from './schemas/rtc.ts';
 
 /**
- * Media signalling of calls over the chat socket (DECISIONS, Calls). A device joins over REST, then opens its media
+ * Media signalling of calls over the chat socket (calls#frames). A device joins over REST, then opens its media
  * here; from then on the call frames of this socket belong to that device. What WebRTC and the media server exchange
  * is checked here and passed on unchanged.
  */

@@ -1,4 +1,4 @@
-/** SPEC 7: one row per code. Everything about errors is derived from this table. */
+/** errors#codes: one row per code. Everything about errors is derived from this table. */
 
 export const errorTypes = [
   'invalid_request',
@@ -217,7 +217,7 @@ export class ApiError extends Error {
   }
 }
 
-/** SPEC 7, socket close codes. */
+/** errors#close-codes. */
 export const closeCodes = {
   1000: { meaning: 'normal client disconnect', action: 'none' },
   1001: { meaning: 'no frame for 60 s', action: 'reconnect with backoff' },

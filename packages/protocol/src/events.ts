@@ -13,7 +13,7 @@ export const Changes = open({
   metadata: optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
 });
 
-/** SPEC 6, socket events: the per-conversation seq stream. `d` by event name. */
+/** events#types: the per-conversation seq stream. `d` by event name. */
 export const socketEvents = {
   'message.new': open({
     message: MessageOrTombstone,

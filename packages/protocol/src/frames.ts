@@ -9,7 +9,7 @@ import { ClientMsgId, editFields, messageFields } from './operations/messages.ts
 import type { Input, OperationName } from './operations/index.ts';
 import type { EventName, SocketEvents } from './events.ts';
 
-/** SPEC 4, Realtime socket (chat.v1): client to server frames. */
+/** socket#envelopes: client to server frames. */
 
 export const RequestId = Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Type.Integer()]);
 
@@ -143,7 +143,7 @@ export const Hello = open({
 export type Hello = Static<typeof Hello>;
 export const helloLimits = { maxFrameBytes: limits.frameBytes, sendsPerSecond: realtime.sendsPerSecond };
 
-/** SPEC 6, socket ephemeral frames: `d` by `t`. */
+/** socket#envelopes: `d` by `t`. */
 export const ephemeralFrames = {
   receipt: open({
     cid: Type.String(),

@@ -1,4 +1,4 @@
-/** SPEC 2, identifier prefixes. The rest of an id is a ULID in lower case; a direct conversation's is a hash. */
+/** api#ids. The rest of an id is a ULID in lower case; a direct conversation's is a hash. */
 export const idPrefixes = {
   environment: 'env_',
   organization: 'org_',
@@ -22,7 +22,7 @@ export type IdKind = keyof typeof idPrefixes;
 
 export const userIdPattern = '^[A-Za-z0-9_\\-@.:]{1,128}$';
 export const environmentIdPattern = '^env_[a-z0-9]{1,40}$';
-/** `sk_live_<keyId>_<secret>` (DECISIONS, Tenancy). */
+/** `sk_live_<keyId>_<secret>` (identity#secret-key). */
 export const secretKeyPattern = '^sk_live_([A-Za-z0-9]{16})_([A-Za-z0-9]{32})$';
 
 /** 1 to 255 visible ASCII characters. */

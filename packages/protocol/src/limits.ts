@@ -1,4 +1,4 @@
-/** SPEC 8, as data. Sizes are in bytes, times in the unit that their name says. */
+/** plans#sizes, as data. Sizes are in bytes, times in the unit that their name says. */
 export const limits = {
   textCharacters: 5_000,
   metadataBytes: 4_096,
@@ -9,7 +9,7 @@ export const limits = {
   conversationNameCharacters: 200,
   /**
    * How many conversations a user's clients may create: per hour, and in all as long as they are not deleted
-   * (docs/decisions.md).
+   * (conversations#create).
    */
   clientConversationsPerHour: 100,
   clientConversations: 10_000,
@@ -46,11 +46,11 @@ export const limits = {
   webhookDescriptionCharacters: 500,
   pushTokenCharacters: 4_096,
   pushDevicesPerUser: 50,
-  /** SPEC 8, analytics range in days, and for how many days hourly rows are kept. */
+  /** analytics#range, in days, and for how many days hourly rows are kept. */
   analyticsDays: { hour: 7, day: 366 },
   analyticsHoursKeptDays: 90,
   ringTimeoutMs: 45_000,
-  /** A participant whose socket has been closed for this long has left (DECISIONS, Calls). */
+  /** A participant whose socket has been closed for this long has left (calls#gone). */
   callGoneMs: 30_000,
   callConsumeAtOnce: 50,
   /** Media signalling frames of one participant; a participant who sends more is removed from the call. */
@@ -62,7 +62,7 @@ export const limits = {
   tokenLeewaySeconds: 60,
 } as const;
 
-/** SPEC 4, Realtime socket, and its behaviour rules. */
+/** socket#auth, socket#heartbeat, presence#grace. */
 export const realtime = {
   subprotocol: 'chat.v1',
   authTimeoutMs: 5_000,
@@ -93,9 +93,9 @@ export interface LongWindowLimit {
   windowMs: number;
 }
 
-/** SPEC 8, rate limits. The secret key's own rate is in the plan. */
+/** plans#rates. The secret key's own rate is in the plan. */
 export const rateLimits = {
-  /** Requests without a valid credential, by address (docs/decisions.md). */
+  /** Requests without a valid credential, by address (plans#addresses). */
   anonymous: { perSecond: 100, burst: 200 },
   user: { perSecond: 20, burst: 40 },
   /** For a person signed in to the dashboard, whose pages make several requests at once. */
@@ -106,7 +106,7 @@ export const rateLimits = {
   coldHistory: { perSecond: 50, burst: 50 },
   /** Connecting to the database of one slot because somebody asked: to test, migrate or promote it. */
   slotTries: { perMinute: 60 },
-  /** Wrong sign-ins for one account, and from one address (DECISIONS, Control plane). */
+  /** Wrong sign-ins for one account, and from one address (dashboard#guessing). */
   signInAccount: { max: 10, windowMs: 15 * 60_000 },
   signInAddress: { max: 100, windowMs: 15 * 60_000 },
   /** New users by development tokens, which anybody can make. */

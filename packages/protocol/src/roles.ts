@@ -1,4 +1,4 @@
-/** DECISIONS, Control plane: what an account may do in an organization that it belongs to. */
+/** dashboard#roles: what an account may do in an organization that it belongs to. */
 
 /** From highest to lowest: each role may do everything that the later ones may. */
 export const accountRoles = ['owner', 'admin', 'developer', 'viewer'] as const;

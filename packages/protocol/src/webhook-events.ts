@@ -12,7 +12,7 @@ const actorId = nullable(userId);
 const lagSeconds = Type.Number({ minimum: 0 });
 
 /**
- * SPEC 6, webhook event catalogue: `data` by event type. It is what was committed with the event, the same on every
+ * webhooks#catalogue: `data` by event type. It is what was committed with the event, the same on every
  * attempt and replay: a message that was edited or deleted since still shows its text at that time.
  */
 export const webhookEvents = {

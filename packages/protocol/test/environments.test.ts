@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultSettings, effectiveSettings, EnvironmentSettings } from '../src/index.ts';
 
-test('DECISIONS, Tenancy: every setting has a default of its own schema', () => {
+test('identity#settings: every setting has a default of its own schema', () => {
   assert.deepEqual(Object.keys(defaultSettings), Object.keys(EnvironmentSettings.properties));
 });
 
-test('DECISIONS, Tenancy: what is given wins over the default, but development tokens are never on in production', () => {
+test('identity#settings: what is given wins over the default, but development tokens are never on in production', () => {
   assert.deepEqual(effectiveSettings('development', {}), defaultSettings);
   assert.deepEqual(effectiveSettings('development', { devTokens: false, pushMode: 'off' }), {
     ...defaultSettings,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError, closeCodes, errorCodes, errorRow } from '../src/index.ts';
 
-test('SPEC 7: retryable errors carry retryAfterMs, the others do not', () => {
+test('errors#retryable: retryable errors carry retryAfterMs, the others do not', () => {
   for (const code of errorCodes) {
     const { retryable, retryAfterMs } = errorRow(code);
     assert.equal(retryAfterMs !== null, retryable === 'yes' || retryable === 'after retryAfterMs', code);
@@ -11,7 +11,7 @@ test('SPEC 7: retryable errors carry retryAfterMs, the others do not', () => {
   assert.equal(new ApiError('rate_limited', { retryAfterMs: 7 }).retryAfterMs, 7);
 });
 
-test('SPEC 7: what closes a socket closes it with a code of the table', () => {
+test('errors#codes: what closes a socket closes it with a code of the table', () => {
   for (const code of errorCodes) {
     const { socket } = errorRow(code);
     if (socket !== null && typeof socket === 'object') assert.ok(socket.close in closeCodes, code);

@@ -14,7 +14,7 @@ import { seed } from '../../../scripts/seed.ts';
 const bytes = fc.uint8Array({ minLength: 10, maxLength: 10 });
 const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 
-test('SPEC 2: identifier prefixes', () => {
+test('api#ids: identifier prefixes', () => {
   const expected = {
     environment: 'env_',
     conversation: 'conv_',
@@ -31,7 +31,7 @@ test('SPEC 2: identifier prefixes', () => {
   assert.deepEqual({ ...idPrefixes, ...expected }, idPrefixes);
 });
 
-test('DECISIONS, Resources: an id is 26 characters of ULID in lower case', () => {
+test('api#ids: an id is 26 characters of ULID in lower case', () => {
   fc.assert(
     fc.property(time, bytes, (ms, random) => /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(ulid(ms, random))),
     { seed: seed('form of ids') },
@@ -61,7 +61,7 @@ test('ulid: order of ids is order of (time, random bytes), so no two inputs shar
   );
 });
 
-test('SPEC 2 and DECISIONS: patterns of user ids, environment ids and secret keys', () => {
+test('users#id, identity#environments and identity#secret-key: patterns of user ids, environment ids and secret keys', () => {
   const user = new RegExp(userIdPattern);
   for (const good of ['a', 'A-Z_9@x.y:z', 'x'.repeat(128)]) assert.match(good, user);
   for (const bad of ['', 'x'.repeat(129), 'a b', 'é', 'a/b', 'a\n', 'a%']) assert.doesNotMatch(bad, user);

@@ -21,11 +21,11 @@ for (const op of Object.values<Operation>(operations)) {
     assert.deepEqual(Object.keys(op.params.properties), inPath, 'params are those of the path');
     const names = [op.params, op.query, op.body].flatMap((part) => Object.keys(part?.properties ?? {}));
     assert.equal(new Set(names).size, names.length, `names collide: ${names.join(' ')}`);
-    assert.ok(!names.includes('env'), '`env` names the environment (SPEC 5.2)');
+    assert.ok(!names.includes('env'), '`env` names the environment (identity#environment)');
     for (const part of [op.params, op.query, op.body]) {
       if (part) {
         const { additionalProperties } = part as { additionalProperties?: unknown };
-        assert.equal(additionalProperties, false, 'requests are closed (SPEC 1.4)');
+        assert.equal(additionalProperties, false, 'requests are closed (api#unknown-fields)');
       }
     }
     assert.equal(
@@ -33,7 +33,11 @@ for (const op of Object.values<Operation>(operations)) {
       op.statuses.every((status) => status === 204),
     );
     for (const code of op.errors) assert.ok(errorRow(code).http, `${code} can be sent over REST`);
-    assert.equal(acceptsIdempotencyKey(op), ['POST', 'PATCH', 'DELETE'].includes(op.method), 'SPEC 1');
+    assert.equal(
+      acceptsIdempotencyKey(op),
+      ['POST', 'PATCH', 'DELETE'].includes(op.method),
+      'api#idempotency',
+    );
   });
 }
 
@@ -42,7 +46,7 @@ test('routes are unique', () => {
   assert.equal(new Set(routes).size, routes.length);
 });
 
-test('SPEC 4, Realtime socket: a frame that runs an operation has fields that the operation takes from clients', () => {
+test('socket#envelopes: a frame that runs an operation has fields that the operation takes from clients', () => {
   for (const [type, frame] of Object.entries(clientFrames)) {
     if (!('runs' in frame)) continue;
     const { operation } = frame.runs;
@@ -78,7 +82,7 @@ test('what the operator alone may call has no endpoint, and a path belongs to on
   }
 });
 
-test('DECISIONS, Control plane: what the dashboard may call names a permission, or is about the caller alone', () => {
+test('dashboard#roles: what the dashboard may call names a permission, or is about the caller alone', () => {
   for (const op of operationList) {
     const own = op.scope === 'account' || op.scope === 'organizations';
     assert.equal(op.permission !== null, op.callers.includes('dashboard') && !own, op.name);
@@ -98,7 +102,7 @@ test('DECISIONS, Control plane: what the dashboard may call names a permission, 
   }
 });
 
-test('DECISIONS, Control plane: a viewer reads, and never what people wrote', () => {
+test('dashboard#roles: a viewer reads, and never what people wrote', () => {
   const viewer = operationList.filter((op) => op.permission !== null && roleMay('viewer', op.permission));
   for (const op of viewer) {
     assert.ok(op.method === 'GET' || op.name === 'organizations.leave', op.name);

@@ -18,7 +18,7 @@ export function keyIdOf(secretKey: string): string {
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-/** Makes a user token without asking the service (SPEC 5.3): HS256, with `kid`, keyed with the whole secret key string. */
+/** Makes a user token without asking the service (identity#user-token): HS256, with `kid`, keyed with the whole secret key string. */
 export function signToken(options: TokenOptions & { secretKey: string }): string {
   const { secretKey, userId, expiresIn = 86_400, now = Date.now } = options;
   const kid = keyIdOf(secretKey);

@@ -39,7 +39,7 @@ const retryable = (error: ParleyError): boolean =>
 
 /**
  * Makes one call, tried at most `tries` times. POST, PATCH and DELETE carry the same Idempotency-Key on every try, so
- * that a call whose answer was lost never acts twice (SPEC 1, Idempotency). Waits are what the service asks for plus
+ * that a call whose answer was lost never acts twice (sdk#server-retries). Waits are what the service asks for plus
  * full jitter.
  */
 export async function request(options: TransportOptions, call: Call, own: RequestOptions): Promise<unknown> {

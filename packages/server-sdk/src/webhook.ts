@@ -47,7 +47,7 @@ function headerOf(headers: WebhookHeaders, name: string): string {
 }
 
 /**
- * Verifies a delivery (SPEC 6, Standard Webhooks) and returns its envelope. `rawBody` must be the body as received,
+ * Verifies a delivery (webhooks#signature) and returns its envelope. `rawBody` must be the body as received,
  * not parsed and printed again. Throws WebhookVerificationError.
  */
 export function verifyWebhook(

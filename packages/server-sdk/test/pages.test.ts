@@ -10,7 +10,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 const query = (one: Seen) => new URL(one.url, 'http://x').searchParams;
 
-/** Answers like the service does, over `count` items (SPEC 1, Pagination; DECISIONS, history). */
+/** Answers like the service does, over `count` items (api#paging, messages#history). */
 const users = (count: number) => (one: Seen) => {
   const from = Number(query(one).get('cursor') ?? 0);
   const to = Math.min(count, from + Number(query(one).get('limit') ?? 50));
@@ -42,7 +42,7 @@ const bySeq = (count: number) => (one: Seen) => {
   };
 };
 
-test('SPEC 1, Pagination: iteration goes over every cursor page and ends', async (t) => {
+test('sdk#server-pages: iteration goes over every cursor page and ends', async (t) => {
   const { parley, seen } = await setUp(t, users(5));
   const ids = (await all(parley.users.list({ limit: 2 }))).map(({ id }) => id);
   assert.deepEqual(ids, ['u0', 'u1', 'u2', 'u3', 'u4']);

@@ -47,7 +47,7 @@ test('an id that would change the path is refused before any request', async (t)
   );
 });
 
-test('SPEC 7: an error answer becomes a ParleyError with all its fields, and 4xx is not tried again', async (t) => {
+test('errors#body: an error answer becomes a ParleyError with all its fields, and 4xx is not tried again', async (t) => {
   const { parley, seen } = await setUp(t, [
     { status: 400, body: failure('invalid_request', 'invalid_request', { param: 'name' }) },
   ]);
@@ -71,7 +71,7 @@ test('SPEC 7: an error answer becomes a ParleyError with all its fields, and 4xx
   assert.equal(seen.length, 1);
 });
 
-test('SPEC 1, Idempotency: POST, PATCH and DELETE carry one key over all tries; GET and PUT none', async (t) => {
+test('sdk#server-retries: POST, PATCH and DELETE carry one key over all tries; GET and PUT none', async (t) => {
   const down = { status: 503, body: failure('service_unavailable', 'unavailable', { retryAfterMs: 0 }) };
   let last = '';
   const { parley, seen } = await setUp(t, (one) => {

@@ -152,7 +152,7 @@ test('server SDK: every method, against the real service, with a webhook that ve
   }
 });
 
-test('SPEC 5.3: a token signed locally opens a socket, and what the server sends arrives there', async () => {
+test('identity#user-token: a token signed locally opens a socket, and what the server sends arrives there', async () => {
   await parley.users.upsert('zoe', {});
   const conv = await parley.conversations.create({ type: 'group', members: ['zoe'] });
   const socket = await connect(service, parley.signToken({ userId: 'zoe', expiresIn: 60 }));
@@ -161,7 +161,7 @@ test('SPEC 5.3: a token signed locally opens a socket, and what the server sends
   await socket.close();
 });
 
-test('SPEC 1: one Idempotency-Key over all tries acts once, also when answers are lost', async () => {
+test('sdk#server-retries: one Idempotency-Key over all tries acts once, also when answers are lost', async () => {
   let lost = 0;
   const flaky = new Parley({
     secretKey: environments.dev.secretKey,
@@ -181,7 +181,7 @@ test('SPEC 1: one Idempotency-Key over all tries acts once, also when answers ar
 describe('in a time that stands still', () => {
   const { here, time } = useStandingHere();
 
-  test('SPEC 8: on the free plan a burst beyond the key’s rate is waited out and all succeeds', async () => {
+  test('sdk#server-retries: on the free plan a burst beyond the key’s rate is waited out and all succeeds', async () => {
     let waits = 0;
     const free = new Parley({
       secretKey: environments.prod.secretKey,

@@ -8,7 +8,7 @@ const decode = (part: string | undefined): unknown =>
   JSON.parse(Buffer.from(part ?? '', 'base64url').toString());
 const now = () => Date.parse('2026-01-15T09:30:00.900Z');
 
-test('DECISIONS, user token: HS256, kid, sub, iat, exp, keyed with the whole secret key string', () => {
+test('identity#user-token: HS256, kid, sub, iat, exp, keyed with the whole secret key string', () => {
   const token = signToken({ secretKey, userId: 'alice', expiresIn: 60, now });
   const [header, claims, signature, ...rest] = token.split('.');
   assert.deepEqual(rest, []);

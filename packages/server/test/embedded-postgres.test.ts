@@ -185,7 +185,7 @@ describe('ARCHITECTURE "Known traps of the embedded server"', () => {
   });
 });
 
-describe('PITFALLS 18: signals and kill -9', () => {
+describe('api#signals: signals and kill -9', () => {
   test('signals to the process group do not reach the server', async () => {
     const dataDir = await newDirectory();
     const service = await startService(dataDir);

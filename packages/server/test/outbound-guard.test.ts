@@ -101,12 +101,12 @@ const refusedUrls = [
   'https://[100::1]/',
 ];
 
-test('DECISIONS, Targets: a URL that names a forbidden scheme, credential or address is refused', (t) => {
+test('webhooks#targets: a URL that names a forbidden scheme, credential or address is refused', (t) => {
   const out = outbound(t);
   for (const url of refusedUrls) assert.throws(() => out.checkUrl(url), OutboundRefused, url);
 });
 
-test('DECISIONS, Targets: ordinary public URLs pass', (t) => {
+test('webhooks#targets: ordinary public URLs pass', (t) => {
   const out = outbound(t);
   for (const url of [
     'https://example.com/hook?x=1',
@@ -121,7 +121,7 @@ test('DECISIONS, Targets: ordinary public URLs pass', (t) => {
   }
 });
 
-test('DECISIONS, Targets: allowing private targets admits http and private addresses, never credentials', (t) => {
+test('webhooks#targets: allowing private targets admits http and private addresses, never credentials', (t) => {
   const out = outbound(t, { allowPrivate: true });
   out.checkUrl('http://127.0.0.1:3000/');
   out.checkUrl('https://localhost/');
@@ -167,7 +167,7 @@ test('the first and last address of every refused block is refused, its public n
   }
 });
 
-test('issue 4, guard: hosts of other protocols are checked too, literals in every notation', async (t) => {
+test('guard: hosts of other protocols are checked too, literals in every notation', async (t) => {
   const out = outbound(t, { resolve: () => Promise.resolve([PUBLIC]) });
   for (const host of [
     '127.0.0.1',
@@ -187,7 +187,7 @@ test('issue 4, guard: hosts of other protocols are checked too, literals in ever
   assert.deepEqual(await out.resolve('db.example.com'), [PUBLIC]);
 });
 
-test('issue 4, guard: a name with one private address among public ones is refused', async (t) => {
+test('guard: a name with one private address among public ones is refused', async (t) => {
   const out = outbound(t, { resolve: () => Promise.resolve([PUBLIC, { address: '10.0.0.7', family: 4 }]) });
   await assert.rejects(out.resolve('mixed.example'), OutboundUnresolved);
   await assert.rejects(out.request({ url: 'https://mixed.example/' }), OutboundUnresolved);
@@ -218,7 +218,7 @@ test('guard: a name inside our network and a name that does not exist fail alike
   assert.doesNotMatch(inside!, /internal|private|loopback/);
 });
 
-test('issue 4, guard: a name that turns private between check and connect is never connected to', async (t) => {
+test('guard: a name that turns private between check and connect is never connected to', async (t) => {
   let connections = 0;
   const server = createTcpServer((socket) => {
     connections += 1;
@@ -236,7 +236,7 @@ test('issue 4, guard: a name that turns private between check and connect is nev
   assert.equal(connections, 0);
 });
 
-test('issue 4, guard: the checked address is the one connected to, with one lookup a connection', async (t) => {
+test('guard: the checked address is the one connected to, with one lookup a connection', async (t) => {
   const seen: (string | undefined)[] = [];
   const first = await listen(t, (req, res) => {
     seen.push(req.socket.localAddress);
@@ -317,7 +317,7 @@ test('a connection the receiver closed while idle is replaced without an error',
   assert.equal(lookups, 2, 'the new connection was checked too');
 });
 
-test('SPEC 6 delivery: redirects are not followed', async (t) => {
+test('webhooks#success: redirects are not followed', async (t) => {
   let hits = 0;
   const { port } = await listen(t, (req, res) => {
     hits += 1;
@@ -329,7 +329,7 @@ test('SPEC 6 delivery: redirects are not followed', async (t) => {
   assert.equal(hits, 1);
 });
 
-test('PITFALLS 20: an endless body is cut at the bound and its connection destroyed', async (t) => {
+test('webhooks#bounded-answer: an endless body is cut at the bound and its connection destroyed', async (t) => {
   const closed = Promise.withResolvers<void>();
   const { port } = await listen(t, (_req, res) => {
     res.on('close', () => closed.resolve());
@@ -357,7 +357,7 @@ test('a body of exactly the bound is whole', async (t) => {
   assert.deepEqual([answer.body.length, answer.truncated], [1000, false]);
 });
 
-test('PITFALLS 20: a dripping body ends at the total time, with the status it had given', async (t) => {
+test('webhooks#bounded-answer: a dripping body ends at the total time, with the status it had given', async (t) => {
   const closed = Promise.withResolvers<void>();
   const { port } = await listen(t, (_req, res) => {
     const drip = setInterval(() => res.write('.'), 20);

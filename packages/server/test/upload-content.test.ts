@@ -152,7 +152,7 @@ const dangerous = {
   'Windows shortcut': 'L\0\0\0\x01\x14\x02\0\0\0',
 };
 
-test('SPEC 4 uploads: bytes of programs, scripts and pages are blocked under every declared type', () => {
+test('uploads#types: bytes of programs, scripts and pages are blocked under every declared type', () => {
   for (const [name, head] of Object.entries(dangerous)) {
     assert.equal(detect(bytes(head))?.kind, 'blocked', name);
     for (const [type, filename] of [
@@ -167,7 +167,7 @@ test('SPEC 4 uploads: bytes of programs, scripts and pages are blocked under eve
   }
 });
 
-test('SPEC 4 uploads: SVG, HTML, JavaScript and executables are refused by declared type', () => {
+test('uploads#types: SVG, HTML, JavaScript and executables are refused by declared type', () => {
   for (const type of [
     'image/svg+xml',
     'text/html',
@@ -188,7 +188,7 @@ test('SPEC 4 uploads: SVG, HTML, JavaScript and executables are refused by decla
   }
 });
 
-test('SPEC 4 uploads: and by file name, whatever the declared type', () => {
+test('uploads#types: and by file name, whatever the declared type', () => {
   for (const name of [
     'x.svg',
     'x.SVG',
@@ -238,7 +238,7 @@ test('ordinary types and names pass', () => {
   }
 });
 
-test('SPEC 4 uploads: the resource segment is image, video (audio too) or raw', () => {
+test('uploads#cloudinary: the resource segment is image, video (audio too) or raw', () => {
   assert.equal(resourceOf('image/png'), 'image');
   assert.equal(resourceOf('video/mp4'), 'video');
   assert.equal(resourceOf('audio/mpeg'), 'video');

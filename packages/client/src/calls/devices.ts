@@ -1,6 +1,6 @@
 import { ParleyError } from '../errors.ts';
 
-/** Microphones, cameras and screens. Errors are those of the specification (SPEC 7, call errors). */
+/** Microphones, cameras and screens. Errors are those of the specification (calls#errors). */
 
 export interface MediaDevice {
   id: string;

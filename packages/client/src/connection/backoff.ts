@@ -1,6 +1,6 @@
 import { ParleyError } from '../errors.ts';
 
-/** SPEC 4, reconnect backoff, and SPEC 7, close codes: what to do after a socket has closed. */
+/** sdk#backoff and sdk#closes: what to do after a socket has closed. */
 
 /** Full jitter: random(0, min(30 s, 0.5 s x 2^attempt)). */
 export const backoff = (attempt: number, random: () => number): number =>

@@ -60,7 +60,7 @@ const silenceMs = 60_000;
 const goawayCloses = new Set([1000, 1001, 1006, 1012]);
 
 /**
- * SPEC 4, Realtime socket: the life of the connection.
+ * sdk#procedure: the life of the connection.
  *
  *   idle --start--> connecting --open, auth, hello--> syncing --onHello done--> connected
  *   connecting | syncing | connected --closed, dead, sync failed--> waiting --delay or wake--> connecting
@@ -224,7 +224,7 @@ export class Connection {
     }
   }
 
-  /** SPEC 4, socket behaviour rule 1: any frame counts; 60 s without one and the socket is dead. */
+  /** sdk#heartbeat: any frame counts; 60 s without one and the socket is dead. */
   #listen(): void {
     this.#silence.set(silenceMs, () => this.#drop(4000, 'no frame for 60 s'));
   }

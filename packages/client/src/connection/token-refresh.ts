@@ -15,7 +15,7 @@ interface TokenRefreshOptions {
 }
 
 /**
- * SPEC 4, socket behaviour rule 6: on `token_expiring`, get a token and send `token.refresh`.
+ * sdk#token-refresh: on `token_expiring`, get a token and send `token.refresh`.
  * States: idle --expiring--> refreshing --done--> idle; refreshing --failed--> waiting --delay--> refreshing,
  * ten times at most: then the server closes with 4001 at expiry, which reconnects with a new token.
  */

@@ -4,7 +4,7 @@
  */
 export type WakeSource = (wake: () => void) => () => void;
 
-/** SPEC 4, reconnect backoff: network-online and app foreground. In Node there is nothing to listen to. */
+/** sdk#backoff: network-online and app foreground. In Node there is nothing to listen to. */
 export const browserWake: WakeSource = (wake) => {
   if (typeof window === 'undefined' || typeof window.addEventListener !== 'function') return () => {};
   const visible = () => {

@@ -4,7 +4,7 @@ import type { EphemeralFrames, EventFrame, Member } from '../types.ts';
 type Receipt = EphemeralFrames['receipt'];
 
 /**
- * Members of an open conversation with their marks. Marks only move forward (SPEC 4, rule 5), so receipts and list
+ * Members of an open conversation with their marks. Marks only move forward (sdk#delivered), so receipts and list
  * pages may arrive in any order. Events that arrive during a load are applied after it.
  */
 export class Members {

@@ -7,7 +7,7 @@ export interface PresenceApi {
   watch(userIds: readonly string[]): Promise<void>;
 }
 
-/** SPEC 4, rules 2 and 3: the watch set belongs to the socket, so it is sent again after every hello. */
+/** sdk#watch: the watch set belongs to the socket, so it is sent again after every hello. */
 export class Presence implements PresenceApi {
   readonly store = new Value<ReadonlyMap<string, PresenceItem>>(new Map());
   #request: (userIds: string[]) => Promise<{ presence: PresenceItem[] }>;

@@ -6,7 +6,7 @@ const throttleMs = 3_000;
 const expiryMs = 6_000;
 
 /**
- * SPEC 4, socket behaviour rule 4. Outgoing: silent --typing--> started (again at most every 3 s) --send or blur-->
+ * sdk#typing. Outgoing: silent --typing--> started (again at most every 3 s) --send or blur-->
  * silent. Incoming: a user is typing from `start` until `stop`, a message of that user, or 6 s of silence.
  */
 export class Typing {

@@ -6,7 +6,7 @@ const intervalMs = 1_000;
 const maxItems = 200;
 
 /**
- * SPEC 4, socket behaviour rule 5: sends `delivered` with the highest contiguous seq of each conversation, at most
+ * sdk#delivered: sends `delivered` with the highest contiguous seq of each conversation, at most
  * once a second. States: idle --mark--> waiting (trailing edge) --flushed--> idle; marks are kept while offline.
  */
 export class Delivered {

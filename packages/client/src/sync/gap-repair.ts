@@ -29,7 +29,7 @@ const maxHeld = 1_000;
 const maxFailures = 3;
 
 /**
- * SPEC 4, gap handling, for one conversation.
+ * sdk#gap, for one conversation.
  *
  *   paused --resume--> following
  *   following: seq = lastSeq + 1 is applied, at or below it dropped, above it held --> fetching

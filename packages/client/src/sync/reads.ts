@@ -14,7 +14,7 @@ export interface ReadsOptions {
 const retryMs = 2_000;
 
 /**
- * Read marks on their way to the server; only the highest of a conversation counts (SPEC 4, rule 5).
+ * Read marks on their way to the server; only the highest of a conversation counts (sdk#delivered).
  * States of a mark: waiting --online--> in flight --ack--> (gone), --lost--> waiting, --transient error--> waiting 2
  * s.
  */

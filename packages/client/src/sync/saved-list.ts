@@ -29,7 +29,7 @@ const saveMs = 2_000;
 const maxSaved = 1_000;
 
 /**
- * Stores the list together with its sync cursor (SPEC 4, client sync procedure, step 1): the next launch shows it at
+ * Stores the list together with its sync cursor (sdk#saved-list): the next launch shows it at
  * once and asks only for changes. It is written at most every 2 s, and when the connection is lost.
  */
 export class SavedList {

@@ -16,7 +16,7 @@ export interface SyncerOptions {
 const minIntervalMs = 1_000;
 
 /**
- * SPEC 4, client sync procedure, step 1, and again whenever a count is in doubt.
+ * sdk#procedure, and again whenever a count is in doubt.
  * States: idle | running | running, again wanted | waiting (at most one run per second because of doubts). The cursor
  * is kept as long as the state it belongs to, and is stored with it.
  */

@@ -15,7 +15,7 @@ import { hasFirefox, startFirefox } from './firefox.ts';
 import { startNetwork } from './network.ts';
 import type { Network } from './network.ts';
 
-/** DECISIONS, Calls, in real Chromium with fake devices: what is asked for is media that arrives. */
+/** calls#frames, in real Chromium with fake devices: what is asked for is media that arrives. */
 
 let turn: ChildProcess | undefined;
 let turnLog = '';
@@ -88,7 +88,7 @@ async function pair(
   return [a, b, id];
 }
 
-describe('SPEC 4, Calls, with media', () => {
+describe('calls#frames, with media', () => {
   it('1:1 audio and video over UDP: pictures and sound arrive on both sides; mute, remote mute, camera, devices', async () => {
     const [a, b, id] = await pair('video');
     await Promise.all([a.growing(), b.growing()]);
@@ -312,7 +312,7 @@ describe('SPEC 4, Calls, with media', () => {
     await close(a, b);
   });
 
-  it('SPEC 7: without a microphone nobody rings; without a camera it is an audio call', async () => {
+  it('calls#errors: without a microphone nobody rings; without a camera it is an audio call', async () => {
     const [a, b] = await Promise.all([someone(), someone()]);
     const { id: cid } = await scene.direct(a.actor, b.actor);
     const refuse = (kind: string, name: string) =>

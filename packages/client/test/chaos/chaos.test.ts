@@ -4,7 +4,7 @@ import { seed } from '../../../../scripts/seed.ts';
 
 /** The small size; `npm run chaos` is the large one. */
 it(
-  'SPEC 4, sync procedure: 20 clients, faulty networks, killed nodes, Redis and PostgreSQL; in the end all agree',
+  'sdk#procedure: 20 clients, faulty networks, killed nodes, Redis and PostgreSQL; in the end all agree',
   { timeout: 900_000 },
   async (t) => {
     await chaos({

@@ -103,7 +103,7 @@ export async function verify(
   return { messages: total, unreadCounts };
 }
 
-/** What was under way when everybody fell silent still arrives. A dead connection is noticed after 60 s of silence (SPEC 4, rule 1). */
+/** What was under way when everybody fell silent still arrives. A dead connection is noticed after 60 s of silence (sdk#heartbeat). */
 async function eventually(isSo: () => boolean): Promise<void> {
   for (const deadline = Date.now() + 75_000; !isSo() && Date.now() < deadline;)
     await new Promise((resolve) => setTimeout(resolve, 50));

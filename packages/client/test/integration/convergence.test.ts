@@ -12,7 +12,7 @@ import type { Random } from '../chaos/random.ts';
 import { assertConverged, eventually, newClient, settled, whenReady } from './people.ts';
 import { seed } from '../../../../scripts/seed.ts';
 
-/** SPEC 4, client sync procedure: after any events, on two nodes, the SDK shows what a fresh client fetches. */
+/** sdk#procedure: after any events, on two nodes, the SDK shows what a fresh client fetches. */
 
 const { cluster, nodes } = useNodes([{}, {}]);
 const servers = nodes.map((node) => lazy(() => serverApi(node.url)));

@@ -9,9 +9,9 @@ import { startProxy } from '../chaos/proxy.ts';
 import { seeded } from '../chaos/random.ts';
 import { assertConverged, newClient, secretKey, settled, whenReady } from './people.ts';
 
-/** SPEC 4.8 with real clients: a node is shut down while everybody writes. */
+/** socket#goaway with real clients: a node is shut down while everybody writes. */
 
-test('SPEC 4.8: SIGTERM of one node moves its clients to the other; nothing is lost, doubled or out of order; exit 0', async () => {
+test('socket#goaway: SIGTERM of one node moves its clients to the other; nothing is lost, doubled or out of order; exit 0', async () => {
   const cluster = await startNodes([{}, {}]);
   const random = seeded(1);
   const [leaving, stays] = cluster.nodes as [(typeof cluster.nodes)[0], (typeof cluster.nodes)[0]];

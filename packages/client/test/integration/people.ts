@@ -18,7 +18,7 @@ export interface Shown {
 }
 
 /**
- * Everything a user sees, but for `lastActivityAt`, whose exact time no event tells, and the order that goes by it. Delivery marks are left out: looking moves them. Read marks of others are ephemeral (SPEC 4.5).
+ * Everything a user sees, but for `lastActivityAt`, whose exact time no event tells, and the order that goes by it. Delivery marks are left out: looking moves them. Read marks of others are ephemeral (receipts#receipt).
  */
 export function shown(client: Client, handles: Iterable<ConversationHandle>): Shown {
   const { items, unreadTotal } = client.conversations.get();

@@ -210,7 +210,7 @@ const signatureHeaders: [string, string][] = [
   ['webhook-signature', '`v1,<base64>`, several separated by a space (Standard Webhooks)'],
 ];
 
-/** SPEC 6: the webhook deliveries, from `webhookEvents` (`data` by event type). */
+/** webhooks#catalogue: the webhook deliveries, from `webhookEvents` (`data` by event type). */
 export function webhooks(events: Record<string, object>, use: Use): JsonObject {
   return Object.fromEntries(
     Object.entries(events).map(([type, data]) => {

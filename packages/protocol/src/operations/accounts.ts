@@ -11,7 +11,7 @@ import {
 import { IdParam, line, open, optional, Timestamp } from '../schemas/common.ts';
 import { operation, table } from './define.ts';
 
-/** DECISIONS, Control plane: signing in, and operations on one's own account. */
+/** dashboard#session: signing in, and operations on one's own account. */
 
 export const Email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[^\\s@]+@[^\\s@]+$' });
 /** A password as typed. The rules for new passwords are checked elsewhere, so that the error can say what is wrong. */

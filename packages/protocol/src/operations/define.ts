@@ -18,7 +18,7 @@ export type Plane = 'tenant' | 'control';
  * account.
  */
 export type Scope = 'environment' | 'organization' | 'organizations' | 'account';
-/** Which limit a call counts against, besides its caller's own (SPEC 8). */
+/** Which limit a call counts against, besides its caller's own (plans#rates). */
 export type RateClass = 'request' | 'send' | 'upload';
 export type Format = 'application/json' | 'application/jsonl' | 'text/csv';
 export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
@@ -34,7 +34,7 @@ export interface Operation {
   scope: Scope;
   /** The permission that an account's role must include so that the dashboard may call it; null if none is needed. */
   permission: Permission | null;
-  /** SPEC 5.7: the dashboard may call it only within 15 minutes after a sign-in. */
+  /** dashboard#reauth: the dashboard may call it only within 15 minutes after a sign-in. */
   recent: boolean;
   method: Method;
   path: string;
@@ -65,7 +65,7 @@ export interface Operation {
   cost: (input: never) => number;
   /** It changes nothing, so nothing is stored for an Idempotency-Key: running it again is as good as repeating its answer. */
   changesNothing: boolean;
-  /** SPEC 9.3: answers carry `Deprecation` and `Sunset`. */
+  /** api#deprecation: answers carry `Deprecation` and `Sunset`. */
   deprecated?: { since: string; sunset: string };
 }
 
@@ -172,7 +172,7 @@ export const pageCost =
   ({ limit = limits.pageDefault }: { limit?: number }): number =>
     1 + limit / items;
 
-/** Idempotency-Key is accepted on every POST, PATCH and DELETE (SPEC 1, Idempotency). */
+/** Idempotency-Key is accepted on every POST, PATCH and DELETE (api#idempotency). */
 export const acceptsIdempotencyKey = (op: Operation): boolean =>
   op.method === 'POST' || op.method === 'PATCH' || op.method === 'DELETE';
 

@@ -16,7 +16,7 @@ import {
 } from '../schemas/environments.ts';
 import { operation, table } from './define.ts';
 
-/** DECISIONS, Control plane. */
+/** dashboard#environments. */
 
 const callers = ['dashboard', 'operator'] as const;
 

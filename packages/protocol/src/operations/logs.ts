@@ -13,7 +13,7 @@ import {
 } from '../schemas/logs.ts';
 import { operation, table } from './define.ts';
 
-/** DECISIONS, Control plane: what happens in an environment, for the people who run it. */
+/** dashboard#logs: what happens in an environment, for the people who run it. */
 
 const tag = 'Logs';
 const callers = ['dashboard'] as const;

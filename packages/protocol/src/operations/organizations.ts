@@ -11,7 +11,7 @@ import { IdParam, line, nullable, open, optional } from '../schemas/common.ts';
 import { Email, LinkToken, Password, PersonName } from './accounts.ts';
 import { operation, table } from './define.ts';
 
-/** DECISIONS, Control plane: organizations, their people, and how people join. */
+/** dashboard#roles: organizations, their people, and how people join. */
 
 const callers = ['dashboard'] as const;
 const organization = { callers, scope: 'organization', tag: 'Organizations' } as const;

@@ -13,7 +13,7 @@ import {
 } from '../schemas/storage.ts';
 import { operation, table } from './define.ts';
 
-/** SPEC 4, Storage: needs the dashboard's session, an environment and, for changes, a sign-in within the last 15 minutes. */
+/** storage#callers: needs the dashboard's session, an environment and, for changes, a sign-in within the last 15 minutes. */
 
 const storage = { tag: 'Storage', callers: ['dashboard'] } as const;
 const change = { ...storage, permission: 'storage.manage', recent: true } as const;

@@ -10,7 +10,7 @@ const oneAttachment = { attachmentId: IdParam };
 const Pixels = nullable(Type.Integer({ minimum: 0, maximum: 1_000_000 }));
 const strings = Type.Record(Type.String(), Type.String());
 
-/** SPEC 2, Upload ticket. */
+/** uploads#ticket. */
 export const UploadTicket = open({
   attachmentId: Type.String({ pattern: '^att_' }),
   upload: open({

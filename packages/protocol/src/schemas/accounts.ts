@@ -5,7 +5,7 @@ import type { AccountRole } from '../roles.ts';
 import { nullable, open, optional, Timestamp } from './common.ts';
 import { Environment } from './environments.ts';
 
-/** DECISIONS, Control plane: people, their sessions and organizations, as the service sends them. */
+/** dashboard#session: people, their sessions and organizations, as the service sends them. */
 
 const id = (prefix: string) => Type.String({ pattern: `^${prefix}` });
 

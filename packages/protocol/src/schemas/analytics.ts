@@ -4,7 +4,7 @@ import { planNames } from '../plans.ts';
 import type { PlanName } from '../plans.ts';
 import { nullable, open, Timestamp } from './common.ts';
 
-/** SPEC 2, Analytics response and Usage response. They contain only counts. */
+/** analytics#response, analytics#usage. They contain only counts. */
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const mean = (description: string) => Type.Number({ minimum: 0, description });

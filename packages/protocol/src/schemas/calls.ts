@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { nullable, open, optional, Timestamp } from './common.ts';
 import { RtpCapabilities } from './rtc.ts';
 
-/** SPEC 2, Call. */
+/** calls#record. */
 
 const one = <const V extends readonly string[]>(values: V) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values] });
@@ -78,7 +78,7 @@ const IceServer = open({
   credential: optional(Type.String()),
 });
 
-/** What the first `call.*` frame of a device needs (DECISIONS, Calls). */
+/** What the first `call.*` frame of a device needs (calls#frames). */
 export const CallMedia = open({
   transport: Type.Literal('sfu'),
   iceServers: Type.Array(IceServer),

@@ -3,10 +3,10 @@ import type { TProperties, TSchema } from 'typebox';
 import { limits } from '../limits.ts';
 import { userIdPattern } from '../ids.ts';
 
-/** Request objects are closed: an unknown field is refused (SPEC 1.4). */
+/** Request objects are closed: an unknown field is refused (api#unknown-fields). */
 export const closed = <P extends TProperties>(properties: P) =>
   Type.Object(properties, { additionalProperties: false });
-/** Response objects are open: clients must tolerate new fields (SPEC 1.5). */
+/** Response objects are open: clients must tolerate new fields (api#additive). */
 export const open = <P extends TProperties>(properties: P, title?: string) =>
   Type.Object(properties, title ? { title } : {});
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);

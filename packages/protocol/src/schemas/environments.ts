@@ -4,7 +4,7 @@ import { planNames } from '../plans.ts';
 import type { PlanName } from '../plans.ts';
 import { closed, line, nullable, open, optional, Timestamp } from './common.ts';
 
-/** DECISIONS, Tenancy: environments, their settings and their keys, and the record of changes to them. */
+/** identity#environments: environments, their settings and their keys, and the record of changes to them. */
 
 const oneOf = <const V extends readonly string[]>(values: V, options: object = {}) =>
   Type.Unsafe<V[number]>({ type: 'string', enum: [...values], ...options });

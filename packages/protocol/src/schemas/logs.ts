@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { nullable, open, optional, Timestamp } from './common.ts';
 
 /**
- * DECISIONS, Control plane: what is stored about requests, sockets and deliveries. It never contains a body, a text
+ * dashboard#logs: what is stored about requests, sockets and deliveries. It never contains a body, a text
  * or a secret.
  */
 

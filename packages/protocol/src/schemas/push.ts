@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { nullable, open, Timestamp } from './common.ts';
 
-/** DECISIONS, placeholders: `<push_provider_1..3>`, and webpush. */
+/** push#devices: the providers. */
 export const pushProviders = ['fcm', 'apns', 'expo', 'webpush'] as const;
 export const PushProviderName = Type.Unsafe<(typeof pushProviders)[number]>({
   type: 'string',

@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { limits } from '../limits.ts';
 import { nullable, open, optional, Seq, Timestamp } from './common.ts';
 
-/** SPEC 2: resources as the service sends them. */
+/** messages#fields: resources as the service sends them. */
 
 const id = (prefix: string) => Type.String({ pattern: `^${prefix}` });
 const anyUserId = Type.String({ minLength: 1 });

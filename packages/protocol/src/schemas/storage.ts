@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { nullable, open, Timestamp } from './common.ts';
 
-/** SPEC 2, Storage record; DECISIONS, Storage. */
+/** storage#record. */
 
 export const databaseTypes = ['postgres', 'mysql', 'mongodb', 'http'] as const;
 export const mediaProviders = ['cloudinary', 's3', 'azure'] as const;

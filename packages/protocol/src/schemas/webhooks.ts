@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { nullable, open, optional, Timestamp } from './common.ts';
 
-/** SPEC 2, webhook endpoint, and DECISIONS, Webhooks: the records as the service sends them. */
+/** webhooks#endpoint and webhooks#deliveries: the records as the service sends them. */
 
 export const WebhookStatus = Type.Union([Type.Literal('enabled'), Type.Literal('disabled')]);
 

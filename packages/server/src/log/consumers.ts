@@ -43,7 +43,7 @@ export const consumers = {
       SELECT n.id, p_env, p_conv, r.message, r.payload, p_at FROM noted n JOIN ${rows} r ON r.seq = n.seq WHERE r.payload IS NOT NULL`,
   },
   push: { bit: 2, outbox: true, messages: messagesInOutbox },
-  /** SPEC 6, message.read: one per member and 10 s, with the last value. A row that names no consumer is for webhooks. */
+  /** receipts#read-webhook, message.read: one per member and 10 s, with the last value. A row that names no consumer is for webhooks. */
   webhookReads: {
     bit: 4,
     reads: (rows) => `INSERT INTO outbox (id, env, type, key, conv, seq, users, created_at, due_at)

@@ -61,7 +61,7 @@ export const coercingValidator = lazily(coercing);
 const unknown = (param: string): ApiError =>
   new ApiError('unknown_field', { param, message: `Unknown field: ${param}.` });
 
-/** SPEC 1.4: an unknown field is reported before anything else that is wrong. */
+/** api#unknown-fields: an unknown field is reported before anything else that is wrong. */
 function unknownField(schema: object, value: unknown): ApiError | null {
   const { properties = {}, additionalProperties } = schema as {
     properties?: object;
@@ -109,7 +109,7 @@ function codeOf(error: ErrorObject): ErrorCode {
   return 'invalid_request';
 }
 
-/** The path of the field in the form `a.b[2].c` (DECISIONS, Resources). */
+/** The path of the field in the form `a.b[2].c` (api#validation). */
 function paramOf(error: ErrorObject): string {
   const path = error.instancePath
     .split('/')
@@ -125,8 +125,7 @@ function paramOf(error: ErrorObject): string {
 const maxNesting = 32;
 
 /**
- * NUL characters and broken surrogates cannot be stored as text, so they are refused everywhere (DECISIONS,
- * Resources). Returns the path of the field.
+ * NUL characters and broken surrogates cannot be stored as text, so they are refused everywhere (api#validation). Returns the path of the field.
  */
 export function unstorableText(value: unknown, path = '', level = 0): string | null {
   if (typeof value === 'string') return value.includes('\0') || !value.isWellFormed() ? path : null;

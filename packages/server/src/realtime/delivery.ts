@@ -25,7 +25,7 @@ interface Mark {
 }
 
 /**
- * SPEC 4, socket rule 5: `delivered` marks, stored as the greater of stored and new. However often a client sends
+ * receipts#delivered: `delivered` marks, stored as the greater of stored and new. However often a client sends
  * marks, they are written at most once per second, those of all sessions together, and the last ones always are. A
  * mark whose conversation another transaction has locked waits for the next time.
  */

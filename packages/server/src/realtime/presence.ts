@@ -31,7 +31,7 @@ const registeredMs = 5_000;
 /** How many users one statement settles. */
 const settledAtOnce = 500;
 
-/** SPEC 4, socket rule 2: who is online. `watching` tells the sockets that want to know. */
+/** presence#grace: who is online. `watching` tells the sockets that want to know. */
 export class Presence {
   readonly #registry: PresenceRegistry;
   readonly #bus: NodeBus;

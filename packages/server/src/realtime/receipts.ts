@@ -27,7 +27,7 @@ export interface ReceiptRelayOptions {
 }
 
 /**
- * SPEC 4, socket rule 5: a receipt at most once per second per (conversation, user), and the last value always goes
+ * receipts#receipt: a receipt at most once per second per (conversation, user), and the last value always goes
  * out. Marks of one user may move on several nodes. Each node delays what its own sockets get, wherever it comes
  * from, so that no socket gets more. `tick` is called a few times a second.
  */

@@ -11,8 +11,7 @@ import { textFrame } from './wire.ts';
  * The order of a route: events of a conversation go out in seq order, whichever way they come.
  *
  * in order --an event comes too early--> holding --the missing events come, `holdMs` pass, or too many are held--> in
- * order. Then the held events go out in order; if some are still missing, the client repairs the gap (SPEC 4, gap
- * handling). An event at or below the route's last seq is a duplicate.
+ * order. Then the held events go out in order; if some are still missing, the client repairs the gap (sdk#gap). An event at or below the route's last seq is a duplicate.
  */
 
 /** How many events of one conversation are held; beyond this they go out at once. */

@@ -10,7 +10,7 @@ const throttleMs = realtime.typingThrottleMs - 500;
 /** Milliseconds. A user may start again after a `stop`, but many starts and stops in turn are a flood too. */
 const restartMs = 1_000;
 
-/** SPEC 4, socket rule 4: `start` is relayed at most once per 3 s, a `stop` only after a relayed `start`. */
+/** presence#typing-pace: `start` is relayed at most once per 3 s, a `stop` only after a relayed `start`. */
 export class TypingThrottle {
   readonly #started = new Map<string, { at: number; typing: boolean }>();
   readonly #now: () => number;

@@ -45,7 +45,7 @@ export interface WatchingOptions {
 }
 
 /**
- * SPEC 4, socket rule 3: who watches whom. A session looks up one set at a time. Of checks for users whom it may no
+ * presence#watch: who watches whom. A session looks up one set at a time. Of checks for users whom it may no
  * longer see, at most one runs and one waits, however many memberships end at once.
  */
 export class Watching {

@@ -5,7 +5,7 @@ import { networkOf } from '../platform/address.ts';
 import type { Check, LimitKey, RateLimiter, Verdict } from '../platform/rate-limit/port.ts';
 
 /**
- * SPEC 8: which limits a request counts against. A server's calls count only against the key rate of its environment,
+ * plans#rates: which limits a request counts against. A server's calls count only against the key rate of its environment,
  * those of the dashboard against the account's limit, and those of callers without a credential against their address's.
  */
 export function limitsOf(

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * Whether somebody on this machine made the request, and it came here directly (DECISIONS, Tenancy: the environment
+ * Whether somebody on this machine made the request, and it came here directly (identity#this-machine: the environment
  * that the first start makes by itself). A proxy on this machine also has a loopback address, so everything that
  * tells one counts: the name in `Host`, the headers that proxies add, the protocol that they speak by default
  * (HTTP/1.0), and the page that a browser was on (`Origin`).

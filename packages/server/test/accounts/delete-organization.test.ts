@@ -7,7 +7,7 @@ import { connect } from '../support/socket.ts';
 import { useService } from '../support/use.ts';
 import { createDashboard, foreignOwner, join } from './dashboard.ts';
 
-/** DECISIONS, Control plane: DELETE /v1/organizations/{id}. */
+/** dashboard#delete-organization: DELETE /v1/organizations/{id}. */
 
 const { service, scene, db, sql } = useService({ own: true });
 
@@ -51,7 +51,7 @@ async function rowsOf(id: string): Promise<Record<string, number>> {
   return found;
 }
 
-describe('DECISIONS, Control plane: DELETE /v1/organizations/{id}', () => {
+describe('dashboard#delete-organization: DELETE /v1/organizations/{id}', () => {
   it('needs an owner, the name, and a recent sign-in', async () => {
     const { owner, organizationId, path, server, remove } = await organization();
     for (const role of ['admin', 'developer', 'viewer']) {

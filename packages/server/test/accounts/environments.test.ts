@@ -6,7 +6,7 @@ import { setUp, useService } from '../support/use.ts';
 import { foreignOwner, owner as ownerIs, signedInOwner } from './dashboard.ts';
 import type { Dashboard } from './dashboard.ts';
 
-/** DECISIONS, Control plane: environments, keys, push credentials and webhooks from the dashboard. */
+/** dashboard#environments: environments, keys, push credentials and webhooks from the dashboard. */
 
 const { service, sql, restart } = useService({ own: true });
 let owner: Dashboard;
@@ -58,7 +58,7 @@ describe('environments', () => {
     );
   });
 
-  it('DECISIONS, Control plane: an organization has at most 20, also of requests at once; the operator may make more', async () => {
+  it('dashboard#environments: an organization has at most 20, also of requests at once; the operator may make more', async () => {
     const stranger = await foreignOwner(service.url, sql);
     const wanted = { organizationId: stranger.organizationId, name: 'x', kind: 'production' };
     const answers = await Promise.all(
@@ -115,7 +115,7 @@ describe('environments', () => {
 });
 
 describe('keys', () => {
-  it('DECISIONS, Control plane: a new one needs a recent sign-in', async () => {
+  it('dashboard#reauth: a new one needs a recent sign-in', async () => {
     const late = await signedInOwner(service.url);
     await sql(`UPDATE account_sessions SET signed_in_at = now() - interval '16 minutes'`);
     assertError(await late.in('env_dev')('POST', '/v1/keys', {}), 403, 'reauth_required');

@@ -6,7 +6,7 @@ import { setUp, useService } from '../support/use.ts';
 import { createDashboard, foreignOwner, join, signedInOwner } from './dashboard.ts';
 import type { Dashboard } from './dashboard.ts';
 
-/** DECISIONS, Control plane: organizations, their people, and invitations by link. */
+/** dashboard#invitations: organizations, their people, and invitations by link. */
 
 const { service, sql } = useService();
 let owner: Dashboard;
@@ -57,7 +57,7 @@ describe('organizations', () => {
 });
 
 describe('people', () => {
-  it('DECISIONS, Control plane: inviting somebody and changing a role need a recent sign-in', async () => {
+  it('dashboard#reauth: inviting somebody and changing a role need a recent sign-in', async () => {
     const [admin, other] = [await joined('admin'), await joined('viewer')];
     await sql(
       `UPDATE account_sessions SET signed_in_at = now() - interval '16 minutes'

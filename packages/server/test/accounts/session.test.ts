@@ -13,7 +13,7 @@ const { service, server, sql } = useService({ env: { CHAT_TRUST_PROXY: 'true' } 
 let addresses = 0;
 const from = () => ({ 'x-forwarded-for': `198.51.100.${++addresses}` });
 
-describe('DECISIONS, Control plane: POST /v1/session', () => {
+describe('dashboard#sign-in: POST /v1/session', () => {
   it('the owner of the first start signs in with the password, and sees organizations and environments', async () => {
     const dashboard = createDashboard(service.url);
     const { body, headers } = await dashboard.signIn(owner.email, owner.password);
@@ -114,7 +114,7 @@ describe('DECISIONS, Control plane: POST /v1/session', () => {
   });
 });
 
-describe('DECISIONS, Control plane: GET, DELETE and reauth', () => {
+describe('dashboard#session: GET, DELETE and reauth', () => {
   it('without a cookie, with a wrong one, after the sign-out: 401', async () => {
     const dashboard = await signedInOwner(service.url);
     const { cookie } = dashboard;
@@ -175,7 +175,7 @@ describe('DECISIONS, Control plane: GET, DELETE and reauth', () => {
   });
 });
 
-describe('DECISIONS, Control plane: requests that another site may have caused', () => {
+describe('dashboard#csrf: requests that another site may have caused', () => {
   const change = (headers: Record<string, string | undefined>, body: unknown = { name: 'x' }) =>
     signedInOwner(service.url).then(({ cookie }) =>
       createDashboard(service.url, { ...headers, cookie: `parley_session=${cookie}` }).api(
@@ -255,7 +255,7 @@ describe('DECISIONS, Control plane: requests that another site may have caused',
   });
 });
 
-describe('SPEC 5: which credential counts', () => {
+describe('identity#credentials: which credential counts', () => {
   it('a request with an Authorization header ignores the cookie', async () => {
     const dashboard = await signedInOwner(service.url);
     const as = (authorization: string) =>
@@ -309,7 +309,7 @@ describe('SPEC 5: which credential counts', () => {
   });
 });
 
-describe('DECISIONS, Control plane: tries of an address', () => {
+describe('dashboard#guessing: tries of an address', () => {
   const nobody = lazy(() => createDashboard(service.url));
   let tries = 0;
   const ask: Record<string, (headers: Record<string, string>) => Promise<Answer>> = {

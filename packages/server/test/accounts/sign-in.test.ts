@@ -109,7 +109,7 @@ test('an unknown address is refused after as many tries', async () => {
   assert.equal(await attempt({ email }), 'rate_limited');
 });
 
-test('SPEC 8: the tries of an IPv6 network (/64) count as those of one address', async () => {
+test('dashboard#guessing: the tries of an IPv6 network (/64) count as those of one address', async () => {
   const wrong = (i: number, network: string) =>
     attempt(
       { email: `nobody-v6-${i}@example.com`, password: 'wrong password' },

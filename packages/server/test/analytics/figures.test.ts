@@ -8,7 +8,7 @@ import { setUp, use, useService } from '../support/use.ts';
 import { addEndpoint } from '../webhooks/tools.ts';
 import { startReceiver, status } from '../webhooks/receiver.ts';
 
-/** SPEC 2, Analytics response: figures of calls, files, webhooks and requests, against what happened and the rows of it. */
+/** analytics#response: figures of calls, files, webhooks and requests, against what happened and the rows of it. */
 
 const { scene, server, db, sql, restart } = useService({ own: true });
 const [well, broken] = [use(startReceiver, (r) => r.close()), use(startReceiver, (r) => r.close())];
@@ -104,7 +104,7 @@ test('files sent with messages, and their bytes; a file that no message has coun
     assert.equal(after[name] - before[name], n, name);
 });
 
-test('DECISIONS, Analytics: deletions are messages that were deleted, each once, however often and in whichever way', async () => {
+test('analytics#deletions: deletions are messages that were deleted, each once, however often and in whichever way', async () => {
   const [a, b, leaver] = await Promise.all([scene.actor(), scene.actor(), scene.actor()]);
   const { id: cid } = await scene.group(a, [b, leaver]);
   const message = (by = a) => scene.send(by, cid);

@@ -24,7 +24,7 @@ async function send(by: Actor | null, cid: string, message: object = { text: 'x'
 const forget = `TRUNCATE activity_notes, counters, message_hours, active_users, active_months, conversation_activity, sender_activity, activity_tops;
   INSERT INTO analytics_fill (total) SELECT count(*) FROM messages`;
 
-test('issue 13: a store from before analytics is counted in the background, nothing twice, with its progress', async () => {
+test('a store from before analytics is counted in the background, nothing twice, with its progress', async () => {
   const people = [await scene.actor(), await scene.actor(), await scene.actor()];
   const group = await scene.group(people[0]!, people);
   const first = await send(people[0]!, group.id);
@@ -69,7 +69,7 @@ test('issue 13: a store from before analytics is counted in the background, noth
 describe('without a worker, so that the test counts portion by portion', () => {
   const { scene, server, sql } = useService({ env: { CHAT_ROLES: 'api,gateway' } });
 
-  test('issue 13: no portion counts more rows than it may, whatever they are, and together they count each once', async () => {
+  test('no portion counts more rows than it may, whatever they are, and together they count each once', async () => {
     const people = await Promise.all(Array.from({ length: 5 }, () => scene.actor()));
     const groups = [];
     for (const person of people) groups.push(await scene.group(person, people));

@@ -40,7 +40,7 @@ function numbers(state: number): (n: number) => number {
   };
 }
 
-test('issue 13: every exact figure equals a recount, whatever was killed', { timeout: 900_000 }, async () => {
+test('every exact figure equals a recount, whatever was killed', { timeout: 900_000 }, async () => {
   const below = numbers(seed('analytics'));
   const one = <T>(items: readonly T[]): T => items[below(items.length)]!;
   const nodes = cluster.nodes;

@@ -20,7 +20,7 @@ import { startParts, until } from '../cluster/nodes.ts';
 import { start } from '../calls/tools.ts';
 import { startSmtp } from '../webhooks/smtp.ts';
 
-test('DECISIONS: mauLimit over two nodes is passed by none but users who act at the same moment; whoever is counted goes on, others wait for a larger plan', async () => {
+test('plans#mau: mauLimit over two nodes is passed by none but users who act at the same moment; whoever is counted goes on, others wait for a larger plan', async () => {
   const parts = await startParts();
   const [a, b] = (await startInProcess(parts.env, 2, {
     plans: { ...plans, free: { ...plans.free, mauLimit: 5 } },
@@ -134,7 +134,7 @@ describe('CHAT_PLANS', () => {
     },
   });
 
-  test('issue 13: a change of the file counts within seconds, without a restart; a wrong one changes nothing', async () => {
+  test('a change of the file counts within seconds, without a restart; a wrong one changes nothing', async () => {
     const prod = createScene(service.url, 'prod');
     const limit = async (): Promise<number> => (await prod.server('GET', '/v1/usage')).body.plan.mauLimit;
     assert.equal(await limit(), 5);
@@ -145,7 +145,7 @@ describe('CHAT_PLANS', () => {
     await until(async () => (await limit()) === 10);
   });
 
-  test('issue 13: the owner hears of 80 and of 100 percent, once a month each, and again in the next month', async () => {
+  test('the owner hears of 80 and of 100 percent, once a month each, and again in the next month', async () => {
     const prod = createScene(service.url, 'prod');
     const people = await Promise.all(Array.from({ length: 10 }, () => prod.actor()));
     const group = await prod.group(people[0]!, people);

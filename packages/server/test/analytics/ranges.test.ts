@@ -23,7 +23,7 @@ const read = (input: Parameters<typeof readRange>[0]): [string, string, number] 
   ];
 };
 
-describe('DECISIONS, Analytics: ranges', () => {
+describe('analytics#range: ranges', () => {
   for (const [what, input, expected] of [
     ['the default', {}, ['2026-10-17', '2026-11-16', 30]],
     ['hours by default', { granularity: 'hour' }, ['2026-11-08T22', '2026-11-15T22', 168]],
@@ -112,7 +112,7 @@ describe('DECISIONS, Analytics: ranges', () => {
 describe('over REST', () => {
   const { service, scene, server, sql } = useService();
 
-  test('SPEC 7: a range that cannot be answered is 400 and says which field', async () => {
+  test('analytics#range: a range that cannot be answered is 400 and says which field', async () => {
     for (const path of ['/v1/analytics', '/v1/usage'])
       for (const query of [
         'from=2026-11-02&to=2026-11-01',
@@ -185,7 +185,7 @@ describe('over REST', () => {
     assert.equal(days.heatmap[6][0], 2);
   });
 
-  test('SPEC 4: format=csv is the series, as a CSV library reads it', async () => {
+  test('analytics#csv: format=csv is the series, as a CSV library reads it', async () => {
     const query = 'from=2026-01-31&to=2026-03-01';
     const answer = await fetch(`${service.url}/v1/analytics?${query}&format=csv`, {
       headers: { authorization: `Bearer ${environments.dev.secretKey}` },
@@ -204,7 +204,7 @@ describe('over REST', () => {
   });
 });
 
-test('SPEC 4: no message text is read: it works for a role of the store that may read no message', async () => {
+test('analytics#callers: no message text is read: it works for a role of the store that may read no message', async () => {
   const parts = await startParts();
   const [node] = await startInProcess(parts.env, 1);
   const pool = new pg.Pool({ connectionString: parts.env['DATABASE_URL'], max: 1 });

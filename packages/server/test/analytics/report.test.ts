@@ -7,7 +7,7 @@ import { useService } from '../support/use.ts';
 const { service, scene, server, db } = useService();
 const today = (): string => new Date().toISOString().slice(0, 10);
 
-test('SPEC 2, Analytics response: every figure of what happened just now', async () => {
+test('analytics#response: every figure of what happened just now', async () => {
   const [anna, bert] = [await scene.actor('anna'), await scene.actor('bert')];
   const idle = await scene.actor('idle');
   const group = await scene.group(anna, [bert, idle], { name: 'Team' });
@@ -97,7 +97,7 @@ test('SPEC 2, Analytics response: every figure of what happened just now', async
   assert.deepEqual(usage.plan, body.plan);
 });
 
-test('DECISIONS: connecting makes a user active, once however often; sockets, acks and fan-out are measured', async () => {
+test('analytics#active: connecting makes a user active, once however often; sockets, acks and fan-out are measured', async () => {
   const other = createScene(service.url, 'other');
   const [a, b] = [await other.person('a'), await other.person('b')];
   const again = await other.online(a.actor);
@@ -117,7 +117,7 @@ test('DECISIONS: connecting makes a user active, once however often; sockets, ac
   await Promise.all([a.socket, b.socket, again].map((s) => s.close()));
 });
 
-test('SPEC 5: a key sees its own environment alone, and clients see nothing', async () => {
+test('analytics#callers: a key sees its own environment alone, and clients see nothing', async () => {
   const mine = (await server('GET', '/v1/analytics')).body.totals.messages;
   const prod = createScene(service.url, 'prod');
   assert.equal((await prod.server('GET', '/v1/analytics')).body.totals.messages, 0);

@@ -8,7 +8,7 @@ import { startMediaService } from './media-service.ts';
 import { audio, dtls, receiving, video } from './rtp.ts';
 import { done, hasten, start, stateOf } from './tools.ts';
 
-/** DECISIONS, Calls: media frames against a real media server; what only a browser can show is in packages/client. */
+/** calls#frames: media frames against a real media server; what only a browser can show is in packages/client. */
 
 const { scene, server, db } = useService({ start: (env) => startMediaService(env) });
 
@@ -52,7 +52,7 @@ const produce = (of: Seat, callId: string, source: string, kind = source === 'mi
     rtpParameters: kind === 'audio' ? audio() : video(),
   });
 
-describe('DECISIONS, Calls: media over the socket', () => {
+describe('calls#frames: media over the socket', () => {
   it('opens transports, sends and receives sources, pauses them and stops them; everybody hears of it', async () => {
     const [callId, [a, b]] = (await call(2)) as [string, [Seat, Seat], Actor[]];
     for (const { opened } of [a, b])

@@ -13,7 +13,7 @@ import { startReceiver } from '../webhooks/receiver.ts';
 import { addEndpoint, delivery } from '../webhooks/tools.ts';
 import { act, done, hasten, noNode, pretendNode, start, stateOf } from './tools.ts';
 
-/** SPEC 4, Calls, and DECISIONS, Calls, over REST and the socket; media has its own tests. */
+/** calls#start, calls#answer and calls#end, over REST and the socket; media has its own tests. */
 
 const { service, scene, server, db } = useService();
 const receiver = use(startReceiver, (r) => r.close());
@@ -39,7 +39,7 @@ const some = async (n: number): Promise<[Actor[], string]> => {
   return [actors, (await scene.group(actors[0]!, actors.slice(1))).id];
 };
 
-describe('SPEC 3 and 4, Calls: starting', () => {
+describe('calls#start: starting', () => {
   it('rings on every device of the callees, tells webhooks, and is the only live call of the conversation', async () => {
     const [a, b, cid] = await two();
     const phones = await Promise.all([scene.online(b), scene.online(b)]);
@@ -137,7 +137,7 @@ describe('SPEC 3 and 4, Calls: starting', () => {
   });
 });
 
-describe('SPEC 3, Calls: answering', () => {
+describe('calls#answer: answering', () => {
   it('makes it active; the other devices hear answered_elsewhere and the answering one does not', async () => {
     const [a, b, cid] = await two();
     const [caller, first, second] = await Promise.all([scene.online(a), scene.online(b), scene.online(b)]);
@@ -207,7 +207,7 @@ describe('SPEC 3, Calls: answering', () => {
   });
 });
 
-describe('SPEC 3, Calls: ending', () => {
+describe('calls#end: ending', () => {
   it('declined by all, cancelled by the caller, completed when one of two leaves', async () => {
     const [[a, b, c], cid] = (await some(3)) as [[Actor, Actor, Actor], string];
     const first = await start(a, cid);
@@ -281,7 +281,7 @@ describe('SPEC 3, Calls: ending', () => {
     assert.deepEqual([over.endReason, stateOf(over, a)], ['ended_by_server', 'left']);
   });
 
-  it('DECISIONS, Calls: a caller who has not joined and whose last socket is gone for 30 s has cancelled', async () => {
+  it('calls#gone: a caller who has not joined and whose last socket is gone for 30 s has cancelled', async () => {
     const [a, b, cid] = await two();
     const [phone, tab, other] = await Promise.all([scene.online(b), scene.online(a), scene.online(a)]);
     const { id, createdAt } = await start(a, cid);
@@ -341,7 +341,7 @@ describe('SPEC 3, Calls: ending', () => {
   });
 });
 
-describe('SPEC 4, Calls: list', () => {
+describe('calls#list: list', () => {
   it('newest first, by conversation, user and liveness, in pages; a client sees those of its conversations', async () => {
     const [a, b, cid] = await two();
     const c = await scene.actor('c');

@@ -8,7 +8,7 @@ import type { Actor } from '../support/scene.ts';
 import { setUp, useService } from '../support/use.ts';
 import { act, done, pretendNode, start } from './tools.ts';
 
-/** SPEC 6, call push notifications. No worker runs: what would be sent stays in its queue. */
+/** push#calls. No worker runs: what would be sent stays in its queue. */
 
 const { service, scene, db } = useService({ env: { CHAT_ROLES: 'api,gateway' } });
 setUp(async () => {

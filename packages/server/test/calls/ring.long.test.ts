@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { useService } from '../support/use.ts';
 import { pretendNode, start } from './tools.ts';
 
-/** SPEC 8, ring timeout, once for real; the other tests let its job run early. */
+/** calls#ring-timeout, once for real; the other tests let its job run early. */
 
 const { scene, server, db, restart } = useService({ own: true });
 

@@ -32,7 +32,7 @@ function callOf(callees: ('ringing' | 'busy')[], direct = callees.length === 1):
 }
 const states = (call: CallState) => call.participants.map((p) => p.state).join(' ');
 
-test('DECISIONS, Calls: answered, connected, and over when one of two leaves', () => {
+test('calls#answer: answered, connected, and over when one of two leaves', () => {
   let call = callOf(['ringing']);
   assert.equal(call.status, 'ringing');
   call = withMove(call, 2, 'join', time(5));
@@ -47,7 +47,7 @@ test('DECISIONS, Calls: answered, connected, and over when one of two leaves', (
   );
 });
 
-test('DECISIONS, Calls: why a call that nobody answered ended', () => {
+test('calls#unanswered: why a call that nobody answered ended', () => {
   const reason = (call: CallState) => call.endReason;
   assert.equal(reason(callOf(['busy'])), 'busy');
   assert.equal(reason(callOf([])), 'busy');
@@ -59,7 +59,7 @@ test('DECISIONS, Calls: why a call that nobody answered ended', () => {
   assert.equal(states(rungOut(callOf(['ringing', 'busy']), time(45))), 'left missed busy');
 });
 
-test('DECISIONS, Calls: a group call goes on until the last one leaves; who did not answer in 45 s has missed it', () => {
+test('calls#ring-timeout: a group call goes on until the last one leaves; who did not answer in 45 s has missed it', () => {
   let call = withMove(callOf(['ringing', 'ringing', 'ringing']), 2, 'join', time(1));
   call = rungOut(call, time(45));
   assert.deepEqual([call.status, states(call)], ['active', 'joining joining missed missed']);

@@ -8,7 +8,7 @@ import type { InProcess } from './in-process.ts';
 import { startParts, until } from './nodes.ts';
 
 /** Two nodes in this process, so that the plan's ceiling can be low. */
-test('SPEC 8: the plan’s connection ceiling counts the sockets of all nodes; 4008 with retryAfterMs, and room again when one closes', async () => {
+test('plans#connections: the plan’s connection ceiling counts the sockets of all nodes; 4008 with retryAfterMs, and room again when one closes', async () => {
   const parts = await startParts();
   const [a, b] = (await startInProcess(parts.env, 2, {
     plans: { ...plans, free: { ...plans.free, connectionLimit: 4 } },

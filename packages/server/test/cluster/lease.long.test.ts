@@ -23,7 +23,7 @@ const told = (socket: TestSocket, user: Actor): boolean[] =>
   socket.frames.filter((f) => f.t === 'presence' && f.d.userId === user.id).map((f) => f.d.online);
 
 describe('presence across nodes', { concurrency: true }, () => {
-  it('SPEC 4.2: offline for the watcher on the other node 30 s after the last socket closed, with last seen, once', async () => {
+  it('presence#grace: offline for the watcher on the other node 30 s after the last socket closed, with last seen, once', async () => {
     const [user, moving] = await Promise.all([scene.actor(), scene.actor()]);
     const { watching } = await watched([user, moving]);
     const [first, second] = [await cluster.online(b, user), await cluster.online(a, user)];
@@ -45,7 +45,7 @@ describe('presence across nodes', { concurrency: true }, () => {
     assert.deepEqual(presence, [d]);
   });
 
-  it('PITFALLS 14: the users of a node killed with -9 are offline when its lease ends, once; others stay; its sockets no longer count', async () => {
+  it('socket#dead-node: the users of a node killed with -9 are offline when its lease ends, once; others stay; its sockets no longer count', async () => {
     const [lost, also] = await Promise.all([scene.actor(), scene.actor()]);
     const { watching, cid } = await watched([lost, also]);
     const second = await (async () => {
@@ -76,7 +76,7 @@ describe('presence across nodes', { concurrency: true }, () => {
     assert.deepEqual(told(watching, also), [true]);
   });
 
-  it('SPEC 4.2: a node that stood still for longer than its lease: offline for watchers, and online again when it goes on', async () => {
+  it('presence#grace: a node that stood still for longer than its lease: offline for watchers, and online again when it goes on', async () => {
     const user = await scene.actor();
     const { watching, cid } = await watched([user]);
     const socket = await cluster.online(frozen, user);

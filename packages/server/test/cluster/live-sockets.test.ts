@@ -111,7 +111,7 @@ test('the end of a session is told once, on the node where it was, whoever ended
   assert.equal(here.heard.length, 1, 'nothing more after the end');
 });
 
-test('PITFALLS 14: the sessions of a node that died are told once its lease has ended, on one of the others', async () => {
+test('socket#dead-node: the sessions of a node that died are told once its lease has ended, on one of the others', async () => {
   const listeners = [told(a), told(b)];
   const logger = createLogger('silent');
   const connection = connectRedis(parts.redis.url, logger);

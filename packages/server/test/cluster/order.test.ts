@@ -7,14 +7,14 @@ import type { Service } from '../support/service.ts';
 import { createScene } from '../support/scene.ts';
 import { useNodes } from './nodes.ts';
 
-/** Events across nodes: SPEC 4 (ordering per conversation on every socket), PITFALLS. */
+/** Events across nodes: events#delivery-order. */
 
 const { cluster, scene, nodes } = useNodes([{}, {}]);
 const [a, b] = nodes as [Service, Service];
 
 const range = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
 
-test('SPEC 4: senders on both nodes, REST and socket mixed: every socket gets every event once and in order', async () => {
+test('events#delivery-order: senders on both nodes, REST and socket mixed: every socket gets every event once and in order', async () => {
   const people = await Promise.all(range(10).map(() => scene.actor()));
   const conv = await scene.group(null, people);
   const sockets = await Promise.all(people.map((p, i) => cluster.online(i % 2 ? b : a, p)));
@@ -53,7 +53,7 @@ test('SPEC 4: senders on both nodes, REST and socket mixed: every socket gets ev
     );
 });
 
-test('SPEC 6.1: every type of event crosses to the other node', async () => {
+test('events#delivery-order: every type of event crosses to the other node', async () => {
   const [owner, member, guest] = await Promise.all([scene.actor(), scene.actor(), scene.actor()]);
   const watcher = await cluster.online(b, member);
   const conv = await scene.group(owner, [member]);
@@ -77,7 +77,7 @@ test('SPEC 6.1: every type of event crosses to the other node', async () => {
   assert.deepEqual(new Set(types), new Set(Object.keys(socketEvents)));
 });
 
-test('SPEC 6.1: a user added while its node had no route gets member.added and everything after it, in a race with sends', async () => {
+test('events#membership-bounds: a user added while its node had no route gets member.added and everything after it, in a race with sends', async () => {
   for (const round of range(12)) {
     const [owner, added] = await Promise.all([scene.actor(), scene.actor()]);
     const conv = await scene.group(owner, []);
@@ -98,7 +98,7 @@ test('SPEC 6.1: a user added while its node had no route gets member.added and e
   }
 });
 
-test('SPEC 6.1: a member removed by another node gets its own member.removed and nothing after it, in a race with sends', async () => {
+test('events#membership-bounds: a member removed by another node gets its own member.removed and nothing after it, in a race with sends', async () => {
   for (const round of range(8)) {
     const [owner, leaver, stays] = await Promise.all([scene.actor(), scene.actor(), scene.actor()]);
     const conv = await scene.group(owner, [leaver, stays]);
@@ -120,7 +120,7 @@ test('SPEC 6.1: a member removed by another node gets its own member.removed and
   }
 });
 
-test('SPEC 6.1: added, removed and added again over both nodes while messages flow: exactly the times of membership', async () => {
+test('events#membership-bounds: added, removed and added again over both nodes while messages flow: exactly the times of membership', async () => {
   const [owner, guest] = await Promise.all([scene.actor(), scene.actor()]);
   const conv = await scene.group(owner, []);
   const socket = await cluster.online(b, guest);

@@ -5,7 +5,7 @@ import type { Service } from '../support/service.ts';
 import type { TestSocket } from '../support/socket.ts';
 import { useNodes, until } from './nodes.ts';
 
-/** Redis is killed and comes back empty (SPEC 6.2, resync_hint; issue 3, several nodes). */
+/** Redis is killed and comes back empty (events#resync-hint). */
 
 const { cluster, scene, nodes } = useNodes([{}, {}]);
 const [a, b] = nodes as [Service, Service];
@@ -17,7 +17,7 @@ const ready = async (node: Service): Promise<string> => {
   return ((await response.json()) as { status: string }).status;
 };
 
-test('SPEC 4: without Redis sends commit and acknowledge on both nodes and reach their own sockets; afterwards all is whole', async () => {
+test('socket#nodes: without Redis sends commit and acknowledge on both nodes and reach their own sockets; afterwards all is whole', async () => {
   const people = await Promise.all(Array.from({ length: 4 }, () => scene.actor()));
   const conv = await scene.group(people[0]!, people.slice(1));
   const sockets = await Promise.all(people.map((p, i) => cluster.online(i % 2 ? b : a, p)));
@@ -83,7 +83,7 @@ test('SPEC 4: without Redis sends commit and acknowledge on both nodes and reach
   }
 });
 
-test('SPEC 4: after Redis came back empty, presence, the 10-socket rule and events between nodes are right again', async () => {
+test('socket#nodes: after Redis came back empty, presence, the 10-socket rule and events between nodes are right again', async () => {
   const [watcher, user] = await Promise.all([scene.actor(), scene.actor()]);
   const conv = await scene.group(watcher, [user]);
   const watching = await cluster.online(a, watcher);
@@ -109,7 +109,7 @@ test('SPEC 4: after Redis came back empty, presence, the 10-socket rule and even
   await sockets[2]!.next((f) => f.t === 'event' && f.seq === seq, 'the message on the other node');
 });
 
-test('SPEC 3: a user put out by one node while Redis was away is out on the other when it is back', async () => {
+test('socket#put-out: a user put out by one node while Redis was away is out on the other when it is back', async () => {
   const [banned, revoked] = await Promise.all([scene.actor(), scene.actor()]);
   const [one, two] = await Promise.all([cluster.online(b, banned), cluster.online(b, revoked)]);
   await cluster.redis.kill();

@@ -24,7 +24,7 @@ async function pair() {
   return { one, two, conv, here, there };
 }
 
-test('SPEC 4.4: typing reaches the live members on the other node, not its author', async () => {
+test('presence#typing: typing reaches the live members on the other node, not its author', async () => {
   const { one, two, conv, here, there } = await pair();
   here.send('typing', { cid: conv.id, state: 'start' });
   assert.deepEqual((await there.ephemeral('typing')).d, { cid: conv.id, userId: one.id, state: 'start' });
@@ -34,7 +34,7 @@ test('SPEC 4.4: typing reaches the live members on the other node, not its autho
   assert.equal((await here.ephemeral('typing')).d.userId, two.id, 'the first that this socket hears of');
 });
 
-test('SPEC 4.5: delivery and read receipts cross nodes; the reader’s other device on the other node learns its mark', async () => {
+test('receipts#receipt: delivery and read receipts cross nodes; the reader’s other device on the other node learns its mark', async () => {
   const { two, conv, here, there } = await pair();
   const device = await cluster.online(a, two);
   const { seq } = await here.request('message.send', text(conv.id));
@@ -54,7 +54,7 @@ test('SPEC 4.5: delivery and read receipts cross nodes; the reader’s other dev
   assert.equal(conversations.find((c: { id: string }) => c.id === conv.id).unreadCount, 0);
 });
 
-test('SPEC 4.5: reads over REST on one node, one after the other: the last mark always reaches the other node', async () => {
+test('receipts#receipt: reads over REST on one node, one after the other: the last mark always reaches the other node', async () => {
   const { one, conv, there } = await pair();
   for (let i = 0; i < 3; i++) await scene.send(null, conv.id);
   for (let seq = 1; seq <= 3; seq++)
@@ -62,7 +62,7 @@ test('SPEC 4.5: reads over REST on one node, one after the other: the last mark 
   await there.ephemeral('receipt', (r) => r.userId === one.id && r.lastReadSeq === conv.lastSeq + 3);
 });
 
-test('SPEC 4.2: a watcher on one node is told when a user comes online on the other; one socket left keeps it online', async () => {
+test('presence#grace: a watcher on one node is told when a user comes online on the other; one socket left keeps it online', async () => {
   const [watcher, user] = await Promise.all([scene.actor(), scene.actor()]);
   await scene.group(watcher, [user]);
   const watching = await cluster.online(a, watcher);
@@ -84,7 +84,7 @@ test('SPEC 4.2: a watcher on one node is told when a user comes online on the ot
   assert.equal(watching.frames.filter((f) => f.t === 'presence').length, 1);
 });
 
-test('SPEC 4.1: the eleventh socket of a user closes the oldest with 4009, on whichever node it is', async () => {
+test('socket#ten-sockets: the eleventh socket of a user closes the oldest with 4009, on whichever node it is', async () => {
   const user = await scene.actor();
   const sockets = [];
   for (let i = 0; i < 10; i++) sockets.push(await cluster.online(i % 2 ? b : a, user));
@@ -95,7 +95,7 @@ test('SPEC 4.1: the eleventh socket of a user closes the oldest with 4009, on wh
   for (const socket of [...sockets.slice(2), eleventh, twelfth]) await socket.barrier();
 });
 
-test('SPEC 8: the burst of sends is one for both nodes, over REST and socket', async () => {
+test('plans#rates: the burst of sends is one for both nodes, over REST and socket', async () => {
   const user = await scene.actor();
   const conv = await scene.group(user, []);
   const socket = await cluster.online(b, user);
@@ -114,7 +114,7 @@ test('SPEC 8: the burst of sends is one for both nodes, over REST and socket', a
   assert.ok(passed <= burst + Math.ceil(seconds * perSecond) + 1, `${passed} passed in ${seconds} s`);
 });
 
-test('SPEC 3: deactivation (4003) and revocation (4001) on one node close the sockets on both', async () => {
+test('socket#put-out: deactivation (4003) and revocation (4001) on one node close the sockets on both', async () => {
   for (const [action, code] of [
     ['deactivate', 4003],
     ['revoke-tokens', 4001],
@@ -128,7 +128,7 @@ test('SPEC 3: deactivation (4003) and revocation (4001) on one node close the so
   }
 });
 
-test('SPEC 3: logins on one node that race a revocation on the other never leave a live socket', async () => {
+test('socket#put-out: logins on one node that race a revocation on the other never leave a live socket', async () => {
   for (let round = 0; round < 5; round++) {
     const actor = await scene.actor();
     const token = scene.token(actor, { iat: Math.floor(Date.now() / 1000) - 5 });
@@ -140,7 +140,7 @@ test('SPEC 3: logins on one node that race a revocation on the other never leave
   }
 });
 
-test('SPEC 7: a key revoked and an environment suspended by the command line close the sockets on both nodes', async () => {
+test('socket#put-out: a key revoked and an environment suspended by the command line close the sockets on both nodes', async () => {
   const user = await scene.actor();
   const { secretKey } = await parley(a, 'key', 'create', environments.dev.id);
   const signed = signToken({ sub: user.id }, { secretKey });
@@ -160,7 +160,7 @@ test('SPEC 7: a key revoked and an environment suspended by the command line clo
   for (const socket of others) await socket.barrier();
 });
 
-test('DECISIONS, Control plane: a session holds on every node, and wrong sign-ins are counted together', async () => {
+test('dashboard#session: a session holds on every node, and wrong sign-ins are counted together', async () => {
   const [here, there] = [createDashboard(a.url), createDashboard(b.url)];
   const { body } = await here.signIn(owner.email, owner.password);
   there.cookie = here.cookie;

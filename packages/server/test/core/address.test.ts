@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { networkOf } from '../../src/platform/address.ts';
 
-test('SPEC 8: an IPv6 address counts by its first half, one that stands for an IPv4 address as that', () => {
+test('plans#addresses: an IPv6 address counts by its first half, one that stands for an IPv4 address as that', () => {
   for (const [ip, network] of Object.entries({
     '203.0.113.7': '203.0.113.7',
     '::ffff:203.0.113.7': '203.0.113.7',

@@ -94,7 +94,7 @@ test('arrays reach PostgreSQL as they are', async () => {
   }
 });
 
-test('SPEC 6.2: a batch over several conversations gives each its next seqs, in the order sent', async () => {
+test('messages#order: a batch over several conversations gives each its next seqs, in the order sent', async () => {
   const groups = await Promise.all(times(3, () => createGroup(server, ['ann', 'bob'])));
   const [ann, bob] = await numbers('ann', 'bob');
   const batch = await Promise.all(
@@ -162,7 +162,7 @@ for (const size of [1, 100])
     );
   });
 
-test('SPEC 4: own sends read up to themselves, sends on a user’s behalf neither read nor count as unread for it', async () => {
+test('messages#own-send: own sends read up to themselves, sends on a user’s behalf neither read nor count as unread for it', async () => {
   const cases: { sends: [string, boolean][]; expected: [number, number][] }[] = [
     // read up to and unread, of ann and bob, counted from the batch's beginning
     {
@@ -234,7 +234,7 @@ test('SPEC 4: own sends read up to themselves, sends on a user’s behalf neithe
   }
 });
 
-test('issue 10, 13: however often a batch repeats a clientMsgId, and whatever becomes of the first, it is one round', async () => {
+test('however often a batch repeats a clientMsgId, and whatever becomes of the first, it is one round', async () => {
   const group = await createGroup(server, ['ann', 'bob']);
   await createGroup(server, ['cid']);
   const [ann, cid] = await numbers('ann', 'cid');
@@ -274,7 +274,7 @@ async function rowsWritten(tx: Queryable): Promise<Record<string, number>> {
   return row!;
 }
 
-test('issue 10, 13: one refused, one repeated and one expired message of a batch write no row of the others twice', async () => {
+test('one refused, one repeated and one expired message of a batch write no row of the others twice', async () => {
   const group = await createGroup(server, ['ann', 'bob']);
   await createGroup(server, ['cid']);
   const [ann, bob, cid] = await numbers('ann', 'bob', 'cid');

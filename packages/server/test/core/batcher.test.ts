@@ -93,7 +93,7 @@ describe('the batcher', () => {
     );
   });
 
-  test('PITFALLS 6: a bad item that fails the whole batch does not fail its neighbours', async () => {
+  test('api#batches: a bad item that fails the whole batch does not fail its neighbours', async () => {
     const ran: number[][] = [];
     const batcher = createBatcher<number, number>({
       ...roomy,
@@ -144,7 +144,7 @@ describe('the batcher', () => {
     assert.equal(await first, 10);
   });
 
-  test('issue 10, 9: when more waits than a batch takes, groups take turns, each in its own order', async () => {
+  test('when more waits than a batch takes, groups take turns, each in its own order', async () => {
     const { run, batches, reached } = gate();
     const turns = { groupOf: (item: number) => Math.floor(item / 100), maxWaiting: 50 };
     const batcher = createBatcher<number, number>({ maxBatch: 6, maxWaiting: 100, turns, run });
@@ -176,7 +176,7 @@ describe('the batcher', () => {
     await Promise.all(all);
   });
 
-  test('issue 10, 9: groups that outnumber a batch are all served in turn', async () => {
+  test('groups that outnumber a batch are all served in turn', async () => {
     const { run, batches, reached } = gate();
     const turns = { groupOf: (item: number) => item % 10, maxWaiting: 50 };
     const batcher = createBatcher<number, number>({ maxBatch: 4, maxWaiting: 100, turns, run });
@@ -195,7 +195,7 @@ describe('the batcher', () => {
     await Promise.all(all);
   });
 
-  test('issue 10, 9: a group at its bound is refused, and the others are not', async () => {
+  test('a group at its bound is refused, and the others are not', async () => {
     const { run, batches, reached } = gate();
     const turns = { groupOf: (item: number) => Math.floor(item / 100), maxWaiting: 2 };
     const batcher = createBatcher<number, number>({ maxBatch: 10, maxWaiting: 4, turns, run });

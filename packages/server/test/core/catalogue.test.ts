@@ -84,7 +84,7 @@ const makers: { [K in EventName]: () => Promise<string> } = {
   },
 };
 
-/** SPEC 6: how the webhook's data follows from `d`. */
+/** events#same-thing: how the webhook's data follows from `d`. */
 const fromSocket: {
   [K in EventName]: ((place: { conversationId: string; seq: number }, d: any, webhook: any) => object) | null;
 } = {
@@ -106,7 +106,7 @@ const fromSocket: {
 const about = (cid: string) => (r: Received) => (r.data.conversationId ?? r.data.conversation?.id) === cid;
 
 for (const name of eventNames)
-  test(`SPEC 6, ${name}: the socket's d, the REST record and the webhook's data tell the same`, async () => {
+  test(`events#same-thing, ${name}: the socket's d, the REST record and the webhook's data tell the same`, async () => {
     const cid = await makers[name]();
     const frame = await socket.event(name, cid);
     const record = (await scene.events(cid)).find((e) => e.seq === frame.seq);
@@ -143,7 +143,7 @@ const elsewhere: Record<WebhookOnlyName, string> = {
   'call.ended': 'calls/operations.test.ts',
 };
 
-test('SPEC 6: every webhook event is made by somebody, and a test receives it', async () => {
+test('webhooks#catalogue: every webhook event is made by somebody, and a test receives it', async () => {
   const made = new Set<WebhookEventName>([
     ...eventNames.flatMap((name) => catalogue[name].webhook?.name ?? []),
     ...(Object.keys(webhookOnly) as WebhookOnlyName[]),

@@ -30,7 +30,7 @@ describe('settings', () => {
     assert.equal(kind({ CHAT_ORIGIN: 'https://chat.example.com' }), 'production');
   });
 
-  test('DECISIONS, Webhooks: private targets are allowed unasked on a developer’s own machine alone', () => {
+  test('webhooks#targets: private targets are allowed unasked on a developer’s own machine alone', () => {
     const allowed = (env: Record<string, string>) => readConfig(env).config.allowPrivateTargets;
     assert.equal(allowed({}), true);
     assert.equal(allowed({ HOST: '::1' }), true);

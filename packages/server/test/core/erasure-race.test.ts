@@ -17,7 +17,7 @@ const another = use<OpenLog>(
 );
 
 /** The send was let in before the erasure began, and its turn to commit comes after the erasure has cut the user off. */
-test('DECISIONS: a send that is under way when its user is erased leaves nothing behind', async () => {
+test('users#erasure-races: a send that is under way when its user is erased leaves nothing behind', async () => {
   const leaving = await clientApi(service.url, 'leaving');
   await server('PUT', '/v1/users/staying', {});
   const created = await leaving('POST', '/v1/conversations', { type: 'direct', members: ['staying'] });
@@ -33,7 +33,7 @@ test('DECISIONS: a send that is under way when its user is erased leaves nothing
 });
 
 /** An append that had begun before the erasure is committed after the search for the user's messages, and before it leaves. */
-test('DECISIONS: a message that is committed behind the search for what must be deleted is deleted too', async () => {
+test('users#erasure-races: a message that is committed behind the search for what must be deleted is deleted too', async () => {
   const writer = await clientApi(service.url, 'writer');
   await server('PUT', '/v1/users/reader', {});
   const created = await writer('POST', '/v1/conversations', { type: 'direct', members: ['reader'] });

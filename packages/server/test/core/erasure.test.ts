@@ -46,7 +46,7 @@ async function person(id: string) {
   return { id, words, me, group, left, direct, sendKey, tokenKey, add };
 }
 
-describe('DECISIONS: erasure leaves the user id nowhere', () => {
+describe('users#erasure-everywhere: erasure leaves the user id nowhere', () => {
   test('anonymize: the messages stay, under another name', async () => {
     const p = await person('erased-anna');
     assert.ok((await dump(db)).includes(p.id), 'the search finds what is there');
@@ -122,7 +122,7 @@ describe('DECISIONS: erasure leaves the user id nowhere', () => {
   });
 });
 
-describe('SPEC 3: edits and deletes leave no old words behind', () => {
+describe('messages#no-old-words: edits and deletes leave no old words behind', () => {
   for (const [name, change] of [
     ['edit', (id: string) => server('PATCH', `/v1/messages/${id}`, { text: 'new', expectedVersion: 1 })],
     ['soft delete', (id: string) => server('DELETE', `/v1/messages/${id}`)],

@@ -58,7 +58,7 @@ function scene() {
 
 const sqlError = (code: string): Error => Object.assign(new Error(code), { code });
 
-describe('issue 10, 1: a conversation that another transaction holds', () => {
+describe('a conversation that another transaction holds', () => {
   test('waits alone: all others are committed at once, and its own follow in their order', async () => {
     const { time, held, send, committed, outcomes, batcher } = scene();
     held.add('a');
@@ -161,7 +161,7 @@ describe('issue 10, 1: a conversation that another transaction holds', () => {
   });
 });
 
-describe('issue 10, 1: what an error says is decided by its class', () => {
+describe('what an error says is decided by its class', () => {
   for (const code of ['55P03', '40P01'])
     test(`${code} (a lock that nobody thought of): the batch is tried again, none is run for being bad`, async () => {
       const { time, send, calls, outcomes, failing } = scene();
@@ -186,7 +186,7 @@ describe('issue 10, 1: what an error says is decided by its class', () => {
     });
 
   for (const code of ['22021', '23502'])
-    test(`PITFALLS 6: ${code} is some bad row: its neighbours are committed, in a lane too`, async () => {
+    test(`api#batches: ${code} is some bad row: its neighbours are committed, in a lane too`, async () => {
       const { time, held, send, outcomes, failing } = scene();
       failing((items) => (items.some((i) => i.n === 1) ? sqlError(code) : null));
       for (const name of ['a', 'a', 'b', 'c']) send(name);

@@ -61,7 +61,7 @@ test('SECURITY: no key, token, password or text in the log at any level', () => 
     assert.equal(output.includes(secret), false, name);
 });
 
-test('SPEC 1: every request has a line with requestId, env, operation and status', () => {
+test('errors#logged: every request has a line with requestId, env, operation and status', () => {
   const requests = lines().filter((line) => line['msg'] === 'request');
   assert.equal(requests.length, 13);
   for (const line of requests) {

@@ -15,7 +15,7 @@ import type { ModelConversation } from './model.ts';
 import { times } from './tools.ts';
 
 /**
- * SPEC 4, Sync: what the next sync brings is never missing, also where transactions are left open while others commit and clients
+ * events#sync-clock: what the next sync brings is never missing, also where transactions are left open while others commit and clients
  * sync. The clients here take no advantage of the 5 s that sync looks back: those would hide what a short test misses.
  */
 

@@ -159,7 +159,7 @@ async function checkUser(world: World, user: string, cursor: string): Promise<vo
   }
 }
 
-test('SPEC 1, Pagination: the conversation list neither repeats nor skips under concurrent writes', async () => {
+test('api#paging: the conversation list neither repeats nor skips under concurrent writes', async () => {
   const count = 60;
   const ids = await Promise.all(times(count, () => createGroup(server, ['pager', 'other'])));
   // Some are from long ago, some from this moment: they are found in different ways.
@@ -196,7 +196,7 @@ test('SPEC 1, Pagination: the conversation list neither repeats nor skips under 
   }
 });
 
-test('SPEC 4: sync returns what was active later than the cursor minus 5 s, own reads and mutes included', async () => {
+test('events#sync: sync returns what was active later than the cursor minus 5 s, own reads and mutes included', async () => {
   const me = await clientApi(service.url, 'syncer');
   const [old, moved, read, muted, left] = await Promise.all(
     times(5, () => createGroup(server, ['syncer', 'other'])),

@@ -42,7 +42,7 @@ test('the more there is, the longer is the time between two goes, up to the limi
   }
 });
 
-test('issue 17: whatever arrives, nothing waits as long as nothing presses, and half as long at half the pressure', () => {
+test('whatever arrives, nothing waits as long as nothing presses, and half as long at half the pressure', () => {
   for (const [pressure, expected] of [
     [0, 0],
     [0.05, 0],
@@ -56,7 +56,7 @@ test('issue 17: whatever arrives, nothing waits as long as nothing presses, and 
   }
 });
 
-test('issue 17: the pressure is that of an event loop that has no time left, and goes when it has', () => {
+test('the pressure is that of an event loop that has no time left, and goes when it has', () => {
   const loop = { idle: 0, active: 0 };
   const pressure = createPressure(() => ({ ...loop }));
   /** A second in which the loop is busy for this share of every turn. */
@@ -78,7 +78,7 @@ test('issue 17: the pressure is that of an event loop that has no time left, and
   assert.equal(second(0.3), 0);
 });
 
-test('issue 17: one long turn of the event loop is no pressure yet', () => {
+test('one long turn of the event loop is no pressure yet', () => {
   const loop = { idle: 0, active: 0 };
   const pressure = createPressure(() => ({ ...loop }));
   loop.active += 30;
@@ -121,7 +121,7 @@ test('a batcher with a pace gathers until the next batch may begin', async () =>
   await Promise.all(all);
 });
 
-test('issue 17: what arrives in one turn of the event loop goes together, though nothing waits', async () => {
+test('what arrives in one turn of the event loop goes together, though nothing waits', async () => {
   const sizes: number[] = [];
   const batcher = createBatcher<number, number>({
     maxBatch: 100,

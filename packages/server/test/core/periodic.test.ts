@@ -24,7 +24,7 @@ async function turnsInASecond(ms: number, rests: boolean): Promise<number> {
   return counted;
 }
 
-test('issue 10: a loop whose turns are slow rests for four times as long as they take, and no longer than 500 ms', async () => {
+test('a loop whose turns are slow rests for four times as long as they take, and no longer than 500 ms', async () => {
   assert.equal(await turnsInASecond(10, true), 101, 'a fast one goes on');
   assert.equal(await turnsInASecond(50, true), 5);
   assert.equal(await turnsInASecond(50, false), 21);

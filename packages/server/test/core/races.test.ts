@@ -26,7 +26,7 @@ const statuses = (answers: Answer[]): Record<number, number> => {
   return counts;
 };
 
-describe('SPEC 2: seq is assigned at commit, per conversation', () => {
+describe('events#seq: seq is assigned at commit, per conversation', () => {
   for (const [name, api] of [
     ['one process', () => servers[0]],
     ['two processes', either],
@@ -83,7 +83,7 @@ describe('SPEC 2: seq is assigned at commit, per conversation', () => {
   });
 });
 
-test('SPEC 3: 100 concurrent edits with one expectedVersion have one winner', async () => {
+test('messages#edit: 100 concurrent edits with one expectedVersion have one winner', async () => {
   const id = await createGroup(servers[0], ['ann']);
   const { body: message } = await servers[0]('POST', `/v1/conversations/${id}/messages`, { text: 'a' });
   const answers = await Promise.all(
@@ -102,7 +102,7 @@ test('SPEC 3: 100 concurrent edits with one expectedVersion have one winner', as
   );
 });
 
-test('SPEC 1, Idempotency 5: 100 concurrent creations of a direct conversation make one', async () => {
+test('conversations#direct: 100 concurrent creations of a direct conversation make one', async () => {
   const answers = await Promise.all(
     times(100, (i) =>
       either(i)('POST', '/v1/conversations', {
@@ -121,7 +121,7 @@ test('SPEC 1, Idempotency 5: 100 concurrent creations of a direct conversation m
   );
 });
 
-test('DECISIONS: a soft-deleted direct conversation comes back once, under 20 concurrent creations', async () => {
+test('conversations#direct-revived: a soft-deleted direct conversation comes back once, under 20 concurrent creations', async () => {
   const create = (i: number) =>
     either(i)('POST', '/v1/conversations', { type: 'direct', members: ['finn', 'gwen'] });
   const { id } = (await create(0)).body as Conversation;
@@ -133,7 +133,7 @@ test('DECISIONS: a soft-deleted direct conversation comes back once, under 20 co
   );
 });
 
-test('SPEC 1, Idempotency 4: 50 concurrent sends with one clientMsgId commit once', async () => {
+test('messages#dedup: 50 concurrent sends with one clientMsgId commit once', async () => {
   const id = await createGroup(servers[0], ['ann', 'bob']);
   for (const senderId of ['ann', 'bob', undefined]) {
     const answers = await Promise.all(
@@ -155,7 +155,7 @@ test('SPEC 1, Idempotency 4: 50 concurrent sends with one clientMsgId commit onc
   assert.equal(events.length, 4, 'one message a sender: the key is (conversation, sender, clientMsgId)');
 });
 
-describe('SPEC 1, Idempotency: one key, one act', () => {
+describe('api#idempotency: one key, one act', () => {
   test('50 concurrent group creations with one Idempotency-Key make one group', async () => {
     const key = { 'idempotency-key': randomUUID() };
     const body = { type: 'group', members: ['hugo'], name: 'once' };
@@ -189,7 +189,7 @@ describe('SPEC 1, Idempotency: one key, one act', () => {
 });
 
 describe('members under races', () => {
-  test('SPEC 4: 20 concurrent additions of one user: one adds, the others are already_member', async () => {
+  test('members#add: 20 concurrent additions of one user: one adds, the others are already_member', async () => {
     const id = await createGroup(servers[0], ['ann']);
     const add = (i: number) => either(i)('POST', `/v1/conversations/${id}/members`, { userIds: ['new'] });
     const answers = await Promise.all(times(20, add));
@@ -203,7 +203,7 @@ describe('members under races', () => {
     );
   });
 
-  test('SPEC 8: concurrent additions never pass 500 members', async () => {
+  test('members#add: concurrent additions never pass 500 members', async () => {
     const id = await createGroup(
       servers[0],
       times(490, (i) => `crowd-${i}`),
@@ -220,7 +220,7 @@ describe('members under races', () => {
     );
   });
 
-  test('SPEC 3: nothing of a removed member is committed after its removal', async () => {
+  test('members#remove: nothing of a removed member is committed after its removal', async () => {
     const id = await createGroup(servers[0], ['ann', 'leaver']);
     const leaver = await clientApi(b.url, 'leaver');
     const sends = times(18, (i) =>
@@ -253,7 +253,7 @@ describe('members under races', () => {
   });
 });
 
-test('DECISIONS: unread counts stay exact under concurrent sends, reads and deletes', async () => {
+test('receipts#unread: unread counts stay exact under concurrent sends, reads and deletes', async () => {
   const id = await createGroup(servers[0], ['reader', 'writer']);
   const reader = await clientApi(a.url, 'reader');
   const path = `/v1/conversations/${id}`;

@@ -29,7 +29,7 @@ const backdate = async (upTo: number, age: string): Promise<void> => {
     );
 };
 
-describe('SPEC 8: the events gap and the buffer floor', () => {
+describe('events#resync-required: the events gap and the buffer floor', () => {
   test('below the floor is 410 resync_required, before the sweep and after it', async () => {
     await server('PATCH', `/v1/conversations/${id}`, { name: 'second' });
     await send({ text: 'third' });
@@ -137,7 +137,7 @@ describe('the sweep', () => {
       [randomUUID(), new Date(at)],
     );
 
-  test('issue 17: clientMsgIds go with their day, two days after its end and no sooner', async () => {
+  test('clientMsgIds go with their day, two days after its end and no sooner', async () => {
     const today = Date.now();
     for (let day = 10; day >= 0; day--) {
       const now = today - day * dayMs;
@@ -178,7 +178,7 @@ describe('the sweep', () => {
   });
 });
 
-describe('SPEC 8: windows', () => {
+describe('plans#retention: windows', () => {
   const age = (table: string, interval: string) =>
     db.query(
       `UPDATE ${table} SET created_at = created_at - $1::interval WHERE created_at > now() - interval '1 minute'`,

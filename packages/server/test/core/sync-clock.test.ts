@@ -7,7 +7,7 @@ import { useService } from '../support/use.ts';
 import { hold, holdConversation } from './log-tools.ts';
 import { ageConversations } from './tools.ts';
 
-/** SPEC 4, Sync: repeats are normal, misses are not; whatever transactions and clocks do. */
+/** events#sync-clock: repeats are normal, misses are not; whatever transactions and clocks do. */
 
 const { scene, db, sql } = useService();
 

@@ -8,7 +8,7 @@ import { useService } from '../support/use.ts';
 
 const { service, db } = useService();
 
-test('SPEC 4, Sync: users who sync at once are answered together, each as if alone', async () => {
+test('events#sync: users who sync at once are answered together, each as if alone', async () => {
   const server = serverApi(service.url);
   const users = times(9, (i) => `together-${i}`);
   await Promise.all(users.map((user, i) => createGroup(server, [user, users[(i + 1) % 9]!])));

@@ -5,7 +5,7 @@ import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { Delivery } from '../../src/realtime/delivery.ts';
 import type { Session } from '../../src/transport/gateway/session.ts';
 
-test('issue 10, 1: a delivery mark whose conversation somebody holds is written a second later, unless a later one is there', async () => {
+test('a delivery mark whose conversation somebody holds is written a second later, unless a later one is there', async () => {
   let now = 0;
   let held = true;
   const written: [string, number][] = [];

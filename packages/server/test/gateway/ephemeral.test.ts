@@ -4,7 +4,7 @@ import type { TestSocket } from '../support/socket.ts';
 import { text } from './live-scene.ts';
 import { useService } from '../support/use.ts';
 
-/** Typing, receipts and presence (SPEC 4, socket behaviour rules 2 to 5; SPEC 6, ephemeral frames). */
+/** Typing, receipts and presence (presence#grace, presence#watch, presence#typing, receipts#receipt). */
 
 const { scene } = useService();
 
@@ -14,7 +14,7 @@ const members = async (cid: string) => {
   return new Map<string, any>(body.data.map((m: { userId: string }) => [m.userId, m]));
 };
 
-test('SPEC 4.4: typing goes to the other members’ live sockets, never to the typist’s own', async () => {
+test('presence#typing: typing goes to the other members’ live sockets, never to the typist’s own', async () => {
   const typist = await scene.person();
   const typistAgain = await scene.online(typist.actor);
   const mate = await scene.person();
@@ -41,7 +41,7 @@ test('SPEC 4.4: typing goes to the other members’ live sockets, never to the t
   await outsider.socket.refused('typing', { cid: conv.id, state: 'start' }, 'not_member');
 });
 
-test('SPEC 4.5: delivered marks are batched, monotonic, bounded by lastSeq, and end in a receipt to all members', async () => {
+test('receipts#delivered: delivered marks are batched, monotonic, bounded by lastSeq, and end in a receipt to all members', async () => {
   const a = await scene.person();
   const b = await scene.person();
   const conv = await scene.group(a.actor, [b.actor]);
@@ -64,7 +64,7 @@ test('SPEC 4.5: delivered marks are batched, monotonic, bounded by lastSeq, and 
   );
 });
 
-test('SPEC 4.5: marks of strangers and of unknown conversations change nothing', async () => {
+test('receipts#delivered: marks of strangers and of unknown conversations change nothing', async () => {
   const a = await scene.person();
   const stranger = await scene.person();
   const conv = await scene.group(a.actor, []);
@@ -82,7 +82,7 @@ test('SPEC 4.5: marks of strangers and of unknown conversations change nothing',
   assert.deepEqual(seen(a.socket, 'receipt'), []);
 });
 
-test('DECISIONS: a user’s own send reads along without a receipt of its own', async () => {
+test('messages#own-send: a user’s own send reads along without a receipt of its own', async () => {
   const a = await scene.person();
   const b = await scene.person();
   const conv = await scene.group(a.actor, [b.actor]);
@@ -96,7 +96,7 @@ test('DECISIONS: a user’s own send reads along without a receipt of its own', 
   );
 });
 
-test('SPEC 4.3: the snapshot tells who is there; strangers and unknown users are dropped silently', async () => {
+test('presence#watch-visibility: the snapshot tells who is there; strangers and unknown users are dropped silently', async () => {
   const me = await scene.person('me');
   const here = await scene.person('here');
   const away = await scene.actor('away');
@@ -127,7 +127,7 @@ test('SPEC 4.3: the snapshot tells who is there; strangers and unknown users are
   assert.deepEqual(seen(here.socket, 'presence'), [], 'only to sockets that watch');
 });
 
-test('SPEC 4.3: a watch set of 200 is taken, and each request replaces the one before', async () => {
+test('presence#watch: a watch set of 200 is taken, and each request replaces the one before', async () => {
   const me = await scene.person();
   const one = await scene.actor();
   const two = await scene.actor();
@@ -142,7 +142,7 @@ test('SPEC 4.3: a watch set of 200 is taken, and each request replaces the one b
   assert.equal(seen(me.socket, 'presence').length, 1);
 });
 
-test('SPEC 4.3: a watch ends with the last shared conversation, whoever leaves, online or not', async () => {
+test('presence#watch-visibility: a watch ends with the last shared conversation, whoever leaves, online or not', async () => {
   const me = await scene.person('me');
   const sharesTwo = await scene.actor('two');
   const removed = await scene.actor('removed');
@@ -174,7 +174,7 @@ test('SPEC 4.3: a watch ends with the last shared conversation, whoever leaves, 
   );
 });
 
-test('SPEC 4.3: the one who leaves stops hearing of those who stay', async () => {
+test('presence#watch-visibility: the one who leaves stops hearing of those who stay', async () => {
   const leaver = await scene.person();
   const stays = await scene.actor();
   const group = await scene.group(stays, [leaver.actor]);

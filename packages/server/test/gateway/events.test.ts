@@ -4,11 +4,11 @@ import { assertContiguous, text } from './live-scene.ts';
 import { useService } from '../support/use.ts';
 import { createScene } from '../support/scene.ts';
 
-/** Every event of the seq stream, on every live socket of every member (SPEC 6, socket events). */
+/** Every event of the seq stream, on every live socket of every member (events#types). */
 
 const { service, scene } = useService();
 
-test('SPEC 6: each change reaches all sockets of all members with contiguous seqs, as REST tells it', async () => {
+test('events#delivery-order: each change reaches all sockets of all members with contiguous seqs, as REST tells it', async () => {
   const owner = await scene.person('owner');
   const member = await scene.person('member');
   const ownerAgain = await scene.online(owner.actor);
@@ -90,7 +90,7 @@ test('SPEC 6: each change reaches all sockets of all members with contiguous seq
   }
 });
 
-test('DECISIONS: a direct conversation that was deleted comes back with the next seq, to both sides', async () => {
+test('conversations#direct-revived: a direct conversation that was deleted comes back with the next seq, to both sides', async () => {
   const a = await scene.person();
   const b = await scene.person();
   const conv = await scene.direct(a.actor, b.actor);
@@ -118,7 +118,7 @@ test('DECISIONS: a direct conversation that was deleted comes back with the next
   }
 });
 
-test('PITFALLS 16: a removed member gets its own member.removed and nothing after it, not even typing or receipts', async () => {
+test('members#remove: a removed member gets its own member.removed and nothing after it, not even typing or receipts', async () => {
   const owner = await scene.person();
   const gone = await scene.person();
   const conv = await scene.group(owner.actor, [gone.actor]);
@@ -150,7 +150,7 @@ test('PITFALLS 16: a removed member gets its own member.removed and nothing afte
   }
 });
 
-test('SPEC 6: events of other conversations and other environments stay away', async () => {
+test('events#delivery-order: events of other conversations and other environments stay away', async () => {
   const a = await scene.person();
   const outsider = await scene.person();
   const namesake = await createScene(service.url, 'other').online(a.actor);
@@ -163,7 +163,7 @@ test('SPEC 6: events of other conversations and other environments stay away', a
   }
 });
 
-test('SPEC 6: many senders at once, over REST and sockets: every socket sees one order without a gap', async () => {
+test('events#delivery-order: many senders at once, over REST and sockets: every socket sees one order without a gap', async () => {
   const people = await Promise.all(Array.from({ length: 6 }, () => scene.person()));
   const conv = await scene.group(
     null,
@@ -191,7 +191,7 @@ test('SPEC 6: many senders at once, over REST and sockets: every socket sees one
   for (const seen of order) assert.deepEqual(seen, order[0]);
 });
 
-test('PITFALLS 9: frames that the server pushes may be larger than 16 KB', async () => {
+test('socket#frame-size: frames that the server pushes may be larger than 16 KB', async () => {
   const a = await scene.person();
   const conv = await scene.group(a.actor, []);
   const huge = '🎉'.repeat(5_000);
@@ -202,7 +202,7 @@ test('PITFALLS 9: frames that the server pushes may be larger than 16 KB', async
   assert.ok(Buffer.byteLength(JSON.stringify(event)) > 20_000);
 });
 
-test('SPEC 4: a user erased with its messages leaves the group before everyone’s eyes', async () => {
+test('users#erasure-delete: a user erased with its messages leaves the group before everyone’s eyes', async () => {
   const stays = await scene.person();
   const goes = await scene.person();
   const conv = await scene.group(stays.actor, [goes.actor]);

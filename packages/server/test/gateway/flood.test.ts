@@ -15,7 +15,7 @@ const still = { now: () => 0, monotonic: () => 0 };
 
 const { scene } = useService();
 
-it('SPEC 7, close 4008: a socket may burst 1,000 small frames, then 100 a second', () => {
+it('socket#flood: a socket may burst 1,000 small frames, then 100 a second', () => {
   const s = session();
   let sent = 0;
   while (s.spend(0, 0)) sent++;
@@ -23,14 +23,14 @@ it('SPEC 7, close 4008: a socket may burst 1,000 small frames, then 100 a second
   assert.equal(s.spend(0, 5_000), true, 'after a while it goes on');
 });
 
-it('SPEC 7, close 4008: large frames count for several', () => {
+it('socket#flood: large frames count for several', () => {
   const s = session();
   let sent = 0;
   while (s.spend(12_288, 0)) sent++;
   assert.equal(sent, 250);
 });
 
-it('SPEC 7, close 4008: pings and pongs count as frames do, and the close says when to come back', async () => {
+it('socket#flood: pings and pongs count as frames do, and the close says when to come back', async () => {
   for (const frame of ['ping', 'pong'] as const) {
     const { actor, socket } = await scene.person();
     const answers: string[] = [];

@@ -5,11 +5,11 @@ import { text } from './live-scene.ts';
 import { useService } from '../support/use.ts';
 import { createScene } from '../support/scene.ts';
 
-/** Every client frame, its ack and its errors (SPEC 4, Realtime socket; SPEC 7). */
+/** Every client frame, its ack and its errors (socket#envelopes, socket#errors-keep). */
 
 const { service, scene } = useService();
 
-test('SPEC 4: message.send is acknowledged with the committed id, seq and time', async () => {
+test('messages#send: message.send is acknowledged with the committed id, seq and time', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   const d = text(conv.id, 'héllo 🎉', { metadata: { a: 1 } });
@@ -25,14 +25,14 @@ test('SPEC 4: message.send is acknowledged with the committed id, seq and time',
   assert.equal((await actor.api('GET', `/v1/messages/${reply.id}`)).body.replyTo, ack.id);
 });
 
-test('SPEC 4: request ids may be numbers, and acks carry them as they came', async () => {
+test('socket#envelopes: request ids may be numbers, and acks carry them as they came', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   const ack = await socket.ask('message.send', text(conv.id), 7);
   assert.equal(ack.re, 7);
 });
 
-test('SPEC 1: a duplicate clientMsgId returns the original ack, over the socket and over REST', async () => {
+test('messages#dedup: a duplicate clientMsgId returns the original ack, over the socket and over REST', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   const d = text(conv.id, 'once');
@@ -46,7 +46,7 @@ test('SPEC 1: a duplicate clientMsgId returns the original ack, over the socket 
   assert.equal((await scene.events(conv.id)).filter((e) => e.type === 'message.new').length, 1);
 });
 
-test('SPEC 1: REST first, then the socket with the same clientMsgId: one message, and one message.new', async () => {
+test('messages#dedup: REST first, then the socket with the same clientMsgId: one message, and one message.new', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   const clientMsgId = randomUUID();
@@ -57,7 +57,7 @@ test('SPEC 1: REST first, then the socket with the same clientMsgId: one message
   assert.equal(socket.events(conv.id).filter((f) => f.e === 'message.new').length, 1);
 });
 
-test('SPEC 1: the same clientMsgId at once on many sockets and over REST commits one message', async () => {
+test('messages#dedup: the same clientMsgId at once on many sockets and over REST commits one message', async () => {
   const { actor, socket } = await scene.person();
   const second = await scene.online(actor);
   const conv = await scene.group(actor, []);
@@ -72,7 +72,7 @@ test('SPEC 1: the same clientMsgId at once on many sockets and over REST commits
   assert.equal(second.events(conv.id).filter((f) => f.e === 'message.new').length, 1);
 });
 
-test('SPEC 7: errors of message.send are error frames and keep the connection', async () => {
+test('socket#errors-keep: errors of message.send are error frames and keep the connection', async () => {
   const { actor, socket } = await scene.person();
   const stranger = await scene.person();
   const conv = await scene.group(actor, []);
@@ -104,7 +104,7 @@ test('SPEC 7: errors of message.send are error frames and keep the connection', 
   assert.equal((await scene.events(conv.id)).at(-1).seq, conv.lastSeq + 1, 'refused sends change nothing');
 });
 
-test('SPEC 4, PITFALLS 11: unknown frames, unknown fields and wrong types are invalid_frame; the connection is kept', async () => {
+test('socket#invalid-frame: unknown frames, unknown fields and wrong types are invalid_frame; the connection is kept', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   const good = text(conv.id);
@@ -153,7 +153,7 @@ test('SPEC 4, PITFALLS 11: unknown frames, unknown fields and wrong types are in
   await socket.barrier();
 });
 
-test('SPEC 4: message.update acks the event seq and the new version; version_conflict on mismatch', async () => {
+test('messages#edit: message.update acks the event seq and the new version; version_conflict on mismatch', async () => {
   const { actor, socket } = await scene.person();
   const mate = await scene.person();
   const conv = await scene.group(actor, [mate.actor]);
@@ -176,7 +176,7 @@ test('SPEC 4: message.update acks the event seq and the new version; version_con
   assert.ok(['not_member', 'not_found', 'forbidden'].includes(refusal.code), refusal.code);
 });
 
-test('SPEC 4: message.delete acks the event seq and deletedAt; the author and the owner may', async () => {
+test('messages#delete: message.delete acks the event seq and deletedAt; the author and the owner may', async () => {
   const owner = await scene.person();
   const member = await scene.person();
   const other = await scene.person();
@@ -199,7 +199,7 @@ test('SPEC 4: message.delete acks the event seq and deletedAt; the author and th
   await member.socket.refused('message.delete', { id: 'msg_none' }, 'not_found');
 });
 
-test('SPEC 4: read is monotonic, never beyond lastSeq, and refuses strangers', async () => {
+test('receipts#read: read is monotonic, never beyond lastSeq, and refuses strangers', async () => {
   const { actor, socket } = await scene.person();
   const mate = await scene.person();
   const conv = await scene.group(mate.actor, [actor]);
@@ -214,7 +214,7 @@ test('SPEC 4: read is monotonic, never beyond lastSeq, and refuses strangers', a
   await socket.refused('read', { cid: 'conv_none', seq: 1 }, 'not_found');
 });
 
-test('SPEC 4: sync answers as POST /v1/sync does', async () => {
+test('events#sync: sync answers as POST /v1/sync does', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   const full = await socket.request('sync', { cursor: null });
@@ -231,7 +231,7 @@ test('SPEC 4: sync answers as POST /v1/sync does', async () => {
   await socket.refused('sync', { cursor: 'made up' }, 'invalid_request');
 });
 
-test('SPEC 4: hb, typing and delivered have no ack, with or without an id', async () => {
+test('socket#envelopes: hb, typing and delivered have no ack, with or without an id', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   socket.send('hb');

@@ -118,7 +118,7 @@ function check(socket: TestSocket): void {
   void socket.closed.then(({ code }) => codes.set(code, (codes.get(code) ?? 0) + 1));
 }
 
-test('SPEC 4: thousands of frames of nonsense neither crash the node, nor disturb others, nor leave anything behind', async () => {
+test('socket#nonsense: thousands of frames of nonsense neither crash the node, nor disturb others, nor leave anything behind', async () => {
   const random = seeded(seed('frames'));
   await throwFrames(random, 600);
   const before = resources();
@@ -130,7 +130,7 @@ test('SPEC 4: thousands of frames of nonsense neither crash the node, nor distur
   assertContiguous(witnesses.hear, witnesses.cid);
 });
 
-test('SPEC 4: half-open, broken and abandoned handshakes are put away', async () => {
+test('socket#nonsense: half-open, broken and abandoned handshakes are put away', async () => {
   const random = seeded(seed('handshakes'));
   const { port } = new URL(here.url);
   const head = 'GET /v1 HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';

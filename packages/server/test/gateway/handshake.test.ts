@@ -9,7 +9,7 @@ import { devToken, nowSeconds, signToken } from '../support/tokens.ts';
 import { text } from './live-scene.ts';
 import { useService } from '../support/use.ts';
 
-/** Opening, authenticating and refusing sockets (SPEC 4, Realtime socket; SPEC 5; SPEC 7, close codes). */
+/** Opening, authenticating and refusing sockets (socket#open, socket#auth, errors#close-codes). */
 
 const { service, scene } = useService();
 
@@ -38,7 +38,7 @@ const upgrade = (target: string, headers: string[] = []) => [
 ];
 const chatV1 = 'Sec-WebSocket-Protocol: chat.v1';
 
-test('SPEC 4: the socket is at /v1 with subprotocol chat.v1; others are refused', async () => {
+test('socket#open: the socket is at /v1 with subprotocol chat.v1; others are refused', async () => {
   assert.match(
     await handshake(upgrade('/v1', [chatV1])),
     /^HTTP\/1.1 101 [^]*sec-websocket-protocol: chat\.v1\r\n/i,
@@ -70,7 +70,7 @@ test('RFC 6455, 4.4: any version but 13 is 426 with the version that is spoken h
   }
 });
 
-test('SPEC 1, 7, 8: a refused upgrade has the specification’s error, a Request-Id and the rate headers', async () => {
+test('errors#body, api#request-id, plans#rate-headers: a refused upgrade has the specification’s error, a Request-Id and the rate headers', async () => {
   const withoutKey = upgrade('/v1', [chatV1]).filter((l) => !l.startsWith('Sec-WebSocket-Key'));
   const oldVersion = upgrade('/v1', [chatV1]).map((l) => l.replace('Version: 13', 'Version: 7'));
   for (const [lines, status, code] of [
@@ -111,7 +111,7 @@ test('RFC 9110, 7.8: an upgrade to anything but a websocket is ignored, and the 
   assert.match(await handshake(h2c('/v1')), /^HTTP\/1.1 404 [^]*"code":"not_found"/);
 });
 
-test('SPEC 4: hello carries all its fields', async () => {
+test('socket#hello: hello carries all its fields', async () => {
   const actor = await scene.actor();
   const exp = nowSeconds() + 7_200;
   const socket = await connect(service, scene.token(actor, { exp }), { env: environments.dev.id });
@@ -132,7 +132,7 @@ test('SPEC 4: hello carries all its fields', async () => {
   await socket.close();
 });
 
-test('SPEC 4: a 30-day token keeps its socket (PITFALLS 8), a short one hears token_expiring at once', async () => {
+test('socket#token-expiring: a 30-day token keeps its socket (api#clocks), a short one hears token_expiring at once', async () => {
   const actor = await scene.actor();
   const { body } = await scene.server('POST', '/v1/tokens', { userId: actor.id, expiresIn: 2_592_000 });
   const long = await connect(service, body.token);
@@ -144,7 +144,7 @@ test('SPEC 4: a 30-day token keeps its socket (PITFALLS 8), a short one hears to
   assert.equal((await short.ephemeral('token_expiring')).d.expiresAt, new Date(exp * 1000).toISOString());
 });
 
-test('DECISIONS: a first frame that is not auth closes 4001', async () => {
+test('socket#auth: a first frame that is not auth closes 4001', async () => {
   for (const frame of [
     '{"t":"hb"}',
     '{"t":"sync","id":"1","d":{"cursor":null}}',
@@ -163,7 +163,7 @@ test('DECISIONS: a first frame that is not auth closes 4001', async () => {
   }
 });
 
-test('SPEC 5: tokens that are missing, invalid or expired close 4001', async () => {
+test('identity#token-errors: tokens that are missing, invalid or expired close 4001', async () => {
   const actor = await scene.actor();
   const now = nowSeconds();
   const revoked = await scene.actor();
@@ -190,7 +190,7 @@ test('SPEC 5: tokens that are missing, invalid or expired close 4001', async () 
   }
 });
 
-test('SPEC 7: deactivated users, foreign environments and development tokens in production close 4003', async () => {
+test('socket#put-out: deactivated users, foreign environments and development tokens in production close 4003', async () => {
   const actor = await scene.actor();
   const token = scene.token(actor);
   const sleeping = await scene.actor();
@@ -211,12 +211,12 @@ test('SPEC 7: deactivated users, foreign environments and development tokens in 
   }
 });
 
-test('DECISIONS: a development token works where the environment is named and allows it', async () => {
+test('identity#dev-tokens: a development token works where the environment is named and allows it', async () => {
   const socket = await connect(service, devToken({ sub: 'dev-user' }), { env: environments.dev.id });
   assert.equal(socket.hello.userId, 'dev-user');
 });
 
-test('SPEC 4: a second auth, or any frame before hello, is a protocol violation (4400)', async () => {
+test('socket#auth: a second auth, or any frame before hello, is a protocol violation (4400)', async () => {
   const { actor, socket } = await scene.person();
   socket.send('auth', { token: scene.token(actor) });
   assert.equal((await socket.closed).code, 4400);
@@ -233,7 +233,7 @@ test('SPEC 4: a second auth, or any frame before hello, is a protocol violation 
   }
 });
 
-test('DECISIONS: text that is no JSON and binary frames get invalid_frame without re; ten in a row close 4400', async () => {
+test('socket#invalid-frame: text that is no JSON and binary frames get invalid_frame without re; ten in a row close 4400', async () => {
   const { actor, socket } = await scene.person();
   const bad = ['{', '', 'hello', Buffer.from('{"t":"hb"}'), Buffer.alloc(0), '{"t":"hb"}}'];
   for (let i = 0; i < 9; i++) socket.raw(bad[i % bad.length]!);
@@ -248,7 +248,7 @@ test('DECISIONS: text that is no JSON and binary frames get invalid_frame withou
   await scene.online(actor);
 });
 
-test('SPEC 8: a frame of 16 KB is taken, one byte more closes 1009, in one piece or in many', async () => {
+test('socket#frame-size: a frame of 16 KB is taken, one byte more closes 1009, in one piece or in many', async () => {
   const { actor } = await scene.person();
   const conv = await scene.group(actor, []);
   const frame = JSON.stringify({ t: 'message.send', id: 1, d: text(conv.id) });
@@ -281,7 +281,7 @@ test('RFC 6455: fragmented frames are put together, pings are answered, invalid 
   assert.equal((await socket.closed).code, 1007);
 });
 
-test('SPEC 4: a user may hold 10 sockets; with the 11th the oldest is closed with 4009', async () => {
+test('socket#ten-sockets: a user may hold 10 sockets; with the 11th the oldest is closed with 4009', async () => {
   const actor = await scene.actor();
   const sockets = [];
   for (let i = 0; i < 10; i++) sockets.push(await scene.online(actor));
@@ -295,7 +295,7 @@ test('SPEC 4: a user may hold 10 sockets; with the 11th the oldest is closed wit
     await socket.event('conversation.created', conv.id);
 });
 
-test('SPEC 4: of 15 sockets opened at once, 10 stay', async () => {
+test('socket#ten-sockets: of 15 sockets opened at once, 10 stay', async () => {
   const actor = await scene.actor();
   const sockets = Array.from({ length: 15 }, () => open(service));
   await Promise.all(sockets.map((s) => s.opened));
@@ -317,6 +317,6 @@ test('SPEC 4: of 15 sockets opened at once, 10 stay', async () => {
   for (const socket of left) await socket.event('conversation.created', conv.id);
 });
 
-test('SPEC 4: /healthz and /readyz are beside the socket', async () => {
+test('socket#health: /healthz and /readyz are beside the socket', async () => {
   for (const path of ['/healthz', '/readyz']) assert.equal((await fetch(service.url + path)).status, 200);
 });

@@ -12,7 +12,7 @@ import type { Session } from '../../src/transport/gateway/session.ts';
 import { StandingTime } from '../support/time.ts';
 import { seed } from '../../../../scripts/seed.ts';
 
-/** Order and routes on one node (SPEC 4, gap handling; issue: a later seq never overtakes an earlier one). */
+/** Order and routes on one node (sdk#gap, events#delivery-order). */
 
 const logger = createLogger('silent');
 const cid = 'conv_1';
@@ -302,7 +302,7 @@ test('a removal that is read from the store ends the route as one from the bus d
   assert.equal(b.hub.routeCount, 0);
 });
 
-test('PITFALLS 15: too much to catch up, or a store that does not answer: resync_required { cid }', async () => {
+test('events#resync-required: too much to catch up, or a store that does not answer: resync_required { cid }', async () => {
   for (const missed of [() => Promise.resolve(null), () => Promise.reject(new Error('store away'))]) {
     const [a, b] = pair(missed);
     const session = await b.join(2);

@@ -116,7 +116,7 @@ test('a bound for all of them together', async (t) => {
   await open('10.0.0.6');
 });
 
-test('SPEC 4: a socket without its auth is cut off at 5 s, whether its client answers the close or not', async (t) => {
+test('socket#auth: a socket without its auth is cut off at 5 s, whether its client answers the close or not', async (t) => {
   const { open, sessions, keepAlive } = await door(t);
   const deaf = await open('10.0.0.1');
   const polite = await open('10.0.0.2');
@@ -131,7 +131,7 @@ test('SPEC 4: a socket without its auth is cut off at 5 s, whether its client an
   assert.equal((await closed)[0], 4001);
 });
 
-test('issue 10: sockets that are due together end a few in each turn of the event loop, and all of them', async (t) => {
+test('sockets that are due together end a few in each turn of the event loop, and all of them', async (t) => {
   const { open, sessions, keepAlive } = await door(t, { perAddress: 50, inAll: 50 });
   await Promise.all(Array.from({ length: 50 }, () => open('10.0.0.1')));
   clock.at += realtime.authTimeoutMs;
@@ -158,7 +158,7 @@ Max open files            1024                 4096                 files
   assert.equal(connectionsFor(40), 8, 'a reserve of 32');
 });
 
-test('SPEC 8: wrong tokens count by address, and beyond the limit the close is 4008 with a pause', async () => {
+test('socket#login: wrong tokens count by address, and beyond the limit the close is 4008 with a pause', async () => {
   const closes: [number, string][] = [];
   const session = (address: string) =>
     ({
@@ -184,7 +184,7 @@ test('SPEC 8: wrong tokens count by address, and beyond the limit the close is 4
   assert.equal(closes.at(-1)![0], 4001, 'another address');
 });
 
-test('SPEC 8: the address is the peer’s, or what a trusted proxy added last', () => {
+test('plans#addresses: the address is the peer’s, or what a trusted proxy added last', () => {
   const request = (forwarded?: string) =>
     ({
       headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },

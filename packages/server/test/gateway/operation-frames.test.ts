@@ -49,7 +49,7 @@ test('every frame that names an operation is bound, and no other', () => {
   assert.ok(named.length >= 5);
 });
 
-test('SPEC 4: the executor gets the fields under the operation’s names, and the ack is made of its answer', async () => {
+test('socket#same-operation: the executor gets the fields under the operation’s names, and the ack is made of its answer', async () => {
   const at = '2026-01-01T00:00:00.000Z';
   const message = { id: 'msg_1', seq: 7, version: 2, createdAt: at, editedAt: at, text: 'x' };
   const { run, calls, counted } = bound({
@@ -90,11 +90,11 @@ test('SPEC 4: the executor gets the fields under the operation’s names, and th
     ['messages.send', 'messages.update', 'messages.delete', 'conversations.read', 'sync'].map(
       (name) => operations[name as keyof typeof operations].rate,
     ),
-    'SPEC 8: each by its operation’s own limit',
+    'socket#same-operation: each by its operation’s own limit',
   );
 });
 
-test('SPEC 8: a frame over its limit runs nothing', async () => {
+test('socket#same-operation: a frame over its limit runs nothing', async () => {
   const { run, calls } = bound({}, new ApiError('rate_limited'));
   await assert.rejects(run('message.send', { cid: 'conv_1', clientMsgId: 'm', text: 'x' }), {
     code: 'rate_limited',

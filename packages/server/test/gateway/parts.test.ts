@@ -45,7 +45,7 @@ test('RFC 6455, 5.2: text frames of every length class', () => {
   assert.equal(textFrame('🎉€').length, 2 + 7, 'bytes, not characters');
 });
 
-test('SPEC 4: acks and errors carry re as it came; retryAfterMs only where there is one', () => {
+test('socket#envelopes: acks and errors carry re as it came; retryAfterMs only where there is one', () => {
   const body = (frame: Buffer) => JSON.parse(frame.subarray(2).toString());
   assert.deepEqual(body(ackFrame('"\\', { a: 1 })), { t: 'ack', re: '"\\', d: { a: 1 } });
   assert.deepEqual(body(errorFrame(3, { code: 'x', message: 'y', retryAfterMs: 0 })), {
@@ -62,7 +62,7 @@ test('SPEC 4: acks and errors carry re as it came; retryAfterMs only where there
   });
 });
 
-test('SPEC 4: request ids are taken from whatever came, if they are ids', () => {
+test('socket#envelopes: request ids are taken from whatever came, if they are ids', () => {
   assert.equal(requestIdOf({ id: 'a' }), 'a');
   assert.equal(requestIdOf({ id: 0 }), 0);
   for (const value of [
@@ -143,7 +143,7 @@ test('the more frames there are, the longer a write waits for others, when the p
   assert.equal(await frames(100), 45);
 });
 
-test('SPEC 4: nothing is sent before hello', async () => {
+test('socket#login: nothing is sent before hello', async () => {
   const { socket, writes } = stalled();
   const session = liveSession(socket, new Writer<Session>(systemTimers, () => assert.fail('overflow')));
   session.state = 'authenticating';
@@ -154,7 +154,7 @@ test('SPEC 4: nothing is sent before hello', async () => {
   assert.deepEqual(writes, [textFrame('hello')]);
 });
 
-test('PITFALLS 21: a socket that does not take its frames is cut off at 1 MB, and holds no more than that and one tick', async () => {
+test('socket#slow: a socket that does not take its frames is cut off at 1 MB, and holds no more than that and one tick', async () => {
   const { socket } = stalled();
   let cut = 0;
   const session = liveSession(
@@ -179,7 +179,7 @@ const receiptRelay = (
   publish: ReceiptRelayOptions['publish'] = () => undefined,
 ) => new ReceiptRelay({ deliver: (cid, frame) => deliver(cid, JSON.parse(frame).d), publish, now: time.now });
 
-test('SPEC 4.5: marks of one user that move on two nodes are still one receipt per second for every socket', () => {
+test('receipts#receipt: marks of one user that move on two nodes are still one receipt per second for every socket', () => {
   const time = clock();
   const start = time.now();
   const got: [number, any][][] = [[], []];
@@ -217,7 +217,7 @@ test('SPEC 4.5: marks of one user that move on two nodes are still one receipt p
   }
 });
 
-test('SPEC 4.5: receipts leave at once, then at most once per second, and the last value always', () => {
+test('receipts#receipt: receipts leave at once, then at most once per second, and the last value always', () => {
   const time = clock();
   const sent: any[] = [];
   const relay = receiptRelay(time, (cid, d) => sent.push([time.now(), cid, d]));
@@ -246,7 +246,7 @@ test('SPEC 4.5: receipts leave at once, then at most once per second, and the la
   assert.equal(sent.at(-1)![2].lastReadSeq, 52, 'what waits leaves at shutdown');
 });
 
-test('SPEC 4.5: the second is per conversation and user', () => {
+test('receipts#receipt: the second is per conversation and user', () => {
   const time = clock();
   const sent: string[] = [];
   const relay = receiptRelay(time, (cid, d) => sent.push(`${cid} ${d.userId}`));
@@ -255,7 +255,7 @@ test('SPEC 4.5: the second is per conversation and user', () => {
   assert.deepEqual(sent, ['c1 u1', 'c1 u2', 'c2 u1', 'c2 u2']);
 });
 
-test('SPEC 4.4: typing starts pass once per 3 s, stops only after a start, and turns of both once per second', () => {
+test('presence#typing-pace: typing starts pass once per 3 s, stops only after a start, and turns of both once per second', () => {
   const time = clock();
   const typing = new TypingThrottle(time.now);
   assert.equal(typing.allows('c', 1, 'stop'), false);
@@ -284,7 +284,7 @@ const user = (no: number): LocalUser => ({
   trace: null,
 });
 
-test('SPEC 4.5: delivered marks are written once per second, the greatest of each, for all sessions together', async () => {
+test('receipts#delivered: delivered marks are written once per second, the greatest of each, for all sessions together', async () => {
   const time = clock();
   const written: unknown[][] = [];
   const receipts: object[] = [];
@@ -327,7 +327,7 @@ test('SPEC 4.5: delivered marks are written once per second, the greatest of eac
   assert.equal(waited.length, 1_000, 'what waits for one session is bounded');
 });
 
-test('SPEC 4.5: delivery marks go on after the store was away', async () => {
+test('receipts#delivered: delivery marks go on after the store was away', async () => {
   const time = clock();
   let away = true;
   let written = 0;

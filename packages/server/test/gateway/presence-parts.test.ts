@@ -10,7 +10,7 @@ import { memoryPresence } from '../../src/platform/presence/memory.ts';
 import { Presence } from '../../src/realtime/presence.ts';
 import type { LiveSession, LocalUser } from '../../src/realtime/local-user.ts';
 
-/** Presence and who watches whom by themselves, with clock, store and look-ups in the test's hand (SPEC 4, socket rules 2 and 3). */
+/** Presence and who watches whom by themselves, with clock, store and look-ups in the test's hand (presence#grace, presence#watch). */
 
 const logger = createLogger('silent');
 const ticked = () => new Promise((resolve) => setImmediate(resolve));
@@ -63,7 +63,7 @@ function setup(options: { manual?: boolean; storing?: () => Promise<unknown> } =
 }
 const idsOf = (items: { userId: string }[]) => items.map((item) => item.userId);
 
-test('SPEC 4.2: offline is settled once, at the end of the grace period, with the time of the closing', async () => {
+test('presence#grace: offline is settled once, at the end of the grace period, with the time of the closing', async () => {
   const { presence, watching, clock, watcher, written } = setup();
   const { session, got } = watcher();
   await watching.watch(session, ['u2']);
@@ -86,7 +86,7 @@ test('SPEC 4.2: offline is settled once, at the end of the grace period, with th
   assert.deepEqual(written, [[{ no: 2, at: lastSeenAt }]]);
 });
 
-test('SPEC 4.2: who comes back while the end is being stored is online to watchers in the end', async () => {
+test('presence#grace: who comes back while the end is being stored is online to watchers in the end', async () => {
   const stored = Promise.withResolvers<void>();
   const { presence, watching, clock, watcher } = setup({ storing: () => stored.promise });
   const { session, got } = watcher();
@@ -143,7 +143,7 @@ test('docs/cluster.md: when Redis is back, watchers are told what they do not kn
     assert.deepEqual(all, [{ userId: 'u2', online: true, lastSeenAt: null }], 'all are told again');
 });
 
-test('SPEC 4.2: users whose grace periods end together, and those left at shutdown, are few statements', async () => {
+test('presence#grace: users whose grace periods end together, and those left at shutdown, are few statements', async () => {
   const { presence, clock, written } = setup();
   for (let no = 1; no <= 1_200; no++) {
     await presence.opened({ env: 1, user: no }, `s${no}`, null);
@@ -165,7 +165,7 @@ test('SPEC 4.2: users whose grace periods end together, and those left at shutdo
   assert.equal(new Set(written.flat().map(({ no }) => no)).size, 1_200);
 });
 
-test('SPEC 4.3: a socket that closes while its watch set is being read watches nobody', async () => {
+test('presence#watch-replaced: a socket that closes while its watch set is being read watches nobody', async () => {
   const { presence, watching, watcher, asked } = setup({ manual: true });
   const { session, got } = watcher();
   const answer = watching.watch(session, ['u2']);
@@ -182,7 +182,7 @@ test('SPEC 4.3: a socket that closes while its watch set is being read watches n
   assert.equal(asked.length, 1, 'nothing more was looked up');
 });
 
-test('SPEC 4.3: one watch of a session at a time; the newest that waits takes the place of the others, which are answered with it', async () => {
+test('presence#watch-replaced: one watch of a session at a time; the newest that waits takes the place of the others, which are answered with it', async () => {
   const { watching, watcher, asked } = setup({ manual: true });
   const { session } = watcher();
   const requests = [['u2'], ['u3'], ['u4', 'u5'], ['u5', 'u6']].map((ids) => watching.watch(session, ids));
@@ -208,7 +208,7 @@ test('SPEC 4.3: one watch of a session at a time; the newest that waits takes th
   assert.deepEqual([...session.watching!], [5, 6]);
 });
 
-test('SPEC 4.3: while a watch set is looked at again nothing leaves; then only what may still be seen', async () => {
+test('presence#watch-replaced: while a watch set is looked at again nothing leaves; then only what may still be seen', async () => {
   const { watching, watcher, asked } = setup({ manual: true });
   const { session, got } = watcher();
   const answer = watching.watch(session, ['u2', 'u3']);
@@ -256,7 +256,7 @@ test('many memberships that end at once are one look at each session’s set, an
   for (const { session } of members) assert.deepEqual([...session.watching!], [session.user!.no]);
 });
 
-test('SPEC 4.3: who leaves while a watch set is being looked up is looked at again', async () => {
+test('presence#watch-replaced: who leaves while a watch set is being looked up is looked at again', async () => {
   const { watching, watcher, asked } = setup({ manual: true });
   const { session } = watcher();
   const answer = watching.watch(session, ['u2', 'u3']);

@@ -8,11 +8,11 @@ import { text } from './live-scene.ts';
 import { useService } from '../support/use.ts';
 import { createScene } from '../support/scene.ts';
 
-/** Live sockets whose right to be there ends (SPEC 3, 5, 7), and tokens that are renewed in time. */
+/** Live sockets whose right to be there ends (socket#put-out), and tokens that are renewed in time. */
 
 const { service, scene } = useService();
 
-test('SPEC 3: deactivation closes every socket of the user with 4003, and of nobody else', async () => {
+test('users#deactivate: deactivation closes every socket of the user with 4003, and of nobody else', async () => {
   const { actor, socket } = await scene.person();
   const second = await scene.online(actor);
   const other = await scene.person();
@@ -25,7 +25,7 @@ test('SPEC 3: deactivation closes every socket of the user with 4003, and of nob
   await connect(service, body.token);
 });
 
-test('SPEC 3: revoke-tokens closes the sockets with 4001; a token minted afterwards works', async () => {
+test('identity#revocation: revoke-tokens closes the sockets with 4001; a token minted afterwards works', async () => {
   const { actor, socket } = await scene.person();
   assert.equal((await scene.server('POST', `/v1/users/${actor.id}/revoke-tokens`)).status, 200);
   assert.equal((await socket.closed).code, 4001);
@@ -34,7 +34,7 @@ test('SPEC 3: revoke-tokens closes the sockets with 4001; a token minted afterwa
   await again.barrier();
 });
 
-test('SPEC 3: logins that race a revocation never leave a live socket with the old token', async () => {
+test('identity#revocation: logins that race a revocation never leave a live socket with the old token', async () => {
   for (let round = 0; round < 5; round++) {
     const actor = await scene.actor();
     const token = scene.token(actor, { iat: nowSeconds() - 5 });
@@ -46,13 +46,13 @@ test('SPEC 3: logins that race a revocation never leave a live socket with the o
   }
 });
 
-test('DECISIONS: erasure closes the sockets with 4001', async () => {
+test('socket#put-out: erasure closes the sockets with 4001', async () => {
   const { actor, socket } = await scene.person();
   assert.equal((await scene.server('DELETE', `/v1/users/${actor.id}`)).status, 204);
   assert.equal((await socket.closed).code, 4001);
 });
 
-test('SPEC 7: a revoked key ends the sockets of the tokens it signed, and no others (4001)', async () => {
+test('identity#key-revoked: a revoked key ends the sockets of the tokens it signed, and no others (4001)', async () => {
   const actor = await scene.actor();
   const { secretKey } = await parley(service, 'key', 'create', environments.dev.id);
   const signed = await connect(service, signToken({ sub: actor.id }, { secretKey }));
@@ -65,7 +65,7 @@ test('SPEC 7: a revoked key ends the sockets of the tokens it signed, and no oth
   await other.barrier();
 });
 
-test('SPEC 7: a suspended environment closes its sockets with 4003, and no others', async () => {
+test('identity#suspended: a suspended environment closes its sockets with 4003, and no others', async () => {
   const theirs = await createScene(service.url, 'other').person();
   const ours = await scene.person();
   await parley(service, 'env', 'set', environments.other.id, '--status', 'suspended');
@@ -76,7 +76,7 @@ test('SPEC 7: a suspended environment closes its sockets with 4003, and no other
   await createScene(service.url, 'other').online(theirs.actor);
 });
 
-test('SPEC 4: token.refresh extends the session, for the same user and environment only', async () => {
+test('socket#token-expiring: token.refresh extends the session, for the same user and environment only', async () => {
   const { actor, socket } = await scene.person();
   const exp = nowSeconds() + 9_000;
   const ack = await socket.request('token.refresh', { token: scene.token(actor, { exp }) });
@@ -92,7 +92,7 @@ test('SPEC 4: token.refresh extends the session, for the same user and environme
   assert.equal((await socket.closed).code, 4001);
 });
 
-test('SPEC 5: token.refresh with an expired token closes 4001', async () => {
+test('socket#token-expiring: token.refresh with an expired token closes 4001', async () => {
   const { actor, socket } = await scene.person();
   const now = nowSeconds();
   socket.send('token.refresh', { token: scene.token(actor, { iat: now - 60, exp: now - 1 }) }, 1);

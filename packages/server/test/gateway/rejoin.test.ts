@@ -134,7 +134,7 @@ async function simulate(start: number, catchesUp: boolean): Promise<{ got: numbe
 }
 
 for (const catchesUp of [false, true])
-  test(`SPEC 4: who comes and goes over two nodes gets nothing twice, nothing out of order and nothing from outside its memberships${catchesUp ? ', while the node catches up' : ''}`, async () => {
+  test(`events#membership-bounds: who comes and goes over two nodes gets nothing twice, nothing out of order and nothing from outside its memberships${catchesUp ? ', while the node catches up' : ''}`, async () => {
     const first = seed('times of commits');
     let missed = 0;
     for (let i = 0; i < worlds; i++) {

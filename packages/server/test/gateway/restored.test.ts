@@ -6,7 +6,7 @@ import { startHere } from './here.ts';
 import { lazy, use } from '../support/use.ts';
 import { createScene } from '../support/scene.ts';
 
-/** SPEC 6: a node that lost its fan-out subscription tells its sockets when it is back. */
+/** events#resync-hint: a node that lost its fan-out subscription tells its sockets when it is back. */
 
 let listener: BusListener;
 const here = use(
@@ -23,7 +23,7 @@ const here = use(
 );
 const scene = lazy(() => createScene(here.url));
 
-test('SPEC 6: resync_hint to every socket; who was put out on another node meanwhile is found', async () => {
+test('events#resync-hint: resync_hint to every socket; who was put out on another node meanwhile is found', async () => {
   const [stays, deactivated, revoked] = await Promise.all([scene.person(), scene.person(), scene.person()]);
   await here.sql('UPDATE users SET deactivated_at = now() WHERE id = $1', [deactivated.actor.id]);
   await here.sql(`UPDATE users SET tokens_from = now() + interval '10 seconds' WHERE id = $1`, [
@@ -36,7 +36,7 @@ test('SPEC 6: resync_hint to every socket; who was put out on another node meanw
   await stays.socket.barrier();
 });
 
-test('SPEC 4.7: what other nodes say reaches the sockets here: events, receipts and evictions', async () => {
+test('socket#nodes: what other nodes say reaches the sockets here: events, receipts and evictions', async () => {
   const [one, two, three] = await Promise.all([scene.person(), scene.person(), scene.person()]);
   const conv = await scene.group(one.actor, [two.actor, three.actor]);
   await one.socket.event('conversation.created', conv.id);

@@ -6,7 +6,7 @@ import { useService } from '../support/use.ts';
 
 const { scene, server, db } = useService();
 
-test('PITFALLS 16: events read from the store change routes as those from the bus: who left gets nothing more', async () => {
+test('members#remove: events read from the store change routes as those from the bus: who left gets nothing more', async () => {
   const [owner, guest] = [await scene.actor(), await scene.actor()];
   const { id, lastSeq } = await scene.group(owner, []);
   const path = `/v1/conversations/${id}/members`;

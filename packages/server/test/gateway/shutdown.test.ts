@@ -7,9 +7,9 @@ import { connect, open } from '../support/socket.ts';
 import { text } from './live-scene.ts';
 import { createScene } from '../support/scene.ts';
 
-/** SPEC 4, socket behaviour rule 8: goaway, no new sockets, drain, exit 0. */
+/** socket#goaway: goaway, no new sockets, drain, exit 0. */
 
-test('SPEC 4.8: SIGTERM sends goaway, refuses new sockets, lets the clients leave and ends with 0', async () => {
+test('socket#goaway: SIGTERM sends goaway, refuses new sockets, lets the clients leave and ends with 0', async () => {
   const service = await startService();
   try {
     const scene = createScene(service.url);

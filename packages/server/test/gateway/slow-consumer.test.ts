@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { assertContiguous } from './live-scene.ts';
 import { useService } from '../support/use.ts';
 
-/** PITFALLS 21: sockets that do not read are cut off; the others do not notice. */
+/** socket#slow: sockets that do not read are cut off; the others do not notice. */
 
 const { scene } = useService();
 

@@ -10,7 +10,7 @@ import { lazy } from '../support/use.ts';
 import { useStandingHere } from './here.ts';
 import { text } from './live-scene.ts';
 
-/** The times of the socket, with the service's clock moved by the test (SPEC 4, socket behaviour rules). */
+/** The times of the socket, with the service's clock moved by the test (socket#heartbeat). */
 
 const { here, time } = useStandingHere({
   drainMs: 1_500,
@@ -35,7 +35,7 @@ async function closed(socket: TestSocket, other: TestSocket): Promise<void> {
 
 const seen = (socket: TestSocket, t: string) => socket.frames.filter((f) => f.t === t).map((f) => f.d);
 
-test('SPEC 4.1: the server sends hb every 25 s', async () => {
+test('socket#heartbeat: the server sends hb every 25 s', async () => {
   const { socket } = await scene.person();
   for (const count of [1, 2]) {
     time.advance(24_000);
@@ -46,7 +46,7 @@ test('SPEC 4.1: the server sends hb every 25 s', async () => {
   }
 });
 
-test('SPEC 4.1: 60 s of silence closes 1001; a reply to hb, any request and a ping all count as life', async () => {
+test('socket#heartbeat: 60 s of silence closes 1001; a reply to hb, any request and a ping all count as life', async () => {
   const [silent, replies, asks, pings] = await Promise.all(
     Array.from({ length: 4 }, async () => (await scene.person()).socket),
   );
@@ -89,7 +89,7 @@ test('a wall clock that is set ahead or back closes no socket, refuses nobody an
   }
 });
 
-test('SPEC 4: a socket that does not authenticate within 5 s is closed with 4001', async () => {
+test('socket#auth: a socket that does not authenticate within 5 s is closed with 4001', async () => {
   const { socket } = await scene.person();
   const silent = open(here);
   await silent.opened;
@@ -100,7 +100,7 @@ test('SPEC 4: a socket that does not authenticate within 5 s is closed with 4001
   assert.equal((await silent.closed).code, 4001);
 });
 
-test('SPEC 4.6: token_expiring comes 5 minutes before expiry; token.refresh carries the socket over it', async () => {
+test('socket#token-expiring: token_expiring comes 5 minutes before expiry; token.refresh carries the socket over it', async () => {
   const actor = await scene.actor();
   const exp = time.now() / 1_000 + 600;
   const [renewing, lapsing] = await Promise.all(
@@ -130,7 +130,7 @@ test('SPEC 4.6: token_expiring comes 5 minutes before expiry; token.refresh carr
   );
 });
 
-test('SPEC 4.2: offline 30 s after the last socket closed, with the last-seen time kept and told', async () => {
+test('presence#grace: offline 30 s after the last socket closed, with the last-seen time kept and told', async () => {
   const watcher = await scene.person();
   const leaver = await scene.person();
   const second = await scene.online(leaver.actor);
@@ -156,7 +156,7 @@ test('SPEC 4.2: offline 30 s after the last socket closed, with the last-seen ti
   assert.deepEqual(await watch(), back.d, 'the snapshot says the same');
 });
 
-test('SPEC 4.2: who is back within the grace period was never away', async () => {
+test('presence#grace: who is back within the grace period was never away', async () => {
   const watcher = await scene.person();
   const leaver = await scene.person();
   await scene.group(watcher.actor, [leaver.actor]);
@@ -179,7 +179,7 @@ async function pair() {
   return { one, two, conv: await scene.group(one.actor, [two.actor]) };
 }
 
-test('SPEC 4.4: start is relayed again after 3 s', async () => {
+test('presence#typing-pace: start is relayed again after 3 s', async () => {
   const { one: typist, two: mate, conv } = await pair();
   typist.socket.send('typing', { cid: conv.id, state: 'start' });
   await mate.socket.ephemeral('typing');
@@ -193,7 +193,7 @@ test('SPEC 4.4: start is relayed again after 3 s', async () => {
   assert.equal(seen(mate.socket, 'typing').length, 2);
 });
 
-test('SPEC 4.4: start is relayed at most once per 3 s, also with stops in between; stop only after a start', async () => {
+test('presence#typing-pace: start is relayed at most once per 3 s, also with stops in between; stop only after a start', async () => {
   const { one: typist, two: mate, conv } = await pair();
   typist.socket.send('typing', { cid: conv.id, state: 'stop' });
   for (let i = 0; i < 20; i++) typist.socket.send('typing', { cid: conv.id, state: 'start' });
@@ -209,7 +209,7 @@ test('SPEC 4.4: start is relayed at most once per 3 s, also with stops in betwee
   );
 });
 
-test('SPEC 4.5: reads send receipts at most once per second per member, and the last value always arrives', async () => {
+test('receipts#receipt: reads send receipts at most once per second per member, and the last value always arrives', async () => {
   const { one: a, two: b, conv } = await pair();
   for (let i = 0; i < 12; i++) await scene.send(a.actor, conv.id);
   const last = conv.lastSeq + 12;
@@ -228,7 +228,7 @@ test('SPEC 4.5: reads send receipts at most once per second per member, and the 
   assert.deepEqual(seen(a.socket, 'receipt'), [receipt(2), receipt(last), receipt(seq)]);
 });
 
-test('SPEC 8: sends are 10/s with a burst of 20, shared with REST; the refusal is an error frame with retryAfterMs', async () => {
+test('plans#rates: sends are 10/s with a burst of 20, shared with REST; the refusal is an error frame with retryAfterMs', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   const answers = await Promise.all(
@@ -250,7 +250,7 @@ test('SPEC 8: sends are 10/s with a burst of 20, shared with REST; the refusal i
   assert.equal(sent.length, 22, 'what was refused was not sent');
 });
 
-test('SPEC 7: a client that keeps on after rate_limited is closed with 4008 and retryAfterMs in the reason JSON', async () => {
+test('socket#flood: a client that keeps on after rate_limited is closed with 4008 and retryAfterMs in the reason JSON', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   for (let i = 0; i < 400; i++) socket.send('message.send', text(conv.id), i + 1);
@@ -260,7 +260,7 @@ test('SPEC 7: a client that keeps on after rate_limited is closed with 4008 and 
   assert.ok(socket.frames.some((f) => f.code === 'rate_limited'));
 });
 
-test('SPEC 7: over the plan’s connections a socket is closed with 4008 and retryAfterMs in the reason JSON', async () => {
+test('plans#connections: over the plan’s connections a socket is closed with 4008 and retryAfterMs in the reason JSON', async () => {
   const tenant = createScene(here.url, 'prod', time.now);
   const [first, second] = [await tenant.person(), await tenant.person()];
   const refused = open(here);
@@ -275,7 +275,7 @@ test('SPEC 7: over the plan’s connections a socket is closed with 4008 and ret
   await tenant.person();
 });
 
-test('SPEC 4.8: who does not leave after goaway is closed with 1012 at the end of the drain', async () => {
+test('socket#goaway: who does not leave after goaway is closed with 1012 at the end of the drain', async () => {
   const { actor, socket } = await scene.person();
   const conv = await scene.group(actor, []);
   const stopping = here.stop();

@@ -9,7 +9,7 @@ import { createLogger } from '../../src/platform/logging.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { StandingTime } from '../support/time.ts';
 
-/** SPEC 7, reading cold history from a database that hangs: in a time that stands still until it is moved. */
+/** storage#circuit, reading cold history from a database that hangs: in a time that stands still until it is moved. */
 
 const env = { no: 1, id: 'env_x' };
 const found = message({ id: 'msg_1', conversationId: 'conv_x', seq: 1 });
@@ -80,7 +80,11 @@ test('a database that stops answering costs one waiting request: all others are 
   await time.pass(1);
   assert.deepEqual([results.at(-1), asked.length], ['history_unavailable', before], 'and nobody else asks');
   await time.pass(3_500);
-  assert.deepEqual(new Set(results), new Set(['history_unavailable']), 'SPEC: reads time out in 5 s');
+  assert.deepEqual(
+    new Set(results),
+    new Set(['history_unavailable']),
+    'storage#circuit: reads time out in 5 s',
+  );
   assert.deepEqual(dropped.sort(), ['a', 'b'], 'what hangs is not used again');
 
   // After a pause one tries; it is answered, and all is well.

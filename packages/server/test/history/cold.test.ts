@@ -8,7 +8,7 @@ import { use, useService } from '../support/use.ts';
 import { startCustomerPostgres } from './servers.ts';
 import { eventually, inspect, openStorage } from './world.ts';
 
-/** SPEC 4 and 7: history in the customer's own database, behind the buffer. */
+/** storage#cold, messages#cold: history in the customer's own database, behind the buffer. */
 
 const { service, scene, server, db } = useService();
 const customer = use(startCustomerPostgres, (c) => c.stop());
@@ -52,7 +52,7 @@ async function old(count = 20): Promise<Old> {
   return { cid, writer, reader, messages };
 }
 
-/** SPEC 8: 50 queries a second to the customer's database; beyond, one waits as one is told. */
+/** storage#circuit: 50 queries a second to the customer's database; beyond, one waits as one is told. */
 async function patient(path: string): Promise<any> {
   for (;;) {
     const { status, body } = await server('GET', path);
@@ -118,7 +118,7 @@ test('pages are whole while messages leave the buffer', async () => {
   await cooled;
 });
 
-test('SPEC 8: more than 50 cold queries a second are 429 rate_limited', async () => {
+test('storage#circuit: more than 50 cold queries a second are 429 rate_limited', async () => {
   const { cid } = await old();
   const many: Answer[] = [];
   // Enough at once on most machines; on a slow one more of them come by.
@@ -195,7 +195,7 @@ test('when the newest message is deleted, the list shows the one before, which w
   assert.deepEqual([item.lastMessage.seq, item.lastMessage.text], [20, 'm20']);
 });
 
-test('SPEC 1: a repeated clientMsgId finds its message in the customer database', async () => {
+test('messages#dedup: a repeated clientMsgId finds its message in the customer database', async () => {
   const writer = await scene.actor();
   const { id: cid } = await scene.group(writer, []);
   const body = { clientMsgId: 'again', text: 'once' };
@@ -257,7 +257,7 @@ test('attachments of cold messages keep their URLs', async () => {
   assert.equal(await (await fetch(body.url)).text(), 'hello');
 });
 
-test('SPEC 7: while the customer database is down only cold history is unavailable, and it recovers by itself', async () => {
+test('messages#cold: while the customer database is down only cold history is unavailable, and it recovers by itself', async () => {
   const { cid, reader, writer, messages } = await old();
   await customer.kill();
   const page = (query: string) => reader.api('GET', `/v1/conversations/${cid}/messages?${query}`);

@@ -9,7 +9,7 @@ import { openDb, use } from '../support/use.ts';
 import { startCustomerPostgres } from './servers.ts';
 import { eventually, fill, openStorage } from './world.ts';
 
-/** DECISIONS, Storage: what is copied in the background shows how far it is, goes on after a crash, and can be cancelled. */
+/** storage#mode: what is copied in the background shows how far it is, goes on after a crash, and can be cancelled. */
 
 const customer = use(startCustomerPostgres, (c) => c.stop());
 /** Six batches. The third stops at this message, for as long as the test holds the gate. */

@@ -8,7 +8,7 @@ import { use, useService } from '../support/use.ts';
 import { startCustomerPostgres, startHistoryReceiver } from './servers.ts';
 import { eventually, openStorage } from './world.ts';
 
-/** SPEC 4, Storage: every row of the table, for the database. */
+/** storage#slots: every row of the table, for the database. */
 
 const { service, scene, db, sql } = useService({ env: { CHAT_EGRESS_IP: '192.0.2.7' } });
 const customer = use(startCustomerPostgres, (c) => c.stop());

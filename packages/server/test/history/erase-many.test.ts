@@ -9,7 +9,7 @@ import { createLogger } from '../../src/platform/logging.ts';
 import { startMongoJavaServer } from './servers.ts';
 import { depsOf } from './world.ts';
 
-/** SPEC 3, erasure: a user is erased in a customer's database, however much it has of them. */
+/** storage#erasure: a user is erased in a customer's database, however much it has of them. */
 
 const server = await startMongoJavaServer();
 if (!server) console.log('!!! LEFT OUT: ERASING MUCH IN MONGODB: Java or mongo-java-server is not at hand.');

@@ -8,7 +8,7 @@ import { startCustomerMariadb, startCustomerPostgres, startHistoryReceiver } fro
 import type { CustomerDatabase, Receiver } from './servers.ts';
 import { eventually, openStorage } from './world.ts';
 
-/** DECISIONS, Storage: an erasure reaches every configured database, in use or not, before it is used again. */
+/** storage#erasure: an erasure reaches every configured database, in use or not, before it is used again. */
 
 const { service, scene, server, db, sql } = useService();
 const databases = use(

@@ -5,7 +5,7 @@ import { assertError } from '../support/api.ts';
 import { use, useService } from '../support/use.ts';
 import { eventually, openStorage } from './world.ts';
 
-/** SPEC 4, Storage: media storages of customers, and files that stay where they are. */
+/** storage#media: media storages of customers, and files that stay where they are. */
 
 const { service, scene, server, db, sql, restart } = useService({ own: true });
 const azurite = use(

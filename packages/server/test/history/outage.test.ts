@@ -11,7 +11,7 @@ import { addEndpoint } from '../webhooks/tools.ts';
 import { startCustomerPostgres } from './servers.ts';
 import { eventually, inspect, openStorage } from './world.ts';
 
-/** SPEC 3, storage sink: a customer's database that is away for more than an hour of the store's time. */
+/** storage#sink: a customer's database that is away for more than an hour of the store's time. */
 
 const customer = use(startCustomerPostgres, (c) => c.stop());
 const receiver = use(startReceiver, (r) => r.close());

@@ -10,7 +10,7 @@ import { freePort } from '../storage/process.ts';
 import { startCustomerPostgres } from './servers.ts';
 import { eventually, inspect, openStorage } from './world.ts';
 
-/** SPEC 3, storage sink: what it writes, what it does with what is refused, and how it tells of its trouble. */
+/** storage#sink: what it writes, what it does with what is refused, and how it tells of its trouble. */
 
 const metricsPort = await freePort();
 /** Three changes that wait are an alarm. */
@@ -135,7 +135,7 @@ test('a row that the database refuses is set aside with an alarm, and its neighb
   await history.close();
 });
 
-test('SPEC 6: sink.degraded, sink.failing and sink.recovered arrive once each', async () => {
+test('webhooks#sink-events: sink.degraded, sink.failing and sink.recovered arrive once each', async () => {
   await addEndpoint(server, receiver.url, ['sink.degraded', 'sink.failing', 'sink.recovered']);
   const writer = await scene.actor();
   const { id: cid } = await scene.group(writer, []);
@@ -153,7 +153,7 @@ test('SPEC 6: sink.degraded, sink.failing and sink.recovered arrive once each', 
   assert.equal((await it.storage.record()).sink.status, 'degraded');
   const inAnalytics = async () => (await server('GET', '/v1/analytics')).body.storage;
   const { mode, sink } = await inAnalytics();
-  assert.deepEqual([mode, sink.status], ['byo_db', 'degraded'], 'SPEC 2, Analytics response');
+  assert.deepEqual([mode, sink.status], ['byo_db', 'degraded'], 'analytics#response');
   assert.ok(sink.lagSeconds > 300);
   await eventually(() => Promise.resolve(alarms() === 1), 'three wait: one alarm');
   const gauges = await eventually(async () => {

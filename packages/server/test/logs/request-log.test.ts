@@ -13,7 +13,7 @@ import { startReceiver, status } from '../webhooks/receiver.ts';
 import { addEndpoint } from '../webhooks/tools.ts';
 import { logged } from './tools.ts';
 
-/** DECISIONS, Control plane: GET /v1/logs. */
+/** dashboard#logs: GET /v1/logs. */
 
 const { service, scene, server, sql, db } = useService();
 let dashboard: Api;

@@ -35,7 +35,7 @@ const expo = JSON.stringify({ accessToken: 'expo-Secret-0123456789' });
 const set = async (content = expo, provider = 'expo') =>
   parley(service, 'push', 'set', 'env_dev', provider, await file(content));
 
-describe('issue 4, push: credentials by the command line', () => {
+describe('push: credentials by the command line', () => {
   it('are set, listed, replaced and removed, and never shown', async () => {
     const made = await set();
     assert.deepEqual(made, { provider: 'expo', setAt: made.setAt });
@@ -83,7 +83,7 @@ describe('issue 4, push: credentials by the command line', () => {
   });
 });
 
-describe('issue 4, push: messages are noted only where a push is possible', () => {
+describe('push: messages are noted only where a push is possible', () => {
   const device = async (provider: string) => {
     const user = await scene.actor();
     const token = `token-of-${user.id}`;

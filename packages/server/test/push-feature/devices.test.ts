@@ -20,7 +20,7 @@ const tokensOf = async (user: Actor): Promise<string[]> =>
     )
   ).map((r) => r.token);
 
-describe('DECISIONS, push: POST /v1/push/devices', () => {
+describe('push#devices: POST /v1/push/devices', () => {
   it('201 { provider, token, createdAt }, 200 with the same if known', async () => {
     const user = await scene.actor();
     for (const [provider, token] of [
@@ -120,7 +120,7 @@ describe('DECISIONS, push: POST /v1/push/devices', () => {
     assert.ok(kept.includes(token(0)) && kept.includes(token(50)) && !kept.includes(token(1)));
   });
 
-  it('SPEC 1, idempotency: a repeated registration gets the first answer, until the user is erased', async () => {
+  it('api#idempotency: a repeated registration gets the first answer, until the user is erased', async () => {
     const user = await scene.actor();
     const token = `idempotent:${user.id}`;
     const key = { 'idempotency-key': user.id };
@@ -136,7 +136,7 @@ describe('DECISIONS, push: POST /v1/push/devices', () => {
   });
 });
 
-describe('DECISIONS, push: DELETE /v1/push/devices/{token}', () => {
+describe('push#devices: DELETE /v1/push/devices/{token}', () => {
   it('204, then 404; another user’s is 404 and stays', async () => {
     const [a, b] = [await scene.actor(), await scene.actor()];
     const token = `mine:${a.id}`;
@@ -162,7 +162,7 @@ describe('DECISIONS, push: DELETE /v1/push/devices/{token}', () => {
   });
 });
 
-describe('SPEC 7, erasure', () => {
+describe('push#erasure', () => {
   it('devices vanish with the user', async () => {
     const user = await scene.actor();
     const token = `erased:${user.id}`;

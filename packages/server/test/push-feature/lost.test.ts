@@ -136,7 +136,7 @@ describe('a socket that was found dead', () => {
   });
 });
 
-describe('SPEC 6, call push notifications: a client that fell silent', () => {
+describe('push#silent-clients: a client that fell silent', () => {
   const types = (actor: Actor) => told(actor).map((d) => d.data['type']);
   const reached = async (actor: Actor): Promise<boolean> =>
     (

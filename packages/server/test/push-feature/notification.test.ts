@@ -46,7 +46,7 @@ test('docs/push.md: pushContent holds for calls', () => {
   assert.deepEqual(shown('missed', 'none'), ['Missed video call', '']);
 });
 
-test('issue 4, push: the title names the sender, in a group with its name', () => {
+test('push: the title names the sender, in a group with its name', () => {
   const titles: [Partial<PushedMessage>, string][] = [
     [{}, 'Team (Ada)'],
     [{ conversationName: null }, 'Ada'],
@@ -58,7 +58,7 @@ test('issue 4, push: the title names the sender, in a group with its name', () =
   for (const [changes, title] of titles) assert.equal(made(changes).title, title);
 });
 
-test('issue 4, push: the body is the text, cut between code points, or says that there is a file', () => {
+test('push: the body is the text, cut between code points, or says that there is a file', () => {
   const bodies: [Partial<PushedMessage>, string][] = [
     [{ text: '👋'.repeat(200) }, '👋'.repeat(200)],
     [{ text: '👋'.repeat(201) }, `${'👋'.repeat(200)}…`],
@@ -70,7 +70,7 @@ test('issue 4, push: the body is the text, cut between code points, or says that
   for (const [changes, body] of bodies) assert.equal(made(changes).body, body);
 });
 
-test('issue 4, push: badge, collapse key and data', () => {
+test('push: badge, collapse key and data', () => {
   const { badge, collapseKey, data } = made({});
   assert.deepEqual(
     { badge, collapseKey, data },
@@ -89,7 +89,7 @@ test('issue 4, push: badge, collapse key and data', () => {
   assert.ok(!('senderId' in made({ senderId: null }).data));
 });
 
-test('issue 4, push: six attempts, four times as far apart each time, never sooner than asked', () => {
+test('push: six attempts, four times as far apart each time, never sooner than asked', () => {
   const delays = [1, 2, 3, 4, 5, 6, 7].map((tries) => retryDelay(tries, 0.5));
   assert.deepEqual(delays, [5_000, 20_000, 80_000, 320_000, 1_280_000, null, null]);
   assert.equal(retryDelay(1, 0), 4_000);

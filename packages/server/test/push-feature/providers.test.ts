@@ -105,7 +105,7 @@ const devices = async (): Promise<number> =>
   (await db.query<{ n: number }>('SELECT count(*) AS n FROM push_devices'))[0]!.n;
 
 for (const name of ['fcm', 'apns', 'expo', 'webpush'] as const) {
-  describe(`issue 4, push by ${name}`, () => {
+  describe(`push by ${name}`, () => {
     it('delivers, counts and says so in the metrics', async () => {
       const vendor = vendors[name];
       const counted = await pushesCounted(db, 'env_dev');
@@ -227,7 +227,7 @@ describe('push by apns: a token that Apple does not know', () => {
   });
 });
 
-describe('issue 4, push: receipts of Expo', () => {
+describe('push: receipts of Expo', () => {
   it('a quarter of an hour later a token that turned out dead goes', async () => {
     const { send } = await conversation('expo', vendors.expo.goodToken);
     await send();
@@ -300,7 +300,7 @@ describe('issue 4, push: receipts of Expo', () => {
   });
 });
 
-describe('issue 4, push: workers', () => {
+describe('push: workers', () => {
   it('without a worker a message waits; deleted before one comes, it is not pushed', async () => {
     await pusher.stop();
     const { send } = await conversation('fcm', vendors.fcm.goodToken);
@@ -412,7 +412,7 @@ describe('issue 4, push: workers', () => {
   });
 });
 
-describe('SPEC 6, call push notifications', () => {
+describe('push#calls', () => {
   async function ringing(kind: 'audio' | 'video', callees: Actor[]) {
     await pretendNode(db);
     const caller = await scene.actor();

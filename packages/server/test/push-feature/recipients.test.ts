@@ -47,7 +47,7 @@ const told = (actor: Actor): Delivered[] =>
   vendor.delivered.filter((d) => d.token === vendor.tokenOf(actor.id));
 const nameIs = (actor: Actor, name: string) => scene.server('PUT', `/v1/users/${actor.id}`, { name });
 
-describe('issue 4, push: who is told', () => {
+describe('push: who is told', () => {
   it('members without a live socket who have not muted, are not the sender and are not deactivated', async () => {
     const names = ['sender', 'offline', 'online', 'muted', 'deactivated', 'left', 'stranger'];
     const actors = await Promise.all(names.map((name) => withDevice(name)));
@@ -121,7 +121,7 @@ describe('issue 4, push: who is told', () => {
   });
 });
 
-describe('issue 4, push: what is told', () => {
+describe('push: what is told', () => {
   it('sender, text, total unread, collapse per conversation, and data to open it', async () => {
     const [sender, member] = [await scene.actor(), await withDevice()];
     await nameIs(sender, 'Ada Lovelace');
@@ -182,7 +182,7 @@ describe('issue 4, push: what is told', () => {
   });
 });
 
-describe('issue 4, push: between the send and the push', () => {
+describe('push: between the send and the push', () => {
   const cases: [string, (at: { id: string; messageId: string; member: Actor }) => Promise<unknown>][] = [
     ['deleted', ({ messageId }) => scene.server('DELETE', `/v1/messages/${messageId}`)],
     ['hard-deleted', ({ messageId }) => scene.server('DELETE', `/v1/messages/${messageId}?hard=true`)],
@@ -224,7 +224,7 @@ describe('issue 4, push: between the send and the push', () => {
   });
 });
 
-describe('issue 4, push: usage', () => {
+describe('push: usage', () => {
   it('sent pushes are counted by environment and day; those that failed are not', async () => {
     const [sender, member] = [await scene.actor(), await withDevice()];
     const { id } = await scene.group(sender, [member]);
@@ -242,10 +242,10 @@ describe('issue 4, push: usage', () => {
   });
 });
 
-describe('DECISIONS, pushMode', () => {
+describe('push#mode', () => {
   const mode = (name: string) => parley(service, 'env', 'set', 'env_dev', '--push', name);
 
-  it('SPEC 6: webhook emits notification.needed { conversationId, messageId, recipientIds } instead', async () => {
+  it('push#mode: webhook emits notification.needed { conversationId, messageId, recipientIds } instead', async () => {
     const receiver = await startReceiver();
     await mode('webhook');
     const { secret } = await addEndpoint(scene.server, receiver.url, ['notification.needed']);

@@ -71,7 +71,7 @@ for (const name of Object.keys(start) as PushProviderName[]) {
       deepEqual([vendor.delivered[0]?.priority, vendor.delivered[0]?.ttlSeconds], ['normal', 0]);
     });
 
-    it('SPEC 6, call push notifications: empty title and body make a data-only push', async () => {
+    it('push#data-only: empty title and body make a data-only push', async () => {
       const data = { type: 'call.incoming', callId: 'call_1' };
       equal((await send({ title: '', body: '', data, ttlSeconds: 45 })).kind, 'sent');
       deepEqual(vendor.violations, []);

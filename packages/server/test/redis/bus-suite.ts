@@ -34,7 +34,7 @@ export function busSuite(name: string, subject: BusSubject): void {
     open = [];
   });
 
-  test(`SPEC 7: ${name}: a message reaches every other node that listens, and no other`, async () => {
+  test(`socket#nodes: ${name}: a message reaches every other node that listens, and no other`, async () => {
     const { buses, heard } = await nodes(3);
     await buses[1]!.subscribe(['c:1', 'c:2']);
     await buses[2]!.subscribe(['c:2']);
@@ -59,7 +59,7 @@ export function busSuite(name: string, subject: BusSubject): void {
     assert.deepEqual(heard[0]!.messages, [['end', 'x']]);
   });
 
-  test(`SPEC 7: ${name}: a node does not hear itself`, async () => {
+  test(`socket#nodes: ${name}: a node does not hear itself`, async () => {
     const { buses, heard } = await nodes(2);
     await Promise.all(buses.map((bus) => bus.subscribe(['c:1'])));
     buses[0]!.publish('c:1', 'from 0');
@@ -74,7 +74,7 @@ export function busSuite(name: string, subject: BusSubject): void {
     ]);
   });
 
-  test(`SPEC 7: ${name}: messages of one channel arrive in order`, async () => {
+  test(`socket#nodes: ${name}: messages of one channel arrive in order`, async () => {
     const { buses, heard } = await nodes(2);
     await buses[1]!.subscribe(['c:1']);
     for (let i = 0; i < 2_000; i++) buses[0]!.publish('c:1', String(i));
@@ -85,7 +85,7 @@ export function busSuite(name: string, subject: BusSubject): void {
     );
   });
 
-  test(`SPEC 7: ${name}: nothing is heard after unsubscribing, and subscribing twice is once`, async () => {
+  test(`socket#nodes: ${name}: nothing is heard after unsubscribing, and subscribing twice is once`, async () => {
     const { buses, heard } = await nodes(3);
     await buses[1]!.subscribe(['c:1', 'c:2']);
     await buses[1]!.subscribe(['c:1', 'c:2']);
@@ -106,7 +106,7 @@ export function busSuite(name: string, subject: BusSubject): void {
     ]);
   });
 
-  test(`SPEC 7: ${name}: what is subscribed, left and subscribed at once is heard`, async () => {
+  test(`socket#nodes: ${name}: what is subscribed, left and subscribed at once is heard`, async () => {
     const { buses, heard } = await nodes(2);
     const channels = Array.from({ length: 50 }, (_, i) => `c:${i}`);
     void buses[1]!.subscribe(channels);
@@ -118,7 +118,7 @@ export function busSuite(name: string, subject: BusSubject): void {
     assert.equal(heard[1]!.messages.length, 50);
   });
 
-  test(`SPEC 7: ${name}: tens of thousands of channels`, async () => {
+  test(`socket#nodes: ${name}: tens of thousands of channels`, async () => {
     const { buses, heard } = await nodes(2);
     const channels = Array.from({ length: 30_000 }, (_, i) => `c:${i}`);
     await buses[1]!.subscribe(channels);

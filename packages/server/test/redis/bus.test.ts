@@ -35,7 +35,7 @@ for (const [name, { url }] of [
 ] as const)
   busSuite(name, { nodes: (count) => Promise.all(Array.from({ length: count }, () => node(url))) });
 
-test('SPEC 7: a node that lost its subscriptions hears of it once, when all of them are back', async () => {
+test('events#resync-hint: a node that lost its subscriptions hears of it once, when all of them are back', async () => {
   const own = await startRedis();
   const buses = [await node(own.url), await node(own.url)];
   const heard = buses.map(hear);
@@ -61,7 +61,7 @@ test('SPEC 7: a node that lost its subscriptions hears of it once, when all of t
   await own.stop();
 });
 
-test('SPEC 7: without Redis a subscription does not hang or fail, and is made when Redis is back', async () => {
+test('events#resync-hint: without Redis a subscription does not hang or fail, and is made when Redis is back', async () => {
   const own = await startRedis();
   const buses = [await node(own.url, 200), await node(own.url, 200)];
   const heard = buses.map(hear);
@@ -84,7 +84,7 @@ test('SPEC 7: without Redis a subscription does not hang or fail, and is made wh
   await own.stop();
 });
 
-test('SPEC 7: a Redis that hangs counts as lost', async () => {
+test('events#resync-hint: a Redis that hangs counts as lost', async () => {
   const own = await startRedis();
   const connection = connectRedis(own.url, silent, 500);
   const bus = busOf(connection, 200);
@@ -106,7 +106,7 @@ test('SPEC 7: a Redis that hangs counts as lost', async () => {
   await own.stop();
 });
 
-test('SPEC 7: messages that could not be published are told to the nodes that wait for them', async () => {
+test('events#resync-hint: messages that could not be published are told to the nodes that wait for them', async () => {
   const buses = [await node(redis.url), await node(redis.url)];
   const heard = buses.map(hear);
   const publisher = await connect(redis.url);
@@ -122,7 +122,7 @@ test('SPEC 7: messages that could not be published are told to the nodes that wa
   for (const bus of [...buses, cut]) await bus.close();
 });
 
-test('SPEC 7: a Redis Cluster that gives a slot to another node loses no subscription for long', async () => {
+test('events#resync-hint: a Redis Cluster that gives a slot to another node loses no subscription for long', async () => {
   const buses = [await node(cluster.url), await node(cluster.url)];
   const heard = buses.map(hear);
   const channels = Array.from({ length: 1_000 }, (_, i) => `c:${i}`);
@@ -144,7 +144,7 @@ test('SPEC 7: a Redis Cluster that gives a slot to another node loses no subscri
   for (const bus of buses) await bus.close();
 });
 
-test('SPEC 7: a node of the Redis Cluster that is gone and back is a loss that is told', async () => {
+test('events#resync-hint: a node of the Redis Cluster that is gone and back is a loss that is told', async () => {
   const buses = [await node(cluster.url), await node(cluster.url)];
   const heard = buses.map(hear);
   const channels = Array.from({ length: 1_000 }, (_, i) => `c:${i}`);

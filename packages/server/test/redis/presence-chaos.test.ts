@@ -93,7 +93,7 @@ function numbers(from: number): (below: number) => number {
 
 const rounds = 8;
 
-test('SPEC 4: after every fault of Redis each watcher on each node has been told who is online', async () => {
+test('presence#faults: after every fault of Redis each watcher on each node has been told who is online', async () => {
   const redis = await startRedis();
   stops.push(() => redis.stop());
   const nodes: Node[] = [];

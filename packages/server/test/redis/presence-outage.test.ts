@@ -51,7 +51,7 @@ async function setup() {
   };
 }
 
-test('SPEC 4: without Redis a node goes by its own sockets, and nothing fails', async () => {
+test('socket#nodes: without Redis a node goes by its own sockets, and nothing fails', async () => {
   const { server, a, b, close } = await setup();
   const [before, during, elsewhere] = [newUser(), newUser(), newUser()];
   await a.registry.add(before, 'old', 2);
@@ -82,7 +82,7 @@ test('SPEC 4: without Redis a node goes by its own sockets, and nothing fails', 
   await close();
 });
 
-test('SPEC 4: an empty Redis that comes back learns every live socket again', async () => {
+test('socket#nodes: an empty Redis that comes back learns every live socket again', async () => {
   const { server, a, b, close } = await setup();
   const [stays, leaves, comes] = [newUser(), newUser(), newUser()];
   for (const [i, ref] of [stays, leaves].entries()) await a.registry.add(ref, `s${i}`, 10);
@@ -105,7 +105,7 @@ test('SPEC 4: an empty Redis that comes back learns every live socket again', as
   await close();
 });
 
-test('SPEC 4: a node that lost only its own connection is registered once when it is back', async () => {
+test('socket#nodes: a node that lost only its own connection is registered once when it is back', async () => {
   const { a, b, close } = await setup();
   const [stays, leaves] = [newUser(), newUser()];
   await a.registry.add(stays, 's1', 10);
@@ -124,7 +124,7 @@ test('SPEC 4: a node that lost only its own connection is registered once when i
   await close();
 });
 
-test('SPEC 4: a node that was away for longer than its lease comes back with its sockets', async () => {
+test('socket#nodes: a node that was away for longer than its lease comes back with its sockets', async () => {
   const { a, b, close } = await setup();
   const ref = newUser();
   await a.registry.add(ref, 's1', 10);

@@ -26,7 +26,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     open = [];
   });
 
-  test(`SPEC 4: ${name}: online with a socket, and for the grace period after the last`, async () => {
+  test(`presence#grace: ${name}: online with a socket, and for the grace period after the last`, async () => {
     const registry = await one();
     const ref = newUser();
     assert.deepEqual(await registry.online([ref]), [false]);
@@ -54,7 +54,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.equal((await registry.add(ref, 's3', 10)).cameOnline, true);
   });
 
-  test(`issue 4, push: ${name}: connected with a socket, and not in the grace period after it`, async () => {
+  test(`push: ${name}: connected with a socket, and not in the grace period after it`, async () => {
     const registry = await one();
     const ref = newUser();
     assert.deepEqual(await registry.connected([ref]), [false]);
@@ -67,7 +67,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.deepEqual(await registry.online([ref]), [true]);
   });
 
-  test(`SPEC 4: ${name}: coming back within the grace period is no coming online`, async () => {
+  test(`presence#grace: ${name}: coming back within the grace period is no coming online`, async () => {
     const registry = await one();
     const ref = newUser();
     await registry.add(ref, 's1', 10);
@@ -78,7 +78,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.deepEqual(await registry.online([ref]), [true]);
   });
 
-  test(`SPEC 4: ${name}: coming back after the grace period, before anybody settled it, is coming online`, async () => {
+  test(`presence#grace: ${name}: coming back after the grace period, before anybody settled it, is coming online`, async () => {
     const registry = await one();
     const ref = newUser();
     await registry.add(ref, 's1', 10);
@@ -88,7 +88,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.equal(await registry.settle(ref), false);
   });
 
-  test(`SPEC 4: ${name}: beyond the most sockets the oldest goes, and its end means nothing more`, async () => {
+  test(`socket#ten-sockets: ${name}: beyond the most sockets the oldest goes, and its end means nothing more`, async () => {
     const registry = await one();
     const ref = newUser();
     for (const session of ['s1', 's2', 's3'])
@@ -100,7 +100,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.deepEqual((await registry.add(ref, 's5', 3)).evict, [{ node: 'a', id: 's2' }]);
   });
 
-  test(`SPEC 4: ${name}: connections are counted by environment`, async () => {
+  test(`plans#connections: ${name}: connections are counted by environment`, async () => {
     const registry = await one();
     const refs = [newUser(), newUser()];
     refs.push(newUser(refs[0]!.env));
@@ -115,7 +115,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.equal(await registry.connections(refs[0]!.env), 0);
   });
 
-  test(`SPEC 8: ${name}: of 20 sockets that come at once under a ceiling of 5, exactly 5 get in`, async () => {
+  test(`plans#connections: ${name}: of 20 sockets that come at once under a ceiling of 5, exactly 5 get in`, async () => {
     const registry = await one();
     const first = newUser();
     const refs = [first, ...Array.from({ length: 19 }, () => newUser(first.env))];
@@ -136,7 +136,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.equal(await registry.connections(first.env), 5);
   });
 
-  test(`SPEC 4: ${name}: many sockets opened and closed at once end with none`, async () => {
+  test(`presence#online: ${name}: many sockets opened and closed at once end with none`, async () => {
     const registry = await one();
     const refs = Array.from({ length: 50 }, () => newUser(1_000_001));
     const last = await Promise.all(

@@ -95,7 +95,7 @@ for (const [name, { url }] of places) {
     },
   });
 
-  test(`SPEC 4: ${name}: nodes know of each other's sockets`, async () => {
+  test(`presence#online: ${name}: nodes know of each other's sockets`, async () => {
     const nodes = await Promise.all(['a', 'b'].map((id) => node(url, id)));
     const [a, b] = nodes.map((n) => n.registry);
     const ref = newUser();
@@ -112,7 +112,7 @@ for (const [name, { url }] of places) {
     for (const n of nodes) await n.close();
   });
 
-  test(`SPEC 4: ${name}: the ten-socket rule holds across nodes at once`, async () => {
+  test(`socket#ten-sockets: ${name}: the ten-socket rule holds across nodes at once`, async () => {
     const nodes = await Promise.all(['a', 'b', 'c'].map((id) => node(url, id)));
     const ref = newUser();
     const added = await Promise.all(
@@ -135,7 +135,7 @@ for (const [name, { url }] of places) {
     for (const n of nodes) await n.close();
   });
 
-  test(`SPEC 4: ${name}: a node killed leaves nobody online beyond its lease, and one other settles it`, async () => {
+  test(`socket#dead-node: ${name}: a node killed leaves nobody online beyond its lease, and one other settles it`, async () => {
     const victim = await node(url, 'victim');
     const others = await Promise.all(['b', 'c'].map((id) => node(url, id)));
     const refs = Array.from({ length: 1_200 }, () => newUser(2_000_000 + url.length));
@@ -168,7 +168,7 @@ for (const [name, { url }] of places) {
     for (const n of others) await n.close();
   });
 
-  test(`SPEC 4: ${name}: a node that ends in order leaves the grace periods that it began to another`, async () => {
+  test(`presence#grace: ${name}: a node that ends in order leaves the grace periods that it began to another`, async () => {
     const nodes = await Promise.all(['a', 'b'].map((id) => node(url, id)));
     const ref = newUser();
     await nodes[0]!.registry.add(ref, 's1', 10);

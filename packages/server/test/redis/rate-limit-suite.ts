@@ -14,12 +14,12 @@ export interface LimiterSubject {
 
 const user = { perSecond: 20, burst: 40 };
 
-/** SPEC 8: rate limits. Keys are made anew for each test. */
+/** plans#rates: rate limits. Keys are made anew for each test. */
 export function limiterSuite(name: string, subject: LimiterSubject): void {
   let keys = 0;
   const about = (): string => `${name.length}:${++keys}`;
 
-  test(`SPEC 8: ${name}: a bucket lets its burst through, then its rate`, async () => {
+  test(`plans#rates: ${name}: a bucket lets its burst through, then its rate`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter] = await subject.nodes(1, time);
     const key = { what: 'u', of: about() };
@@ -39,7 +39,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
     assert.equal((await limiter!.take([{ key, limit: user }]))[0]!.allowed, false);
   });
 
-  test(`SPEC 8: ${name}: a window slides, and retryAfterMs is when one more is allowed`, async () => {
+  test(`plans#rates: ${name}: a window slides, and retryAfterMs is when one more is allowed`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter] = await subject.nodes(1, time);
     const checks = [{ key: { what: 'f', of: about() }, limit: rateLimits.upload }];
@@ -53,7 +53,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
     assert.equal((await limiter!.take(checks))[0]!.allowed, true);
   });
 
-  test(`SPEC 8: ${name}: one limit that refuses leaves the others whole`, async () => {
+  test(`plans#rates: ${name}: one limit that refuses leaves the others whole`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter] = await subject.nodes(1, time);
     const who = about();
@@ -86,7 +86,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
     assert.deepEqual([await take(), await take()], [true, false], 'the window before stays as it was');
   });
 
-  test(`SPEC 8: ${name}: nodes count together`, async () => {
+  test(`plans#rates: ${name}: nodes count together`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const nodes = await subject.nodes(3, time);
     const key = { what: 's', of: about() };
@@ -115,7 +115,7 @@ export function limiterSuite(name: string, subject: LimiterSubject): void {
     assert.equal((await one()).allowed, true);
   });
 
-  test(`SPEC 8: ${name}: every verdict is that of the rules, at any pace`, async () => {
+  test(`plans#rates: ${name}: every verdict is that of the rules, at any pace`, async () => {
     const time = { at: 1_700_000_000_000, now: () => time.at };
     const [limiter] = await subject.nodes(1, time);
     const model = memoryRateLimiter(time);

@@ -33,7 +33,7 @@ for (const [name, { url }] of [
       ),
   });
 
-test("SPEC 8: Redis counts by its own clock, whatever a node's says", async () => {
+test("plans#rates: Redis counts by its own clock, whatever a node's says", async () => {
   const ahead = { now: () => systemClock.now() + 3_600_000 };
   const limiters = await Promise.all(
     [systemClock, ahead].map(async (clock) =>
@@ -47,7 +47,7 @@ test("SPEC 8: Redis counts by its own clock, whatever a node's says", async () =
   assert.ok(allowed >= 10 && allowed <= 11, `${allowed} allowed`);
 });
 
-test('SPEC 8: counters in Redis end by themselves', async () => {
+test('plans#rates: counters in Redis end by themselves', async () => {
   const connection = await connect(redis.url);
   await redisRateLimiter({ connection, clock: systemClock }).take([
     { key: { what: 'u', of: 'ends' }, limit: { perSecond: 20, burst: 40 } },
@@ -59,7 +59,7 @@ test('SPEC 8: counters in Redis end by themselves', async () => {
   }
 });
 
-test('SPEC 8: without Redis a node limits by itself, and together again when it is back', async () => {
+test('plans#rates: without Redis a node limits by itself, and together again when it is back', async () => {
   const own = await startRedis();
   const connection = await connect(own.url);
   const limiter = redisRateLimiter({ connection, clock: { now: () => 0 }, time: { now: () => 0 } });

@@ -14,7 +14,7 @@ const { service } = useService({ own: true });
 const as = (credential: string | null, headers: Record<string, string> = {}, query = '') =>
   createApi(service.url, credential, headers)('GET', `/v1/conversations${query}`);
 
-describe('SPEC 5: secret keys', () => {
+describe('identity#secret-key: secret keys', () => {
   it('a secret key is accepted, and the environment follows from it', async () => {
     const server = serverApi(service.url);
     assert.equal((await server('PUT', '/v1/users/key-user', {})).status, 200);
@@ -31,7 +31,7 @@ describe('SPEC 5: secret keys', () => {
     'no token at all': 'hello',
   };
   for (const [name, credential] of Object.entries(wrong))
-    it(`DECISIONS: ${name} is 401 token_invalid`, async () => {
+    it(`identity#no-credential: ${name} is 401 token_invalid`, async () => {
       assertError(await as(credential), 401, 'token_invalid');
     });
 
@@ -43,17 +43,17 @@ describe('SPEC 5: secret keys', () => {
       );
   });
 
-  it('DECISIONS: a malformed Authorization header is 401 token_invalid', async () => {
+  it('identity#no-credential: a malformed Authorization header is 401 token_invalid', async () => {
     for (const authorization of [secretKey, `Basic ${secretKey}`, 'Bearer', `Bearer ${secretKey} x`])
       assertError(await as(null, { authorization }), 401, 'token_invalid');
   });
 
-  it('SPEC 7: authentication errors have the type authentication', async () => {
+  it('errors#types: authentication errors have the type authentication', async () => {
     assert.equal((await as(null)).body.error.type, 'authentication');
   });
 });
 
-describe('SPEC 4, Tokens: POST /v1/tokens', () => {
+describe('identity#mint: POST /v1/tokens', () => {
   it('answers 201 with a token and its expiry, one day ahead by default', async () => {
     const start = nowSeconds();
     const { status, body } = await serverApi(service.url)('POST', '/v1/tokens', { userId: 'minted' });
@@ -68,7 +68,7 @@ describe('SPEC 4, Tokens: POST /v1/tokens', () => {
     assert.equal((await as(body.token)).status, 200);
   });
 
-  it('DECISIONS: expiresIn is 1 to 2,592,000', async () => {
+  it('identity#mint: expiresIn is 1 to 2,592,000', async () => {
     const server = serverApi(service.url);
     for (const expiresIn of [1, 2_592_000])
       assert.equal((await server('POST', '/v1/tokens', { userId: 'u', expiresIn })).status, 201);
@@ -81,7 +81,7 @@ describe('SPEC 4, Tokens: POST /v1/tokens', () => {
       );
   });
 
-  it('DECISIONS: minting creates an unknown user with the name null', async () => {
+  it('identity#first-use: minting creates an unknown user with the name null', async () => {
     const server = serverApi(service.url);
     await server('POST', '/v1/tokens', { userId: 'made-by-minting' });
     assert.equal((await server('GET', '/v1/users/made-by-minting')).body.name, null);
@@ -94,12 +94,12 @@ describe('SPEC 4, Tokens: POST /v1/tokens', () => {
   });
 });
 
-describe('SPEC 5.3: user tokens', () => {
+describe('identity#user-token: user tokens', () => {
   it('a token signed locally with HS256 and the secret key is accepted', async () => {
     assert.equal((await as(signToken({ sub: 'local' }))).status, 200);
   });
 
-  it('DECISIONS: first using a valid token creates the user (name null)', async () => {
+  it('identity#first-use: first using a valid token creates the user (name null)', async () => {
     const server = serverApi(service.url);
     assertError(await server('GET', '/v1/users/first-use'), 404, 'not_found');
     assert.equal((await as(signToken({ sub: 'first-use' }))).status, 200);
@@ -112,13 +112,13 @@ describe('SPEC 5.3: user tokens', () => {
     assertError(await serverApi(service.url)('GET', '/v1/users/never-made'), 404, 'not_found');
   });
 
-  it('SPEC 5.4: an expired token is 401 token_expired, also at the very second', async () => {
+  it('identity#token-errors: an expired token is 401 token_expired, also at the very second', async () => {
     const now = nowSeconds();
     assertError(await as(signToken({ sub: 'u', exp: now - 1 })), 401, 'token_expired');
     assertError(await as(signToken({ sub: 'u', exp: now })), 401, 'token_expired');
   });
 
-  it('DECISIONS: an iat up to 60 s ahead is accepted, more is token_invalid', async () => {
+  it('identity#user-token: an iat up to 60 s ahead is accepted, more is token_invalid', async () => {
     assert.equal((await as(signToken({ sub: 'u', iat: nowSeconds() + 60 }))).status, 200);
     let [answer, took] = [await as('none'), 0];
     // After three seconds it is 60 s ahead.
@@ -144,7 +144,7 @@ describe('SPEC 5.3: user tokens', () => {
     'an exp beyond any date': { sub: 'u', exp: Number.MAX_SAFE_INTEGER },
   };
   for (const [name, value] of Object.entries(claims))
-    it(`DECISIONS: a token with ${name} is token_invalid`, async () => {
+    it(`identity#user-token: a token with ${name} is token_invalid`, async () => {
       assertError(await as(signToken(value)), 401, 'token_invalid');
     });
 
@@ -177,7 +177,7 @@ describe('SPEC 5.3: user tokens', () => {
     'a payload that is a list': `${head}.${part([1])}.${signature}`,
   };
   for (const [name, token] of Object.entries(forged))
-    it(`SPEC 5: algorithms are pinned and signatures checked: ${name}`, async () => {
+    it(`identity#user-token: algorithms are pinned and signatures checked: ${name}`, async () => {
       assertError(await as(token, { 'chat-env': 'env_dev' }), 401, 'token_invalid');
     });
 
@@ -220,7 +220,7 @@ describe('SPEC 5.3: user tokens', () => {
     assertError(await as(`${signed}.${sign('a'.repeat(32))}`), 401, 'token_invalid');
   });
 
-  it('one bad token never fails the good ones beside it (PITFALLS 6)', async () => {
+  it('one bad token never fails the good ones beside it (api#batches)', async () => {
     const bad = [forged['a kid with a NUL character']!, signToken({ sub: 'a\0b' })];
     const answers = await Promise.all(
       Array.from({ length: 30 }, (_, i) => as(i % 3 === 0 ? good : bad[i % 2]!)),
@@ -229,7 +229,7 @@ describe('SPEC 5.3: user tokens', () => {
   });
 });
 
-describe('SPEC 5.2: naming the environment', () => {
+describe('identity#environment: naming the environment', () => {
   it('the right environment in Chat-Env or env is accepted, for users and keys', async () => {
     for (const credential of [signToken({ sub: 'u' }), environments.dev.secretKey]) {
       const userId = credential.startsWith('sk_') ? 'userId=u&' : '';
@@ -238,7 +238,7 @@ describe('SPEC 5.2: naming the environment', () => {
     }
   });
 
-  it('DECISIONS: an environment that is not the credential’s is 403 forbidden', async () => {
+  it('identity#environment: an environment that is not the credential’s is 403 forbidden', async () => {
     for (const credential of [signToken({ sub: 'u' }), environments.dev.secretKey]) {
       assertError(await as(credential, { 'chat-env': 'env_other' }), 403, 'forbidden');
       assertError(await as(credential, { 'chat-env': 'env_unknown' }), 403, 'forbidden');
@@ -248,7 +248,7 @@ describe('SPEC 5.2: naming the environment', () => {
   });
 });
 
-describe('DECISIONS: development tokens', () => {
+describe('identity#dev-tokens: development tokens', () => {
   const inDev = { 'chat-env': 'env_dev' };
   it('work in a development environment with Chat-Env, or with env', async () => {
     assert.equal((await as(devToken({ sub: 'dev-user' }), inDev)).status, 200);
@@ -268,7 +268,7 @@ describe('DECISIONS: development tokens', () => {
     assertError(await as(devToken({ sub: 'u', exp: nowSeconds() - 5 }), inDev), 401, 'token_expired');
   });
 
-  it('SPEC 5.4: in production they are 403 dev_tokens_disabled', async () => {
+  it('identity#dev-tokens: in production they are 403 dev_tokens_disabled', async () => {
     const answer = await as(devToken({ sub: 'u' }), { 'chat-env': 'env_prod' });
     assertError(answer, 403, 'dev_tokens_disabled');
     assert.equal(answer.body.error.type, 'permission');
@@ -284,7 +284,7 @@ describe('DECISIONS: development tokens', () => {
   });
 });
 
-describe('SPEC 5.4: revocation, deactivation, suspension', () => {
+describe('identity#revocation-others: revocation, deactivation, suspension', () => {
   it('a revoked key is 401 key_revoked, and so is every token it signed; other keys go on', async () => {
     const { secretKey } = await parley(service, 'key', 'create', 'env_dev', '--name', 'second');
     const token = signToken({ sub: 'u' }, { secretKey });
@@ -327,7 +327,7 @@ describe('SPEC 5.4: revocation, deactivation, suspension', () => {
     assert.equal((await fresh('GET', '/v1/conversations')).status, 200);
   });
 
-  it('DECISIONS: an erased user’s old token is token_invalid and does not bring the user back', async () => {
+  it('identity#revocation-others: an erased user’s old token is token_invalid and does not bring the user back', async () => {
     const server = serverApi(service.url);
     const old = await clientApi(service.url, 'gone');
     assert.equal((await server('DELETE', '/v1/users/gone')).status, 204);
@@ -351,7 +351,7 @@ describe('SPEC 5.4: revocation, deactivation, suspension', () => {
   });
 });
 
-describe('SPEC 4: callers of every operation', () => {
+describe('api#callers: callers of every operation', () => {
   for (const { name, method, path, callers } of operationList) {
     const url = path.replaceAll('{userId}', 'u').replaceAll(/\{\w+\}/g, 'conv_x');
     // Those that sign in, or come by a link, have no credential yet: accounts/ has their tests.
@@ -370,7 +370,7 @@ describe('SPEC 4: callers of every operation', () => {
       });
   }
 
-  it('the table says what SPEC 4 says', () => {
+  it('the table says what api#callers says', () => {
     // Whether the dashboard may as well is the role table's to say.
     const only = (caller: 'server' | 'client') =>
       operationList

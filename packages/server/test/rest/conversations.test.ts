@@ -24,7 +24,7 @@ for (const store of stores)
 
     const create = (by: Api, body: Record<string, unknown>) => by('POST', '/v1/conversations', body);
 
-    describe('SPEC 4, Conversations: POST, direct', () => {
+    describe('conversations#direct: POST, direct', () => {
       it('two members, 201 first, 200 with the same conversation after, whoever asks in whichever order', async () => {
         const [x, y] = [await scene.actor('x'), await scene.actor('y')];
         const first = await create(server, { type: 'direct', members: [x.id, y.id] });
@@ -53,7 +53,7 @@ for (const store of stores)
         assert.equal(answers.filter((r) => r.status === 201).length, 1);
       });
 
-      it('DECISIONS: exactly two distinct members; a client is always one of them; no owner', async () => {
+      it('conversations#direct: exactly two distinct members; a client is always one of them; no owner', async () => {
         for (const members of [[], [a.id], [a.id, a.id], [a.id, b.id, c.id]])
           assertError(await create(server, { type: 'direct', members }), 400, 'invalid_request', 'members');
         for (const members of [[], [a.id], [b.id, c.id]])
@@ -62,7 +62,7 @@ for (const store of stores)
         assertError(await create(server, body), 400, 'invalid_request', 'ownerId');
       });
 
-      it('DECISIONS: a soft-deleted one comes back to life with its history and the next seq', async () => {
+      it('conversations#direct-revived: a soft-deleted one comes back to life with its history and the next seq', async () => {
         const [x, y] = [await scene.actor('x'), await scene.actor('y')];
         const { id } = await scene.direct(x, y);
         await scene.send(x, id, { text: 'before' });
@@ -83,8 +83,8 @@ for (const store of stores)
       });
     });
 
-    describe('SPEC 4, Conversations: POST, group', () => {
-      it('SPEC 2: a client that creates a group becomes its owner', async () => {
+    describe('conversations#group: POST, group', () => {
+      it('conversations#owner: a client that creates a group becomes its owner', async () => {
         const fields = { name: 'Team', metadata: { color: 'red' } };
         const { status, body } = await create(a.api, { type: 'group', members: [b.id], ...fields });
         assert.equal(status, 201);
@@ -100,7 +100,7 @@ for (const store of stores)
         assert.deepEqual((await b.api('GET', `/v1/conversations/${body.id}`)).body, body);
       });
 
-      it('SPEC 2: a server names the owner, or there is none; unknown users are created', async () => {
+      it('conversations#owner: a server names the owner, or there is none; unknown users are created', async () => {
         const owned = await create(server, { type: 'group', members: ['new-1'], ownerId: 'new-owner' });
         assert.deepEqual(owned.body.members, [
           { userId: 'new-1', role: 'member' },
@@ -111,7 +111,7 @@ for (const store of stores)
         assert.deepEqual(free.body.members, [{ userId: 'new-1', role: 'member' }]);
       });
 
-      it('DECISIONS: a client naming an unknown user gets 404, one naming an owner 403; nothing is made', async () => {
+      it('users#unknown-users: a client naming an unknown user gets 404, one naming an owner 403; nothing is made', async () => {
         const x = await scene.actor('x');
         const body = { type: 'group', members: [b.id, 'nobody-knows'] };
         assertError(await create(x.api, body), 404, 'not_found');
@@ -125,7 +125,7 @@ for (const store of stores)
         assertError(await server('GET', '/v1/users/nobody-knows'), 404, 'not_found');
       });
 
-      it('SPEC 8: 500 members counting the owner, 501 are 400 and create nothing', async () => {
+      it('conversations#group: 500 members counting the owner, 501 are 400 and create nothing', async () => {
         const full = await create(server, { type: 'group', members: names(499, 'g'), ownerId: 'g-owner' });
         assert.equal(full.body.members.length, 500);
         const over = { type: 'group', members: names(500, 'over'), ownerId: 'over-owner' };
@@ -142,7 +142,7 @@ for (const store of stores)
         assert.equal((await create(a.api, { type: 'group', members: [] })).body.members.length, 1);
       });
 
-      it('SPEC 8: members are counted without repeats', async () => {
+      it('conversations#group: members are counted without repeats', async () => {
         const listed = [...names(500, 'rep'), 'rep0', 'rep1'];
         const full = await create(server, { type: 'group', members: listed });
         assert.equal(full.status, 201);
@@ -154,7 +154,7 @@ for (const store of stores)
         assert.equal((await add([...names(499, 'new'), 'new0', 'new0'])).body.data.length, 499);
       });
 
-      it('SPEC 8: the name has at most 200 characters', async () => {
+      it('conversations#fields: the name has at most 200 characters', async () => {
         const named = (name: unknown) => create(server, { type: 'group', members: [a.id], name });
         assert.equal((await named('😀'.repeat(200))).status, 201);
         assertError(await named('x'.repeat(201)), 400, 'invalid_request', 'name');
@@ -187,7 +187,7 @@ for (const store of stores)
         );
       });
 
-      it('SPEC 4: clientConversationCreation all, direct, none; the server always may', async () => {
+      it('conversations#create: clientConversationCreation all, direct, none; the server always may', async () => {
         const made = await parley(service, 'env', 'create', '--name', 'x', '--kind', 'development');
         const { id, secretKey } = made;
         const own = createApi(service.url, secretKey);
@@ -205,7 +205,7 @@ for (const store of stores)
       });
     });
 
-    describe('SPEC 4, Conversations: GET, PATCH, DELETE', () => {
+    describe('conversations#update: GET, PATCH, DELETE', () => {
       it('members and the server read it; others are 403 not_member, unknown ids 404', async () => {
         const { id } = await scene.group(a, [b]);
         for (const by of [a.api, b.api, server])
@@ -290,8 +290,8 @@ for (const store of stores)
       });
     });
 
-    describe('SPEC 4, Conversations: mute', () => {
-      it('DECISIONS: 200 { conversationId, muted }, per member; not a member 403, unknown 404', async () => {
+    describe('conversations#mute: mute', () => {
+      it('conversations#mute: 200 { conversationId, muted }, per member; not a member 403, unknown 404', async () => {
         const { id } = await scene.group(a, [b]);
         const mute = `/v1/conversations/${id}/mute`;
         for (const [method, muted] of [
@@ -310,8 +310,8 @@ for (const store of stores)
       });
     });
 
-    describe('SPEC 4, Conversations: GET list', () => {
-      it('SPEC 2: a list item carries the counts, the mark, muted and the last live message', async () => {
+    describe('conversations#list: GET list', () => {
+      it('conversations#list: a list item carries the counts, the mark, muted and the last live message', async () => {
         const [x, y] = [await scene.actor('x'), await scene.actor('y')];
         const { id } = await scene.group(x, [y], { name: 'List' });
         assert.equal((await scene.item(y, id)).lastMessage, null);

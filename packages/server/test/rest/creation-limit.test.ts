@@ -5,7 +5,7 @@ import { assertError } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
 import { useService } from '../support/use.ts';
 
-/** What a user's clients may create, in an hour and in all (docs/decisions.md). */
+/** What a user's clients may create, in an hour and in all (conversations#create). */
 
 const { scene, sql } = useService();
 const hour = 3_600_000;

@@ -28,7 +28,7 @@ async function holdOpen(text: string): Promise<{ answer: string; error: NodeJS.E
   }
 }
 
-describe('SPEC 1: a connection that was told to go is let go of', () => {
+describe('api#slow-clients: a connection that was told to go is let go of', () => {
   it('also when the other side keeps its half open after something that is not HTTP', async () => {
     const { answer, error } = await holdOpen('nonsense\r\n\r\n');
     assert.match(answer, /^HTTP\/1\.1 400 /);

@@ -20,7 +20,7 @@ const { service, server } = useService({ env: { CHAT_LOG_LEVEL: 'trace' } });
 const put = (body: string, headers: Record<string, string> = {}) =>
   server('PUT', '/v1/users/http', body, headers);
 
-describe('SPEC 1: bodies and queries', () => {
+describe('api#validation: bodies and queries', () => {
   for (const operation of operationList.filter((o) =>
     o.callers.some((c) => c !== 'dashboard' && c !== 'operator'),
   )) {
@@ -29,13 +29,13 @@ describe('SPEC 1: bodies and queries', () => {
       operation.callers.includes('server')
         ? server
         : createApi(service.url, signToken({ sub: `caller-${operation.name}` }));
-    it(`SPEC 1.4: ${operation.name} refuses unknown query fields`, async () => {
+    it(`api#unknown-fields: ${operation.name} refuses unknown query fields`, async () => {
       const body = operation.body ? {} : undefined;
       assertError(await caller()(operation.method, `${path}?nope=1`, body), 400, 'unknown_field', 'nope');
       assertError(await caller()(operation.method, `${path}?__proto__=1`, body), 400, 'unknown_field');
     });
     if (operation.method !== 'GET')
-      it(`SPEC 1.4: ${operation.name} refuses unknown body fields`, async () => {
+      it(`api#unknown-fields: ${operation.name} refuses unknown body fields`, async () => {
         // Also where required fields are missing.
         assertError(await caller()(operation.method, path, { nope: 1 }), 400, 'unknown_field', 'nope');
       });
@@ -46,7 +46,7 @@ describe('SPEC 1: bodies and queries', () => {
     assert.match(assertError(answer, 404, 'not_found').message, /a proxy in between drops the upgrade/);
   });
 
-  it('SPEC 7: the message says what is wrong with the field', async () => {
+  it('errors#body: the message says what is wrong with the field', async () => {
     const told = async (path: string, body: unknown) =>
       assertError(await server('POST', path, body), 400, 'invalid_request').message;
     const group = { type: 'group', members: ['m'] };
@@ -88,7 +88,7 @@ describe('SPEC 1: bodies and queries', () => {
     );
   });
 
-  it('SPEC 8: 64 KB bodies pass, one byte more is 413 body_too_large, with or without a length', async () => {
+  it('api#body-size: 64 KB bodies pass, one byte more is 413 body_too_large, with or without a length', async () => {
     const padded = (bytes: number) => '{"name":"padded"}'.padEnd(bytes, ' ');
     assert.equal((await put(padded(65_536))).status, 200);
     const answer = await put(padded(65_537));
@@ -117,7 +117,7 @@ describe('SPEC 1: bodies and queries', () => {
   });
 });
 
-describe('SPEC 1.2: Request-Id', () => {
+describe('api#request-id: Request-Id', () => {
   it('is on every response, new each time, and in the error body', async () => {
     const seen = new Set<string>();
     for (const [method, path] of [
@@ -141,7 +141,7 @@ describe('SPEC 1.2: Request-Id', () => {
   });
 });
 
-/** SPEC 1.2 and 8: these headers are on every response. */
+/** api#request-id and plans#rate-headers: these headers are on every response. */
 function carriesAll(headers: Headers, what: string): void {
   assert.match(headers.get('request-id') ?? '', /^req_/, what);
   for (const name of ['limit', 'remaining', 'reset'])
@@ -168,7 +168,7 @@ describe('no answer of the API is stored by a cache or taken for something else'
   });
 });
 
-describe('SPEC 7: what is not there', () => {
+describe('api#paths: what is not there', () => {
   it('unknown paths are 404 not_found, with and without a credential', async () => {
     for (const by of [server, createApi(service.url, null)])
       for (const [method, path] of [
@@ -312,8 +312,8 @@ describe('browsers', () => {
   });
 });
 
-describe('SPEC 4, Health; pages', () => {
-  it('SPEC 1.2, 8: pages, their files and what a browser has already carry Request-Id and the rate headers', async () => {
+describe('api#health; pages', () => {
+  it('api#request-id, plans#rate-headers: pages, their files and what a browser has already carry Request-Id and the rate headers', async () => {
     for (const path of [
       '/',
       '/docs',
@@ -355,7 +355,7 @@ describe('SPEC 4, Health; pages', () => {
   });
 });
 
-describe('SPEC 9.3: deprecated endpoints', () => {
+describe('api#deprecation: deprecated endpoints', () => {
   it('carry Deprecation and Sunset', async () => {
     const deprecated = { since: '@1767225600', sunset: 'Fri, 01 Jan 2027 00:00:00 GMT' };
     const route = (operation: Operation) => {

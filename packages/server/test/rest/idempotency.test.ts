@@ -26,7 +26,7 @@ const create = (by: Api, body: unknown, key: string) => by('POST', '/v1/conversa
 const countNamed = async (name: string): Promise<number> =>
   (await sql('SELECT 1 FROM conversations WHERE name = $1', [name])).length;
 
-describe('SPEC 1, Idempotency', () => {
+describe('api#idempotency', () => {
   it('rule 2: a replay has the stored status and body, and Idempotent-Replayed: true', async () => {
     const [key, name] = [randomUUID(), randomUUID()];
     const first = await create(server, group(name), key);
@@ -65,7 +65,7 @@ describe('SPEC 1, Idempotency', () => {
     assert.equal(replayed(await create(server, group(name), key)), 'true');
   });
 
-  it('DECISIONS: a route is the method with the concrete path and query', async () => {
+  it('api#idempotency: a route is the method with the concrete path and query', async () => {
     const key = randomUUID();
     const [x, y] = [await scene.actor(), await scene.actor()];
     const revoke = (id: string, query = '') =>
@@ -127,7 +127,7 @@ describe('SPEC 1, Idempotency', () => {
     assert.equal(answers.filter((a) => a.status === 422).length, 5);
   });
 
-  it('PITFALLS 22: another user, the server, or another environment never sees the answer', async () => {
+  it('api#replay: another user, the server, or another environment never sees the answer', async () => {
     const [a, b] = [await scene.actor(), await scene.actor()];
     const key = randomUUID();
     const body = { type: 'group', members: [], name: 'private' };
@@ -145,7 +145,7 @@ describe('SPEC 1, Idempotency', () => {
     assert.equal(replayed(await create(a.api, body, key)), 'true');
   });
 
-  it('DECISIONS: a 4xx of the operation is stored', async () => {
+  it('api#replay: a 4xx of the operation is stored', async () => {
     const a = await scene.actor();
     const message = await scene.send(null, (await scene.group(a, [])).id);
     const headers = keyed(randomUUID());
@@ -165,7 +165,7 @@ describe('SPEC 1, Idempotency', () => {
     assert.equal((await create(server, group(name), key)).status, 201);
   });
 
-  it('PITFALLS 22: replays authenticate first', async () => {
+  it('api#replay: replays authenticate first', async () => {
     const key = randomUUID();
     const body = { type: 'group', members: [] };
     const client = await clientApi(service.url, 'replayer');
@@ -178,7 +178,7 @@ describe('SPEC 1, Idempotency', () => {
     assertError(await create(client, body, key), 403, 'user_deactivated');
   });
 
-  it('SPEC 8: a key is kept 24 hours', async () => {
+  it('api#idempotency: a key is kept 24 hours', async () => {
     const [key, name] = [randomUUID(), randomUUID()];
     const first = await create(server, group(name), key);
     const age = (by: string) =>
@@ -205,7 +205,7 @@ describe('SPEC 1, Idempotency', () => {
     assert.equal((await server('GET', `/v1/conversations/${id}`)).body.lastSeq, 2);
   });
 
-  it('DECISIONS: stored bodies are encrypted', async () => {
+  it('api#replay: stored bodies are encrypted', async () => {
     const a = await scene.actor();
     const { id } = await scene.group(a, []);
     const headers = keyed(randomUUID());
@@ -249,7 +249,7 @@ describe('SPEC 1, Idempotency', () => {
   });
 });
 
-describe('SPEC 1, Idempotency: a restart', () => {
+describe('api#idempotency: a restart', () => {
   it('replays survive it', async () => {
     const own = await startService();
     let next: Service | undefined;

@@ -25,7 +25,7 @@ const patch = (by: Api, id: string, userId: string, body: unknown) =>
 const list = async (id: string): Promise<{ userId: string; role: string; lastReadSeq: number }[]> =>
   (await server('GET', `/v1/conversations/${id}/members?limit=200`)).body.data;
 
-describe('SPEC 4, Members: GET', () => {
+describe('members#list: GET', () => {
   it('members and the server see roles and both marks; strangers are 403, unknown ids 404', async () => {
     const { id } = await scene.group(owner, [member]);
     await scene.send(member, id);
@@ -46,7 +46,7 @@ describe('SPEC 4, Members: GET', () => {
     assertError(await stranger.api('GET', '/v1/conversations/conv_x/members'), 404, 'not_found');
   });
 
-  it('SPEC 1, Pagination: pages to the end, 500 members in all', async () => {
+  it('api#paging: pages to the end, 500 members in all', async () => {
     const userIds = Array.from({ length: 500 }, (_, i) => `p${String(i).padStart(3, '0')}`);
     const { body } = await server('POST', '/v1/conversations', { type: 'group', members: userIds });
     const seen: string[] = [];
@@ -73,7 +73,7 @@ describe('SPEC 4, Members: GET', () => {
   });
 });
 
-describe('SPEC 4, Members: POST', () => {
+describe('members#add: POST', () => {
   it('owner and server add; 200 { data } in one event with userIds, userId and actorId', async () => {
     const [x, y] = [await scene.actor('x'), await scene.actor('y')];
     const { id } = await scene.group(owner, []);
@@ -103,7 +103,7 @@ describe('SPEC 4, Members: POST', () => {
     );
   });
 
-  it('SPEC 7: already_member is 409, all or nothing', async () => {
+  it('members#add: already_member is 409, all or nothing', async () => {
     const x = await scene.actor('x');
     const { id } = await scene.group(owner, [member]);
     const answer = await add(owner.api, id, [x.id, member.id]);
@@ -124,7 +124,7 @@ describe('SPEC 4, Members: POST', () => {
     assertError(await add(member.api, free.id, [stranger.id]), 403, 'forbidden');
   });
 
-  it('DECISIONS: a client naming an unknown user gets 404; bad lists are 400', async () => {
+  it('users#unknown-users: a client naming an unknown user gets 404; bad lists are 400', async () => {
     const { id } = await scene.group(owner, [member]);
     assertError(await add(owner.api, id, [stranger.id, 'nobody-here']), 404, 'not_found');
     assert.equal((await list(id)).length, 2);
@@ -133,7 +133,7 @@ describe('SPEC 4, Members: POST', () => {
     assertError(await add(owner.api, id, undefined), 400, 'invalid_request', 'userIds');
   });
 
-  it('DECISIONS: who joins, or joins again, has the full history and no unread', async () => {
+  it('members#joining: who joins, or joins again, has the full history and no unread', async () => {
     const x = await scene.actor('x');
     const { id } = await scene.group(owner, [member]);
     await scene.send(owner, id);
@@ -152,7 +152,7 @@ describe('SPEC 4, Members: POST', () => {
   });
 });
 
-describe('SPEC 4, Members: DELETE', () => {
+describe('members#remove: DELETE', () => {
   it('owner, server and self; 204; the reason is removed or left', async () => {
     const [x, y, z] = [await scene.actor('x'), await scene.actor('y'), await scene.actor('z')];
     const { id } = await scene.group(owner, [x, y, z]);
@@ -190,7 +190,7 @@ describe('SPEC 4, Members: DELETE', () => {
     assert.equal((await list(id)).length, 2);
   });
 
-  it('DECISIONS: the owner leaving passes ownership to nobody; only the server manages it then', async () => {
+  it('members#owner-leaves: the owner leaving passes ownership to nobody; only the server manages it then', async () => {
     const { id } = await scene.group(owner, [member]);
     assert.equal((await remove(owner.api, id, owner.id)).status, 204);
     assert.deepEqual(
@@ -208,7 +208,7 @@ describe('SPEC 4, Members: DELETE', () => {
   });
 });
 
-describe('SPEC 4, Members: PATCH', () => {
+describe('members#role: PATCH', () => {
   it('the server sets the role: 200 member, one event; the same role again is no event', async () => {
     const { id } = await scene.group(owner, [member]);
     for (let i = 0; i < 2; i++) {
@@ -236,7 +236,7 @@ describe('SPEC 4, Members: PATCH', () => {
   });
 });
 
-describe('DECISIONS: members of a direct conversation', () => {
+describe('conversations#direct-members: members of a direct conversation', () => {
   it('cannot be added, removed or changed, nor can one leave', async () => {
     const { id } = await scene.direct(owner, member);
     for (const by of [server, member.api, owner.api]) {

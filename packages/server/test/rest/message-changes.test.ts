@@ -32,8 +32,8 @@ for (const store of stores)
     const lastSeq = async (of = conv): Promise<number> =>
       (await server('GET', `/v1/conversations/${of}`)).body.lastSeq;
 
-    describe('SPEC 4, Messages: PATCH', () => {
-      it('SPEC 3: version n+1, editedAt set, the seq stays; the event has its own (PITFALLS 2)', async () => {
+    describe('messages#edit: PATCH', () => {
+      it('messages#edit: version n+1, editedAt set, the seq stays; the event has its own (events#change-seq)', async () => {
         const sent = await scene.send(author, conv, { text: 'one', metadata: { a: 1 } });
         const { status, body } = await edit(author.api, sent.id, { text: 'two', expectedVersion: 1 });
         assert.equal(status, 200);
@@ -46,7 +46,7 @@ for (const store of stores)
         assert.deepEqual([second.body.text, second.body.metadata, second.body.version], ['two', { b: 2 }, 3]);
       });
 
-      it('SPEC 7: a version that is not the current one is 409 version_conflict and changes nothing', async () => {
+      it('messages#edit: a version that is not the current one is 409 version_conflict and changes nothing', async () => {
         const { id } = await scene.send(author, conv, { text: 'one' });
         for (const expectedVersion of [2, 99]) {
           const answer = await edit(author.api, id, { text: 'x', expectedVersion });
@@ -117,7 +117,7 @@ for (const store of stores)
         assert.equal((await edit(server, id, { text: 'x', metadata: {}, expectedVersion: 1 })).status, 200);
       });
 
-      it('DECISIONS: editing a tombstone is 404', async () => {
+      it('messages#edit: editing a tombstone is 404', async () => {
         const { id } = await scene.send(author, conv);
         await remove(author.api, id);
         for (const by of [author.api, server])
@@ -125,7 +125,7 @@ for (const store of stores)
       });
     });
 
-    describe('SPEC 4, Messages: DELETE', () => {
+    describe('messages#delete: DELETE', () => {
       it('author, owner and server delete softly: 200 with the tombstone; again 200 and no event', async () => {
         for (const by of [author.api, owner.api, server]) {
           const sent = await scene.send(author, conv, { text: 'secret words', metadata: { a: 1 } });

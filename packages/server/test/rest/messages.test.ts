@@ -34,7 +34,7 @@ for (const store of stores)
     const lastSeq = async (of = conv): Promise<number> =>
       (await server('GET', `/v1/conversations/${of}`)).body.lastSeq;
 
-    describe('SPEC 4, Messages: POST', () => {
+    describe('messages#send: POST', () => {
       it('answers 201 with the message, which members and the server read back', async () => {
         const before = await lastSeq();
         const fields = { text: 'Hi 👋', metadata: { mood: 'good' } };
@@ -60,7 +60,7 @@ for (const store of stores)
         assertError(await read('msg_x', stranger.api), 404, 'not_found');
       });
 
-      it('SPEC 8: text has 1 to 5,000 code points; 5,000 emoji are legal (PITFALLS 9)', async () => {
+      it('messages#content: text has 1 to 5,000 code points; 5,000 emoji are legal (messages#content)', async () => {
         for (const text of ['x', 'x'.repeat(5_000), '😀'.repeat(5_000)])
           assert.equal((await scene.send(null, conv, { text })).text, text);
         for (const text of ['x'.repeat(5_001), '😀'.repeat(5_001)])
@@ -68,7 +68,7 @@ for (const store of stores)
         for (const text of ['', 5]) assertError(await send(server, { text }), 400, 'invalid_request', 'text');
       });
 
-      it('SPEC 8: metadata is at most 4 KB and 5 levels deep (PITFALLS 10)', async () => {
+      it('api#metadata: metadata is at most 4 KB and 5 levels deep (api#validation)', async () => {
         const nested = (depth: number): object => (depth === 1 ? {} : { a: nested(depth - 1) });
         for (const metadata of [{ k: 'x'.repeat(4_088) }, nested(5)])
           assert.deepEqual((await scene.send(null, conv, { text: 'x', metadata })).metadata, metadata);
@@ -76,14 +76,14 @@ for (const store of stores)
           assertError(await send(server, { text: 'x', metadata }), 422, 'metadata_too_large', 'metadata');
       });
 
-      it('DECISIONS: a message needs text, an attachment or non-empty metadata', async () => {
+      it('messages#content: a message needs text, an attachment or non-empty metadata', async () => {
         assert.equal((await scene.send(null, conv, { metadata: { a: 1 } })).text, null);
         assert.equal((await scene.send(null, conv, { text: null, metadata: { a: 1 } })).text, null);
         for (const body of [{}, { metadata: {} }, { text: null }, { attachments: [] }])
           assertError(await send(server, body), 400, 'invalid_request', 'text');
       });
 
-      it('DECISIONS: NUL characters are 400 and fail nobody beside them (PITFALLS 6)', async () => {
+      it('api#validation: NUL characters are 400 and fail nobody beside them (api#batches)', async () => {
         const before = await lastSeq();
         const answers = await Promise.all(
           Array.from({ length: 12 }, (_, i) => send(server, { text: i % 2 ? `ok ${i}` : `bad \0 ${i}` })),
@@ -94,7 +94,7 @@ for (const store of stores)
         assertError(await send(server, { text: 'x', metadata: { 'a\0': 1 } }), 400, 'invalid_request');
       });
 
-      it('a broken reference in a batch fails alone (PITFALLS 6)', async () => {
+      it('a broken reference in a batch fails alone (api#batches)', async () => {
         const before = await lastSeq();
         const answers = await Promise.all(
           Array.from({ length: 12 }, (_, i) =>
@@ -127,7 +127,7 @@ for (const store of stores)
           assertError(await send(by, body, 'conv_x'), 404, 'not_found');
       });
 
-      it('DECISIONS: replyTo must be a message of the same conversation', async () => {
+      it('messages#reply: replyTo must be a message of the same conversation', async () => {
         const first = await scene.send(author, conv);
         assert.equal((await scene.send(reader, conv, { text: 're', replyTo: first.id })).replyTo, first.id);
         const elsewhere = await scene.send(null, (await scene.group(null, [author])).id);
@@ -137,7 +137,7 @@ for (const store of stores)
           assertError(await send(server, { text: 'x', replyTo }), 400, 'invalid_request', 'replyTo');
       });
 
-      it('SPEC 7: an attachment that is not ready is 422; at most 10', async () => {
+      it('uploads#use: an attachment that is not ready is 422; at most 10', async () => {
         assertError(await send(server, { text: 'x', attachments: ['att_x'] }), 422, 'attachment_not_ready');
         const attachments = Array.from({ length: 11 }, (_, i) => `att_${i}`);
         assertError(await send(server, { attachments }), 400, 'invalid_request', 'attachments');
@@ -148,7 +148,7 @@ for (const store of stores)
       });
     });
 
-    describe('DECISIONS: clientMsgId', () => {
+    describe('messages#dedup: clientMsgId', () => {
       it('is 1 to 128 characters, required from clients, optional from servers', async () => {
         assert.equal((await send(author.api, { text: 'x', clientMsgId: 'y'.repeat(128) })).status, 201);
         for (const clientMsgId of ['', 'y'.repeat(129), undefined, 7])
@@ -178,7 +178,7 @@ for (const store of stores)
         assert.equal(await lastSeq(), seq + 3);
       });
 
-      it('issue 10: to a sender who was removed since, a duplicate tells what was acknowledged and nothing more', async () => {
+      it('to a sender who was removed since, a duplicate tells what was acknowledged and nothing more', async () => {
         const body = { text: 'mine', clientMsgId: randomUUID(), metadata: { a: 1 } };
         const sent = (await send(author.api, body)).body;
         const socket = await scene.online(author);
@@ -200,7 +200,7 @@ for (const store of stores)
         await socket.close();
       });
 
-      it('deduplicates by conversation and sender; the system is a sender too (PITFALLS 5)', async () => {
+      it('deduplicates by conversation and sender; the system is a sender too (messages#dedup)', async () => {
         const clientMsgId = randomUUID();
         const other = (await scene.group(null, [author])).id;
         const sent = [
@@ -224,7 +224,7 @@ for (const store of stores)
       });
     });
 
-    describe('SPEC 4, Messages: GET history', () => {
+    describe('messages#history: GET history', () => {
       it('descends by seq, pages both ways, says hasMore; tombstones stay, hard deletes are gone', async () => {
         const { id } = await scene.group(null, [author, reader]);
         const sent = [];
@@ -274,7 +274,7 @@ for (const store of stores)
         );
       });
 
-      it('SPEC 8: pages of 50 by default and 200 at most', async () => {
+      it('messages#history: pages of 50 by default and 200 at most', async () => {
         const { id } = await scene.group(null, [author]);
         await Promise.all(Array.from({ length: 201 }, () => scene.send(null, id, { text: 'x' })));
         const count = async (query: string) =>

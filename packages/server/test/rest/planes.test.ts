@@ -14,7 +14,7 @@ import type { RestOptions } from '../../src/transport/rest/options.ts';
 import { readCookie } from '../../src/transport/rest/planes.ts';
 import { createRest } from '../../src/transport/rest/server.ts';
 
-/** DECISIONS, Control plane: how the dashboard comes in over HTTP, shown on sample operations. */
+/** dashboard#csrf: how the dashboard comes in over HTTP, shown on sample operations. */
 
 const sample = { summary: '', text: '', tag: 'Samples', response: Type.Object({}) };
 const operations: readonly Operation[] = [

@@ -18,7 +18,7 @@ const remaining = (addresses: string[]): Promise<number[]> =>
     }),
   );
 
-describe('SPEC 8: CHAT_TRUST_PROXY', () => {
+describe('plans#addresses: CHAT_TRUST_PROXY', () => {
   it('counts by the address that the proxy saw, whatever the client wrote before it', async () => {
     const { burst } = rateLimits.anonymous;
     const many = Array.from({ length: 60 }, (_, i) => `203.0.113.${i}, 198.51.100.7`);

@@ -38,7 +38,7 @@ async function assertLimited(
   assert.equal((await call()).status, 429);
 }
 
-describe('SPEC 8: rate limits over REST', () => {
+describe('plans#rates: rate limits over REST', () => {
   it('the secret key on the free plan: 100/s, burst 200, per environment', async () => {
     const server = serverApi(here.url, 'prod');
     const first = await server('GET', '/v1/users');
@@ -90,7 +90,7 @@ describe('SPEC 8: rate limits over REST', () => {
   });
 });
 
-describe('SPEC 8: the arithmetic, with a clock that stands still', () => {
+describe('plans#rates: the arithmetic, with a clock that stands still', () => {
   const key = plans.free.secretKey;
 
   it('a bucket gives its whole burst at once, then one every 1/rate', () => {
@@ -184,7 +184,7 @@ describe('SPEC 8: the arithmetic, with a clock that stands still', () => {
     assert.deepEqual(await allowed(small), [true]);
   });
 
-  it('DECISIONS: the plans', () => {
+  it('plans#table: the plans', () => {
     const rows = Object.values(plans).map((p) => [
       p.name,
       p.mauLimit,

@@ -19,7 +19,7 @@ const act = async (userId: string, what: string) =>
 const iatOf = (token: string): number =>
   JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()).iat;
 
-describe('DECISIONS, Revocation: the cut-off is always later than the one before', () => {
+describe('identity#revocation: the cut-off is always later than the one before', () => {
   it('revoke, mint, revoke: the token between is refused, however fast', async () => {
     const user = id();
     const tokens: string[] = [await mint(user)];
@@ -83,7 +83,7 @@ describe('DECISIONS, Revocation: the cut-off is always later than the one before
   });
 });
 
-describe('DECISIONS, Revocation: tokens that are dated ahead', () => {
+describe('identity#revocation-ahead: tokens that are dated ahead', () => {
   it('are refused after a revocation, whether they were seen before or not; minted ones work', async () => {
     for (const ahead of [3, 30, 55]) {
       const user = id();

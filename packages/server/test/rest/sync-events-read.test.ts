@@ -27,8 +27,8 @@ for (const store of stores)
       by.api('POST', `/v1/conversations/${id}/read`, { seq });
     const unread = async (of: Actor, id: string): Promise<number> => (await scene.item(of, id)).unreadCount;
 
-    describe('SPEC 4, Read state', () => {
-      it('DECISIONS: 200 { conversationId, lastReadSeq, unreadCount }; a lower value is ignored', async () => {
+    describe('receipts#read', () => {
+      it('receipts#read: 200 { conversationId, lastReadSeq, unreadCount }; a lower value is ignored', async () => {
         const id = await pair();
         for (let i = 0; i < 4; i++) await scene.send(a, id);
         const answers = [];
@@ -43,7 +43,7 @@ for (const store of stores)
         assert.equal((await scene.events(id)).length, 5, 'a read is no event');
       });
 
-      it('PITFALLS 1: a mark may be the seq of any event, and unread counts messages alone', async () => {
+      it('receipts#read: a mark may be the seq of any event, and unread counts messages alone', async () => {
         const id = await pair();
         await scene.send(a, id);
         await a.api('PATCH', `/v1/conversations/${id}`, { name: 'x' });
@@ -72,13 +72,13 @@ for (const store of stores)
           assertError(await read(b, id, seq), 400, 'invalid_request', 'seq');
       });
 
-      it('DECISIONS: own sends and system messages; only a client’s own send moves its mark', async () => {
+      it('messages#own-send: own sends and system messages; only a client’s own send moves its mark', async () => {
         const id = await pair();
         await scene.send(null, id, { text: 'system' });
         assert.deepEqual(
           [await unread(a, id), await unread(b, id)],
           [1, 1],
-          'PITFALLS 5: a NULL sender counts',
+          'receipts#unread: a NULL sender counts',
         );
         await scene.send(null, id, { text: 'for b', senderId: b.id });
         assert.deepEqual([await unread(a, id), await unread(b, id)], [2, 1]);
@@ -112,7 +112,7 @@ for (const store of stores)
       });
     });
 
-    describe('SPEC 4, Events', () => {
+    describe('events#read', () => {
       it('every change takes the next seq, and each record carries its data', async () => {
         const id = await pair();
         const c = await scene.actor('c');
@@ -141,8 +141,16 @@ for (const store of stores)
           ],
         );
         assert.equal(body.data[0].conversation.id, id);
-        assert.deepEqual([body.data[2].message.seq, body.data[2].message.version], [2, 2], 'PITFALLS 2');
-        assert.equal(body.data[7].message.text, null, 'PITFALLS 3: no content of a deleted message');
+        assert.deepEqual(
+          [body.data[2].message.seq, body.data[2].message.version],
+          [2, 2],
+          'events#change-seq',
+        );
+        assert.equal(
+          body.data[7].message.text,
+          null,
+          'events#deleted-content: no content of a deleted message',
+        );
         assert.equal((await server('GET', `/v1/conversations/${id}`)).body.lastSeq, 9);
         assert.deepEqual(
           (await server('GET', `/v1/conversations/${id}/events`)).body,
@@ -151,7 +159,7 @@ for (const store of stores)
         );
       });
 
-      it('PITFALLS 3: events of hard-deleted messages keep the stream whole', async () => {
+      it('events#deleted-content: events of hard-deleted messages keep the stream whole', async () => {
         const id = await pair();
         const message = await scene.send(a, id, { text: 'secret' });
         await a.api('PATCH', `/v1/messages/${message.id}`, { text: 'secret too', expectedVersion: 1 });
@@ -188,7 +196,7 @@ for (const store of stores)
           assertError(await get(b.api, id, `?${param}=${value}`), 400, 'invalid_request', param);
       });
 
-      it('SPEC 1, Pagination: before pages back, before and after together bound a page; always ascending', async () => {
+      it('events#read: before pages back, before and after together bound a page; always ascending', async () => {
         const id = await pair();
         for (let i = 0; i < 4; i++) await scene.send(a, id);
         const page = async (query: string) => {
@@ -212,7 +220,7 @@ for (const store of stores)
           );
       });
 
-      it('SPEC 8: a gap of 1,000 events is read, one more is 410 resync_required', async () => {
+      it('events#resync-required: a gap of 1,000 events is read, one more is 410 resync_required', async () => {
         const { id } = await scene.group(null, [stranger]);
         for (let i = 0; i < 10; i++)
           await Promise.all(Array.from({ length: 100 }, () => scene.send(null, id, { text: 'x' })));
@@ -261,7 +269,7 @@ for (const store of stores)
       });
     });
 
-    describe('SPEC 4, Sync', () => {
+    describe('events#sync', () => {
       /** As if everything of the user had last happened an hour ago. */
       const anHourAgo = (user: Actor) =>
         sql(
@@ -276,7 +284,7 @@ for (const store of stores)
         (await by.api('POST', '/v1/sync', { cursor })).body;
       const found = (result: { conversations: { id: string }[] }) => result.conversations.map((c) => c.id);
 
-      it('DECISIONS: cursor null returns every conversation, fullReload false', async () => {
+      it('events#sync-null: cursor null returns every conversation, fullReload false', async () => {
         const id = await pair();
         const second = (await scene.group(null, [b])).id;
         await scene.send(a, id);
@@ -291,7 +299,7 @@ for (const store of stores)
         assert.deepEqual(found(await sync(stranger, null)).includes(id), false);
       });
 
-      it('PITFALLS 4: compares activity with the cursor minus 5 s; repeats are normal', async () => {
+      it('events#sync: compares activity with the cursor minus 5 s; repeats are normal', async () => {
         const id = await pair();
         await anHourAgo(b);
         const { cursor } = await sync(b, null);
@@ -310,7 +318,7 @@ for (const store of stores)
         }
       });
 
-      it('DECISIONS: a user’s own read or mute counts as activity for that user alone', async () => {
+      it('events#sync-own: a user’s own read or mute counts as activity for that user alone', async () => {
         const id = await pair();
         await scene.send(a, id);
         for (const act of [() => read(b, id, 2), () => b.api('PUT', `/v1/conversations/${id}/mute`)]) {
@@ -341,7 +349,7 @@ for (const store of stores)
         assert.deepEqual((await sync(b, result.cursor)).removed, []);
       });
 
-      it('SPEC 4: a cursor older than 30 days gives fullReload and everything', async () => {
+      it('events#sync-old: a cursor older than 30 days gives fullReload and everything', async () => {
         const id = await pair();
         await anHourAgo(b);
         const old = await sync(b, cursorAt(Date.now() - 30 * day - 60_000));

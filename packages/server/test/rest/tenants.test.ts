@@ -11,7 +11,7 @@ import type { Actor, Scene } from '../support/scene.ts';
 import { signToken } from '../support/tokens.ts';
 import { setUp, useService } from '../support/use.ts';
 
-/** SPEC 7: ids of another tenant answer as unknown ids do, and nothing of that tenant changes. */
+/** api#tenants: ids of another tenant answer as unknown ids do, and nothing of that tenant changes. */
 
 const { service, db } = useService();
 let own: Scene;
@@ -166,7 +166,7 @@ function call(by: Api, operation: Operation, ids: Ids): Promise<Answer> {
 let shared: Promise<Victim> | undefined;
 const ours = /\{(conversationId|messageId|attachmentId|webhookId|callId)\}/;
 
-describe('SPEC 7: every operation with ids of another tenant', () => {
+describe('api#tenants: every operation with ids of another tenant', () => {
   for (const operation of operationList)
     for (const kind of ['server', 'client'] as const) {
       if (!operation.callers.includes(kind)) continue;
@@ -190,7 +190,7 @@ describe('SPEC 7: every operation with ids of another tenant', () => {
     }
 });
 
-describe('SPEC 7: ids of another tenant inside requests about own things', () => {
+describe('api#tenants: ids of another tenant inside requests about own things', () => {
   it('replyTo, senderId, attachments and userIds: the same refusal as for unknown ids', async () => {
     const [victim, unknown] = [await createVictim(), nobody()];
     const me = await own.actor('me');

@@ -9,7 +9,7 @@ const nested = (depth: number): object => (depth === 1 ? {} : { a: nested(depth 
 /** Metadata of exactly so many bytes when serialized. */
 const sized = (bytes: number) => ({ k: 'x'.repeat(bytes - '{"k":""}'.length) });
 
-describe('SPEC 4, Users: PUT /v1/users/{id}', () => {
+describe('users#upsert: PUT /v1/users/{id}', () => {
   it('creates the user and returns it', async () => {
     const fields = { name: 'Ada', imageUrl: 'https://example.com/a.png', metadata: { level: 3 } };
     const { status, body } = await server('PUT', '/v1/users/ada', fields);
@@ -27,7 +27,7 @@ describe('SPEC 4, Users: PUT /v1/users/{id}', () => {
     assert.deepEqual((await server('GET', '/v1/users/ada')).body, body);
   });
 
-  it('DECISIONS: sets the fields given and keeps the others; null empties', async () => {
+  it('users#upsert: sets the fields given and keeps the others; null empties', async () => {
     await server('PUT', '/v1/users/keep', {
       name: 'A',
       imageUrl: 'https://example.com/x',
@@ -43,7 +43,7 @@ describe('SPEC 4, Users: PUT /v1/users/{id}', () => {
     assert.equal((await server('PUT', '/v1/users/keep', {})).body.createdAt, first.body.createdAt);
   });
 
-  it('SPEC 2: user ids have 1 to 128 characters of A-Z a-z 0-9 _ - @ . : (PITFALLS 17)', async () => {
+  it('users#id: user ids have 1 to 128 characters of A-Z a-z 0-9 _ - @ . : (api#paths)', async () => {
     for (const id of ['a', 'Z9_-@.:', `${'long@ex.am:ple'.repeat(9)}xx`, '.', 'x'.repeat(128)]) {
       const path = `/v1/users/${id === '.' ? '%2E:' : id}`;
       assert.equal((await server('PUT', path, {})).status, 200, id);
@@ -53,7 +53,7 @@ describe('SPEC 4, Users: PUT /v1/users/{id}', () => {
       assertError(await server('PUT', `/v1/users/${id}`, {}), 400, 'invalid_request');
   });
 
-  it('SPEC 8: metadata is at most 4 KB serialized and 5 levels deep', async () => {
+  it('api#metadata: metadata is at most 4 KB serialized and 5 levels deep', async () => {
     const put = (metadata: unknown) => server('PUT', '/v1/users/meta', { metadata });
     assert.equal((await put(sized(4_096))).status, 200);
     assertError(await put(sized(4_097)), 422, 'metadata_too_large', 'metadata');
@@ -83,13 +83,13 @@ describe('SPEC 4, Users: PUT /v1/users/{id}', () => {
       assertError(await server('PUT', '/v1/users/n', { imageUrl }), 400, 'invalid_request', 'imageUrl');
   });
 
-  it('SPEC 1.4: unknown fields are 400 unknown_field and change nothing', async () => {
+  it('api#unknown-fields: unknown fields are 400 unknown_field and change nothing', async () => {
     assertError(await server('PUT', '/v1/users/uf', { name: 'x', nick: 'y' }), 400, 'unknown_field', 'nick');
     assertError(await server('PUT', '/v1/users/uf', '{"__proto__":{"a":1}}'), 400, 'unknown_field');
     assertError(await server('GET', '/v1/users/uf'), 404, 'not_found');
   });
 
-  it('DECISIONS: NUL characters and broken surrogates are 400 invalid_request', async () => {
+  it('api#validation: NUL characters and broken surrogates are 400 invalid_request', async () => {
     assertError(await server('PUT', '/v1/users/nul', { name: 'a\0' }), 400, 'invalid_request', 'name');
     assertError(
       await server('PUT', '/v1/users/nul', { metadata: { a: { b: ['\0'] } } }),
@@ -102,12 +102,12 @@ describe('SPEC 4, Users: PUT /v1/users/{id}', () => {
   });
 });
 
-describe('SPEC 4, Users: GET', () => {
+describe('users#visibility: GET', () => {
   it('an unknown user is 404 not_found to the server', async () => {
     assertError(await server('GET', '/v1/users/nobody-here'), 404, 'not_found');
   });
 
-  it('DECISIONS: a client reads itself and users it shares a live conversation with, others are forbidden', async () => {
+  it('users#visibility: a client reads itself and users it shares a live conversation with, others are forbidden', async () => {
     const [a, b, c] = [await scene.actor(), await scene.actor(), await scene.actor()];
     const { id } = await scene.group(null, [a, b]);
     assert.equal((await a.api('GET', `/v1/users/${a.id}`)).body.id, a.id);
@@ -121,7 +121,7 @@ describe('SPEC 4, Users: GET', () => {
     assertError(await a.api('GET', `/v1/users/${b.id}`), 403, 'forbidden');
   });
 
-  it('DECISIONS: the list is by id, in pages without repeats, to its end', async () => {
+  it('users#list: the list is by id, in pages without repeats, to its end', async () => {
     const ids = Array.from({ length: 7 }, (_, i) => `page-${i}`);
     await Promise.all(ids.map((id) => server('PUT', `/v1/users/${id}`, {})));
     const seen: string[] = [];
@@ -137,7 +137,7 @@ describe('SPEC 4, Users: GET', () => {
     assert.ok(ids.every((id) => seen.includes(id)));
   });
 
-  it('SPEC 1, Pagination: limit is 1 to 200, 50 when not given', async () => {
+  it('api#paging: limit is 1 to 200, 50 when not given', async () => {
     await Promise.all(Array.from({ length: 201 }, (_, i) => server('PUT', `/v1/users/many-${i}`, {})));
     const list = (query: string) => server('GET', `/v1/users${query}`);
     assert.equal((await list('')).body.data.length, 50);
@@ -154,7 +154,7 @@ describe('SPEC 4, Users: GET', () => {
   });
 });
 
-describe('SPEC 4, Users: deactivate, reactivate, revoke-tokens', () => {
+describe('users#deactivate: deactivate, reactivate, revoke-tokens', () => {
   for (const action of ['deactivate', 'reactivate', 'revoke-tokens']) {
     it(`${action} answers 200 with the user, again and again`, async () => {
       const { id } = await scene.actor();
@@ -185,7 +185,7 @@ describe('SPEC 4, Users: deactivate, reactivate, revoke-tokens', () => {
   });
 });
 
-describe('SPEC 4, Users: DELETE /v1/users/{id} (erasure)', () => {
+describe('users#erasure: DELETE /v1/users/{id} (erasure)', () => {
   it('anonymize is the default: the id becomes deleted:<random> in messages, members and events', async () => {
     const [a, b] = [await scene.actor('kept'), await scene.actor('erased')];
     const { id } = await scene.group(b, [a]);
@@ -236,7 +236,7 @@ describe('SPEC 4, Users: DELETE /v1/users/{id} (erasure)', () => {
     assert.equal((await scene.item(a, id)).unreadCount, 0);
   });
 
-  it('DECISIONS: an id that was erased and is used again opens no old conversation', async () => {
+  it('users#erased-id: an id that was erased and is used again opens no old conversation', async () => {
     const [a, b] = [await scene.actor(), await scene.actor('again')];
     const old = await scene.direct(a, b);
     await scene.send(a, old.id, { text: 'old secret' });

@@ -11,7 +11,7 @@ import { connect as connectSocket, open } from '../support/socket.ts';
 import { devToken } from '../support/tokens.ts';
 import { useService } from '../support/use.ts';
 
-/** DECISIONS, Tenancy: what an unconfigured first start makes by itself is for this machine only. */
+/** identity#this-machine: what an unconfigured first start makes by itself is for this machine only. */
 
 const token = devToken({ sub: 'anybody' });
 
@@ -69,7 +69,7 @@ const elsewhere: Record<string, Asked> = {
   'HTTP/1.0 without Host': { version: '1.0', host: '' },
 };
 
-describe('DECISIONS, Tenancy: the environment of an unconfigured first start', () => {
+describe('identity#this-machine: the environment of an unconfigured first start', () => {
   const { service, sql } = useService({ start: (env) => start(env) });
   const withToken = (
     asked: Asked,
@@ -154,7 +154,7 @@ describe('DECISIONS, Tenancy: the environment of an unconfigured first start', (
   });
 });
 
-describe('DECISIONS, Tenancy: stores of earlier first starts', () => {
+describe('identity#this-machine: stores of earlier first starts', () => {
   const { service, sql } = useService({ start: (env) => start(env) });
   it('the environment that they made is marked; one that somebody made later is not', async () => {
     const file = new URL('../../migrations/0055_local_environments.sql', import.meta.url);
@@ -170,7 +170,7 @@ describe('DECISIONS, Tenancy: stores of earlier first starts', () => {
   });
 });
 
-describe('DECISIONS, Tenancy: where a proxy is named', () => {
+describe('identity#this-machine: where a proxy is named', () => {
   for (const [name, value] of [
     ['CHAT_TRUST_PROXY', 'true'],
     ['CHAT_ORIGIN', 'https://chat.example.com'],
@@ -197,7 +197,7 @@ describe('DECISIONS, Tenancy: where a proxy is named', () => {
     });
 });
 
-describe('DECISIONS, Tenancy: a development environment that somebody made on purpose', () => {
+describe('identity#this-machine: a development environment that somebody made on purpose', () => {
   const { service } = useService({ own: true });
   it('takes unsigned tokens from anywhere, and the start says so', async () => {
     const api = createApi(service.url, token, { 'chat-env': 'env_dev', 'x-forwarded-for': '203.0.113.7' });

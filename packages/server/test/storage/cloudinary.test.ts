@@ -45,7 +45,7 @@ test("the signature of the vendor's documented example", () => {
   assert.equal(cloudinarySignature(params, 'abcd'), 'bfd09f95f331f558cbd1320e67aa8d488770583e');
 });
 
-test('SPEC 4 uploads: the upload URL carries the resource segment, the fields all that the form needs', async () => {
+test('uploads#cloudinary: the upload URL carries the resource segment, the fields all that the form needs', async () => {
   const deps = { request: () => Promise.reject(new Error('unused')), now };
   const storage = createCloudinary({ provider: 'cloudinary', cloudinaryUrl: 'cloudinary://k:s@acme' }, deps);
   const ask = {

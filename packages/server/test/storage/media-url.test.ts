@@ -4,7 +4,7 @@ import { createMedia, mediaFromUrl } from '../../src/platform/storage/media-url.
 
 const key = Buffer.alloc(32, 255).toString('base64');
 
-test('issue 4, CHAT_MEDIA_URL: each form gives its configuration', () => {
+test('CHAT_MEDIA_URL: each form gives its configuration', () => {
   assert.deepEqual(mediaFromUrl('s3://AK:se%2Fc%2Bret@my-bucket?preset=aws&region=eu-west-1&prefix=chat'), {
     provider: 's3',
     bucket: 'my-bucket',

@@ -46,7 +46,7 @@ storageSuite(
     };
   },
   () => {
-    test('SPEC 4 storage: virtual-host style reaches the same objects', async (t) => {
+    test('storage#media: virtual-host style reaches the same objects', async (t) => {
       // Swift is told that it is s3.test; the injected resolver takes every name under it to the loopback address.
       const virtual = createOutbound({
         allowPrivate: true,
@@ -98,7 +98,7 @@ test("the signature of AWS's documented example", () => {
   assert.match(url, /X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404$/);
 });
 
-test('DECISIONS: presets give endpoint, region and style', () => {
+test('storage#media: presets give endpoint, region and style', () => {
   const common = { provider: 's3', bucket: 'media', accessKeyId: 'k', secretAccessKey: 's' } as const;
   const base = (config: Partial<S3Config>) => {
     const { base: url, region } = resolveS3({ ...common, ...config });

@@ -85,14 +85,14 @@ export function storageSuite(name: string, start: () => Promise<Harness>, own?: 
         expiresIn: 300,
       });
 
-    test('SPEC 5: an upload that has not happened is not there, and may be removed', async () => {
+    test('uploads#complete: an upload that has not happened is not there, and may be removed', async () => {
       const file = make('image/png', 'cat.png', png);
       await ticketFor(h.storage, file);
       assert.equal(await inspect(file), null);
       await h.storage.remove(file.key, 'image');
     });
 
-    test('SPEC 4 uploads: an image is uploaded, found, measured, and shown inline', async () => {
+    test('uploads#ticket: an image is uploaded, found, measured, and shown inline', async () => {
       const file = await put(make('image/png', 'cat.png', png));
       const found = await inspect(file);
       assert.ok(found);
@@ -111,7 +111,7 @@ export function storageSuite(name: string, start: () => Promise<Harness>, own?: 
       assert.deepEqual(Buffer.from(await answer.arrayBuffer()), png);
     });
 
-    test('SPEC 4 uploads: a PDF is served as an attachment with its name', async () => {
+    test('uploads#download: a PDF is served as an attachment with its name', async () => {
       const file = await put(make('application/pdf', 'Müllers "Rechnung" (1).pdf', pdf));
       const found = await inspect(file);
       assert.ok(found);
@@ -125,7 +125,7 @@ export function storageSuite(name: string, start: () => Promise<Harness>, own?: 
       assert.match(disposition, /filename\*=UTF-8''M%C3%BCllers%20%22Rechnung%22%20%281%29\.pdf/);
     });
 
-    test('issue 4: a disguised executable does not become an attachment', async () => {
+    test('a disguised executable does not become an attachment', async () => {
       for (const [contentType, filename] of [
         ['image/png', 'cat.png'],
         ['application/pdf', 'bill.pdf'],
@@ -143,7 +143,7 @@ export function storageSuite(name: string, start: () => Promise<Harness>, own?: 
       }
     });
 
-    test('SPEC 4 uploads: another size than announced is refused, or found at completion', async () => {
+    test('uploads#complete: another size than announced is refused, or found at completion', async () => {
       for (const body of [Buffer.concat([pdf, pdf]), pdf.subarray(0, 20)]) {
         const file = make('application/pdf', 'bill.pdf', pdf);
         const answer = await upload(await ticketFor(h.storage, file), body);
@@ -158,7 +158,7 @@ export function storageSuite(name: string, start: () => Promise<Harness>, own?: 
       }
     });
 
-    test('SPEC 4 uploads: another content type than announced is refused, or has no effect on downloads', async () => {
+    test('uploads#complete: another content type than announced is refused, or has no effect on downloads', async () => {
       const file = make('application/pdf', 'bill.pdf', pdf);
       const answer = await upload(await ticketFor(h.storage, file), pdf, { 'content-type': 'text/html' });
       if (h.refuses.type) {
@@ -183,7 +183,7 @@ export function storageSuite(name: string, start: () => Promise<Harness>, own?: 
       assert.equal(await inspect(file), null);
     });
 
-    test('SPEC 8: a ticket is refused when its time is over', async () => {
+    test('uploads#ticket: a ticket is refused when its time is over', async () => {
       const file = make('image/png', 'late.png', png);
       const ticket = await ticketFor(h.at(minutes(-11)), file, minutes(-1));
       const answer = await upload(ticket, png);
@@ -239,7 +239,7 @@ export function storageSuite(name: string, start: () => Promise<Harness>, own?: 
       await h.storage.remove(file.key, 'image');
     });
 
-    test('SPEC 7 storage_unavailable: a provider that cannot be reached, or does not know us, says so', async () => {
+    test('uploads#storage-unavailable: a provider that cannot be reached, or does not know us, says so', async () => {
       for (const storage of [h.unreachable, h.stranger]) {
         if (!storage) continue;
         await assert.rejects(storage.inspect('env_test/att_x', 'image'), StorageUnavailable);

@@ -63,9 +63,17 @@ function checkFormat(method: string, path: string, { headers }: Response): void 
 }
 
 function check(method: string, path: string, answer: Answer<unknown>): void {
-  assert.match(answer.headers.get('request-id') ?? '', /^req_/, 'SPEC 1: every response carries Request-Id');
+  assert.match(
+    answer.headers.get('request-id') ?? '',
+    /^req_/,
+    'api#request-id: every response carries Request-Id',
+  );
   for (const name of ['limit', 'remaining', 'reset'])
-    assert.match(answer.headers.get(`ratelimit-${name}`) ?? '', /^\d+$/, `SPEC 8: RateLimit-${name}`);
+    assert.match(
+      answer.headers.get(`ratelimit-${name}`) ?? '',
+      /^\d+$/,
+      `plans#rate-headers: RateLimit-${name}`,
+    );
   if (answer.status >= 400) {
     if (path === '/readyz') return;
     assert.ok(errorShape(answer.body), `error shape: ${JSON.stringify(answer.body)}`);

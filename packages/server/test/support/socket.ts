@@ -84,7 +84,7 @@ export class TestSocket {
     this.ws.on('error', () => undefined);
     this.ws.on('message', (data: Buffer, isBinary) => {
       try {
-        assert.equal(isBinary, false, 'SPEC 4: text frames');
+        assert.equal(isBinary, false, 'socket#open: text frames');
         const frame = JSON.parse(data.toString()) as ServerFrame;
         this.#check(frame);
         this.frames.push(frame);

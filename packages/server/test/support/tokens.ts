@@ -5,7 +5,7 @@ import type { EnvironmentName } from './service.ts';
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 export const nowSeconds = (now: () => number = Date.now): number => Math.floor(now() / 1000);
 
-/** A JWT put together by hand, as any JWT library would (DECISIONS, Tenancy), with every part open to change. */
+/** A JWT put together by hand, as any JWT library would (identity#user-token), with every part open to change. */
 export function signToken(
   claims: Record<string, unknown>,
   options: {

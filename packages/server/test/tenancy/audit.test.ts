@@ -15,7 +15,7 @@ import { serverApi } from '../support/api.ts';
 import { parley } from '../support/cli.ts';
 import { setUp, useService } from '../support/use.ts';
 
-/** DECISIONS, Control plane: every change is recorded, in the transaction of the change, without secrets. */
+/** dashboard#audit: every change is recorded, in the transaction of the change, without secrets. */
 
 const { service, db } = useService({ own: true });
 let ctx: ControlContext;

@@ -19,7 +19,7 @@ const flags = [
 /** What the page does; it runs in the browser, with the SDK as `window.parley`. */
 declare const window: any;
 
-describe('issue 4: two browser pages exchange a picture', () => {
+describe('two browser pages exchange a picture', () => {
   const { service, scene } = useService();
   let browser: Browser;
   let origin: string;

@@ -9,7 +9,7 @@ import type { Actor } from '../support/scene.ts';
 import { announce, complete, eventually, picture, program, ready, transfer } from './files.ts';
 import { useService } from '../support/use.ts';
 
-describe('objects go with what they belong to (issue 4)', () => {
+describe('objects go with what they belong to', () => {
   const { service, sql, scene } = useService();
   let alice: Actor;
   let bob: Actor;

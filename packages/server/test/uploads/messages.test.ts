@@ -7,7 +7,7 @@ import type { Actor } from '../support/scene.ts';
 import { document, picture, ready, transfer } from './files.ts';
 import { useService } from '../support/use.ts';
 
-describe('attachments of messages (SPEC 2, SPEC 4 Messages, issue 4)', () => {
+describe('attachments of messages (uploads#use)', () => {
   const { service, scene } = useService();
   let alice: Actor;
   let bob: Actor;
@@ -59,7 +59,7 @@ describe('attachments of messages (SPEC 2, SPEC 4 Messages, issue 4)', () => {
     assert.deepEqual([again.status, again.body], [201, first.body]);
   });
 
-  test('SPEC 8: up to 10; 11 and the same one twice are 400 invalid_request', async () => {
+  test('uploads#use: up to 10; 11 and the same one twice are 400 invalid_request', async () => {
     await begin();
     const ids: string[] = [];
     for (let i = 0; i < 10; i++) ids.push(await ready(alice.api, conv));
@@ -121,7 +121,7 @@ describe('attachments of messages (SPEC 2, SPEC 4 Messages, issue 4)', () => {
     await scene.send(alice, conv, { attachments: [id] });
   });
 
-  test('SPEC 7: another tenant’s attachment is none', async () => {
+  test('api#tenants: another tenant’s attachment is none', async () => {
     await begin();
     const id = await ready(alice.api, conv);
     const elsewhere = createScene(service.url, 'other');

@@ -67,7 +67,7 @@ for (const [name, start, method] of [
     const download = async (id: string) =>
       fetch((await bob.api('GET', `/v1/attachments/${id}/url`)).body.url as string);
 
-    test('SPEC 4: a picture and a PDF are uploaded, completed, sent, and downloaded by another member', async () => {
+    test('uploads#ticket: a picture and a PDF are uploaded, completed, sent, and downloaded by another member', async () => {
       for (const file of [picture, document]) {
         const { body } = await announce(alice.api, conv, file);
         assert.equal(body.upload.method, method);
@@ -89,7 +89,7 @@ for (const [name, start, method] of [
       }
     });
 
-    test('issue 4: a disguised executable never becomes an attachment, and is removed', async () => {
+    test('a disguised executable never becomes an attachment, and is removed', async () => {
       for (const file of [picture, document]) {
         const { body } = await announce(alice.api, conv, { ...file, body: program });
         const stored = await upload(body.upload, program);

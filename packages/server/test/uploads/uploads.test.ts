@@ -27,7 +27,7 @@ import {
 import type { TestFile } from './files.ts';
 import { setUp, useService } from '../support/use.ts';
 
-describe('SPEC 4, Uploads and attachments', () => {
+describe('uploads#direct', () => {
   const { service, scene } = useService({ own: true });
   let alice: Actor;
   let bob: Actor;
@@ -45,7 +45,7 @@ describe('SPEC 4, Uploads and attachments', () => {
   };
   const objectOf = (id: string) => join(service.dataDir, 'media', 'objects', 'env_dev', id);
 
-  test('SPEC 1.2, 7 and 8: transfers carry Request-Id and rate headers, and their errors have the shape of all others', async () => {
+  test('api#request-id, errors#body and plans#rate-headers: transfers carry Request-Id and rate headers, and their errors have the shape of all others', async () => {
     const { body } = await announce(alice.api, conv, picture);
     const stored = await upload(body.upload, picture.body);
     assert.equal(stored.status, 201);
@@ -146,7 +146,7 @@ describe('SPEC 4, Uploads and attachments', () => {
     assert.equal((await scene.server('GET', `/v1/attachments/${id}/url`)).status, 200);
   });
 
-  test('SPEC 7: another tenant’s conversation and attachment are 404', async () => {
+  test('api#tenants: another tenant’s conversation and attachment are 404', async () => {
     const stranger = createScene(service.url, 'other').server;
     assertError(await announce(stranger, conv, picture), 404, 'not_found');
     const id = await transfer(alice.api, conv, picture);
@@ -212,7 +212,7 @@ describe('SPEC 4, Uploads and attachments', () => {
     ['an SVG as a picture', { ...picture, body: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>') }],
     ['half a picture', { ...picture, body: picture.body.subarray(0, 12) }],
   ] as [string, TestFile][])
-    test(`issue 4: ${what} is 400 invalid_request at completion, removed, and never usable`, async () => {
+    test(`${what} is 400 invalid_request at completion, removed, and never usable`, async () => {
       const { user, conv: mine } = await fresh();
       const id = await transfer(user.api, mine, file);
       assert.ok(existsSync(objectOf(id)));
@@ -254,7 +254,7 @@ describe('SPEC 4, Uploads and attachments', () => {
     assertError(await alice.api('GET', '/v1/attachments/att_nowhere/url'), 404, 'not_found');
   });
 
-  test('SPEC 8: expiresIn 60 to 3600, default 300', async () => {
+  test('uploads#download: expiresIn 60 to 3600, default 300', async () => {
     const id = await ready(alice.api, conv);
     for (const [query, seconds] of [
       ['', 300],
@@ -277,7 +277,7 @@ describe('SPEC 4, Uploads and attachments', () => {
       );
   });
 
-  test('SPEC 8: 30 uploads a minute per user; the server is not held to it', async () => {
+  test('plans#rates: 30 uploads a minute per user; the server is not held to it', async () => {
     const { user, conv: mine } = await fresh();
     let allowed = 0;
     let last;
@@ -293,7 +293,7 @@ describe('SPEC 4, Uploads and attachments', () => {
     assert.equal((await announce(scene.server, mine, picture)).status, 201);
   });
 
-  test('SPEC 1, Idempotency: a repeated announcement gives the same ticket', async () => {
+  test('api#idempotency: a repeated announcement gives the same ticket', async () => {
     const key = { 'Idempotency-Key': randomUUID() };
     const ask = () => alice.api('POST', '/v1/uploads', announcement(conv, picture), key);
     const first = await ask();
@@ -303,7 +303,7 @@ describe('SPEC 4, Uploads and attachments', () => {
   });
 });
 
-test('SPEC 7: a storage that cannot be reached is 503 storage_unavailable; chat goes on', async () => {
+test('uploads#storage-unavailable: a storage that cannot be reached is 503 storage_unavailable; chat goes on', async () => {
   const service = await startService({
     env: { CHAT_MEDIA_URL: `s3://key:secret@127.0.0.1:${await freePort()}/media?tls=false` },
   });

@@ -13,7 +13,7 @@ after(async () => {
   await open.receiver?.close();
 });
 
-test('issue 4: kill -9 under load: every acknowledged change is delivered, at least once, with the same id', async () => {
+test('kill -9 under load: every acknowledged change is delivered, at least once, with the same id', async () => {
   const receiver = (open.receiver = await startReceiver());
   let service = (open.service = await startService());
   const server = serverApi(service.url);

@@ -25,7 +25,7 @@ const send = async (text: string): Promise<{ id: string; seq: number }> =>
 const only = (fits: Parameters<typeof delivery>[2]) => delivery(server, endpoint.id, fits);
 
 for (const code of [200, 201, 204, 299])
-  test(`SPEC 6, delivery rule 1: ${code} is success, and the log says so`, async () => {
+  test(`webhooks#success: ${code} is success, and the log says so`, async () => {
     receiver.answer = status(code);
     await send('x');
     const record = await only((d) => d.status === 'succeeded');
@@ -44,7 +44,7 @@ for (const code of [200, 201, 204, 299])
   });
 
 for (const code of [300, 301, 302, 307, 400, 404, 429, 500, 503])
-  test(`SPEC 6, delivery rules 1 and 2: ${code} is a failure, not followed, and tried again after 10 s`, async () => {
+  test(`webhooks#success: ${code} is a failure, not followed, and tried again after 10 s`, async () => {
     receiver.answer = status(code, { location: `${receiver.url}/elsewhere` });
     await send('x');
     const failed = await only((d) => d.attempts.length === 1);
@@ -59,7 +59,7 @@ for (const code of [300, 301, 302, 307, 400, 404, 429, 500, 503])
     );
   });
 
-test('SPEC 6, delivery rule 2: every attempt has the same id and a fresh timestamp and signature; the tenth is the last', async () => {
+test('webhooks#schedule: every attempt has the same id and a fresh timestamp and signature; the tenth is the last', async () => {
   receiver.answer = status(500);
   await send('x');
   for (let n = 1; n <= 9; n++) {
@@ -76,7 +76,7 @@ test('SPEC 6, delivery rule 2: every attempt has the same id and a fresh timesta
   }
 });
 
-test('SPEC 6, delivery rule 2: neither Retry-After nor 410 changes the schedule, and one 410 disables nothing', async () => {
+test('webhooks#schedule: neither Retry-After nor 410 changes the schedule, and one 410 disables nothing', async () => {
   for (const code of [503, 410]) {
     receiver.answer = status(code, { 'retry-after': '7200' });
     const { id } = await send('x');
@@ -92,7 +92,7 @@ test('SPEC 6, delivery rule 2: neither Retry-After nor 410 changes the schedule,
   assert.equal((await server('GET', `/v1/webhooks/${endpoint.id}`)).body.status, 'enabled');
 });
 
-test('PITFALLS 20: an endless answer is cut off and holds nothing up', async () => {
+test('webhooks#bounded-answer: an endless answer is cut off and holds nothing up', async () => {
   receiver.answer = (_, res) => {
     res.writeHead(200);
     const more = (): void => {
@@ -115,7 +115,7 @@ test('A receiver that is not there is a failure with a reason', async () => {
   await server('DELETE', `/v1/webhooks/${dead.id}`);
 });
 
-test('SPEC 4, replay: 202 with a new delivery of the same event id; the log is newest first', async () => {
+test('webhooks#replay: 202 with a new delivery of the same event id; the log is newest first', async () => {
   const message = await send('again');
   const original = await only((d) => d.status === 'succeeded');
   const { status: code, body } = await server(
@@ -148,7 +148,7 @@ test('SPEC 4, replay: 202 with a new delivery of the same event id; the log is n
   assert.equal(rest.body.nextCursor, null);
 });
 
-test('SPEC 8, webhook payload replay 72 hours: older events cannot be replayed', async () => {
+test('webhooks#replay: older events cannot be replayed', async () => {
   await send('old');
   const original = await only((d) => d.status === 'succeeded');
   await db.query(

@@ -21,7 +21,7 @@ const state = async (id: string) => (await server('GET', `/v1/webhooks/${id}`)).
 const age = (hours: number) =>
   db.query(`UPDATE webhook_endpoints SET failing_since = failing_since - $1 * interval '1 hour'`, [hours]);
 
-test('SPEC 6, delivery rule 4: 72 hours without success disable an endpoint and the owner gets an e-mail; idle ones stay', async () => {
+test('webhooks#disabled: 72 hours without success disable an endpoint and the owner gets an e-mail; idle ones stay', async () => {
   receiver.answer = status(500);
   const [failing, idle] = [
     await addEndpoint(server, receiver.url, ['message.created']),
@@ -57,7 +57,7 @@ test('SPEC 6, delivery rule 4: 72 hours without success disable an endpoint and 
   for (const { id } of [failing, idle]) await server('DELETE', `/v1/webhooks/${id}`);
 });
 
-test('DECISIONS, Webhooks: the 72 hours count from the first failure after the last success', async () => {
+test('webhooks#disabled: the 72 hours count from the first failure after the last success', async () => {
   const { id } = await addEndpoint(server, receiver.url, ['message.created']);
   receiver.answer = status(500);
   await send('fails');
@@ -104,7 +104,7 @@ async function untilPaused(): Promise<void> {
   }
 }
 
-test('SPEC 8, webhook payload replay 72 hours: the sweep removes older deliveries, but never a pending one', async () => {
+test('webhooks#deliveries: the sweep removes older deliveries, but never a pending one', async () => {
   const { id } = await addEndpoint(server, receiver.url, ['message.created']);
   await send('old');
   const old = await delivery(server, id, (d) => d.status === 'succeeded');

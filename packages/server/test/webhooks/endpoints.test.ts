@@ -25,7 +25,7 @@ async function endpoint(fields: object = {}) {
 }
 const drop = (id: string) => server('DELETE', `/v1/webhooks/${id}`);
 
-test('SPEC 4, POST /v1/webhooks: 201 with id, url, events, status and the secret, which no other answer shows', async () => {
+test('webhooks#endpoint: 201 with id, url, events, status and the secret, which no other answer shows', async () => {
   const made = await endpoint({ description: 'orders' });
   assert.match(made.id, /^wh_[0-9a-z]{26}$/);
   assert.match(made.secret, /^whsec_/);
@@ -47,7 +47,7 @@ test('SPEC 4, POST /v1/webhooks: 201 with id, url, events, status and the secret
   await drop(made.id);
 });
 
-test('SPEC 4, GET /v1/webhooks: a page of endpoints, oldest first', async () => {
+test('webhooks#endpoint: a page of endpoints, oldest first', async () => {
   const made = [await endpoint(), await endpoint(), await endpoint()].map((e) => e.id);
   const first = await server('GET', '/v1/webhooks?limit=2');
   assert.deepEqual(
@@ -65,7 +65,7 @@ test('SPEC 4, GET /v1/webhooks: a page of endpoints, oldest first', async () => 
   for (const id of made) await drop(id);
 });
 
-test('SPEC 6: every event of the catalogue can be subscribed to, nothing else', async () => {
+test('webhooks#endpoint: every event of the catalogue can be subscribed to, nothing else', async () => {
   const made = await endpoint({ events: [...webhookEventNames, 'message.created'] });
   assert.deepEqual(made.events, webhookEventNames);
   await drop(made.id);
@@ -79,7 +79,7 @@ test('SPEC 6: every event of the catalogue can be subscribed to, nothing else', 
   );
 });
 
-test('DECISIONS, Targets: a URL that is none, not http(s) or carries credentials is 400 with param url', async () => {
+test('webhooks#targets: a URL that is none, not http(s) or carries credentials is 400 with param url', async () => {
   for (const url of [
     'nonsense',
     'ftp://example.com',
@@ -105,7 +105,7 @@ test('DECISIONS, Targets: a URL that is none, not http(s) or carries credentials
   await drop(made.id);
 });
 
-test('SPEC 5: another environment’s and unknown ids are not_found; clients are refused', async () => {
+test('api#tenants: another environment’s and unknown ids are not_found; clients are refused', async () => {
   const made = await endpoint();
   const client = await clientApi(service.url, 'a');
   const paths: [string, string, object?][] = [
@@ -132,7 +132,7 @@ test('SPEC 5: another environment’s and unknown ids are not_found; clients are
   assertError(await drop(made.id), 404, 'not_found');
 });
 
-test('issue 4: 20 endpoints per environment, exactly, also when they come at once', async () => {
+test('20 endpoints per environment, exactly, also when they come at once', async () => {
   const body = { url: receiver.url, events: ['message.created'] };
   const answers = await Promise.all(Array.from({ length: 25 }, () => other('POST', '/v1/webhooks', body)));
   const made = answers.filter((a) => a.status === 201);
@@ -144,7 +144,7 @@ test('issue 4: 20 endpoints per environment, exactly, also when they come at onc
   await Promise.all(all.data.map((e: { id: string }) => other('DELETE', `/v1/webhooks/${e.id}`)));
 });
 
-test('SPEC 1, Idempotency: a repeated creation shows the same secret and makes one endpoint', async () => {
+test('api#idempotency: a repeated creation shows the same secret and makes one endpoint', async () => {
   const key = { 'idempotency-key': crypto.randomUUID() };
   const body = { url: receiver.url, events: ['message.created'] };
   const [one, two] = [
@@ -156,7 +156,7 @@ test('SPEC 1, Idempotency: a repeated creation shows the same secret and makes o
   await drop(one.body.id);
 });
 
-test('SPEC 4, test: sends webhook.test once and answers with its delivery record', async () => {
+test('webhooks#test: sends webhook.test once and answers with its delivery record', async () => {
   const made = await endpoint();
   const { status: code, body } = await server('POST', `/v1/webhooks/${made.id}/test`);
   assert.equal(code, 200);
@@ -185,7 +185,7 @@ test('SPEC 4, test: sends webhook.test once and answers with its delivery record
   await drop(made.id);
 });
 
-test('DECISIONS, Webhooks: after a rotation both signatures are sent for 24 h, then the new one alone', async () => {
+test('webhooks#rotation: after a rotation both signatures are sent for 24 h, then the new one alone', async () => {
   const made = await endpoint();
   const rotated = await server('POST', `/v1/webhooks/${made.id}/rotate-secret`);
   assert.equal(rotated.status, 200);

@@ -40,7 +40,7 @@ async function event(type: WebhookEventName, fits: (r: Received) => boolean): Pr
   assert.deepEqual(
     Object.keys(received.data).sort(),
     Object.keys(webhookEvents[type].properties).sort(),
-    `SPEC 6, ${type}: exactly these fields`,
+    `webhooks#catalogue, ${type}: exactly these fields`,
   );
   return received;
 }
@@ -73,7 +73,7 @@ async function settled(): Promise<void> {
   }
 }
 
-test('SPEC 6, conversation.created { conversation }, for groups and direct ones', async () => {
+test('webhooks#catalogue, conversation.created { conversation }, for groups and direct ones', async () => {
   const [a, b] = [user(), user()];
   const { id } = await group([a, b], a);
   const { data } = await event('conversation.created', about(id));
@@ -90,7 +90,7 @@ test('SPEC 6, conversation.created { conversation }, for groups and direct ones'
   assert.equal(seen(direct.body.id).length, 1, 'a repeated creation changes nothing and emits nothing');
 });
 
-test('SPEC 6, message.created { conversationId, seq, message } with the text; none for a duplicate or a refusal', async () => {
+test('webhooks#catalogue, message.created { conversationId, seq, message } with the text; none for a duplicate or a refusal', async () => {
   const a = user();
   const { id } = await group([a]);
   const client = await clientApi(service.url, a);
@@ -105,7 +105,7 @@ test('SPEC 6, message.created { conversationId, seq, message } with the text; no
   assert.equal(seen(id, 'message.created').length, 1);
 });
 
-test('SPEC 6, message.updated: seq is the event’s, message.seq the original', async () => {
+test('webhooks#catalogue, message.updated: seq is the event’s, message.seq the original', async () => {
   const { id } = await group([user()]);
   const sent = await server('POST', `/v1/conversations/${id}/messages`, { text: 'one' });
   await event('message.created', about(id));
@@ -120,7 +120,7 @@ test('SPEC 6, message.updated: seq is the event’s, message.seq the original', 
   assert.equal(seen(id, 'message.updated').length, 1, 'a version conflict emits nothing');
 });
 
-test('SPEC 6, message.deleted { conversationId, seq, messageId, hard }, once', async () => {
+test('webhooks#catalogue, message.deleted { conversationId, seq, messageId, hard }, once', async () => {
   const { id } = await group([user()]);
   const messages = await Promise.all(
     ['a', 'b'].map((text) => server('POST', `/v1/conversations/${id}/messages`, { text })),
@@ -137,7 +137,7 @@ test('SPEC 6, message.deleted { conversationId, seq, messageId, hard }, once', a
   assert.equal(seen(id, 'message.deleted').length, 2, 'deleting a tombstone again emits nothing');
 });
 
-test('SPEC 6, conversation.updated { conversation, changes } and conversation.deleted { conversationId }', async () => {
+test('webhooks#catalogue, conversation.updated { conversation, changes } and conversation.deleted { conversationId }', async () => {
   const { id } = await group([user()]);
   await server('PATCH', `/v1/conversations/${id}`, { name: 'New' });
   const { data } = await event('conversation.updated', about(id));
@@ -156,7 +156,7 @@ test('SPEC 6, conversation.updated { conversation, changes } and conversation.de
   );
 });
 
-test('SPEC 6, member.added { userIds, actorId } and member.removed with its reason', async () => {
+test('webhooks#catalogue, member.added { userIds, actorId } and member.removed with its reason', async () => {
   const [a, b, c, d] = [user(), user(), user(), user()];
   const { id } = await group([a], a);
   const owner = await clientApi(service.url, a);
@@ -192,7 +192,7 @@ async function passReadDelay(count: number): Promise<void> {
   await db.query(`SELECT pg_notify('parley_work', '')`);
 }
 
-test('SPEC 6, message.read { conversationId, userId, lastReadSeq }: one per member and 10 s, with the last value', async () => {
+test('receipts#read-webhook, message.read { conversationId, userId, lastReadSeq }: one per member and 10 s, with the last value', async () => {
   const [a, b] = [user(), user()];
   const { id } = await group([a, b]);
   for (let i = 0; i < 5; i++) await server('POST', `/v1/conversations/${id}/messages`, { text: `${i}` });
@@ -211,7 +211,7 @@ test('SPEC 6, message.read { conversationId, userId, lastReadSeq }: one per memb
   assert.equal(seen(id, 'message.read').length, 3);
 });
 
-test('SPEC 6, user.deleted { userId, messages } names the id that was erased; other events show the alias from then on', async () => {
+test('webhooks#payload-gone, user.deleted { userId, messages } names the id that was erased; other events show the alias from then on', async () => {
   const [a, b] = [user(), user()];
   const { id } = await group([a, b]);
   await event('conversation.created', about(id));
@@ -233,7 +233,7 @@ test('SPEC 6, user.deleted { userId, messages } names the id that was erased; ot
   assert.equal(receiver.received.filter((r) => r.type === 'user.deleted').length, 2);
 });
 
-test('SPEC 6, notification.needed { conversationId, messageId, recipientIds }: users are named as they are called when it is sent', async () => {
+test('webhooks#names-at-send, notification.needed { conversationId, messageId, recipientIds }: users are named as they are called when it is sent', async () => {
   const [a, b] = [user(), user()];
   const { id } = await group([a, b]);
   const sent = await server('POST', `/v1/conversations/${id}/messages`, { text: 'hello' });
@@ -265,7 +265,7 @@ test('SPEC 6, notification.needed { conversationId, messageId, recipientIds }: u
   );
 });
 
-test('SPEC 6: every event has an id of its own, and comes once where the receiver answers', async () => {
+test('webhooks#order: every event has an id of its own, and comes once where the receiver answers', async () => {
   const ids = receiver.received.map((r) => r.id);
   assert.equal(new Set(ids).size, ids.length);
 });

@@ -8,7 +8,7 @@ import { use, useService } from '../support/use.ts';
 const { service, server, db } = useService({ env: { CHAT_ALLOW_PRIVATE_TARGETS: 'false' } });
 const receiver = use(startReceiver, (r) => r.close());
 
-test('DECISIONS, Targets: http, private, loopback, link-local, CGNAT and metadata addresses are 400 with param url', async () => {
+test('webhooks#targets: http, private, loopback, link-local, CGNAT and metadata addresses are 400 with param url', async () => {
   const urls = [
     'http://example.com/',
     'https://localhost/',
@@ -36,7 +36,7 @@ test('DECISIONS, Targets: http, private, loopback, link-local, CGNAT and metadat
   assert.deepEqual((await server('GET', '/v1/webhooks')).body.data, []);
 });
 
-test('DECISIONS, Targets: the same guard protects databases, http history endpoints and media endpoints', async () => {
+test('webhooks#targets: the same guard protects databases, http history endpoints and media endpoints', async () => {
   const { api, record } = await openStorage(service, db);
   const hosts = ['localhost', '127.0.0.1', '10.0.0.1', '169.254.169.254', '[::1]', '[::ffff:127.0.0.1]'];
   for (const host of hosts) {
@@ -69,7 +69,7 @@ test('DECISIONS, Targets: the same guard protects databases, http history endpoi
   assert.equal(egressIp, null, 'nothing is said where nothing is set');
 });
 
-test('DECISIONS, Targets: the target is checked again when connecting', async () => {
+test('webhooks#targets: the target is checked again when connecting', async () => {
   const made = await server('POST', '/v1/webhooks', {
     url: 'https://example.com/',
     events: ['message.created'],

@@ -32,7 +32,7 @@ const lease = 60_000;
 const refs = (claimed: Job[]) => claimed.map((j) => j.ref).sort((a, b) => a! - b!);
 const logger = createLogger('silent');
 
-test('issue 4, 1: a job written in a transaction that fails does not exist', async () => {
+test('a job written in a transaction that fails does not exist', async () => {
   const queue = newQueue();
   await assert.rejects(
     db.tx(async (tx) => {

@@ -6,7 +6,7 @@ import { startService } from '../support/service.ts';
 import { ok, startReceiver, status } from './receiver.ts';
 import { addEndpoint, delivery } from './tools.ts';
 
-test('issue 4: queue depth, attempts and latency are in the metrics', async () => {
+test('queue depth, attempts and latency are in the metrics', async () => {
   const port = await freePort();
   const [service, receiver] = await Promise.all([
     startService({ env: { CHAT_METRICS_PORT: String(port) } }),

@@ -11,7 +11,7 @@ const note = `INSERT INTO outbox (id, env, type, key, seq, created_at, due_at)
   VALUES ('evt_1', 1, 'message.read', 'one member', $1, now(), now() + $2::interval)
   ON CONFLICT (env, key) WHERE key IS NOT NULL DO UPDATE SET seq = excluded.seq`;
 
-test('SPEC 6, message.read: a consumer that hangs with a row holds up nobody who notes the next change', async () => {
+test('receipts#read-webhook, message.read: a consumer that hangs with a row holds up nobody who notes the next change', async () => {
   const postgres = await outsidePostgres();
   const db = new PgDb(postgres.connection, {
     max: 4,

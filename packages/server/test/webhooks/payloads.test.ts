@@ -228,7 +228,7 @@ test('an event from before payloads were kept is told as things are now', async 
   assert.equal(message!.data.message.text, 'two');
 });
 
-test('DECISIONS: a message that was soft-deleted before payloads were kept arrives as its tombstone, and again in a replay', async () => {
+test('webhooks#payloads: a message that was soft-deleted before payloads were kept arrives as its tombstone, and again in a replay', async () => {
   const { id, tombstone } = await beforeDispatch(async () => {
     const { id } = await group();
     const sent = await scene.send(owner, id, { text: 'one' });
@@ -245,7 +245,7 @@ test('DECISIONS: a message that was soft-deleted before payloads were kept arriv
   await sameAgain(created!);
 });
 
-test('DECISIONS: a payload that is available no more is no failure of its endpoint', async () => {
+test('webhooks#disabled: a payload that is available no more is no failure of its endpoint', async () => {
   const { id } = await group();
   receiver.answer = (r, res) => status(r.type === 'message.created' ? 500 : 204)(r, res);
   const sent = await scene.send(owner, id, { text: 'gone soon' });

@@ -12,7 +12,7 @@ after(async () => {
   for (const close of open.reverse()) await close();
 });
 
-test('issue 4, 1: one process takes the requests, two others deliver; what is written while none works is delivered later', async () => {
+test('one process takes the requests, two others deliver; what is written while none works is delivered later', async () => {
   const postgres = await outsidePostgres();
   open.push(() => postgres.dispose());
   const receiver = await startReceiver();

@@ -4,14 +4,14 @@ import { retryDelay, retryDelays } from '../../src/features/webhooks/schedule.ts
 
 const hour = 3_600_000;
 
-test('SPEC 6, delivery rule 2: immediately, then 10 s, 1 min, 10 min, 1 h, 3 h, 6 h, 12 h, 24 h, 24 h, then no more', () => {
+test('webhooks#schedule: immediately, then 10 s, 1 min, 10 min, 1 h, 3 h, 6 h, 12 h, 24 h, 24 h, then no more', () => {
   const expected = [10, 60, 600, 3_600, 10_800, 21_600, 43_200, 86_400, 86_400].map((s) => s * 1000);
   assert.deepEqual(retryDelays, expected);
   expected.forEach((delay, i) => assert.equal(retryDelay(i + 1, 0.5), delay));
   assert.equal(retryDelay(10, 0.5), null);
 });
 
-test('DECISIONS, Webhooks: each delay times a random factor in 0.8 to 1.2', () => {
+test('webhooks#schedule: each delay times a random factor in 0.8 to 1.2', () => {
   for (let attempt = 1; attempt <= 9; attempt++) {
     assert.equal(retryDelay(attempt, 0), retryDelays[attempt - 1]! * 0.8);
     assert.equal(retryDelay(attempt, 1), Math.round(retryDelays[attempt - 1]! * 1.2));
@@ -30,7 +30,7 @@ function run(answers: (at: number) => boolean): { attempts: number[]; succeeded:
   }
 }
 
-test('SPEC 6, delivery rule 2: ten attempts over 70 hours, and the first success ends them', () => {
+test('webhooks#schedule: ten attempts over 70 hours, and the first success ends them', () => {
   const dead = run(() => false);
   assert.equal(dead.attempts.length, 10);
   assert.equal(dead.succeeded, false);

@@ -13,7 +13,7 @@ setUp(async () => {
   conversation = (await server('POST', '/v1/conversations', { type: 'group', members: ['a'] })).body.id;
 });
 
-describe('SPEC 6, delivery, without help from a clock', { concurrency: true }, () => {
+describe('webhooks#schedule, without help from a clock', { concurrency: true }, () => {
   const [never, once, drips] = receivers as [
     (typeof receivers)[0],
     (typeof receivers)[0],
@@ -44,7 +44,7 @@ describe('SPEC 6, delivery, without help from a clock', { concurrency: true }, (
     );
   });
 
-  it('PITFALLS 20: an answer that drips is cut off, with the status it had given', async () => {
+  it('webhooks#bounded-answer: an answer that drips is cut off, with the status it had given', async () => {
     let drip: NodeJS.Timeout | undefined;
     drips.answer = (_, res) => {
       res.writeHead(500);

@@ -9,7 +9,7 @@ import { findMembership } from './sql/organizations.ts';
 import { useSession } from './sql/sessions.ts';
 
 /**
- * SPEC 5: finds the dashboard's caller by the session cookie. Nothing is cached, so a session or role that ended is
+ * dashboard#session: finds the dashboard's caller by the session cookie. Nothing is cached, so a session or role that ended is
  * refused from the next request on.
  */
 

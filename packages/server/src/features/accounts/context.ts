@@ -16,7 +16,7 @@ export function signedIn({ caller }: AccountContext): Person {
 
 export const sessionCookie = 'parley_session';
 
-/** DECISIONS, Control plane: HttpOnly, SameSite=Lax, Path=/, Secure where the request came over https. */
+/** dashboard#session: HttpOnly, SameSite=Lax, Path=/, Secure where the request came over https. */
 export function withCookie<T>(ctx: AccountContext, token: string | null, body: T, status = 200): Reply<T> {
   const age = token === null ? 0 : Math.floor(sessionTimes.totalMs / 1000);
   const cookie = `${sessionCookie}=${token ?? ''}; Path=/; Max-Age=${age}; HttpOnly; SameSite=Lax`;

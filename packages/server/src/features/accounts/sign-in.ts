@@ -8,7 +8,7 @@ import type { Origin } from './sql/sessions.ts';
 import { countWrong, signInCounts } from './throttle.ts';
 
 /**
- * DECISIONS, Control plane: signing in takes an e-mail address and password, and a code if the account has a second
+ * dashboard#sign-in: signing in takes an e-mail address and password, and a code if the account has a second
  * factor. An address without an account gets the same answer after the same work as a wrong password.
  */
 

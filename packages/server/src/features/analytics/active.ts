@@ -11,7 +11,7 @@ interface Tenant {
 }
 
 /**
- * Who is active, and whom the plan's ceiling of monthly active users admits (DECISIONS, Analytics and usage).
+ * Who is active, and whom the plan's ceiling of monthly active users admits (analytics#active).
  * Messages and reads are recorded by the statements that commit them; a user who is new in the month is checked before
  * and counted after. Users who act at the same moment do not see each other, so together they may pass the ceiling. A
  * user whom a crash kept from being counted is counted with the recorded activity. Connections and calls are counted

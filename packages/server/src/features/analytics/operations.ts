@@ -11,7 +11,7 @@ import type { Range } from './range.ts';
 import * as sql from './sql.ts';
 import type { Counts } from './sql.ts';
 
-/** SPEC 4, Analytics and usage. */
+/** analytics#response. */
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 

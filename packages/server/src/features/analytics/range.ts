@@ -1,6 +1,6 @@
 import { ApiError, limits } from '@parley/protocol';
 
-/** SPEC 4, Analytics and usage: the steps that a request asks for. All times are UTC, in milliseconds. */
+/** analytics#range: the steps that a request asks for. All times are UTC, in milliseconds. */
 
 export type Granularity = 'hour' | 'day';
 

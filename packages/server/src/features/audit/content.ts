@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { record } from './operations.ts';
 
 /**
- * DECISIONS, Control plane: when a person reads message texts in the dashboard, the audit log gets an entry before
+ * dashboard#content-read: when a person reads message texts in the dashboard, the audit log gets an entry before
  * anything is shown, one per person, conversation and hour.
  */
 

@@ -7,7 +7,7 @@ import type { Caller, ControlContext, ManageContext } from '../context.ts';
 import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
 
 /**
- * DECISIONS, Control plane: every change made by people who manage environments is recorded, in the transaction of
+ * dashboard#audit: every change made by people who manage environments is recorded, in the transaction of
  * the change.
  */
 

@@ -12,7 +12,7 @@ import type { CallJob } from './jobs.ts';
 
 /**
  * Participants whose socket closed. The closing is stored with its time, and a job checks 30 s later whether the
- * participant came back (DECISIONS, Calls). A closed socket that was not reported is found by looking every 30 s.
+ * participant came back (calls#gone). A closed socket that was not reported is found by looking every 30 s.
  *
  * A participant who has not named a socket, such as a caller who has not joined yet, may have closed any of them: each
  * closing counts anew, and the job asks whether the user has another.

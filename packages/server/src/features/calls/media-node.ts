@@ -164,7 +164,7 @@ export function createMediaNode(options: {
     }
   }
 
-  /** DECISIONS, Calls: `joining` becomes `joined` when its media connects. */
+  /** calls#answer: `joining` becomes `joined` when its media connects. */
   const connected = async (of: Hosted, seat: SeatRef): Promise<void> => {
     if (isTest(of.call)) return;
     await db.tx(async (tx) => {

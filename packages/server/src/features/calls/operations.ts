@@ -23,7 +23,7 @@ import type { Participant } from './participant-state.ts';
 import * as sql from './sql.ts';
 import type { CallRow, LockedCall } from './sql.ts';
 
-/** SPEC 4, Calls; DECISIONS, Calls. Each change is one transaction that locks the call. */
+/** calls#record. Each change is one transaction that locks the call. */
 
 const missing = () => new ApiError('not_found', { message: 'There is no such call.' });
 const notInCall = () => new ApiError('not_found', { message: 'The user is not in the call.' });

@@ -19,7 +19,7 @@ const bad = (param: string, message: string) => new ApiError('invalid_request', 
 
 /**
  * The same for both orders of a pair of users. It is made of their numbers, so ids that are reused after an erasure
- * get another conversation (DECISIONS).
+ * get another conversation (conversations#direct).
  */
 function directId(env: number, a: number, b: number): string {
   const pair = a < b ? `${a} ${b}` : `${b} ${a}`;

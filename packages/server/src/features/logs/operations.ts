@@ -8,7 +8,7 @@ import { stepMs } from './recorder.ts';
 import * as sql from './sql.ts';
 import type { Asked, Place, Row } from './sql.ts';
 
-/** DECISIONS, Control plane: what happened in an environment, and its present health. */
+/** dashboard#logs: what happened in an environment, and its present health. */
 
 const isPlace = (value: unknown): value is [string, number] =>
   Array.isArray(value) &&

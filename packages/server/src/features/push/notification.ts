@@ -54,7 +54,7 @@ export interface PushedCall {
   callerName: string | null;
 }
 
-/** SPEC 6, call push notifications. That of a missed call replaces the one of the incoming call. */
+/** push#calls. That of a missed call replaces the one of the incoming call. */
 export const callNotification = (
   call: PushedCall,
   type: 'incoming' | 'missed',

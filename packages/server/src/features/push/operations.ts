@@ -13,7 +13,7 @@ import { existingUser } from '../users/operations.ts';
 import * as credentials from './sql/credentials.ts';
 import * as sql from './sql.ts';
 
-/** DECISIONS, Webhooks, push: a device is identified by its token, which belongs to the user who registered it last. */
+/** push#devices: a device is identified by its token, which belongs to the user who registered it last. */
 
 /**
  * The longest token in bytes once it is encoded for a path: a character may take several bytes, and the head of a

@@ -8,7 +8,7 @@ import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { lockStorage } from './sql.ts';
 
-/** SPEC 4, Storage: a customer's own media storage. A storage that fails its test is not used. */
+/** storage#media: a customer's own media storage. A storage that fails its test is not used. */
 
 const bad = (message: string, param?: string) =>
   new ApiError('invalid_request', { message, ...(param ? { param } : {}) });

@@ -7,7 +7,7 @@ import * as sql from './sql.ts';
 import type { Copy, LockedStorage, SlotRow } from './sql.ts';
 import { storageRecord } from './view.ts';
 
-/** SPEC 4, Storage: where history is kept, and what is copied when that changes. */
+/** storage#slots: where history is kept, and what is copied when that changes. */
 
 export const get = (ctx: Context): Promise<StorageRecord> => storageRecord(ctx);
 

@@ -17,7 +17,7 @@ import type { SlotName, SlotRow } from './sql.ts';
 import { viewSlot } from './view.ts';
 
 /**
- * SPEC 4, Storage: the slots with the URLs of history databases. A slot is set, tested and migrated by its owner, and
+ * storage#slots: the slots with the URLs of history databases. A slot is set, tested and migrated by its owner, and
  * set aside by the operator (docs/storage.md). Every change is audited, without secrets.
  */
 

@@ -5,7 +5,7 @@ import { backlogOf } from './sql.ts';
 import type { SinkStatus, StorageMode } from './sql.ts';
 
 /**
- * SPEC 3: the state of an environment's sink, and what is reported when it changes. `settle` ends a turn: it stores how
+ * storage#sink: the state of an environment's sink, and what is reported when it changes. `settle` ends a turn: it stores how
  * the turn went, the state that follows from it, and when the next turn is due.
  */
 

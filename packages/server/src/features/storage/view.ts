@@ -6,7 +6,7 @@ import { backlogOf, slotsOf, storageOf } from './sql.ts';
 import type { Copy, SlotRow } from './sql.ts';
 import { lagSeconds } from './state.ts';
 
-/** SPEC 2, Storage record. */
+/** storage#record. */
 
 const hourMs = 3_600_000;
 

@@ -48,7 +48,7 @@ async function readClock(db: Queryable): Promise<SyncClock> {
   return clock!;
 }
 
-/** What changed for a user since 5 s before the cursor: repeats are normal, misses are not (SPEC 4, Sync). */
+/** What changed for a user since 5 s before the cursor: repeats are normal, misses are not (events#sync). */
 export async function sync(ctx: Context, input: Input<'sync'>): Promise<SyncResult> {
   return ctx.services.syncer(ctx.env.no, actingUser(ctx).no, input.cursor);
 }

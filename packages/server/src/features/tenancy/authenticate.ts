@@ -16,7 +16,7 @@ import { badSignature, claimedSubject, parseToken, signatureMatches, signedClaim
 import type { Claims } from './tokens.ts';
 
 /**
- * SPEC 5: who is calling. Every credential is looked up in the database each time, so a revocation counts from the
+ * identity#credentials: who is calling. Every credential is looked up in the database each time, so a revocation counts from the
  * next request on, on every node. Look-ups that arrive together become one query.
  */
 

@@ -16,7 +16,7 @@ import * as keys from './sql/keys.ts';
 import type { SealedKey } from './sql/keys.ts';
 import { mintToken } from './tokens.ts';
 
-/** Environments, their keys, and tokens for their users (DECISIONS, Tenancy and Control plane). */
+/** Environments, their keys, and tokens for their users (identity#environments). */
 
 /** POST /v1/tokens. A token minted right after a revocation works: `iat` is at least the cut-off. */
 export async function createToken(

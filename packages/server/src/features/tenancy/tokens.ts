@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError, limits, userIdPattern } from '@parley/protocol';
 
 /**
- * User tokens (DECISIONS, Tenancy): JWT, HS256 pinned, header `kid` = key id, HMAC key = the UTF-8 bytes of the whole secret
+ * User tokens (identity#user-token): JWT, HS256 pinned, header `kid` = key id, HMAC key = the UTF-8 bytes of the whole secret
  * key string, claims `sub`, `iat`, `exp`, and `nbf` where given. Development tokens: `alg: none`, no `kid`, empty signature.
  */
 

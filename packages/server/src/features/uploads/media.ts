@@ -32,7 +32,7 @@ export interface Media {
    * if there is none.
    */
   placeFor(env: number): Promise<number>;
-  /** Runs one exchange with the storage of a place. A provider that fails becomes `storage_unavailable` (SPEC 7). */
+  /** Runs one exchange with the storage of a place. A provider that fails becomes `storage_unavailable` (uploads#storage-unavailable). */
   reach<T>(env: number, place: number | null, work: (storage: MediaStorage) => Promise<T>): Promise<T>;
   /**
    * A storage that is not in use yet, for a test of its settings. Throws TypeError or OutboundRefused if they cannot

@@ -8,7 +8,7 @@ import * as sql from './sql.ts';
 import type { AttachmentRow } from './sql.ts';
 
 /**
- * SPEC 4, Uploads and attachments: the service signs tickets, checks objects and deletes them; the bytes go directly
+ * uploads#direct: the service signs tickets, checks objects and deletes them; the bytes go directly
  * to the storage.
  */
 

@@ -56,7 +56,7 @@ export async function get(ctx: Context, input: Input<'users.get'>): Promise<Outp
   if (ctx.caller.user) {
     const me = ctx.caller.user;
     // A client gets the same answer for an unknown user and for a stranger, so it cannot find out which ids exist
-    // (DECISIONS, Tenancy).
+    // (users#visibility).
     if (!row || (row.no !== me.no && !(await sharesConversation(ctx.db, ctx.env.no, me.no, row.no))))
       throw new ApiError('forbidden');
   }

@@ -2,7 +2,7 @@ import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
 /**
- * Who shares a live conversation with whom (SPEC 4, socket rule 3; DECISIONS, Tenancy).
+ * Who shares a live conversation with whom (presence#watch-visibility, users#visibility).
  *
  * For a pair of users, the newest conversations of one are tried one by one, then those of the other. This is exact
  * if one of them has no more than `few`, and it bounds the cost of a pair however many conversations they have. Only

@@ -6,7 +6,7 @@ import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import { ownersOf } from '../accounts/sql/organizations.ts';
 import { lockEnvironment, setListeners } from './sql.ts';
 
-/** SPEC 6, delivery rule 4: an endpoint that does not work is disabled, and the owner is told by e-mail. */
+/** webhooks#disabled: an endpoint that does not work is disabled, and the owner is told by e-mail. */
 
 const reason = 'failing';
 

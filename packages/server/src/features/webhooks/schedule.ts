@@ -1,5 +1,5 @@
 /**
- * When a delivery is tried (SPEC 6, delivery rule 2; DECISIONS, Webhooks):
+ * When a delivery is tried (webhooks#schedule):
  *
  *   pending --2xx--> succeeded
  *   pending --anything else--> pending, tried again after the next delay of the table

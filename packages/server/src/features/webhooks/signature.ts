@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 
 export const secretPrefix = 'whsec_';
 
-/** SPEC 6, Standard Webhooks: one signature per live secret, separated by a space. */
+/** webhooks#signature: one signature per live secret, separated by a space. */
 export function sign(secrets: readonly Buffer[], id: string, timestamp: number, body: string): string {
   return secrets
     .map((secret) => {

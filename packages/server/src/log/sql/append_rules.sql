@@ -2,7 +2,7 @@
 -- statement, so that the planner inlines them into the calling statement; their LIMIT keeps it from turning them into a join
 -- over the whole table. Each is one index look-up.
 
--- SPEC 1, Idempotency 4: the message that this sender has sent to the conversation under the same clientMsgId in the last 48 hours.
+-- messages#dedup: the message that this sender has sent to the conversation under the same clientMsgId in the last 48 hours.
 CREATE OR REPLACE FUNCTION sent_before(p_env int, p_conv bigint, p_sender bigint, p_cmid text, p_at timestamptz)
 RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
   SELECT s.seq FROM sent_ids s WHERE s.conv = p_conv AND s.sender = coalesce(p_sender, 0) AND s.client_msg_id = p_cmid AND s.env = p_env

@@ -15,7 +15,7 @@ import {
 import type { HistoryDeps } from './shared.ts';
 import type { HistoryTarget } from './target.ts';
 
-/** DECISIONS, Storage, http engine: one URL, signed like webhooks. docs/storage.md describes the contract. */
+/** storage#http: one URL, signed like webhooks. docs/storage.md describes the contract. */
 
 const classOf = (status: number): HistoryErrorClass => {
   if (status === 401 || status === 403) return 'authentication';

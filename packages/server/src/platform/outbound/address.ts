@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
-// Addresses that an outbound connection may not reach (DECISIONS, "Targets"). For IPv4 this lists what is refused, by
+// Addresses that an outbound connection may not reach (webhooks#targets). For IPv4 this lists what is refused, by
 // the IANA special-purpose registry. IPv6 allows only global unicast, minus the special blocks inside it, so mapped
 // (::ffff:), NAT64 (64:ff9b::), unique-local, link-local and multicast addresses are refused by default.
 const refused4: [net: string, prefix: number, what: string][] = [

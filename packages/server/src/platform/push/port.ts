@@ -1,4 +1,4 @@
-/** What a device gets. With an empty title and body it is a data-only push (SPEC 6, call push notifications). */
+/** What a device gets. With an empty title and body it is a data-only push (push#data-only). */
 export interface PushNotification {
   title: string;
   body: string;

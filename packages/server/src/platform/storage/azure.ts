@@ -3,7 +3,7 @@ import { contentDisposition, keysBelow } from './port.ts';
 import type { MediaStorage, StorageDeps } from './port.ts';
 import { call, readHead, unexpected } from './remote.ts';
 
-/** SPEC 4, PUT /v1/storage/media, shape (c). */
+/** storage#media, shape (c). */
 export interface AzureConfig {
   provider: 'azure';
   account: string;

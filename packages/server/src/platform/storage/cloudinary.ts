@@ -3,7 +3,7 @@ import { keysBelow, StorageUnavailable } from './port.ts';
 import type { MediaStorage, Resource, StorageDeps } from './port.ts';
 import { call, readHead, unexpected } from './remote.ts';
 
-/** SPEC 4, PUT /v1/storage/media, shape (a). */
+/** storage#media, shape (a). */
 export interface CloudinaryConfig {
   provider: 'cloudinary';
   /** cloudinary://api_key:api_secret@cloud_name */

@@ -247,7 +247,7 @@ const codes: Partial<Record<number, ErrorCode>> = {
   503: 'storage_unavailable',
 };
 
-/** The body has the form of SPEC 7; the status may be more specific than its code. */
+/** The body has the form of errors#body; the status may be more specific than its code. */
 function refuse(req: IncomingMessage, res: ServerResponse, status: number, message: string): void {
   const { code, row, retryAfterMs } = new ApiError(codes[status] ?? 'invalid_request');
   const requestId = String(res.getHeader('Request-Id') ?? '');

@@ -1,9 +1,9 @@
 import type { Outbound } from '../outbound/outbound.ts';
 
-/** Media storage. Files go directly between client and storage (SPEC 1); the server signs, inspects and removes. */
+/** Media storage. Files go directly between client and storage (uploads#direct); the server signs, inspects and removes. */
 export interface MediaStorage {
   provider: 'managed' | 's3' | 'azure' | 'cloudinary';
-  /** What the client needs to upload one object itself (SPEC 3, Upload ticket). */
+  /** What the client needs to upload one object itself (uploads#ticket). */
   ticket(o: TicketRequest): Promise<Ticket>;
   /** What is really stored; null if the object does not exist. */
   inspect(key: string, resource: Resource): Promise<StoredObject | null>;
@@ -60,7 +60,7 @@ export interface StorageDeps {
   now: () => Date;
 }
 
-/** The provider cannot be reached, or does not do what it was asked (SPEC 7, `storage_unavailable`). */
+/** The provider cannot be reached, or does not do what it was asked (uploads#storage-unavailable). */
 export class StorageUnavailable extends Error {
   override name = 'StorageUnavailable';
 }

@@ -7,7 +7,7 @@ import type { SigV4Options } from './sigv4.ts';
 export const s3Presets = ['aws', 'r2', 'minio', 'spaces', 'b2', 'wasabi', 'gcs', 'custom'] as const;
 export type S3Preset = (typeof s3Presets)[number];
 
-/** SPEC 4, PUT /v1/storage/media, shape (b). */
+/** storage#media, shape (b). */
 export interface S3Config {
   provider: 's3';
   preset?: S3Preset;

@@ -6,7 +6,7 @@ const pauseMs = 10_000;
 
 const reasonBytes = 123;
 
-/** A close reason has at most 123 bytes. That of 4008 is JSON (SPEC 7); the others contain the code and the message. */
+/** A close reason has at most 123 bytes. That of 4008 is JSON (socket#close-reason); the others contain the code and the message. */
 const reasonOf = (error: ApiError): string =>
   error.retryAfterMs === null
     ? Buffer.from(`${error.code}: ${error.message}`)

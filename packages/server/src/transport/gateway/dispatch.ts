@@ -28,7 +28,7 @@ export interface DispatchOptions {
   broken: (session: Session) => void;
 }
 
-/** Turns the bytes that a client sent into the answer it gets (SPEC 4, envelopes). */
+/** Turns the bytes that a client sent into the answer it gets (socket#envelopes). */
 export class Dispatch {
   readonly #options: DispatchOptions;
 
@@ -87,7 +87,7 @@ export class Dispatch {
     return false;
   }
 
-  /** Handles a first frame that is not `auth` (DECISIONS, Socket), and anything between `auth` and `hello`. */
+  /** Handles a first frame that is not `auth` (socket#auth), and anything between `auth` and `hello`. */
   #early(session: Session): void {
     if (session.state === 'opened') session.close(4001, 'auth comes first');
     else session.close(4400, 'hello comes first');

@@ -6,7 +6,7 @@ import { pushFrame } from '../../realtime/wire.ts';
 /** Milliseconds that a close handshake may take at the end of a drain. */
 const closingMs = 2_000;
 
-/** SPEC 4, socket rule 8: clients get about 30 s to leave, then sockets close with 1012, then the connections are cut. */
+/** socket#goaway: clients get about 30 s to leave, then sockets close with 1012, then the connections are cut. */
 export async function drain(
   sessions: Sessions,
   goaway: (session: Session) => void,

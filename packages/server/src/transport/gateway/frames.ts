@@ -14,7 +14,7 @@ export interface Frame {
 }
 
 /**
- * Returns a well-formed frame or throws the error. Unknown fields are `invalid_frame` here (PITFALLS 11).
+ * Returns a well-formed frame or throws the error. Unknown fields are `invalid_frame` here (socket#invalid-frame).
  * @param escapes whether the JSON text has `\u` escapes: only these can produce text that cannot be stored.
  */
 export function parseFrame(value: unknown, escapes = true): Frame {

@@ -74,7 +74,7 @@ const tickMs = 200;
 const secondMs = 1_000;
 
 /**
- * The chat.v1 socket (SPEC 4, Realtime socket), assembled from its parts: `opening.ts` opens, `login.ts`
+ * The chat.v1 socket (socket#open), assembled from its parts: `opening.ts` opens, `login.ts`
  * authenticates, `dispatch.ts` runs frames, `keep-alive.ts` keeps alive, `drain.ts` drains.
  */
 export class Gateway {
@@ -194,7 +194,7 @@ export class Gateway {
   }
 
   /**
-   * SPEC 4, socket rule 8: accepts no new sockets and sends goaway to the others; when they are gone, pending marks
+   * socket#goaway: accepts no new sockets and sends goaway to the others; when they are gone, pending marks
    * are written.
    */
   async drain(ms: number = realtime.drainMs): Promise<void> {

@@ -9,7 +9,7 @@ const endedAtOnce = 20;
 
 const heartbeat = pushFrame('hb', {});
 
-/** SPEC 4, socket rules 1 and 6: heartbeats, silent clients, tokens that expire, and sockets that never log in. */
+/** socket#heartbeat, socket#token-expiring: heartbeats, silent clients, tokens that expire, and sockets that never log in. */
 export class KeepAlive {
   readonly #sessions: Sessions;
   readonly #clock: Clock;

@@ -32,7 +32,7 @@ export interface LoginOptions {
   storeEpoch: () => string;
 }
 
-/** SPEC 4, handshake: verifies the token, binds the socket to its user, registers routes and presence, and sends hello. */
+/** socket#login: verifies the token, binds the socket to its user, registers routes and presence, and sends hello. */
 export class Login {
   readonly #options: LoginOptions;
   /** Called with each session that becomes live. */
@@ -103,7 +103,7 @@ export class Login {
     this.#hello(session);
   }
 
-  /** SPEC 4, socket rule 7: a user's eleventh socket closes the oldest one, on whichever node that is. */
+  /** socket#ten-sockets: a user's eleventh socket closes the oldest one, on whichever node that is. */
   #evict(node: string, session: string): void {
     const { bus, sessions } = this.#options;
     if (node === this.#options.node) sessions.loggedIn.get(session)?.close(4009);

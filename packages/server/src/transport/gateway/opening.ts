@@ -159,7 +159,7 @@ export class Opening {
     return null;
   }
 
-  /** Answers with the error in the form of SPEC 7, and the headers that every answer has. */
+  /** Answers with the error in the form of errors#body, and the headers that every answer has. */
   async #refuse(
     socket: Duplex,
     address: string,

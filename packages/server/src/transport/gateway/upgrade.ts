@@ -4,7 +4,7 @@ import { ApiError, realtime } from '@parley/protocol';
 /** One array shared by all sockets, because most URLs name no environment. */
 const nothingNamed: string[] = [];
 
-/** SPEC 4: the socket is at /v1 and speaks chat.v1. Returns the environments and the client that the URL names, or why it is refused. */
+/** socket#open: the socket is at /v1 and speaks chat.v1. Returns the environments and the client that the URL names, or why it is refused. */
 export function checkUpgrade(request: IncomingMessage): { named: string[]; sdk: string | null } | ApiError {
   if (isMalformed(request)) return malformed();
   const url = URL.parse(request.url ?? '/', 'http://parley');

@@ -9,7 +9,7 @@ import { failure } from './answer.ts';
 import type { Answer } from './answer.ts';
 
 /**
- * SPEC 1, Idempotency. The key is claimed, the operation runs and its answer is stored in one transaction: a crash
+ * api#idempotency. The key is claimed, the operation runs and its answer is stored in one transaction: a crash
  * leaves all of it or nothing. A duplicate waits (in this process for a promise, across processes for the row) and
  * then replays. 429 and 5xx are not stored. The caller is part of the fingerprint, so nobody sees another caller's
  * answer.

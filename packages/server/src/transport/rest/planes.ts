@@ -9,7 +9,7 @@ import { networkOf } from '../../platform/address.ts';
 import type { RestOptions } from './options.ts';
 
 /**
- * How the planes differ over HTTP (SPEC 5; DECISIONS, Control plane). Keys and tokens come in the Authorization
+ * How the planes differ over HTTP (identity#credentials, dashboard#csrf). Keys and tokens come in the Authorization
  * header, which no browser sends by itself, so any web page may use them. The dashboard uses a cookie, which browsers
  * send with every request to us, whichever page made it. So requests that change something must come from our own
  * pages (see `guard`), and only our own pages may read answers of the control plane.

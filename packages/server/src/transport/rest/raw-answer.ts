@@ -12,7 +12,7 @@ export const retryAfter = (ms: number): string => String(Math.max(1, Math.ceil(m
 
 /**
  * A complete HTTP answer, for input that never becomes a request: what is not HTTP, and upgrades that are refused
- * (SPEC 7).
+ * (errors#body).
  */
 export function rawFailure(error: ApiError, requestId: string, headers: Record<string, string>): string {
   const { status, body } = failure(error, requestId);

@@ -128,7 +128,7 @@ function notFor({ callers }: Operation): string {
     : 'This is for the dashboard: sign in there.';
 }
 
-/** DECISIONS, Control plane: checks what the account's role allows, and what needs a recent sign-in (SPEC 5.7). */
+/** dashboard#roles: checks what the account's role allows, and what needs a recent sign-in (dashboard#reauth). */
 function checkRole(
   operation: Operation,
   role: AccountRole | undefined,
@@ -148,7 +148,7 @@ const httpOf = (request: FastifyRequest): HttpRequest => ({
   cookie: readCookie(request.headers.cookie, sessionCookie) ?? null,
 });
 
-/** SPEC 5, rule 2: reads the `Chat-Env` header or the query's `env`, which is no field of the operation. */
+/** identity#environment: reads the `Chat-Env` header or the query's `env`, which is no field of the operation. */
 function namedEnvironments(request: FastifyRequest, query: Record<string, unknown>): string[] {
   const header = request.headers['chat-env'];
   const inQuery = query['env'];

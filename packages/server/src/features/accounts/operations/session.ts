@@ -13,7 +13,7 @@ import { createSession, endByToken, endSession, renewToken } from '../sql/sessio
 import { confirmPassword, signIn } from '../sign-in.ts';
 import { countWrong, ofAddress } from '../throttle.ts';
 
-/** POST, GET and DELETE /v1/session (DECISIONS, Control plane). */
+/** POST, GET and DELETE /v1/session (dashboard#session). */
 
 export async function viewSession(
   db: Queryable,

@@ -6,7 +6,7 @@ import type { Organization } from '../../context.ts';
 import { endEnvironments } from '../../tenancy/sql/environments.ts';
 import { withdrawUncovered } from './invitations.ts';
 
-/** Organizations, and the people in them with their roles (DECISIONS, Control plane). */
+/** Organizations, and the people in them with their roles (dashboard#roles). */
 
 export interface Person {
   no: number;

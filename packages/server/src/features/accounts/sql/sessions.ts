@@ -3,7 +3,7 @@ import type { Queryable } from '../../../platform/postgres/db.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /**
- * DECISIONS, Control plane: sessions of the dashboard. A session ends 12 h after its last use, 30 days after it
+ * dashboard#session: sessions of the dashboard. A session ends 12 h after its last use, 30 days after it
  * began, or when somebody ends it. The cookie holds the session's token, which is replaced at every sign-in and
  * whenever the password is confirmed.
  */
@@ -147,7 +147,7 @@ export const listSessions = (db: Queryable, clock: Clock, account: number): Prom
     [account, new Date(clock.now())],
   );
 
-/** SPEC 5.7: whether the sign-in is recent enough for operations that need a recent one. */
+/** dashboard#reauth: whether the sign-in is recent enough for operations that need a recent one. */
 export const isRecent = (session: { signedInAt: string }, clock: Clock): boolean =>
   clock.now() - Date.parse(session.signedInAt) < sessionTimes.recentMs;
 

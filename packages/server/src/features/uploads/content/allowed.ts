@@ -30,7 +30,7 @@ const zip = one('document', 'application/zip');
 const office = one('document', 'application/zip', 'application/x-cfb');
 const gzip = one('document', 'application/gzip');
 
-/** SPEC 4, Uploads: the MIME allowlist. Declared types that are not here are refused. */
+/** uploads#types: the MIME allowlist. Declared types that are not here are refused. */
 const allowed: Record<string, Rule> = {
   'image/png': image,
   'image/jpeg': image,
@@ -114,7 +114,7 @@ export const ruleOf = (contentType: string): Rule | undefined => {
   return Object.hasOwn(allowed, type) ? allowed[type] : undefined;
 };
 
-/** Whether an upload may be announced, by its declared type and its name (SPEC 4, POST /v1/uploads). */
+/** Whether an upload may be announced, by its declared type and its name (uploads#types). */
 export function allowedType(contentType: string, filename: string): Verdict {
   if (!ruleOf(contentType)) return { ok: false, reason: NOT_ALLOWED };
   if (/[\p{Cc}/\\]/u.test(filename)) return { ok: false, reason: 'file name not allowed' };
@@ -136,7 +136,7 @@ export function allowedType(contentType: string, filename: string): Verdict {
   return blocked ? { ok: false, reason: NOT_ALLOWED } : { ok: true };
 }
 
-/** The path segment that the image-hosting provider wants (SPEC 4): its `video` includes audio, `raw` is everything else. */
+/** The path segment that the image-hosting provider wants (uploads#cloudinary): its `video` includes audio, `raw` is everything else. */
 export function resourceOf(contentType: string): 'image' | 'video' | 'raw' {
   const kind = ruleOf(contentType)?.kind;
   return kind === 'image' ? 'image' : kind === 'video' || kind === 'audio' ? 'video' : 'raw';

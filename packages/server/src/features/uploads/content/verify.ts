@@ -16,7 +16,7 @@ export type Verified =
 
 const refuse = (reason: string): Verified => ({ ok: false, reason });
 
-/** Whether the stored object is what its upload announced (SPEC 4, POST /v1/uploads/{id}/complete). */
+/** Whether the stored object is what its upload announced (uploads#complete). */
 export function verify(declared: string, filename: string, size: number, stored: Inspected): Verified {
   const announced = allowedType(declared, filename);
   const rule = ruleOf(declared);
