@@ -171,7 +171,7 @@ test('socket#login: wrong tokens count by address, and beyond the limit the clos
     authenticator: { authenticate: () => Promise.reject(new ApiError('token_invalid')) },
     limiter: memoryRateLimiter(clock),
     sessions: new Sessions(systemTimers),
-    notes: { refused: () => undefined },
+    log: { refused: () => undefined },
     logger,
   } as unknown as LoginOptions);
   for (let i = 0; i < rateLimits.anonymous.burst; i++) await login.run(session('10.0.0.1'), 'guess');
