@@ -115,6 +115,17 @@ export function createActiveUsers(options: {
   };
   const known = (user: number): void => inMonth.add(user, month());
 
+  /** The last check of each user that is under way: messages that a user sends one after the other stay in their order. */
+  const admitting = new Map<number, Promise<void>>();
+  const admitOne = (env: Tenant, user: number): Promise<void> =>
+    secondLook(async () => {
+      const limit = ceiling(env, user);
+      if (limit === null) return;
+      const verdict = await check({ env: env.no, user, limit });
+      if (verdict === 'full') throw monthIsFull();
+      if (verdict === 'known') known(user);
+    });
+
   /** Runs an action; if it is refused, runs it once more after recent activity, which may include the user's, was counted. */
   async function secondLook<T>(run: () => Promise<T>): Promise<T> {
     try {
@@ -138,13 +149,15 @@ export function createActiveUsers(options: {
       inHour.add(user, at);
     },
     async admit(env, user) {
-      const limit = ceiling(env, user);
-      if (limit === null) return;
-      await secondLook(async () => {
-        const verdict = await check({ env: env.no, user, limit });
-        if (verdict === 'full') throw monthIsFull();
-        if (verdict === 'known') known(user);
-      });
+      const before = admitting.get(user);
+      if (before === undefined && ceiling(env, user) === null) return;
+      const mine = (before ?? Promise.resolve()).catch(() => undefined).then(() => admitOne(env, user));
+      admitting.set(user, mine);
+      try {
+        await mine;
+      } finally {
+        if (admitting.get(user) === mine) admitting.delete(user);
+      }
     },
     async acted(env, user) {
       const limit = ceiling(env, user);
