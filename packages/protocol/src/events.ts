@@ -18,7 +18,12 @@ export const socketEvents = {
   'message.new': open({
     message: MessageOrTombstone,
     clientMsgId: optional(
-      Type.String({ description: 'That of the send. Events that are read later lack it' }),
+      nullable(
+        Type.String({
+          description:
+            'That of the send, or null for a server’s without one. Events that are read later lack it',
+        }),
+      ),
     ),
   }),
   'message.updated': open({ message: MessageOrTombstone }),

@@ -31,7 +31,7 @@ export interface Person {
  * and `data` as JSON; `conversation` is not stored, but shown as it is when the event is read.
  */
 export interface Told {
-  'message.new': { message: MessageOrTombstone; clientMsgId?: string | undefined };
+  'message.new': { message: MessageOrTombstone; clientMsgId?: string | null | undefined };
   'message.updated': { message: MessageOrTombstone };
   'message.deleted': { message: MessageOrTombstone; data: { hard: boolean } };
   'member.added': { users: Person[] };

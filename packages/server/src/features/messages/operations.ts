@@ -68,7 +68,7 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     const original = here ?? (await coldOriginal(ctx, input.conversationId, appended.seq));
     // A repeat means that the first answer, and perhaps the event, was lost. Clients that have the event already
     // ignore it.
-    log.publish(createdEvent({ ...original, env: ctx.env.no }, input.clientMsgId));
+    log.publish(createdEvent({ ...original, env: ctx.env.no }, input.clientMsgId ?? null));
     return (await stillSees(ctx, appended.conv)) ? reader.viewMessage(original) : acknowledged(original);
   }
   const message: Message = {
@@ -91,14 +91,14 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
       type: 'message.new',
       actor: sender,
       message,
-      clientMsgId: input.clientMsgId,
+      clientMsgId: input.clientMsgId ?? null,
     }),
   );
   if (sender) await active.acted(ctx.env, sender.no);
   return message;
 }
 
-const createdEvent = (row: MessageRow & { env: number }, clientMsgId?: string): LogEvent =>
+const createdEvent = (row: MessageRow & { env: number }, clientMsgId?: string | null): LogEvent =>
   liveEvent({ env: row.env, no: row.conv, id: row.cid }, row.seq, {
     type: 'message.new',
     actor: null,
