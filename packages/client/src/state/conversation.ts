@@ -71,7 +71,8 @@ export class ConversationHandle {
   #views = new WeakMap<MessageOrTombstone, MessageItem>();
   #keys = new Map<string, string>();
   #unacked = false;
-  #echoed = new Set<string>();
+  /** Entries whose event came before their ack; false if it may be the event of another message. */
+  #echoed = new Map<string, boolean>();
   #loading: { older?: Promise<void>; newer?: Promise<void> } = {};
 
   constructor(id: string, host: ConversationHost) {
@@ -305,11 +306,13 @@ export class ConversationHandle {
       this.#unacked ||= message.senderId !== this.#host.me();
       if (message.senderId !== null) this.#typing.receive(message.senderId, 'stop');
       // The event may arrive before the ack. The entry in flight is hidden until the ack tells which message it is. An event that is
-      // read later names no clientMsgId: it may be that entry, too.
+      // read later names no clientMsgId: it may be that entry, too, as long as the answer is awaited.
       const sending = this.#host.outbox.inFlight(this.id);
-      const { clientMsgId = sending?.clientMsgId } = event.d;
-      if (sending && message.senderId === this.#host.me() && clientMsgId === sending.clientMsgId)
-        this.#echoed.add(sending.clientMsgId);
+      const { clientMsgId } = event.d;
+      if (sending && message.senderId === this.#host.me()) {
+        const same = clientMsgId === sending.clientMsgId;
+        if (same || clientMsgId === undefined) this.#echoed.set(sending.clientMsgId, same);
+      }
     }
     this.#store.invalidate();
     this.#host.onEvent(event);
@@ -339,7 +342,9 @@ export class ConversationHandle {
       }
       const error = outbox.errorOf(entry);
       if (error || entry.status === 'sent') this.#echoed.delete(entry.clientMsgId);
-      if (!this.#echoed.has(entry.clientMsgId)) waiting.push(entryItem(entry, this.#host.me(), error));
+      const hidden = this.#echoed.get(entry.clientMsgId) ?? null;
+      if (hidden === null || (!hidden && outbox.inFlight(this.id) !== entry))
+        waiting.push(entryItem(entry, this.#host.me(), error));
     }
     const items = this.#window.items.map((m) => {
       let view = this.#views.get(m);
