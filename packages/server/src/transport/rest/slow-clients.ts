@@ -133,6 +133,7 @@ export class SlowClients {
   /** The connection carries no requests any more. */
   upgraded(socket: Socket): void {
     this.#idle.end(socket);
+    this.#latest.delete(socket);
   }
 
   /** Bytes of answers that wait to be read. */
@@ -156,6 +157,11 @@ export class SlowClients {
     payload: string | Buffer | Readable,
     response: ServerResponse,
   ): string | Buffer | Readable {
+    // The client left before the answer was there.
+    if (response.destroyed) {
+      if (payload instanceof Readable) payload.destroy();
+      return payload;
+    }
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
     const bytes = Buffer.isBuffer(body) ? body.length : ((body as WrittenBody).bytes ?? streamBytes);
     if (bytes < watchedBytes) return payload;
