@@ -169,7 +169,8 @@ export function readMeta(report: HistoryReport, rows: readonly { key: string; va
   const meta = new Map(rows.map((r) => [r.key, r.value]));
   report.schemaVersion = Number(meta.get('schema_version') ?? 0);
   report.databaseId = meta.get('database_id') ?? null;
+  if (report.schemaVersion < 1) report.errors.push(sentences.noTables);
   // MongoDB takes any field.
-  if (report.schemaVersion < historySchemaVersion && report.type !== 'mongodb')
+  else if (report.schemaVersion < historySchemaVersion && report.type !== 'mongodb')
     report.warnings.push(sentences.oldSchema);
 }
