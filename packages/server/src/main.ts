@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import v8 from 'node:v8';
 import { prepareDashboard } from '@parley/dashboard';
 import { startService } from './compose.ts';
 import type { Service } from './compose.ts';
@@ -11,6 +12,10 @@ import type { Logger } from './platform/logging.ts';
 import { openStore } from './platform/postgres/store.ts';
 import { inheritedStore, reportStarted, runPrimary, workerIndex } from './primary.ts';
 import type { Started } from './primary.ts';
+
+// V8 would let the heap grow to four times its live size and hardly give any memory back, so that one busy minute would
+// cost that memory for ever.
+v8.setFlagsFromString('--heap-growing-percent=100');
 
 if (process.argv.includes('--help')) {
   process.stdout.write(help());

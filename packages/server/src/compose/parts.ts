@@ -1,6 +1,8 @@
 import type { AddressInfo } from 'node:net';
 import type { RoleName } from '../config.ts';
 import { backlog } from '../platform/connection-acceptor.ts';
+import { systemTimers } from '../platform/clock.ts';
+import { createMemoryKeeper } from '../platform/memory.ts';
 import { serveMetrics } from '../platform/metrics.ts';
 import type { Part, PartList } from '../platform/parts.ts';
 import type { Features } from './features.ts';
@@ -59,6 +61,7 @@ export function listParts(
     { name: 'peers', stop: () => peers.close() },
     { name: 'names', stop: () => names.close() },
     part('plans', features.planTable),
+    part('memory', createMemoryKeeper(systemTimers)),
     part('metrics', metricsServer(platform)),
     [
       { name: 'connections of webhooks', stop: () => webhooks.close() },
