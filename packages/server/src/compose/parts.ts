@@ -1,6 +1,5 @@
 import type { AddressInfo } from 'node:net';
 import type { RoleName } from '../config.ts';
-import { backlog } from '../platform/connection-acceptor.ts';
 import { systemTimers } from '../platform/clock.ts';
 import { createMemoryKeeper } from '../platform/memory.ts';
 import { serveMetrics } from '../platform/metrics.ts';
@@ -51,7 +50,7 @@ export function listParts(
   { log, recorder, storeClock }: Log,
   { history }: Realtime,
   features: Features,
-  { app, close, gateway }: Transport,
+  { acceptor, app, close, gateway }: Transport,
   more: { prepare: () => Promise<void>; drainMs: number },
 ): PartList<RoleName> {
   const { config, db, logDb, peers, names, port } = platform;
@@ -71,7 +70,7 @@ export function listParts(
     {
       name: 'port',
       start: async () => {
-        await app.listen({ host: config.host, port: config.port, backlog });
+        await acceptor.listen(config.host, config.port, (how) => app.listen(how));
         port.set((app.server.address() as AddressInfo).port);
       },
       stop: close,

@@ -101,8 +101,8 @@ export function createTransport(
     onRefused: (address) => acceptor.refused(address),
   });
   metrics.gauge('parley_sockets', 'Authenticated sockets', () => gateway.connections);
-  let closed: PromiseLike<void> | undefined;
-  return { app, gateway, close: () => (closed ??= app.close()) };
+  let closed: Promise<unknown> | undefined;
+  return { acceptor, app, gateway, close: () => (closed ??= Promise.all([acceptor.close(), app.close()])) };
 }
 
 export type Transport = ReturnType<typeof createTransport>;

@@ -19,12 +19,13 @@ async function open(t: TestContext, connections = 8) {
     ownerOf: ({ remoteAddress }) => (remoteAddress === '127.0.0.9' ? null : remoteAddress!),
     logger: { warn: (values: object) => void warnings.push(values) } as unknown as Logger,
   });
-  await once(server.listen({ host: '127.0.0.1', port: 0 }), 'listening');
+  await acceptor.listen('127.0.0.1', 0, (how) => once(server.listen(how), 'listening'));
   const { port } = server.address() as AddressInfo;
   const sockets: Socket[] = [];
-  t.after(() => {
+  t.after(async () => {
     for (const socket of sockets) socket.destroy();
     server.close();
+    await acceptor.close();
   });
   const dial = (from: string): Socket => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: from }).on('error', () => undefined);
@@ -38,7 +39,7 @@ async function open(t: TestContext, connections = 8) {
     socket.once('data', () => resolve(true)).once('close', () => resolve(false));
     return promise;
   };
-  return { acceptor, clock, warnings, dial, answered, comes: (from: string) => answered(dial(from)) };
+  return { acceptor, port, clock, warnings, dial, answered, comes: (from: string) => answered(dial(from)) };
 }
 
 describe('the bounds of connections', () => {
@@ -61,6 +62,27 @@ describe('the bounds of connections', () => {
     for (let i = 0; i < 6; i++) assert.equal(await comes('127.0.0.2'), true);
     assert.equal(await comes('127.0.0.2'), false);
     assert.deepEqual([await comes('127.0.0.3'), await comes('127.0.0.9')], [true, true]);
+  });
+
+  it('accepts many at a time: who dials in a loop does not make others wait for a turn each', async (t) => {
+    const { dial, answered } = await open(t, Infinity);
+    const crowd = Array.from({ length: 1_000 }, () => dial('127.0.0.2'));
+    await Promise.all(crowd.map((socket) => once(socket, 'connect')));
+    let turns = 0;
+    const count = (): void => void (turns++, (counting = setImmediate(count)));
+    let counting = setImmediate(count);
+    assert.equal(await answered(dial('127.0.0.3')), true);
+    clearImmediate(counting);
+    assert.ok(turns < 500, `${turns} turns of the event loop`);
+  });
+
+  it('refuses a port that another program listens on', async (t) => {
+    const { port } = await open(t);
+    const other = await open(t);
+    await assert.rejects(
+      other.acceptor.listen('127.0.0.1', port, () => Promise.resolve()),
+      { code: 'EADDRINUSE' },
+    );
   });
 
   it('drops an address that is refused again and again, for the rest of the second, and nobody else', async (t) => {
