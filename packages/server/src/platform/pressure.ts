@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks';
+
 /**
  * How much the process lacks time, from 0 to 1: 0 while its event loop has time to spare, 1 when it has none. Code that can save work by
  * letting items wait for each other asks for it: work that fits into spare time costs nobody anything, but waiting costs milliseconds. If
