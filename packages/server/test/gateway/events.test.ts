@@ -85,7 +85,7 @@ test('events#delivery-order: each change reaches all sockets of all members with
     assert.equal(type, everything[seq - 1]![0]);
     const { clientMsgId, ...live } = d(seq);
     if (type === 'message.new')
-      assert.equal(typeof clientMsgId, live.message.senderId ? 'string' : 'undefined');
+      assert.equal(clientMsgId === null ? null : typeof clientMsgId, live.message.senderId ? 'string' : null);
     if (![1, 2, 5, 9].includes(seq)) assert.deepEqual(rest, live, `${type} ${seq}`);
   }
 });
