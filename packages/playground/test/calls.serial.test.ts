@@ -16,8 +16,13 @@ const browser = use(
     chromium.launch({
       executablePath: '/usr/bin/chromium',
       args: [
-        ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
-        ...['--use-fake-ui-for-media-stream', '--use-fake-device-for-media-stream=fps=5'],
+        '--headless',
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-quic',
+        '--no-first-run',
+        '--use-fake-ui-for-media-stream',
+        '--use-fake-device-for-media-stream=fps=5',
         '--auto-select-tab-capture-source-by-title=Parley',
       ],
     }),

@@ -147,7 +147,10 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
   'env list': ({ ctx }) => all((cursor) => run('environments.list', ctx, { limit: '200', cursor })),
   'env create': async ({ ctx, options: { id, name, kind, plan, organization } }) =>
     run('environments.create', ctx, {
-      ...{ id, name, kind, plan },
+      id,
+      name,
+      kind,
+      plan,
       organizationId: organization ?? (await onlyOrganization(ctx.db)),
     }),
   'env set': ({ ctx, args, options: { name, status, plan, local, ...options } }) => {
@@ -159,7 +162,10 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
     });
     return run('environments.update', ctx, {
       environmentId: need(args[0], 'The environment id'),
-      ...{ name, status, plan, local },
+      name,
+      status,
+      plan,
+      local,
       settings: Object.keys(settings).length > 0 ? settings : undefined,
     });
   },
@@ -212,14 +218,24 @@ const lines: Record<string, (line: Line) => Promise<unknown>> = {
     return { retried: line.args[1] };
   },
   'audit list': ({ ctx, args, options: { action, actor } }) =>
-    all((cursor) =>
-      run('audit.list', ctx, { limit: '200', cursor, environmentId: args[0], ...{ action, actor } }),
-    ),
+    all((cursor) => run('audit.list', ctx, { limit: '200', cursor, environmentId: args[0], action, actor })),
 };
 
 const optionNames = [
-  ...['id', 'name', 'kind', 'plan', 'organization', 'status', 'creation', 'dev-tokens', 'push'],
-  ...['push-content', 'expires-in', 'local', 'action', 'actor'],
+  'id',
+  'name',
+  'kind',
+  'plan',
+  'organization',
+  'status',
+  'creation',
+  'dev-tokens',
+  'push',
+  'push-content',
+  'expires-in',
+  'local',
+  'action',
+  'actor',
 ];
 
 function parsed() {
@@ -240,7 +256,8 @@ async function checkHistory(url: string, logger: Logger): Promise<void> {
   const secret = process.env['HISTORY_SECRET'];
   const histories = createRemoteHistories({
     settings: { allowPrivate: true, dnsServers: [] },
-    ...{ clock: systemClock, logger },
+    clock: systemClock,
+    logger,
   });
   const env = `env_check${Buffer.from(pooledRandom()(6)).toString('hex')}`;
   const source = { url, ...(secret ? { secrets: [secret] } : {}) };
@@ -302,11 +319,15 @@ async function main(): Promise<void> {
     const ctx: ControlContext = {
       caller: operatorCaller(operatorName()),
       services: { clock: systemClock, ids, vault, linkOrigin: () => config.origin ?? listenOrigin(config) },
-      ...{ db, requestId: ids.make('request') },
+      db,
+      requestId: ids.make('request'),
     };
     const result = await command({
-      ...{ ctx, args: words.slice(length), options },
-      ...{ connection: store.connection, dataDir: config.dataDir },
+      ctx,
+      args: words.slice(length),
+      options,
+      connection: store.connection,
+      dataDir: config.dataDir,
     });
     process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
   } finally {

@@ -82,7 +82,10 @@ async function runService(
   let service: Service | void;
   try {
     const starting = startService({
-      ...{ config, store, logger, clock: systemClock },
+      config,
+      store,
+      logger,
+      clock: systemClock,
       random: Math.random,
       randomBytes: pooledRandom(),
       force: process.argv.includes('--force'),

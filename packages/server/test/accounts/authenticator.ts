@@ -82,7 +82,10 @@ export function createAuthenticator(origin: string) {
         ['authData', authenticatorData(options.rp.id, 1 | 4 | 64, changes, credential)],
       ]);
       return {
-        ...{ id: b64(id), rawId: b64(id), type: 'public-key', clientExtensionResults: {} },
+        id: b64(id),
+        rawId: b64(id),
+        type: 'public-key',
+        clientExtensionResults: {},
         response: {
           clientDataJSON: b64(clientData('webauthn.create', options.challenge, changes)),
           attestationObject: b64(cbor(attestation)),
@@ -99,7 +102,10 @@ export function createAuthenticator(origin: string) {
         .update(Buffer.concat([authData, sha256(data)]))
         .sign(privateKey);
       return {
-        ...{ id: b64(id), rawId: b64(id), type: 'public-key', clientExtensionResults: {} },
+        id: b64(id),
+        rawId: b64(id),
+        type: 'public-key',
+        clientExtensionResults: {},
         response: {
           clientDataJSON: b64(data),
           authenticatorData: b64(authData),

@@ -18,7 +18,9 @@ async function organization() {
   const path = `/v1/organizations/${organizationId}`;
   await owner.api('PATCH', path, { name: 'Farm & Söhne' });
   const { body: env } = await owner.api('POST', '/v1/environments', {
-    ...{ organizationId, name: 'Shop', kind: 'production' },
+    organizationId,
+    name: 'Shop',
+    kind: 'production',
   });
   const server = createApi(service.url, env.secretKey as string);
   const { body } = await server('POST', '/v1/tokens', { userId: 'ann' });
@@ -92,7 +94,8 @@ describe('dashboard#delete-organization: DELETE /v1/organizations/{id}', () => {
       assert.deepEqual((await person.api('GET', '/v1/session')).body.organizations, []);
     }
     const late = await createDashboard(service.url).api('POST', '/v1/invitations/accept', {
-      ...{ token: link, password: 'drei Kühe im Regen' },
+      token: link,
+      password: 'drei Kühe im Regen',
     });
     assertError(late, 404, 'not_found');
     await assert.rejects(parley(service, 'env', 'set', env.id, '--status', 'active'));

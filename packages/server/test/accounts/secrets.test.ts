@@ -51,14 +51,15 @@ describe('GET /v1/audit', () => {
     assert.deepEqual(
       entries.map((e) => e.action),
       [
-        ...[
-          'organizations.update',
-          'environments.update',
-          'keys.create',
-          'webhooks.create',
-          'webhooks.update',
-        ],
-        ...['webhooks.rotateSecret', 'webhooks.delete', 'keys.revoke', 'account.update'],
+        'organizations.update',
+        'environments.update',
+        'keys.create',
+        'webhooks.create',
+        'webhooks.update',
+        'webhooks.rotateSecret',
+        'webhooks.delete',
+        'keys.revoke',
+        'account.update',
       ],
     );
     for (const [i, entry] of entries.entries()) {

@@ -35,16 +35,15 @@ test('calls: started, with video, answered, missed, minutes of all participants,
   const [a, b, c, idle] = await Promise.all([scene.actor(), scene.actor(), scene.actor(), scene.actor()]);
   const { id: cid } = await scene.group(a, [b, c, idle]);
   const names = [
-    ...[
-      'calls',
-      'videoCalls',
-      'callsAnswered',
-      'callsMissed',
-      'callAnswerRate',
-      'callMinutes',
-      'avgCallSeconds',
-    ],
-    ...['activeUsers', 'mauThisMonth'],
+    'calls',
+    'videoCalls',
+    'callsAnswered',
+    'callsMissed',
+    'callAnswerRate',
+    'callMinutes',
+    'avgCallSeconds',
+    'activeUsers',
+    'mauThisMonth',
   ];
   assert.deepEqual(
     Object.values(chosen((await report()).totals, names)),
@@ -76,10 +75,15 @@ test('calls: started, with video, answered, missed, minutes of all participants,
   assert.ok(row!['n'] >= 270 && row!['who'] === 3, JSON.stringify(row));
   const { totals, series } = await report();
   const expected = {
-    ...{ calls: 3, videoCalls: 1, callsAnswered: 1, callsMissed: 1, callAnswerRate: 0.3333 },
+    calls: 3,
+    videoCalls: 1,
+    callsAnswered: 1,
+    callsMissed: 1,
+    callAnswerRate: 0.3333,
     callMinutes: Number((row!['n'] / 60).toFixed(3)),
     avgCallSeconds: ended.durationSeconds,
-    ...{ activeUsers: 3, mauThisMonth: 3 },
+    activeUsers: 3,
+    mauThisMonth: 3,
   };
   assert.deepEqual(chosen(totals, names), expected);
   const { mauThisMonth: _, ...daily } = expected;
@@ -98,7 +102,12 @@ test('files sent with messages, and their bytes; a file that no message has coun
   assert.equal((await b.api('POST', `/v1/conversations/${cid}/read`, { seq: sent.seq })).status, 200);
   const after = (await report()).totals;
   for (const [name, n] of Object.entries({
-    ...{ messages: 2, attachmentMessages: 2, textMessages: 0, attachments: 3, reads: 1, deletions: 1 },
+    messages: 2,
+    attachmentMessages: 2,
+    textMessages: 0,
+    attachments: 3,
+    reads: 1,
+    deletions: 1,
     attachmentBytes: 2 * picture.body.length + document.body.length,
   }))
     assert.equal(after[name] - before[name], n, name);
@@ -177,6 +186,10 @@ test('requests by status class; what is counted in memory is written at shutdown
     },
   });
   assert.deepEqual(JSON.parse(written[0]!), {
-    ...{ apiRequests: 5, requests2xx: 2, requests4xx: 1, requests5xx: 2, errors: 2 },
+    apiRequests: 5,
+    requests2xx: 2,
+    requests4xx: 1,
+    requests5xx: 2,
+    errors: 2,
   });
 });

@@ -91,7 +91,13 @@ test('analytics#response: every figure of what happened just now', async () => {
   assert.equal(usage.data.length, 30);
   const row = usage.data.at(-1);
   assert.deepEqual(Object.keys(row), [
-    ...['date', 'mau', 'peakConnections', 'messages', 'apiRequests', 'webhookDeliveries', 'pushSent'],
+    'date',
+    'mau',
+    'peakConnections',
+    'messages',
+    'apiRequests',
+    'webhookDeliveries',
+    'pushSent',
   ]);
   assert.deepEqual([row.mau, row.messages], [2, 4]);
   assert.deepEqual(usage.plan, body.plan);

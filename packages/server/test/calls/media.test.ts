@@ -160,7 +160,10 @@ describe('calls#frames: media over the socket', () => {
     await b.socket.close();
     const again = await scene.online(second!);
     const opened = await again.request('call.open', {
-      ...{ callId, device: b.device, rtpCapabilities: receiving, resume: true },
+      callId,
+      device: b.device,
+      rtpCapabilities: receiving,
+      resume: true,
     });
     assert.deepEqual([opened.send, opened.recv, opened.producers.length], [null, null, 1]);
     await again.request('call.consume', { callId, producerIds: [producerId] });
@@ -221,7 +224,10 @@ describe('calls#frames: media over the socket', () => {
     const { callId, media } = await socket.request('call.test', {});
     assert.ok(media.rtpCapabilities.codecs.length > 0);
     const opened = await socket.request('call.open', {
-      ...{ callId, device: media.device, rtpCapabilities: receiving, tcp: true },
+      callId,
+      device: media.device,
+      rtpCapabilities: receiving,
+      tcp: true,
     });
     assert.deepEqual(
       opened.send.iceCandidates.map((c: any) => c.protocol),

@@ -48,8 +48,17 @@ describe('calls#start: starting', () => {
     assert.deepEqual(
       { ...call, id: '', createdAt: '', participants: [] },
       {
-        ...{ id: '', conversationId: cid, kind: 'video', status: 'ringing', createdBy: a.id, createdAt: '' },
-        ...{ answeredAt: null, endedAt: null, endReason: null, durationSeconds: 0, metadata: { topic: 'x' } },
+        id: '',
+        conversationId: cid,
+        kind: 'video',
+        status: 'ringing',
+        createdBy: a.id,
+        createdAt: '',
+        answeredAt: null,
+        endedAt: null,
+        endReason: null,
+        durationSeconds: 0,
+        metadata: { topic: 'x' },
         participants: [],
       },
     );

@@ -22,9 +22,13 @@ import { bindingRequest } from './stun.ts';
 
 const startEngine = async (codecs: readonly ExtraCodec[], workers = 1, port?: number): Promise<Engine> =>
   Engine.start({
-    ...{ binary: await findWorkerBinary(), workers, listenIp: '127.0.0.1' },
+    binary: await findWorkerBinary(),
+    workers,
+    listenIp: '127.0.0.1',
     port: port ?? (await mediaPort(workers)),
-    ...{ announcedAddress: undefined, codecs, logger: createLogger('silent') },
+    announcedAddress: undefined,
+    codecs,
+    logger: createLogger('silent'),
   });
 const plain = use(
   () => startEngine([]),
@@ -45,7 +49,9 @@ const anew = { resume: false, tcp: false };
 const open = (room: Room, user: number) => room.open(seat(user), receiving, anew);
 const produceMic = (room: Room, user: number) =>
   room.produce(user, `s${user}`, {
-    ...{ source: 'mic', kind: 'audio', paused: false },
+    source: 'mic',
+    kind: 'audio',
+    paused: false,
     rtpParameters: audio(),
   });
 /** Counts what was accepted and what was refused, by the code of the error. */
@@ -113,7 +119,9 @@ it('a device that does not know a codec receives all the rest of the call', asyn
   const produce = async (source: 'camera' | 'mic', kind: types.MediaKind, rtpParameters: RtpParameters) =>
     (
       await room.produce(1, 's1', {
-        ...{ source, kind, paused: false },
+        source,
+        kind,
+        paused: false,
         rtpParameters,
       })
     ).producerId;
@@ -145,7 +153,9 @@ it('bounds a participant: two transports, what each may carry, and how many sour
   assert.equal(send!.maxIncomingBitrate, limits.callIncomingBitrate);
   assert.equal(recv!.maxOutgoingBitrate, limits.callOutgoingBitrate);
   const { producerId } = await room.produce(1, 's1', {
-    ...{ source: 'mic', kind: 'audio', paused: false },
+    source: 'mic',
+    kind: 'audio',
+    paused: false,
     rtpParameters: audio(),
   });
   for (let i = 0; i < 200; i++)

@@ -86,7 +86,9 @@ printf '#!/bin/sh\\necho built\\n' > "$2"; chmod +x "$2"; echo "{\\"mediasoup\\"
   const find = (cache: string, checksum: string) =>
     findWorkerBinary({
       env: { XDG_CACHE_HOME: cache },
-      ...{ sha256: checksum, releases: releases.url, recipe: { script, packages: '' } },
+      sha256: checksum,
+      releases: releases.url,
+      recipe: { script, packages: '' },
       progress: ({ text, leftMs }) => {
         assert.ok(leftMs > 0);
         said.push(text);

@@ -44,7 +44,11 @@ function leftOut(what: string, why: string): void {
 }
 
 const types = [
-  ...['conversation.created', 'message.new', 'message.new', 'message.updated', 'message.deleted'],
+  'conversation.created',
+  'message.new',
+  'message.new',
+  'message.updated',
+  'message.deleted',
 ] as const;
 const records = ['ConversationCreatedEvent', 'MessageNewEvent', 'MessageNewEvent'];
 const expected = {
@@ -83,8 +87,18 @@ else
     await run(
       interpreter,
       [
-        ...['-m', 'openapi_python_client', 'generate', '--path', document, '--config', 'settings.json'],
-        ...['--meta', 'none', '--output-path', 'parley', '--fail-on-warning'],
+        '-m',
+        'openapi_python_client',
+        'generate',
+        '--path',
+        document,
+        '--config',
+        'settings.json',
+        '--meta',
+        'none',
+        '--output-path',
+        'parley',
+        '--fail-on-warning',
       ],
       cwd,
     );
@@ -110,9 +124,19 @@ else
       await run(
         'java',
         [
-          ...['-jar', join(openapiGenerator, 'openapi-generator-cli-7.14.0.jar'), 'generate', '-g', 'go'],
-          ...['-i', document, '-o', 'parley', '--additional-properties', options],
-          ...['--global-property', 'apiTests=false,modelTests=false,apiDocs=false,modelDocs=false'],
+          '-jar',
+          join(openapiGenerator, 'openapi-generator-cli-7.14.0.jar'),
+          'generate',
+          '-g',
+          'go',
+          '-i',
+          document,
+          '-o',
+          'parley',
+          '--additional-properties',
+          options,
+          '--global-property',
+          'apiTests=false,modelTests=false,apiDocs=false,modelDocs=false',
         ],
         cwd,
       );

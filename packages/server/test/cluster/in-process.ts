@@ -35,7 +35,10 @@ export async function startInProcess(
       CHAT_BOOTSTRAP_ENVIRONMENTS: JSON.stringify(Object.values(environments)),
     });
     const service = await startService({
-      ...{ config, store: await openStore(config, logger), logger, clock: systemClock },
+      config,
+      store: await openStore(config, logger),
+      logger,
+      clock: systemClock,
       random: Math.random,
       randomBytes: pooledRandom(),
       drainMs: 0,

@@ -44,8 +44,16 @@ export async function messageTo(
   );
   const n = String(++made).padStart(26, '0');
   return {
-    ...{ env: row!.env, conversationId, sender: row!.no, own: true, clientMsgId: n, id: `msg_${n}` },
-    ...{ text: n, replyTo: null, metadata: null, attachments: null },
+    env: row!.env,
+    conversationId,
+    sender: row!.no,
+    own: true,
+    clientMsgId: n,
+    id: `msg_${n}`,
+    text: n,
+    replyTo: null,
+    metadata: null,
+    attachments: null,
   };
 }
 

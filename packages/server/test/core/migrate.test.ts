@@ -316,8 +316,13 @@ const kept = {
   key: '8a1c8b7e-6a4e-4b0e-9d0b-3f3f5a0c1d2e',
   request: { type: 'group', members: ['ann', 'bob'] },
   answer: {
-    ...{ id: 'conv_old', type: 'group', name: 'Old group', metadata: {}, lastSeq: 1 },
-    ...{ createdAt: '2026-01-15T09:30:00.000Z', members: [{ userId: 'ann', role: 'member' }] },
+    id: 'conv_old',
+    type: 'group',
+    name: 'Old group',
+    metadata: {},
+    lastSeq: 1,
+    createdAt: '2026-01-15T09:30:00.000Z',
+    members: [{ userId: 'ann', role: 'member' }],
   },
 };
 

@@ -140,7 +140,13 @@ async function checkUser(world: World, user: string, cursor: string): Promise<vo
   assert.deepEqual(
     items
       .map(({ id, type, name, lastSeq, unreadCount, lastReadSeq, muted, lastMessage: l }) => ({
-        ...{ id, type, name, lastSeq, unreadCount, lastReadSeq, muted },
+        id,
+        type,
+        name,
+        lastSeq,
+        unreadCount,
+        lastReadSeq,
+        muted,
         lastMessage: l && { id: l.id, seq: l.seq, senderId: l.senderId, text: l.text },
       }))
       .sort(byId),

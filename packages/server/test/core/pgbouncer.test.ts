@@ -78,7 +78,8 @@ test('docs/cluster.md, pool_mode = session: the service starts, sends and is rea
       for (const id of ['ann', 'bob']) await server('PUT', `/v1/users/${id}`, { name: id });
       const conversation = await createGroup(server, ['ann', 'bob']);
       const sent = await server('POST', `/v1/conversations/${conversation}/messages`, {
-        ...{ text: 'through it', senderId: 'ann' },
+        text: 'through it',
+        senderId: 'ann',
       });
       assert.equal(sent.status, 201, JSON.stringify(sent.body));
       assert.equal((sent.body as Message).text, 'through it');

@@ -51,7 +51,9 @@ export async function startHere({
   const logger = createLogger('error');
   const store = await openStore(config, logger);
   const service = await startService({
-    ...{ config, store, logger },
+    config,
+    store,
+    logger,
     clock: systemClock,
     random: Math.random,
     randomBytes: pooledRandom(),

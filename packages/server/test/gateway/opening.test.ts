@@ -28,15 +28,14 @@ async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxCon
   const sessions = new Sessions(systemTimers);
   const turnedAway: string[] = [];
   const opening = new Opening({
-    ...{
-      sessions,
-      clock,
-      timers: systemTimers,
-      ids: createIds(clock, pooledRandom()),
-      limiter: memoryRateLimiter(clock),
-    },
+    sessions,
+    clock,
+    timers: systemTimers,
+    ids: createIds(clock, pooledRandom()),
+    limiter: memoryRateLimiter(clock),
     writer: new Writer<Session>(systemTimers, () => assert.fail('overflow')),
-    ...{ trustProxy: true, isLocal: () => false },
+    trustProxy: true,
+    isLocal: () => false,
     silentBounds: bounds,
     onRefused: (address) => void turnedAway.push(address),
     maxConnections,
@@ -61,7 +60,8 @@ async function door(t: TestContext, bounds = { perAddress: 3, inAll: 5 }, maxCon
       headers: { 'x-forwarded-for': `made up, ${address}` },
     });
   return {
-    ...{ sessions, turnedAway },
+    sessions,
+    turnedAway,
     keepAlive: new KeepAlive(sessions, clock),
     async open(address: string): Promise<WebSocket> {
       const ws = dial(address);

@@ -15,8 +15,13 @@ import type { LiveSession, LocalUser } from '../../src/realtime/local-user.ts';
 const logger = createLogger('silent');
 const ticked = () => new Promise((resolve) => setImmediate(resolve));
 const user = (no: number): LocalUser => ({
-  ...{ env: 1, no, id: `u${no}` },
-  ...{ sessions: [], routes: [], loading: null, trace: null },
+  env: 1,
+  no,
+  id: `u${no}`,
+  sessions: [],
+  routes: [],
+  loading: null,
+  trace: null,
 });
 const ref = { env: 1, user: 2 };
 
@@ -44,7 +49,10 @@ function setup(options: { manual?: boolean; storing?: () => Promise<unknown> } =
   };
   const registry = memoryPresence({ clock, node: 'n', graceMs: realtime.presenceGraceMs });
   const presence = new Presence({
-    ...{ registry, bus: new NodeBus(new MemoryBroker().bus()), clock, logger },
+    registry,
+    bus: new NodeBus(new MemoryBroker().bus()),
+    clock,
+    logger,
     db: { query } as unknown as Db,
     sharing: (_env, no, others) =>
       options.manual

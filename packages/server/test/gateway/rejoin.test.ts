@@ -70,7 +70,9 @@ async function simulate(start: number, catchesUp: boolean): Promise<{ got: numbe
   } as unknown as Timers;
   const isMember = () => log.findLast((event) => event.join ?? event.leave)?.join !== undefined;
   const hub = new Hub({
-    ...{ bus, timers, logger: createLogger('silent') },
+    bus,
+    timers,
+    logger: createLogger('silent'),
     // What is read is some time old when it arrives.
     memberships: async () => {
       const found = await later(() => (isMember() ? [{ cid, lastSeq: log.at(-1)!.seq }] : []));

@@ -365,7 +365,9 @@ test('a certificate is verified by the authority that the URL gives, and by noth
       return { ok, tls, errors };
     };
     assert.deepEqual(await tried(`?ca=${encodeURIComponent(server.ca)}`), {
-      ...{ ok: true, tls: { enabled: true, verified: true }, errors: [] },
+      ok: true,
+      tls: { enabled: true, verified: true },
+      errors: [],
     });
     assert.deepEqual((await tried('?sslmode=require')).tls, { enabled: true, verified: false });
     const unknown = await tried('');

@@ -19,8 +19,13 @@ interface Bare {
 }
 
 const types: Record<string, string> = {
-  ...{ seq: 'bigint', version: 'int', hard: 'boolean', revision: 'bigint' },
-  ...{ created_at: 'timestamptz', edited_at: 'timestamptz', deleted_at: 'timestamptz' },
+  seq: 'bigint',
+  version: 'int',
+  hard: 'boolean',
+  revision: 'bigint',
+  created_at: 'timestamptz',
+  edited_at: 'timestamptz',
+  deleted_at: 'timestamptz',
 };
 
 async function barePostgres(url: string): Promise<Bare> {
@@ -42,7 +47,11 @@ async function barePostgres(url: string): Promise<Bare> {
 async function bareMysql(url: string): Promise<Bare> {
   const { hostname, port, username, pathname } = new URL(url);
   const client = await mysql.createConnection({
-    ...{ host: hostname, port: Number(port), user: username, database: pathname.slice(1), timezone: 'Z' },
+    host: hostname,
+    port: Number(port),
+    user: username,
+    database: pathname.slice(1),
+    timezone: 'Z',
   });
   await client.query('DROP TABLE IF EXISTS bare');
   await client.query('CREATE TABLE bare LIKE parley_messages');
@@ -91,13 +100,17 @@ function bareHttp(url: string, secret: string): Promise<Bare> {
     insert: (part) =>
       new Promise((resolve, reject) => {
         const body = JSON.stringify({
-          ...{ op: 'write', env: 'bare', batch: String(batch++) },
+          op: 'write',
+          env: 'bare',
+          batch: String(batch++),
           records: part.map((record) => ({ ...record, metadata: {}, attachments: [] })),
         });
         const timestamp = String(Math.floor(Date.now() / 1_000));
         const signed = createHmac('sha256', key).update(`bare.${timestamp}.${body}`).digest('base64');
         const headers = {
-          ...{ 'content-type': 'application/json', 'webhook-id': 'bare', 'webhook-timestamp': timestamp },
+          'content-type': 'application/json',
+          'webhook-id': 'bare',
+          'webhook-timestamp': timestamp,
           'webhook-signature': `v1,${signed}`,
         };
         request(url, { method: 'POST', agent, headers }, (answer) => {

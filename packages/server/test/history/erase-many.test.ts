@@ -40,7 +40,8 @@ else {
             userId,
             role: 'member',
             extras: null,
-            ...{ removed: false, revision: 1 },
+            removed: false,
+            revision: 1,
           })),
         );
       }

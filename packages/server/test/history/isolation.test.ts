@@ -84,7 +84,8 @@ test('docs/storage.md, Safety: a page of which nothing is left still says where 
   for (const seq of [1.5, 2 ** 60, '7', null, 5])
     assert.throws(() => told(above, { data: [{ ...good, seq }], hasMore: true }), { message: /has a place/ });
   assert.deepEqual(told(above, { data: [null, { ...good, seq: 5 }], hasMore: false }), {
-    ...{ data: [], hasMore: false },
+    data: [],
+    hasMore: false,
   });
 });
 
@@ -128,7 +129,9 @@ async function busyProcess(time: StandingTime) {
   });
   const faults: string[] = [];
   const remote = createRemoteHistories({
-    ...{ settings: { allowPrivate: true, dnsServers: [] }, clock: time, timers: time.timers },
+    settings: { allowPrivate: true, dnsServers: [] },
+    clock: time,
+    timers: time.timers,
     logger: createLogger('silent'),
   });
   const url = `postgres://u:p@127.0.0.1:${server.port}/db?sslmode=disable`;
@@ -139,7 +142,9 @@ async function busyProcess(time: StandingTime) {
   );
   await eventually(() => Promise.resolve(notices > 50), 'it works for it');
   return {
-    ...{ faults, counted, pid: await childOf(process.pid) },
+    faults,
+    counted,
+    pid: await childOf(process.pid),
     close: async () => {
       await remote.close();
       await server.close();
@@ -176,9 +181,16 @@ const home = use(
   ({ path }) => rm(path, { recursive: true }),
 );
 const ours = () => ({
-  ...{ PGPASSWORD: secret, PGUSER: secret, USER: secret, PGOPTIONS: `-c search_path=${secret}` },
-  ...{ PGAPPNAME: secret, PGDATABASE: secret, PGPASSFILE: join(home.path, '.pgpass'), HOME: home.path },
-  ...{ AWS_SECRET_ACCESS_KEY: secret, HTTPS_PROXY: `http://${secret}@127.0.0.1:9` },
+  PGPASSWORD: secret,
+  PGUSER: secret,
+  USER: secret,
+  PGOPTIONS: `-c search_path=${secret}`,
+  PGAPPNAME: secret,
+  PGDATABASE: secret,
+  PGPASSFILE: join(home.path, '.pgpass'),
+  HOME: home.path,
+  AWS_SECRET_ACCESS_KEY: secret,
+  HTTPS_PROXY: `http://${secret}@127.0.0.1:9`,
   CHAT_ALLOW_PRIVATE_TARGETS: 'true',
 });
 
@@ -263,7 +275,9 @@ async function relay(url: string) {
     near.pipe(far).pipe(near);
   });
   return {
-    ...{ state, close: server.close, url: url.replace(`:${port}/`, `:${server.port}/`) },
+    state,
+    close: server.close,
+    url: url.replace(`:${port}/`, `:${server.port}/`),
     turn(hostile: boolean) {
       state.hostile = hostile;
       for (const socket of open) socket.destroy();

@@ -69,7 +69,9 @@ async function rowsThere(url: string, name: Name): Promise<Row[]> {
   return rows
     .map(({ seq, hard, deleted, ...row }) => ({
       ...row,
-      ...{ seq: Number(seq), hard: Boolean(hard), deleted: Boolean(deleted) },
+      seq: Number(seq),
+      hard: Boolean(hard),
+      deleted: Boolean(deleted),
     }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }

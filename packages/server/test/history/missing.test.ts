@@ -51,7 +51,10 @@ const engines: Record<string, Connect> = {
     const { hostname: host, port, username: user, pathname } = new URL(url);
     const run = async (sql: string, ids: string[]) => {
       const client = await mysql.createConnection({
-        ...{ host, port: Number(port), user, database: pathname.slice(1) },
+        host,
+        port: Number(port),
+        user,
+        database: pathname.slice(1),
       });
       await client.query(sql, [ids]).finally(() => client.end());
     };

@@ -14,7 +14,8 @@ import { depsOf } from './world.ts';
 test('docs/storage.md, Safety: what a database sends over TLS is counted, and counted once', async () => {
   const server = await startPostgresWithTls();
   const remote = createRemoteHistories({
-    ...{ settings: { allowPrivate: true, dnsServers: [] }, clock: systemClock },
+    settings: { allowPrivate: true, dnsServers: [] },
+    clock: systemClock,
     logger: createLogger('silent'),
   });
   const plain = await server.createDatabase();

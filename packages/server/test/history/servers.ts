@@ -241,8 +241,12 @@ export async function startPgbouncer(
   const config = join(home, 'pgbouncer.ini');
   await writeFile(users, '"parley" "x"\n');
   const settings = {
-    ...{ listen_addr: '127.0.0.1', listen_port: port, unix_socket_dir: '' },
-    ...{ auth_type: 'scram-sha-256', auth_file: users, pool_mode: mode },
+    listen_addr: '127.0.0.1',
+    listen_port: port,
+    unix_socket_dir: '',
+    auth_type: 'scram-sha-256',
+    auth_file: users,
+    pool_mode: mode,
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
   const { port: far } = new URL(behind);

@@ -85,7 +85,10 @@ const locks: Record<string, (admin: string) => Promise<{ running(): Promise<numb
     const { hostname, port, pathname } = new URL(admin);
     const open = () =>
       mysql.createConnection({
-        ...{ host: hostname, port: Number(port), user: 'root', database: pathname.slice(1) },
+        host: hostname,
+        port: Number(port),
+        user: 'root',
+        database: pathname.slice(1),
       });
     const [client, other] = [await open(), await open()];
     await client.query('LOCK TABLES parley_messages WRITE');
@@ -138,7 +141,10 @@ export function keepsTime(
     const vault = createVault(randomBytes(32));
     const deps = depsOf('env_a');
     const connections = createConnections({
-      ...{ vault, clock: time, timers: time.timers, onFault: () => undefined },
+      vault,
+      clock: time,
+      timers: time.timers,
+      onFault: () => undefined,
       histories: { open: (source) => openHistory(source, deps) },
       trials: {
         open: (source) => openHistory(source, deps),
@@ -147,8 +153,15 @@ export function keepsTime(
     });
     const seal = (text: string) => vault.seal(text, slotContext(1, 'a'));
     const slot = {
-      ...{ slot: 'a', type: engineOf(through.url), url: seal(through.url), replicaUrl: null, schema: null },
-      ...{ secrets: null, changedAt: '', aside: null, suspect: false },
+      slot: 'a',
+      type: engineOf(through.url),
+      url: seal(through.url),
+      replicaUrl: null,
+      schema: null,
+      secrets: null,
+      changedAt: '',
+      aside: null,
+      suspect: false,
     } as SlotRow;
     const env = { no: 1, id: 'env_a' };
     try {

@@ -111,8 +111,11 @@ export const fill = (db: PgDb, conversation: string, count: number): Promise<unk
   );
 
 export const depsOf = (env: string): HistoryDeps => ({
-  ...{ outbound: createOutbound({ allowPrivate: true }), tenant: 1, env },
-  ...{ random: (bytes: number) => randomBytes(bytes), seconds: () => Math.floor(Date.now() / 1000) },
+  outbound: createOutbound({ allowPrivate: true }),
+  tenant: 1,
+  env,
+  random: (bytes: number) => randomBytes(bytes),
+  seconds: () => Math.floor(Date.now() / 1000),
 });
 
 /** A look into the customer's database past the service. */

@@ -196,7 +196,12 @@ describe('sessions', () => {
       maxWaiting: 3,
     });
     const session = (i: number) => ({
-      ...{ env, id: `ses_away${i}`, user: no, address: '::1', sdk: null, openedAt: Date.now() },
+      env,
+      id: `ses_away${i}`,
+      user: no,
+      address: '::1',
+      sdk: null,
+      openedAt: Date.now(),
     });
     for (let i = 0; i < 3; i++) history.opened(session(i));
     await history.flush();

@@ -213,14 +213,25 @@ async function askDashboard(
 ): Promise<void> {
   const dashboard = (await signedInOwner(url)).in('env_dev');
   for (const path of [
-    ...['/v1/overview', '/v1/live/nodes', '/v1/live/sockets', `/v1/live/sockets?userId=${of.user}&limit=1`],
+    '/v1/overview',
+    '/v1/live/nodes',
+    '/v1/live/sockets',
+    `/v1/live/sockets?userId=${of.user}&limit=1`,
     ...['', '&status=200', '&status=4xx', `&userId=${of.user}`, '&operation=sync', '&requestId=req_1'].map(
       (more) => `/v1/logs?limit=1${more}`,
     ),
     ...['', '?live=true', '?live=false'].map((more) => `/v1/users/${of.user}/sessions${more}`),
-    ...[`/v1/users/${of.user}/devices`, '/v1/keys', '/v1/audit', '/v1/storage', '/v1/organizations'],
-    ...[`/v1/conversations?userId=${of.user}`, `/v1/conversations/${of.cid}/messages`, '/v1/calls'],
-    ...['/v1/analytics', '/v1/analytics?granularity=hour&format=csv', '/v1/usage'],
+    `/v1/users/${of.user}/devices`,
+    '/v1/keys',
+    '/v1/audit',
+    '/v1/storage',
+    '/v1/organizations',
+    `/v1/conversations?userId=${of.user}`,
+    `/v1/conversations/${of.cid}/messages`,
+    '/v1/calls',
+    '/v1/analytics',
+    '/v1/analytics?granularity=hour&format=csv',
+    '/v1/usage',
     `/v1/diagnostics/delivery?messageId=${of.message}&userId=${of.user}`,
   ])
     await dashboard('GET', path);

@@ -442,7 +442,10 @@ describe('push#calls', () => {
     for (const { priority, ttlSeconds, data, title, body } of told) {
       const { title: inData, body: also, ...about } = data;
       assert.deepEqual(about, {
-        ...{ type: 'call.incoming', callId: call.id, conversationId: cid, kind: 'video' },
+        type: 'call.incoming',
+        callId: call.id,
+        conversationId: cid,
+        kind: 'video',
         callerId: caller.id,
       });
       assert.deepEqual([title ?? inData, body ?? also], ['Engine (Ada)', 'Incoming video call']);

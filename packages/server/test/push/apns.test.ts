@@ -167,8 +167,11 @@ describe('push: APNs', () => {
     const [incoming, missed] = vendor.delivered;
     equal(incoming!.token, vendor.voipToken);
     deepEqual(incoming!.apple, {
-      ...{ type: 'voip', priority: '10', topic: 'com.example.chat.voip' },
-      ...{ category: undefined, alert: undefined },
+      type: 'voip',
+      priority: '10',
+      topic: 'com.example.chat.voip',
+      category: undefined,
+      alert: undefined,
     });
     deepEqual(incoming!.data, { ...notification.data, title: 'Ada', body: 'A call' });
     deepEqual([missed!.token, missed!.apple!.type], [vendor.goodToken, 'alert']);

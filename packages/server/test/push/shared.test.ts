@@ -99,7 +99,9 @@ for (const name of Object.keys(start) as PushProviderName[]) {
         deepEqual(
           { type, priority, category, alert },
           {
-            ...{ type: 'alert', priority: '10', category: `call.${call}` },
+            type: 'alert',
+            priority: '10',
+            category: `call.${call}`,
             alert: { title: 'Ada', body: 'A call' },
           },
         );

@@ -48,11 +48,19 @@ async function createNode(url: string, name: string) {
   const redis = new RedisBus({ connection, node: name, logger: silent });
   const bus = new NodeBus(redis);
   const registry = new RedisPresence({
-    ...{ connection, clock: systemClock, node: name, graceMs, logger: silent },
-    ...{ beatMs: 20, leaseMs: 3_000 },
+    connection,
+    clock: systemClock,
+    node: name,
+    graceMs,
+    logger: silent,
+    beatMs: 20,
+    leaseMs: 3_000,
   });
   const presence = new Presence({
-    ...{ registry, bus, clock, logger: silent },
+    registry,
+    bus,
+    clock,
+    logger: silent,
     db: { query } as unknown as Db,
     sharing: (_env, _no, others) => Promise.resolve(new Set(others)),
   });

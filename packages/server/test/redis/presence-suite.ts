@@ -127,7 +127,9 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.deepEqual(await registry.online([refs[inside]!, refs[outside]!]), [true, false]);
     // Whoever takes the place of an own socket needs no room.
     assert.deepEqual(await registry.add(refs[inside]!, 'instead', 1, 5), {
-      ...{ refused: false, cameOnline: false, connections: 5 },
+      refused: false,
+      cameOnline: false,
+      connections: 5,
       evict: [{ node: 'a', id: `c${inside}` }],
     });
     assert.equal((await registry.add(refs[inside]!, 'second', 10, 5)).refused, true);

@@ -120,7 +120,9 @@ test('where no environment is concerned, a key is the account’s own', async ()
     idempotency.run(
       {
         caller: { kind: 'dashboard', person: { account: { no: account } } },
-        ...{ db, services, requestId: 'req_x' },
+        db,
+        services,
+        requestId: 'req_x',
       } as unknown as HttpContext,
       { key: 'shared', route: 'POST /v1/environments', body: null },
       () => Promise.resolve({ status: 201, body: { account } }),

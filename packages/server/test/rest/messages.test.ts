@@ -194,7 +194,10 @@ for (const store of stores)
         const { clientMsgId, text } = body;
         const { id, seq, createdAt } = sent;
         assert.deepEqual(await socket.request('message.send', { cid: conv, clientMsgId, text }), {
-          ...{ clientMsgId, id, seq, createdAt },
+          clientMsgId,
+          id,
+          seq,
+          createdAt,
         });
         assertError(await send(author.api, { text: 'x', clientMsgId: randomUUID() }), 403, 'not_member');
         await socket.close();

@@ -87,7 +87,9 @@ const ask = async (method: Method, url: string, headers: Record<string, string>,
     headers: sent,
     body: text,
   } = await app.inject({
-    ...{ method, url, headers },
+    method,
+    url,
+    headers,
     ...(body === undefined ? {} : { payload: body }),
   });
   const code = text ? (JSON.parse(text) as { error?: { code: string } }).error?.code : undefined;

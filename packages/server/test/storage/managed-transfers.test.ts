@@ -44,7 +44,11 @@ async function start(t: TestContext, slowest: Slowest) {
 
 const ticket = (storage: ManagedStorage, key: string, size: number) =>
   storage.ticket({
-    ...{ key, size, contentType: 'image/png', filename: 'a.png', resource: 'image' },
+    key,
+    size,
+    contentType: 'image/png',
+    filename: 'a.png',
+    resource: 'image',
     expiresAt: new Date(Date.now() + 600_000),
   });
 
@@ -151,8 +155,12 @@ test('a download that nobody reads is cut off', async (t) => {
   const size = 25_000_000;
   assert.equal((await upload(await ticket(storage, 'env_a/1', size), Buffer.alloc(size))).status, 201);
   const url = await storage.downloadUrl({
-    ...{ key: 'env_a/1', resource: 'image', filename: 'a.png', contentType: 'image/png' },
-    ...{ disposition: 'inline', expiresIn: 60 },
+    key: 'env_a/1',
+    resource: 'image',
+    filename: 'a.png',
+    contentType: 'image/png',
+    disposition: 'inline',
+    expiresIn: 60,
   });
   const { pathname, search, port } = new URL(url);
   const connected = once(server, 'connection') as Promise<[Socket]>;

@@ -56,7 +56,9 @@ export async function startPostgres(): Promise<OutsidePostgres> {
     join(postgresPrograms(), 'postgres'),
     ['-D', data, ...settings.flatMap((s) => ['-c', s])],
     {
-      ...{ ...identity, cwd: directory, env },
+      ...identity,
+      cwd: directory,
+      env,
       stdio: ['ignore', 'ignore', 'pipe'],
     },
   );

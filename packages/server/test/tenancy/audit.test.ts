@@ -26,7 +26,8 @@ setUp(async () => {
   ctx = {
     caller: operatorCaller('tester'),
     services: { clock: systemClock, ids, vault, linkOrigin: () => 'http://localhost' },
-    ...{ db, requestId: ids.make('request') },
+    db,
+    requestId: ids.make('request'),
   };
   dev = { ...ctx, env: (await findEnvironment(db, 'env_dev'))! };
 });

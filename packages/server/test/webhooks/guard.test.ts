@@ -57,7 +57,11 @@ test('webhooks#targets: the same guard protects databases, http history endpoint
     const endpoint = `https://${host}`;
     for (const body of [
       {
-        ...{ provider: 's3', region: 'eu-west-1', bucket: 'files', accessKeyId: 'k', secretAccessKey: 's' },
+        provider: 's3',
+        region: 'eu-west-1',
+        bucket: 'files',
+        accessKeyId: 'k',
+        secretAccessKey: 's',
         endpoint,
       },
       { provider: 'azure', account: 'a', accountKey: 'a2V5', container: 'files', endpoint },

@@ -164,7 +164,11 @@ test('Several workers share a queue: every job is done once, its result written 
   let running = 0;
   const workers = [1, 2].map(() =>
     createWorker<{ runAt: null; ref: number }>({
-      ...{ db, logger, queue: queue.name, slots: 50, leaseMs: lease },
+      db,
+      logger,
+      queue: queue.name,
+      slots: 50,
+      leaseMs: lease,
       run: (claimed) =>
         Promise.resolve(
           claimed.map(async (job) => {
@@ -201,7 +205,12 @@ test('A worker that stops aborts what does not end, and the job is there for the
   let begun!: () => void;
   const started = new Promise<void>((resolve) => (begun = resolve));
   const worker = createWorker({
-    ...{ db, logger, queue: queue.name, slots: 1, leaseMs: lease, graceMs: 0 },
+    db,
+    logger,
+    queue: queue.name,
+    slots: 1,
+    leaseMs: lease,
+    graceMs: 0,
     run: (claimed, signal) =>
       Promise.resolve(
         claimed.map(async () => {
@@ -224,7 +233,12 @@ test('The lease of a job that is under way is renewed; that of another worker’
   let release!: () => void;
   const released = new Promise<void>((resolve) => (release = resolve));
   const worker = createWorker({
-    ...{ db, logger, queue: queue.name, slots: 1, leaseMs: 9_000, timers: time.timers },
+    db,
+    logger,
+    queue: queue.name,
+    slots: 1,
+    leaseMs: 9_000,
+    timers: time.timers,
     run: (batch) => Promise.resolve(batch.map(() => released.then(() => ({ runAt: null })))),
   });
   const leased = async () =>

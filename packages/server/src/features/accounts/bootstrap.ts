@@ -97,7 +97,8 @@ export async function createFirst(
   const org = await createOwner(tx, ids, email, passwordHash);
   const ctx: ControlContext = {
     caller: operatorCaller('first start'),
-    ...{ db: joined(tx), services },
+    db: joined(tx),
+    services,
     requestId: ids.make('request'),
   };
   const environments = [];
@@ -105,7 +106,9 @@ export async function createFirst(
   // that they name, otherwise `free`.
   for (const wanted of settings.environments ?? [
     {
-      ...{ plan: 'enterprise' as const, id: ids.make('environment'), kind: settings.kind },
+      plan: 'enterprise' as const,
+      id: ids.make('environment'),
+      kind: settings.kind,
       local: settings.kind === 'development',
     },
   ]) {

@@ -41,7 +41,10 @@ export function createAccounts(options: {
   let waiting: Promise<void> = Promise.resolve();
 
   const services: AccountServices = {
-    ...{ clock, ids, vault, limiter },
+    clock,
+    ids,
+    vault,
+    limiter,
     passwords: createPasswords(ids.random),
     mails: createMails(vault, config.smtpUrl !== undefined),
     origin: config.origin ?? null,

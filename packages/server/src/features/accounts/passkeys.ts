@@ -114,9 +114,14 @@ export async function addPasskey(
     `INSERT INTO passkeys (id, account, credential, public_key, sign_count, transports, name, created_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (credential) DO NOTHING RETURNING ${viewColumns}`,
     [
-      ...[services.ids.make('passkey'), account.no, Buffer.from(credential.id, 'base64url')],
-      ...[Buffer.from(credential.publicKey), credential.counter, knownTransports(credential.transports)],
-      ...[fields.name, new Date(services.clock.now())],
+      services.ids.make('passkey'),
+      account.no,
+      Buffer.from(credential.id, 'base64url'),
+      Buffer.from(credential.publicKey),
+      credential.counter,
+      knownTransports(credential.transports),
+      fields.name,
+      new Date(services.clock.now()),
     ],
   );
   if (!row) throw refused();

@@ -60,8 +60,15 @@ const reversed = (text: string): string => [...text].reverse().join('');
 const runs = [...rows, ...rows.map(reversed)];
 
 const spelled: Record<string, string> = {
-  ...{ '0': 'o', '1': 'i', '3': 'e', '4': 'a', '5': 's', '7': 't' },
-  ...{ '@': 'a', $: 's', '!': 'i' },
+  '0': 'o',
+  '1': 'i',
+  '3': 'e',
+  '4': 'a',
+  '5': 's',
+  '7': 't',
+  '@': 'a',
+  $: 's',
+  '!': 'i',
 };
 const unleet = (text: string): string => text.replaceAll(/[013457@$!]/g, (sign) => spelled[sign]!);
 

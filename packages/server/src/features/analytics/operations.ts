@@ -18,7 +18,9 @@ const iso = (ms: number): string => new Date(ms).toISOString();
 function rangeView({ granularity, from, to }: Range, now: number): AnalyticsReport['range'] {
   const kept = Math.floor(now / stepMs.day) - limits.analyticsHoursKeptDays;
   return {
-    ...{ from: iso(from), to: iso(to), granularity },
+    from: iso(from),
+    to: iso(to),
+    granularity,
     timezone: 'UTC',
     keptFrom: granularity === 'hour' ? iso(kept * stepMs.day) : null,
   };
@@ -68,7 +70,8 @@ export async function analytics(
     const steps = await series(ctx, range);
     const activeUsers = await sql.activeUsers(db, env, pieces);
     return {
-      ...{ steps, totals: figuresOf({ ...summed(steps.map(({ counts }) => counts)), activeUsers }) },
+      steps,
+      totals: figuresOf({ ...summed(steps.map(({ counts }) => counts)), activeUsers }),
       months: await sql.monthlyActiveUsers(db, env, now),
       fill: await sql.readFill(db),
       storage: await storageView(ctx),
@@ -121,7 +124,11 @@ export async function usage(ctx: Context, input: Input<'usage.get'>): Promise<Us
     return {
       date: range.granularity === 'day' ? t.slice(0, 10) : t,
       mau: months.get(monthOf(Date.parse(t))) ?? 0,
-      ...{ peakConnections, messages, apiRequests, webhookDeliveries, pushSent },
+      peakConnections,
+      messages,
+      apiRequests,
+      webhookDeliveries,
+      pushSent,
     };
   });
   return { data, plan: plan(ctx), range: rangeView(range, now) };

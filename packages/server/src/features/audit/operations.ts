@@ -37,7 +37,13 @@ export async function record(ctx: ControlContext, tx: Queryable, change: Change)
       ctx.services.ids.make('audit'),
       'env' in where ? where.env : null,
       'org' in where ? where.org : null,
-      ...[actor, action, target, user, ctx.ip ?? null, ctx.requestId, JSON.stringify({ before, after })],
+      actor,
+      action,
+      target,
+      user,
+      ctx.ip ?? null,
+      ctx.requestId,
+      JSON.stringify({ before, after }),
     ],
   );
 }

@@ -64,7 +64,11 @@ export function createCallWorker(options: { db: Db; services: Services; logger: 
   }
 
   return createWorker({
-    ...{ db, logger, queue: callQueue.name, slots: 20, leaseMs },
+    db,
+    logger,
+    queue: callQueue.name,
+    slots: 20,
+    leaseMs,
     run: (jobs) =>
       Promise.resolve(
         jobs.map(async (job) => {

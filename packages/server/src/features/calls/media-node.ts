@@ -246,7 +246,10 @@ export function createMediaNode(options: {
         });
         const local = ['127.0.0.1', '::1', 'localhost'].includes(config.host);
         const started = await Engine.start({
-          ...{ binary, port, codecs, logger },
+          binary,
+          port,
+          codecs,
+          logger,
           workers: workers ?? availableParallelism(),
           listenIp: local ? '127.0.0.1' : '0.0.0.0',
           announcedAddress: announcedAddress ?? (local ? undefined : ownAddress()),

@@ -170,7 +170,11 @@ export async function list(ctx: Context, input: Input<'calls.list'>): Promise<Ou
   const user = input.userId === undefined ? null : await findUser(ctx.db, ctx.env.no, input.userId);
   if (user === undefined) return { data: [], hasMore: false, nextCursor: null };
   const rows = await sql.listCalls(ctx.db, {
-    ...{ env: ctx.env.no, conv, user: user?.no ?? null, live: input.live, before },
+    env: ctx.env.no,
+    conv,
+    user: user?.no ?? null,
+    live: input.live,
+    before,
     member: conv === null ? (ctx.caller.user?.no ?? null) : null,
     limit: limit + 1,
   });

@@ -50,7 +50,13 @@ export function createCallService(options: {
   const { config, db, bus, node, clock, logger, presence, work, metrics } = options;
   const link = createMediaLink({ bus, node });
   const mediaNode = createMediaNode({
-    ...{ config, node, db, link, clock, logger, metrics },
+    config,
+    node,
+    db,
+    link,
+    clock,
+    logger,
+    metrics,
     evacuate: () => evacuate({ db, services: running }, node),
   });
   const started = metrics.counter('parley_calls_started_total', 'Calls that were started, by kind', ['kind']);

@@ -139,17 +139,18 @@ export async function insertCall(tx: Tx, call: Omit<CallRow, 'no'>): Promise<Cal
     `INSERT INTO calls (env, id, conv, kind, status, created_by, end_reason, metadata, created_at, answered_at, ended_at, node)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING no`,
     [
-      ...[
-        call.env,
-        call.id,
-        call.conv,
-        call.kind,
-        call.status,
-        call.createdBy,
-        call.endReason,
-        call.metadata,
-      ],
-      ...[call.createdAt, call.answeredAt, call.endedAt, call.node],
+      call.env,
+      call.id,
+      call.conv,
+      call.kind,
+      call.status,
+      call.createdBy,
+      call.endReason,
+      call.metadata,
+      call.createdAt,
+      call.answeredAt,
+      call.endedAt,
+      call.node,
     ],
   );
   const saved = { ...call, no: row!.no };

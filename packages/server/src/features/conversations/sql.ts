@@ -252,13 +252,11 @@ export async function listItems(
         muted: r.muted,
         lastMessage: r.messageId
           ? {
-              ...{
-                id: r.messageId,
-                seq: r.messageSeq,
-                senderId: r.senderId,
-                text: r.text,
-                createdAt: r.messageAt,
-              },
+              id: r.messageId,
+              seq: r.messageSeq,
+              senderId: r.senderId,
+              text: r.text,
+              createdAt: r.messageAt,
               ...attachmentHint(r.attachments),
             }
           : null,

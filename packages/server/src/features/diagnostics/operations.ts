@@ -55,7 +55,15 @@ export async function delivery(
   };
   const user = { no: row.no, id: row.id, deactivatedAt: row.deactivated_at };
   const facts: Facts = {
-    ...{ message, user, member, moves, sockets, later, attempts, means, deliveries },
+    message,
+    user,
+    member,
+    moves,
+    sockets,
+    later,
+    attempts,
+    means,
+    deliveries,
     membersSince: kept.membersSince,
   };
   const was = wasMember(facts);

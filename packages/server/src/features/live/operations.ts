@@ -75,7 +75,11 @@ const mostSockets = 20;
 export async function trace(ctx: Context, input: Input<'live.trace'>): Promise<Reply<Readable>> {
   const user = await existingUser(ctx, ctx.db, input.userId);
   const open = await sql.listSessions(ctx.db, {
-    ...{ env: ctx.env.no, user: user.no, live: true, before: null, limit: mostSockets },
+    env: ctx.env.no,
+    user: user.no,
+    live: true,
+    before: null,
+    limit: mostSockets,
   });
   const lines = await ctx.services.traces.open({
     env: ctx.env.no,

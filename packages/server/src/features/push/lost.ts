@@ -95,7 +95,10 @@ export async function lookBack(db: Queryable, presence: Presence, jobs: readonly
       .filter((row) => row.job === job && isFirst(row))
       .slice(-mostInAll)
       .map(({ mode, conv, seq }) => ({
-        ...{ runAt: null, env, conv, seq },
+        runAt: null,
+        env,
+        conv,
+        seq,
         pushTo: mode === 'webhook' ? [] : [ref!],
         recipients: mode === 'webhook' ? [ref!] : [],
       })),

@@ -97,7 +97,8 @@ export function createStorageService(options: {
   ];
   const connections = createConnections({
     ...options,
-    ...{ histories, trials },
+    histories,
+    trials,
     onFault: (env, slot, fault) =>
       void addFault(db, env.no, slot).then(
         (aside) =>

@@ -51,7 +51,10 @@ const note = (
 ): Promise<void> => record(ctx, tx, { where: { env: ctx.env.no }, action, target, ...changes });
 
 const settingsOf = ({ url, events, description, status }: EndpointRow): object => ({
-  ...{ url, events, description, status },
+  url,
+  events,
+  description,
+  status,
 });
 
 const secretBytes = 32;

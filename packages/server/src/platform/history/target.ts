@@ -94,16 +94,14 @@ function httpTarget(text: string): HistoryTarget {
   if (url.username || url.password)
     throw new TargetError('The URL must not carry credentials: requests are signed.');
   return {
-    ...{
-      engine: 'http',
-      hosts: [],
-      user: '',
-      password: '',
-      database: '',
-      schema: null,
-      ca: null,
-      authSource: null,
-    },
+    engine: 'http',
+    hosts: [],
+    user: '',
+    password: '',
+    database: '',
+    schema: null,
+    ca: null,
+    authSource: null,
     tls: url.protocol === 'https:' ? 'verified' : 'off',
     url: url.href,
   };
@@ -153,7 +151,13 @@ function serverTarget(engine: HistoryEngine, text: string, schema: string | null
   if (unknown !== undefined)
     throw new TargetError(`The URL has an option that is not known here. Known are ${known.join(', ')}.`);
   return {
-    ...{ engine, hosts, user, password, database, schema, url: '' },
+    engine,
+    hosts,
+    user,
+    password,
+    database,
+    schema,
+    url: '',
     tls: tlsOf(options),
     ca: options['ca'] === undefined ? null : pem(options['ca']),
     authSource: options['authsource'] ?? null,

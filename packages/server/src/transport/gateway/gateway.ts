@@ -113,7 +113,10 @@ export class Gateway {
     this.#recheck = new CredentialRecheck(options.db, this.#sessions.loggedIn);
     this.#activity = new ActivityCount({
       sessions: this.#sessions.loggedIn,
-      ...{ presence, clock, logger, analytics: services.analytics },
+      presence,
+      clock,
+      logger,
+      analytics: services.analytics,
     });
     this.#keepAlive = new KeepAlive(this.#sessions, clock);
     const login = new Login({
@@ -126,7 +129,9 @@ export class Gateway {
       if (this.#opening.closed) sendGoaway(session, random);
     };
     const dispatch = new Dispatch({
-      ...{ clock, logger, log: this.#log },
+      clock,
+      logger,
+      log: this.#log,
       login: (session, token) => login.run(session, token),
       acked: ({ user }, ms) => tally.ack(user!.env, ms),
       confirmed: ({ user }, about) => options.sockets.confirmed({ env: user!.env, user: user!.no, about }),
@@ -134,10 +139,15 @@ export class Gateway {
       run: createFrameHandlers({ ...options, typing: new TypingThrottle(now), delivery: this.#delivery }),
     });
     this.#opening = new Opening({
-      ...{ clock, timers, ids: services.ids, limiter: options.limiter },
-      ...{ trustProxy: options.trustProxy, isLocal: options.isLocal },
+      clock,
+      timers,
+      ids: services.ids,
+      limiter: options.limiter,
+      trustProxy: options.trustProxy,
+      isLocal: options.isLocal,
       maxConnections: options.maxConnections ?? Infinity,
-      ...{ sessions: this.#sessions, writer: options.writer },
+      sessions: this.#sessions,
+      writer: options.writer,
       silentBounds: options.silentBounds ?? silentBounds,
       onRefused: options.onRefused,
       events: {

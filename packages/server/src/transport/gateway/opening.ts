@@ -124,7 +124,9 @@ export class Opening {
     const { named, sdk } = checked as Exclude<typeof checked, ApiError>;
     this.#wss.handleUpgrade(request, socket, head, (ws) => {
       const session = new Session(ws, socket, writer, clock, {
-        ...{ address, named, sdk },
+        address,
+        named,
+        sdk,
         local: this.#options.isLocal(request),
       });
       (ws as Tagged).session = session;

@@ -233,10 +233,7 @@ const isFinal = (error: ApiError): boolean => {
   return status < 500 && status !== 429;
 };
 
-const idFields = new Set([
-  ...['id', 'userId', 'senderId', 'actorId', 'ownerId', 'replyTo'],
-  ...['members', 'userIds'],
-]);
+const idFields = new Set(['id', 'userId', 'senderId', 'actorId', 'ownerId', 'replyTo', 'members', 'userIds']);
 const maxSubjects = 2_000;
 
 /**

@@ -252,7 +252,8 @@ export function createRest(options: RestOptions): FastifyInstance {
     const { name, method, plane } = operation;
     const url = operation.path.replaceAll(/\{(\w+)\}/g, ':$1');
     app.route({
-      ...{ method, url },
+      method,
+      url,
       config: { operation: name, plane },
       ...createRoute(name as OperationName, operation, options, shared),
     });

@@ -9,8 +9,13 @@ test(
   { timeout: 900_000 },
   async (t) => {
     await storageChaos({
-      ...{ seed: seed('storage chaos'), engines, nodes: 1, moves: false },
-      ...{ seconds: 15, actMs: 200, faultMs: 1_500 },
+      seed: seed('storage chaos'),
+      engines,
+      nodes: 1,
+      moves: false,
+      seconds: 15,
+      actMs: 200,
+      faultMs: 1_500,
       log: (line) => t.diagnostic(line),
     });
   },

@@ -102,7 +102,10 @@ const runners: Record<'postgres' | 'mariadb', (url: string) => Run> = {
     const { hostname: host, port, username: user, pathname } = new URL(url);
     return async (...statements) => {
       const client = await mysql.createConnection({
-        ...{ host, port: Number(port), user, database: pathname.slice(1) },
+        host,
+        port: Number(port),
+        user,
+        database: pathname.slice(1),
       });
       try {
         let rows: unknown = [];
@@ -257,11 +260,17 @@ async function sqlPlace(
       );
       return {
         messages: messages.map((m) => ({
-          ...{ id: m.id, seq: Number(m.seq), text: m.text, version: Number(m.version) },
-          ...{ deleted: Number(m.deleted) === 1, hard: Number(m.hard) === 1 },
+          id: m.id,
+          seq: Number(m.seq),
+          text: m.text,
+          version: Number(m.version),
+          deleted: Number(m.deleted) === 1,
+          hard: Number(m.hard) === 1,
         })),
         members: members.map(({ c, u, removed }) => ({
-          ...{ conversationId: c, userId: u, removed: Number(removed) === 1 },
+          conversationId: c,
+          userId: u,
+          removed: Number(removed) === 1,
         })),
         conversations: await from('parley_conversations', 'id, name'),
       };
@@ -390,10 +399,17 @@ async function endpointPlace(env: string, random: Random) {
       const all = (of: Map<string, Record<string, unknown>>) => [...of.values()] as any[];
       return Promise.resolve({
         messages: all(message).map(({ id, seq, text, version, deletedAt, hard }) => ({
-          ...{ id, seq, text, version, deleted: deletedAt !== null, hard },
+          id,
+          seq,
+          text,
+          version,
+          deleted: deletedAt !== null,
+          hard,
         })),
         members: all(member).map(({ conversationId, userId, removed }) => ({
-          ...{ conversationId, userId, removed },
+          conversationId,
+          userId,
+          removed,
         })),
         conversations: all(conversation).map(({ id, name }) => ({ id, name })),
       });

@@ -12,7 +12,13 @@ export async function storageRuns(
   const chosen = given.only === undefined ? engines : engines.filter((name) => name === given.only);
   if (chosen.length === 0) throw new Error(`--only is one of ${engines.join(', ')}.`);
   const total: StorageOutcome = {
-    ...{ faults: 0, acknowledged: 0, changes: 0, pages: 0, unavailable: 0, givenUp: 0, cold: 0 },
+    faults: 0,
+    acknowledged: 0,
+    changes: 0,
+    pages: 0,
+    unavailable: 0,
+    givenUp: 0,
+    cold: 0,
   };
   const until = performance.now() + given.minutes * 60_000;
   const failed: number[] = [];
@@ -24,8 +30,14 @@ export async function storageRuns(
     log(`own storage: ${chosen.join(', ')}, ${nodes === 1 ? 'one node' : 'two nodes'}, --seed ${seed}`);
     try {
       const outcome = await storageChaos({
-        ...{ seed, nodes, engines: chosen, seconds: given.seconds },
-        ...{ moves: true, actMs: 80, faultMs: 5_000, log },
+        seed,
+        nodes,
+        engines: chosen,
+        seconds: given.seconds,
+        moves: true,
+        actMs: 80,
+        faultMs: 5_000,
+        log,
       });
       for (const name of Object.keys(total) as (keyof StorageOutcome)[]) total[name] += outcome[name];
     } catch (error) {

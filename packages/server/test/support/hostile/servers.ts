@@ -147,7 +147,10 @@ export function mongoReply(to: Buffer, body: object, claims?: { documents: numbe
     : [int32Le(0), Buffer.from([0]), document];
   const all = Buffer.concat(rest);
   return Buffer.concat([
-    ...[int32Le(all.length + 16), int32Le(1), int32Le(request), int32Le(legacy ? 1 : 2013)],
+    int32Le(all.length + 16),
+    int32Le(1),
+    int32Le(request),
+    int32Le(legacy ? 1 : 2013),
     all,
   ]);
 }
@@ -163,8 +166,15 @@ export function mongoCommand(data: Buffer): Record<string, unknown> {
   return BSON.deserialize(data.subarray(at, at + data.readInt32LE(at)));
 }
 export const mongoHello = {
-  ...{ ismaster: true, isWritablePrimary: true, helloOk: true, maxBsonObjectSize: 16_777_216, ok: 1 },
-  ...{ maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000, minWireVersion: 0, maxWireVersion: 21 },
+  ismaster: true,
+  isWritablePrimary: true,
+  helloOk: true,
+  maxBsonObjectSize: 16_777_216,
+  ok: 1,
+  maxMessageSizeBytes: 48_000_000,
+  maxWriteBatchSize: 100_000,
+  minWireVersion: 0,
+  maxWireVersion: 21,
 };
 
 export async function startMongodbDouble(

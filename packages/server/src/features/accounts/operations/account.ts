@@ -22,7 +22,10 @@ async function view(db: Queryable, no: number): Promise<AccountRecord> {
   const account = await getAccount(db, no);
   const { id, email, name, createdAt } = account;
   return {
-    ...{ id, email, name, createdAt },
+    id,
+    email,
+    name,
+    createdAt,
     twoFactor: hasSecondFactor(account),
     totp: account.totpSince !== null,
     passkeys: account.passkeys,

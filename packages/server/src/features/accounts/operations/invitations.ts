@@ -39,7 +39,9 @@ export async function create(
     // Whoever withdraws an invitation sees and says so; one that is replaced ends without a word.
     if (earlier) requireReach(ctx.role, earlier.role, earlier.madeAs ?? earlier.role);
     const { invitation, token } = await invitations.invite(tx, accounts, {
-      ...{ org, email, role },
+      org,
+      email,
+      role,
       by: account.no,
     });
     await record(ctx, tx, {
@@ -81,7 +83,8 @@ export async function preview(
   const invitation = await invitations.openInvitation(ctx.db, ctx.services.accounts, token);
   const { email, role, org } = invitation;
   return {
-    ...{ email, role },
+    email,
+    role,
     organization: org === null ? null : await organizationName(ctx, org),
     hasAccount: (await findByEmail(ctx.db, email)) !== undefined,
   };

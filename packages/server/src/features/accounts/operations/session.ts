@@ -27,7 +27,9 @@ export async function viewSession(
     account: { id, email, name, twoFactor: hasSecondFactor(account) },
     signedInAt,
     organizations: organizations.map((org) => ({
-      ...{ id: org.id, name: org.name, role: org.role },
+      id: org.id,
+      name: org.name,
+      role: org.role,
       environments: environments.filter((env) => env.org === org.no).map(({ env }) => environmentRecord(env)),
     })),
   };

@@ -47,7 +47,9 @@ export async function withdrawUncovered(
   now: AccountRole | null,
 ): Promise<void> {
   await tx.query('DELETE FROM invitations WHERE org = $1 AND invited_by = $2 AND role <> ALL ($3::text[])', [
-    ...[org, account, givenBy(now)],
+    org,
+    account,
+    givenBy(now),
   ]);
 }
 
@@ -75,10 +77,7 @@ export async function invite(
      ON CONFLICT (coalesce(org, 0), email) DO UPDATE SET id = excluded.id, role = excluded.role, token = excluded.token,
        invited_by = excluded.invited_by, created_at = excluded.created_at, expires_at = excluded.expires_at
      RETURNING ${columns}`,
-    [
-      ...[ids.make('invitation'), org, email, role, hashToken(token), by],
-      ...[new Date(now), new Date(now + validMs)],
-    ],
+    [ids.make('invitation'), org, email, role, hashToken(token), by, new Date(now), new Date(now + validMs)],
   );
   return { invitation: invitation!, token };
 }

@@ -63,7 +63,12 @@ export async function insertEnvironment(
      VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (id) DO NOTHING RETURNING ${environmentColumns('e')}`,
     [
-      ...[input.id, org, input.name, input.kind, input.plan, JSON.stringify(input.settings ?? {})],
+      input.id,
+      org,
+      input.name,
+      input.kind,
+      input.plan,
+      JSON.stringify(input.settings ?? {}),
       input.local ?? false,
     ],
   );

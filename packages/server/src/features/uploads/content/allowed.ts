@@ -21,8 +21,16 @@ const video = one('video', 'video/mp4', 'video/quicktime', 'video/webm', 'video/
 // Recorders write audio into video containers, and MP3 files begin with many different bytes.
 const audio = one(
   'audio',
-  ...['audio/mpeg', 'audio/ogg', 'audio/wav', 'audio/mp4', 'audio/flac', 'audio/aac'],
-  ...['video/mp4', 'video/webm', 'video/3gpp', null],
+  'audio/mpeg',
+  'audio/ogg',
+  'audio/wav',
+  'audio/mp4',
+  'audio/flac',
+  'audio/aac',
+  'video/mp4',
+  'video/webm',
+  'video/3gpp',
+  null,
 );
 const text = one('document', null);
 const zip = one('document', 'application/zip');

@@ -37,8 +37,16 @@ export async function ensureCluster(
     runner,
     [
       runner.binaries.initdb,
-      ...['-D', nameOf(runner, directory), '-U', SUPERUSER, '--auth=trust', '--encoding=UTF8'],
-      ...['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--no-instructions'],
+      '-D',
+      nameOf(runner, directory),
+      '-U',
+      SUPERUSER,
+      '--auth=trust',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--no-instructions',
     ],
     directory,
   );
