@@ -1,7 +1,7 @@
 import type { Attachment, Conversation, ConversationListItem, Role } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { conversationOf, memberOf } from '../lookups.ts';
-import { latestLive } from '../message-reader.ts';
+import { conversationOf, memberOf } from '../sql/lookups.ts';
+import { latestLive } from '../sql/message-reader.ts';
 import { parseMetadata } from '../metadata.ts';
 
 export interface ConversationRow {

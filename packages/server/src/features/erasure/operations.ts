@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 import { happened } from '../happenings.ts';
 import { removeFromGroup } from '../conversations/members.ts';
 import { conversationsOf, findMembers } from '../conversations/sql/members.ts';
-import { messagesAt, messagesBy, viewTombstone } from '../message-reader.ts';
+import { messagesAt, messagesBy, viewTombstone } from '../sql/message-reader.ts';
 import { emptyMessages } from '../messages/operations.ts';
 import { subjectOf } from '../users/operations.ts';
 import * as users from '../users/sql.ts';

@@ -1,5 +1,6 @@
+import type { MessageVersion } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { MessageRow } from '../message-reader.ts';
+import type { MessageRow } from '../sql/message-reader.ts';
 
 export async function editMessage(
   db: Queryable,
@@ -63,4 +64,46 @@ export async function emptyMessages(
     [env, conv, gone, live.map((l) => l.sender)],
   );
   return gone;
+}
+
+/** The seq of the event that tells of the deletion; the message itself if that event has expired. */
+export async function deletionSeq(tx: Queryable, env: number, row: MessageRow): Promise<number> {
+  const [event] = await tx.query<{ seq: number }>(
+    `SELECT seq FROM events WHERE env = $1 AND conv = $2 AND message = $3 AND type = 'message.deleted' ORDER BY seq DESC LIMIT 1`,
+    [env, row.conv, row.seq],
+  );
+  return event?.seq ?? row.seq;
+}
+
+export type MessageChange = Pick<MessageVersion, 'type' | 'seq' | 'at' | 'actorId'>;
+
+/** How many events after the message are searched, and how many changes are returned. */
+const looked = 20_000;
+const mostChanges = 200;
+
+export const changesOf = (db: Queryable, env: number, { conv, seq }: MessageRow): Promise<MessageChange[]> =>
+  db.query<MessageChange>(
+    `SELECT CASE e.type WHEN 'message.updated' THEN 'edited' ELSE 'deleted' END AS type, e.seq, e.created_at AS at, u.id AS "actorId"
+     FROM (SELECT * FROM events WHERE env = $1 AND conv = $2 AND seq > $3 ORDER BY seq LIMIT ${looked}) e
+     LEFT JOIN users u ON u.env = $1 AND u.no = e.actor
+     WHERE e.message = $3 AND e.type IN ('message.updated', 'message.deleted') ORDER BY e.seq LIMIT ${mostChanges}`,
+    [env, conv, seq],
+  );
+
+/** Texts by version, taken from webhook payloads. */
+export async function textsOf(
+  db: Queryable,
+  env: number,
+  { conv, seq }: MessageRow,
+): Promise<Map<number, string | null>> {
+  const rows = await db.query<{ data: string }>(
+    `SELECT data FROM webhook_payloads WHERE env = $1 AND conv = $2 AND message = $3 AND data IS NOT NULL LIMIT ${mostChanges}`,
+    [env, conv, seq],
+  );
+  const texts = new Map<number, string | null>();
+  for (const { data } of rows) {
+    const { message } = JSON.parse(data) as { message?: { version?: number; text?: string | null } };
+    if (message?.version !== undefined) texts.set(message.version, message.text ?? null);
+  }
+  return texts;
 }

@@ -17,7 +17,7 @@ import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Mails } from '../accounts/mail.ts';
 import { ownersOf } from '../accounts/sql/organizations.ts';
-import { addFault } from './aside.ts';
+import { addFault } from './sql/faults.ts';
 import { createCold } from './cold.ts';
 import type { Cold } from './cold.ts';
 import { createConnections } from './connections.ts';
