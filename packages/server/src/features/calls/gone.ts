@@ -1,6 +1,6 @@
 import { limits } from '@parley/protocol';
 import { createBatcher } from '../../platform/flow/batcher.ts';
-import { enqueue } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Periodic } from '../../platform/flow/periodic.ts';

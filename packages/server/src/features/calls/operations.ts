@@ -1,7 +1,7 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Call, Input, Output, RtpCapabilities } from '@parley/protocol';
 import { tellOfCall } from '../../log/record.ts';
-import { enqueue } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import { actingUser } from '../callers.ts';

@@ -1,8 +1,8 @@
 import { ApiError } from '@parley/protocol';
 import type { Role } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { lockConversation, lockConversationByNo } from '../../log/lock.ts';
-import type { LockedConversation } from '../../log/lock.ts';
+import { lockConversation, lockConversationByNo } from '../../log/sql/lock.ts';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import type { Context } from '../context.ts';
 import { findConversation } from './sql.ts';
 import type { ConversationRow } from './sql.ts';

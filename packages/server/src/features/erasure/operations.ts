@@ -1,8 +1,8 @@
 import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
-import { lockConversationByNo } from '../../log/lock.ts';
-import type { LockedConversation } from '../../log/lock.ts';
+import { lockConversationByNo } from '../../log/sql/lock.ts';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record, tell } from '../../log/record.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record as note } from '../audit/operations.ts';

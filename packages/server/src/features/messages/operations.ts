@@ -9,7 +9,7 @@ import type {
   Tombstone,
 } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
-import type { LockedConversation } from '../../log/lock.ts';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import { liveEvent, record } from '../../log/record.ts';
 import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';

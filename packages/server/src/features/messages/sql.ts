@@ -1,6 +1,7 @@
 import type { MessageVersion } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
+import { countDeletions } from '../../log/unread/sql/deletions.ts';
 
 export async function editMessage(
   db: Queryable,
@@ -23,9 +24,8 @@ export async function editMessage(
 }
 
 /**
- * Empties messages of one conversation, whose row is locked, and keeps every count exact (migrations/0007). The row
- * of a member changes only if that member sent one of the messages and has not read it. A
- * message that is a tombstone already only becomes hard-deleted.
+ * Empties messages of one conversation, whose row is locked, and keeps every count exact. A message that is a tombstone
+ * already only becomes hard-deleted.
  * @returns the messages that were not tombstones already.
  */
 export async function emptyMessages(
@@ -47,23 +47,8 @@ export async function emptyMessages(
     [env, conv, seqs, hard, at],
   );
   if (live.length === 0) return [];
-  const gone = live.map((l) => l.seq);
-  await db.query(
-    `WITH moved AS (
-       UPDATE conversations c SET last_deleted_seq = greatest(c.last_deleted_seq, (SELECT max(s) FROM unnest($3::bigint[]) s)),
-         last_message_seq = CASE WHEN c.last_message_seq = ANY($3) THEN (
-           SELECT m.seq FROM messages m WHERE m.env = $1 AND m.conv = $2 AND m.deleted_at IS NULL AND m.seq < c.last_message_seq
-           ORDER BY m.seq DESC LIMIT 1) ELSE c.last_message_seq END
-       WHERE c.env = $1 AND c.no = $2
-     ), sent AS (
-       UPDATE members m SET own_unread = m.own_unread - k.n FROM (
-         SELECT b.usr, count(*) AS n FROM unnest($3::bigint[], $4::bigint[]) x(seq, sender)
-         JOIN members b ON b.env = $1 AND b.conv = $2 AND b.usr = x.sender AND b.last_read_seq < x.seq GROUP BY b.usr
-       ) k WHERE m.env = $1 AND m.conv = $2 AND m.usr = k.usr
-     ) SELECT count_deleted($1, $2, $3)`,
-    [env, conv, gone, live.map((l) => l.sender)],
-  );
-  return gone;
+  await countDeletions(db, env, conv, live);
+  return live.map((l) => l.seq);
 }
 
 /** The seq of the event that tells of the deletion; the message itself if that event has expired. */

@@ -1,4 +1,4 @@
-import type { Job } from '../../platform/jobs/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { PushNotification } from '../../platform/push/port.ts';
 import { usersByNumber } from '../users/sql.ts';

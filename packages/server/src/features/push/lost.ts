@@ -1,6 +1,6 @@
 import { createBatcher } from '../../platform/flow/batcher.ts';
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { Job } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import type { LostSocket } from '../../platform/presence/port.ts';
 import { connectedUsers } from './plan.ts';

@@ -1,6 +1,6 @@
 import { limits, pushProviders } from '@parley/protocol';
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { NewJob } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { NewJob } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
 import { hostLane, userLane } from './lanes.ts';

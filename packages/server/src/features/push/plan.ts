@@ -1,8 +1,8 @@
 import { tell } from '../../log/record.ts';
 import type { Recorder } from '../../log/record.ts';
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { Job } from '../../platform/jobs/jobs.ts';
-import type { OutboxRow } from '../../platform/jobs/outbox.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
+import type { OutboxRow } from '../../platform/jobs/sql/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import { messagesAt } from '../sql/message-reader.ts';

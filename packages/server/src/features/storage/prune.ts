@@ -1,4 +1,4 @@
-import { consumers } from '../../log/consumers.ts';
+import { consumers } from '../../log/sql/consumers.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import { isListening } from '../tenancy/sql/environments.ts';
 import { coolMessages, lockOwned, markPruned, oldConversations } from './sql/sink.ts';

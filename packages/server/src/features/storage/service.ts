@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import type { ConversationLog } from '../../log/conversation-log.ts';
 import { tell } from '../../log/record.ts';
 import type { Clock, RandomBytes, Timers } from '../../platform/clock.ts';
-import { workSettings } from '../../platform/jobs/jobs.ts';
+import { workSettings } from '../../platform/jobs/sql/jobs.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';

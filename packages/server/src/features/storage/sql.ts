@@ -1,5 +1,5 @@
 import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
-import { consumers } from '../../log/consumers.ts';
+import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { setListening } from '../tenancy/sql/environments.ts';

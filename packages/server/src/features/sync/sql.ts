@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { SyncResult } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { unreadCount } from '../conversations/sql.ts';
+import { unreadCount } from '../../log/unread/sql/counters.ts';
 import { conversationOf, memberOf, membershipsOf } from '../sql/lookups.ts';
 
 export interface Cursor {

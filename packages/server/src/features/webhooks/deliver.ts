@@ -5,7 +5,7 @@ import type { Clock, Ids } from '../../platform/clock.ts';
 import { OutboundRefused, OutboundTimeout, OutboundUnresolved } from '../../platform/outbound/outbound.ts';
 import type { Outbound, OutboundResponse } from '../../platform/outbound/outbound.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
-import { counted, noteCounts } from '../../platform/postgres/notes.ts';
+import { counted, recordCounts } from '../../log/sql/activity-counts.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Recorder } from '../logs/recorder.ts';
 import { render, testEvent } from './render.ts';
@@ -215,7 +215,7 @@ async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
   const tried = outcomes.filter((o) => o.status !== null);
   if (tried.length === 0) return;
   await recordAttempts(tx, tried);
-  await noteCounts(
+  await recordCounts(
     tx,
     counted(
       tried.filter((o) => o.attempt && !o.unasked),

@@ -1,6 +1,6 @@
 import { limits } from '@parley/protocol';
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { Job } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Mailer } from '../../platform/mail/mailer.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import { ownersOf } from '../accounts/sql/organizations.ts';

@@ -1,5 +1,5 @@
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { OutboxRow } from '../../platform/jobs/outbox.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { OutboxRow } from '../../platform/jobs/sql/outbox.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { webhookQueue } from './deliver.ts';
 import { createDeliveries } from './sql/deliveries.ts';

@@ -7,7 +7,7 @@ import type {
   WebhookEndpoint,
   WebhookEndpointWithSecret,
 } from '@parley/protocol';
-import { enqueue } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';

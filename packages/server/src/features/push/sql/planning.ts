@@ -1,4 +1,4 @@
-import { consumers } from '../../../log/consumers.ts';
+import { consumers } from '../../../log/sql/consumers.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
 import { conversationOf, membershipsOf, userOf } from '../../sql/lookups.ts';

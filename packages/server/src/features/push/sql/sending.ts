@@ -1,7 +1,7 @@
-import type { Job } from '../../../platform/jobs/jobs.ts';
+import type { Job } from '../../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
-import { unreadCount } from '../../conversations/sql.ts';
+import { unreadCount } from '../../../log/unread/sql/counters.ts';
 import { conversationOf, memberOf, membershipsOf, userOf } from '../../sql/lookups.ts';
 import type { PushContent, PushedCall } from '../notification.ts';
 import { envOf } from '../notify.ts';
