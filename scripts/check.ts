@@ -31,6 +31,7 @@ const steps: Step[] = [
       .map((script) => ['node', script, '--check']),
   },
   { name: 'citations', commands: [['node', 'scripts/citations.ts']] },
+  { name: 'statements', commands: [['node', 'scripts/statements.ts']] },
   {
     name: 'client-size',
     commands: existsSync('packages/client/src/index.ts') ? [['node', 'scripts/client-size.ts']] : [],

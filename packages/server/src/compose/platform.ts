@@ -3,7 +3,7 @@ import { listenOrigin } from '../config.ts';
 import type { Config, RoleName } from '../config.ts';
 import type { Services } from '../features/context.ts';
 import { NodeBus } from '../features/node-bus.ts';
-import { logConnections, logSettings } from '../log/append.ts';
+import { logConnections, logSettings } from '../log/sql/append.ts';
 import { createIds, systemTimers } from '../platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from '../platform/clock.ts';
 import { wakeOutbox } from '../platform/jobs/outbox.ts';

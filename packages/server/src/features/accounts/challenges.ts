@@ -3,6 +3,7 @@ import { ApiError } from '@parley/protocol';
 import type { Clock, Ids } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import { keepChallenge, removeEndedChallenges } from './sql/passkeys.ts';
 
 /**
  * Challenges are what a passkey signs. A challenge proves itself (it holds random bytes, its end, and a keyed hash
@@ -51,10 +52,6 @@ export function isChallenge({ clock, vault }: Tools, purpose: string, challenge:
 /** Uses up a challenge that `isChallenge` accepted. */
 export async function useChallenge(tx: Queryable, { clock }: Tools, challenge: string): Promise<void> {
   const { head, endsAt } = endOf(challenge)!;
-  const rows = await tx.query(
-    'INSERT INTO passkey_challenges (challenge, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1',
-    [head, new Date(endsAt)],
-  );
-  if (rows.length === 0) throw new ApiError('invalid_credentials');
-  await tx.query('DELETE FROM passkey_challenges WHERE expires_at < $1', [new Date(clock.now())]);
+  if (!(await keepChallenge(tx, head, new Date(endsAt)))) throw new ApiError('invalid_credentials');
+  await removeEndedChallenges(tx, new Date(clock.now()));
 }

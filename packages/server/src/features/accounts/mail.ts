@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { Job } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Logger } from '../../platform/logging.ts';

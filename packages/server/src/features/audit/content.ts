@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { record } from './operations.ts';
+import { noteContentRead, removeContentReads } from './sql.ts';
 
 /**
  * dashboard#content-read: when a person reads message texts in the dashboard, the audit log gets an entry before
@@ -16,12 +17,7 @@ export async function noteReading(ctx: Context, conversation: { no: number; id: 
   if (!person) return;
   const hour = new Date(Math.floor(ctx.services.clock.now() / hourMs) * hourMs);
   await ctx.db.tx(async (tx) => {
-    const rows = await tx.query(
-      `INSERT INTO content_reads (env, conv, account, hour) VALUES ($1, $2, $3, $4)
-       ON CONFLICT DO NOTHING RETURNING 1`,
-      [env.no, conversation.no, person.account.no, hour],
-    );
-    if (rows.length === 0) return;
+    if (!(await noteContentRead(tx, env.no, conversation.no, person.account.no, hour))) return;
     await record(ctx, tx, {
       where: { env: env.no },
       action: 'messages.list',
@@ -34,5 +30,5 @@ export async function noteReading(ctx: Context, conversation: { no: number; id: 
 
 /** Deletes rows that only keep entries from being written twice in an hour; the entries themselves stay in the audit log. */
 export async function removeOldNotes(db: Queryable, clock: Clock): Promise<void> {
-  await db.query('DELETE FROM content_reads WHERE hour < $1', [new Date(clock.now() - 2 * hourMs)]);
+  await removeContentReads(db, new Date(clock.now() - 2 * hourMs));
 }

@@ -1,6 +1,6 @@
 import { limits } from '@parley/protocol';
 import { createBatcher } from '../../platform/flow/batcher.ts';
-import { enqueue } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Logger } from '../../platform/logging.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Periodic } from '../../platform/flow/periodic.ts';
@@ -9,6 +9,7 @@ import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { ClosedSession } from '../context.ts';
 import { callQueue } from './jobs.ts';
 import type { CallJob } from './jobs.ts';
+import { connectedParticipants, markDisconnected } from './sql/participants.ts';
 
 /**
  * Participants whose socket closed. The closing is stored with its time, and a job checks 30 s later whether the
@@ -34,21 +35,7 @@ export function createGoneSockets(options: {
 
   async function note(closed: readonly ClosedSession[]): Promise<void> {
     await db.tx(async (tx) => {
-      const gone = await tx.query<{
-        env: number;
-        call: number;
-        usr: number;
-        session: string | null;
-        at: string;
-      }>(
-        `UPDATE call_participants p SET gone_at = clock_timestamp()
-         FROM unnest($1::int[], $2::bigint[], $3::text[]) s(env, usr, session)
-         WHERE p.env = s.env AND p.usr = s.usr AND p.state IN ('joining', 'joined')
-           AND (p.session IS NULL OR (p.session = s.session AND p.gone_at IS NULL))
-         RETURNING p.env, p.call, p.usr, p.session, p.gone_at AS at`,
-        [closed.map((c) => c.env), closed.map((c) => c.user), closed.map((c) => c.session)],
-      );
-      for (const { env, call, usr, session, at } of gone)
+      for (const { env, call, usr, session, at } of await markDisconnected(tx, closed))
         await enqueue(
           tx,
           callQueue,
@@ -68,10 +55,7 @@ export function createGoneSockets(options: {
   });
 
   const look = createPeriodic(lookMs, logger, 'looking for gone participants', async () => {
-    const here = await db.query<ClosedSession>(
-      `SELECT env, usr AS user, session FROM call_participants
-       WHERE state IN ('joining', 'joined') AND gone_at IS NULL AND session IS NOT NULL LIMIT ${lookMost}`,
-    );
+    const here = await connectedParticipants(db, lookMost);
     const connected = await presence.connected(here);
     const gone = here.filter((_, i) => !connected[i]);
     if (gone.length > 0) await note(gone);

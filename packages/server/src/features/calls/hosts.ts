@@ -5,8 +5,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
 import { ended } from './call-state.ts';
 import { change } from './moves.ts';
-import { chooseNode, findNode } from './sql/nodes.ts';
-import { place } from './operations.ts';
+import { chooseNode, findNode, markUnhosted, orphans, place } from './sql/nodes.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 
@@ -19,16 +18,6 @@ const lookMs = 1_000;
 const lookMost = 500;
 /** Seconds; long enough for a process that restarts to be back. */
 const unhostedSeconds = 15;
-
-/** The live calls of a node that is leaving or, without one, those whose node is gone. */
-const orphans = (db: Db, node: string | null): Promise<{ env: number; no: number }[]> =>
-  db.query(
-    node === null
-      ? `SELECT k.env, k.no FROM calls k LEFT JOIN media_nodes n ON n.id = k.node AND n.lease_until > clock_timestamp() AND n.state <> 'failed'
-         WHERE k.status <> 'ended' AND n.id IS NULL ORDER BY k.env, k.no LIMIT ${lookMost}`
-      : `SELECT k.env, k.no FROM calls k WHERE k.status <> 'ended' AND k.node = $1 ORDER BY k.no LIMIT ${lookMost}`,
-    node === null ? [] : [node],
-  );
 
 /** Returns true if the call has a node again. */
 async function rehost(
@@ -44,12 +33,8 @@ async function rehost(
     const node = await chooseNode(tx, call.node);
     if (!node) {
       if (leaving !== null) return false;
-      const [row] = await tx.query<{ over: boolean }>(
-        `UPDATE calls SET unhosted_since = coalesce(unhosted_since, clock_timestamp()) WHERE env = $1 AND no = $2
-         RETURNING unhosted_since < clock_timestamp() - interval '${unhostedSeconds} s' AS over`,
-        [env, no],
-      );
-      if (row?.over) await change({ services }, tx, call, ended(call, 'failed', at));
+      if (await markUnhosted(tx, env, no, unhostedSeconds))
+        await change({ services }, tx, call, ended(call, 'failed', at));
       return false;
     }
     const moved = await place(tx, call, node.id);
@@ -69,12 +54,13 @@ async function rehost(
 
 export const createHostWatch = (options: { db: Db; services: Services; logger: Logger }): Periodic =>
   createPeriodic(lookMs, options.logger, 'looking for calls without a media node', async () => {
-    for (const call of await orphans(options.db, null)) await rehost(options, call, null);
+    for (const call of await orphans(options.db, null, lookMost)) await rehost(options, call, null);
   });
 
 /** Moves the calls of a node that is leaving; returns how many found no other node. */
 export async function evacuate(options: { db: Db; services: Services }, node: string): Promise<number> {
   let left = 0;
-  for (const call of await orphans(options.db, node)) if (!(await rehost(options, call, node))) left++;
+  for (const call of await orphans(options.db, node, lookMost))
+    if (!(await rehost(options, call, node))) left++;
   return left;
 }

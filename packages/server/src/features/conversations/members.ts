@@ -1,7 +1,7 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Member, Output } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
-import type { LockedConversation } from '../../log/lock.ts';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';

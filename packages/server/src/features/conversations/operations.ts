@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ApiError, idPrefixes, limits } from '@parley/protocol';
 import type { Conversation, Input, Output } from '@parley/protocol';
-import { lockConversation } from '../../log/lock.ts';
+import { lockConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { Reply } from '../context.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../../config.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { depth, workSettings } from '../../platform/jobs/jobs.ts';
-import { consumers } from '../../log/consumers.ts';
+import { depth, workSettings } from '../../platform/jobs/sql/jobs.ts';
+import { consumers } from '../../log/sql/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';

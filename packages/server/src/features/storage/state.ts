@@ -3,6 +3,7 @@ import type { Logger } from '../../platform/logging.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { backlogOf } from './sql.ts';
 import type { SinkStatus, StorageMode } from './sql.ts';
+import { lockOwned, longestBackOffMs, setState } from './sql/sink.ts';
 
 /**
  * storage#sink: the state of an environment's sink, and what is reported when it changes. `settle` ends a turn: it stores how
@@ -50,7 +51,6 @@ export function news(
 }
 
 const firstBackOffMs = 1_000;
-export const longestBackOffMs = 60_000;
 
 export interface SettleOptions {
   db: Db;
@@ -86,15 +86,7 @@ export function createSettle(options: SettleOptions) {
     pauseMs: number,
   ): Promise<void> => {
     const backlog = await db.tx(async (tx) => {
-      const [row] = await tx.query<{
-        status: SinkStatus;
-        since: string | null;
-        failures: number;
-        errorClass: string | null;
-      }>(
-        `SELECT status, since, failures, error_class AS "errorClass" FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE`,
-        [env, node],
-      );
+      const row = await lockOwned(tx, env, node);
       if (!row) return 0;
       const { backlog, oldest, now } = await backlogOf(tx, env, options.alarmingBacklog);
       const failures = failure ? row.failures + 1 : 0;
@@ -116,21 +108,8 @@ export function createSettle(options: SettleOptions) {
         ? Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(10, failures - 1)) *
           (0.5 + options.random() / 2)
         : pauseMs;
-      await tx.query(
-        `UPDATE storage SET status = $2, since = $3, failures = $4, due_at = $5, error = $6, error_class = $7,
-           last_success_at = CASE WHEN $8 THEN last_success_at ELSE $9::timestamptz END WHERE env = $1`,
-        [
-          env,
-          status,
-          since,
-          failures,
-          new Date(signs.now + pause).toISOString(),
-          failure?.message ?? null,
-          failure?.errorClass ?? null,
-          failure !== null,
-          now,
-        ],
-      );
+      const dueAt = new Date(signs.now + pause).toISOString();
+      await setState(tx, env, { status, since, failures, dueAt, failure, now });
       if (failure) {
         options.counted('failed', 1);
         logger.warn(

@@ -1,8 +1,8 @@
 import { Histogram } from 'prom-client';
 import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
-import { depth, removeEmptyLanes, workSettings } from '../../platform/jobs/jobs.ts';
-import { consumers } from '../../log/consumers.ts';
+import { depth, removeEmptyLanes, workSettings } from '../../platform/jobs/sql/jobs.ts';
+import { consumers } from '../../log/sql/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';

@@ -4,8 +4,8 @@ import { systemTimers } from '../clock.ts';
 import type { Timers } from '../clock.ts';
 import type { Logger } from '../logging.ts';
 import type { Db, Tx } from '../postgres/db.ts';
-import { claim, finish, renew, untilDue } from './jobs.ts';
-import type { Job, Settled } from './jobs.ts';
+import { claim, finish, renew, untilDue } from './sql/jobs.ts';
+import type { Job, Settled } from './sql/jobs.ts';
 import { createPeriodic } from '../flow/periodic.ts';
 import type { Periodic } from '../flow/periodic.ts';
 

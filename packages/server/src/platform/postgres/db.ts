@@ -32,7 +32,7 @@ export interface Tx extends Queryable {
    */
   afterCommit(fn: () => void): void;
   /** Runs if the answer to the commit was lost, so that it is unknown whether the commit happened. */
-  inDoubt(fn: () => void): void;
+  onUnconfirmed(fn: () => void): void;
 }
 
 /** What operations use: plain queries, and transactions that join one already open. */
@@ -198,7 +198,7 @@ export class PgDb implements Db {
   async #once<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     const after: (() => void)[] = [];
-    const doubted: (() => void)[] = [];
+    const unconfirmed: (() => void)[] = [];
     let committing = false;
     let broken: Error | undefined;
     try {
@@ -209,7 +209,7 @@ export class PgDb implements Db {
           await this.#script(client, sql);
         },
         afterCommit: (fn) => after.push(fn),
-        inDoubt: (fn) => doubted.push(fn),
+        onUnconfirmed: (fn) => unconfirmed.push(fn),
       });
       committing = true;
       await this.#script(client, 'COMMIT');
@@ -217,7 +217,7 @@ export class PgDb implements Db {
       for (const fn of after) this.#follow(fn);
       return result;
     } catch (error) {
-      if (committing && isUnanswered(error)) for (const fn of doubted) this.#follow(fn);
+      if (committing && isUnanswered(error)) for (const fn of unconfirmed) this.#follow(fn);
       if (isUnanswered(error)) broken = error as Error;
       else
         await this.#script(client, 'ROLLBACK').catch((e: Error) => {
@@ -227,6 +227,11 @@ export class PgDb implements Db {
     } finally {
       client.release(broken);
     }
+  }
+
+  /** Resolves when PostgreSQL answers. */
+  async ping(): Promise<void> {
+    await this.query('SELECT 1');
   }
 
   /** True if something could not be written because the disk is full, and nothing could since. */
@@ -283,14 +288,14 @@ export function joined(tx: Tx): Db {
     query: (sql, values) => tx.query(sql, values),
     tx: async (run) => {
       const after: (() => void)[] = [];
-      const doubted: (() => void)[] = [];
+      const unconfirmed: (() => void)[] = [];
       const result = await run({
         ...tx,
         afterCommit: (fn) => after.push(fn),
-        inDoubt: (fn) => doubted.push(fn),
+        onUnconfirmed: (fn) => unconfirmed.push(fn),
       });
       for (const fn of after) tx.afterCommit(fn);
-      for (const fn of doubted) tx.inDoubt(fn);
+      for (const fn of unconfirmed) tx.onUnconfirmed(fn);
       return result;
     },
   };

@@ -9,7 +9,14 @@ import { recordOwn, signedIn } from '../context.ts';
 import * as invitations from '../sql/invitations.ts';
 import type { Invitation } from '../sql/invitations.ts';
 import { invitationLink, invitationMail, signUpMail } from '../mails.ts';
-import { addPerson, createOrganization, listPeople, lockPeople, requireReach } from '../sql/organizations.ts';
+import {
+  addPerson,
+  createOrganization,
+  findOrganization,
+  listPeople,
+  lockPeople,
+  requireReach,
+} from '../sql/organizations.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { countUse, ofAddress } from '../throttle.ts';
 import { beginSession, viewSession } from './session.ts';
@@ -85,14 +92,9 @@ export async function preview(
   return {
     email,
     role,
-    organization: org === null ? null : await organizationName(ctx, org),
+    organization: org === null ? null : (await findOrganization(ctx.db, org)).name,
     hasAccount: (await findByEmail(ctx.db, email)) !== undefined,
   };
-}
-
-async function organizationName(ctx: AccountContext, org: number): Promise<string> {
-  const [row] = await ctx.db.query<{ name: string }>('SELECT name FROM organizations WHERE no = $1', [org]);
-  return row!.name;
 }
 
 /** If the invited address has an account, that account accepts; otherwise the person gets one and is signed in. */

@@ -1,6 +1,7 @@
 import { ApiError } from '@parley/protocol';
 import type { RtpCapabilities } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import type { CallRow } from '../sql.ts';
 
 /** Which media nodes exist (media_nodes), and which of them takes a call. */
 
@@ -48,4 +49,86 @@ export async function callsUnavailable(db: Queryable): Promise<ApiError> {
   );
   const retryAfterMs = Math.min(longestRetryMs, Math.max(1_000, row?.ms ?? defaultRetryMs));
   return new ApiError('calls_unavailable', { retryAfterMs });
+}
+
+/** The live calls of a node that is leaving or, without one, those whose node is gone. */
+export const orphans = (
+  db: Queryable,
+  node: string | null,
+  most: number,
+): Promise<{ env: number; no: number }[]> =>
+  db.query(
+    node === null
+      ? `SELECT k.env, k.no FROM calls k LEFT JOIN media_nodes n ON n.id = k.node AND n.lease_until > clock_timestamp() AND n.state <> 'failed'
+         WHERE k.status <> 'ended' AND n.id IS NULL ORDER BY k.env, k.no LIMIT $1`
+      : `SELECT k.env, k.no FROM calls k WHERE k.status <> 'ended' AND k.node = $1 ORDER BY k.no LIMIT $2`,
+    node === null ? [most] : [node, most],
+  );
+
+/** Returns true if the call has had no node for longer than these seconds. */
+export async function markUnhosted(
+  tx: Queryable,
+  env: number,
+  no: number,
+  seconds: number,
+): Promise<boolean> {
+  const [row] = await tx.query<{ over: boolean }>(
+    `UPDATE calls SET unhosted_since = coalesce(unhosted_since, clock_timestamp()) WHERE env = $1 AND no = $2
+         RETURNING unhosted_since < clock_timestamp() - $3 * interval '1 second' AS over`,
+    [env, no, seconds],
+  );
+  return row?.over ?? false;
+}
+
+export async function place(tx: Queryable, call: CallRow, node: string): Promise<CallRow> {
+  await tx.query(
+    'UPDATE calls SET node = $3, epoch = epoch + 1, unhosted_since = NULL WHERE env = $1 AND no = $2',
+    [call.env, call.no, node],
+  );
+  return { ...call, node, epoch: call.epoch + 1 };
+}
+
+export interface NodeReport {
+  id: string;
+  state: string;
+  detail: string;
+  load: number;
+  readyInMs: number | null;
+  rtpCapabilities: object | null;
+}
+
+/** Announces a node, and keeps it alive for the seconds of its lease. */
+export async function reportNode(db: Queryable, node: NodeReport, leaseSeconds: number): Promise<void> {
+  await db.query(
+    `INSERT INTO media_nodes AS n (id, state, detail, load, ready_at, rtp_capabilities, lease_until)
+       VALUES ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond', $6, clock_timestamp() + $7 * interval '1 second')
+       ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail, load = excluded.load, ready_at = excluded.ready_at,
+         rtp_capabilities = excluded.rtp_capabilities, lease_until = excluded.lease_until`,
+    [
+      node.id,
+      node.state,
+      node.detail,
+      node.load,
+      node.readyInMs,
+      node.rtpCapabilities === null ? null : JSON.stringify(node.rtpCapabilities),
+      leaseSeconds,
+    ],
+  );
+}
+
+export async function removeNode(db: Queryable, id: string): Promise<void> {
+  await db.query('DELETE FROM media_nodes WHERE id = $1', [id]);
+}
+
+/** Which of these calls the node still hosts. */
+export async function hostedCalls(
+  db: Queryable,
+  calls: readonly number[],
+  node: string,
+): Promise<Set<number>> {
+  const rows = await db.query<{ no: number }>(
+    `SELECT no FROM calls WHERE no = ANY($1) AND node = $2 AND status <> 'ended'`,
+    [calls, node],
+  );
+  return new Set(rows.map(({ no }) => no));
 }

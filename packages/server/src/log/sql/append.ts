@@ -1,11 +1,11 @@
-import { bigintArray, booleanArray, intArray, textArray } from '../platform/postgres/arrays.ts';
-import type { Queryable } from '../platform/postgres/db.ts';
-import { blocked } from './lanes.ts';
-import type { Blocked } from './lanes.ts';
-import { refusal } from './refusals.ts';
+import { bigintArray, booleanArray, intArray, textArray } from '../../platform/postgres/arrays.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { blocked } from '../lanes.ts';
+import type { Blocked } from '../lanes.ts';
+import { refusal } from '../refusals.ts';
 
 /**
- * The group commit of messages on the side of TypeScript: the arguments of sql/append_messages.sql, and what its
+ * The group commit of messages on the side of TypeScript: the arguments of append_messages.sql, and what its
  * answer means.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Everything that hears of what happens in conversations. What a consumer writes is written by the commit itself, so
- * nothing is lost and nothing is told that did not happen. sql/consumers.sql.ts makes SQL functions from this list.
+ * nothing is lost and nothing is told that did not happen. consumers.sql.ts makes SQL functions from this list.
  *
  * To add a consumer: an entry here with the next bit, a folder for what it does with its rows, and a statement there
  * that sets the bit of an environment when somebody begins to use it. Where no environment of a commit has the bit, the

@@ -1,7 +1,7 @@
-import type { Queryable } from '../postgres/db.ts';
+import type { Queryable } from '../../postgres/db.ts';
 
 /**
- * Jobs in PostgreSQL (sql/jobs.sql): a job is a row written in the transaction of its cause, and claimed with a lease
+ * Jobs in PostgreSQL (jobs.sql): a job is a row written in the transaction of its cause, and claimed with a lease
  * by one of several workers. Jobs with the same key form a lane, which bounds how many of them run at once. worker.ts
  * runs them.
  */
@@ -100,8 +100,14 @@ export async function depth(db: Queryable, queue: string, bound = 100_000): Prom
 /** Removes lanes that have had no job for a while. Until then they are kept for their width. */
 export async function removeEmptyLanes(db: Queryable): Promise<void> {
   await db.query(
-    `DELETE FROM job_lanes WHERE ctid = ANY(ARRAY(
-       SELECT ctid FROM job_lanes WHERE next_at = 'infinity' AND served_at < now() - interval '1 hour'
-       LIMIT 10000 FOR UPDATE SKIP LOCKED))`,
+    `WITH empty AS MATERIALIZED (
+       SELECT queue, key FROM job_lanes WHERE next_at = 'infinity' AND served_at < now() - interval '1 hour'
+       LIMIT 10000 FOR UPDATE SKIP LOCKED
+     ) DELETE FROM job_lanes l USING empty e WHERE l.queue = e.queue AND l.key = e.key`,
   );
+}
+
+/** Wakes the workers of other processes (../wake.ts). */
+export async function notifyWorkers(db: Queryable, channel: string, subject: string): Promise<void> {
+  await db.query('SELECT pg_notify($1, $2)', [channel, subject]);
 }

@@ -1,3 +1,11 @@
+import {
+  placeAfterAppend,
+  senderAfterBehalf,
+  senderAfterOwn,
+  senderAfterSeveral,
+} from '../unread/sql/counters.ts';
+
+export const sql = `
 -- The group commit: appends messages to conversations, each message with the next seq of its conversation.
 --   1. Lock. A conversation that another transaction has locked is left out: its messages are 'blocked', and nothing waits
 --      for it. Every change of a conversation, its members or its messages takes this lock, so what the next steps read stays
@@ -67,13 +75,13 @@ BEGIN
         INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at)
           VALUES (c_env[1], conv_no, coalesce(p_sender[1], 0), p_cmid[1], conv_last + 1, ts);
       END IF;
-      UPDATE conversations c SET last_seq = conv_last + 1, last_message_seq = conv_last + 1, message_count = conv_count + 1,
+      UPDATE conversations c SET last_seq = conv_last + 1, ${placeAfterAppend('conv_last + 1', 'conv_count + 1')},
           last_activity_at = greatest(c.last_activity_at, active), last_activity_step = greatest(c.last_activity_step, step)
         WHERE c.ctid = conv_tid;
       IF p_own[1] THEN
-        UPDATE members m SET last_read_seq = conv_last + 1, read_count = conv_count + 1, own_unread = 0 WHERE m.ctid = sender_tid;
+        UPDATE members m SET ${senderAfterOwn('conv_last + 1', 'conv_count + 1')} WHERE m.ctid = sender_tid;
       ELSIF sender_tid IS NOT NULL THEN
-        UPDATE members m SET own_unread = m.own_unread + 1 WHERE m.ctid = sender_tid;
+        UPDATE members m SET ${senderAfterBehalf('m')} WHERE m.ctid = sender_tid;
       END IF;
     ELSE
       originals := ARRAY[original];
@@ -124,15 +132,11 @@ BEGIN
     INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at)
       SELECT c_env[p_conv[i]], nos[p_conv[i]], coalesce(p_sender[i], 0), p_cmid[i], lasts[p_conv[i]] + p_rank[i], ts
       FROM generate_series(1, total) i WHERE verdicts[i] IS NULL AND p_cmid[i] IS NOT NULL;
-    UPDATE conversations c SET last_seq = lasts[k.c] + k.n, last_message_seq = lasts[k.c] + k.n, message_count = counts[k.c] + k.n,
+    UPDATE conversations c SET last_seq = lasts[k.c] + k.n, ${placeAfterAppend('lasts[k.c] + k.n', 'counts[k.c] + k.n')},
         last_activity_at = greatest(c.last_activity_at, active), last_activity_step = greatest(c.last_activity_step, step)
       FROM (SELECT p_conv[i] AS c, max(p_rank[i]) AS n FROM generate_series(1, total) i WHERE verdicts[i] IS NULL GROUP BY 1) k
       WHERE c.ctid = tids[k.c];
-    -- A send by the user itself marks everything up to it as read. A send on the user's behalf does not, but does not
-    -- count as unread for the user.
-    UPDATE members m SET last_read_seq = coalesce(lasts[k.c] + k.own, m.last_read_seq), read_count = coalesce(counts[k.c] + k.own, m.read_count),
-        own_unread = CASE WHEN k.own IS NULL THEN m.own_unread ELSE 0 END
-          + CASE WHEN k.behalf IS NULL THEN 0 ELSE (SELECT count(*) FROM unnest(k.behalf) b WHERE b > coalesce(k.own, 0)) END
+    UPDATE members m SET ${senderAfterSeveral('m', { last: 'lasts[k.c]', count: 'counts[k.c]', own: 'k.own', behalf: 'k.behalf' })}
       FROM (
         SELECT sender_tids[i] AS tid, p_conv[i] AS c, max(p_rank[i]) FILTER (WHERE p_own[i]) AS own,
           array_agg(p_rank[i]) FILTER (WHERE NOT p_own[i]) AS behalf
@@ -153,3 +157,4 @@ BEGIN
   at := (extract(epoch FROM ts) * 1000)::bigint;
   IF verdicts IS NULL THEN originals := NULL; END IF;
 END $$;
+`;

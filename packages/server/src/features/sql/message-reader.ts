@@ -1,6 +1,6 @@
 import type { Attachment, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
-import type { Queryable } from '../platform/postgres/db.ts';
-import { parseMetadata } from './metadata.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import { parseMetadata } from '../metadata.ts';
 
 /**
  * The only module that reads the content of messages; other code counts them, or asks here. A message may have moved

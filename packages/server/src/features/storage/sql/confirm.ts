@@ -1,7 +1,7 @@
-import type { Queryable } from '../../platform/postgres/db.ts';
-import type { Placed } from './records.ts';
-import type { Copy } from './sql.ts';
-import type { Refused } from './write.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
+import type { Placed } from '../records.ts';
+import type { Copy } from '../sql.ts';
+import type { Refused } from '../write.ts';
 
 /**
  * Records here what the customer's database has confirmed, so that it may leave our store when its time comes. It is

@@ -1,4 +1,4 @@
-import type { Tx } from '../platform/postgres/db.ts';
+import type { Tx } from '../../platform/postgres/db.ts';
 
 /** A conversation whose row this transaction has locked. */
 export interface LockedConversation {
@@ -13,7 +13,7 @@ export interface LockedConversation {
   deletedAt: string | null;
   /** When it was locked; everything that this transaction does in it gets this time. */
   lockedAt: string;
-  /** The same moment by the clock of activity (sql/store_clock.sql). */
+  /** The same moment by the clock of activity (store_clock.sql). */
   activeAt: string;
 }
 

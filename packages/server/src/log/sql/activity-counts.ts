@@ -1,17 +1,17 @@
-import type { Queryable } from './db.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
 
 /**
  * Counts for analytics that must be exact. They are written in the transaction of what they count, and added up a
  * moment later (migrations/0025). A counter needs no declaration besides its name.
  */
-export interface Noted {
+export interface ActivityCounts {
   env: number;
   counts: Record<string, number>;
   /** Numbers of the users who were active by it. */
   users?: readonly number[];
 }
 
-export async function noteCounts(tx: Queryable, noted: readonly Noted[]): Promise<void> {
+export async function recordCounts(tx: Queryable, noted: readonly ActivityCounts[]): Promise<void> {
   if (noted.length === 0) return;
   await tx.query(
     `INSERT INTO activity_notes (at, env, counts, users)
@@ -29,7 +29,7 @@ export async function noteCounts(tx: Queryable, noted: readonly Noted[]): Promis
 export function counted<T extends { env: number }>(
   items: readonly T[],
   names: (item: T) => readonly string[],
-): Noted[] {
+): ActivityCounts[] {
   const byEnv = new Map<number, Record<string, number>>();
   for (const item of items) {
     for (const name of names(item)) {
