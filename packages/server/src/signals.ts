@@ -43,7 +43,7 @@ export function listenForSignals(exit: (code: number) => unknown): Signals {
     exit(code);
   }
 
-  process.on('SIGTERM', requested);
+  process.on('SIGTERM', () => requested());
   process.on('SIGINT', () => {
     requested();
     if (interruptedAt === 0) {

@@ -1,0 +1,11 @@
+import type { Command } from '../command.ts';
+import { environmentCommands } from './environments.ts';
+import { operatorCommands } from './operators.ts';
+import { serviceCommands } from './service.ts';
+
+/** In the order of the help. */
+export const commandList: readonly Command[] = [
+  ...serviceCommands,
+  ...environmentCommands,
+  ...operatorCommands,
+];
