@@ -11,7 +11,6 @@ function cell(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cell).join(', ');
   if (isRow(value)) return JSON.stringify(value);
   // A control character in a name must not act on the terminal.
-  // eslint-disable-next-line no-control-regex
   return String(value as string | number).replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ');
 }
 
