@@ -1,6 +1,6 @@
 // Which way imports go (ARCHITECTURE.md): protocol <- everything; in the server transport -> realtime -> features -> log -> platform.
 const server = '^packages/server/src';
-const composition = '(compose/|(compose|main|cli)\\.ts$)';
+const composition = '((compose|cli|reseal)/|(compose|main|serve|cli)\\.ts$)';
 /**
  * The features, each of which may import those before it and nothing after it. What happens in one and concerns a later
  * one goes through features/happenings.ts.

@@ -26,7 +26,7 @@ const steps: Step[] = [
   { name: 'dead-code', commands: [['knip', '--no-progress', '--no-config-hints']] },
   {
     name: 'generated',
-    commands: [GENERATE, 'scripts/settings-table.ts']
+    commands: [GENERATE, 'scripts/settings-table.ts', 'scripts/command-line.ts']
       .filter((script) => existsSync(script))
       .map((script) => ['node', script, '--check']),
   },

@@ -36,7 +36,7 @@ export async function prepareStore(
       force: options.force,
       onWait: (message) => logger.warn(message),
     });
-    if (applied.length > 0) logger.info({ applied }, 'migrated the store');
+    if (applied.length > 0) logger.debug({ applied }, 'migrated the store');
     options.onMasterKey((await openVault(db, config.masterKey, config.dataDir)).masterKey);
     const first = await bootstrap(db, services, config.bootstrap);
     const open = await openEnvironments(db);

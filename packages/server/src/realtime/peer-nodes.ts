@@ -37,6 +37,11 @@ export class PeerNodes {
     if (isNew) this.beat();
   }
 
+  /** True if no other node was heard lately. */
+  get alone(): boolean {
+    return [...this.#heard.keys()].every((node) => node === this.#node);
+  }
+
   beat(): void {
     this.#bus.publish('beat', this.#node, channels.allNodes);
   }

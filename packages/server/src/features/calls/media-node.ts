@@ -233,7 +233,7 @@ export function createMediaNode(options: {
           progress: (progress) => {
             status = progress.text;
             leftMs = progress.leftMs;
-            logger.info({ leftMs: Math.round(leftMs) }, status);
+            logger.debug({ leftMs: Math.round(leftMs) }, status);
           },
         });
         const local = ['127.0.0.1', '::1', 'localhost'].includes(config.host);
@@ -262,7 +262,7 @@ export function createMediaNode(options: {
         status = 'ready';
         leftMs = 0;
         lease.wake();
-        logger.info({ workers: started.alive.length, port }, 'calls are ready');
+        logger.debug({ workers: started.alive.length, port }, 'calls are ready');
         return;
       } catch (error) {
         if (signal.aborted) return;

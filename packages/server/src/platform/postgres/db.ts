@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { ApiError } from '@parley/protocol';
 import { isDiskFull, isUnanswered, isUnavailable } from './errors.ts';
@@ -97,6 +98,8 @@ export async function beginSession(client: pg.ClientBase, sql: string): Promise<
 
 /** Milliseconds beyond PostgreSQL's own time-out after which a query fails here, in case the connection is lost. */
 const unansweredMs = 5_000;
+/** Milliseconds that connections may take to end when the pool is closed. */
+const endMs = 2_000;
 
 export interface PgOptions {
   /** The maximum number of connections. */
@@ -123,6 +126,8 @@ export class PgDb implements Db {
   readonly pool: pg.Pool;
   readonly #onError: PgOptions['onError'];
   readonly #watch: ConnectionWatch;
+  /** The end of each open connection. */
+  readonly #ends = new Set<Promise<void>>();
   constructor(connection: ConnectionSettings, options: PgOptions) {
     this.#onError = options.onError;
     this.#disk = diskOf(connection);
@@ -134,6 +139,10 @@ export class PgDb implements Db {
     const begun = async (client: pg.ClientBase): Promise<void> => {
       // The pool listens to idle connections only: an error between two queries of a transaction would end the process.
       client.on('error', ignore);
+      const ended = new Promise<void>((resolve) => client.once('end', resolve)).then(() => {
+        this.#ends.delete(ended);
+      });
+      this.#ends.add(ended);
       this.#watch.opened(client, await beginSession(client, begin));
     };
     this.pool = new pg.Pool({
@@ -276,9 +285,11 @@ export class PgDb implements Db {
     }
   }
 
-  close(): Promise<void> {
+  /** Resolves when PostgreSQL has seen the connections end: a server that stops at once would log each that is left. */
+  async close(): Promise<void> {
     this.#watch.stop();
-    return this.pool.end();
+    await this.pool.end();
+    await Promise.race([Promise.all(this.#ends), delay(endMs, undefined, { ref: false })]);
   }
 }
 

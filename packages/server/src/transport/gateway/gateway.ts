@@ -195,10 +195,13 @@ export class Gateway {
     this.#stopTimers.push(this.#options.timers.every(ms, run));
   }
 
-  /** A drain, whether running or to come, waits for no client. */
-  hurry(when: 'always' | 'all are local'): void {
+  /**
+   * A drain, whether running or to come, waits for no client if waiting helps none of them: without another node they cannot
+   * move, and those of this machine belong to whoever stops the service.
+   */
+  hurry(): void {
     const isLocal = ({ address }: Session) => /^(127\.|0:0:0:0::)/.test(address);
-    if (when === 'all are local' && ![...this.#sessions.all].every(isLocal)) return;
+    if (!this.#peers.alone && ![...this.#sessions.all].every(isLocal)) return;
     this.#hurried = true;
     this.#sessions.hurry();
   }
