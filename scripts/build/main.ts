@@ -5,6 +5,9 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildLibrary, libraries } from './library.ts';
 import { root } from './manifest.ts';
+import { buildServer } from './server.ts';
+import { packWorker } from '../../packages/server/src/platform/media/package.ts';
+import { findWorkerBinary } from '../../packages/server/src/platform/media/worker-binary.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -19,6 +22,9 @@ const builds: Record<string, Build> = {
       (stage, into) => buildLibrary(library, stage, into),
     ]),
   ),
+  server: buildServer,
+  // The worker comes from the cache that the service uses; where there is none, it is built, which takes minutes.
+  'media-worker': async (_stage, into) => packWorker(await findWorkerBinary(), into),
 };
 
 const unknown = positionals.filter((name) => !Object.hasOwn(builds, name));
