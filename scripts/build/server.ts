@@ -103,8 +103,7 @@ async function manifest(): Promise<Manifest> {
     (name) => !name.startsWith('@parley/') && name !== 'mediasoup',
   );
   const versions = needed.sort().map(async (name): Promise<[string, string]> => {
-    const installed = await readManifest(join(root, 'node_modules', name));
-    return [name, given.dependencies?.[name] ?? installed.version];
+    return [name, given.dependencies?.[name] ?? (await mediasoupHas(name))];
   });
   return {
     ...given,
@@ -123,6 +122,13 @@ async function manifest(): Promise<Manifest> {
     peerDependenciesMeta: Object.fromEntries(workers.map((name) => [name, { optional: true }])),
     engines: { node: '>=24' },
   };
+}
+
+/** The version that the lock file gives to mediasoup: its own, or the one that all share. */
+async function mediasoupHas(name: string): Promise<string> {
+  const own = join(mediasoup, 'node_modules', name);
+  const { version } = await readManifest(own).catch(() => readManifest(join(root, 'node_modules', name)));
+  return version;
 }
 
 async function copy(from: string, pattern: string, into: string): Promise<void> {
