@@ -39,6 +39,21 @@ function maven(artifact: `${string}:${string}:${string}`, alone: boolean): (into
 
 const python = 'openapi-python-client==0.29.1';
 
+const nodeOf = (version: string): string =>
+  `node${version.split('.')[0]}@npm:node-${process.platform}-${process.arch}@${version}`;
+/** Node in the versions that the SDKs promise beside the one that runs here, other runtimes, bundlers, and what looks for mistakes. */
+const packageHosts = [
+  ...['20.20.2', '22.23.3'].map(nodeOf),
+  'bun@1.4.4',
+  'deno@2.9.6',
+  'vite@8.3.8',
+  'webpack@5.112.2',
+  'metro@0.87.1',
+  'publint@0.3.25',
+  '@arethetypeswrong/cli@0.18.5',
+  'typescript@6.0.3',
+];
+
 export const tools: Tool[] = [
   {
     name: 'mongo-java-server',
@@ -75,6 +90,13 @@ export const tools: Tool[] = [
       '@hey-api/openapi-ts@0.95.0',
       'typescript@5.9.3',
     ],
+  },
+  {
+    name: 'what installs, bundles and runs the packages',
+    folder: 'package-hosts/1',
+    programs: ['npm'],
+    packages: [],
+    fetch: (into) => ['npm', 'install', '-q', '--no-audit', '--no-fund', '--prefix', into, ...packageHosts],
   },
 ];
 

@@ -12,6 +12,7 @@ export type ClientErrorCode =
   | 'outbox_full'
   | 'aborted'
   | 'upload_refused'
+  | 'calls_not_installed'
   | (string & {});
 
 export interface ErrorInfo {

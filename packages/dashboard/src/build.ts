@@ -4,13 +4,12 @@ import { basename, extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { build } from 'esbuild';
 import type { BuildOptions } from 'esbuild';
 
 /**
  * Bundles the web app from its sources. No bundle is committed: the first start builds and compresses it (a few
  * seconds, in the background) and stores the result under the hash of everything that it was made from; later starts
- * read it back.
+ * read it back. The npm package of the server has the finished bundle in place of the sources.
  */
 
 export interface Asset {
@@ -41,6 +40,8 @@ const toGzip = promisify(gzip);
 type Files = Map<string, Buffer>;
 
 export async function loadBundle(): Promise<Bundle> {
+  const packaged = await readKept(join(folder, 'prebuilt'));
+  if (packaged) return unpacked(packaged);
   const place = join(cacheFolder, `dashboard-${await sourceHash()}`);
   const kept = await readKept(place);
   if (kept) return unpacked(kept);
@@ -67,12 +68,13 @@ export const buildOptions = {
 } satisfies BuildOptions & { write: false };
 
 async function bundled(): Promise<Files> {
+  const { build } = await import('esbuild');
   const result = await build(buildOptions);
   return new Map(result.outputFiles.map((file) => [basename(file.path), Buffer.from(file.contents)]));
 }
 
 /** Each file together with its compressed forms. */
-async function compressed(files: Files): Promise<Files> {
+export async function compressed(files: Files): Promise<Files> {
   const forms = await Promise.all(
     [...files].map(async ([name, body]): Promise<[string, Buffer][]> => [
       [name, body],

@@ -1,8 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import type { BuildOptions } from 'esbuild';
 
-/** The playground's files. Scripts are bundled from source at the first request and then kept. */
+/**
+ * The playground's files. Scripts are bundled from source at the first request and then kept; the npm package of the server
+ * has them finished in place of the sources.
+ */
 
 interface Page {
   path: string;
@@ -26,16 +29,22 @@ const headers = {
   'cache-control': 'no-cache',
 };
 
-async function bundle(entry: string): Promise<string> {
-  const result = await build({
-    entryPoints: [fileURLToPath(file(entry))],
+export const buildOptions = (name: string) =>
+  ({
+    entryPoints: [fileURLToPath(file(`${name}.ts`))],
     bundle: true,
     minify: true,
     format: 'esm',
     target: 'es2022',
     write: false,
     logLevel: 'silent',
-  });
+  }) satisfies BuildOptions;
+
+async function bundle(name: string): Promise<string> {
+  const packaged = await readFile(new URL(`../prebuilt/${name}.js`, import.meta.url), 'utf8').catch(() => null);
+  if (packaged !== null) return packaged;
+  const { build } = await import('esbuild');
+  const result = await build(buildOptions(name));
   return result.outputFiles[0]!.text;
 }
 
@@ -62,7 +71,7 @@ export function playgroundPages(
   };
   const script = (name: string): Page =>
     page(`/playground/${name}.js`, 'text/javascript; charset=utf-8', () => {
-      const made = scripts.get(name) ?? bundle(`${name}.ts`);
+      const made = scripts.get(name) ?? bundle(name);
       scripts.set(name, made);
       made.catch(() => scripts.delete(name));
       return made;

@@ -3,6 +3,7 @@ import { Derived } from '../store.ts';
 import type { Store } from '../store.ts';
 import type { Call, CallMedia, CallProducer, CallSource, EndedHere } from '../types.ts';
 import { Decoding } from './decoding.ts';
+import { loadMediasoup } from './device.ts';
 import { openCamera, openMicrophone, openScreen } from './devices.ts';
 import type { CallHost, JoinOptions } from './host.ts';
 import { Healer } from './healer.ts';
@@ -175,6 +176,7 @@ export class CallHandle implements Store<CallSnapshot> {
   /** @internal Opens the microphone, and the camera of a video call. */
   async prepare(options: JoinOptions): Promise<void> {
     this.#options = options;
+    await loadMediasoup();
     const { mic = true, camera = this.#call.kind === 'video' } = options;
     const named = (device: string | boolean) => (typeof device === 'string' ? device : undefined);
     if (mic) this.#tracks.set('mic audio', await openMicrophone(named(mic)));

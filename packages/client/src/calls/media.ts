@@ -3,6 +3,7 @@ import type { Wire } from '../client-types.ts';
 import { asError } from '../errors.ts';
 import type { CallFrame } from '../connection/connection.ts';
 import type { AckData, CallMedia, CallProducer, CallSource, FrameData } from '../types.ts';
+import { createDevice } from './device.ts';
 
 /**
  * The media of a call on one media server: a transport to send and one to receive. If the call moves to another
@@ -79,9 +80,7 @@ export class MediaSession {
   /** Opens the media of a device that joined. Frames that arrive meanwhile are already taken into account. */
   async open(): Promise<void> {
     const { media, tcp, relay } = this.#o;
-    // Loaded when the first call begins: pages that only chat do not need it.
-    const { Device } = await import('mediasoup-client');
-    const device = (this.#device = await Device.factory());
+    const device = (this.#device = await createDevice());
     await device.load({ routerRtpCapabilities: media.rtpCapabilities as types.RtpCapabilities });
     const opened = await this.#ask('call.open', {
       device: media.device,

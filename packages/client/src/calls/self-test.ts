@@ -2,6 +2,7 @@ import type { types } from 'mediasoup-client';
 import type { Wire } from '../client-types.ts';
 import type { CallMedia } from '../types.ts';
 import { asError } from '../errors.ts';
+import { createDevice } from './device.ts';
 
 /**
  * Tests which routes lead to the media server. On each route a small picture that this page draws is sent there and
@@ -69,8 +70,7 @@ async function testRoute(wire: Wire, route: Route): Promise<RouteResult> {
     const { callId, media } = await wire.request('call.test', {});
     const relays = media.iceServers.filter((server) => server.urls.some((url) => url.startsWith('turn')));
     if (route === 'turn' && relays.length === 0) return failed('not_configured');
-    const { Device } = await import('mediasoup-client');
-    const device = await Device.factory();
+    const device = await createDevice();
     await device.load({ routerRtpCapabilities: media.rtpCapabilities as types.RtpCapabilities });
     const opened = await wire.request('call.open', {
       callId,

@@ -47,9 +47,9 @@ const olderRetryMs = 500;
 /** Milliseconds for which a start waits for processes of earlier versions to end. */
 const olderWaitMs = 60_000;
 
-/** A module says its SQL. */
+/** A module says its SQL. In the npm package it is JavaScript. */
 const readSql = async (file: URL): Promise<string> =>
-  file.pathname.endsWith('.ts') ? ((await import(file.href)) as { sql: string }).sql : readFile(file, 'utf8');
+  file.pathname.endsWith('.sql') ? readFile(file, 'utf8') : ((await import(file.href)) as { sql: string }).sql;
 
 export async function readSchema(): Promise<Schema> {
   const files = async (pattern: string): Promise<SqlFile[]> => {
@@ -60,7 +60,7 @@ export async function readSchema(): Promise<Schema> {
   return {
     ...(tables && { tables }),
     migrations: await files('migrations/[0-9][0-9][0-9][0-9]_*.sql'),
-    functions: await files('src/**/sql/*.{sql,sql.ts}'),
+    functions: await files('src/**/sql/*.{sql,sql.ts,sql.js}'),
   };
 }
 

@@ -1,0 +1,3 @@
+module example.com/parley-server
+
+go 1.24

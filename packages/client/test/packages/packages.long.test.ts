@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { cached } from '../../../../scripts/test-cache.ts';
+import { mediaPort } from '../../../server/test/calls/media-service.ts';
+import * as npmStart from '../../../server/test/start/npm-start.ts';
+import type { Started } from '../../../server/test/start/npm-start.ts';
+import { testExamples } from './examples.ts';
+import { bundle } from './bundlers.ts';
+import { installed, project, run, shell, tarballs } from './tarballs.ts';
+import type { Tarballs } from './tarballs.ts';
+
+/**
+ * The packages as somebody gets them: `npm run build` makes them, npm installs them into empty projects, and everything below runs from there.
+ * The service is the one that was installed, too.
+ */
+
+const minutes = (n: number) => ({ timeout: n * 60_000 });
+const home = await mkdtemp(join(tmpdir(), 'parley-packages-'));
+const programs = join(import.meta.dirname, 'programs');
+const hosts = cached('package-hosts/1');
+if (hosts === undefined)
+  console.log(
+    '!!! LEFT OUT: THE PACKAGES UNDER OTHER RUNTIMES AND BUNDLERS: npm test fetches them where it can.',
+  );
+const host = (path: string): string => join(hosts!, 'node_modules', path);
+
+let packages: Tarballs;
+let empty: string;
+let started: Started;
+const service = { url: '', secretKey: '' };
+
+before(async () => {
+  packages = await tarballs();
+  empty = await project(join(home, 'server'), [packages.server, packages.worker]);
+  started = npmStart.run(['npx', 'parley', 'start'], {
+    cwd: empty,
+    env: {
+      ...shell,
+      PORT: '0',
+      CHAT_LOG_LEVEL: 'warn',
+      CHAT_MEDIA_WORKERS: '1',
+      CHAT_MEDIA_PORT: String(await mediaPort(1)),
+      // Nothing answers there: no question about a name leaves the machine.
+      CHAT_DNS_SERVERS: '127.0.0.1:9',
+    },
+  });
+  service.url = await started.ready;
+  await npmStart.until(() => /secret key/.test(started.stdout()));
+  service.secretKey = /secret key +(\S+)/.exec(started.stdout())![1]!;
+}, minutes(14));
+
+after(async () => {
+  if (started?.process.exitCode === null) {
+    process.kill(-started.process.pid!, 'SIGKILL');
+    await started.exited;
+  }
+  await rm(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+});
+
+const parley = async (path: string, body?: unknown): Promise<any> => {
+  const answer = await fetch(`${service.url}${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${service.secretKey}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  assert.ok(answer.ok, `${path}: ${answer.status} ${await answer.clone().text()}`);
+  return answer.json();
+};
+
+describe('the server', () => {
+  it('serves from its package what the checkout serves: API, pages, reference, calls', async () => {
+    await npmStart.until(async () => (await parley('/readyz')).media === 'ready');
+    const conversation = await parley('/v1/conversations', { type: 'direct', members: ['alice', 'bob'] });
+    await parley(`/v1/conversations/${conversation.id}/messages`, { senderId: 'alice', text: 'Hello' });
+    const { data } = await parley('/v1/conversations?userId=bob');
+    assert.equal(data[0].unreadCount, 1);
+    const page = async (path: string): Promise<string> => {
+      const answer = await fetch(`${service.url}${path}`);
+      assert.equal(answer.status, 200, path);
+      return answer.text();
+    };
+    assert.match(await page('/'), /<html/);
+    assert.match(await page('/docs'), /User tokens/);
+    assert.match(await page('/playground/main.js'), /WebSocket/);
+    const asset = /\/dashboard\/assets\/main-[^"]*\.js/.exec(await page('/dashboard'))![0];
+    assert.ok((await page(asset)).length > 10_000);
+  });
+
+  it('needs nothing to be built: neither esbuild nor the worker’s sources are asked for', async () => {
+    const names = await installed(empty);
+    for (const absent of ['esbuild', 'typescript', 'mediasoup', 'node'])
+      assert.ok(!names.includes(absent), `${absent} is installed`);
+    const { dependencies } = JSON.parse(await readFile(join(empty, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
+    assert.deepEqual(Object.keys(dependencies).length, 2);
+  });
+
+  it('brings all commands, on the data that the service uses', async () => {
+    const env = { CHAT_LOG_LEVEL: 'error' };
+    assert.match(await run('npx', ['parley', 'start', '--help'], empty, env), /CHAT_DATA_DIR/);
+    assert.match(await run('npx', ['parley', 'env', 'list'], empty, env), /env_[0-9a-z]{26}/);
+  });
+
+  it('says which Node it needs', { skip: hosts === undefined }, async () => {
+    const program = join(empty, 'node_modules/@parley/server/src/bin.js');
+    await assert.rejects(run(host('node20/bin/node'), [program, 'start'], empty), /needs Node 24 or newer/);
+  });
+});
+
+describe('the libraries', { skip: hosts === undefined }, () => {
+  let folder: string;
+  before(async () => {
+    folder = await project(join(home, 'libraries'), [packages.client, packages.sdk]);
+    assert.deepEqual(
+      await installed(folder),
+      ['@parley/client', '@parley/server-sdk'],
+      'no dependency comes along',
+    );
+    await cp(programs, folder, { recursive: true });
+  }, minutes(5));
+
+  it('publint and arethetypeswrong find nothing', minutes(5), async () => {
+    const { publint } = (await import(host('publint/src/node.js'))) as {
+      publint(options: object): Promise<{ messages: unknown[] }>;
+    };
+    for (const tarball of packages.all) {
+      const { buffer } = new Uint8Array(await readFile(tarball));
+      const { messages } = await publint({ pack: { tarball: buffer }, strict: true });
+      assert.deepEqual(messages, [], basename(tarball));
+    }
+    // ES modules are all that there is; types are looked for as Node and bundlers do.
+    const attw = host('@arethetypeswrong/cli/dist/index.js');
+    for (const tarball of [packages.client, packages.sdk])
+      await run(
+        process.execPath,
+        [attw, tarball, '--profile', 'esm-only', '--no-emoji', '--no-color'],
+        folder,
+      );
+  });
+
+  for (const [resolution, module] of [
+    ['nodenext', 'nodenext'],
+    ['bundler', 'esnext'],
+  ] as const)
+    it(`types: a strict program, with module resolution ${resolution}`, minutes(5), async () => {
+      await writeFile(join(folder, 'types.ts'), await readFile(join(programs, 'types.ts.txt')));
+      const options = [
+        '--noEmit',
+        '--strict',
+        '--target',
+        'es2022',
+        '--lib',
+        'es2022,dom,dom.iterable',
+        '--types',
+        '',
+      ];
+      const tsc = [
+        host('typescript/lib/tsc.js'),
+        ...options,
+        '--module',
+        module,
+        '--moduleResolution',
+        resolution,
+      ];
+      await run(process.execPath, [...tsc, 'types.ts'], folder);
+    });
+
+  const runtimes: [string, () => string, string[]][] = [
+    ['node20', () => host('node20/bin/node'), []],
+    ['node22', () => host('node22/bin/node'), []],
+    ['node24', () => process.execPath, []],
+    ['bun', () => host('.bin/bun'), []],
+    ['deno', () => host('.bin/deno'), ['run', '-A', '--quiet', '--node-modules-dir=manual']],
+  ];
+  for (const [name, program, options] of runtimes)
+    it(`${name}: a server and two of its users`, minutes(5), async () => {
+      // Node 20 has no WebSocket of its own: it is passed in.
+      if (name === 'node20')
+        await run('npm', ['install', '--prefer-offline', '--no-save', 'ws@8.22.2'], folder);
+      const said = await run(
+        program(),
+        [...options, 'chat.mjs', service.url, service.secretKey, name],
+        folder,
+      );
+      assert.deepEqual(JSON.parse(said), {
+        received: `hello from ${name}`,
+        calls: 'calls_not_installed',
+        advice: true,
+        wrong: 'not_found',
+        where: true,
+      });
+    });
+
+  for (const name of ['vite', 'webpack', 'metro', 'metro without exports'] as const)
+    it(`${name}: a bundle that connects and sends`, minutes(5), async () => {
+      const file = await bundle(name, folder, hosts!);
+      const user = `user-${name.replaceAll(' ', '-')}`;
+      const { token } = await parley('/v1/tokens', { userId: user });
+      const given = JSON.stringify({ url: service.url, token, to: 'bob', text: `sent by ${name}` });
+      const said = await run(process.execPath, [join(programs, 'run-bundle.mjs'), file, given], folder);
+      assert.deepEqual(JSON.parse(said), { status: 'sent', kept: true, indexedDb: 'function' });
+    });
+});
+
+describe('the examples', () => {
+  testExamples({ home, service, packages: () => packages, parley, hosts });
+});
+
+it('the server ends with 0 at SIGTERM', async () => {
+  started.process.kill('SIGTERM');
+  assert.equal(await started.exited, 0, started.output());
+});
