@@ -41,7 +41,10 @@ export class Browser {
       ca,
       localAddress: address,
       keepAlive: true,
-      lookup: (_name, _options, found) => found(null, [{ address: '127.0.0.1', family: 4 }]),
+      lookup: (_name, { all }, found) => {
+        if (all) found(null, [{ address: '127.0.0.1', family: 4 }]);
+        else found(null, '127.0.0.1', 4);
+      },
     });
   }
 

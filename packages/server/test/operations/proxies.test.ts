@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { rateLimits } from '@parley/protocol';
-import { parley } from '../support/cli.ts';
+import { until } from '../cluster/nodes.ts';
+import { createApi } from '../support/api.ts';
 import { environments, owner } from '../support/service.ts';
 import { devToken } from '../support/tokens.ts';
 import { setUp, use, useService } from '../support/use.ts';
@@ -20,7 +21,13 @@ const configured = useService({
 });
 /** Somebody put a proxy before a service that counts as a developer's machine. */
 const careless = useService({ own: true });
-setUp(() => parley(careless.service, 'env', 'set', environments.dev.id, '--local', 'true'));
+setUp(async () => {
+  await careless.sql('UPDATE environments SET local = true WHERE id = $1', [environments.dev.id]);
+  // The service looks once a second for what others changed.
+  const through = { via: '1.1 proxy', 'chat-env': environments.dev.id };
+  const stranger = createApi(careless.service.url, devToken({ sub: 'stranger' }), through);
+  await until(async () => (await stranger('GET', '/v1/conversations')).status === 403);
+});
 
 const upstreamOf = ({ service }: typeof configured): string => `127.0.0.1:${service.port}`;
 let addresses = 1;

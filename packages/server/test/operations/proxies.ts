@@ -91,8 +91,8 @@ export const proxies = {
         }
       }\n`;
       const site = replaced(text, [
-        ['127.0.0.1:8080', upstream],
-        [`${publicName} {`, `${publicName} {\n\ttls ${certificate} ${key}`],
+        ['{$PARLEY_NODES:127.0.0.1:8080}', upstream],
+        ['{$PARLEY_NAME:chat.example.com} {', `${publicName} {\n\ttls ${certificate} ${key}`],
       ]);
       await writeFile(join(folder, 'Caddyfile'), options + site);
       return ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')];
