@@ -52,6 +52,7 @@ export class Browser {
     const asked = request({
       agent: this.#agent,
       host: publicName,
+      servername: publicName,
       port: this.#port,
       method,
       path,

@@ -62,7 +62,7 @@ export const proxies = {
       const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
       await writeFile(
         join(folder, 'nginx.conf'),
-        `daemon off; worker_processes 1; pid ${folder}/pid; error_log stderr;
+        `daemon off; master_process off; pid ${folder}/pid; error_log stderr;
         ${process.getuid?.() === 0 ? 'user root;' : ''}
         events { worker_connections 512; }
         http {
