@@ -185,7 +185,7 @@ for (const name of Object.keys(proxies) as (keyof typeof proxies)[])
             });
             // Caddy answers other names than its own by itself.
             if (name === 'Caddy' && host !== publicName) assert.equal(answer.text, '');
-            else assert.equal(answer.body?.error.code, 'dev_tokens_disabled', `${host}: ${answer.text}`);
+            else assert.equal(answer.body?.error?.code, 'dev_tokens_disabled', `${host}: ${answer.text}`);
           }
         const socket = browser.open({ env: environments.dev.id });
         await socket.opened;
