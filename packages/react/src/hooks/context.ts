@@ -8,7 +8,7 @@ export interface ParleyContextValue {
   strings: Strings;
   locale: string | undefined;
   dir: 'ltr' | 'rtl' | undefined;
-  theme: 'light' | 'dark' | undefined;
+  theme: 'light' | 'dark' | 'auto' | undefined;
   density: 'compact' | 'touch' | undefined;
   shortcuts: boolean;
   now: () => number;

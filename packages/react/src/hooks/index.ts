@@ -6,7 +6,7 @@ export type { ConnectionView, TypingView } from './connection.ts';
 export { useConversationItem, useConversations, useUnreadTotal } from './conversations.ts';
 export type { ConversationsView } from './conversations.ts';
 export { useConversation } from './open.ts';
-export { useMessage, useMessageById, useMessages, useWaiting } from './messages.ts';
+export { useMessage, useMessageById, useMessages, useStatus, useWaiting } from './messages.ts';
 export type { MessagesView } from './messages.ts';
 export { useMembers, useName, usePresence, useTitle, useUser } from './people.ts';
 export { useReadState, useReceipt } from './reading.ts';

@@ -99,3 +99,13 @@ export function useWaiting(id: string | null | undefined): number {
     () => 0,
   );
 }
+
+/** Whether the messages are loading, ready, or this user was removed; renders only when that changes. */
+export function useStatus(id: string | null | undefined): MessagesSnapshot['status'] {
+  const conversation = useConversation(id);
+  return useSyncExternalStore(
+    conversation?.messages.subscribe ?? nothing,
+    () => conversation?.messages.get().status ?? 'loading',
+    () => 'loading',
+  );
+}

@@ -18,7 +18,8 @@ export interface ParleyProviderProps {
   strings?: Partial<Strings>;
   locale?: string;
   dir?: 'ltr' | 'rtl';
-  theme?: 'light' | 'dark';
+  /** `auto` follows the system. */
+  theme?: 'light' | 'dark' | 'auto';
   density?: 'compact' | 'touch';
   /** False: no shortcuts of single letters. */
   shortcuts?: boolean;
