@@ -1,4 +1,4 @@
-import { Badge, Button, Group, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Button, Group, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Account as AccountRecord } from '@parley/protocol';
@@ -9,6 +9,7 @@ import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { SecondFactor } from './second-factor.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 export default function Account(): ReactNode {
   const account = useCall('account.get', {});
@@ -143,9 +144,7 @@ function Sessions(): ReactNode {
             title: '',
             cell: (session) =>
               session.current ? (
-                <Badge color="teal.9" variant="filled" radius="sm">
-                  this one
-                </Badge>
+                <Tag tone="ok">this one</Tag>
               ) : (
                 <Button
                   size="compact-xs"

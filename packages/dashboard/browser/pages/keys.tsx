@@ -1,4 +1,4 @@
-import { Badge, Button, Code, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { Button, Code, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useChange, usePages } from '../api/hooks.ts';
@@ -9,6 +9,7 @@ import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 export default function Keys(): ReactNode {
   const input = { limit: 100 };
@@ -29,9 +30,7 @@ export default function Keys(): ReactNode {
             title: 'State',
             cell: (key) =>
               key.revokedAt ? (
-                <Badge color="gray.8" variant="filled" radius="sm">
-                  revoked
-                </Badge>
+                <Tag tone="neutral">revoked</Tag>
               ) : may ? (
                 <Revoke keyId={key.id} name={key.name} />
               ) : (

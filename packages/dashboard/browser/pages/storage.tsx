@@ -1,6 +1,5 @@
 import {
   Alert,
-  Badge,
   Button,
   Group,
   Modal,
@@ -25,6 +24,7 @@ import { Page, Section } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { Media } from './storage-media.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 type SlotName = 'a' | 'b';
 
@@ -168,11 +168,7 @@ function Slot({ name, storage }: { name: SlotName; storage: StorageRecord }): Re
   );
 }
 
-const Active = (): ReactNode => (
-  <Badge color="teal.9" variant="filled" radius="sm">
-    in use
-  </Badge>
-);
+const Active = (): ReactNode => <Tag tone="ok">in use</Tag>;
 
 const LastTest = ({
   test,

@@ -1,4 +1,4 @@
-import { Alert, Badge, Button, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { AccountRole, OrganizationMember } from '@parley/protocol';
@@ -12,6 +12,7 @@ import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 const accountRoles: AccountRole[] = ['owner', 'admin', 'developer', 'viewer'];
 
@@ -122,14 +123,7 @@ function People({ organizationId }: { organizationId: string }): ReactNode {
           },
           {
             title: 'Second factor',
-            cell: (person) =>
-              person.twoFactor ? (
-                'on'
-              ) : (
-                <Badge color="yellow.9" variant="filled" radius="sm">
-                  off
-                </Badge>
-              ),
+            cell: (person) => (person.twoFactor ? 'on' : <Tag tone="warn">off</Tag>),
             wide: true,
           },
           { title: 'Since', cell: (person) => <Time at={person.joinedAt} />, wide: true },
