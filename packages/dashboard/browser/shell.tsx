@@ -64,7 +64,7 @@ export function Shell(props: { session: Session; env: string | null; children: R
           >
             <Icon of={MenuIcon} size={20} />
           </UnstyledButton>
-          <span className="bar-title">{area?.title ?? 'Parley'}</span>
+          <Where area={area} env={props.env} location={location} />
           {shown ? (
             <UnstyledButton className="find" onClick={find.open} aria-label="Find or do">
               <Icon of={SearchIcon} />
@@ -98,6 +98,21 @@ export function Shell(props: { session: Session; env: string | null; children: R
         </Suspense>
       ) : null}
     </div>
+  );
+}
+
+/** The area; below it, the way back to it. */
+function Where(props: { area: Area | undefined; env: string | null; location: string }): ReactNode {
+  const { area, env, location } = props;
+  const root = area && (env === null ? area.path : `/${env}${area.path}`);
+  return (
+    <span className="bar-title">
+      {root === undefined || root === location ? (
+        (area?.title ?? 'Parley')
+      ) : (
+        <Link href={root}>← {area!.title}</Link>
+      )}
+    </span>
   );
 }
 

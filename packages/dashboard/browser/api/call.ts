@@ -1,5 +1,6 @@
 import type { Input, OperationName, Output } from '@parley/protocol';
 import { noteAnswer } from './away.ts';
+import { noteServerDate } from './clock.ts';
 import { routes } from './generated/routes.ts';
 
 /** One way to call the service: the operation table, with the session's cookie. */
@@ -94,6 +95,7 @@ export async function call<N extends CallName>(
     throw new ApiFailure(0, { code: 'offline', message: 'The service does not answer.' });
   }
   noteAnswer(response.status);
+  noteServerDate(response.headers.get('date'));
   if (response.status === 204) return undefined as Output<N>;
   const answer = (await response.json().catch(() => ({}))) as { error?: Partial<ErrorFields> };
   if (!response.ok) throw new ApiFailure(response.status, answer.error ?? {});

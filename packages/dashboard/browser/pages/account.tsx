@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Account as AccountRecord } from '@parley/protocol';
 import { useCall, useChange, useRows } from '../api/hooks.ts';
+import { browserName } from '../ui/agent.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
@@ -75,7 +76,7 @@ function Password({ secondFactor }: { secondFactor: boolean }): ReactNode {
       >
         <Stack maw={400}>
           <PasswordInput
-            label="Present password"
+            label="Current password"
             autoComplete="current-password"
             required
             value={password}
@@ -137,7 +138,10 @@ function Sessions(): ReactNode {
         pages={sessions}
         rowKey={(session) => session.id}
         columns={[
-          { title: 'Browser', cell: (session) => session.userAgent },
+          {
+            title: 'Browser',
+            cell: (session) => <span title={session.userAgent}>{browserName(session.userAgent)}</span>,
+          },
           { title: 'Address', cell: (session) => session.address, wide: true },
           { title: 'Last used', cell: (session) => <Time at={session.lastUsedAt} /> },
           {

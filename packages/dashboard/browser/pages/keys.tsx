@@ -1,4 +1,4 @@
-import { Button, Code, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { Button, Code, Group, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useChange, usePages } from '../api/hooks.ts';
@@ -7,6 +7,7 @@ import { ConfirmButton } from '../ui/confirm.tsx';
 import { Secret } from '../ui/copy.tsx';
 import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
+import { SecretDialog } from '../ui/secret-dialog.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { Tag } from '../ui/tag.tsx';
@@ -58,11 +59,11 @@ function CreateKey(): ReactNode {
   return (
     <>
       <Button onClick={() => setOpened(true)}>Create a key</Button>
-      <Modal
+      <SecretDialog
         opened={opened}
         onClose={close}
         title={secret === null ? 'Create a secret key' : 'The secret key'}
-        closeOnClickOutside={secret === null}
+        secret={secret !== null}
       >
         {secret === null ? (
           <form
@@ -92,12 +93,9 @@ function CreateKey(): ReactNode {
             </Stack>
           </form>
         ) : (
-          <Stack>
-            <Secret value={secret} what="the key" />
-            <Button onClick={close}>Done</Button>
-          </Stack>
+          <Secret value={secret} />
         )}
-      </Modal>
+      </SecretDialog>
     </>
   );
 }

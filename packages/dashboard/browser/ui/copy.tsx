@@ -101,9 +101,16 @@ export const Snippet = ({ code, label }: { code: string; label: string }): React
 );
 
 /** A secret that is shown this one time. */
-export const Secret = ({ value, what }: { value: string; what: string }): ReactNode => (
+export const Secret = ({
+  value,
+  children = 'Keep it where your server finds it, not in its code.',
+}: {
+  value: string;
+  /** What to do with it. */
+  children?: string;
+}): ReactNode => (
   <Stack gap="xs">
-    <Text>This is shown once. Keep {what} where your server finds it, not in its code.</Text>
+    <Text>This is shown once. {children}</Text>
     <Group gap="xs" align="center">
       <Code
         block

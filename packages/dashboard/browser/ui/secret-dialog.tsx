@@ -1,0 +1,52 @@
+import { Alert, Button, Group, Modal, Stack } from '@mantine/core';
+import { useState } from 'react';
+import type { KeyboardEvent, ReactNode } from 'react';
+
+/** A dialog that shows something once: it asks before it closes with anything but its own button. */
+export function SecretDialog(props: {
+  opened: boolean;
+  title: string;
+  /** Whether the secret is on the screen; before that it closes like any other. */
+  secret: boolean;
+  onClose: () => void;
+  children: ReactNode;
+}): ReactNode {
+  const [asked, setAsked] = useState(false);
+  const close = (): void => {
+    setAsked(false);
+    props.onClose();
+  };
+  const ask = (): void => (props.secret ? setAsked(true) : close());
+  return (
+    <Modal
+      opened={props.opened}
+      onClose={ask}
+      title={props.title}
+      closeOnClickOutside={!props.secret}
+      closeOnEscape={!props.secret}
+      onKeyDown={(event: KeyboardEvent) => {
+        if (event.key === 'Escape' && props.secret) ask();
+      }}
+    >
+      <Stack>
+        {props.children}
+        {asked ? (
+          <Alert color="yellow" variant="light" role="alert" title="Have you kept it?">
+            <Stack gap="xs">
+              It cannot be shown again.
+              <Group gap="xs">
+                <Button variant="default" size="compact-sm" onClick={() => setAsked(false)}>
+                  Not yet
+                </Button>
+                <Button variant="default" size="compact-sm" onClick={close}>
+                  Close it
+                </Button>
+              </Group>
+            </Stack>
+          </Alert>
+        ) : null}
+        {props.secret ? <Button onClick={close}>Done</Button> : null}
+      </Stack>
+    </Modal>
+  );
+}
