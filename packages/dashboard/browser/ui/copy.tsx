@@ -55,7 +55,7 @@ export function Copy(props: {
       aria-live="polite"
     >
       <Icon of={copied ? CheckIcon : icon} size={14} />
-      <span className="label">&nbsp;{copied ? 'Copied' : label}</span>
+      <span className="label">{copied ? 'Copied' : label}</span>
     </Button>
   );
 }

@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Modal, Stack } from '@mantine/core';
-import { useState } from 'react';
-import type { KeyboardEvent, ReactNode } from 'react';
+import { useEffect, useState } from 'react';
+import type { ReactNode } from 'react';
 
 /** A dialog that shows something once: it asks before it closes with anything but its own button. */
 export function SecretDialog(props: {
@@ -17,6 +17,15 @@ export function SecretDialog(props: {
     props.onClose();
   };
   const ask = (): void => (props.secret ? setAsked(true) : close());
+  const waits = props.opened && props.secret;
+  useEffect(() => {
+    if (!waits) return;
+    const press = (event: KeyboardEvent): void => {
+      if (event.key === 'Escape') setAsked(true);
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, [waits]);
   return (
     <Modal
       opened={props.opened}
@@ -24,9 +33,6 @@ export function SecretDialog(props: {
       title={props.title}
       closeOnClickOutside={!props.secret}
       closeOnEscape={!props.secret}
-      onKeyDown={(event: KeyboardEvent) => {
-        if (event.key === 'Escape' && props.secret) ask();
-      }}
     >
       <Stack>
         {props.children}
