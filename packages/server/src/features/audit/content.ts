@@ -28,6 +28,25 @@ export async function noteReading(ctx: Context, conversation: { no: number; id: 
   });
 }
 
+/**
+ * dashboard#audit: who sends from the dashboard is recorded before the message is appended, because appends are collected
+ * into batches of their own. What it says is not recorded.
+ */
+export async function noteSending(
+  ctx: Context,
+  { conversationId }: { conversationId: string },
+  sender: { no: number } | null,
+): Promise<void> {
+  if (!ctx.caller.person) return;
+  await record(ctx, ctx.db, {
+    where: { env: ctx.env.no },
+    action: 'messages.send',
+    ...(sender ? { user: sender.no } : { target: conversationId }),
+    before: null,
+    after: { conversationId, as: sender ? 'the user' : 'the system' },
+  });
+}
+
 /** Deletes rows that only keep entries from being written twice in an hour; the entries themselves stay in the audit log. */
 export async function removeOldNotes(db: Queryable, clock: Clock): Promise<void> {
   await removeContentReads(db, new Date(clock.now() - 2 * hourMs));

@@ -13,7 +13,7 @@ import type { LockedConversation } from '../../log/sql/lock.ts';
 import { liveEvent, record } from '../../log/record.ts';
 import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { noteReading } from '../audit/content.ts';
+import { noteReading, noteSending } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable } from '../conversations/access.ts';
@@ -38,6 +38,7 @@ const missing = () => new ApiError('not_found', { message: 'There is no such mes
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
   const { input, sender } = await applyPolicies(ctx, given);
+  await noteSending(ctx, input, sender);
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
