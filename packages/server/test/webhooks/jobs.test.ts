@@ -178,7 +178,7 @@ test('Several workers share a queue: every job is done once, its result written 
             return { runAt: null, ref: job.ref! };
           }),
         ),
-      settle: async (tx, outcomes) => {
+      record: async (tx, outcomes) => {
         await tx.query('INSERT INTO done SELECT unnest($1::bigint[])', [outcomes.map((o) => o.ref)]);
         tx.afterCommit(() => {
           finished += outcomes.length;

@@ -4,7 +4,7 @@ import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { lockAccount } from './sql/accounts.ts';
 import type { Account } from './sql/accounts.ts';
 import { challengeMs, isChallenge, makeChallenge, useChallenge } from './challenges.ts';
-import type { AccountServices } from './services.ts';
+import type { AccountServices } from './account-services.ts';
 import { findPasskey, insertPasskey, markPasskeyUsed, maxPasskeys, storedPasskeys } from './sql/passkeys.ts';
 import type { Passkey } from './sql/passkeys.ts';
 

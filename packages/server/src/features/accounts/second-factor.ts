@@ -2,7 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Account } from './sql/accounts.ts';
-import type { AccountServices } from './services.ts';
+import type { AccountServices } from './account-services.ts';
 import { makeRecoveryCodes, recoveryCodeHash } from './tokens.ts';
 import { base32, matchingStep, otpauthUri, secretBytes } from './totp.ts';
 import {

@@ -11,7 +11,7 @@ import { noteContentRead, removeContentReads } from './sql.ts';
 
 const hourMs = 3_600_000;
 
-export async function noteReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
+export async function recordReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
   const { env } = ctx;
   const { person } = ctx.caller;
   if (!person) return;
@@ -32,7 +32,7 @@ export async function noteReading(ctx: Context, conversation: { no: number; id: 
  * dashboard#audit: who sends from the dashboard is recorded before the message is appended, because appends are collected
  * into batches of their own. What it says is not recorded.
  */
-export async function noteSending(
+export async function recordSending(
   ctx: Context,
   { conversationId }: { conversationId: string },
   sender: { no: number } | null,
@@ -48,6 +48,6 @@ export async function noteSending(
 }
 
 /** Deletes rows that only keep entries from being written twice in an hour; the entries themselves stay in the audit log. */
-export async function removeOldNotes(db: Queryable, clock: Clock): Promise<void> {
+export async function removeOldReadings(db: Queryable, clock: Clock): Promise<void> {
   await removeContentReads(db, new Date(clock.now() - 2 * hourMs));
 }

@@ -20,7 +20,7 @@ import type { MediaRequest, MediaValue } from '../media-request.ts';
 import { change } from './moves.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
-import { hostedCalls, removeNode, reportNode } from './sql/nodes.ts';
+import { hostedCalls, removeNode, reportNode } from './sql/media-nodes.ts';
 
 /**
  * A process that carries media (role `media`): it prepares its workers in the background, holds a lease in

@@ -18,7 +18,7 @@ import { callQueue, unheardMs } from './jobs.ts';
 import type { CallJob } from './jobs.ts';
 import { change } from './moves.ts';
 import type { HereEnded } from './moves.ts';
-import { callsUnavailable, chooseNode, findNode, place } from './sql/nodes.ts';
+import { callsUnavailable, chooseNode, findNode, place } from './sql/media-nodes.ts';
 import { invited, isIn } from './participant-state.ts';
 import type { Participant } from './participant-state.ts';
 import * as sql from './sql.ts';

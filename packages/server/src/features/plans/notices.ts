@@ -1,6 +1,6 @@
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
-import type { Mails } from '../accounts/mail.ts';
+import type { MailQueue } from '../accounts/mail-queue.ts';
 import { ownersOf } from '../accounts/sql/organizations.ts';
 import type { Plans } from './table.ts';
 import { noteCeilings } from './sql.ts';
@@ -14,7 +14,12 @@ const then = {
   connections: 'Further sockets are closed with 4008 until others close.',
 } as const;
 
-export async function tellOwners(db: Db, plans: Plans, mails: Mails, logger: Logger): Promise<number> {
+export async function tellOwners(
+  db: Db,
+  plans: Plans,
+  mailQueue: MailQueue,
+  logger: Logger,
+): Promise<number> {
   const table = Object.values(plans);
   return db.tx(async (tx) => {
     const notices = await noteCeilings(tx, table);
@@ -24,7 +29,7 @@ export async function tellOwners(db: Db, plans: Plans, mails: Mails, logger: Log
       logger.warn({ env: id, what, percent, used, most }, 'the ceiling of a plan is near');
       const owners = await ownersOf(tx, env);
       if (owners.length === 0) continue;
-      await mails.send(tx, org, {
+      await mailQueue.send(tx, org, {
         to: owners.map(({ email }) => email),
         subject: `${id}: ${percent} percent of its ${names[what]} are used`,
         text: [

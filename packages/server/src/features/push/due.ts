@@ -4,7 +4,6 @@ import type { PushNotification } from '../../platform/push/port.ts';
 import { usersByNumber } from '../users/sql.ts';
 import { callNotification, notificationOf } from './notification.ts';
 import type { PushContent } from './notification.ts';
-import { sendQueue } from './notify.ts';
 import type { CallRef, SendData } from './notify.ts';
 import { isNews, loadMessages, placeKey } from './plan.ts';
 import type { MessageRef } from './sql/planning.ts';
@@ -31,7 +30,6 @@ export async function findSuperseded(
   if (asked.length === 0) return found;
   const sent = await sentOrUnderWay(
     db,
-    sendQueue.name,
     asked.map((a) => ({ ...a, no: jobs[a.i]!.no, key: jobs[a.i]!.key })),
   );
   for (const { i } of sent) found.add(i);

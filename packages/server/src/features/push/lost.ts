@@ -20,8 +20,7 @@ export const lostQueue = { name: 'push_lost', width: 20 };
 
 /** Milliseconds before the last sign of life: what was sent then may not have arrived either. */
 const marginMs = 5_000;
-/** How many messages are pushed after one socket died, the latest ones: of each conversation, and in all. */
-const mostOfOne = 100;
+/** How many messages are pushed after one socket died, the latest ones. */
 const mostInAll = 200;
 
 /** Writes the jobs of lost sockets, many at once, for users who can be pushed to. */
@@ -60,7 +59,6 @@ export async function lookBack(db: Queryable, presence: Presence, jobs: readonly
     db,
     jobs.map((job) => ({ env: job.key, usr: job.ref!, since: (job.data as { since: string }).since })),
     [...online],
-    mostOfOne,
   );
   const seen = new Set<string>();
   const isFirst = (row: { job: number; conv: number; seq: number }): boolean => {

@@ -97,7 +97,7 @@ export async function plan(
 }
 
 /** Runs in the transaction that ends the jobs of the plan. */
-export async function settlePlan(
+export async function recordPlan(
   log: Pick<Recorder, 'committed'>,
   tx: Tx,
   planned: readonly Planned[],

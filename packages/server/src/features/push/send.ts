@@ -162,7 +162,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-export async function settleSends(tx: Tx, outcomes: readonly SendOutcome[], now: number): Promise<void> {
+export async function recordSends(tx: Tx, outcomes: readonly SendOutcome[], now: number): Promise<void> {
   const of = (result: PushResult): DeviceRef[] =>
     outcomes.filter((o) => o.result === result).map((o) => o.device!);
   await sql.dropDead(tx, of('dead'));

@@ -64,8 +64,7 @@ export interface CopyTurn extends Pick<CopyContext, 'env' | 'history' | 'previou
   onDone(): void;
 }
 
-/** How many conversations one batch looks at: fewer, if they have more people, present and former. One may have more. */
-const conversations = 50;
+/** A batch looks at fewer conversations if they have more people than this, present and former. One may have more. */
 const mostPeople = 5_000;
 /** How many messages a page from a customer's database has. */
 const pageSize = 200;
@@ -82,7 +81,7 @@ const ended = ({ then, ...copy }: Copy): Copy | null =>
 /** For `fill` and `rewrite`: reads from our store. */
 async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Promise<CopyBatch> {
   if ((ahead.at(-1)?.no ?? -1) < copy.conv) {
-    const found = await conversationsFrom(db, env, copy.conv, conversations);
+    const found = await conversationsFrom(db, env, copy.conv);
     let people = 0;
     const fitting = found.filter((one, i) => (people += one.people) <= mostPeople || i === 0);
     ahead.splice(0, Infinity, ...fitting);

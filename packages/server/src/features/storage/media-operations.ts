@@ -18,19 +18,19 @@ const bad = (message: string, param?: string) =>
 function configOf(input: Input<'storage.setMedia'>): MediaConfig {
   const { origin: _origin, ...fields } = input;
   const { provider } = fields;
-  const known: Record<typeof provider, { needs: string[]; takes: string[] }> = {
-    cloudinary: { needs: ['cloudinaryUrl'], takes: ['folder'] },
+  const known: Record<typeof provider, { required: string[]; takes: string[] }> = {
+    cloudinary: { required: ['cloudinaryUrl'], takes: ['folder'] },
     s3: {
-      needs: ['region', 'bucket', 'accessKeyId', 'secretAccessKey'],
+      required: ['region', 'bucket', 'accessKeyId', 'secretAccessKey'],
       takes: ['preset', 'endpoint', 'prefix', 'forcePathStyle'],
     },
-    azure: { needs: ['account', 'accountKey', 'container'], takes: ['prefix', 'endpoint'] },
+    azure: { required: ['account', 'accountKey', 'container'], takes: ['prefix', 'endpoint'] },
   };
-  const { needs, takes } = known[provider];
+  const { required, takes } = known[provider];
   for (const name of Object.keys(fields))
-    if (name !== 'provider' && !needs.includes(name) && !takes.includes(name))
+    if (name !== 'provider' && !required.includes(name) && !takes.includes(name))
       throw bad(`${name} is no field of ${provider}.`, name);
-  for (const name of needs) if (!(name in fields)) throw bad(`${provider} needs ${name}.`, name);
+  for (const name of required) if (!(name in fields)) throw bad(`${provider} needs ${name}.`, name);
   return fields as unknown as MediaConfig;
 }
 

@@ -15,7 +15,7 @@ import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import type { Mails } from '../accounts/mail.ts';
+import type { MailQueue } from '../accounts/mail-queue.ts';
 import { ownersOf } from '../accounts/sql/organizations.ts';
 import { addFault } from './sql/faults.ts';
 import { createCold } from './cold.ts';
@@ -76,7 +76,7 @@ export function createStorageService(options: {
   node: string;
   log: Pick<ConversationLog, 'committed'>;
   retention: Retention;
-  mails: Mails;
+  mailQueue: MailQueue;
 }): StorageService {
   const { config, db, clock, logger, metrics, retention } = options;
   // A pool of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done
@@ -124,7 +124,7 @@ export function createStorageService(options: {
     logger.warn({ env, news: news.type, ...news.data }, 'the sink of an environment changed its state');
     const owners = await ownersOf(tx, env);
     if (owners.length > 0)
-      await options.mails.send(tx, owners[0]!.org, {
+      await options.mailQueue.send(tx, owners[0]!.org, {
         to: owners.map((o) => o.email),
         ...mailOf(news, owners[0]!.env),
       });

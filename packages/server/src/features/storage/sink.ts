@@ -3,7 +3,7 @@ import type { History } from '../../platform/history/port.ts';
 import type { Clock, Timers } from '../../platform/clock.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { confirmLog } from './sql/confirm.ts';
-import { isGone } from './connections.ts';
+import { isDisconnected } from './connections.ts';
 import type { Connections } from './connections.ts';
 import { begun, runCopy } from './copy.ts';
 import { eraseUsers } from './erasures.ts';
@@ -16,8 +16,8 @@ import { slotsOf } from './sql.ts';
 import { owesErasures } from './sql/erasures.ts';
 import { claimSink, dueSinks, readLog } from './sql/sink.ts';
 import type { ClaimedSink, LogRow } from './sql/sink.ts';
-import { createSettle } from './state.ts';
-import type { SettleOptions } from './state.ts';
+import { createTurnEnd } from './state.ts';
+import type { TurnEndOptions } from './state.ts';
 import { thawWanted } from './thaw.ts';
 import { createWriter, pump } from './write.ts';
 import type { Refused } from './write.ts';
@@ -37,7 +37,7 @@ const sliceMs = 1_000;
 type Next = 'more' | 'later' | 'idle';
 const pauses: Record<Next, number> = { more: 0, later: 250, idle: 200 };
 
-export interface SinkOptions extends SettleOptions {
+export interface SinkOptions extends TurnEndOptions {
   /** For durations: all times of the sink are by the store's clock. */
   clock: Pick<Clock, 'monotonic'>;
   timers: Timers;
@@ -65,7 +65,7 @@ interface Turn extends ClaimedSink {
 export function createSink(options: SinkOptions): Sink {
   const { db, connections, clock, logger, node } = options;
   const writer = createWriter(options);
-  const settle = createSettle(options);
+  const endTurn = createTurnEnd(options);
   const copying = { db, node, clock, logger, writer };
 
   /** Takes the lease for a while; undefined if another process has it. */
@@ -88,12 +88,12 @@ export function createSink(options: SinkOptions): Sink {
       } catch (error) {
         if (!(error instanceof HistoryError)) throw error;
         failure = error;
-        if (isGone(error)) {
+        if (isDisconnected(error)) {
           if (mine.active) connections.drop(env.no, mine.active);
           if (mine.previous) connections.drop(env.no, mine.previous);
         }
       }
-      await settle(mine, failure, pauses[next]);
+      await endTurn(mine, failure, pauses[next]);
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
       logger.warn({ env: env.no }, error.message);

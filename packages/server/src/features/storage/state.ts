@@ -6,7 +6,7 @@ import type { SinkStatus, StorageMode } from './sql.ts';
 import { lockOwned, longestBackOffMs, setState } from './sql/sink.ts';
 
 /**
- * storage#sink: the state of an environment's sink, and what is reported when it changes. `settle` ends a turn: it stores how
+ * storage#sink: the state of an environment's sink, and what is reported when it changes. `createTurnEnd` makes the function that ends a turn: it stores how
  * the turn went, the state that follows from it, and when the next turn is due.
  */
 
@@ -52,7 +52,7 @@ export function news(
 
 const firstBackOffMs = 1_000;
 
-export interface SettleOptions {
+export interface TurnEndOptions {
   db: Db;
   logger: Logger;
   random: () => number;
@@ -65,7 +65,7 @@ export interface SettleOptions {
   counted(what: 'written' | 'refused' | 'failed', count: number): void;
 }
 
-export function createSettle(options: SettleOptions) {
+export function createTurnEnd(options: TurnEndOptions) {
   const { db, logger, node } = options;
   /** Environments whose backlog has been logged. */
   const alarmed = new Set<number>();

@@ -207,11 +207,11 @@ export function createDeliverer(options: DeliverOptions) {
     };
   }
 
-  return { start, settle };
+  return { start, record: recordOutcomes };
 }
 
 /** Writes the results of a batch. Test deliveries never count against an endpoint. */
-async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
+async function recordOutcomes(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
   const tried = outcomes.filter((o) => o.status !== null);
   if (tried.length === 0) return;
   await recordAttempts(tx, tried);

@@ -5,7 +5,7 @@ import type { AccountContext, Reply } from '../../context.ts';
 import { getAccount, hasSecondFactor, renameAccount, setPassword } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
 import { recordOwn, signedIn, withCookie } from '../context.ts';
-import { passwordMail } from '../mails.ts';
+import { passwordMail } from '../mail-texts.ts';
 import * as passkeys from '../passkeys.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { relyingParty } from '../relying-party.ts';
@@ -66,7 +66,7 @@ export async function changePassword(
     const renewed = await renewToken(tx, accounts, session.id, { signedIn: true });
     if (!renewed) throw new ApiError('token_invalid');
     await recordOwn(ctx, tx, account, 'account.changePassword');
-    await accounts.mails.send(tx, account.no, passwordMail(account.email));
+    await accounts.mailQueue.send(tx, account.no, passwordMail(account.email));
     return withCookie(ctx, renewed.token, await viewSession(tx, account, renewed.session.signedInAt));
   });
 }

@@ -8,7 +8,7 @@ import type { Account } from '../sql/accounts.ts';
 import { recordOwn, signedIn } from '../context.ts';
 import * as invitations from '../sql/invitations.ts';
 import type { Invitation } from '../sql/invitations.ts';
-import { invitationLink, invitationMail, signUpMail } from '../mails.ts';
+import { invitationLink, invitationMail, signUpMail } from '../mail-texts.ts';
 import {
   addPerson,
   createOrganization,
@@ -59,8 +59,12 @@ export async function create(
       after: { email: invitation.email, role },
     });
     const link = invitationLink(accounts.linkOrigin(), token);
-    await accounts.mails.send(tx, account.no, invitationMail(invitation.email, name, account.email, link));
-    return { ...view(invitation), ...(accounts.mails.enabled ? {} : { link }) };
+    await accounts.mailQueue.send(
+      tx,
+      account.no,
+      invitationMail(invitation.email, name, account.email, link),
+    );
+    return { ...view(invitation), ...(accounts.mailQueue.enabled ? {} : { link }) };
   });
 }
 
@@ -201,7 +205,7 @@ export async function signUp(
       const wanted = { org: null, email, role: 'owner' as const, by: null };
       const { token } = await invitations.invite(tx, accounts, wanted);
       const link = invitationLink(accounts.linkOrigin(), token);
-      await accounts.mails.send(tx, 0, signUpMail(normalEmail(email), link));
+      await accounts.mailQueue.send(tx, 0, signUpMail(normalEmail(email), link));
     });
   });
   return {};

@@ -5,7 +5,7 @@ import { record } from '../../audit/operations.ts';
 import type { ControlContext } from '../../context.ts';
 import { findByEmail } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
-import { resetLink } from '../mails.ts';
+import { resetLink } from '../mail-texts.ts';
 import { listMemberships } from '../sql/organizations.ts';
 import { removePasskeys } from '../sql/passkeys.ts';
 import { beginReset } from '../sql/resets.ts';

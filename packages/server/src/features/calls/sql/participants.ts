@@ -22,10 +22,11 @@ export const markDisconnected = (tx: Queryable, closed: readonly ClosedSession[]
     [closed.map((c) => c.env), closed.map((c) => c.user), closed.map((c) => c.session)],
   );
 
+const mostConnected = 1_000;
+
 /** Participants with a socket of which no closing is stored. */
-export const connectedParticipants = (db: Queryable, most: number): Promise<ClosedSession[]> =>
+export const connectedParticipants = (db: Queryable): Promise<ClosedSession[]> =>
   db.query<ClosedSession>(
     `SELECT env, usr AS user, session FROM call_participants
-       WHERE state IN ('joining', 'joined') AND gone_at IS NULL AND session IS NOT NULL LIMIT $1`,
-    [most],
+       WHERE state IN ('joining', 'joined') AND gone_at IS NULL AND session IS NOT NULL LIMIT ${mostConnected}`,
   );

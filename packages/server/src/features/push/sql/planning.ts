@@ -97,6 +97,9 @@ export const pushableUsers = (
     [users.map((l) => l.env), users.map((l) => l.user), users.map((l) => l.silentMs), marginMs],
   );
 
+/** How many messages of a conversation are pushed after a socket died, the latest ones. */
+const mostOfOne = 100;
+
 /**
  * Messages since a time that no socket of the user has confirmed, of users without one, the latest of each
  * conversation; `job` is the index of the user.
@@ -105,7 +108,6 @@ export const undeliveredMessages = (
   db: Queryable,
   users: readonly { env: number; usr: number; since: string }[],
   online: readonly number[],
-  mostOfOne: number,
 ): Promise<{ job: number; mode: 'providers' | 'webhook'; conv: number; seq: number }[]> =>
   db.query<{ job: number; mode: 'providers' | 'webhook'; conv: number; seq: number }>(
     `SELECT u.ord::int - 1 AS job, ${pushMode('e')} AS mode, m.conv, x.seq
@@ -116,9 +118,9 @@ export const undeliveredMessages = (
      CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
      CROSS JOIN LATERAL (
        SELECT * FROM messages WHERE conv = m.conv AND env = m.env AND seq > greatest(m.last_read_seq, m.last_delivered_seq)
-       ORDER BY seq DESC LIMIT $5) x
+       ORDER BY seq DESC LIMIT ${mostOfOne}) x
      WHERE NOT u.usr = ANY($4::bigint[]) AND r.deactivated_at IS NULL AND c.deleted_at IS NULL AND c.last_activity_at >= u.since
        AND x.created_at >= u.since AND x.deleted_at IS NULL AND x.sender IS DISTINCT FROM u.usr
      ORDER BY x.created_at, m.conv, x.seq`,
-    [users.map((u) => u.env), users.map((u) => u.usr), users.map((u) => u.since), online, mostOfOne],
+    [users.map((u) => u.env), users.map((u) => u.usr), users.map((u) => u.since), online],
   );

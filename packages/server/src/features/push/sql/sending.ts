@@ -4,7 +4,7 @@ import type { PushProviderName } from '../../../platform/push/port.ts';
 import { unreadCount } from '../../../log/unread/sql/counters.ts';
 import { conversationOf, memberOf, membershipsOf, userOf } from '../../sql/lookups.ts';
 import type { PushContent, PushedCall } from '../notification.ts';
-import { envOf } from '../notify.ts';
+import { envOf, sendQueue } from '../notify.ts';
 import type { CallRef, SendData } from '../notify.ts';
 import { memberWaits, pushMode } from './planning.ts';
 import type { MessageRef } from './planning.ts';
@@ -51,17 +51,13 @@ export interface Sending extends MessageRef {
 }
 
 /** Those whose device was sent the same message or a later one of its conversation, or whose push is under way. */
-export const sentOrUnderWay = (
-  db: Queryable,
-  queue: string,
-  asked: readonly Sending[],
-): Promise<{ i: number }[]> =>
+export const sentOrUnderWay = (db: Queryable, asked: readonly Sending[]): Promise<{ i: number }[]> =>
   db.query<{ i: number }>(
     `SELECT u.i FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
        u(i, env, device, conv, seq, no, key, usr)
      WHERE EXISTS (SELECT 1 FROM push_attempts a WHERE a.device = u.device AND a.conv = u.conv AND a.seq >= u.seq
          AND a.result = 'sent' AND a.env = u.env AND a.usr = u.usr)
-       OR EXISTS (SELECT 1 FROM jobs j WHERE j.queue = $9 AND j.key = u.key AND j.leased
+       OR EXISTS (SELECT 1 FROM jobs j WHERE j.queue = '${sendQueue.name}' AND j.key = u.key AND j.leased
          AND j.run_at > clock_timestamp() AND j.no < u.no AND j.ref = u.device
          AND (j.data ->> 'conv')::bigint = u.conv AND (j.data ->> 'seq')::bigint = u.seq)`,
     [
@@ -73,7 +69,6 @@ export const sentOrUnderWay = (
       asked.map((a) => a.no),
       asked.map((a) => a.key),
       asked.map((a) => a.usr),
-      queue,
     ],
   );
 

@@ -44,18 +44,20 @@ export function conversationsWithPeople(
   );
 }
 
+/** How many conversations one batch looks at, at most. */
+const conversationsAtOnce = 50;
+
 /** The next conversations, each with the number of its people. */
 export const conversationsFrom = (
   db: Queryable,
   env: number,
   from: number,
-  limit: number,
 ): Promise<{ no: number; id: string; people: number }[]> =>
   db.query<{ no: number; id: string; people: number }>(
     `SELECT c.no, c.id, (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) + (SELECT count(*) FROM (
          SELECT 1 FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT ${mostFormer}) f) AS people
-       FROM conversations c WHERE c.env = $1 AND c.no >= $2 ORDER BY c.no LIMIT $3`,
-    [env, from, limit],
+       FROM conversations c WHERE c.env = $1 AND c.no >= $2 ORDER BY c.no LIMIT ${conversationsAtOnce}`,
+    [env, from],
   );
 
 /** The next conversation of which only a customer's database has messages. */

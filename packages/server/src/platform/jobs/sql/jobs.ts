@@ -27,7 +27,7 @@ export interface NewJob {
   data?: unknown;
 }
 
-export interface Settled {
+export interface FinishedJob {
   job: Job;
   /** When it runs again; null if it is done. */
   runAt: Date | null;
@@ -67,14 +67,14 @@ export async function renew(db: Queryable, jobs: readonly Job[], leaseMs: number
   ]);
 }
 
-export async function finish(db: Queryable, queue: string, settled: readonly Settled[]): Promise<void> {
+export async function finish(db: Queryable, queue: string, finished: readonly FinishedJob[]): Promise<void> {
   await db.query('SELECT finish_jobs($1, $2, $3, $4, $5, $6)', [
     queue,
-    settled.map((s) => s.job.no),
-    settled.map((s) => s.job.key),
-    settled.map((s) => s.job.claims),
-    settled.map((s) => s.runAt),
-    settled.map((s) => s.width ?? null),
+    finished.map((s) => s.job.no),
+    finished.map((s) => s.job.key),
+    finished.map((s) => s.job.claims),
+    finished.map((s) => s.runAt),
+    finished.map((s) => s.width ?? null),
   ]);
 }
 

@@ -51,18 +51,17 @@ export async function callsUnavailable(db: Queryable): Promise<ApiError> {
   return new ApiError('calls_unavailable', { retryAfterMs });
 }
 
+/** How many calls one look finds. Limits stand in the texts, so that plans can count on them. */
+const mostOrphans = 500;
+
 /** The live calls of a node that is leaving or, without one, those whose node is gone. */
-export const orphans = (
-  db: Queryable,
-  node: string | null,
-  most: number,
-): Promise<{ env: number; no: number }[]> =>
+export const orphans = (db: Queryable, node: string | null): Promise<{ env: number; no: number }[]> =>
   db.query(
     node === null
       ? `SELECT k.env, k.no FROM calls k LEFT JOIN media_nodes n ON n.id = k.node AND n.lease_until > clock_timestamp() AND n.state <> 'failed'
-         WHERE k.status <> 'ended' AND n.id IS NULL ORDER BY k.env, k.no LIMIT $1`
-      : `SELECT k.env, k.no FROM calls k WHERE k.status <> 'ended' AND k.node = $1 ORDER BY k.no LIMIT $2`,
-    node === null ? [most] : [node, most],
+         WHERE k.status <> 'ended' AND n.id IS NULL ORDER BY k.env, k.no LIMIT ${mostOrphans}`
+      : `SELECT k.env, k.no FROM calls k WHERE k.status <> 'ended' AND k.node = $1 ORDER BY k.no LIMIT ${mostOrphans}`,
+    node === null ? [] : [node],
   );
 
 /** Returns true if the call has had no node for longer than these seconds. */

@@ -20,17 +20,16 @@ import { connectedParticipants, markDisconnected } from './sql/participants.ts';
  */
 
 const lookMs = 30_000;
-const lookMost = 1_000;
 
-export interface GoneSockets extends Periodic {
+export interface DisconnectWatch extends Periodic {
   closed(session: ClosedSession): void;
 }
 
-export function createGoneSockets(options: {
+export function createDisconnectWatch(options: {
   db: Db;
   presence: Pick<PresenceRegistry, 'connected'>;
   logger: Logger;
-}): GoneSockets {
+}): DisconnectWatch {
   const { db, presence, logger } = options;
 
   async function note(closed: readonly ClosedSession[]): Promise<void> {
@@ -55,7 +54,7 @@ export function createGoneSockets(options: {
   });
 
   const look = createPeriodic(lookMs, logger, 'looking for gone participants', async () => {
-    const here = await connectedParticipants(db, lookMost);
+    const here = await connectedParticipants(db);
     const connected = await presence.connected(here);
     const gone = here.filter((_, i) => !connected[i]);
     if (gone.length > 0) await note(gone);

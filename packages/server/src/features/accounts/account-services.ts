@@ -1,7 +1,7 @@
 import type { Clock, Ids } from '../../platform/clock.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import type { Mails } from './mail.ts';
+import type { MailQueue } from './mail-queue.ts';
 import type { Passwords } from './passwords.ts';
 
 declare module '../context.ts' {
@@ -17,7 +17,7 @@ export interface AccountServices {
   vault: Vault;
   passwords: Passwords;
   limiter: RateLimiter;
-  mails: Mails;
+  mailQueue: MailQueue;
   /** The address at which browsers reach us (CHAT_ORIGIN), which passkeys belong to; null if it is not set. */
   origin: string | null;
   /**

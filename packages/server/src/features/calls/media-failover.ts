@@ -5,7 +5,7 @@ import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';
 import { ended } from './call-state.ts';
 import { change } from './moves.ts';
-import { chooseNode, findNode, markUnhosted, orphans, place } from './sql/nodes.ts';
+import { chooseNode, findNode, markUnhosted, orphans, place } from './sql/media-nodes.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 
@@ -15,7 +15,6 @@ import * as sql from './sql.ts';
  */
 
 const lookMs = 1_000;
-const lookMost = 500;
 /** Seconds; long enough for a process that restarts to be back. */
 const unhostedSeconds = 15;
 
@@ -52,15 +51,14 @@ async function rehost(
   });
 }
 
-export const createHostWatch = (options: { db: Db; services: Services; logger: Logger }): Periodic =>
+export const createMediaFailover = (options: { db: Db; services: Services; logger: Logger }): Periodic =>
   createPeriodic(lookMs, options.logger, 'looking for calls without a media node', async () => {
-    for (const call of await orphans(options.db, null, lookMost)) await rehost(options, call, null);
+    for (const call of await orphans(options.db, null)) await rehost(options, call, null);
   });
 
 /** Moves the calls of a node that is leaving; returns how many found no other node. */
 export async function evacuate(options: { db: Db; services: Services }, node: string): Promise<number> {
   let left = 0;
-  for (const call of await orphans(options.db, node, lookMost))
-    if (!(await rehost(options, call, node))) left++;
+  for (const call of await orphans(options.db, node)) if (!(await rehost(options, call, node))) left++;
   return left;
 }

@@ -21,7 +21,7 @@ const leaseMs = 60_000;
 const slots = 4;
 const mostTries = 8;
 
-export interface Mails {
+export interface MailQueue {
   /** False if no mail server is configured. */
   readonly enabled: boolean;
   /**
@@ -31,7 +31,7 @@ export interface Mails {
   send(tx: Queryable, about: number, mail: Mail): Promise<void>;
 }
 
-export const createMails = (vault: Vault, enabled: boolean): Mails => ({
+export const createMailQueue = (vault: Vault, enabled: boolean): MailQueue => ({
   enabled,
   send: async (tx, about, mail) => {
     if (!enabled) return;
