@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import Type from 'typebox';
 import { Value } from 'typebox/value';
 import {
@@ -12,8 +11,6 @@ import {
 import { joined } from '../../platform/postgres/db.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import type { Ids } from '../../platform/clock.ts';
-import { createVault, loadMasterKey } from '../../platform/secrets.ts';
-import type { Vault } from '../../platform/secrets.ts';
 import { createPasswords } from './passwords.ts';
 import { operatorCaller } from '../callers.ts';
 import type { ControlContext, ControlServices } from '../context.ts';
@@ -134,32 +131,4 @@ async function createOwner(tx: Tx, ids: Ids, email: string, passwordHash: string
     account!.no,
   ]);
   return org!.no;
-}
-
-/**
- * Reads the master key, or makes one for a new database. A key that did not seal this database is refused, because
- * nothing in it could be opened.
- */
-export async function openVault(
-  db: Db,
-  given: string | undefined,
-  dataDir: string,
-): Promise<{ masterKey: Buffer; vault: Vault }> {
-  const kept = () => db.query<{ sealed: Buffer }>('SELECT sealed FROM master_key_check');
-  const masterKey = await loadMasterKey(given, dataDir, (await kept()).length === 0);
-  const vault = createVault(masterKey);
-  await db.query('INSERT INTO master_key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING', [
-    vault.seal('parley', 'master key check'),
-  ]);
-  const [row] = await kept();
-  try {
-    vault.open(row!.sealed, 'master key check');
-  } catch {
-    throw new Error(
-      given
-        ? 'This store was sealed with another master key than CHAT_MASTER_KEY. Set it to the key that the store was created with.'
-        : `This store was sealed with another master key than that in ${join(dataDir, 'master.key')}. Put the store's own file there, from your backup, or set CHAT_MASTER_KEY.`,
-    );
-  }
-  return { masterKey, vault };
 }
