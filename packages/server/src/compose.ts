@@ -36,12 +36,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const log = createLog(platform, live);
   const features = createFeatures(options, platform, log, live);
   const transport = createTransport(platform, log, live, features);
-  const { db, masterKey, parts, port } = platform;
+  const { db, logDb, masterKeys, parts, port } = platform;
   const { services } = features;
 
   let prepared: Awaited<ReturnType<typeof prepareStore>> = { first: null, open: [] };
   const prepare = async (): Promise<void> => {
-    prepared = await prepareStore({ store, db, services, config, logger, force, onMasterKey: masterKey.set });
+    const announce = async (key: string): Promise<void> => {
+      await Promise.all([db.announce(key), logDb.announce(key)]);
+    };
+    const onMasterKeys = masterKeys.set;
+    prepared = await prepareStore({ store, db, services, config, logger, force, announce, onMasterKeys });
   };
   await parts.start(listParts(platform, log, live, features, transport, { prepare, drainMs }));
   return {

@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts';
+import type { OpenedStore } from '../features/accounts/master-key.ts';
 import type { ControlContext } from '../features/context.ts';
 import type { Logger } from '../platform/logging.ts';
 import type { ConnectionSettings } from '../platform/postgres/db.ts';
@@ -40,6 +41,8 @@ export interface Line {
 export interface StoreLine extends Line {
   ctx: ControlContext;
   connection: ConnectionSettings;
+  /** The master keys, and what the store says about them. */
+  opened: OpenedStore;
 }
 
 interface Declared {

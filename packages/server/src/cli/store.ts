@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { listenOrigin } from '../config.ts';
 import type { Config } from '../config.ts';
-import { openVault } from '../features/accounts/bootstrap.ts';
+import { openVault } from '../features/accounts/master-key.ts';
 import { operatorCaller } from '../features/callers.ts';
 import { createIds, pooledRandom, systemClock } from '../platform/clock.ts';
 import { PgDb } from '../platform/postgres/db.ts';
@@ -59,11 +59,13 @@ export async function withStore<T>(line: Line, run: (line: StoreLine) => Promise
     if (!exists) throw new UsageError('The database of DATABASE_URL has no store. parley start makes one.');
     // A command waits for nobody: processes of an earlier version may go on for hours.
     await migrate(store.connection, undefined, { waitMs: 0 });
-    const { vault } = await openVault(db, config.masterKey, config.dataDir);
+    const opened = await openVault(db, config, (key) => db.announce(key));
+    const { vault } = opened;
     const ids = createIds(systemClock, pooledRandom());
     return await run({
       ...line,
       connection: store.connection,
+      opened,
       ctx: {
         caller: operatorCaller(operatorName()),
         services: { clock: systemClock, ids, vault, linkOrigin: () => config.origin ?? listenOrigin(config) },

@@ -1,6 +1,7 @@
 import type { Command } from '../command.ts';
 import { doctorCommand } from './doctor.ts';
 import { environmentCommands } from './environments.ts';
+import { masterKeyCommands } from './master-key.ts';
 import { operatorCommands } from './operators.ts';
 import { serviceCommands } from './service.ts';
 
@@ -8,6 +9,7 @@ import { serviceCommands } from './service.ts';
 export const commandList: readonly Command[] = [
   ...serviceCommands,
   doctorCommand,
+  ...masterKeyCommands,
   ...environmentCommands,
   ...operatorCommands,
 ];

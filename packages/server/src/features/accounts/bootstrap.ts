@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import Type from 'typebox';
 import { Value } from 'typebox/value';
 import {
@@ -11,14 +10,11 @@ import {
 } from '@parley/protocol';
 import { joined } from '../../platform/postgres/db.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
-import { createVault, loadMasterKey } from '../../platform/secrets.ts';
-import type { Vault } from '../../platform/secrets.ts';
 import { createPasswords } from './passwords.ts';
 import { operatorCaller } from '../callers.ts';
 import type { ControlContext, ControlServices } from '../context.ts';
 import { addEnvironment } from '../tenancy/operations.ts';
 import { lockEnvironments } from '../tenancy/sql/environments.ts';
-import { keepMasterKeyCheck, masterKeyCheck } from './sql/master-key.ts';
 import { createOwner } from './sql/organizations.ts';
 
 /** The first start on an empty database (settings CHAT_BOOTSTRAP_…). Generated secrets are returned, to be shown once. */
@@ -118,29 +114,4 @@ export async function createFirst(
     environments.push({ id: env.id, kind: env.kind, local: env.local, secretKey: shown });
   }
   return { environments, email, password: settings.password === undefined ? password : null };
-}
-
-/**
- * Reads the master key, or makes one for a new database. A key that did not seal this database is refused, because
- * nothing in it could be opened.
- */
-export async function openVault(
-  db: Db,
-  given: string | undefined,
-  dataDir: string,
-): Promise<{ masterKey: Buffer; vault: Vault }> {
-  const masterKey = await loadMasterKey(given, dataDir, (await masterKeyCheck(db)) === undefined);
-  const vault = createVault(masterKey);
-  await keepMasterKeyCheck(db, vault.seal('parley', 'master key check'));
-  const check = await masterKeyCheck(db);
-  try {
-    vault.open(check!, 'master key check');
-  } catch {
-    throw new Error(
-      given
-        ? 'This store was sealed with another master key than CHAT_MASTER_KEY. Set it to the key that the store was created with.'
-        : `This store was sealed with another master key than that in ${join(dataDir, 'master.key')}. Put the store's own file there, from your backup, or set CHAT_MASTER_KEY.`,
-    );
-  }
-  return { masterKey, vault };
 }

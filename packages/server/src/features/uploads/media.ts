@@ -182,10 +182,12 @@ export function createMediaService(options: MediaOptions): MediaService {
     async open(port) {
       // Files that were stored before the bucket was configured stay readable.
       if (bucket && !existsSync(join(config.dataDir, 'media'))) return;
+      const [secret, ...older] = vault.signatures('managed media URLs');
       const storage = createManaged({
         directory: join(config.dataDir, 'media'),
         baseUrl: (config.mediaOrigin ?? ownOrigin(config.host, port)) + managedPath,
-        secret: vault.mac('managed media URLs'),
+        secret: secret!,
+        older,
         now,
         uniqueName: () => ids.secret(24),
       });

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { ApiError } from '@parley/protocol';
 import { isDiskFull, isUnanswered, isUnavailable } from './errors.ts';
-import { programName } from './program.ts';
+import { keyedName, programName } from './program.ts';
 import { ConnectionWatch } from './watch.ts';
 
 /** Our columns never hold numbers above 2^53. */
@@ -128,6 +128,9 @@ export class PgDb implements Db {
   readonly #watch: ConnectionWatch;
   /** The end of each open connection. */
   readonly #ends = new Set<Promise<void>>();
+  /** What connections are called from now on, and those that are. */
+  #name = programName;
+  readonly #named = new WeakSet<pg.ClientBase>();
   constructor(connection: ConnectionSettings, options: PgOptions) {
     this.#onError = options.onError;
     this.#disk = diskOf(connection);
@@ -163,9 +166,28 @@ export class PgDb implements Db {
   async #connect(): Promise<pg.PoolClient> {
     for (;;) {
       const client = await this.pool.connect();
-      if (!this.#watch.isSuspect(client)) return client;
-      client.release(true);
+      if (this.#watch.isSuspect(client)) {
+        client.release(true);
+        continue;
+      }
+      if (this.#name === programName || this.#named.has(client)) return client;
+      try {
+        await client.query(`SET application_name TO '${this.#name}'`);
+      } catch (error) {
+        client.release(error as Error);
+        throw error;
+      }
+      this.#named.add(client);
+      return client;
     }
+  }
+
+  /** Tells other processes with which master key this one seals: its connections are called so from now on. */
+  async announce(fingerprint: string): Promise<void> {
+    this.#name = keyedName(fingerprint);
+    const open = Array.from({ length: this.pool.totalCount }, () => this.#connect());
+    for (const result of await Promise.allSettled(open))
+      if (result.status === 'fulfilled') result.value.release();
   }
 
   async #ask<R extends object>(client: pg.PoolClient, sql: string, values: unknown[]): Promise<R[]> {

@@ -10,3 +10,12 @@ export async function masterKeyCheck(db: Queryable): Promise<Buffer | undefined>
 export async function keepMasterKeyCheck(db: Queryable, sealed: Buffer): Promise<void> {
   await db.query('INSERT INTO master_key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING', [sealed]);
 }
+
+/** Replaces the row, unless somebody else has done so; false then. */
+export async function replaceMasterKeyCheck(db: Queryable, from: Buffer, to: Buffer): Promise<boolean> {
+  const rows = await db.query('UPDATE master_key_check SET sealed = $2 WHERE sealed = $1 RETURNING 1', [
+    from,
+    to,
+  ]);
+  return rows.length > 0;
+}
