@@ -19,7 +19,9 @@ export async function licenceTexts(folders: string[]): Promise<string> {
   const parts: string[] = [];
   for (const folder of new Set(folders)) {
     const { name, version, license } = await readManifest(folder);
-    const [file] = (await Array.fromAsync(glob('{LICENSE,LICENCE,License,license}*', { cwd: folder }))).sort();
+    const [file] = (
+      await Array.fromAsync(glob('{LICENSE,LICENCE,License,license}*', { cwd: folder }))
+    ).sort();
     if (file === undefined && license === undefined) throw new Error(`${name} says nothing of its licence`);
     const text = file === undefined ? '' : `\n${await readFile(join(folder, file), 'utf8')}`;
     parts.push(`==== ${name} ${version} (${String(license)}) ====\n${text}`);

@@ -19,7 +19,15 @@ const left = /\/platform\/media\/(build|package)\.ts$|\/protocol\/src\/generate\
 const inside = /(['"`])@parley\/(protocol|playground|dashboard)(?=['"`/])/g;
 const mediasoup = join(root, 'node_modules/mediasoup');
 /** Of mediasoup: what runs, and the sources that the worker is built from. */
-const vendored = ['LICENSE', 'npm-scripts.mjs', 'node/lib', 'worker/src', 'worker/include', 'worker/fbs', 'worker/deps'];
+const vendored = [
+  'LICENSE',
+  'npm-scripts.mjs',
+  'node/lib',
+  'worker/src',
+  'worker/include',
+  'worker/fbs',
+  'worker/deps',
+];
 /** Programs of media workers that are their own packages. */
 const workers = ['@parley/media-worker-linux-x64', '@parley/media-worker-linux-arm64'];
 
@@ -75,13 +83,16 @@ function placed(file: string, text: string): string {
     .replace(inside, '$1#$2')
     .replace(/(new URL\('\.\/[^']+)\.ts(', import\.meta\.url\))/g, '$1.js$2')
     .replace(/((?:import|resolve)\(')mediasoup('\))/g, '$1#mediasoup$2');
-  return file.endsWith('/docs-page/index.ts') ? here.replace('../../../../../../docs/', '../../../../docs/') : here;
+  return file.endsWith('/docs-page/index.ts')
+    ? here.replace('../../../../../../docs/', '../../../../docs/')
+    : here;
 }
 
 async function dashboard(stage: string): Promise<string[]> {
   const { outputFiles, metafile } = await build({ ...dashboardOptions, metafile: true, absWorkingDir: root });
   const files = new Map(outputFiles.map((file) => [basename(file.path), Buffer.from(file.contents)]));
-  for (const [name, body] of await compressed(files)) await write(join(stage, 'dashboard/prebuilt', name), body);
+  for (const [name, body] of await compressed(files))
+    await write(join(stage, 'dashboard/prebuilt', name), body);
   return bundledPackages(metafile);
 }
 
@@ -120,7 +131,7 @@ async function manifest(): Promise<Manifest> {
     dependencies: Object.fromEntries(await Promise.all(versions)),
     peerDependencies: Object.fromEntries(workers.map((name) => [name, given.version])),
     peerDependenciesMeta: Object.fromEntries(workers.map((name) => [name, { optional: true }])),
-    engines: { node: '>=24' },
+    engines: { node: '>=24.7' },
   };
 }
 

@@ -107,7 +107,10 @@ describe('the server', () => {
 
   it('says which Node it needs', { skip: hosts === undefined }, async () => {
     const program = join(empty, 'node_modules/@parley/server/src/bin.js');
-    await assert.rejects(run(host('node20/bin/node'), [program, 'start'], empty), /needs Node 24 or newer/);
+    await assert.rejects(
+      run(host('node20/bin/node'), [program, 'start'], empty),
+      /needs Node 24\.7 or newer/,
+    );
   });
 });
 
