@@ -130,3 +130,22 @@ describe('Kubernetes', () => {
     assert.deepEqual([...probed].sort(), ['/healthz', '/readyz']);
   });
 });
+
+it('docs/operations/sizing.md counts with the unit costs of docs/scaling.md', () => {
+  const costs = (file: string) =>
+    new Map(
+      [...repositoryFile(file).matchAll(/^\| (an? .+|the way .+) \| (.+) \|$/gm)].map(([, what, cost]) => [
+        what!,
+        cost!,
+      ]),
+    );
+  const measured = costs('docs/scaling.md');
+  const used = costs('docs/operations/sizing.md');
+  assert.equal(used.size, 7);
+  for (const [what, cost] of used) assert.equal(cost, measured.get(what), what);
+});
+
+it('docs/calls.md shows deploy/coturn/turnserver.conf as it is', () => {
+  const shipped = repositoryFile('deploy/coturn/turnserver.conf').replace(/^#.*\n/, '');
+  assert.ok(repositoryFile('docs/calls.md').includes(shipped));
+});
