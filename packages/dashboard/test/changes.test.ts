@@ -131,6 +131,7 @@ describe('changes', () => {
     // The one that asked may still be closing.
     const secret = dialog(page).filter({ hasText: 'This is shown once' });
     // What is shown once stays until it is kept.
+    await secret.waitFor();
     await page.keyboard.press('Escape');
     await secret.getByText('Have you kept it?').waitFor();
     await secret.getByRole('button', { name: 'Done' }).click();
@@ -253,10 +254,8 @@ describe('changes', () => {
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'main');
-    for (const name of ['Copy as curl', 'Create a key']) {
-      await page.keyboard.press('Tab');
-      assert.equal(await page.evaluate(() => document.activeElement?.textContent), name);
-    }
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), 'Create a key');
     await page.keyboard.press('Enter');
     await dialog(page).getByLabel('Name').waitFor();
     await page.keyboard.type('by keyboard');
