@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
 import type { EnvironmentWithKey } from '@parley/protocol';
+import { rememberKey } from '../api/first-key.ts';
 import { useChange } from '../api/hooks.ts';
 import type { Session } from '../api/session.ts';
 import { Secret } from '../ui/copy.tsx';
@@ -18,7 +19,12 @@ export function NewEnvironment({ session }: { session: Session }): ReactNode {
   const [name, setName] = useState('');
   const [kind, setKind] = useState<'development' | 'production'>('development');
   const [made, setMade] = useState<EnvironmentWithKey | null>(null);
-  const create = useChange('environments.create', { done: setMade });
+  const create = useChange('environments.create', {
+    done: (environment) => {
+      rememberKey(environment.id, environment.secretKey);
+      setMade(environment);
+    },
+  });
   if (made)
     return (
       <Page title={`${made.name} is ready`} call={['environments.get', { environmentId: made.id }]}>
