@@ -41,18 +41,6 @@ export function ConversationPage({ conversationId }: { conversationId: string })
         </Group>
       }
     >
-      <Facts
-        label="Conversation"
-        of={[
-          ['Kind', type === 'direct' ? 'between two' : 'group'],
-          ['Last seq', lastSeq],
-          ['Made', <Time at={createdAt} />],
-          ...(deletedAt ? [['Deleted', <Time at={deletedAt} />] as [string, ReactNode]] : []),
-          ...(Object.keys(metadata).length === 0
-            ? []
-            : [['Metadata', <Json value={metadata} label="Metadata" />] as [string, ReactNode]]),
-        ]}
-      />
       <Tabs value={shown} onChange={(value) => setView(value ?? '')} keepMounted={false}>
         <Tabs.List>
           <Tabs.Tab value="members">Members {members.length}</Tabs.Tab>
@@ -73,6 +61,18 @@ export function ConversationPage({ conversationId }: { conversationId: string })
           <Events conversationId={conversationId} lastSeq={lastSeq} />
         </Tabs.Panel>
       </Tabs>
+      <Facts
+        label="Conversation"
+        of={[
+          ['Kind', type === 'direct' ? 'between two' : 'group'],
+          ['Last seq', lastSeq],
+          ['Made', <Time at={createdAt} />],
+          ...(deletedAt ? [['Deleted', <Time at={deletedAt} />] as [string, ReactNode]] : []),
+          ...(Object.keys(metadata).length === 0
+            ? []
+            : [['Metadata', <Json value={metadata} label="Metadata" />] as [string, ReactNode]]),
+        ]}
+      />
     </Page>
   );
 }

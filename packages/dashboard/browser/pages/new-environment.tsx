@@ -1,4 +1,4 @@
-import { Button, Group, Radio, Select, Stack } from '@mantine/core';
+import { Button, Group, Radio, NativeSelect, Stack } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
@@ -12,7 +12,7 @@ import { Page } from '../ui/page.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 
 /** An environment is all that a tenant has: users, conversations, keys. */
-export function NewEnvironment({ session }: { session: Session }): ReactNode {
+export default function NewEnvironment({ session }: { session: Session }): ReactNode {
   const organizations = session.organizations.filter(({ role }) => role !== 'viewer');
   const [, navigate] = useLocation();
   const [organizationId, setOrganizationId] = useState(organizations[0]?.id ?? '');
@@ -52,12 +52,11 @@ export function NewEnvironment({ session }: { session: Session }): ReactNode {
       >
         <Stack maw={480}>
           {organizations.length > 1 ? (
-            <Select
+            <NativeSelect
               label="Organization"
               data={organizations.map((org) => ({ value: org.id, label: org.name }))}
               value={organizationId}
-              allowDeselect={false}
-              onChange={(value) => setOrganizationId(value!)}
+              onChange={(event) => setOrganizationId(event.currentTarget.value)}
             />
           ) : null}
           <Field

@@ -11,8 +11,10 @@ import { Icon } from './icon.tsx';
 type Organization = Session['organizations'][number];
 export type Environment = Organization['environments'][number];
 
-const kindOf = (env: Environment): string =>
-  env.status === 'suspended' ? `${env.kind}, suspended` : env.kind;
+const kindOf = (env: Environment): string => {
+  const kind = env.kind === 'production' ? 'Production' : 'Development';
+  return env.status === 'suspended' ? `${kind}, suspended` : kind;
+};
 
 /** Which environment the pages are about, and the way to another. */
 export function EnvironmentMenu(props: {
