@@ -26,12 +26,13 @@ export function EnvironmentMenu(props: {
   return (
     <Menu position="bottom-start" width={260} withinPortal>
       <Menu.Target>
-        <UnstyledButton className="env-button" aria-label={`Environment: ${current?.name ?? 'none chosen'}`}>
+        <UnstyledButton className="env-button">
           <span className="avatar avatar-env" aria-hidden>
             {(current?.name[0] ?? '·').toUpperCase()}
           </span>
           <span>
-            {current?.name ?? 'Environments'}
+            <span className="sr">Environment: </span>
+            {current?.name ?? 'none chosen'}
             {current ? (
               <span className="env-kind" data-kind={current.kind}>
                 {kindOf(current)}
