@@ -78,7 +78,7 @@ export function createTransport(
 
   const descriptors = descriptorLimit();
   const connections = descriptors === undefined ? Infinity : connectionsFor(descriptors);
-  logger.info({ descriptors, connections }, 'the most connections this process accepts');
+  logger.info({ descriptors, connections }, 'so many connections fit');
   const acceptor = new ConnectionAcceptor(app.server, {
     connections,
     logger,

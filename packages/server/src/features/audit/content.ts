@@ -11,7 +11,7 @@ import { noteContentRead, removeContentReads } from './sql.ts';
 
 const hourMs = 3_600_000;
 
-export async function recordReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
+export async function noteReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
   const { env } = ctx;
   const { person } = ctx.caller;
   if (!person) return;
