@@ -110,7 +110,7 @@ export default {
     {
       name: 'server-imports-protocol-only',
       severity: 'error',
-      from: { path: `${server}/`, pathNot: `${server}/(compose/|(compose|main|serve).ts$)` },
+      from: { path: `${server}/`, pathNot: `${server}/(compose/|(compose|serve).ts$)` },
       to: { path: '^(packages|bench|scripts)/', pathNot: '^packages/(server|protocol)/' },
     },
     {
@@ -118,7 +118,7 @@ export default {
       comment:
         'The playground and the dashboard are two more things that compose puts together; nothing else of the server knows them.',
       severity: 'error',
-      from: { path: `${server}/(compose/|(compose|main|serve).ts$)` },
+      from: { path: `${server}/(compose/|(compose|serve).ts$)` },
       to: {
         path: '^(packages|bench|scripts)/',
         pathNot: '^packages/(server|protocol|playground|dashboard)/',
