@@ -26,11 +26,12 @@ const steps: Step[] = [
   { name: 'dead-code', commands: [['knip', '--no-progress', '--no-config-hints']] },
   {
     name: 'generated',
-    commands: [GENERATE, 'scripts/settings-table.ts']
+    commands: [GENERATE, 'scripts/settings-table.ts', 'scripts/command-line.ts']
       .filter((script) => existsSync(script))
       .map((script) => ['node', script, '--check']),
   },
   { name: 'citations', commands: [['node', 'scripts/citations.ts']] },
+  { name: 'statements', commands: [['node', 'scripts/statements.ts']] },
   {
     name: 'client-size',
     commands: existsSync('packages/client/src/index.ts') ? [['node', 'scripts/client-size.ts']] : [],

@@ -76,6 +76,20 @@ const parts: Part[] = [
   },
   { name: 'TURN server', programs: ['turnserver'], packages: ['coturn'], named: /\bturnserver\b/ },
   { name: 'promtool', programs: ['promtool'], packages: ['prometheus'], named: /'promtool'/ },
+  { name: 'nginx', programs: ['/usr/sbin/nginx'], packages: ['nginx'], named: /'\/usr\/sbin\/nginx'/ },
+  { name: 'Caddy', programs: ['caddy'], packages: ['caddy'], named: /'caddy'/ },
+  {
+    name: 'HAProxy',
+    programs: ['/usr/sbin/haproxy'],
+    packages: ['haproxy'],
+    named: /'\/usr\/sbin\/haproxy'/,
+  },
+  {
+    name: 'systemd-analyze',
+    programs: ['systemd-analyze'],
+    packages: ['systemd'],
+    named: /'systemd-analyze'/,
+  },
   { name: 'OpenSSL', programs: ['openssl'], packages: ['openssl'], named: /'openssl'/ },
 ];
 

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { run as runGraphile, makeWorkerUtils, Logger } from 'graphile-worker';
 import pg from 'pg';
 import { PgBoss } from 'pg-boss';
-import { enqueue } from '../../../packages/server/src/platform/jobs/jobs.ts';
+import { enqueue } from '../../../packages/server/src/platform/jobs/sql/jobs.ts';
 import { createWorker } from '../../../packages/server/src/platform/jobs/worker.ts';
 import { createLogger } from '../../../packages/server/src/platform/logging.ts';
 import { PgDb } from '../../../packages/server/src/platform/postgres/db.ts';

@@ -90,7 +90,10 @@ export interface Client {
     remove(token: string): Promise<void>;
   };
   on<K extends keyof ClientEvents>(name: K, fn: (value: ClientEvents[K]) => void): () => void;
-  /** Resolves when connected and synced; rejects if the connection failed for good. */
+  /**
+   * Resolves when connected and synced; rejects if the connection failed for good. If `disconnect` comes first, it
+   * settles as the next `connect` does.
+   */
   connect(): Promise<void>;
   /** Keeps all state; a later `connect` continues from it. */
   disconnect(): void;

@@ -387,11 +387,12 @@ export function createClient(options: ClientOptions): Client {
     connect: () =>
       new Promise((resolve, reject) => {
         if (connection.state === 'connected') return resolve();
+        // After a `disconnect` the next `connect` decides: React's StrictMode connects, disconnects and connects again.
         const off = events.on('state', ({ state, error }) => {
-          if (state === 'reconnecting') return;
-          off();
           if (state === 'connected') resolve();
-          else reject(error ?? new ParleyError('disconnected'));
+          else if (state === 'failed') reject(error!);
+          else return;
+          off();
         });
         unwake ??= (options.wake ?? browserWake)(() => connection.wake());
         // Unsent messages are shown before the first hello if the token names the user.

@@ -1,7 +1,12 @@
 export { createClient } from './client.ts';
 export type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 export type { Conversations } from './conversations.ts';
-export type { ConversationHandle, MessagesSnapshot } from './state/conversation.ts';
+/** `Conversation` is the open conversation that `open`, `createDirect` and `createGroup` give: it shows, sends and hears. */
+export type {
+  ConversationHandle as Conversation,
+  ConversationHandle,
+  MessagesSnapshot,
+} from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
 export type { MessageItem } from './state/message-item.ts';
 export type { PresenceApi } from './state/presence.ts';
@@ -19,7 +24,7 @@ export type { Edit, NewConversation } from './api.ts';
 export type { NewUpload, UploadFile, UploadOptions, Uploads, UploadTicket } from './uploads.ts';
 export type {
   Attachment,
-  Conversation,
+  Conversation as ConversationRecord,
   ConversationListItem,
   ErrorCode,
   Member,

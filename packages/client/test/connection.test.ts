@@ -322,3 +322,15 @@ test('disconnect leaves no timer and no socket; connect goes on with the same st
     ['meanwhile'],
   );
 });
+
+test('connect, disconnect, connect again in one go, as StrictMode does: both settle with the second', async () => {
+  const { clock, server, client } = world();
+  const ann = client('ann');
+  const first = ann.connect();
+  ann.disconnect();
+  const second = ann.connect();
+  await clock.advance(0);
+  await Promise.all([first, second]);
+  assert.equal(ann.state, 'connected');
+  assert.equal(server.sockets.size, 1);
+});

@@ -1,5 +1,6 @@
+import { Anchor, Button, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { Redirect, Route, Switch, useParams } from 'wouter';
+import { Link, Redirect, Route, Switch, useParams } from 'wouter';
 import { areas } from './areas.ts';
 import type { Session } from './api/session.ts';
 import { useSession } from './api/session.ts';
@@ -8,7 +9,8 @@ import { Forgot, Invited, Reset, SignUp } from './pages/links.tsx';
 import { NewEnvironment } from './pages/new-environment.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { Shell } from './shell.tsx';
-import { Empty, Failed, Loading } from './ui/states.tsx';
+import { Card } from './ui/card.tsx';
+import { Empty, Loading } from './ui/states.tsx';
 
 /** Which screen an address shows. Whoever is not signed in sees the sign-in page at that same address. */
 export const App = (): ReactNode => (
@@ -34,7 +36,13 @@ export const App = (): ReactNode => (
 function SignedIn(): ReactNode {
   const session = useSession();
   if (session.isPending) return <Loading what="your session" />;
-  if (session.error) return <Failed error={session.error} retry={() => void session.refetch()} />;
+  if (session.data === undefined)
+    return (
+      <Card title={session.error?.message ?? 'No session'}>
+        <Text c="dimmed">This page looks again by itself. Nothing that was sent is lost.</Text>
+        <Button onClick={() => void session.refetch()}>Try again</Button>
+      </Card>
+    );
   if (!session.data) return <SignIn />;
   return (
     <>
@@ -72,7 +80,7 @@ function Screens({ session }: { session: Session }): ReactNode {
       ))}
       <Route>
         <Shell session={session} env={null}>
-          <Empty title="There is no such page" />
+          <Empty title="There is no such page" action={<ToOverview />} />
         </Shell>
       </Route>
     </Switch>
@@ -88,10 +96,16 @@ function Screen({ session, page }: { session: Session; page: ReactNode }): React
       {known ? (
         page
       ) : (
-        <Empty title="There is no such environment">
+        <Empty title="There is no such environment" action={<ToOverview />}>
           Or it belongs to an organization that you are not in.
         </Empty>
       )}
     </Shell>
   );
 }
+
+const ToOverview = (): ReactNode => (
+  <Anchor component={Link} href="/">
+    To the overview
+  </Anchor>
+);

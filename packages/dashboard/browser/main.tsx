@@ -1,8 +1,13 @@
-import '@mantine/core/styles.css';
+import '@parley/react/tokens.css';
+import '@fontsource-variable/geist/index.css';
+import '@fontsource-variable/geist-mono/index.css';
+import './kit.css';
 import './style.css';
-import { MantineProvider } from '@mantine/core';
+import './shell.css';
+import './parts.css';
+import { MantineProvider, useComputedColorScheme } from '@mantine/core';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { StrictMode } from 'react';
+import { StrictMode, useLayoutEffect } from 'react';
 import { createRoot } from 'react-dom/client';
 import { Router } from 'wouter';
 import { App } from './app.tsx';
@@ -18,6 +23,15 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[name=csp-nonce]')!.c
 // Dialogs of the kit add a style through a package that looks here.
 globalThis.__webpack_nonce__ = nonce;
 
+/** The tokens follow the scheme that the kit shows. */
+function TokenTheme(): null {
+  const scheme = useComputedColorScheme('light', { getInitialValueInEffect: false });
+  useLayoutEffect(() => {
+    document.documentElement.dataset['theme'] = scheme;
+  }, [scheme]);
+  return null;
+}
+
 createRoot(document.getElementById('app')!).render(
   <StrictMode>
     <MantineProvider
@@ -26,6 +40,7 @@ createRoot(document.getElementById('app')!).render(
       defaultColorScheme="auto"
       getStyleNonce={() => nonce}
     >
+      <TokenTheme />
       <QueryClientProvider client={createQueryClient()}>
         <Router base="/dashboard">
           <App />

@@ -1,90 +1,131 @@
-import {
-  Alert,
-  AppShell,
-  Badge,
-  Box,
-  Burger,
-  Group,
-  NavLink,
-  ScrollArea,
-  Select,
-  Text,
-  UnstyledButton,
-} from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
-import { Suspense } from 'react';
+import { Alert, UnstyledButton } from '@mantine/core';
+import { useDisclosure, useHotkeys } from '@mantine/hooks';
+import AlertIcon from 'lucide-react/icons/triangle-alert';
+import MenuIcon from 'lucide-react/icons/menu';
+import SearchIcon from 'lucide-react/icons/search';
+import { lazy, Suspense, useState } from 'react';
 import type { ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Session } from './api/session.ts';
+import { useAway } from './api/away.ts';
 import type { Area } from './areas.ts';
 import { areas } from './areas.ts';
 import { AccountMenu } from './ui/account-menu.tsx';
+import { BarSlot } from './ui/bar.tsx';
 import { Boundary } from './ui/boundary.tsx';
+import { EnvironmentMenu } from './ui/environment-menu.tsx';
+import type { Environment } from './ui/environment-menu.tsx';
+import { Icon } from './ui/icon.tsx';
+import { Wordmark } from './ui/mark.tsx';
 import { Loading } from './ui/states.tsx';
 
-type Organization = Session['organizations'][number];
-type Environment = Organization['environments'][number];
+const Palette = lazy(() => import('./ui/palette.tsx'));
+
+/** Where the menu leads on pages that concern no environment. */
+let visited: string | null = null;
 
 /** The frame of every screen: which environment, which area, who. */
 export function Shell(props: { session: Session; env: string | null; children: ReactNode }): ReactNode {
-  const [opened, { toggle, close }] = useDisclosure(false);
-  const [location, navigate] = useLocation();
+  const [opened, menu] = useDisclosure(false);
+  const [finding, find] = useDisclosure(false);
+  const [location] = useLocation();
+  const [slot, setSlot] = useState<HTMLElement | null>(null);
   const { organizations } = props.session;
-  const current = organizations.flatMap((org) => org.environments).find((env) => env.id === props.env);
+  const environments = organizations.flatMap((org) => org.environments);
+  if (environments.some(({ id }) => id === props.env)) visited = props.env;
+  const here = environments.find(({ id }) => id === props.env);
+  const shown = here ?? environments.find(({ id }) => id === visited) ?? environments[0];
+  useHotkeys([['mod+K', find.toggle]], []);
+  useHotkeys([['Escape', menu.close]]);
+  const area = areaOf(location, props.env);
   return (
-    <AppShell
-      header={{ height: 56 }}
-      navbar={{ width: 210, breakpoint: 'sm', collapsed: { mobile: !opened, desktop: !current } }}
-      padding={{ base: 'sm', sm: 'lg' }}
-    >
+    <div className="shell">
       <a href="#main" className="skip-link">
         Skip to the content
       </a>
-      <AppShell.Header>
-        <Group h="100%" px="md" gap="sm" wrap="nowrap">
-          {current ? (
-            <Burger
-              opened={opened}
-              onClick={toggle}
-              hiddenFrom="sm"
-              size="sm"
-              aria-expanded={opened}
-              aria-label={opened ? 'Close the menu' : 'Open the menu'}
-            />
-          ) : null}
-          <UnstyledButton component={Link} href="/" fw={700} visibleFrom="sm">
-            Parley
+      <div className="nav" data-open={opened || undefined}>
+        <Link href="/" className="wordmark">
+          <Wordmark height={25} />
+        </Link>
+        <EnvironmentMenu organizations={organizations} current={here} />
+        <nav aria-label="Areas" className="nav-areas">
+          {shown ? <Areas env={shown.id} location={location} close={menu.close} /> : null}
+        </nav>
+        <AccountMenu session={props.session} />
+      </div>
+      <div className="scrim" onClick={menu.close} />
+      <div className="sheet">
+        <header className="bar">
+          <UnstyledButton
+            className="burger"
+            onClick={menu.toggle}
+            aria-expanded={opened}
+            aria-label={opened ? 'Close the menu' : 'Open the menu'}
+          >
+            <Icon of={MenuIcon} size={20} />
           </UnstyledButton>
-          <EnvironmentSelect organizations={organizations} current={current} go={navigate} />
-          {current ? <KindBadge env={current} /> : null}
-          <Box flex={1} />
-          <AccountMenu session={props.session} />
-        </Group>
-      </AppShell.Header>
-      {current ? (
-        <AppShell.Navbar aria-label="Areas">
-          <ScrollArea p="xs">
-            <Menu env={current.id} location={location} close={close} />
-          </ScrollArea>
-        </AppShell.Navbar>
+          <Where area={area} env={props.env} location={location} />
+          {shown ? (
+            <UnstyledButton className="find" onClick={find.open} aria-label="Find or do">
+              <Icon of={SearchIcon} />
+              <span>Find or do</span>
+              <kbd>Ctrl K</kbd>
+            </UnstyledButton>
+          ) : (
+            <span className="find" />
+          )}
+          <div className="bar-slot" ref={setSlot} />
+        </header>
+        <Away />
+        <main id="main" className="page" tabIndex={-1}>
+          <div>
+            {here && isOpen(here) ? (
+              <Alert color="red" variant="light" mb="lg" py="xs">
+                Anybody who reaches this service can be anybody in this environment: it takes unsigned tokens.
+              </Alert>
+            ) : null}
+            <BarSlot value={slot}>
+              <Boundary key={location}>
+                <Suspense fallback={<Loading what="the page" />}>{props.children}</Suspense>
+              </Boundary>
+            </BarSlot>
+          </div>
+        </main>
+      </div>
+      {finding && shown ? (
+        <Suspense fallback={null}>
+          <Palette env={shown.id} close={find.close} />
+        </Suspense>
       ) : null}
-      <AppShell.Main id="main" tabIndex={-1}>
-        <Box maw={1200}>
-          {current && isOpen(current) ? (
-            <Alert color="red.9" variant="filled" mb="md">
-              Anybody who reaches this service can be anybody in this environment: it takes unsigned tokens.
-            </Alert>
-          ) : null}
-          <Boundary key={location}>
-            <Suspense fallback={<Loading what="the page" />}>{props.children}</Suspense>
-          </Boundary>
-        </Box>
-      </AppShell.Main>
-    </AppShell>
+    </div>
   );
 }
 
-function Menu({ env, location, close }: { env: string; location: string; close: () => void }): ReactNode {
+/** The area; below it, the way back to it. */
+function Where(props: { area: Area | undefined; env: string | null; location: string }): ReactNode {
+  const { area, env, location } = props;
+  const root = area && (env === null ? area.path : `/${env}${area.path}`);
+  return (
+    <span className="bar-title">
+      {root === undefined || root === location ? (
+        (area?.title ?? 'Parley')
+      ) : (
+        <Link href={root}>← {area!.title}</Link>
+      )}
+    </span>
+  );
+}
+
+function areaOf(location: string, env: string | null): Area | undefined {
+  const path = env === null ? location : location.slice(env.length + 1);
+  return areas.find(({ path: own, everywhere }) =>
+    own === ''
+      ? env !== null && path === ''
+      : (env === null) === everywhere && `${path}/`.startsWith(`${own}/`),
+  );
+}
+
+function Areas({ env, location, close }: { env: string; location: string; close: () => void }): ReactNode {
   const groups = Map.groupBy(
     areas.filter((area) => area.group !== null),
     (area) => area.group!,
@@ -93,73 +134,40 @@ function Menu({ env, location, close }: { env: string; location: string; close: 
     const href = `/${env}${area.path}`;
     const active = location === href || (area.path !== '' && location.startsWith(`${href}/`));
     return (
-      <NavLink
+      <Link
         key={area.path}
-        component={Link}
         href={href}
-        label={area.title}
-        active={active}
-        variant="light"
-        className="area"
+        className="nav-entry"
         aria-current={active ? 'page' : undefined}
         onClick={close}
-      />
+      >
+        <Icon of={area.icon} />
+        {area.title}
+      </Link>
     );
   };
   return [...groups].map(([group, members]) => (
-    <Box key={group} mb="xs">
-      {group === '' ? null : (
-        <Text size="xs" fw={600} c="dimmed" px="sm" mt="xs" tt="uppercase" component="h2">
-          {group}
-        </Text>
-      )}
+    <div key={group}>
+      {group === '' ? null : <h2>{group}</h2>}
       {members.map(entry)}
-    </Box>
+    </div>
   ));
+}
+
+/** Goes by itself when the service is back. */
+function Away(): ReactNode {
+  const away = useAway();
+  return (
+    <div role="status">
+      {away ? (
+        <div className="away">
+          <Icon of={AlertIcon} />
+          <span>The service does not answer. What you see is from before; this page goes on by itself.</span>
+        </div>
+      ) : null}
+    </div>
+  );
 }
 
 /** Unsigned tokens are accepted from anywhere. */
 const isOpen = ({ local, settings }: Environment): boolean => settings.devTokens && !local;
-
-const creates = 'new';
-
-function EnvironmentSelect(props: {
-  organizations: Organization[];
-  current: Environment | undefined;
-  go: (path: string) => void;
-}): ReactNode {
-  const mayCreate = props.organizations.some((org) => org.role !== 'viewer');
-  return (
-    <Select
-      aria-label="Environment"
-      placeholder="Environment"
-      data={[
-        ...props.organizations.map((org) => ({
-          group: org.name,
-          items: org.environments.map((env) => ({ value: env.id, label: env.name })),
-        })),
-        ...(mayCreate ? [{ value: creates, label: 'New environment …' }] : []),
-      ]}
-      value={props.current?.id ?? null}
-      onChange={(id) => {
-        if (id !== null) props.go(id === creates ? '/new-environment' : `/${id}`);
-      }}
-      allowDeselect={false}
-      w={{ base: 150, sm: 220 }}
-      size="sm"
-    />
-  );
-}
-
-const KindBadge = ({ env }: { env: Environment }): ReactNode => (
-  <Group gap={6} wrap="nowrap" visibleFrom="xs">
-    <Badge color={env.kind === 'production' ? 'red.9' : 'teal.9'} variant="filled" radius="sm">
-      {env.kind}
-    </Badge>
-    {env.status === 'suspended' ? (
-      <Text size="sm" fw={600}>
-        suspended
-      </Text>
-    ) : null}
-  </Group>
-);

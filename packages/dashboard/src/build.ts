@@ -14,8 +14,8 @@ import type { BuildOptions } from 'esbuild';
 
 export interface Asset {
   contentType: string;
-  /** The body by content encoding. */
-  bodies: Record<'identity' | 'gzip' | 'br', Buffer>;
+  /** The body by content encoding; what is compressed already has one form. */
+  bodies: { identity: Buffer; gzip?: Buffer; br?: Buffer };
 }
 
 export interface Bundle {
@@ -24,6 +24,8 @@ export interface Bundle {
   /** The script and the styles that the page loads first. */
   script: string;
   styles: string[];
+  /** The font that every page shows. */
+  fonts: string[];
 }
 
 const folder = fileURLToPath(new URL('../', import.meta.url));
@@ -33,6 +35,7 @@ const cacheFolder = join(root, 'node_modules/.cache/parley');
 const contentTypes: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
+  '.woff2': 'font/woff2',
 };
 const toBrotli = promisify(brotliCompress);
 const toGzip = promisify(gzip);
@@ -61,6 +64,8 @@ export const buildOptions = {
   outdir: '/assets',
   entryNames: '[name]-[hash]',
   chunkNames: '[name]-[hash]',
+  assetNames: '[name]-[hash]',
+  loader: { '.woff2': 'file' as const },
   define: { 'process.env.NODE_ENV': '"production"' },
   legalComments: 'none' as const,
   write: false as const,
@@ -76,11 +81,14 @@ async function bundled(): Promise<Files> {
 /** Each file together with its compressed forms. */
 export async function compressed(files: Files): Promise<Files> {
   const forms = await Promise.all(
-    [...files].map(async ([name, body]): Promise<[string, Buffer][]> => [
-      [name, body],
-      [`${name}.br`, await toBrotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })],
-      [`${name}.gz`, await toGzip(body, { level: 9 })],
-    ]),
+    [...files].map(async ([name, body]): Promise<[string, Buffer][]> => {
+      if (name.endsWith('.woff2')) return [[name, body]];
+      return [
+        [name, body],
+        [`${name}.br`, await toBrotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })],
+        [`${name}.gz`, await toGzip(body, { level: 9 })],
+      ];
+    }),
   );
   return new Map(forms.flat());
 }
@@ -89,19 +97,24 @@ function unpacked(files: Files): Bundle {
   const names = [...files.keys()].filter((name) => extname(name) in contentTypes);
   const script = names.find((name) => /^main-.*\.js$/.test(name));
   if (script === undefined) throw new Error('The bundle of the dashboard has no entry.');
-  const asset = (name: string): Asset => ({
-    contentType: contentTypes[extname(name)]!,
-    bodies: { identity: files.get(name)!, br: files.get(`${name}.br`)!, gzip: files.get(`${name}.gz`)! },
-  });
+  const asset = (name: string): Asset => {
+    const [br, gzipped] = [files.get(`${name}.br`), files.get(`${name}.gz`)];
+    return {
+      contentType: contentTypes[extname(name)]!,
+      bodies: { identity: files.get(name)!, ...(br && gzipped ? { br, gzip: gzipped } : {}) },
+    };
+  };
   return {
     assets: new Map(names.map((name) => [name, asset(name)])),
     script,
     styles: names.filter((name) => /^main-.*\.css$/.test(name)),
+    fonts: names.filter((name) => /^geist-latin-wght-normal-.*\.woff2$/.test(name)),
   };
 }
 
 async function sourceHash(): Promise<string> {
   const hash = createHash('sha256').update(await readFile(join(root, 'package-lock.json')));
+  hash.update(await readFile(fileURLToPath(import.meta.resolve('@parley/react/tokens.css'))));
   const sources: string[] = [];
   for await (const name of glob('{src,browser}/**/*.{ts,tsx,css}', { cwd: folder })) sources.push(name);
   for (const name of sources.sort()) hash.update(`\0${name}\0`).update(await readFile(join(folder, name)));

@@ -37,8 +37,14 @@ export const dashboardApp = {
   },
 };
 
+/** The mark, redrawn on 16 units. */
+const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><style>.s{fill:#0F6B4F}.h{fill:#E8752F}@media (prefers-color-scheme:dark){.s{fill:#57D0A3}.h{fill:#F5A268}}</style><path class="s" fill-rule="evenodd" d="M8.5 0a5.5 5.5 0 0 1 0 11H2V6.5A6.5 6.5 0 0 1 8.5 0Zm0 3.25a2.25 2.25 0 1 0 0 4.5 2.25 2.25 0 0 0 0-4.5Z"/><path class="h" d="M2 12h5a4 4 0 0 1-4 4H2Z"/></svg>`;
+
 function page(built: Bundle): Answer {
   const nonce = randomBytes(16).toString('base64');
+  const fonts = built.fonts
+    .map((name) => `<link rel="preload" as="font" type="font/woff2" href="${assetPath}${name}" crossorigin>`)
+    .join('');
   const styles = built.styles.map((name) => `<link rel="stylesheet" href="${assetPath}${name}">`).join('');
   return {
     status: 200,
@@ -60,8 +66,8 @@ function page(built: Bundle): Answer {
 <meta name="csp-nonce" content="${nonce}">
 <meta name="color-scheme" content="light dark">
 <title>Parley</title>
-<link rel="icon" href="data:,">
-${styles}
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
+${fonts}${styles}
 <script type="module" src="${assetPath}${built.script}" nonce="${nonce}"></script>
 </head>
 <body>
@@ -83,6 +89,7 @@ const policy = (nonce: string): string =>
     `script-src 'nonce-${nonce}' 'strict-dynamic'`,
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data:",
+    "font-src 'self'",
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
@@ -90,7 +97,9 @@ const policy = (nonce: string): string =>
   ].join('; ');
 
 function assetAnswer(asset: Asset, acceptEncoding: string): Answer {
-  const encoding = (['br', 'gzip'] as const).find((name) => new RegExp(`\\b${name}\\b`).test(acceptEncoding));
+  const encoding = (['br', 'gzip'] as const).find(
+    (name) => asset.bodies[name] && new RegExp(`\\b${name}\\b`).test(acceptEncoding),
+  );
   return {
     status: 200,
     headers: {
@@ -100,6 +109,6 @@ function assetAnswer(asset: Asset, acceptEncoding: string): Answer {
       vary: 'accept-encoding',
       ...(encoding ? { 'content-encoding': encoding } : {}),
     },
-    body: asset.bodies[encoding ?? 'identity'],
+    body: (encoding && asset.bodies[encoding]) ?? asset.bodies.identity,
   };
 }

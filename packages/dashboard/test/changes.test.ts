@@ -130,7 +130,10 @@ describe('changes', () => {
     await dialog(page).getByRole('button', { name: 'Rotate the secret' }).click();
     // The one that asked may still be closing.
     const secret = dialog(page).filter({ hasText: 'This is shown once' });
-    await secret.getByRole('button', { name: 'Close' }).click();
+    // What is shown once stays until it is kept.
+    await page.keyboard.press('Escape');
+    await secret.getByText('Have you kept it?').waitFor();
+    await secret.getByRole('button', { name: 'Done' }).click();
     await secret.waitFor({ state: 'detached' });
     await button(page, 'Replay failed ones').click();
     await dialog(page).getByLabel('Since').selectOption('a day ago');

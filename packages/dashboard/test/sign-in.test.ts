@@ -100,7 +100,7 @@ describe('signing in', () => {
     await page.getByLabel(/^Code/).fill(code());
     await page.getByRole('button', { name: 'Turn on' }).click();
     const recovery = (await page.getByLabel('Recovery codes', { exact: true }).innerText()).split('\n');
-    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
     await page.getByText('One-time codes are on.').waitFor();
     assert.deepEqual(problems, []);
 
@@ -143,7 +143,7 @@ describe('signing in', () => {
     await page.getByLabel('Name of a new passkey').fill('this laptop');
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByLabel('Recovery codes', { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
     await page.getByText('this laptop').waitFor();
     await accountMenu(page, 'developer').click();
     await page.getByRole('menuitem', { name: 'Sign out' }).click();

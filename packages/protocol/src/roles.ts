@@ -28,6 +28,8 @@ export const permissions = {
   'users.manage': 'developer',
   /** See users, conversations and their members. */
   'explorer.read': 'viewer',
+  /** Create users and conversations, change members, send messages. */
+  'explorer.write': 'developer',
   /** See requests, sockets and deliveries, without their content. */
   'logs.read': 'viewer',
   /** Read message texts. */

@@ -21,24 +21,31 @@ export interface Service {
   /** The environments in which anybody can be anybody. */
   open: string[];
   stop(): Promise<void>;
-  /** Stops without waiting for sockets: always, or only if all of them come from this machine. */
-  hurry(when: 'always' | 'all are local'): void;
+  /** The stop waits for no socket if there is no other node to go to, or if all of them come from this machine. */
+  hurry(): void;
 }
+
+/** Milliseconds for close handshakes and all that stops after the sockets, so that a stop takes 30 s and not more. */
+const afterDrainMs = 4_000;
 
 /** Builds the service floor by floor (compose/), each from those before it, and starts its parts. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, store, logger, drainMs = realtime.drainMs, force = false } = options;
+  const { config, store, logger, drainMs = realtime.drainMs - afterDrainMs, force = false } = options;
   const platform = createPlatform(options);
   const live = createRealtime(platform);
   const log = createLog(platform, live);
   const features = createFeatures(options, platform, log, live);
   const transport = createTransport(platform, log, live, features);
-  const { db, masterKey, parts, port } = platform;
+  const { db, logDb, masterKeys, parts, port } = platform;
   const { services } = features;
 
   let prepared: Awaited<ReturnType<typeof prepareStore>> = { first: null, open: [] };
   const prepare = async (): Promise<void> => {
-    prepared = await prepareStore({ store, db, services, config, logger, force, onMasterKey: masterKey.set });
+    const announce = async (key: string): Promise<void> => {
+      await Promise.all([db.announce(key), logDb.announce(key)]);
+    };
+    const onMasterKeys = masterKeys.set;
+    prepared = await prepareStore({ store, db, services, config, logger, force, announce, onMasterKeys });
   };
   await parts.start(listParts(platform, log, live, features, transport, { prepare, drainMs }));
   return {
@@ -46,6 +53,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     services,
     ...prepared,
     stop: () => parts.stop(),
-    hurry: (when) => transport.gateway.hurry(when),
+    hurry: () => transport.gateway.hurry(),
   };
 }

@@ -68,6 +68,16 @@ const table = {
     text,
     '32 bytes in base64 that seal secrets; made in the data directory when unset',
   ),
+  masterKeyPrevious: unset(
+    'CHAT_MASTER_KEY_PREVIOUS',
+    text,
+    'While the master key is rotated: the older key, which opens what it sealed ([master key](docs/operations/master-key.md))',
+  ),
+  masterKeyNext: unset(
+    'CHAT_MASTER_KEY_NEXT',
+    text,
+    'While the master key is rotated: the key to come, which opens what other processes seal with it already',
+  ),
   roles: setting(
     'CHAT_ROLES',
     'api,gateway,worker,media',

@@ -1,9 +1,11 @@
 import type { Config } from './config.ts';
 import type { Services } from './features/context.ts';
-import { bootstrap, openVault } from './features/accounts/bootstrap.ts';
+import { bootstrap } from './features/accounts/bootstrap.ts';
 import type { Bootstrapped } from './features/accounts/bootstrap.ts';
+import { openVault } from './features/accounts/master-key.ts';
 import { openEnvironments } from './features/tenancy/sql/environments.ts';
 import type { Logger } from './platform/logging.ts';
+import type { MasterKeys } from './platform/secrets.ts';
 import type { PgDb } from './platform/postgres/db.ts';
 import { migrate } from './platform/postgres/migrate.ts';
 import { whenReached } from './platform/postgres/reach.ts';
@@ -17,8 +19,10 @@ export interface PrepareOptions {
   logger: Logger;
   /** Migrates although processes of earlier versions serve. */
   force: boolean;
-  /** Called with the master key as soon as it is known, because what the first start creates is sealed with it. */
-  onMasterKey: (key: Uint8Array) => void;
+  /** Tells other processes with which master key this one seals. */
+  announce: (fingerprint: string) => Promise<void>;
+  /** Called with the master keys as soon as they are known, because what the first start creates is sealed with one. */
+  onMasterKeys: (keys: MasterKeys) => void;
 }
 
 /**
@@ -36,8 +40,8 @@ export async function prepareStore(
       force: options.force,
       onWait: (message) => logger.warn(message),
     });
-    if (applied.length > 0) logger.info({ applied }, 'migrated the store');
-    options.onMasterKey((await openVault(db, config.masterKey, config.dataDir)).masterKey);
+    if (applied.length > 0) logger.debug({ applied }, 'migrated the store');
+    options.onMasterKeys((await openVault(db, config, options.announce)).keys);
     const first = await bootstrap(db, services, config.bootstrap);
     const open = await openEnvironments(db);
     if (open.length > 0)

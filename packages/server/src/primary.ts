@@ -7,6 +7,7 @@ import type { Logger } from './platform/logging.ts';
 import { outsideConnection } from './platform/postgres/outside.ts';
 import { openStore } from './platform/postgres/store.ts';
 import type { Store } from './platform/postgres/store.ts';
+import type { Signals } from './signals.ts';
 
 /**
  * With CHAT_PROCESSES above 1, this process runs the store and its workers, which share the port. A worker that ends
@@ -49,10 +50,19 @@ export const reportStarted = (started: Started): void => {
 export async function runPrimary(
   config: Config,
   logger: Logger,
-  stop: Promise<void>,
+  { stop, attach }: Signals,
   announce: (started: Started) => void,
 ): Promise<void> {
   const store = await openStore(config, logger);
+  const workers = (): Worker[] => Object.values(cluster.workers ?? {}).flatMap((worker) => worker ?? []);
+  attach({
+    end: () => {
+      logger.level = 'silent';
+      stopping = true;
+      for (const worker of workers()) worker.process.kill('SIGKILL');
+      return store.stop();
+    },
+  });
   let stopping = false;
   const fork = (index: number): Worker => {
     const worker = cluster.fork({
@@ -83,7 +93,7 @@ export async function runPrimary(
     logger.info('stopping');
   } finally {
     stopping = true;
-    await Promise.all(Object.values(cluster.workers ?? {}).map((worker) => end(worker!)));
+    await Promise.all(workers().map(end));
     await store.stop();
   }
 }

@@ -28,7 +28,7 @@ export function createReadiness({ db, logDb, peers, state }: ReadinessOptions): 
     try {
       // Also over the log's own connections, which sends need.
       return await Promise.race([
-        Promise.all([migrationProblem(), logDb.query('SELECT 1')]).then(
+        Promise.all([migrationProblem(), logDb.ping()]).then(
           async ([problem]) => problem ?? (await diskProblem()),
         ),
         delay(timeoutMs, 'the store does not answer', { ref: false }),

@@ -1,4 +1,6 @@
 import type { Input, OperationName, Output } from '@parley/protocol';
+import { noteAnswer } from './away.ts';
+import { noteServerDate } from './clock.ts';
 import { routes } from './generated/routes.ts';
 
 /** One way to call the service: the operation table, with the session's cookie. */
@@ -89,8 +91,11 @@ export async function call<N extends CallName>(
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiFailure(0, { code: 'offline', message: 'The service cannot be reached. Is it running?' });
+    noteAnswer(0);
+    throw new ApiFailure(0, { code: 'offline', message: 'The service does not answer.' });
   }
+  noteAnswer(response.status);
+  noteServerDate(response.headers.get('date'));
   if (response.status === 204) return undefined as Output<N>;
   const answer = (await response.json().catch(() => ({}))) as { error?: Partial<ErrorFields> };
   if (!response.ok) throw new ApiFailure(response.status, answer.error ?? {});

@@ -4,6 +4,7 @@ import { useParams } from 'wouter';
 import { call } from './call.ts';
 import type { ApiFailure, CallName } from './call.ts';
 import { withFreshSignIn } from './reauth.tsx';
+import { shownError } from './session.ts';
 
 /** The environment that the address names; null outside of one. */
 export const useEnv = (): string | null => useParams<{ env?: string }>().env ?? null;
@@ -19,12 +20,13 @@ const keyOf = (env: string | null, name: CallName, input: unknown) => [env, name
 /** What is on the screen, kept fresh. */
 export function useCall<N extends CallName>(name: N, input: Input<N>, options: CallOptions = {}) {
   const env = useEnv();
-  return useQuery<Output<N>, ApiFailure>({
+  const { data, error, refetch } = useQuery<Output<N>, ApiFailure>({
     queryKey: keyOf(env, name, input),
     queryFn: ({ signal }) => call(name, input, env, signal),
     enabled: options.enabled ?? true,
     ...(options.everyMs === undefined ? {} : { refetchInterval: options.everyMs }),
   });
+  return { data, error: shownError(error, data), refetch };
 }
 
 /** A list that comes whole, in the form of `usePages`. */
@@ -61,7 +63,7 @@ export function usePages<N extends CallName>(name: N, input: Input<N>, options: 
   });
   return {
     items: query.data?.pages.flatMap((page) => page.data as ItemOf<Output<N>>[]),
-    error: query.error as ApiFailure | null,
+    error: shownError(query.error as ApiFailure | null, query.data),
     more: query.hasNextPage ? () => void query.fetchNextPage() : null,
     loadingMore: query.isFetchingNextPage,
     refresh: () => void query.refetch(),

@@ -1,5 +1,6 @@
 import { QueryCache, QueryClient, useQuery } from '@tanstack/react-query';
 import type { Output } from '@parley/protocol';
+import { isAway, refreshOnReturn } from './away.ts';
 import { ApiFailure, call } from './call.ts';
 
 export type Session = Output<'session.get'>;
@@ -23,6 +24,7 @@ export function createQueryClient(): QueryClient {
       },
     },
   });
+  refreshOnReturn(client);
   return client;
 }
 
@@ -39,3 +41,7 @@ export const useSession = () =>
       }
     },
   });
+
+/** What is on the screen stays there while the service is away: the banner says so. */
+export const shownError = (error: ApiFailure | null, data: unknown): ApiFailure | null =>
+  error && data !== undefined && isAway(error.status) ? null : error;

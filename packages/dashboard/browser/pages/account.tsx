@@ -1,14 +1,16 @@
-import { Badge, Button, Group, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Button, Group, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Account as AccountRecord } from '@parley/protocol';
 import { useCall, useChange, useRows } from '../api/hooks.ts';
+import { browserName } from '../ui/agent.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { SecondFactor } from './second-factor.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 export default function Account(): ReactNode {
   const account = useCall('account.get', {});
@@ -74,7 +76,7 @@ function Password({ secondFactor }: { secondFactor: boolean }): ReactNode {
       >
         <Stack maw={400}>
           <PasswordInput
-            label="Present password"
+            label="Current password"
             autoComplete="current-password"
             required
             value={password}
@@ -136,16 +138,17 @@ function Sessions(): ReactNode {
         pages={sessions}
         rowKey={(session) => session.id}
         columns={[
-          { title: 'Browser', cell: (session) => session.userAgent },
+          {
+            title: 'Browser',
+            cell: (session) => <span title={session.userAgent}>{browserName(session.userAgent)}</span>,
+          },
           { title: 'Address', cell: (session) => session.address, wide: true },
           { title: 'Last used', cell: (session) => <Time at={session.lastUsedAt} /> },
           {
             title: '',
             cell: (session) =>
               session.current ? (
-                <Badge color="teal.9" variant="filled" radius="sm">
-                  this one
-                </Badge>
+                <Tag tone="ok">this one</Tag>
               ) : (
                 <Button
                   size="compact-xs"

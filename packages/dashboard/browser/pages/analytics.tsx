@@ -102,6 +102,9 @@ export default function Analytics(): ReactNode {
 const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
 const short = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 
+/** Where there is nothing to count. */
+const none = '–';
+
 const figures = ({ totals, plan }: AnalyticsReport): Figure[] => [
   { label: 'Messages', value: compact.format(totals.messages) },
   {
@@ -117,12 +120,23 @@ const figures = ({ totals, plan }: AnalyticsReport): Figure[] => [
       plan.mauLimit === null ? 'no limit' : `of ${compact.format(plan.mauLimit)} on the plan ${plan.name}`,
   },
   { label: 'Most connections at once', value: compact.format(totals.peakConnections) },
-  { label: 'Webhook attempts that worked', value: percent.format(totals.webhookSuccessRate) },
-  { label: 'Until the ack', value: `${short.format(totals.avgAckMs)} ms`, note: 'mean, on the socket' },
+  {
+    label: 'Webhook attempts that worked',
+    value: totals.webhookDeliveries === 0 ? none : percent.format(totals.webhookSuccessRate),
+    note: totals.webhookDeliveries === 0 ? 'no attempts in this range' : undefined,
+  },
+  {
+    label: 'Until the ack',
+    value: totals.avgAckMs === 0 ? none : `${short.format(totals.avgAckMs)} ms`,
+    note: totals.avgAckMs === 0 ? 'nothing was sent on a socket' : 'mean, on the socket',
+  },
   {
     label: 'Call minutes',
     value: compact.format(totals.callMinutes),
-    note: `${totals.calls} calls, ${percent.format(totals.callAnswerRate)} answered`,
+    note:
+      totals.calls === 0
+        ? 'no calls in this range'
+        : `${totals.calls} calls, ${percent.format(totals.callAnswerRate)} answered`,
   },
 ];
 

@@ -1,4 +1,4 @@
-import { Anchor, Badge, Button, Group } from '@mantine/core';
+import { Anchor, Button, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link, Route, Switch } from 'wouter';
 import type { Call } from '@parley/protocol';
@@ -12,6 +12,7 @@ import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 export default function Calls(): ReactNode {
   return (
@@ -25,9 +26,7 @@ export default function Calls(): ReactNode {
 }
 
 const StateBadge = ({ call }: { call: Call }): ReactNode => (
-  <Badge color={call.status === 'ended' ? 'gray.8' : 'teal.9'} variant="filled" radius="sm">
-    {call.endReason ?? call.status}
-  </Badge>
+  <Tag tone={call.status === 'ended' ? 'neutral' : 'ok'}>{call.endReason ?? call.status}</Tag>
 );
 
 function length(seconds: number): string {

@@ -1,4 +1,4 @@
-import { Anchor, Badge, Button, Code, Group, Stack, Tabs, Text } from '@mantine/core';
+import { Anchor, Button, Code, Group, Stack, Tabs, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
@@ -15,6 +15,7 @@ import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 export function ConversationPage({ conversationId }: { conversationId: string }): ReactNode {
   const conversation = useCall('conversations.get', { conversationId });
@@ -126,11 +127,7 @@ function Messages({ conversationId }: { conversationId: string }): ReactNode {
               <Text size="sm" c="dimmed">
                 seq {message.seq} · <Time at={message.createdAt} />
               </Text>
-              {(message.version ?? 1) > 1 ? (
-                <Badge color="gray.8" variant="filled" radius="sm">
-                  version {message.version}
-                </Badge>
-              ) : null}
+              {(message.version ?? 1) > 1 ? <Tag tone="neutral">version {message.version}</Tag> : null}
               <Anchor component={Link} size="sm" href={`/${env}/delivery?messageId=${message.id}`}>
                 Did it arrive?
               </Anchor>

@@ -1,4 +1,4 @@
-import { Badge, Button, Code, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { Button, Code, Group, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useChange, usePages } from '../api/hooks.ts';
@@ -7,8 +7,10 @@ import { ConfirmButton } from '../ui/confirm.tsx';
 import { Secret } from '../ui/copy.tsx';
 import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
+import { SecretDialog } from '../ui/secret-dialog.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 export default function Keys(): ReactNode {
   const input = { limit: 100 };
@@ -29,9 +31,7 @@ export default function Keys(): ReactNode {
             title: 'State',
             cell: (key) =>
               key.revokedAt ? (
-                <Badge color="gray.8" variant="filled" radius="sm">
-                  revoked
-                </Badge>
+                <Tag tone="neutral">revoked</Tag>
               ) : may ? (
                 <Revoke keyId={key.id} name={key.name} />
               ) : (
@@ -59,11 +59,11 @@ function CreateKey(): ReactNode {
   return (
     <>
       <Button onClick={() => setOpened(true)}>Create a key</Button>
-      <Modal
+      <SecretDialog
         opened={opened}
         onClose={close}
         title={secret === null ? 'Create a secret key' : 'The secret key'}
-        closeOnClickOutside={secret === null}
+        secret={secret !== null}
       >
         {secret === null ? (
           <form
@@ -93,12 +93,9 @@ function CreateKey(): ReactNode {
             </Stack>
           </form>
         ) : (
-          <Stack>
-            <Secret value={secret} what="the key" />
-            <Button onClick={close}>Done</Button>
-          </Stack>
+          <Secret value={secret} />
         )}
-      </Modal>
+      </SecretDialog>
     </>
   );
 }

@@ -23,7 +23,7 @@ export function NewEnvironment({ session }: { session: Session }): ReactNode {
     return (
       <Page title={`${made.name} is ready`} call={['environments.get', { environmentId: made.id }]}>
         <Stack maw={560}>
-          <Secret value={made.secretKey} what="this secret key" />
+          <Secret value={made.secretKey} />
           <Group>
             <Button onClick={() => navigate(`/${made.id}`)}>I have kept it. Go on</Button>
           </Group>

@@ -39,7 +39,7 @@ export function QuickStart({ arrived }: { arrived: boolean }): ReactNode {
                 ) : null}
               </Group>
             ) : (
-              <Secret value={secretKey} what="the key" />
+              <Secret value={secretKey} />
             )}
             {create.error ? <Failed error={create.error} /> : null}
           </Stack>

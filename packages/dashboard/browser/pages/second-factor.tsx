@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Code, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { renderSVG } from 'uqr';
@@ -8,6 +8,7 @@ import { createPasskey, passkeysWork } from '../api/sign-in.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Copy } from '../ui/copy.tsx';
 import { Section } from '../ui/page.tsx';
+import { SecretDialog } from '../ui/secret-dialog.tsx';
 import { Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 
@@ -23,12 +24,7 @@ export function SecondFactor({ account }: { account: Account }): ReactNode {
       <Totp on={account.totp} showCodes={setCodes} />
       <Passkeys showCodes={setCodes} />
       {account.twoFactor ? <Renew left={account.recoveryCodes} showCodes={setCodes} /> : null}
-      <Modal
-        opened={codes !== null}
-        onClose={() => setCodes(null)}
-        title="Your recovery codes"
-        closeOnClickOutside={false}
-      >
+      <SecretDialog opened={codes !== null} onClose={() => setCodes(null)} title="Your recovery codes" secret>
         <Stack>
           <Text>They are shown once. Each lets you in once when you have lost your other factors.</Text>
           <Code block tabIndex={0} aria-label="Recovery codes">
@@ -36,7 +32,7 @@ export function SecondFactor({ account }: { account: Account }): ReactNode {
           </Code>
           <Copy value={codes?.join('\n') ?? ''} label="Copy all" />
         </Stack>
-      </Modal>
+      </SecretDialog>
     </Section>
   );
 }

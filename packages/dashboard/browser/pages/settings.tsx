@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Select, Stack, Switch, TextInput } from '@mantine/core';
+import { Button, Group, Select, Stack, Switch, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Environment } from '@parley/protocol';
@@ -10,6 +10,7 @@ import { Facts } from '../ui/facts.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 export default function Settings(): ReactNode {
   const id = useEnv();
@@ -24,12 +25,7 @@ export default function Settings(): ReactNode {
           ['Kind', env.kind],
           ['Plan', env.plan],
           ['Created', <Time at={env.createdAt} />],
-          [
-            'Status',
-            <Badge color={env.status === 'active' ? 'teal.9' : 'red.9'} variant="filled" radius="sm">
-              {env.status}
-            </Badge>,
-          ],
+          ['Status', <Tag tone={env.status === 'active' ? 'ok' : 'bad'}>{env.status}</Tag>],
         ]}
       />
       <Form key={env.id} env={env} />

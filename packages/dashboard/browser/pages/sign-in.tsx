@@ -1,5 +1,6 @@
 import { Alert, Anchor, Button, Divider, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
+import PasskeyIcon from 'lucide-react/icons/fingerprint-pattern';
 import { useState } from 'react';
 import type { FormEvent, ReactNode } from 'react';
 import { Link } from 'wouter';
@@ -8,10 +9,11 @@ import { sessionKey } from '../api/session.ts';
 import type { Session } from '../api/session.ts';
 import { passkeysWork, signInWithPasskey } from '../api/sign-in.ts';
 import { Card } from '../ui/card.tsx';
+import { Icon } from '../ui/icon.tsx';
 import { CodeField, Field, PasswordField } from '../ui/field.tsx';
 
 export const SignIn = (): ReactNode => (
-  <Card title="Sign in">
+  <Card title="Sign in" about={`to the dashboard at ${location.host}`}>
     <SignInForm />
     <Text size="sm" c="dimmed">
       First time? The first start of the service printed the owner’s e-mail and password. Others come by
@@ -54,6 +56,20 @@ export function SignInForm(): ReactNode {
   return (
     <form onSubmit={submit}>
       <Stack>
+        {passkeysWork() ? (
+          <>
+            <Button
+              variant="default"
+              size="md"
+              disabled={pending}
+              leftSection={<Icon of={PasskeyIcon} />}
+              onClick={() => void run(signInWithPasskey)}
+            >
+              Use a passkey
+            </Button>
+            <Divider label="or with a password" labelPosition="center" />
+          </>
+        ) : null}
         <Field
           label="E-mail"
           type="email"
@@ -76,17 +92,9 @@ export function SignInForm(): ReactNode {
             {problem}
           </Alert>
         )}
-        <Button type="submit" loading={pending}>
+        <Button type="submit" size="md" loading={pending}>
           Sign in
         </Button>
-        {passkeysWork() ? (
-          <>
-            <Divider label="or" />
-            <Button variant="default" disabled={pending} onClick={() => void run(signInWithPasskey)}>
-              Use a passkey
-            </Button>
-          </>
-        ) : null}
         <Anchor component={Link} href="/forgot" size="sm">
           Forgot your password?
         </Anchor>

@@ -1,4 +1,4 @@
-import { Alert, Badge, Button, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { AccountRole, OrganizationMember } from '@parley/protocol';
@@ -10,8 +10,10 @@ import { Secret } from '../ui/copy.tsx';
 import { Field } from '../ui/field.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
+import { SecretDialog } from '../ui/secret-dialog.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 const accountRoles: AccountRole[] = ['owner', 'admin', 'developer', 'viewer'];
 
@@ -122,14 +124,7 @@ function People({ organizationId }: { organizationId: string }): ReactNode {
           },
           {
             title: 'Second factor',
-            cell: (person) =>
-              person.twoFactor ? (
-                'on'
-              ) : (
-                <Badge color="yellow.9" variant="filled" radius="sm">
-                  off
-                </Badge>
-              ),
+            cell: (person) => (person.twoFactor ? 'on' : <Tag tone="warn">off</Tag>),
             wide: true,
           },
           { title: 'Since', cell: (person) => <Time at={person.joinedAt} />, wide: true },
@@ -201,17 +196,24 @@ function Invite({ organizationId }: { organizationId: string }): ReactNode {
   return (
     <>
       <Button onClick={() => setOpened(true)}>Invite somebody</Button>
-      <Modal opened={opened} onClose={close} title="Invite somebody">
+      <SecretDialog
+        opened={opened}
+        onClose={close}
+        title="Invite somebody"
+        secret={Boolean(invite.data?.link)}
+      >
         {invite.data ? (
           <Stack>
             {invite.data.link ? (
-              <Secret value={invite.data.link} what="this link for the person you invited" />
+              <Secret value={invite.data.link}>
+                Send this link to the person you invited. It works once, for 7 days.
+              </Secret>
             ) : (
               <Alert color="teal" variant="light">
                 The invitation is on its way to {invite.data.email}.
               </Alert>
             )}
-            <Button onClick={close}>Done</Button>
+            {invite.data.link ? null : <Button onClick={close}>Done</Button>}
           </Stack>
         ) : (
           <form
@@ -243,7 +245,7 @@ function Invite({ organizationId }: { organizationId: string }): ReactNode {
             </Stack>
           </form>
         )}
-      </Modal>
+      </SecretDialog>
     </>
   );
 }

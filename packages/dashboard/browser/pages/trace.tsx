@@ -1,4 +1,4 @@
-import { Alert, Badge, Button, Code, Group, Text } from '@mantine/core';
+import { Alert, Button, Code, Group, Text } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { TraceLine } from '@parley/protocol';
@@ -9,6 +9,7 @@ import { FilterBar, FilterText, useFilter } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 /** Frames of one user's sockets as they go by, without what they say. */
 
@@ -131,7 +132,7 @@ function Frames({ userId }: { userId: string }): ReactNode {
 
 const Direction = ({ line }: { line: TraceLine }): ReactNode =>
   line.direction === undefined ? null : (
-    <Badge color={line.direction === 'in' ? 'blue.9' : 'gray.8'} variant="filled" radius="sm">
+    <Tag tone={line.direction === 'in' ? 'ok' : 'neutral'}>
       {line.direction === 'in' ? 'from it' : 'to it'}
-    </Badge>
+    </Tag>
   );

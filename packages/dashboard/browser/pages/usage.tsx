@@ -14,6 +14,7 @@ export default function Usage(): ReactNode {
   const input = rangeInput(range);
   const usage = useCall('usage.get', input, { everyMs: 30_000 });
   const rows = useRows('usage.get', input);
+  const newestOfMonth = new Map(rows.items?.map(({ date }) => [date.slice(0, 7), date]));
   return (
     <Page title="Usage and plan" call={['usage.get', input]}>
       {usage.error ? (
@@ -32,7 +33,11 @@ export default function Usage(): ReactNode {
         rowKey={(row) => row.date}
         columns={[
           { title: 'Day', cell: (row) => dayOrHour(input.granularity)(row.date) },
-          { title: 'Active in the month', cell: (row) => row.mau },
+          {
+            title: 'Active in the month',
+            // A figure of the whole month: it stands once, at the month's latest step.
+            cell: (row) => (newestOfMonth.get(row.date.slice(0, 7)) === row.date ? row.mau : ''),
+          },
           { title: 'Most connections', cell: (row) => row.peakConnections },
           { title: 'Messages', cell: (row) => row.messages },
           { title: 'Requests', cell: (row) => row.apiRequests, wide: true },

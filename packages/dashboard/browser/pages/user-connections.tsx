@@ -1,4 +1,4 @@
-import { Badge, Button, Code } from '@mantine/core';
+import { Button, Code } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useChange, usePages, useRows } from '../api/hooks.ts';
 import { useMay } from '../api/roles.ts';
@@ -7,6 +7,7 @@ import { List } from '../ui/list.tsx';
 import { Section } from '../ui/page.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 /** How a user is reached: sockets of the last days, and devices. */
 export const UserConnections = ({ userId }: { userId: string }): ReactNode => (
@@ -37,9 +38,7 @@ function Sockets({ userId }: { userId: string }): ReactNode {
                   <Time at={socket.closedAt} /> {socket.closeCode === null ? '' : `(${socket.closeCode})`}
                 </>
               ) : (
-                <Badge color="teal.9" variant="filled" radius="sm">
-                  open
-                </Badge>
+                <Tag tone="ok">open</Tag>
               ),
           },
           { title: 'Client', cell: (socket) => socket.sdk ?? '', wide: true },

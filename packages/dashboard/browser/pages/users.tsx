@@ -1,4 +1,4 @@
-import { Anchor, Badge, Code } from '@mantine/core';
+import { Anchor, Code } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link, Route, Switch } from 'wouter';
 import { useEnv, usePages } from '../api/hooks.ts';
@@ -8,6 +8,7 @@ import { Page } from '../ui/page.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { UserPage } from './user.tsx';
+import { Tag } from '../ui/tag.tsx';
 
 export default function Users(): ReactNode {
   return (
@@ -49,14 +50,7 @@ function UserList(): ReactNode {
           { title: 'Name', cell: (user) => user.name ?? '' },
           {
             title: 'State',
-            cell: (user) =>
-              user.deactivatedAt ? (
-                <Badge color="gray.8" variant="filled" radius="sm">
-                  deactivated
-                </Badge>
-              ) : (
-                'active'
-              ),
+            cell: (user) => (user.deactivatedAt ? <Tag tone="neutral">deactivated</Tag> : 'active'),
           },
           { title: 'Created', cell: (user) => <Time at={user.createdAt} />, wide: true },
         ]}

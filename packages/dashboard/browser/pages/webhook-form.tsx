@@ -7,6 +7,7 @@ import { webhookEventNames } from '../api/generated/routes.ts';
 import { useChange } from '../api/hooks.ts';
 import { Secret } from '../ui/copy.tsx';
 import { Field } from '../ui/field.tsx';
+import { SecretDialog } from '../ui/secret-dialog.tsx';
 import { Failed } from '../ui/states.tsx';
 
 interface Given {
@@ -80,18 +81,14 @@ export function AddEndpoint({ opened, close }: { opened: boolean; close: () => v
     create.reset();
   };
   return (
-    <Modal
+    <SecretDialog
       opened={opened}
       onClose={end}
       title={made ? 'The endpoint’s signing secret' : 'Add an endpoint'}
-      size="lg"
-      closeOnClickOutside={!made}
+      secret={made !== null}
     >
       {made ? (
-        <Stack>
-          <Secret value={made.secret} what="the secret" />
-          <Button onClick={end}>Done</Button>
-        </Stack>
+        <Secret value={made.secret} />
       ) : (
         <EndpointForm
           begin={{ url: '', events: ['message.created'], description: null }}
@@ -102,7 +99,7 @@ export function AddEndpoint({ opened, close }: { opened: boolean; close: () => v
           cancel={end}
         />
       )}
-    </Modal>
+    </SecretDialog>
   );
 }
 

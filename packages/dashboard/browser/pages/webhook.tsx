@@ -10,6 +10,7 @@ import { Id, Secret } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
+import { SecretDialog } from '../ui/secret-dialog.tsx';
 import { Empty, Failed, Loading, RequestId } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { StatusBadge } from '../ui/status-badge.tsx';
@@ -108,14 +109,14 @@ function Actions({ endpoint }: { endpoint: WebhookEndpoint }): ReactNode {
       </Group>
       {test.data ? <TestResult delivery={test.data} /> : null}
       {(test.error ?? update.error) ? <Failed error={(test.error ?? update.error)!} /> : null}
-      <Modal
+      <SecretDialog
         opened={secret !== null}
         onClose={() => setSecret(null)}
         title="The new signing secret"
-        closeOnClickOutside={false}
+        secret
       >
-        {secret === null ? null : <Secret value={secret} what="the secret" />}
-      </Modal>
+        {secret === null ? null : <Secret value={secret} />}
+      </SecretDialog>
     </Stack>
   );
 }

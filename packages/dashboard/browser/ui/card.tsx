@@ -1,27 +1,26 @@
-import { Center, Paper, Stack, Text, Title } from '@mantine/core';
+import { Stack, Text, Title } from '@mantine/core';
 import { useEffect } from 'react';
 import type { ReactNode } from 'react';
+import { LeafPattern, Wordmark } from './mark.tsx';
 
 /** The frame of the screens for people who are not signed in. */
-export function Card(props: { title: string; children: ReactNode }): ReactNode {
+export function Card(props: { title: string; about?: string; children: ReactNode }): ReactNode {
   useEffect(() => {
     document.title = `${props.title} · Parley`;
   }, [props.title]);
   return (
-    <Center mih="100vh" p="md" component="main" className="backdrop">
-      <Stack w="100%" maw={420} gap="sm">
-        <Text fw={700} size="lg">
-          Parley
-        </Text>
-        <Paper withBorder p="xl" shadow="sm" radius="md">
-          <Stack>
-            <Title order={1} size="h3">
-              {props.title}
-            </Title>
-            {props.children}
-          </Stack>
-        </Paper>
-      </Stack>
-    </Center>
+    <div className="cover">
+      <LeafPattern />
+      <main>
+        <Stack gap="lg">
+          <Wordmark height={37} />
+          <div>
+            <Title order={1}>{props.title}</Title>
+            {props.about === undefined ? null : <Text c="dimmed">{props.about}</Text>}
+          </div>
+          {props.children}
+        </Stack>
+      </main>
+    </div>
   );
 }

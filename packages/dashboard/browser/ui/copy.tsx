@@ -1,9 +1,14 @@
 import { Button, Code, Group, Stack, Text } from '@mantine/core';
+import CheckIcon from 'lucide-react/icons/check';
+import CopyIcon from 'lucide-react/icons/copy';
+import TerminalIcon from 'lucide-react/icons/terminal';
+import type { LucideIcon } from 'lucide-react/types';
 import { useEffect, useState } from 'react';
 import type { ReactNode } from 'react';
 import { asCurl } from '../api/call.ts';
 import type { CallName } from '../api/call.ts';
 import { useEnv } from '../api/hooks.ts';
+import { Icon } from './icon.tsx';
 
 /** Into the clipboard; where the browser has none for us, as over http, by way of a selection. */
 async function intoClipboard(value: string): Promise<void> {
@@ -20,7 +25,14 @@ async function intoClipboard(value: string): Promise<void> {
 
 const copiedMs = 2_000;
 
-export function Copy({ value, label = 'Copy' }: { value: string; label?: string }): ReactNode {
+export function Copy(props: {
+  value: string;
+  label?: string;
+  icon?: LucideIcon;
+  /** What stands in a row of others. */
+  quiet?: boolean;
+}): ReactNode {
+  const { value, label = 'Copy', icon = CopyIcon } = props;
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -29,8 +41,11 @@ export function Copy({ value, label = 'Copy' }: { value: string; label?: string 
   }, [copied]);
   return (
     <Button
-      size="compact-xs"
-      variant="default"
+      size={props.quiet ? 'compact-sm' : 'compact-xs'}
+      variant={props.quiet ? 'subtle' : 'default'}
+      color={props.quiet ? 'gray' : undefined}
+      className={props.quiet ? 'quiet' : undefined}
+      aria-label={label}
       onClick={() =>
         void intoClipboard(value).then(
           () => setCopied(true),
@@ -39,7 +54,8 @@ export function Copy({ value, label = 'Copy' }: { value: string; label?: string 
       }
       aria-live="polite"
     >
-      {copied ? 'Copied' : label}
+      <Icon of={copied ? CheckIcon : icon} size={14} />
+      <span className="label">{copied ? 'Copied' : label}</span>
     </Button>
   );
 }
@@ -59,7 +75,9 @@ export const CurlButton = ({
 }: {
   name: CallName;
   input: Record<string, unknown>;
-}): ReactNode => <Copy value={asCurl(name, input, useEnv())} label="Copy as curl" />;
+}): ReactNode => (
+  <Copy value={asCurl(name, input, useEnv())} label="Copy as curl" icon={TerminalIcon} quiet />
+);
 
 /** Fields that customers gave, as JSON. */
 export const Json = ({ value, label }: { value: unknown; label: string }): ReactNode => (
@@ -83,9 +101,16 @@ export const Snippet = ({ code, label }: { code: string; label: string }): React
 );
 
 /** A secret that is shown this one time. */
-export const Secret = ({ value, what }: { value: string; what: string }): ReactNode => (
+export const Secret = ({
+  value,
+  children = 'Keep it where your server finds it, not in its code.',
+}: {
+  value: string;
+  /** What to do with it. */
+  children?: string;
+}): ReactNode => (
   <Stack gap="xs">
-    <Text>This is shown once. Keep {what} where your server finds it, not in its code.</Text>
+    <Text>This is shown once. {children}</Text>
     <Group gap="xs" align="center">
       <Code
         block

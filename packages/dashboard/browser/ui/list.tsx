@@ -1,4 +1,4 @@
-import { Button, Center, ScrollArea, Table, VisuallyHidden } from '@mantine/core';
+import { Button, Center, Table, VisuallyHidden } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { ApiFailure } from '../api/call.ts';
 import { Failed, Loading } from './states.tsx';
@@ -6,11 +6,14 @@ import { Failed, Loading } from './states.tsx';
 export interface Column<T> {
   title: string;
   cell: (item: T) => ReactNode;
-  /** Left out where the screen is narrow. */
+  /** Left out where a table would be too wide; on a phone each row is a card, with all of it. */
   wide?: boolean;
 }
 
-/** A list by cursor as a table, with its loading, empty and error states. */
+/**
+ * A list by cursor as a table, with its loading, empty and error states. On phones its rows are cards; the roles keep
+ * it a table to those who listen.
+ */
 export function List<T>(props: {
   what: string;
   pages: {
@@ -45,22 +48,27 @@ export function List<T>(props: {
   return (
     <>
       {pages.error ? <Failed error={pages.error} retry={pages.refresh} /> : null}
-      <ScrollArea type="auto" viewportProps={{ tabIndex: 0, 'aria-label': props.what, role: 'region' }}>
-        <Table verticalSpacing="xs" highlightOnHover>
-          <Table.Thead>
-            <Table.Tr>
+      <div className="list-box" tabIndex={0} role="region" aria-label={props.what}>
+        <Table highlightOnHover className="cards" role="table">
+          <Table.Thead role="rowgroup">
+            <Table.Tr role="row">
               {columns.map((column) => (
-                <Table.Th key={column.title} className={column.wide ? 'wide' : undefined}>
+                <Table.Th key={column.title} role="columnheader" className={column.wide ? 'wide' : undefined}>
                   {column.title === '' ? <VisuallyHidden>Actions</VisuallyHidden> : column.title}
                 </Table.Th>
               ))}
             </Table.Tr>
           </Table.Thead>
-          <Table.Tbody>
+          <Table.Tbody role="rowgroup">
             {pages.items.map((item) => (
-              <Table.Tr key={props.rowKey(item)}>
+              <Table.Tr key={props.rowKey(item)} role="row">
                 {columns.map((column) => (
-                  <Table.Td key={column.title} className={column.wide ? 'wide' : undefined}>
+                  <Table.Td
+                    key={column.title}
+                    role="cell"
+                    data-label={column.title}
+                    className={column.wide ? 'wide' : undefined}
+                  >
                     {column.cell(item)}
                   </Table.Td>
                 ))}
@@ -68,7 +76,7 @@ export function List<T>(props: {
             ))}
           </Table.Tbody>
         </Table>
-      </ScrollArea>
+      </div>
       {more}
     </>
   );

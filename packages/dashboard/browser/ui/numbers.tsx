@@ -1,4 +1,4 @@
-import { Anchor, Paper, SimpleGrid, Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 
@@ -6,15 +6,15 @@ export interface Figure {
   label: string;
   value: ReactNode;
   /** What it means, where the name does not say it. */
-  note?: string;
+  note?: string | undefined;
   /** Where it is looked into. */
   href?: string;
 }
 
 export const Numbers = ({ of, label }: { of: Figure[]; label: string }): ReactNode => (
-  <SimpleGrid cols={{ base: 2, md: of.length === 5 ? 5 : 4 }} spacing="sm" role="group" aria-label={label}>
+  <div className="strip" role="group" aria-label={label}>
     {of.map((figure) => (
-      <Paper key={figure.label} withBorder p="md">
+      <div key={figure.label}>
         <Text size="sm" c="dimmed">
           {figure.href === undefined ? (
             figure.label
@@ -24,15 +24,13 @@ export const Numbers = ({ of, label }: { of: Figure[]; label: string }): ReactNo
             </Anchor>
           )}
         </Text>
-        <Text size="xl" fw={700} className="figure">
-          {figure.value ?? '…'}
-        </Text>
+        <div className="figure">{figure.value ?? '…'}</div>
         {figure.note === undefined ? null : (
           <Text size="xs" c="dimmed">
             {figure.note}
           </Text>
         )}
-      </Paper>
+      </div>
     ))}
-  </SimpleGrid>
+  </div>
 );

@@ -1,7 +1,8 @@
-import { Group, Stack, Title } from '@mantine/core';
+import { Group, Stack, Text, Title } from '@mantine/core';
 import { useEffect } from 'react';
 import type { ReactNode } from 'react';
 import type { CallName } from '../api/call.ts';
+import { InBar } from './bar.tsx';
 import { CurlButton } from './copy.tsx';
 
 /** The head of a screen: its name (also the window's title), the call behind it, and what can be done with the whole of it. */
@@ -10,6 +11,8 @@ export function Page(props: {
   /** What is copied as curl. */
   call: readonly [name: CallName, input: Record<string, unknown>];
   actions?: ReactNode;
+  /** One quiet line below the name. */
+  about?: ReactNode;
   children: ReactNode;
 }): ReactNode {
   const [name, input] = props.call;
@@ -17,15 +20,22 @@ export function Page(props: {
     document.title = `${props.title} · Parley`;
   }, [props.title]);
   return (
-    <Stack gap="md">
-      <Group justify="space-between" align="center">
-        <Title order={1} size="h2">
-          {props.title}
-        </Title>
-        <Group gap="xs">
-          <CurlButton name={name} input={input} />
-          {props.actions}
-        </Group>
+    <Stack gap="lg">
+      <InBar>
+        <CurlButton name={name} input={input} />
+      </InBar>
+      <Group justify="space-between" align="flex-start" gap="sm">
+        <div>
+          <Title order={1} size="h2" dir="auto">
+            {props.title}
+          </Title>
+          {props.about === undefined ? null : (
+            <Text c="dimmed" component="div" mt={4}>
+              {props.about}
+            </Text>
+          )}
+        </div>
+        {props.actions ? <Group gap="xs">{props.actions}</Group> : null}
       </Group>
       {props.children}
     </Stack>
@@ -33,7 +43,7 @@ export function Page(props: {
 }
 
 export const Section = (props: { title: string; actions?: ReactNode; children: ReactNode }): ReactNode => (
-  <Stack gap="xs" component="section" aria-label={props.title}>
+  <Stack gap="sm" component="section" aria-label={props.title}>
     <Group justify="space-between">
       <Title order={2} size="h4">
         {props.title}

@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { ApiFailure } from '../api/call.ts';
 import { useEnv } from '../api/hooks.ts';
+import { Missing } from './mark.tsx';
 
 /** What every screen shows while it waits, when there is nothing, and when something went wrong. */
 
@@ -24,9 +25,10 @@ export const Empty = ({
   children?: ReactNode;
   action?: ReactNode;
 }): ReactNode => (
-  <Center mih={160}>
+  <Center mih={280}>
     <Stack align="center" gap="xs" maw={460}>
-      <Title order={3} size="h4">
+      <Missing />
+      <Title order={3} size="h3" ta="center" mt="xs">
         {title}
       </Title>
       {children ? (

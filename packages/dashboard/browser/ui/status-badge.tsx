@@ -1,12 +1,9 @@
-import { Badge } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { Tag } from './tag.tsx';
+import type { TagTone } from './tag.tsx';
+
+const tones: Record<string, TagTone> = { enabled: 'ok', succeeded: 'ok', pending: 'neutral' };
 
 export const StatusBadge = ({ status }: { status: string }): ReactNode => (
-  <Badge
-    color={{ enabled: 'teal.9', succeeded: 'teal.9', pending: 'blue.9' }[status] ?? 'red.9'}
-    variant="filled"
-    radius="sm"
-  >
-    {status}
-  </Badge>
+  <Tag tone={tones[status] ?? 'bad'}>{status}</Tag>
 );

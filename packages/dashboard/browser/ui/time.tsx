@@ -1,6 +1,7 @@
 import { Text, Tooltip } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useEffect, useReducer } from 'react';
 import type { ReactNode } from 'react';
+import { serverNow } from '../api/clock.ts';
 
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
@@ -31,17 +32,23 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['second', 1],
 ];
 
-function ago(at: number, now: number): string {
-  const seconds = Math.round((at - now) / 1_000);
+const soonMs = 60_000;
+
+/** What is a little ahead of us happened now: clocks differ by that much, and answers take a while. */
+function ago(at: number): string {
+  const now = serverNow();
+  const seconds = Math.round((at - now > 0 && at - now < soonMs ? 0 : at - now) / 1_000);
   const [unit, size] = units.find(([, s]) => Math.abs(seconds) >= s) ?? units.at(-1)!;
-  return relative.format(Math.round(seconds / size), unit);
+  return relative.format(Math.trunc(seconds / size), unit);
 }
+
+const tickMs = 10_000;
 
 /** A moment: how long ago, and on hover or focus in local time and in UTC; `full`: all of it at once. */
 export function Time(props: { at: string | null | undefined; never?: string; full?: boolean }): ReactNode {
-  const [now, setNow] = useState(() => Date.now());
+  const [, tick] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 30_000);
+    const timer = setInterval(tick, tickMs);
     return () => clearInterval(timer);
   }, []);
   const { at } = props;
@@ -63,7 +70,7 @@ export function Time(props: { at: string | null | undefined; never?: string; ful
   return (
     <Tooltip label={both} events={{ hover: true, focus: true, touch: true }}>
       <time dateTime={at} tabIndex={0}>
-        {ago(ms, now)}
+        {ago(ms)}
       </time>
     </Tooltip>
   );

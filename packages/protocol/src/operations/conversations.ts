@@ -11,11 +11,19 @@ import {
   Seq,
   UserId,
 } from '../schemas/common.ts';
-import { Conversation, ConversationListItem, ConversationType, Member, Role } from '../schemas/resources.ts';
+import {
+  Conversation,
+  ConversationListItem,
+  ConversationType,
+  ExplorerConversation,
+  Member,
+  Role,
+} from '../schemas/resources.ts';
 import { operation, pageCost, table } from './define.ts';
 
 const tag = 'Conversations';
 const both = ['server', 'client'] as const;
+const all = ['server', 'client', 'dashboard'] as const;
 const params = { conversationId: IdParam };
 /** The number of different users is checked after repeats are removed; until then the size of the body bounds the list. */
 const someUsers = (options: object = {}) =>
@@ -34,7 +42,8 @@ export const conversationsOperations = table(
     summary: 'Create a conversation; a direct one is idempotent by its pair',
     text: 'Direct: exactly two members; asking again for the same two gives the conversation that exists (200). Group: 1 to 500 members with the owner. A client becomes a member, and the owner of a group; which ones it may create is the setting `clientConversationCreation`. A server may name users who do not exist yet, a client may not. Members get the event `conversation.created`.',
     tag,
-    callers: both,
+    callers: all,
+    permission: 'explorer.write',
     body: {
       type: ConversationType,
       members: someUsers(),
@@ -52,7 +61,7 @@ export const conversationsOperations = table(
     summary: "A user's conversations, by last activity, newest first",
     text: 'A client lists its own conversations; a server names the user. Each item has what a list shows: unread count, last message, mute. Direct conversations include their two members.',
     tag,
-    callers: ['server', 'client', 'dashboard'],
+    callers: all,
     permission: 'explorer.read',
     query: { userId: optional(UserId), ...pageQuery },
     response: page(ConversationListItem),
@@ -60,11 +69,28 @@ export const conversationsOperations = table(
     cost: pageCost(25),
   }),
 
+  operation('explorer.conversations', 'GET /v1/explorer/conversations', {
+    summary: 'All conversations of the environment, newest activity first, without what was said',
+    text: 'For the dashboard. `query` finds by id, by the beginning of the name, and by a member’s id or the beginning of its name; it looks through a bounded number and has no further pages. Deleted conversations are left out.',
+    tag,
+    callers: ['dashboard'],
+    permission: 'explorer.read',
+    query: {
+      ...pageQuery,
+      type: optional(ConversationType),
+      userId: optional(UserId),
+      query: optional(Type.String({ minLength: 1, maxLength: limits.conversationNameCharacters })),
+    },
+    response: page(ExplorerConversation),
+    errors: ['not_found'],
+    cost: pageCost(10),
+  }),
+
   operation('conversations.get', 'GET /v1/conversations/{conversationId}', {
     summary: 'Read a conversation',
     text: 'The conversation with all its members. A server also sees deleted conversations, with `deletedAt`.',
     tag,
-    callers: ['server', 'client', 'dashboard'],
+    callers: all,
     permission: 'explorer.read',
     params,
     response: Conversation,
@@ -130,7 +156,7 @@ export const conversationsOperations = table(
     summary: 'Members with their read and delivery marks',
     text: 'Members are sorted by user id. `lastReadSeq` and `lastDeliveredSeq` are for the ticks beside messages.',
     tag: memberTag,
-    callers: ['server', 'client', 'dashboard'],
+    callers: all,
     permission: 'explorer.read',
     params,
     query: pageQuery,
@@ -143,7 +169,8 @@ export const conversationsOperations = table(
     summary: 'Add members to a group, all or nothing (owner, server)',
     text: 'All users are added or none: if one is a member already, it is `409 already_member`. New members see the whole history and start with nothing unread. Direct conversations cannot be changed.',
     tag: memberTag,
-    callers: both,
+    callers: all,
+    permission: 'explorer.write',
     params,
     body: { userIds: someUsers({ minItems: 1 }) },
     response: open({ data: Type.Array(Member) }),
@@ -155,7 +182,8 @@ export const conversationsOperations = table(
     summary: 'Remove a member, or leave (owner, self, server)',
     text: 'A member may remove itself (leave), the owner and the server anybody. The removed user gets `member.removed` and then nothing more of the conversation. When the owner leaves, only the server manages the group.',
     tag: memberTag,
-    callers: both,
+    callers: all,
+    permission: 'explorer.write',
     params: { ...params, userId: UserId },
     errors: ['not_found', 'not_member'],
   }),

@@ -77,6 +77,24 @@ export const ConversationListItem = open(
 );
 export type ConversationListItem = Static<typeof ConversationListItem>;
 
+/** A conversation as those see it who run the environment: who is in it, not what was said. */
+export const ExplorerConversation = open(
+  {
+    id: id('conv_'),
+    type: ConversationType,
+    name: nullable(Type.String()),
+    lastSeq: Seq,
+    lastActivityAt: Timestamp,
+    createdAt: Timestamp,
+    memberCount: Type.Integer({ minimum: 0 }),
+    people: Type.Array(open({ id: anyUserId, name: nullable(Type.String()) }), {
+      description: 'Up to four of the members',
+    }),
+  },
+  'ExplorerConversation',
+);
+export type ExplorerConversation = Static<typeof ExplorerConversation>;
+
 export const Member = open(
   { userId: anyUserId, role: Role, lastReadSeq: Seq, lastDeliveredSeq: Seq },
   'Member',

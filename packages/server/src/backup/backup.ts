@@ -6,6 +6,7 @@ import type { Logger } from '../platform/logging.ts';
 import type { ConnectionSettings } from '../platform/postgres/db.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded/index.ts';
 import { migrate, readSchema } from '../platform/postgres/migrate.ts';
+import { keyFile, previousKeyFile } from '../platform/secrets.ts';
 import { readLines, writeLines } from './file.ts';
 
 /**
@@ -19,7 +20,6 @@ import { readLines, writeLines } from './file.ts';
 
 const rowsPerLine = 500;
 const bytesPerLine = 768 * 1024;
-const keyFile = 'master.key';
 const mediaDirectory = 'media';
 
 /** Left out: tables that the program itself fills in every store, and the log of requests. */
@@ -121,8 +121,11 @@ async function filesIn(dataDir: string): Promise<string[]> {
   const found = media
     .filter((entry) => entry.isFile())
     .map((entry) => relative(dataDir, join(entry.parentPath, entry.name)).split(sep).join('/'));
-  const key = await stat(join(dataDir, keyFile)).catch(() => undefined);
-  return key ? [keyFile, ...found] : found;
+  // While the master key is rotated there are two.
+  const keys = [];
+  for (const name of [keyFile, previousKeyFile])
+    if (await stat(join(dataDir, name)).catch(() => undefined)) keys.push(name);
+  return [...keys, ...found];
 }
 
 /** Restores into a data directory that does not exist yet, or is empty; it appears complete or not at all. */

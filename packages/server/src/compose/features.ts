@@ -35,18 +35,18 @@ export function createFeatures(
   const planTable = createPlanTable(config.plans, logger, options.plans);
   const { plans } = planTable;
   const accounts = createAccounts(platform);
-  const { mails } = accounts.services;
+  const { mailQueue } = accounts.services;
   const push = createPushService({ ...platform, presence: registry });
   sockets.onLost((socket) => push.lost(socket));
   const webhooks = createWebhookService({ ...platform, recorder });
   const outbox = createOutbox({ ...platform, consumers: [webhooks.consumer, push.consumer] });
-  const storage = createStorageService({ ...platform, log, retention, mails });
+  const storage = createStorageService({ ...platform, log, retention, mailQueue });
   const media = createMediaService(platform);
   const calls = createCallService({ ...platform, presence: registry });
   const analytics = createAnalytics({
     ...platform,
     plans,
-    tellOwners: async () => void (await tellOwners(db, plans, mails, logger)),
+    tellOwners: async () => void (await tellOwners(db, plans, mailQueue, logger)),
   });
   const services: Services = {
     clock,

@@ -1,9 +1,9 @@
 import { createRecorder } from '../features/logs/recorder.ts';
 import { committedMessages } from '../features/messages/operations.ts';
 import { ConversationLog } from '../log/conversation-log.ts';
-import { createDoubts } from '../log/doubts.ts';
 import type { LogEvent } from '../log/events.ts';
 import { createStoreClock } from '../log/store-clock.ts';
+import { createUnconfirmedCommits } from '../log/unconfirmed-commits.ts';
 import type { Platform } from './platform.ts';
 import type { Realtime } from './realtime.ts';
 
@@ -16,7 +16,7 @@ export function createLog(platform: Platform, { hub, restart }: Realtime) {
     hub.publish(event);
   };
   const messages = (some: readonly { env: number; id: string }[]) => committedMessages(db, some);
-  const doubts = createDoubts({ db, timers, logger, messages, publish });
+  const unconfirmed = createUnconfirmedCommits({ db, timers, logger, messages, publish });
   const log = new ConversationLog({
     db: logDb,
     publish,
@@ -25,7 +25,7 @@ export function createLog(platform: Platform, { hub, restart }: Realtime) {
       metrics.commitSeconds.observe(ms / 1000);
     },
     onCommit: platform.wakeOutbox,
-    onDoubt: (some) => doubts.add(some),
+    onUnconfirmed: (commits) => unconfirmed.add(commits),
   });
   metrics.gauge('parley_commit_waiting', 'Messages waiting for the next group commit', () => log.waiting);
   return { log, recorder, storeClock: createStoreClock({ db, logger, onRestored: restart }) };

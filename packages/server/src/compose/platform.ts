@@ -3,7 +3,7 @@ import { listenOrigin } from '../config.ts';
 import type { Config, RoleName } from '../config.ts';
 import type { Services } from '../features/context.ts';
 import { NodeBus } from '../features/node-bus.ts';
-import { logConnections, logSettings } from '../log/append.ts';
+import { logConnections, logSettings } from '../log/sql/append.ts';
 import { createIds, systemTimers } from '../platform/clock.ts';
 import type { Clock, RandomBytes, Timers } from '../platform/clock.ts';
 import { wakeOutbox } from '../platform/jobs/outbox.ts';
@@ -16,6 +16,7 @@ import { createPeers } from '../platform/peers.ts';
 import { PgDb } from '../platform/postgres/db.ts';
 import type { Store } from '../platform/postgres/store.ts';
 import { createVault, parseMasterKey } from '../platform/secrets.ts';
+import type { MasterKeys } from '../platform/secrets.ts';
 
 export interface ServiceOptions {
   config: Config;
@@ -68,7 +69,7 @@ export function createPlatform(options: ServiceOptions) {
   metrics.gauge('parley_pool_waiting', 'Requests waiting for a connection', () => db.pool.waitingCount);
 
   if (config.masterKey) parseMasterKey(config.masterKey);
-  const masterKey = createLater<Uint8Array>('the master key');
+  const masterKeys = createLater<MasterKeys>('the master key');
   const port = createLater<number>('the port');
 
   const node = ids.secret(12);
@@ -93,8 +94,8 @@ export function createPlatform(options: ServiceOptions) {
     onError,
     db,
     logDb,
-    masterKey,
-    vault: createVault(() => masterKey.get()),
+    masterKeys,
+    vault: createVault(() => masterKeys.get()),
     port,
     listening: () => listenOrigin({ host: config.host, port: port.get() }),
     node,

@@ -20,9 +20,15 @@ import type { Platform } from './platform.ts';
 export function createRealtime(platform: Platform) {
   const { config, db, bus, registry, node, clock, timers, ids, logger, metrics } = platform;
   const retention = createRetention(db, clock, config.eventRetentionMs);
-  const hub = new Hub({ bus, timers, logger, ...routeSources(db, retention.msOf, clock) });
-  metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);
   const presence = new Presence({ registry, bus, db, sharing: createSharing(db), clock, logger });
+  const hub = new Hub({
+    bus,
+    timers,
+    logger,
+    ...routeSources(db, retention.msOf, clock),
+    onLeave: (user, sessions) => presence.watching.left(user, sessions),
+  });
+  metrics.gauge('parley_routes', 'Conversations with a live member here', () => hub.routeCount);
   const sessions = new Sessions(timers);
   const receipts = new ReceiptRelay({
     deliver: (cid, frame) => hub.ephemeral.relayHere(cid, frame, null),

@@ -52,6 +52,13 @@ export function createTransport(
   };
   const authenticator = createAuthenticator({ ...platform, keyUsed: keyUsage.used, onElsewhere });
   const turns = createTurns(config.pool, processPressure);
+  const readiness = createReadiness({ ...platform, state: () => parts.state });
+  const readyValues = { ready: 1, degraded: 0.5, 'not ready': 0 };
+  metrics.gauge(
+    'parley_ready',
+    'What /readyz answers: 1 ready, 0.5 degraded (Redis is away), 0 not ready',
+    async () => readyValues[(await readiness()).status],
+  );
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
 
   const app = createRest({
@@ -65,7 +72,7 @@ export function createTransport(
     trustProxy,
     isLocal,
     operations: config.roles.has('api') ? operationList : [],
-    readiness: createReadiness({ ...platform, state: () => parts.state }),
+    readiness,
     started: () => parts.state !== 'starting',
     details: (): Record<string, string> => {
       const status = calls.mediaStatus();
@@ -78,7 +85,7 @@ export function createTransport(
 
   const descriptors = descriptorLimit();
   const connections = descriptors === undefined ? Infinity : connectionsFor(descriptors);
-  logger.info({ descriptors, connections }, 'so many connections fit');
+  logger.debug({ descriptors }, `up to ${connections} connections`);
   const acceptor = new ConnectionAcceptor(app.server, {
     connections,
     logger,

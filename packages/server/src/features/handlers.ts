@@ -17,6 +17,7 @@ import type {
   OrganizationContext,
   Reply,
 } from './context.ts';
+import { browse } from './conversations/browse.ts';
 import * as conversations from './conversations/operations.ts';
 import * as diagnostics from './diagnostics/operations.ts';
 import * as erasure from './erasure/operations.ts';
@@ -137,6 +138,7 @@ export const handlers = {
   'users.removeDevice': push.removeDevice,
   'conversations.create': conversations.create,
   'conversations.list': conversations.list,
+  'explorer.conversations': browse,
   'conversations.get': conversations.get,
   'conversations.update': conversations.update,
   'conversations.delete': conversations.remove,

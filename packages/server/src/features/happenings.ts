@@ -1,5 +1,5 @@
 import type { Tx } from '../platform/postgres/db.ts';
-import type { MessageRow } from './message-reader.ts';
+import type { MessageRow } from './sql/message-reader.ts';
 
 /**
  * What happens inside a transaction and concerns other features. `compose` lists who listens, in which order; the

@@ -3,39 +3,24 @@ import { systemTimers } from '../platform/clock.ts';
 import type { Timers } from '../platform/clock.ts';
 import type { Queryable } from '../platform/postgres/db.ts';
 import { isUnanswered } from '../platform/postgres/errors.ts';
-import { appendBatch } from './append.ts';
-import type { Appended, NewMessage } from './append.ts';
-import type { Doubt } from './doubts.ts';
+import { appendBatch } from './sql/append.ts';
+import type { Appended, NewMessage } from './sql/append.ts';
+import type { Unconfirmed } from './unconfirmed-commits.ts';
 import type { LogEvent } from './events.ts';
-import { blocked, createLanedBatcher } from './lanes.ts';
-import type { Blocked } from './lanes.ts';
-import { refusal } from './refusals.ts';
+import { createLanedBatcher } from './lanes.ts';
+import { readBatch } from './unread/sql/mark-read.ts';
+import type { ReadMark, ReadMarked } from './unread/sql/mark-read.ts';
 
 /**
  * The conversation log: the only place that assigns a `seq`.
  *
- * Messages go through a group commit (append.ts): all that arrive while a transaction runs are committed together by
+ * Messages go through a group commit (sql/append.ts): all that arrive while a transaction runs are committed together by
  * the next one, so the longer PostgreSQL takes, the more messages share a commit. It does not wait for a conversation
  * that another transaction has locked (lanes.ts). Everything else that happens in a conversation is rare, and is
  * appended in the transaction of its own operation (record.ts). Both lock the conversation's row meanwhile, so seqs
  * have no gaps, whichever process appends.
  * Events leave after the commit, through `publish` and nowhere else.
  */
-
-export interface ReadMark {
-  env: number;
-  conversationId: string;
-  user: number;
-  seq: number;
-}
-export interface ReadMarked {
-  conv: number;
-  lastReadSeq: number;
-  unreadCount: number;
-  changed: boolean;
-}
-
-const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4, $5)`;
 
 /** How many items may wait for the next batch: in all, and of one environment, which cannot use up the room of others. */
 const limits = { maxBatch: 1_000, maxWaiting: 20_000 };
@@ -44,7 +29,7 @@ const turns = { groupOf: (item: { env: number }) => item.env, maxWaiting: 5_000 
 export class ConversationLog {
   readonly #publish: (event: LogEvent) => void;
   readonly #onCommit: () => void;
-  readonly #onDoubt: (doubts: readonly Doubt[]) => void;
+  readonly #onUnconfirmed: (commits: readonly Unconfirmed[]) => void;
   readonly #append: Batcher<NewMessage, Appended>;
   readonly #read: Batcher<ReadMark, ReadMarked>;
 
@@ -56,13 +41,13 @@ export class ConversationLog {
     /** Called after a commit that may have left rows in the outbox. */
     onCommit?: () => void;
     /** Called with messages of which it is unknown whether they were committed. */
-    onDoubt?: (doubts: readonly Doubt[]) => void;
+    onUnconfirmed?: (commits: readonly Unconfirmed[]) => void;
     timers?: Timers;
   }) {
     const { db, onBatch, timers = systemTimers } = options;
     this.#publish = options.publish;
     this.#onCommit = options.onCommit ?? (() => undefined);
-    this.#onDoubt = options.onDoubt ?? (() => undefined);
+    this.#onUnconfirmed = options.onUnconfirmed ?? (() => undefined);
     this.#append = createLanedBatcher<NewMessage, Appended>({
       ...limits,
       turns,
@@ -72,7 +57,7 @@ export class ConversationLog {
         const start = timers.monotonic();
         let noted = false;
         const answers = await appendBatch(db, items, waitMs, () => (noted = true)).catch((error: unknown) => {
-          if (isUnanswered(error)) this.doubt(items);
+          if (isUnanswered(error)) this.unconfirmed(items);
           throw error;
         });
         onBatch?.(items.length, timers.monotonic() - start);
@@ -106,8 +91,8 @@ export class ConversationLog {
     this.#onCommit();
   }
 
-  doubt(doubts: readonly Doubt[]): void {
-    this.#onDoubt(doubts);
+  unconfirmed(commits: readonly Unconfirmed[]): void {
+    this.#onUnconfirmed(commits);
   }
 
   async idle(): Promise<void> {
@@ -117,30 +102,4 @@ export class ConversationLog {
   get waiting(): number {
     return this.#append.waiting;
   }
-}
-
-type ReadAnswer = ReadMarked | Error | Blocked;
-
-async function readBatch(db: Queryable, items: ReadMark[], waitMs: number | null): Promise<ReadAnswer[]> {
-  const rows = await db.query<{
-    ord: number;
-    status: string;
-    conv: number;
-    read_seq: number;
-    unread: number;
-    changed: boolean;
-  }>(readSql, [
-    items.map((i) => i.env),
-    items.map((i) => i.conversationId),
-    items.map((i) => i.user),
-    items.map((i) => i.seq),
-    waitMs,
-  ]);
-  const results = new Array<ReadAnswer>(items.length);
-  for (const row of rows) {
-    const { status, conv, read_seq: lastReadSeq, unread: unreadCount, changed } = row;
-    if (status === 'ok') results[row.ord - 1] = { conv, lastReadSeq, unreadCount, changed };
-    else results[row.ord - 1] = status === 'blocked' ? blocked : refusal(status);
-  }
-  return results;
 }

@@ -1,17 +1,18 @@
 import type { Call, EventName } from '@parley/protocol';
-import { emit } from '../platform/jobs/outbox.ts';
+import { emit } from '../platform/jobs/sql/outbox.ts';
 import type { Tx } from '../platform/postgres/db.ts';
 import { catalogue, webhookOnly } from './catalogue.ts';
 import type { Person, Told, ToldToWebhooks } from './catalogue.ts';
-import { consumers } from './consumers.ts';
-import type { Doubt } from './doubts.ts';
+import { consumers } from './sql/consumers.ts';
+import type { Unconfirmed } from './unconfirmed-commits.ts';
 import { logEvent } from './events.ts';
 import type { LogEvent } from './events.ts';
-import type { LockedConversation } from './lock.ts';
+import type { LockedConversation } from './sql/lock.ts';
+import { appendEvents, emitWithPayload } from './sql/events.ts';
 
 /**
  * How something that happened is recorded: one call appends events to a conversation, writes rows for those who
- * listen, and publishes the events to open sockets after the commit. Messages have a faster way in (append.ts) and
+ * listen, and publishes the events to open sockets after the commit. Messages have a faster way in (sql/append.ts) and
  * come here only to be published.
  */
 
@@ -21,7 +22,7 @@ export interface Recorder {
   /** Must be called after a commit that may have left rows in the outbox. */
   committed(): void;
   /** Must be called if it is unknown whether this was committed. */
-  doubt(doubts: readonly Doubt[]): void;
+  unconfirmed(commits: readonly Unconfirmed[]): void;
 }
 
 const { webhooks } = consumers;
@@ -37,43 +38,17 @@ export async function record(
 ): Promise<number[]> {
   if (events.length === 0) return [];
   const live = events.map((event, i) => liveEvent(conv, conv.lastSeq + 1 + i, event));
-  const [row] = await tx.query<{ seq: number; stale: boolean; step: number }>(appendSql, [
-    conv.env,
-    conv.no,
-    conv.lockedAt,
-    JSON.stringify(events.map((event, i) => rowOf(conv, conv.lastSeq + 1 + i, event))),
-    events.length,
-    conv.activeAt,
-  ]);
-  if (row?.seq !== conv.lastSeq + events.length) throw new Error('the conversation was not locked');
-  if (row.stale)
-    await tx.query('SELECT renew_activity(ARRAY[$1::int], ARRAY[$2::bigint], $3)', [
-      conv.env,
-      conv.no,
-      row.step,
-    ]);
-  conv.lastSeq = row.seq;
+  const rows = events.map((event, i) => rowOf(conv, conv.lastSeq + 1 + i, event));
+  const lastSeq = await appendEvents(tx, conv, rows);
+  if (lastSeq !== conv.lastSeq + events.length) throw new Error('the conversation was not locked');
+  conv.lastSeq = lastSeq;
   tx.afterCommit(() => {
     for (const event of live) log.publish(event);
     log.committed();
   });
-  tx.inDoubt(() => log.doubt(live.map((event) => ({ event, at: conv.lockedAt }))));
+  tx.onUnconfirmed(() => log.unconfirmed(live.map((event) => ({ event, at: conv.lockedAt }))));
   return live.map(({ seq }) => seq);
 }
-
-const appendSql = `
-  WITH moved AS (
-    UPDATE conversations SET last_seq = last_seq + $5, last_activity_at = greatest(last_activity_at, $6::timestamptz)
-    WHERE env = $1 AND no = $2
-    RETURNING last_seq, last_activity_step < activity_step(last_activity_at) AS stale, activity_step(last_activity_at) AS step
-  ), event AS MATERIALIZED (
-    SELECT m.last_seq - $5 + e.ord AS seq, e.* FROM moved m, ROWS FROM (
-      json_to_recordset($4::json) AS (type text, webhook text, message bigint, users bigint[], actor bigint, data text, payload text)
-    ) WITH ORDINALITY AS e(type, webhook, message, users, actor, data, payload, ord)
-  ), kept AS (
-    INSERT INTO events (env, conv, seq, type, message, users, actor, data, created_at, active_at)
-    SELECT $1, $2, seq, type, message, users, actor, data, $3, nullif($6::timestamptz, $3::timestamptz) FROM event
-  ) SELECT last_seq AS seq, stale, step, tell_of_events($1, $2, last_seq - $5 + 1, $3::timestamptz, $4::json) FROM moved`;
 
 /** The columns in which an event is stored; `payload` is the data for webhooks, if it can change. */
 function rowOf<K extends EventName>(conv: LockedConversation, seq: number, event: NewEvent<K>): object {
@@ -131,19 +106,7 @@ export async function tellOfCall(
   type: 'call.started' | 'call.ended',
   call: Call,
 ): Promise<void> {
-  await tx.query(
-    `WITH noted AS (
-       INSERT INTO outbox (consumer, id, env, type, conv, created_at, due_at)
-       SELECT ${webhooks.bit}, make_id('evt_', t), $1, $2, $3, t, t
-       FROM environments, (SELECT clock_timestamp() AS t) x WHERE no = $1 AND listeners & ${webhooks.bit} <> 0
-       RETURNING id, created_at
-     ) INSERT INTO webhook_payloads (event_id, env, conv, data, event_at) SELECT id, $1, $3, $4, created_at FROM noted`,
-    [
-      env,
-      type,
-      conv,
-      JSON.stringify(webhookOnly[type].data({ cid: call.conversationId, seq: 0, actorId: null, call })),
-    ],
-  );
+  const data = webhookOnly[type].data({ cid: call.conversationId, seq: 0, actorId: null, call });
+  await emitWithPayload(tx, webhooks.bit, { env, conv, type, data });
   tx.afterCommit(() => log.committed());
 }

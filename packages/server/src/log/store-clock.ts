@@ -3,6 +3,7 @@ import { createPeriodic } from '../platform/flow/periodic.ts';
 import type { Queryable } from '../platform/postgres/db.ts';
 import { isUnavailable } from '../platform/postgres/errors.ts';
 import { whenReached } from '../platform/postgres/reach.ts';
+import { beatStore } from './sql/store-clock.ts';
 
 const beatMs = 1_000;
 
@@ -15,13 +16,8 @@ export function createStoreClock(options: { db: Queryable; logger: Logger; onRes
   let mark: string | null = null;
   let epoch = '';
   const beat = async (): Promise<void> => {
-    const [row] = await db.query<{ mark: string; epoch: string }>(
-      'SELECT o_mark AS mark, o_epoch AS epoch FROM store_beat($1, $2)',
-      [mark, epoch],
-    );
-    ({ mark } = row!);
     const before = epoch;
-    ({ epoch } = row!);
+    ({ mark, epoch } = await beatStore(db, mark, epoch));
     if (before === '' || before === epoch) return;
     logger.error('the store was restored to an earlier state, or taken over: all clients load again');
     options.onRestored();

@@ -7,7 +7,7 @@ export interface Metrics {
   requestSeconds: Histogram<'operation' | 'status'>;
   commitSize: Histogram;
   commitSeconds: Histogram;
-  gauge(name: string, help: string, read: () => number): void;
+  gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /** The name of a counter ends with `_total`, as Prometheus wants it. */
   counter<L extends string>(name: `${string}_total`, help: string, labels: readonly L[]): Counter<L>;
 }
@@ -47,8 +47,8 @@ export function createMetrics(): Metrics {
         name,
         help,
         registers,
-        collect() {
-          this.set(read());
+        async collect() {
+          this.set(await read());
         },
       });
     },

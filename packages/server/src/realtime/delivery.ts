@@ -5,14 +5,13 @@ import type { Logger } from '../platform/logging.ts';
 import type { Queryable } from '../platform/postgres/db.ts';
 import type { LocalUser } from './local-user.ts';
 import type { LiveSession } from './local-user.ts';
+import { markDelivered } from '../log/sql/delivery-marks.ts';
 
 /** How many conversations of one session may wait; further marks are dropped, and clients send them again. */
 const maxWaiting = limits.deliveredItems * 5;
 
 /** How many marks one statement writes. It locks the conversations of its marks, and sends wait for it. */
 const marksPerStatement = 500;
-
-const markSql = 'SELECT ord, delivered_seq AS seq FROM mark_delivered($1, $2, $3, $4)';
 
 const flushTries = 5;
 const flushPauseMs = 100;
@@ -97,12 +96,10 @@ export class Delivery {
 
   async #mark(marks: Mark[]): Promise<void> {
     try {
-      const rows = await this.#db.query<{ ord: number; seq: number | null }>(markSql, [
-        marks.map((m) => m.user.env),
-        marks.map((m) => m.cid),
-        marks.map((m) => m.user.no),
-        marks.map((m) => m.seq),
-      ]);
+      const rows = await markDelivered(
+        this.#db,
+        marks.map(({ user, cid, seq }) => ({ env: user.env, cid, user: user.no, seq })),
+      );
       for (const row of rows) {
         const { session, user, cid, seq } = marks[row.ord - 1]!;
         if (row.seq === null) this.add(session, [{ cid, seq }]);

@@ -22,13 +22,7 @@ export class Hub {
   readonly #bus: NodeBus;
   /** For frames outside the seq stream. */
   readonly ephemeral: Ephemeral;
-  /**
-   * Called when a user, connected here or not, lost a membership, so that whom the user may watch, and who may watch
-   * the user, has changed.
-   */
-  onLeave: (user: number) => void = () => undefined;
-  /** Called when a message that this node committed goes out to sockets here. */
-  onFanout: (env: number) => void = () => undefined;
+  readonly #onFanout: ((env: number) => void)[] = [];
 
   constructor(options: {
     bus: NodeBus;
@@ -37,8 +31,13 @@ export class Hub {
     memberships: (env: number, user: number) => Promise<Membership[]>;
     /** Events after a seq, for a user who joined while this node was not subscribed yet; null if there are too many. */
     missed: (env: number, cid: string, after: number) => Promise<LogEvent[] | null>;
+    /**
+     * Called when a user lost a membership, so that whom the user may watch, and who may watch the user, has changed.
+     * The user may have no session here.
+     */
+    onLeave?: (user: number, sessions: readonly LiveSession[]) => void;
   }) {
-    const { bus, timers, logger, missed } = options;
+    const { bus, timers, logger, missed, onLeave } = options;
     this.#bus = bus;
     const registry = (this.#registry = new Registry(bus, options.memberships));
     const received = (event: LogEvent): void => this.#order.received(event);
@@ -48,7 +47,7 @@ export class Hub {
       recovery,
       timers,
       isAlone: () => bus.alone,
-      onLeave: (user) => this.onLeave(user),
+      onLeave: (user) => onLeave?.(user, registry.users.get(user)?.sessions ?? []),
     });
     this.ephemeral = new Ephemeral(registry.users, registry.routes, bus);
     bus.on('event', received);
@@ -59,6 +58,11 @@ export class Hub {
   }
   get routeCount(): number {
     return this.#registry.routes.size;
+  }
+
+  /** Calls the listener when a message that this node committed goes out to sockets here. */
+  onFanout(listener: (env: number) => void): void {
+    this.#onFanout.push(listener);
   }
 
   /** Returns the trace of a user who connects to this node, if somebody follows the user. */
@@ -77,7 +81,8 @@ export class Hub {
 
   /** Runs after a commit on this node: sends the event to the sockets here and to the other nodes. */
   publish(event: LogEvent): void {
-    if (event.e === 'message.new' && this.#registry.routes.has(event.cid)) this.onFanout(event.env);
+    if (event.e === 'message.new' && this.#registry.routes.has(event.cid))
+      for (const listener of this.#onFanout) listener(event.env);
     this.received(event);
     if (this.#bus.alone) return;
     const users = [...(event.join ?? []), ...(event.leave ?? [])].map(channels.user);

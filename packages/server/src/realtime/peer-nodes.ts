@@ -11,7 +11,7 @@ const maxNodes = 1_000;
 
 /**
  * The other nodes, known by their beats. A node that falls silent may have died between a commit and its
- * announcement. So `onGone` lets the others look into the store: at once, and again when no commit of it can still be
+ * announcement. So `onSilent` lets the others look into the store: at once, and again when no commit of it can still be
  * running. For a node that only paused, this costs a look.
  */
 export class PeerNodes {
@@ -20,12 +20,13 @@ export class PeerNodes {
   readonly #node: string;
   readonly #heard = new Map<string, number>();
   readonly #again: number[] = [];
-  onGone: () => void = () => undefined;
+  readonly #onSilent: () => void;
 
-  constructor(options: { bus: NodeBus; clock: Clock; node: string }) {
+  constructor(options: { bus: NodeBus; clock: Clock; node: string; onSilent: () => void }) {
     this.#bus = options.bus;
     this.#clock = options.clock;
     this.#node = options.node;
+    this.#onSilent = options.onSilent;
     this.#bus.on('beat', (node) => this.#heardOf(node));
   }
 
@@ -35,6 +36,11 @@ export class PeerNodes {
     if (isNew && this.#heard.size >= maxNodes) return;
     this.#heard.set(node, this.#clock.monotonic());
     if (isNew) this.beat();
+  }
+
+  /** True if no other node was heard lately. */
+  get alone(): boolean {
+    return [...this.#heard.keys()].every((node) => node === this.#node);
   }
 
   beat(): void {
@@ -56,6 +62,6 @@ export class PeerNodes {
       this.#again.shift();
       look = true;
     }
-    if (look) this.onGone();
+    if (look) this.#onSilent();
   }
 }

@@ -28,8 +28,8 @@ export interface PresenceOptions {
 
 /** Milliseconds after which live nodes have registered their sockets again in a Redis that came back. */
 const registeredMs = 5_000;
-/** How many users one statement settles. */
-const settledAtOnce = 500;
+/** Of how many users one statement ends the grace period. */
+const endedAtOnce = 500;
 
 /** presence#grace: who is online. `watching` tells the sockets that want to know. */
 export class Presence {
@@ -54,7 +54,7 @@ export class Presence {
     this.#logger = options.logger;
     this.watching = new Watching(options);
     this.#registry.onDeadNode(
-      ({ offline }) => void this.#settle(offline.map((user) => ({ ...user, ...this.#justNow() }))),
+      ({ offline }) => void this.#endGrace(offline.map((user) => ({ ...user, ...this.#justNow() }))),
     );
     this.#registry.onBack((users) => void this.#back(users));
     this.#registry.onReachable(() => this.restored());
@@ -89,13 +89,13 @@ export class Presence {
   /** Called every second: settles users whose grace period is over, in the order in which their sockets closed. */
   tick(): void {
     const over = this.#clock.monotonic() - realtime.presenceGraceMs;
-    const settled: Leaving[] = [];
+    const ended: Leaving[] = [];
     for (const [user, leaving] of this.#leaving) {
       if (leaving.closedTick > over) break;
       this.#leaving.delete(user);
-      settled.push(leaving);
+      ended.push(leaving);
     }
-    if (settled.length > 0) void this.#settle(settled);
+    if (ended.length > 0) void this.#endGrace(ended);
     if (this.#clock.monotonic() >= this.#tellAllAt) {
       this.#tellAllAt = Infinity;
       void this.#tellWatchers('all');
@@ -141,16 +141,18 @@ export class Presence {
     return { closedAt: this.#clock.now(), closedTick: this.#clock.monotonic() };
   }
 
-  async #settle(leaving: Leaving[]): Promise<void> {
+  async #endGrace(leaving: Leaving[]): Promise<void> {
     for (const some of portions(leaving))
       try {
-        const offline = await Promise.all(some.map(({ env, user }) => this.#registry.settle({ env, user })));
+        const offline = await Promise.all(
+          some.map(({ env, user }) => this.#registry.endGrace({ env, user })),
+        );
         const gone = some.filter((_, i) => offline[i]);
         const kept = await this.#keep(gone);
         for (const { no, ...item } of kept) this.#announce(no, { ...item, online: false });
         await this.#correct(gone, kept);
       } catch (error) {
-        this.#logger.warn({ err: error, users: some.length }, 'presence could not be settled');
+        this.#logger.warn({ err: error, users: some.length }, 'the end of grace periods could not be stored');
       }
   }
 
@@ -188,5 +190,5 @@ export class Presence {
 }
 
 function* portions<T>(items: readonly T[]): Generator<T[]> {
-  for (let i = 0; i < items.length; i += settledAtOnce) yield items.slice(i, i + settledAtOnce);
+  for (let i = 0; i < items.length; i += endedAtOnce) yield items.slice(i, i + endedAtOnce);
 }

@@ -14,7 +14,7 @@ import { pushFrame } from './wire.ts';
  * What the bus did not bring is read from the store. Three things cause it:
  *
  * - A route begins with a join: following --the channel is subscribed, what came before is read--> in order.
- * - A join came after later events: the user is doubted --`holdMs` later the store is asked--> a member, told to sync,
+ * - A join came after later events: the user is rechecked --`holdMs` later the store is asked--> a member, told to sync,
  *   or not.
  * - A node fell silent: every user here is compared with the store, then the routes that are still behind are read.
  *
@@ -40,7 +40,7 @@ export interface RecoveryOptions {
 export class Recovery {
   readonly #options: RecoveryOptions;
   /** Users whose memberships are about to be compared with the store. */
-  readonly #doubted = new Set<LocalUser>();
+  readonly #rechecking = new Set<LocalUser>();
   readonly #catchingUp = new LatestOnly<void, void>(() => this.#catchUp());
 
   constructor(options: RecoveryOptions) {
@@ -69,13 +69,13 @@ export class Recovery {
    * A join came after later events of its conversation, so the user was not sent these. In a moment, when what is on its
    * way has arrived, the store says whether the user is a member.
    */
-  async doubt(user: LocalUser): Promise<void> {
-    if (this.#doubted.has(user)) return;
-    this.#doubted.add(user);
+  async recheck(user: LocalUser): Promise<void> {
+    if (this.#rechecking.has(user)) return;
+    this.#rechecking.add(user);
     const { timers, logger } = this.#options;
     try {
       await sleep(timers, holdMs);
-      this.#doubted.delete(user);
+      this.#rechecking.delete(user);
       await user.loading?.done;
       await this.#compare(user, new Map());
     } catch (error) {

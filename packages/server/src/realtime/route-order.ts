@@ -45,7 +45,7 @@ export class RouteOrder {
     for (const no of event.leave ?? []) users.get(no)?.loading?.left.add(event.cid);
     let route = routes.get(event.cid);
     if (event.seq <= (this.#registry.lastSeqOf(event.cid) ?? 0)) {
-      for (const user of joining) if (!route?.users.includes(user)) void this.#recovery.doubt(user);
+      for (const user of joining) if (!route?.users.includes(user)) void this.#recovery.recheck(user);
       return;
     }
     if (!route) {

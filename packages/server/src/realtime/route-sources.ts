@@ -1,5 +1,5 @@
 import { ApiError, eventNames, limits } from '@parley/protocol';
-import type { EventName, EventRecord } from '@parley/protocol';
+import type { EventRecord } from '@parley/protocol';
 import { findConversation } from '../features/conversations/sql.ts';
 import { readEvents } from '../features/events/operations.ts';
 import { membershipsOf } from '../features/presence/sql.ts';
@@ -10,6 +10,10 @@ import { createBatcher, readPace } from '../platform/flow/batcher.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Db } from '../platform/postgres/db.ts';
 import type { Membership } from './registry.ts';
+import { eventsOfTypes } from '../features/events/sql.ts';
+
+/** Events by which users join and leave: one that is read from the store changes routes like one from the bus. */
+const routeEvents = eventNames.filter((name) => catalogue[name].routes);
 
 /** What the hub reads from the store: memberships at login (one query for many logins), and events missed at a join. */
 export function routeSources(db: Db, retentionMs: (env: number) => Promise<number>, clock: Clock) {
@@ -39,7 +43,7 @@ export function routeSources(db: Db, retentionMs: (env: number) => Promise<numbe
         const floor = new Date(clock.now() - (await retentionMs(env))).toISOString();
         const records = await readEvents(db, env, conv, after, conv.lastSeq, floor);
         const moves = new Map(
-          (await routeChanges(db, env, conv.no, after)).map(({ seq, type, users }) => [
+          (await eventsOfTypes(db, env, conv.no, after, routeEvents)).map(({ seq, type, users }) => [
             seq,
             { [catalogue[type].routes!]: users },
           ]),
@@ -52,20 +56,6 @@ export function routeSources(db: Db, retentionMs: (env: number) => Promise<numbe
     },
   };
 }
-
-const routeEvents = eventNames.filter((name) => catalogue[name].routes);
-
-/** Who joined and left, so that an event read from the store changes routes like one from the bus. */
-const routeChanges = (
-  db: Db,
-  env: number,
-  conv: number,
-  after: number,
-): Promise<{ seq: number; type: EventName; users: number[] }[]> =>
-  db.query(
-    `SELECT seq, type, users FROM events WHERE env = $1 AND conv = $2 AND seq > $3 AND type = ANY($4)`,
-    [env, conv, after, routeEvents],
-  );
 
 function fromRecord(env: number, conv: { no: number; id: string }, record: EventRecord): LogEvent {
   const { seq, type, createdAt: _, ...d } = record;

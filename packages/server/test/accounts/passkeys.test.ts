@@ -7,6 +7,7 @@ import { createAuthenticator } from './authenticator.ts';
 import type { Changes } from './authenticator.ts';
 import { createWorld } from './world.ts';
 import type { World } from './world.ts';
+import { listPasskeys, removePasskey } from '../../src/features/accounts/sql/passkeys.ts';
 
 const party = { id: 'chat.example.com', origin: 'https://chat.example.com' };
 
@@ -39,7 +40,7 @@ async function registered() {
 test('a passkey is added and signs in, several times', async () => {
   const { account, key } = await registered();
   for (let i = 0; i < 2; i++) assert.equal(await use(key.get(await challenge())), account.no);
-  const [listed] = await passkeys.listPasskeys(world.db, account.no);
+  const [listed] = await listPasskeys(world.db, account.no);
   assert.equal(listed!.name, 'key');
   assert.ok(listed!.lastUsedAt);
   const options = (await registration(account)) as Options & {
@@ -161,10 +162,10 @@ test('one key is of one account, and an account has at most 20', async () => {
 
 test('a removed one signs nobody in; nobody removes another’s', async () => {
   const { account, key } = await registered();
-  const [{ id } = { id: '' }] = await passkeys.listPasskeys(world.db, account.no);
-  assert.equal(await passkeys.removePasskey(world.db, (await world.account()).no, id), false);
+  const [{ id } = { id: '' }] = await listPasskeys(world.db, account.no);
+  assert.equal(await removePasskey(world.db, (await world.account()).no, id), false);
   assert.equal(await use(key.get(await challenge())), account.no);
-  assert.equal(await passkeys.removePasskey(world.db, account.no, id), true);
+  assert.equal(await removePasskey(world.db, account.no, id), true);
   assert.equal(await use(key.get(await challenge())), 'invalid_credentials');
 });
 

@@ -10,6 +10,7 @@ import { confirmPassword, signIn } from '../../src/features/accounts/sign-in.ts'
 import { totpApp } from './totp-app.ts';
 import { createWorld, goodPassword, origin } from './world.ts';
 import type { World } from './world.ts';
+import { countRecoveryCodes, removeTotp } from '../../src/features/accounts/sql/second-factor.ts';
 
 let world: World;
 before(async () => {
@@ -148,7 +149,7 @@ test('with one-time codes: the password alone is not enough, a code counts once,
   assert.equal(await attempt({ email, code: code() }), email);
   assert.equal(await attempt({ email, code: recovery[0]! }), email);
   assert.equal(await attempt({ email, code: recovery[0]! }), 'invalid_credentials');
-  assert.equal(await factors.countRecoveryCodes(world.db, account.no), 9);
+  assert.equal(await countRecoveryCodes(world.db, account.no), 9);
 });
 
 test('second_factor_required is no wrong try; wrong codes are', async () => {
@@ -179,8 +180,8 @@ test('codes are set up with one of them, sealed in the store, and go when they a
   await withCodes(account);
   const on = await getAccount(world.db, account.no);
   await assert.rejects(factors.beginTotp(world.db, world.services, on), { code: 'invalid_request' });
-  assert.equal(await factors.removeTotp(world.db, account.no), true);
-  assert.equal(await factors.removeTotp(world.db, account.no), false);
+  assert.equal(await removeTotp(world.db, account.no), true);
+  assert.equal(await removeTotp(world.db, account.no), false);
   assert.equal(await attempt({ email: account.email }), account.email);
 });
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createAccount, findByEmail, getAccount } from '../../src/features/accounts/sql/accounts.ts';
 import type { Account } from '../../src/features/accounts/sql/accounts.ts';
 import type { Passwords } from '../../src/features/accounts/passwords.ts';
-import type { AccountServices } from '../../src/features/accounts/services.ts';
+import type { AccountServices } from '../../src/features/accounts/account-services.ts';
 import { createIds } from '../../src/platform/clock.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';
@@ -43,7 +43,7 @@ export async function createWorld(): Promise<World> {
     vault: createVault(randomBytes(32)),
     passwords: cheapPasswords,
     limiter: memoryRateLimiter(clock),
-    mails: {
+    mailQueue: {
       enabled: true,
       send: (_tx, _about, mail) => {
         mails.push(mail);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, it } from 'node:test';
 import { plans } from '@parley/protocol';
-import { createGoneSockets } from '../../src/features/calls/gone.ts';
+import { createDisconnectWatch } from '../../src/features/calls/disconnected.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { assertError } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
@@ -261,7 +261,7 @@ describe('calls#end: ending', () => {
     const phone = await scene.online(b);
     const { id } = await start(a, cid);
     await done(a.api('POST', `/v1/calls/${id}/join?sessionId=sess_${randomUUID()}`));
-    const look = createGoneSockets({
+    const look = createDisconnectWatch({
       db,
       presence: { connected: (refs) => Promise.resolve(refs.map(() => false)) },
       logger: createLogger('silent'),

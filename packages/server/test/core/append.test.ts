@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message } from '@parley/protocol';
-import { unreadCount } from '../../src/features/conversations/sql.ts';
-import { appendBatch as append } from '../../src/log/append.ts';
-import type { Appended, NewMessage } from '../../src/log/append.ts';
+import { unreadCount } from '../../src/log/unread/sql/counters.ts';
+import { appendBatch as append } from '../../src/log/sql/append.ts';
+import type { Appended, NewMessage } from '../../src/log/sql/append.ts';
 import { blocked } from '../../src/log/lanes.ts';
 import { bigintArray, booleanArray, intArray, textArray } from '../../src/platform/postgres/arrays.ts';
 import { joined } from '../../src/platform/postgres/db.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { unreadCount } from '../../src/features/conversations/sql.ts';
+import { unreadCount } from '../../src/log/unread/sql/counters.ts';
 import { listConversations } from '../../src/features/conversations/sql/list.ts';
 import { createSyncer } from '../../src/features/sync/operations.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';

@@ -1,5 +1,5 @@
-import { logConnections, logSettings } from '../../src/log/append.ts';
-import type { NewMessage } from '../../src/log/append.ts';
+import { logConnections, logSettings } from '../../src/log/sql/append.ts';
+import type { NewMessage } from '../../src/log/sql/append.ts';
 import { ConversationLog } from '../../src/log/conversation-log.ts';
 import { systemTimers } from '../../src/platform/clock.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';

@@ -5,6 +5,7 @@ import { act, done, start } from '../calls/tools.ts';
 import { startMediaService } from '../calls/media-service.ts';
 import { receiving } from '../calls/rtp.ts';
 import { until } from '../cluster/nodes.ts';
+import { metricNames, repositoryFile } from '../operations/files.ts';
 import { freePort } from '../storage/process.ts';
 import { useService } from '../support/use.ts';
 
@@ -59,4 +60,17 @@ it('Prometheus takes /metrics without a complaint: names, units, help and types 
     assert.match(input, new RegExp(`^# HELP ${name} .+\n# TYPE ${name} counter$`, 'm'));
   const checked = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' });
   assert.deepEqual([checked.stdout + checked.stderr, checked.status], ['', 0]);
+});
+
+it('docs/operations/metrics.md lists every metric with its type, and nothing else', async () => {
+  const shown = [...(await metrics()).matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
+    ([, name, type]) => `${name} ${type}`,
+  );
+  const rows = repositoryFile('docs/operations/metrics.md').matchAll(
+    /^\| (`parley_.*?) \| (\w+) \| (\w+) \|/gm,
+  );
+  const listed = [...rows].flatMap(([, names, type]) =>
+    [...metricNames(names!)].map((name) => `${name} ${type}`),
+  );
+  assert.deepEqual(listed.sort(), shown.sort());
 });

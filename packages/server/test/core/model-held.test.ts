@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { SyncResult } from '@parley/protocol';
-import { lockConversation } from '../../src/log/lock.ts';
+import { lockConversation } from '../../src/log/sql/lock.ts';
 import { record } from '../../src/log/record.ts';
 import type { Tx } from '../../src/platform/postgres/db.ts';
 import { seed } from '../../../../scripts/seed.ts';
@@ -28,7 +28,7 @@ const script = fc.array(
   fc.oneof(...operations, operation('hold', 6), operation('release', 5), operation('sync', 14)),
   { minLength: 30, maxLength: 60, size: 'max' },
 );
-const silent = { publish: () => undefined, committed: () => undefined, doubt: () => undefined };
+const silent = { publish: () => undefined, committed: () => undefined, unconfirmed: () => undefined };
 
 /** What a client has put together from its syncs. */
 interface Replica {

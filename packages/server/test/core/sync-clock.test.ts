@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lockConversation } from '../../src/log/lock.ts';
+import { lockConversation } from '../../src/log/sql/lock.ts';
 import { until } from '../start/npm-start.ts';
 import type { Actor } from '../support/scene.ts';
 import { useService } from '../support/use.ts';

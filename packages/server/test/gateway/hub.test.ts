@@ -40,6 +40,7 @@ function setup(
     memberships?: (user: number) => Promise<Membership[]>;
     missed?: (after: number) => Promise<LogEvent[] | null>;
     bus?: NodeBus;
+    onLeave?: (user: number) => void;
   } = {},
 ) {
   const time = new StandingTime();
@@ -49,6 +50,7 @@ function setup(
     logger,
     memberships: (_env, user) => options.memberships?.(user) ?? Promise.resolve([{ cid, lastSeq: 0 }]),
     missed: (_env, _cid, after) => options.missed?.(after) ?? Promise.resolve([]),
+    onLeave: (user) => options.onLeave?.(user),
   });
   return {
     hub,
@@ -127,10 +129,9 @@ test('what is held is bounded: past 200 it goes out at once', async () => {
 });
 
 test('a removed user gets its own member.removed and nothing after; the others go on', async () => {
-  const { hub, join } = setup();
-  const [stays, goes] = [await join(1), await join(2)];
   const left: number[] = [];
-  hub.onLeave = (user) => left.push(user);
+  const { hub, join } = setup({ onLeave: (user) => left.push(user) });
+  const [stays, goes] = [await join(1), await join(2)];
   hub.publish(event(1));
   hub.publish(event(2, { leave: [2, 77] }, 'member.removed'));
   hub.publish(event(3));

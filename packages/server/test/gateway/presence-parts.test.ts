@@ -119,7 +119,7 @@ test('docs/cluster.md: when Redis is back, watchers are told what they do not kn
   await watching.watch(session, ['u2', 'u3', 'u5']);
   await presence.closed({ env: 1, user: 5 }, 's5');
   clock.advance(realtime.presenceGraceMs);
-  await registry.settle({ env: 1, user: 5 });
+  await registry.endGrace({ env: 1, user: 5 });
   // Another node announced it meanwhile, and nobody here heard it.
   await presence.opened(ref, 's1', null);
   presence.restored();

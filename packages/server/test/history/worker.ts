@@ -44,7 +44,7 @@ export function createWorker(options: {
               query: (s, v) => tx.query(s, v),
               script: (s) => tx.script(s),
               afterCommit: (fn) => tx.afterCommit(fn),
-              inDoubt: (fn) => tx.inDoubt(fn),
+              onUnconfirmed: (fn) => tx.onUnconfirmed(fn),
             },
             'tx',
           ),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { saveCredentials } from '../../src/features/push/sql/credentials.ts';
 import { createLostSockets, lookBack } from '../../src/features/push/lost.ts';
-import { addFault } from '../../src/features/storage/aside.ts';
+import { addFault } from '../../src/features/storage/sql/faults.ts';
 import { readBatch } from '../../src/features/storage/copy.ts';
 import { recordsOf } from '../../src/features/storage/records.ts';
 import { coldSlots } from '../../src/features/storage/sql.ts';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { saveCredentials } from '../../src/features/push/sql/credentials.ts';
 import { receiptQueue } from '../../src/features/push/send.ts';
 import { findEnvironment } from '../../src/features/tenancy/sql/environments.ts';
-import { enqueue } from '../../src/platform/jobs/jobs.ts';
+import { enqueue } from '../../src/platform/jobs/sql/jobs.ts';
 import type { PushCredentials } from '../../src/platform/push/credentials.ts';
 import type { PushProviderName } from '../../src/platform/push/port.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';

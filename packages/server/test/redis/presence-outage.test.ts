@@ -78,7 +78,7 @@ test('socket#nodes: without Redis a node goes by its own sockets, and nothing fa
   assert.deepEqual(await a.registry.online([before, during, elsewhere]), [true, true, false]);
   assert.equal(await a.registry.connections(before.env), 2);
   assert.deepEqual(await a.registry.remove(during, 's'), { last: true });
-  assert.equal(await a.registry.settle(during), false);
+  assert.equal(await a.registry.endGrace(during), false);
   await close();
 });
 
@@ -116,7 +116,7 @@ test('socket#nodes: a node that lost only its own connection is registered once 
   await until(async () => b.dead.length + a.dead.length > 0);
   // Redis learnt of the end only now: the former lease is cleared, and whoever cleared it settles.
   assert.deepEqual([...a.dead, ...b.dead], [leaves]);
-  assert.equal(await b.registry.settle(leaves), true);
+  assert.equal(await b.registry.endGrace(leaves), true);
   assert.deepEqual(await b.registry.online([stays, leaves]), [true, false]);
   assert.deepEqual((await b.registry.add(stays, 's3', 1)).evict, [{ node: 'a', id: 's1' }]);
   // The sockets of a lease are counted out after what it had was told.
@@ -131,13 +131,13 @@ test('socket#nodes: a node that was away for longer than its lease comes back wi
   await cut(a.connection);
   await endLease(b.connection, 'a');
   await until(() => b.dead.length === 1);
-  assert.equal(await b.registry.settle(ref), true);
+  assert.equal(await b.registry.endGrace(ref), true);
   assert.deepEqual(await b.registry.online([ref]), [false]);
   await until(async () => (await b.registry.connections(ref.env)) === 0);
   await a.connection.client.connect();
   await until(async () => (await b.registry.online([ref]))[0]!);
   await until(async () => (await b.registry.connections(ref.env)) === 1);
-  assert.deepEqual(await b.registry.settle(ref), false);
+  assert.deepEqual(await b.registry.endGrace(ref), false);
   assert.deepEqual(await a.registry.remove(ref, 's1'), { last: true });
   assert.equal(b.dead.length, 1);
   await close();

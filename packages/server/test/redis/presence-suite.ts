@@ -43,14 +43,14 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
       connections: 2,
     });
     assert.deepEqual(await registry.remove(ref, 's1'), { last: false });
-    assert.equal(await registry.settle(ref), false);
+    assert.equal(await registry.endGrace(ref), false);
     assert.deepEqual(await registry.remove(ref, 's2'), { last: true });
     assert.deepEqual(await registry.online([ref, newUser()]), [true, false]);
-    assert.equal(await registry.settle(ref), false);
+    assert.equal(await registry.endGrace(ref), false);
     await subject.pass(graceMs + 1);
     assert.deepEqual(await registry.online([ref]), [false]);
-    assert.equal(await registry.settle(ref), true);
-    assert.equal(await registry.settle(ref), false);
+    assert.equal(await registry.endGrace(ref), true);
+    assert.equal(await registry.endGrace(ref), false);
     assert.equal((await registry.add(ref, 's3', 10)).cameOnline, true);
   });
 
@@ -74,7 +74,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     await registry.remove(ref, 's1');
     assert.equal((await registry.add(ref, 's2', 10)).cameOnline, false);
     await subject.pass(graceMs + 1);
-    assert.equal(await registry.settle(ref), false);
+    assert.equal(await registry.endGrace(ref), false);
     assert.deepEqual(await registry.online([ref]), [true]);
   });
 
@@ -85,7 +85,7 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     await registry.remove(ref, 's1');
     await subject.pass(graceMs + 1);
     assert.equal((await registry.add(ref, 's2', 10)).cameOnline, true);
-    assert.equal(await registry.settle(ref), false);
+    assert.equal(await registry.endGrace(ref), false);
   });
 
   test(`socket#ten-sockets: ${name}: beyond the most sockets the oldest goes, and its end means nothing more`, async () => {
@@ -156,6 +156,6 @@ export function presenceSuite(name: string, subject: PresenceSubject): void {
     assert.equal(await registry.connections(1_000_001), 0);
     await subject.pass(graceMs + 1);
     assert.deepEqual(new Set(await registry.online(refs)), new Set([false]));
-    assert.deepEqual(new Set(await Promise.all(refs.map((ref) => registry.settle(ref)))), new Set([true]));
+    assert.deepEqual(new Set(await Promise.all(refs.map((ref) => registry.endGrace(ref)))), new Set([true]));
   });
 }

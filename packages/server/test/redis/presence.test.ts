@@ -105,9 +105,9 @@ for (const [name, { url }] of places) {
     assert.deepEqual(await b!.remove(ref, 's2'), { last: false });
     assert.deepEqual(await b!.online([ref]), [true]);
     assert.deepEqual(await a!.remove(ref, 's1'), { last: true });
-    assert.equal(await b!.settle(ref), false);
+    assert.equal(await b!.endGrace(ref), false);
     assert.equal((await b!.add(ref, 's3', 10)).cameOnline, false);
-    assert.equal(await a!.settle(ref), false);
+    assert.equal(await a!.endGrace(ref), false);
     assert.equal(await a!.connections(ref.env), 1);
     for (const n of nodes) await n.close();
   });
@@ -159,7 +159,7 @@ for (const [name, { url }] of places) {
       [...refs.slice(1), both].map(({ env, user }) => `${env} ${user} v${user}`).sort(),
       'each session that it still had is told, on one node, once',
     );
-    const settled = await Promise.all(refs.flatMap((ref) => others.map((n) => n.registry.settle(ref))));
+    const settled = await Promise.all(refs.flatMap((ref) => others.map((n) => n.registry.endGrace(ref))));
     assert.equal(settled.filter(Boolean).length, refs.length);
     assert.deepEqual(new Set(await others[1]!.registry.online(refs)), new Set([false]));
     assert.deepEqual(await others[1]!.registry.online([both]), [true]);
@@ -177,7 +177,7 @@ for (const [name, { url }] of places) {
     assert.deepEqual(await nodes[1]!.registry.online([ref]), [true]);
     await endLease(nodes[1]!.connection, 'a');
     await until(() => nodes[1]!.dead.some(({ user }) => user === ref.user));
-    assert.equal(await nodes[1]!.registry.settle(ref), true);
+    assert.equal(await nodes[1]!.registry.endGrace(ref), true);
     await nodes[1]!.close();
   });
 }
@@ -214,9 +214,9 @@ test('a clock of Redis that is set back or ahead ends no lease, keeps nobody onl
   assert.deepEqual(await one.registry.remove(ref, 's3'), { last: true });
   // Set back by an hour, Redis would keep the grace period for as long.
   await client.pexpire(userKeys(`${ref.env}:${ref.user}`)[1]!, 3_630_000);
-  assert.equal(await one.registry.settle(ref), false);
+  assert.equal(await one.registry.endGrace(ref), false);
   clock.advance(30_000);
-  assert.equal(await one.registry.settle(ref), true);
+  assert.equal(await one.registry.endGrace(ref), true);
   assert.deepEqual(await one.registry.online([ref]), [false]);
   await one.close();
 });

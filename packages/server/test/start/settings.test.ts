@@ -151,6 +151,26 @@ describe('an outside PostgreSQL that comes and goes', () => {
 });
 
 describe('npm run parley', () => {
+  test('a data directory that does not exist is an error, and nothing is made', async () => {
+    const dataDir = join(scratch, 'nowhere');
+    const file = join(scratch, 'no-backup');
+    for (const args of [
+      ['backup', file],
+      ['env', 'list'],
+    ]) {
+      const one = run([process.execPath, 'packages/server/src/cli.ts', ...args], {
+        env: { CHAT_DATA_DIR: dataDir },
+      });
+      assert.equal(await one.exited, 2);
+      assert.match(one.output(), /^The data directory \S*nowhere does not exist\. Set CHAT_DATA_DIR/);
+    }
+    const left = await readdir(scratch);
+    assert.deepEqual(
+      left.filter((name) => ['nowhere', 'no-backup'].includes(name)),
+      [],
+    );
+  });
+
   test('works beside the running service, and without it', async () => {
     const service = await startService();
     try {
@@ -162,7 +182,7 @@ describe('npm run parley', () => {
         return { code, output: one.output(), answer: one.stdout() };
       };
       const json = async (...args: string[]): Promise<Record<string, string>> => {
-        const { code, output, answer } = await parley(...args);
+        const { code, output, answer } = await parley(...args, '--json');
         assert.equal(code, 0, output);
         return JSON.parse(answer) as Record<string, string>;
       };
@@ -188,7 +208,7 @@ describe('npm run parley', () => {
       assert.equal((await createApi(service.url, secretKey!)('GET', '/v1/users')).status, 403);
       const help = await parley('--help');
       assert.equal(help.code, 0, help.output);
-      assert.match(help.output, /env create --name/);
+      assert.match(help.output, /env create +Creates an environment/);
       for (const args of [['nonsense'], ['env', 'list', '--nope'], ['token', 'env_made', 'b d']]) {
         const { code, output } = await parley(...args);
         assert.equal(code, 2, output);

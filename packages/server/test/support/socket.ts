@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Agent } from 'node:http';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { WebSocket } from 'ws';
 import { clientFrames, ephemeralFrames, errorCodes, Hello, realtime, socketEvents } from '@parley/protocol';
@@ -59,8 +60,9 @@ export class TestSocket {
     url: string,
     protocols: string | string[] = realtime.subprotocol,
     headers: Record<string, string> = {},
+    agent?: Agent,
   ) {
-    this.ws = new WebSocket(url, protocols, { perMessageDeflate: false, headers });
+    this.ws = new WebSocket(url, protocols, { perMessageDeflate: false, headers, agent });
     leftOpen.add(this.ws);
     this.opened = new Promise((resolve, reject) => {
       this.ws.once('open', resolve);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { claim, enqueue, finish, untilDue } from '../../src/platform/jobs/jobs.ts';
-import type { Job } from '../../src/platform/jobs/jobs.ts';
+import { claim, enqueue, finish, untilDue } from '../../src/platform/jobs/sql/jobs.ts';
+import type { Job } from '../../src/platform/jobs/sql/jobs.ts';
 import { createWorker } from '../../src/platform/jobs/worker.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';
@@ -178,7 +178,7 @@ test('Several workers share a queue: every job is done once, its result written 
             return { runAt: null, ref: job.ref! };
           }),
         ),
-      settle: async (tx, outcomes) => {
+      record: async (tx, outcomes) => {
         await tx.query('INSERT INTO done SELECT unnest($1::bigint[])', [outcomes.map((o) => o.ref)]);
         tx.afterCommit(() => {
           finished += outcomes.length;

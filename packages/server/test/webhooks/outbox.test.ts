@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { consumers } from '../../src/log/consumers.ts';
-import { createOutbox, emit } from '../../src/platform/jobs/outbox.ts';
-import type { Consumer, OutboxRow } from '../../src/platform/jobs/outbox.ts';
+import { consumers } from '../../src/log/sql/consumers.ts';
+import { createOutbox } from '../../src/platform/jobs/outbox.ts';
+import { emit } from '../../src/platform/jobs/sql/outbox.ts';
+import type { Consumer } from '../../src/platform/jobs/outbox.ts';
+import type { OutboxRow } from '../../src/platform/jobs/sql/outbox.ts';
 import { createWorkSignal, gathered } from '../../src/platform/jobs/wake.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { PgDb } from '../../src/platform/postgres/db.ts';

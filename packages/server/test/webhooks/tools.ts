@@ -4,8 +4,12 @@ import type { WebhookDelivery } from '@parley/protocol';
 import type { PgDb } from '../../src/platform/postgres/db.ts';
 import type { Api } from '../support/api.ts';
 
-/** Lets time pass for everything that waits for an attempt, and wakes the workers. */
+/**
+ * Lets time pass for everything that waits for an attempt, and wakes the workers. Attempts under way end first: their
+ * lease would pass too, and their next time is not known before.
+ */
 export async function pass(db: PgDb, interval: string): Promise<void> {
+  while ((await db.query('SELECT 1 FROM jobs WHERE leased LIMIT 1')).length > 0) await delay(20);
   await db.query('UPDATE jobs SET run_at = run_at - $1::interval', [interval]);
   await db.query(
     `UPDATE job_lanes SET next_at = next_at - $1::interval, first_at = '-infinity', first_leased_at = '-infinity'

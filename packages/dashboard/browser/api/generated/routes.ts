@@ -1,6 +1,8 @@
 // Generated from the protocol's operation table by `npm run generate`; do not edit.
 export const routes = {
+  "users.upsert": {"method":"PUT","path":"/v1/users/{userId}","params":["userId"],"query":[],"body":true,"key":true,"role":"developer"},
   "users.get": {"method":"GET","path":"/v1/users/{userId}","params":["userId"],"query":[],"body":false,"key":true,"role":"viewer"},
+  "users.lookup": {"method":"POST","path":"/v1/users/lookup","params":[],"query":[],"body":true,"key":true,"role":"viewer"},
   "users.list": {"method":"GET","path":"/v1/users","params":[],"query":["limit","cursor","prefix","namePrefix"],"body":false,"key":true,"role":"viewer"},
   "users.deactivate": {"method":"POST","path":"/v1/users/{userId}/deactivate","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
   "users.reactivate": {"method":"POST","path":"/v1/users/{userId}/reactivate","params":["userId"],"query":[],"body":false,"key":true,"role":"developer"},
@@ -10,9 +12,14 @@ export const routes = {
   "users.endSession": {"method":"DELETE","path":"/v1/users/{userId}/sessions/{sessionId}","params":["userId","sessionId"],"query":[],"body":false,"key":false,"role":"developer"},
   "users.devices": {"method":"GET","path":"/v1/users/{userId}/devices","params":["userId"],"query":[],"body":false,"key":false,"role":"viewer"},
   "users.removeDevice": {"method":"DELETE","path":"/v1/users/{userId}/devices/{deviceId}","params":["userId","deviceId"],"query":[],"body":false,"key":false,"role":"developer"},
+  "conversations.create": {"method":"POST","path":"/v1/conversations","params":[],"query":[],"body":true,"key":true,"role":"developer"},
   "conversations.list": {"method":"GET","path":"/v1/conversations","params":[],"query":["userId","limit","cursor"],"body":false,"key":true,"role":"viewer"},
+  "explorer.conversations": {"method":"GET","path":"/v1/explorer/conversations","params":[],"query":["limit","cursor","type","userId","query"],"body":false,"key":false,"role":"viewer"},
   "conversations.get": {"method":"GET","path":"/v1/conversations/{conversationId}","params":["conversationId"],"query":[],"body":false,"key":true,"role":"viewer"},
   "members.list": {"method":"GET","path":"/v1/conversations/{conversationId}/members","params":["conversationId"],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
+  "members.add": {"method":"POST","path":"/v1/conversations/{conversationId}/members","params":["conversationId"],"query":[],"body":true,"key":true,"role":"developer"},
+  "members.remove": {"method":"DELETE","path":"/v1/conversations/{conversationId}/members/{userId}","params":["conversationId","userId"],"query":[],"body":false,"key":true,"role":"developer"},
+  "messages.send": {"method":"POST","path":"/v1/conversations/{conversationId}/messages","params":["conversationId"],"query":[],"body":true,"key":true,"role":"developer"},
   "messages.list": {"method":"GET","path":"/v1/conversations/{conversationId}/messages","params":["conversationId"],"query":["before","after","limit"],"body":false,"key":true,"role":"developer"},
   "messages.get": {"method":"GET","path":"/v1/messages/{messageId}","params":["messageId"],"query":[],"body":false,"key":true,"role":"developer"},
   "messages.versions": {"method":"GET","path":"/v1/messages/{messageId}/versions","params":["messageId"],"query":[],"body":false,"key":false,"role":"developer"},

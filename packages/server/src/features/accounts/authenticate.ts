@@ -3,9 +3,7 @@ import type { AccountRole } from '@parley/protocol';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Environment, Organization, Person } from '../context.ts';
-import { environmentColumns, viewEnvironment } from '../tenancy/sql/environments.ts';
-import type { EnvironmentRow } from '../tenancy/sql/environments.ts';
-import { findMembership } from './sql/organizations.ts';
+import { environmentOfAccount, findMembership } from './sql/organizations.ts';
 import { useSession } from './sql/sessions.ts';
 
 /**
@@ -38,15 +36,9 @@ const missing = (what: string) => new ApiError('not_found', { message: `There is
 
 export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): Sessions {
   async function environment({ account }: Person, id: unknown): Promise<Place & { env: Environment }> {
-    const [row] = isId(id)
-      ? await db.query<EnvironmentRow & { role: AccountRole }>(
-          `SELECT ${environmentColumns('e')}, m.role FROM environments e
-           JOIN organization_accounts m ON m.org = e.org AND m.account = $1 WHERE e.id = $2`,
-          [account.no, id],
-        )
-      : [];
-    if (!row) throw missing('environment');
-    return { env: viewEnvironment(row), role: row.role };
+    const found = isId(id) ? await environmentOfAccount(db, account.no, id) : undefined;
+    if (!found) throw missing('environment');
+    return found;
   }
 
   return {

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import Type from 'typebox';
 import { Value } from 'typebox/value';
 import {
@@ -11,13 +10,12 @@ import {
 } from '@parley/protocol';
 import { joined } from '../../platform/postgres/db.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
-import type { Ids } from '../../platform/clock.ts';
-import { createVault, loadMasterKey } from '../../platform/secrets.ts';
-import type { Vault } from '../../platform/secrets.ts';
 import { createPasswords } from './passwords.ts';
 import { operatorCaller } from '../callers.ts';
 import type { ControlContext, ControlServices } from '../context.ts';
 import { addEnvironment } from '../tenancy/operations.ts';
+import { lockEnvironments } from '../tenancy/sql/environments.ts';
+import { createOwner } from './sql/organizations.ts';
 
 /** The first start on an empty database (settings CHAT_BOOTSTRAP_…). Generated secrets are returned, to be shown once. */
 
@@ -76,8 +74,7 @@ export async function bootstrap(
   const given = settings.environments === undefined ? undefined : parseEnvironments(settings.environments);
   return db.tx(async (tx) => {
     // Several processes may start on one empty database: the first one fills it.
-    await tx.query('LOCK TABLE environments IN SHARE ROW EXCLUSIVE MODE');
-    if ((await tx.query('SELECT 1 FROM environments LIMIT 1')).length > 0) return null;
+    if (await lockEnvironments(tx)) return null;
     return createFirst(tx, services, { ...settings, environments: given });
   });
 }
@@ -117,49 +114,4 @@ export async function createFirst(
     environments.push({ id: env.id, kind: env.kind, local: env.local, secretKey: shown });
   }
   return { environments, email, password: settings.password === undefined ? password : null };
-}
-
-async function createOwner(tx: Tx, ids: Ids, email: string, passwordHash: string): Promise<number> {
-  const [org] = await tx.query<{ no: number }>(
-    'INSERT INTO organizations (id, name) VALUES ($1, $2) RETURNING no',
-    [ids.make('organization'), 'Parley'],
-  );
-  const [account] = await tx.query<{ no: number }>(
-    `INSERT INTO accounts (id, email, password_hash) VALUES ($1, $2, $3)
-     ON CONFLICT (email) DO UPDATE SET password_hash = excluded.password_hash RETURNING no`,
-    [ids.make('account'), email, passwordHash],
-  );
-  await tx.query(`INSERT INTO organization_accounts (org, account, role) VALUES ($1, $2, 'owner')`, [
-    org!.no,
-    account!.no,
-  ]);
-  return org!.no;
-}
-
-/**
- * Reads the master key, or makes one for a new database. A key that did not seal this database is refused, because
- * nothing in it could be opened.
- */
-export async function openVault(
-  db: Db,
-  given: string | undefined,
-  dataDir: string,
-): Promise<{ masterKey: Buffer; vault: Vault }> {
-  const kept = () => db.query<{ sealed: Buffer }>('SELECT sealed FROM master_key_check');
-  const masterKey = await loadMasterKey(given, dataDir, (await kept()).length === 0);
-  const vault = createVault(masterKey);
-  await db.query('INSERT INTO master_key_check (sealed) VALUES ($1) ON CONFLICT DO NOTHING', [
-    vault.seal('parley', 'master key check'),
-  ]);
-  const [row] = await kept();
-  try {
-    vault.open(row!.sealed, 'master key check');
-  } catch {
-    throw new Error(
-      given
-        ? 'This store was sealed with another master key than CHAT_MASTER_KEY. Set it to the key that the store was created with.'
-        : `This store was sealed with another master key than that in ${join(dataDir, 'master.key')}. Put the store's own file there, from your backup, or set CHAT_MASTER_KEY.`,
-    );
-  }
-  return { masterKey, vault };
 }

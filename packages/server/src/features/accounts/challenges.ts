@@ -3,6 +3,7 @@ import { ApiError } from '@parley/protocol';
 import type { Clock, Ids } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
+import { keepChallenge, removeEndedChallenges } from './sql/passkeys.ts';
 
 /**
  * Challenges are what a passkey signs. A challenge proves itself (it holds random bytes, its end, and a keyed hash
@@ -21,14 +22,17 @@ const nonceBytes = 16;
 const proofBytes = 16;
 const size = nonceBytes + 8 + proofBytes;
 
-const proof = (vault: Vault, purpose: string, head: Uint8Array): Buffer =>
-  vault.mac(`challenge for ${purpose} ${Buffer.from(head).toString('base64url')}`).subarray(0, proofBytes);
+/** The first is that of a new challenge; any of them proves one. */
+const proofs = (vault: Vault, purpose: string, head: Uint8Array): Buffer[] =>
+  vault
+    .signatures(`challenge for ${purpose} ${Buffer.from(head).toString('base64url')}`)
+    .map((signature) => signature.subarray(0, proofBytes));
 
 export function makeChallenge({ clock, ids, vault }: Tools, purpose: string): Uint8Array<ArrayBuffer> {
   const head = Buffer.alloc(nonceBytes + 8);
   head.set(ids.random(nonceBytes));
   head.writeBigUInt64BE(BigInt(clock.now() + challengeMs), nonceBytes);
-  return new Uint8Array(Buffer.concat([head, proof(vault, purpose, head)]));
+  return new Uint8Array(Buffer.concat([head, proofs(vault, purpose, head)[0]!]));
 }
 
 function endOf(challenge: string): { head: Buffer; given: Buffer; endsAt: number } | null {
@@ -43,7 +47,7 @@ export function isChallenge({ clock, vault }: Tools, purpose: string, challenge:
   const parts = endOf(challenge);
   return (
     parts !== null &&
-    timingSafeEqual(parts.given, proof(vault, purpose, parts.head)) &&
+    proofs(vault, purpose, parts.head).some((one) => timingSafeEqual(parts.given, one)) &&
     clock.now() < parts.endsAt
   );
 }
@@ -51,10 +55,6 @@ export function isChallenge({ clock, vault }: Tools, purpose: string, challenge:
 /** Uses up a challenge that `isChallenge` accepted. */
 export async function useChallenge(tx: Queryable, { clock }: Tools, challenge: string): Promise<void> {
   const { head, endsAt } = endOf(challenge)!;
-  const rows = await tx.query(
-    'INSERT INTO passkey_challenges (challenge, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1',
-    [head, new Date(endsAt)],
-  );
-  if (rows.length === 0) throw new ApiError('invalid_credentials');
-  await tx.query('DELETE FROM passkey_challenges WHERE expires_at < $1', [new Date(clock.now())]);
+  if (!(await keepChallenge(tx, head, new Date(endsAt)))) throw new ApiError('invalid_credentials');
+  await removeEndedChallenges(tx, new Date(clock.now()));
 }

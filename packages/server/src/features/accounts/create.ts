@@ -7,11 +7,11 @@ import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { removeOldNotes } from '../audit/content.ts';
+import { removeOldReadings } from '../audit/content.ts';
 import { removeOldInvitations } from './sql/invitations.ts';
-import { createMails, createMailWorker } from './mail.ts';
+import { createMailQueue, createMailWorker } from './mail-queue.ts';
 import { createPasswords } from './passwords.ts';
-import type { AccountServices } from './services.ts';
+import type { AccountServices } from './account-services.ts';
 import { removeEndedSessions } from './sql/sessions.ts';
 
 const sweepMs = 10 * 60_000;
@@ -46,7 +46,7 @@ export function createAccounts(options: {
     vault,
     limiter,
     passwords: createPasswords(ids.random),
-    mails: createMails(vault, config.smtpUrl !== undefined),
+    mailQueue: createMailQueue(vault, config.smtpUrl !== undefined),
     origin: config.origin ?? null,
     linkOrigin: () => config.origin ?? options.listening(),
     signUpOpen: config.signUpOpen,
@@ -61,7 +61,7 @@ export function createAccounts(options: {
   const sweeper = createPeriodic(sweepMs, logger, 'account sweep', async () => {
     await removeEndedSessions(db, clock);
     await removeOldInvitations(db, services);
-    await removeOldNotes(db, clock);
+    await removeOldReadings(db, clock);
   });
 
   return {
@@ -69,7 +69,7 @@ export function createAccounts(options: {
     /** Resolves when all work given to `later` is done. */
     idle: (): Promise<void> => waiting,
     start: () => {
-      if (services.mails.enabled) worker.start();
+      if (services.mailQueue.enabled) worker.start();
       sweeper.start();
     },
     stop: async () => {

@@ -1,9 +1,12 @@
 import { ApiError } from '@parley/protocol';
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
+import { lockAccount } from './sql/accounts.ts';
 import type { Account } from './sql/accounts.ts';
 import { challengeMs, isChallenge, makeChallenge, useChallenge } from './challenges.ts';
-import type { AccountServices } from './services.ts';
+import type { AccountServices } from './account-services.ts';
+import { findPasskey, insertPasskey, markPasskeyUsed, maxPasskeys, storedPasskeys } from './sql/passkeys.ts';
+import type { Passkey } from './sql/passkeys.ts';
 
 /**
  * Passkeys (WebAuthn). A passkey proves possession of the device and, by fingerprint or PIN, the person, so it signs
@@ -11,49 +14,17 @@ import type { AccountServices } from './services.ts';
  * because the make of a key does not matter to us.
  */
 
-const maxPasskeys = 20;
-
-export interface Passkey {
-  id: string;
-  name: string;
-  createdAt: string;
-  lastUsedAt: string | null;
-}
-
-interface Stored extends Passkey {
-  account: number;
-  credential: Buffer;
-  publicKey: Buffer;
-  signCount: number;
-  transports: string[];
-}
-
 /** The site that passkeys belong to: a browser offers them to no other site. */
 export interface RelyingParty {
   id: string;
   origin: string;
 }
 
-const viewColumns = 'id, name, created_at AS "createdAt", used_at AS "lastUsedAt"';
-const columns = `${viewColumns}, account, credential, public_key AS "publicKey", sign_count AS "signCount", transports`;
-
 /** Loaded on first use: it takes 0.1 s to load, and most processes never need it. */
 const webauthn = () => import('@simplewebauthn/server');
 
 const purposeOf = (account: Account): string => `passkey of account ${account.no}`;
 const signInPurpose = 'sign-in';
-
-const list = (db: Queryable, account: number): Promise<Stored[]> =>
-  db.query<Stored>(
-    `SELECT ${columns} FROM passkeys WHERE account = $1 ORDER BY created_at, id LIMIT ${maxPasskeys}`,
-    [account],
-  );
-
-export const listPasskeys = (db: Queryable, account: number): Promise<Passkey[]> =>
-  db.query<Passkey>(
-    `SELECT ${viewColumns} FROM passkeys WHERE account = $1 ORDER BY created_at, id LIMIT ${maxPasskeys}`,
-    [account],
-  );
 
 /** Returns the options for `navigator.credentials.create`. */
 export async function registrationOptions(
@@ -62,7 +33,7 @@ export async function registrationOptions(
   account: Account,
   party: RelyingParty,
 ): Promise<object> {
-  const known = await list(db, account.no);
+  const known = await storedPasskeys(db, account.no);
   if (known.length >= maxPasskeys)
     throw new ApiError('invalid_request', { message: `An account has at most ${maxPasskeys} passkeys.` });
   const { generateRegistrationOptions } = await webauthn();
@@ -108,24 +79,20 @@ export async function addPasskey(
   const { credential } = verified.registrationInfo;
   await useChallenge(tx, services, challenge);
   // Another request may have added a passkey since the options were made.
-  await tx.query('SELECT 1 FROM accounts WHERE no = $1 FOR UPDATE', [account.no]);
-  if ((await list(tx, account.no)).length >= maxPasskeys) throw refused();
-  const [row] = await tx.query<Passkey>(
-    `INSERT INTO passkeys (id, account, credential, public_key, sign_count, transports, name, created_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (credential) DO NOTHING RETURNING ${viewColumns}`,
-    [
-      services.ids.make('passkey'),
-      account.no,
-      Buffer.from(credential.id, 'base64url'),
-      Buffer.from(credential.publicKey),
-      credential.counter,
-      knownTransports(credential.transports),
-      fields.name,
-      new Date(services.clock.now()),
-    ],
-  );
-  if (!row) throw refused();
-  return row;
+  await lockAccount(tx, account.no);
+  if ((await storedPasskeys(tx, account.no)).length >= maxPasskeys) throw refused();
+  const passkey = await insertPasskey(tx, {
+    id: services.ids.make('passkey'),
+    account: account.no,
+    credential: Buffer.from(credential.id, 'base64url'),
+    publicKey: Buffer.from(credential.publicKey),
+    signCount: credential.counter,
+    transports: knownTransports(credential.transports),
+    name: fields.name,
+    createdAt: new Date(services.clock.now()),
+  });
+  if (!passkey) throw refused();
+  return passkey;
 }
 
 /**
@@ -150,19 +117,6 @@ const transportNames = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card
 const knownTransports = (given: readonly string[] = []): string[] =>
   transportNames.filter((name) => given.includes(name));
 
-/** Returns true if the account had this passkey. */
-export async function removePasskey(tx: Queryable, account: number, id: string): Promise<boolean> {
-  const rows = await tx.query('DELETE FROM passkeys WHERE account = $1 AND id = $2 RETURNING 1', [
-    account,
-    id,
-  ]);
-  return rows.length > 0;
-}
-
-export async function removePasskeys(tx: Queryable, account: number): Promise<void> {
-  await tx.query('DELETE FROM passkeys WHERE account = $1', [account]);
-}
-
 /** Returns the options for `navigator.credentials.get`; the browser then offers the passkeys that it holds for our site. */
 export async function signInOptions(services: AccountServices, party: RelyingParty): Promise<object> {
   const { generateAuthenticationOptions } = await webauthn();
@@ -183,9 +137,9 @@ export async function usePasskey(
   given: object,
 ): Promise<number> {
   const response = given as AuthenticationResponseJSON;
-  const [passkey] = await tx.query<Stored & { owner: string }>(
-    `SELECT ${columns}, (SELECT a.id FROM accounts a WHERE a.no = account) AS owner FROM passkeys WHERE credential = $1`,
-    [Buffer.from(typeof response.id === 'string' ? response.id : '', 'base64url')],
+  const passkey = await findPasskey(
+    tx,
+    Buffer.from(typeof response.id === 'string' ? response.id : '', 'base64url'),
   );
   if (!passkey) throw new ApiError('invalid_credentials');
   // The browser chose the account, so it must say which, and it must be the owner's (WebAuthn 7.2, step 6).
@@ -208,10 +162,7 @@ export async function usePasskey(
   }).catch(() => null);
   if (!verified?.verified) throw new ApiError('invalid_credentials');
   await useChallenge(tx, services, challenge);
-  await tx.query('UPDATE passkeys SET sign_count = $2, used_at = $3 WHERE id = $1', [
-    passkey.id,
-    verified.authenticationInfo.newCounter,
-    new Date(services.clock.now()),
-  ]);
+  const { newCounter } = verified.authenticationInfo;
+  await markPasskeyUsed(tx, passkey.id, newCounter, new Date(services.clock.now()));
   return passkey.account;
 }

@@ -2,9 +2,16 @@ import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Account } from './sql/accounts.ts';
-import type { AccountServices } from './services.ts';
+import type { AccountServices } from './account-services.ts';
 import { makeRecoveryCodes, recoveryCodeHash } from './tokens.ts';
 import { base32, matchingStep, otpauthUri, secretBytes } from './totp.ts';
+import {
+  keepTotpSecret,
+  replaceRecoveryCodes,
+  turnTotpOn,
+  useRecoveryCode,
+  useStep,
+} from './sql/second-factor.ts';
 
 /** One-time codes of an authenticator app, and the recovery codes for when it is lost. */
 
@@ -27,20 +34,7 @@ export async function useCode(
   if (step !== null) return useStep(tx, account.no, step);
   const hash = recoveryCodeHash(code);
   if (!hash) return false;
-  const rows = await tx.query('DELETE FROM recovery_codes WHERE account = $1 AND code = $2 RETURNING 1', [
-    account.no,
-    hash,
-  ]);
-  return rows.length > 0;
-}
-
-/** Marks the time step as used. Returns false if another request has used this step or a later one meanwhile. */
-async function useStep(tx: Queryable, account: number, step: number): Promise<boolean> {
-  const rows = await tx.query(
-    'UPDATE accounts SET totp_step = $2 WHERE no = $1 AND coalesce(totp_step, -1) < $2 RETURNING 1',
-    [account, step],
-  );
-  return rows.length > 0;
+  return useRecoveryCode(tx, account.no, hash);
 }
 
 /** Makes a secret, which counts only after `confirmTotp` has seen a code made with it. Refused while one-time codes are on. */
@@ -50,11 +44,7 @@ export async function beginTotp(
   account: Account,
 ): Promise<{ secret: string; uri: string }> {
   const secret = Buffer.from(ids.random(secretBytes));
-  const rows = await db.query(
-    'UPDATE accounts SET totp_secret = $2, totp_step = NULL WHERE no = $1 AND totp_since IS NULL RETURNING 1',
-    [account.no, vault.seal(secret, sealContext(account.no))],
-  );
-  if (rows.length === 0)
+  if (!(await keepTotpSecret(db, account.no, vault.seal(secret, sealContext(account.no)))))
     throw new ApiError('invalid_request', { message: 'One-time codes are on already: turn them off first.' });
   return { secret: base32(secret), uri: otpauthUri(secret, account.email) };
 }
@@ -69,21 +59,7 @@ export async function confirmTotp(
   const step = secret && matchingStep(secret, code.replaceAll(' ', ''), clock.now(), account.totpStep);
   if (step === null)
     throw new ApiError('invalid_request', { param: 'code', message: 'The code is not the current one.' });
-  await tx.query('UPDATE accounts SET totp_since = $2, totp_step = $3 WHERE no = $1', [
-    account.no,
-    new Date(clock.now()),
-    step,
-  ]);
-}
-
-/** Returns true if the account had one-time codes. */
-export async function removeTotp(tx: Queryable, account: number): Promise<boolean> {
-  const rows = await tx.query(
-    `UPDATE accounts SET totp_secret = NULL, totp_since = NULL, totp_step = NULL
-     WHERE no = $1 AND totp_since IS NOT NULL RETURNING 1`,
-    [account],
-  );
-  return rows.length > 0;
+  await turnTotpOn(tx, account.no, new Date(clock.now()), step);
 }
 
 /** Replaces the account's recovery codes and returns the new ones, which cannot be read again. */
@@ -93,22 +69,10 @@ export async function renewRecoveryCodes(
   account: number,
 ): Promise<string[]> {
   const codes = makeRecoveryCodes(ids.random);
-  await removeRecoveryCodes(tx, account);
-  await tx.query('INSERT INTO recovery_codes (account, code) SELECT $1, unnest($2::bytea[])', [
+  await replaceRecoveryCodes(
+    tx,
     account,
     codes.map((code) => recoveryCodeHash(code)),
-  ]);
-  return codes;
-}
-
-export async function removeRecoveryCodes(tx: Queryable, account: number): Promise<void> {
-  await tx.query('DELETE FROM recovery_codes WHERE account = $1', [account]);
-}
-
-export async function countRecoveryCodes(db: Queryable, account: number): Promise<number> {
-  const [row] = await db.query<{ n: number }>(
-    'SELECT count(*)::int AS n FROM recovery_codes WHERE account = $1',
-    [account],
   );
-  return row!.n;
+  return codes;
 }

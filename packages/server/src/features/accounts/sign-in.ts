@@ -3,7 +3,7 @@ import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { findByEmail, hasSecondFactor, lockUnchanged, normalEmail, setPassword } from './sql/accounts.ts';
 import type { Account } from './sql/accounts.ts';
 import { useCode } from './second-factor.ts';
-import type { AccountServices } from './services.ts';
+import type { AccountServices } from './account-services.ts';
 import type { Origin } from './sql/sessions.ts';
 import { countWrong, signInCounts } from './throttle.ts';
 

@@ -3,6 +3,8 @@ import type { Plan, PlanName } from '@parley/protocol';
 import { createBatcher, readPace } from '../../platform/flow/batcher.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
+import { countInMonth, monthVerdicts, noteConnected } from './sql.ts';
+import type { Activity } from './sql.ts';
 
 /** The fields of an environment that matter here. */
 interface Tenant {
@@ -70,40 +72,24 @@ export function createActiveUsers(options: {
   const hour = (): string => new Date(clock.now()).toISOString().slice(0, 13);
   const month = (): string => new Date(clock.now()).toISOString().slice(0, 7);
 
-  type Item = { env: number; user: number; limit: number | null };
-  async function noteAll(on: Queryable, items: readonly Item[]): Promise<boolean[]> {
-    const [row] = await on.query<{ admitted: boolean[] }>('SELECT note_connected($1, $2, $3) AS admitted', [
-      items.map((i) => i.env),
-      items.map((i) => i.user),
-      items.map((i) => i.limit),
-    ]);
-    return row!.admitted;
-  }
-  const { add: note } = createBatcher<Item, boolean>({
+  const { add: note } = createBatcher<Activity, boolean>({
     maxBatch: 500,
     maxWaiting: 50_000,
     pace: readPace(),
-    run: (items) => noteAll(db, items),
+    run: (items) => noteConnected(db, items),
   });
 
-  const { add: check } = createBatcher<Item, string>({
+  const { add: check } = createBatcher<Activity, string>({
     maxBatch: 500,
     maxWaiting: 50_000,
     pace: readPace(),
-    run: async (items) => {
-      const rows = await db.query<{ verdict: string }>(verdictsSql, [
-        items.map((i) => i.env),
-        items.map((i) => i.user),
-        items.map((i) => i.limit),
-      ]);
-      return rows.map(({ verdict }) => verdict);
-    },
+    run: (items) => monthVerdicts(db, items),
   });
-  const { add: count } = createBatcher<Item, void>({
+  const { add: count } = createBatcher<Activity, void>({
     maxBatch: 500,
     maxWaiting: 50_000,
     run: async (items) => {
-      await db.query(countSql, [items.map((i) => i.env), items.map((i) => i.user)]);
+      await countInMonth(db, items);
       return items.map(() => undefined);
     },
   });
@@ -172,7 +158,7 @@ export function createActiveUsers(options: {
       // Not a second look: a refused transaction that is part of a larger one would still hold the month.
       if (ceiling(env, user) !== null) await catchUp();
       return on.tx(async (tx) => {
-        const [admitted] = await noteAll(tx, [{ env: env.no, user, limit: ceiling(env, user) }]);
+        const [admitted] = await noteConnected(tx, [{ env: env.no, user, limit: ceiling(env, user) }]);
         if (!admitted) throw monthIsFull();
         tx.afterCommit(() => known(user));
         return act(tx);
@@ -180,12 +166,6 @@ export function createActiveUsers(options: {
     },
   };
 }
-
-const verdictsSql = `SELECT month_verdict(u.env, u.usr, u.most) AS verdict
-  FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS u(env, usr, most, ord) ORDER BY u.ord`;
-/** In the order of environments, so that two such statements cannot deadlock. */
-const countSql = `SELECT count_in_month(u.env, u.usr)
-  FROM (SELECT * FROM unnest($1::int[], $2::bigint[]) AS u(env, usr) ORDER BY 1, 2) u`;
 
 const monthIsFull = (): ApiError =>
   new ApiError('plan_limit_reached', {

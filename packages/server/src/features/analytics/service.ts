@@ -6,7 +6,7 @@ import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { createActiveUsers } from './active.ts';
 import type { ActiveUsers } from './active.ts';
-import { readFill } from './sql.ts';
+import { countNotes, fillAnalytics, readFill } from './sql.ts';
 import { Tally } from './tally.ts';
 
 /** Milliseconds between writes of what is counted in memory. */
@@ -63,10 +63,7 @@ export function createAnalytics(options: {
   const tally = new Tally();
   const flush = (): Promise<void> => tally.flush(db);
 
-  async function fold(): Promise<number> {
-    const [row] = await db.query<{ n: number }>('SELECT count_notes($1) AS n', [foldAtOnce]);
-    return row!.n;
-  }
+  const fold = (): Promise<number> => countNotes(db, foldAtOnce);
 
   let next: Promise<void> | undefined;
   let running: Promise<void> = Promise.resolve();
@@ -92,8 +89,7 @@ export function createAnalytics(options: {
       },
     },
     filling: createPeriodic(foldMs.least, logger, 'counting what was there', async () => {
-      const [row] = await db.query<{ more: boolean }>('SELECT fill_analytics($1) AS more', [fillAtOnce]);
-      if (!row!.more) return null;
+      if (!(await fillAnalytics(db, fillAtOnce))) return null;
       const progress = await readFill(db);
       if (progress) logger.info(progress, 'counting what was there before analytics');
       return foldMs.least / 20;

@@ -126,3 +126,61 @@ export const topSenders = (db: Queryable, env: number, pieces: Piece[]): Promise
      SELECT u.id AS "userId", u.name, b.messages FROM best b JOIN users u ON u.no = b.no AND u.env = $1 ORDER BY b.messages DESC, b.no`,
     [env, ...pieceValues(pieces)],
   );
+
+/** Adds up what was noted, at most so many notes. Returns how many there were. */
+export async function countNotes(db: Queryable, most: number): Promise<number> {
+  const [row] = await db.query<{ n: number }>('SELECT count_notes($1) AS n', [most]);
+  return row!.n;
+}
+
+/** Counts a portion of what existed before analytics. Returns whether there is more. */
+export async function fillAnalytics(db: Queryable, most: number): Promise<boolean> {
+  const [row] = await db.query<{ more: boolean }>('SELECT fill_analytics($1) AS more', [most]);
+  return row!.more;
+}
+
+/** Adds counts to the hour and the day of now. */
+export async function addCounts(
+  db: Queryable,
+  added: readonly { env: number; counts: object }[],
+): Promise<void> {
+  await db.query(
+    `SELECT add_counts($1::int[], array_fill(now(), ARRAY[cardinality($1::int[])]), $2::jsonb[], NULL)`,
+    [added.map(({ env }) => env), added.map(({ counts }) => JSON.stringify(counts))],
+  );
+}
+
+/** A user who is active, and the ceiling of the month; null if there is none to check. */
+export interface Activity {
+  env: number;
+  user: number;
+  limit: number | null;
+}
+
+/** Records that users are connected. Returns whom the ceiling admits. */
+export async function noteConnected(db: Queryable, items: readonly Activity[]): Promise<boolean[]> {
+  const [row] = await db.query<{ admitted: boolean[] }>('SELECT note_connected($1, $2, $3) AS admitted', [
+    items.map((i) => i.env),
+    items.map((i) => i.user),
+    items.map((i) => i.limit),
+  ]);
+  return row!.admitted;
+}
+
+export async function monthVerdicts(db: Queryable, items: readonly Activity[]): Promise<string[]> {
+  const rows = await db.query<{ verdict: string }>(
+    `SELECT month_verdict(u.env, u.usr, u.most) AS verdict
+  FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS u(env, usr, most, ord) ORDER BY u.ord`,
+    [items.map((i) => i.env), items.map((i) => i.user), items.map((i) => i.limit)],
+  );
+  return rows.map(({ verdict }) => verdict);
+}
+
+/** In the order of environments, so that two such statements cannot deadlock. */
+export async function countInMonth(db: Queryable, items: readonly Activity[]): Promise<void> {
+  await db.query(
+    `SELECT count_in_month(u.env, u.usr)
+  FROM (SELECT * FROM unnest($1::int[], $2::bigint[]) AS u(env, usr) ORDER BY 1, 2) u`,
+    [items.map((i) => i.env), items.map((i) => i.user)],
+  );
+}

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { addCounts } from './sql.ts';
 
 /**
  * What is counted in memory and written every few seconds, in one statement. A process that is killed loses what it
@@ -85,9 +86,9 @@ export class Tally {
     const taken = this.#counts;
     this.#counts = new Map();
     try {
-      await db.query(
-        `SELECT add_counts($1::int[], array_fill(now(), ARRAY[cardinality($1::int[])]), $2::jsonb[], NULL)`,
-        [[...taken.keys()], [...taken.values()].map((counts) => JSON.stringify(rounded(counts)))],
+      await addCounts(
+        db,
+        [...taken].map(([env, counts]) => ({ env, counts: rounded(counts) })),
       );
     } catch (error) {
       for (const [env, { peakConnections = 0, ...counts }] of taken) {

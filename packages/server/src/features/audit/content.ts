@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Context } from '../context.ts';
 import { record } from './operations.ts';
+import { noteContentRead, removeContentReads } from './sql.ts';
 
 /**
  * dashboard#content-read: when a person reads message texts in the dashboard, the audit log gets an entry before
@@ -10,18 +11,13 @@ import { record } from './operations.ts';
 
 const hourMs = 3_600_000;
 
-export async function noteReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
+export async function recordReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
   const { env } = ctx;
   const { person } = ctx.caller;
   if (!person) return;
   const hour = new Date(Math.floor(ctx.services.clock.now() / hourMs) * hourMs);
   await ctx.db.tx(async (tx) => {
-    const rows = await tx.query(
-      `INSERT INTO content_reads (env, conv, account, hour) VALUES ($1, $2, $3, $4)
-       ON CONFLICT DO NOTHING RETURNING 1`,
-      [env.no, conversation.no, person.account.no, hour],
-    );
-    if (rows.length === 0) return;
+    if (!(await noteContentRead(tx, env.no, conversation.no, person.account.no, hour))) return;
     await record(ctx, tx, {
       where: { env: env.no },
       action: 'messages.list',
@@ -32,7 +28,26 @@ export async function noteReading(ctx: Context, conversation: { no: number; id: 
   });
 }
 
+/**
+ * dashboard#audit: who sends from the dashboard is recorded before the message is appended, because appends are collected
+ * into batches of their own. What it says is not recorded.
+ */
+export async function recordSending(
+  ctx: Context,
+  { conversationId }: { conversationId: string },
+  sender: { no: number } | null,
+): Promise<void> {
+  if (!ctx.caller.person) return;
+  await record(ctx, ctx.db, {
+    where: { env: ctx.env.no },
+    action: 'messages.send',
+    ...(sender ? { user: sender.no } : { target: conversationId }),
+    before: null,
+    after: { conversationId, as: sender ? 'the user' : 'the system' },
+  });
+}
+
 /** Deletes rows that only keep entries from being written twice in an hour; the entries themselves stay in the audit log. */
-export async function removeOldNotes(db: Queryable, clock: Clock): Promise<void> {
-  await db.query('DELETE FROM content_reads WHERE hour < $1', [new Date(clock.now() - 2 * hourMs)]);
+export async function removeOldReadings(db: Queryable, clock: Clock): Promise<void> {
+  await removeContentReads(db, new Date(clock.now() - 2 * hourMs));
 }

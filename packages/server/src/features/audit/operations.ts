@@ -5,6 +5,8 @@ import type { Queryable } from '../../platform/postgres/db.ts';
 import { accountOf, Reply } from '../context.ts';
 import type { Caller, ControlContext, ManageContext } from '../context.ts';
 import { decodeCursor, isInteger, keyPage, pageLimit } from '../pages.ts';
+import { insertEntry, listEntries, manageableEnvironment } from './sql.ts';
+import type { AuditRow, EntryFilter } from './sql.ts';
 
 /**
  * dashboard#audit: every change made by people who manage environments is recorded, in the transaction of
@@ -30,22 +32,18 @@ export async function record(ctx: ControlContext, tx: Queryable, change: Change)
   const actor = change.actor ?? actorOf(ctx.caller);
   if (actor === null) return;
   const { where, action, target = null, user = null, before, after } = change;
-  await tx.query(
-    `INSERT INTO audit (id, env, org, actor, action, target, usr, ip, request_id, changes)
-     VALUES ($1, $2, coalesce($3, (SELECT org FROM environments WHERE no = $2)), $4, $5, $6, $7, $8, $9, $10)`,
-    [
-      ctx.services.ids.make('audit'),
-      'env' in where ? where.env : null,
-      'org' in where ? where.org : null,
-      actor,
-      action,
-      target,
-      user,
-      ctx.ip ?? null,
-      ctx.requestId,
-      JSON.stringify({ before, after }),
-    ],
-  );
+  await insertEntry(tx, {
+    id: ctx.services.ids.make('audit'),
+    env: 'env' in where ? where.env : null,
+    org: 'org' in where ? where.org : null,
+    actor,
+    action,
+    target,
+    user,
+    ip: ctx.ip ?? null,
+    requestId: ctx.requestId,
+    changes: { before, after },
+  });
 }
 
 function actorOf(caller: Caller): string | null {
@@ -64,8 +62,7 @@ export function difference<T extends object>(
   return changed.length === 0 ? null : { before: pick(before), after: pick(after) };
 }
 
-type Row = AuditEntry & { no: number };
-type Reader = (before: number | null, limit: number) => Promise<Row[]>;
+type Reader = (before: number | null, limit: number) => Promise<AuditRow[]>;
 
 /**
  * Returns a function that reads the entries that the caller may see and the input asks for: newest first, those
@@ -73,40 +70,17 @@ type Reader = (before: number | null, limit: number) => Promise<Row[]>;
  */
 async function reader(ctx: ManageContext, input: Input<'audit.list'>): Promise<Reader> {
   const account = accountOf(ctx);
-  const fixed: [string, unknown][] = [];
-  if (account !== null)
-    fixed.push(['a.org IN (SELECT org FROM organization_accounts WHERE account = $)', account]);
-  if (ctx.env) fixed.push(['a.env = $', ctx.env.no]);
-  if (input.environmentId !== undefined)
-    fixed.push(['a.env = $', await manageableEnvironment(ctx, input.environmentId)]);
-  if (input.action !== undefined) fixed.push(['a.action = $', input.action]);
-  if (input.actor !== undefined) fixed.push(['a.actor = $', input.actor]);
-  return (before, limit) => {
-    const conditions = before === null ? fixed : [...fixed, ['a.no < $', before] as [string, unknown]];
-    const text = conditions.map(([condition], i) => condition.replace('$', `$${i + 2}`)).join(' AND ');
-    return ctx.db.query<Row>(
-      `SELECT a.no, a.id, a.created_at AS at, o.id AS "organizationId", e.id AS "environmentId", a.actor, a.action,
-         coalesce(u.id, a.target) AS target, a.ip, a.request_id AS "requestId", a.changes
-       FROM audit a JOIN organizations o ON o.no = a.org LEFT JOIN environments e ON e.no = a.env
-       LEFT JOIN users u ON u.env = a.env AND u.no = a.usr
-       ${text && `WHERE ${text}`} ORDER BY a.no DESC LIMIT $1`,
-      [limit, ...conditions.map(([, value]) => value)],
-    );
-  };
+  const filter: EntryFilter = { account, env: ctx.env?.no, action: input.action, actor: input.actor };
+  if (input.environmentId !== undefined) {
+    const env = await manageableEnvironment(ctx.db, input.environmentId, account);
+    if (env === undefined)
+      throw new ApiError('not_found', { message: `There is no environment ${input.environmentId}.` });
+    filter.listed = env;
+  }
+  return (before, limit) => listEntries(ctx.db, filter, before, limit);
 }
 
-/** The number of the environment that a list is restricted to. */
-async function manageableEnvironment(ctx: ManageContext, id: string): Promise<number> {
-  const [row] = await ctx.db.query<{ no: number }>(
-    `SELECT no FROM environments e WHERE id = $1 AND ($2::int IS NULL
-       OR EXISTS (SELECT 1 FROM organization_accounts m WHERE m.org = e.org AND m.account = $2))`,
-    [id, accountOf(ctx)],
-  );
-  if (!row) throw new ApiError('not_found', { message: `There is no environment ${id}.` });
-  return row.no;
-}
-
-const entry = ({ no: _no, ...rest }: Row): AuditEntry => rest;
+const entry = ({ no: _no, ...rest }: AuditRow): AuditEntry => rest;
 
 export async function list(
   ctx: ManageContext,

@@ -1,6 +1,6 @@
 import { createWorker } from '../../platform/jobs/worker.ts';
 import type { Worker } from '../../platform/jobs/worker.ts';
-import type { Job } from '../../platform/jobs/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Services } from '../context.ts';

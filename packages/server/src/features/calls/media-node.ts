@@ -20,6 +20,7 @@ import type { MediaRequest, MediaValue } from '../media-request.ts';
 import { change } from './moves.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
+import { hostedCalls, removeNode, reportNode } from './sql/media-nodes.ts';
 
 /**
  * A process that carries media (role `media`): it prepares its workers in the background, holds a lease in
@@ -96,12 +97,10 @@ export function createMediaNode(options: {
       measured = now;
     }
     const known = status;
-    await db.query(
-      `INSERT INTO media_nodes AS n (id, state, detail, load, ready_at, rtp_capabilities, lease_until)
-       VALUES ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond', $6, clock_timestamp() + interval '${leaseSeconds} s')
-       ON CONFLICT (id) DO UPDATE SET state = excluded.state, detail = excluded.detail, load = excluded.load, ready_at = excluded.ready_at,
-         rtp_capabilities = excluded.rtp_capabilities, lease_until = excluded.lease_until`,
-      [node, state, known, load, leftMs, capabilities === null ? null : JSON.stringify(capabilities)],
+    await reportNode(
+      db,
+      { id: node, state, detail: known, load, readyInMs: leftMs, rtpCapabilities: capabilities },
+      leaseSeconds,
     );
     announced = known;
   });
@@ -110,14 +109,7 @@ export function createMediaNode(options: {
     const now = clock.monotonic();
     for (const [no, { room, since }] of hosted) if (isTest(no) && now - since > testMs) forget(no, room);
     if (hosted.size === 0) return;
-    const live = new Set(
-      (
-        await db.query<{ no: number }>(
-          `SELECT no FROM calls WHERE no = ANY($1) AND node = $2 AND status <> 'ended'`,
-          [[...hosted.keys()], node],
-        )
-      ).map((r) => r.no),
-    );
+    const live = await hostedCalls(db, [...hosted.keys()], node);
     for (const [no, { room }] of hosted) if (!live.has(no) && !isTest(no)) forget(no, room);
   });
 
@@ -241,7 +233,7 @@ export function createMediaNode(options: {
           progress: (progress) => {
             status = progress.text;
             leftMs = progress.leftMs;
-            logger.info({ leftMs: Math.round(leftMs) }, status);
+            logger.debug({ leftMs: Math.round(leftMs) }, status);
           },
         });
         const local = ['127.0.0.1', '::1', 'localhost'].includes(config.host);
@@ -270,7 +262,7 @@ export function createMediaNode(options: {
         status = 'ready';
         leftMs = 0;
         lease.wake();
-        logger.info({ workers: started.alive.length, port }, 'calls are ready');
+        logger.debug({ workers: started.alive.length, port }, 'calls are ready');
         return;
       } catch (error) {
         if (signal.aborted) return;
@@ -315,7 +307,7 @@ export function createMediaNode(options: {
       link.serve(null);
       for (const [no, { room }] of hosted) forget(no, room);
       engine?.close();
-      await db.query('DELETE FROM media_nodes WHERE id = $1', [node]).catch(() => undefined);
+      await removeNode(db, node).catch(() => undefined);
     },
   };
 }

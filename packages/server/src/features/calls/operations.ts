@@ -1,13 +1,14 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Call, Input, Output, RtpCapabilities } from '@parley/protocol';
 import { tellOfCall } from '../../log/record.ts';
-import { enqueue } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record } from '../audit/operations.ts';
 import { actingUser } from '../callers.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable, roleOf } from '../conversations/access.ts';
+import { lockForChange, readable } from '../conversations/access.ts';
+import { roleOf } from '../conversations/sql/members.ts';
 import { listMembers } from '../conversations/sql.ts';
 import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
 import { notify, pushedCall } from '../push/notify.ts';
@@ -17,7 +18,7 @@ import { callQueue, unheardMs } from './jobs.ts';
 import type { CallJob } from './jobs.ts';
 import { change } from './moves.ts';
 import type { HereEnded } from './moves.ts';
-import { callsUnavailable, chooseNode, findNode } from './sql/nodes.ts';
+import { callsUnavailable, chooseNode, findNode, place } from './sql/media-nodes.ts';
 import { invited, isIn } from './participant-state.ts';
 import type { Participant } from './participant-state.ts';
 import * as sql from './sql.ts';
@@ -256,14 +257,6 @@ export async function hostOf(
   const node = await chooseNode(tx);
   if (!node) throw await callsUnavailable(tx);
   return { call: await place(tx, call, node.id), rtpCapabilities: node.rtpCapabilities };
-}
-
-export async function place(tx: Tx, call: CallRow, node: string): Promise<CallRow> {
-  await tx.query(
-    'UPDATE calls SET node = $3, epoch = epoch + 1, unhosted_since = NULL WHERE env = $1 AND no = $2',
-    [call.env, call.no, node],
-  );
-  return { ...call, node, epoch: call.epoch + 1 };
 }
 
 export async function decline(ctx: Context, input: Input<'calls.decline'>): Promise<{ call: Call }> {

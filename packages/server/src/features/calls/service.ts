@@ -9,14 +9,14 @@ import type { PresenceRegistry } from '../../platform/presence/port.ts';
 import type { Confirmation, Services } from '../context.ts';
 import type { NodeBus } from '../node-bus.ts';
 import { sendQueue } from '../push/notify.ts';
-import { createGoneSockets } from './gone.ts';
-import { createHostWatch, evacuate } from './hosts.ts';
+import { createDisconnectWatch } from './disconnected.ts';
+import { createMediaFailover, evacuate } from './media-failover.ts';
 import { createCallWorker } from './jobs.ts';
 import { createMediaLink } from './media-link.ts';
 import { createMediaNode } from './media-node.ts';
 import type { MediaRequest } from '../media-request.ts';
 import { noteReached } from './sql.ts';
-import type { CallServices } from './services.ts';
+import type { CallServices } from './call-services.ts';
 import { iceServers } from './turn.ts';
 
 export interface CallService {
@@ -61,7 +61,7 @@ export function createCallService(options: {
   });
   const started = metrics.counter('parley_calls_started_total', 'Calls that were started, by kind', ['kind']);
   const ended = metrics.counter('parley_calls_ended_total', 'Calls that ended, by reason', ['reason']);
-  const gone = createGoneSockets({ db, presence, logger });
+  const disconnects = createDisconnectWatch({ db, presence, logger });
   let running: Services;
   let stopSockets: (() => void)[] = [];
   const { add: reached } = createBatcher<Confirmation, void>({
@@ -97,7 +97,7 @@ export function createCallService(options: {
       start: async (services) => {
         running = services;
         stopSockets = [
-          services.sockets.onSessionClosed((session) => gone.closed(session)),
+          services.sockets.onSessionClosed((session) => disconnects.closed(session)),
           // If it cannot be noted, the call is pushed although it rings.
           services.sockets.onConfirmed((confirmed) => void reached(confirmed).catch(() => undefined)),
         ];
@@ -112,7 +112,7 @@ export function createCallService(options: {
     later: {
       start: (services) => {
         const given = { db, services, logger };
-        const parts = [createCallWorker(given), gone, createHostWatch(given)];
+        const parts = [createCallWorker(given), disconnects, createMediaFailover(given)];
         for (const part of parts) part.start();
         later = parts;
       },

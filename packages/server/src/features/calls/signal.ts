@@ -4,7 +4,7 @@ import { actingUser } from '../callers.ts';
 import type { Context } from '../context.ts';
 import type { FrameRequest, MediaFrame } from '../media-request.ts';
 import { hostOf, withParticipant } from './operations.ts';
-import { callsUnavailable, chooseNode } from './sql/nodes.ts';
+import { callsUnavailable, chooseNode } from './sql/media-nodes.ts';
 import { isIn } from './participant-state.ts';
 import * as sql from './sql.ts';
 

@@ -1,6 +1,6 @@
 import type { Call, CallEndReason, CallKind, CallStatus } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { conversationOf } from '../lookups.ts';
+import { conversationOf } from '../sql/lookups.ts';
 import { parseMetadata } from '../metadata.ts';
 import type { CallState } from './call-state.ts';
 import { secondsBetween } from './participant-state.ts';

@@ -1,11 +1,12 @@
 import { ApiError } from '@parley/protocol';
 import type { Role } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { lockConversation, lockConversationByNo } from '../../log/lock.ts';
-import type { LockedConversation } from '../../log/lock.ts';
+import { lockConversation, lockConversationByNo } from '../../log/sql/lock.ts';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import type { Context } from '../context.ts';
 import { findConversation } from './sql.ts';
 import type { ConversationRow } from './sql.ts';
+import { roleOf } from './sql/members.ts';
 
 /** Only members and the server may see or change a conversation. Ids of other tenants and unknown ids get the same answer. */
 
@@ -48,14 +49,6 @@ export async function lockForChange(
   const role = await roleOf(tx, env, conv.no, ctx.caller.user.no);
   if (role === null) throw new ApiError('not_member');
   return { conv, role, actor: ctx.caller.user };
-}
-
-export async function roleOf(db: Queryable, env: number, conv: number, user: number): Promise<Role | null> {
-  const [row] = await db.query<{ role: Role }>(
-    'SELECT role FROM members WHERE env = $1 AND conv = $2 AND usr = $3',
-    [env, conv, user],
-  );
-  return row?.role ?? null;
 }
 
 /** Throws `forbidden` unless the caller is the owner or the server. */

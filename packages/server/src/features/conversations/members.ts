@@ -1,9 +1,10 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Member, Output } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
-import type { LockedConversation } from '../../log/lock.ts';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
+import { record as noteChange } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable, requireOwner } from './access.ts';
 import { insertMembers } from './sql.ts';
@@ -28,6 +29,22 @@ function requireRoom(members: number): void {
       message: `A group has at most ${limits.groupMembers} members.`,
     });
 }
+
+/** What the dashboard does is recorded, the user by number, because an erasure renames it. */
+const note = (
+  ctx: Context,
+  tx: Tx,
+  action: 'members.add' | 'members.remove',
+  conv: LockedConversation,
+  user: number,
+): Promise<void> =>
+  noteChange(ctx, tx, {
+    where: { env: ctx.env.no },
+    action,
+    user,
+    before: null,
+    after: { conversationId: conv.id },
+  });
 
 export async function list(ctx: Context, input: Input<'members.list'>): Promise<Output<'members.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
@@ -59,6 +76,7 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     const added = ids.map((id) => ({ no: users.get(id)!, id }));
     const [seq] = await record(ctx.services.log, tx, conv, [{ type: 'member.added', actor, users: added }]);
     await insertMembers(tx, env, conv.no, numbers, null, seq!);
+    for (const user of numbers) await note(ctx, tx, 'members.add', conv, user);
     return { data: (await sql.findMembers(tx, env, conv.no, numbers)).map(viewMember) };
   });
 }
@@ -79,6 +97,7 @@ export async function remove(ctx: Context, input: Input<'members.remove'>): Prom
     const user = await findUser(tx, ctx.env.no, input.userId);
     const [member] = user ? await sql.findMembers(tx, ctx.env.no, access.conv.no, [user.no]) : [];
     if (!member) throw notAMember();
+    await note(ctx, tx, 'members.remove', access.conv, member.no);
     await removeFromGroup(ctx, tx, access.conv, {
       user: { no: member.no, id: member.userId },
       actor: access.actor,

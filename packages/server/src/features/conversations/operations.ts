@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { ApiError, idPrefixes, limits } from '@parley/protocol';
 import type { Conversation, Input, Output } from '@parley/protocol';
-import { lockConversation } from '../../log/lock.ts';
+import { lockConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
+import { record as noteChange } from '../audit/operations.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
 import { happened } from '../happenings.ts';
@@ -75,6 +76,13 @@ export async function create(
     if (!created) return existingDirect(ctx, tx, id);
     if (ctx.caller.user) await requireRoom(ctx, tx, ctx.caller.user.no);
     await sql.insertMembers(tx, ctx.env.no, created.no, numbers, owner, 0);
+    await noteChange(ctx, tx, {
+      where: { env: ctx.env.no },
+      action: 'conversations.create',
+      target: id,
+      before: null,
+      after: { type: input.type, members: numbers.length },
+    });
     return appendCreated(ctx, tx, id);
   });
 }

@@ -1,8 +1,9 @@
 import type { Attachment, Conversation, ConversationListItem, Role } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { conversationOf, memberOf } from '../lookups.ts';
-import { latestLive } from '../message-reader.ts';
+import { conversationOf, memberOf } from '../sql/lookups.ts';
+import { latestLive } from '../sql/message-reader.ts';
 import { parseMetadata } from '../metadata.ts';
+import { newReader, unreadCount } from '../../log/unread/sql/counters.ts';
 
 export interface ConversationRow {
   no: number;
@@ -30,14 +31,6 @@ export const viewConversation = (row: ConversationRow, members: MemberView[]): C
   members,
   ...(row.deletedAt ? { deletedAt: row.deletedAt } : {}),
 });
-
-/**
- * SQL for how many messages of conversation `c` member `m` has not read (migrations/0007). The cost does not depend
- * on the count.
- */
-export const unreadCount = (c: string, m: string): string =>
-  `${c}.message_count - ${m}.read_count - ${m}.own_unread - CASE WHEN ${m}.last_read_seq >= ${c}.last_deleted_seq THEN 0
-     ELSE deleted_above(${c}.env, ${c}.no, ${m}.last_read_seq) END`;
 
 /** The conversation, with the role of one user in it (null if the user is not a member). */
 export async function findConversation(
@@ -118,6 +111,8 @@ export async function roomToCreate(
   return { waitMs: Math.max(0, Math.ceil(Number(row!.waitMs))), full: row!.full };
 }
 
+const read = newReader('c', '$5::bigint');
+
 /** Initial members start with everything unread; later ones with everything up to `joinedSeq` read. */
 export async function insertMembers(
   db: Queryable,
@@ -128,9 +123,8 @@ export async function insertMembers(
   joinedSeq: number,
 ): Promise<void> {
   await db.query(
-    `INSERT INTO members (env, conv, usr, role, last_read_seq, read_count, last_activity_step, own_activity_step, own_activity_at)
-     SELECT $1, $2, u, CASE WHEN u = $4 THEN 'owner' ELSE 'member' END, $5::bigint,
-       CASE WHEN $5::bigint = 0 THEN 0 ELSE c.message_count END, c.last_activity_step, activity_step(a), a
+    `INSERT INTO members (env, conv, usr, role, ${read.columns}, last_activity_step, own_activity_step, own_activity_at)
+     SELECT $1, $2, u, CASE WHEN u = $4 THEN 'owner' ELSE 'member' END, ${read.values}, c.last_activity_step, activity_step(a), a
      FROM unnest($3::bigint[]) u, (SELECT activity_now() AS a) x, conversations c WHERE c.env = $1 AND c.no = $2`,
     [env, conv, users, owner, joinedSeq],
   );

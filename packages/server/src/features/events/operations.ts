@@ -3,18 +3,18 @@ import type { EventName, EventRecord, Input, Output } from '@parley/protocol';
 import { catalogue } from '../../log/catalogue.ts';
 import type { Told } from '../../log/catalogue.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { noteReading } from '../audit/content.ts';
+import { recordReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
 import type { ConversationRow } from '../conversations/sql.ts';
-import { messagesBetween, viewMessage } from '../message-reader.ts';
+import { messagesBetween, viewMessage } from '../sql/message-reader.ts';
 import { fitting, pageLimit } from '../pages.ts';
 import { loadReferences } from './references.ts';
-import type { KeptEvent } from './references.ts';
+import { storedEvents } from './sql.ts';
 
 export async function list(ctx: Context, input: Input<'events.list'>): Promise<Output<'events.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
-  await noteReading(ctx, conv);
+  await recordReading(ctx, conv);
   const limit = pageLimit(input.limit);
   const floor = new Date(
     ctx.services.clock.now() - (await ctx.services.storage.retention.msOf(ctx.env.no)),
@@ -55,12 +55,6 @@ function reachable(records: EventRecord[], end: number, floor: string): EventRec
   return found;
 }
 
-interface EventRow extends KeptEvent {
-  seq: number;
-  type: EventName;
-  at: string;
-}
-
 type Place = Pick<ConversationRow, 'no' | 'id'>;
 
 /**
@@ -95,11 +89,7 @@ async function eventsBetween(
 ): Promise<EventRecord[]> {
   const [messages, events] = await Promise.all([
     messagesBetween(db, env, conv.no, after, upTo),
-    db.query<EventRow>(
-      `SELECT env, conv, seq, type, message, users, actor, data, created_at AS at FROM events
-       WHERE env = $1 AND conv = $2 AND seq > $3 AND seq <= $4`,
-      [env, conv.no, after, upTo],
-    ),
+    storedEvents(db, env, conv.no, after, upTo),
   ]);
   const records = messages.map((m) =>
     recordOf('message.new', conv.id, m.seq, m.createdAt, null, { message: viewMessage(m) }),

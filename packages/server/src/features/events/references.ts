@@ -2,22 +2,10 @@ import type { Conversation, MessageOrTombstone } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { viewConversation } from '../conversations/sql.ts';
-import type { ConversationRow, MemberView } from '../conversations/sql.ts';
-import { messagesAt, viewMessage } from '../message-reader.ts';
+import { messagesAt, viewMessage } from '../sql/message-reader.ts';
 import { usersByNumber } from '../users/sql.ts';
-
-/** A stored event, which refers to other rows by number. */
-export interface KeptEvent {
-  env: number;
-  conv: number | null;
-  seq: number | null;
-  type: string;
-  /** The seq of the message that the event is about. */
-  message: number | null;
-  users: number[] | null;
-  actor: number | null;
-  data: string | null;
-}
+import { conversationsOf, membersOf } from './sql.ts';
+import type { KeptEvent } from './sql.ts';
 
 /** What events refer to, as it is now. */
 export interface References {
@@ -68,34 +56,6 @@ export async function loadReferences(db: Queryable, events: readonly KeptEvent[]
     actorId: ({ env, actor }) => people.get(`${env} ${actor}`)?.id ?? null,
   };
 }
-
-const conversationsOf = (
-  db: Queryable,
-  places: readonly { env: number; no: number }[],
-): Promise<(ConversationRow & { env: number })[]> =>
-  places.length === 0
-    ? Promise.resolve([])
-    : db.query(
-        `SELECT c.env, c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-           c.deleted_at AS "deletedAt"
-         FROM unnest($1::int[], $2::bigint[]) u(env, no)
-         CROSS JOIN LATERAL (SELECT * FROM conversations WHERE env = u.env AND no = u.no LIMIT 1) c`,
-        [places.map((p) => p.env), places.map((p) => p.no)],
-      );
-
-const membersOf = (
-  db: Queryable,
-  places: readonly { env: number; no: number }[],
-): Promise<{ env: number; conv: number; members: MemberView[] }[]> =>
-  places.length === 0
-    ? Promise.resolve([])
-    : db.query(
-        `SELECT m.env, m.conv, json_agg(json_build_object('userId', x.id, 'role', m.role) ORDER BY x.id) AS members
-         FROM unnest($1::int[], $2::bigint[]) u(env, no)
-         JOIN members m ON m.env = u.env AND m.conv = u.no JOIN users x ON x.env = m.env AND x.no = m.usr
-         GROUP BY 1, 2`,
-        [places.map((p) => p.env), places.map((p) => p.no)],
-      );
 
 function distinct<T extends object>(list: readonly T[]): T[] {
   return [...new Map(list.map((x) => [Object.values(x).join(' '), x])).values()];

@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { ActivityStep, LogEntry } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { conversationOf } from '../lookups.ts';
+import { conversationOf } from '../sql/lookups.ts';
 import { activityNames } from './rows.ts';
 import type { Counts, LogRow } from './rows.ts';
 

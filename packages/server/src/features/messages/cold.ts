@@ -2,8 +2,8 @@ import type { MessageOrTombstone } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { shown } from '../pages.ts';
 import { thawMessages, warmRow } from '../storage/thaw.ts';
-import * as reader from '../message-reader.ts';
-import type { ColdRow, MessageRow } from '../message-reader.ts';
+import * as reader from '../sql/message-reader.ts';
+import type { ColdRow, MessageRow } from '../sql/message-reader.ts';
 
 /**
  * Messages that moved to the customer's database ("cold" ones). Our rows still say which messages exist, in which

@@ -9,14 +9,15 @@ import type {
   Tombstone,
 } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
-import type { LockedConversation } from '../../log/lock.ts';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import { liveEvent, record } from '../../log/record.ts';
 import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { noteReading } from '../audit/content.ts';
+import { recordReading, recordSending } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable, roleOf } from '../conversations/access.ts';
+import { lockForChange, readable } from '../conversations/access.ts';
+import { roleOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
@@ -24,8 +25,8 @@ import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
 import { applyPolicies } from './policies.ts';
 import type { SendInput } from './policies.ts';
-import * as reader from '../message-reader.ts';
-import type { MessageRow } from '../message-reader.ts';
+import * as reader from '../sql/message-reader.ts';
+import type { MessageRow } from '../sql/message-reader.ts';
 import * as sql from './sql.ts';
 
 const missing = () => new ApiError('not_found', { message: 'There is no such message.' });
@@ -37,6 +38,7 @@ const missing = () => new ApiError('not_found', { message: 'There is no such mes
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
   const { input, sender } = await applyPolicies(ctx, given);
+  await recordSending(ctx, input, sender);
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
@@ -151,7 +153,7 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   const limit = pageLimit(input.limit);
   const { conversationId } = input;
   const env = ctx.env.no;
-  const allowed = readable(ctx, ctx.db, conversationId).then((conv) => noteReading(ctx, conv));
+  const allowed = readable(ctx, ctx.db, conversationId).then((conv) => recordReading(ctx, conv));
   // `after` alone gives the page just above it; `before` gives the page just below, down to `after` if that is given
   // too.
   if (input.after !== undefined && input.before === undefined) {
@@ -173,7 +175,7 @@ export async function get(ctx: Context, input: Input<'messages.get'>): Promise<M
     (await cold.find(ctx, input.messageId));
   if (!row) throw missing();
   await readableMessage(ctx, row);
-  await noteReading(ctx, { no: row.conv, id: row.cid });
+  await recordReading(ctx, { no: row.conv, id: row.cid });
   return reader.viewMessage(row);
 }
 
@@ -235,7 +237,11 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
     if (access.actor && row.sender !== access.actor.no && access.role !== ('owner' satisfies Role))
       throw new ApiError('forbidden', { message: 'Only the author or the owner may delete a message.' });
     if (row.deletedAt && !hard)
-      return { tombstone: reader.viewTombstone(row), hard, eventSeq: await deletionSeq(tx, ctx.env.no, row) };
+      return {
+        tombstone: reader.viewTombstone(row),
+        hard,
+        eventSeq: await sql.deletionSeq(tx, ctx.env.no, row),
+      };
     const { lockedAt } = access.conv;
     if (!hard) await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
     await emptyMessages(ctx, tx, access.conv, { seqs: [row.seq], ids: [row.id], hard });
@@ -266,14 +272,6 @@ export const editReply = ({ message, eventSeq }: Edited): Change<Message> =>
   new Change(200, message, eventSeq);
 export const removeReply = ({ tombstone, hard, eventSeq }: Deleted): Change<Tombstone> =>
   new Change(hard ? 204 : 200, tombstone, eventSeq);
-
-async function deletionSeq(tx: Tx, env: number, row: MessageRow): Promise<number> {
-  const [event] = await tx.query<{ seq: number }>(
-    `SELECT seq FROM events WHERE env = $1 AND conv = $2 AND message = $3 AND type = 'message.deleted' ORDER BY seq DESC LIMIT 1`,
-    [env, row.conv, row.seq],
-  );
-  return event?.seq ?? row.seq;
-}
 
 interface LockedMessage {
   access: LockedAccess;

@@ -1,5 +1,7 @@
+import type { MessageVersion } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import type { MessageRow } from '../message-reader.ts';
+import type { MessageRow } from '../sql/message-reader.ts';
+import { countDeletions } from '../../log/unread/sql/deletions.ts';
 
 export async function editMessage(
   db: Queryable,
@@ -22,9 +24,8 @@ export async function editMessage(
 }
 
 /**
- * Empties messages of one conversation, whose row is locked, and keeps every count exact (migrations/0007). The row
- * of a member changes only if that member sent one of the messages and has not read it. A
- * message that is a tombstone already only becomes hard-deleted.
+ * Empties messages of one conversation, whose row is locked, and keeps every count exact. A message that is a tombstone
+ * already only becomes hard-deleted.
  * @returns the messages that were not tombstones already.
  */
 export async function emptyMessages(
@@ -46,21 +47,48 @@ export async function emptyMessages(
     [env, conv, seqs, hard, at],
   );
   if (live.length === 0) return [];
-  const gone = live.map((l) => l.seq);
-  await db.query(
-    `WITH moved AS (
-       UPDATE conversations c SET last_deleted_seq = greatest(c.last_deleted_seq, (SELECT max(s) FROM unnest($3::bigint[]) s)),
-         last_message_seq = CASE WHEN c.last_message_seq = ANY($3) THEN (
-           SELECT m.seq FROM messages m WHERE m.env = $1 AND m.conv = $2 AND m.deleted_at IS NULL AND m.seq < c.last_message_seq
-           ORDER BY m.seq DESC LIMIT 1) ELSE c.last_message_seq END
-       WHERE c.env = $1 AND c.no = $2
-     ), sent AS (
-       UPDATE members m SET own_unread = m.own_unread - k.n FROM (
-         SELECT b.usr, count(*) AS n FROM unnest($3::bigint[], $4::bigint[]) x(seq, sender)
-         JOIN members b ON b.env = $1 AND b.conv = $2 AND b.usr = x.sender AND b.last_read_seq < x.seq GROUP BY b.usr
-       ) k WHERE m.env = $1 AND m.conv = $2 AND m.usr = k.usr
-     ) SELECT count_deleted($1, $2, $3)`,
-    [env, conv, gone, live.map((l) => l.sender)],
+  await countDeletions(db, env, conv, live);
+  return live.map((l) => l.seq);
+}
+
+/** The seq of the event that tells of the deletion; the message itself if that event has expired. */
+export async function deletionSeq(tx: Queryable, env: number, row: MessageRow): Promise<number> {
+  const [event] = await tx.query<{ seq: number }>(
+    `SELECT seq FROM events WHERE env = $1 AND conv = $2 AND message = $3 AND type = 'message.deleted' ORDER BY seq DESC LIMIT 1`,
+    [env, row.conv, row.seq],
   );
-  return gone;
+  return event?.seq ?? row.seq;
+}
+
+export type MessageChange = Pick<MessageVersion, 'type' | 'seq' | 'at' | 'actorId'>;
+
+/** How many events after the message are searched, and how many changes are returned. */
+const looked = 20_000;
+const mostChanges = 200;
+
+export const changesOf = (db: Queryable, env: number, { conv, seq }: MessageRow): Promise<MessageChange[]> =>
+  db.query<MessageChange>(
+    `SELECT CASE e.type WHEN 'message.updated' THEN 'edited' ELSE 'deleted' END AS type, e.seq, e.created_at AS at, u.id AS "actorId"
+     FROM (SELECT * FROM events WHERE env = $1 AND conv = $2 AND seq > $3 ORDER BY seq LIMIT ${looked}) e
+     LEFT JOIN users u ON u.env = $1 AND u.no = e.actor
+     WHERE e.message = $3 AND e.type IN ('message.updated', 'message.deleted') ORDER BY e.seq LIMIT ${mostChanges}`,
+    [env, conv, seq],
+  );
+
+/** Texts by version, taken from webhook payloads. */
+export async function textsOf(
+  db: Queryable,
+  env: number,
+  { conv, seq }: MessageRow,
+): Promise<Map<number, string | null>> {
+  const rows = await db.query<{ data: string }>(
+    `SELECT data FROM webhook_payloads WHERE env = $1 AND conv = $2 AND message = $3 AND data IS NOT NULL LIMIT ${mostChanges}`,
+    [env, conv, seq],
+  );
+  const texts = new Map<number, string | null>();
+  for (const { data } of rows) {
+    const { message } = JSON.parse(data) as { message?: { version?: number; text?: string | null } };
+    if (message?.version !== undefined) texts.set(message.version, message.text ?? null);
+  }
+  return texts;
 }

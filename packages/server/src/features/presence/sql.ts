@@ -1,6 +1,6 @@
 import type { PlanName } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { conversationOf, membershipsOf as members, userOf } from '../lookups.ts';
+import { conversationOf, membershipsOf as members, userOf } from '../sql/lookups.ts';
 
 /** The conversations of many users at once: [position in the question, id, last seq]. */
 export const membershipsOf = (

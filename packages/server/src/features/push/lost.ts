@@ -1,13 +1,11 @@
 import { createBatcher } from '../../platform/flow/batcher.ts';
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { Job } from '../../platform/jobs/jobs.ts';
-import { consumers } from '../../log/consumers.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import type { LostSocket } from '../../platform/presence/port.ts';
-import { conversationOf, membershipsOf, userOf } from '../lookups.ts';
-import { pushMode } from './notify.ts';
 import { connectedUsers } from './plan.ts';
 import type { Planned, Presence } from './plan.ts';
+import { pushableUsers, undeliveredMessages } from './sql/planning.ts';
 
 /**
  * Sockets that were found dead. Until then their users counted as connected, and got no push. Now one job looks
@@ -22,8 +20,7 @@ export const lostQueue = { name: 'push_lost', width: 20 };
 
 /** Milliseconds before the last sign of life: what was sent then may not have arrived either. */
 const marginMs = 5_000;
-/** How many messages are pushed after one socket died, the latest ones: of each conversation, and in all. */
-const mostOfOne = 100;
+/** How many messages are pushed after one socket died, the latest ones. */
 const mostInAll = 200;
 
 /** Writes the jobs of lost sockets, many at once, for users who can be pushed to. */
@@ -39,13 +36,7 @@ export const createLostSockets = (db: Db, queued: () => void) =>
         if (one.silentMs > (users.get(key)?.silentMs ?? -1)) users.set(key, one);
       }
       const longest = [...users.values()];
-      const found = await db.query<{ env: number; usr: number; since: string }>(
-        `SELECT u.env, u.usr, clock_timestamp() - (u.ms + ${marginMs}) * interval '1 millisecond' AS since
-         FROM unnest($1::int[], $2::bigint[], $3::float8[]) u(env, usr, ms)
-         JOIN environments e ON e.no = u.env AND e.listeners & ${consumers.push.bit} <> 0
-         WHERE ${pushMode('e')} = 'webhook' OR EXISTS (SELECT 1 FROM push_devices d WHERE d.env = u.env AND d.usr = u.usr)`,
-        [longest.map((l) => l.env), longest.map((l) => l.user), longest.map((l) => l.silentMs)],
-      );
+      const found = await pushableUsers(db, longest, marginMs);
       await enqueue(
         db,
         lostQueue,
@@ -64,25 +55,10 @@ export interface Looked {
 export async function lookBack(db: Queryable, presence: Presence, jobs: readonly Job[]): Promise<Looked[]> {
   const users = jobs.map((job) => ({ env: job.key, usr: job.ref! }));
   const online = await connectedUsers(presence, users);
-  const rows = await db.query<{ job: number; mode: 'providers' | 'webhook'; conv: number; seq: number }>(
-    `SELECT u.ord::int - 1 AS job, ${pushMode('e')} AS mode, m.conv, x.seq
-     FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) WITH ORDINALITY u(env, usr, since, ord)
-     JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode('e')} <> 'off'
-     CROSS JOIN ${userOf('u.env', 'u.usr')} r
-     CROSS JOIN ${membershipsOf('u.env', 'u.usr', 'NOT muted')} m
-     CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
-     CROSS JOIN LATERAL (
-       SELECT * FROM messages WHERE conv = m.conv AND env = m.env AND seq > greatest(m.last_read_seq, m.last_delivered_seq)
-       ORDER BY seq DESC LIMIT ${mostOfOne}) x
-     WHERE NOT u.usr = ANY($4::bigint[]) AND r.deactivated_at IS NULL AND c.deleted_at IS NULL AND c.last_activity_at >= u.since
-       AND x.created_at >= u.since AND x.deleted_at IS NULL AND x.sender IS DISTINCT FROM u.usr
-     ORDER BY x.created_at, m.conv, x.seq`,
-    [
-      users.map((u) => u.env),
-      users.map((u) => u.usr),
-      jobs.map((job) => (job.data as { since: string }).since),
-      [...online],
-    ],
+  const rows = await undeliveredMessages(
+    db,
+    jobs.map((job) => ({ env: job.key, usr: job.ref!, since: (job.data as { since: string }).since })),
+    [...online],
   );
   const seen = new Set<string>();
   const isFirst = (row: { job: number; conv: number; seq: number }): boolean => {

@@ -1,9 +1,11 @@
 import { limits, pushProviders } from '@parley/protocol';
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { NewJob } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { NewJob } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
 import { hostLane, userLane } from './lanes.ts';
+import { devicesOf } from './sql/planning.ts';
+import type { MessageRef } from './sql/planning.ts';
 
 /**
  * Pushes to users: one job per device, written in the transaction of its cause. A job refers to a message or a call,
@@ -21,12 +23,6 @@ const laneOf = (env: number, provider: PushProviderName): number =>
 /** So many browsers of a user, those registered last, are pushed to in the lanes of their hosts. */
 const browsersPerUser = 5;
 
-export const pushMode = (alias: string): string => `coalesce(${alias}.settings ->> 'pushMode', 'providers')`;
-
-export interface MessageRef {
-  conv: number;
-  seq: number;
-}
 /** A call is not pushed any more at `expiresAt`. */
 export interface CallRef {
   call: number;
@@ -62,25 +58,7 @@ export interface Notice {
 export async function notify(tx: Queryable, notices: readonly Notice[]): Promise<number> {
   const asked = notices.flatMap(({ env, users }, notice) => users.map((usr) => ({ env, usr, notice })));
   if (asked.length === 0) return 0;
-  const devices = await tx.query<{
-    notice: number;
-    env: number;
-    usr: number;
-    no: number;
-    provider: PushProviderName;
-    /** Of a browser: its subscription, and how many the user has registered since. */
-    subscription: string | null;
-    newer: number;
-  }>(
-    `SELECT u.notice, d.env, d.usr, d.no, d.provider, CASE d.provider WHEN 'webpush' THEN d.token END AS subscription,
-       row_number() OVER (PARTITION BY u.notice, d.usr, d.provider ORDER BY d.registered_at DESC, d.no DESC)::int - 1 AS newer
-     FROM unnest($1::int[], $2::bigint[], $3::int[]) u(env, usr, notice)
-     JOIN environments e ON e.no = u.env AND ${pushMode('e')} = 'providers'
-     JOIN push_devices d ON d.env = u.env AND d.usr = u.usr
-     JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
-     ORDER BY u.notice, d.usr, d.no`,
-    [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.notice)],
-  );
+  const devices = await devicesOf(tx, asked);
   const wide: NewJob[] = [];
   const narrow: NewJob[] = [];
   for (const { notice, env, usr, no, provider, subscription, newer } of devices) {

@@ -1,10 +1,11 @@
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { Job } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { counted, noteCounts } from '../../platform/postgres/notes.ts';
+import { counted, recordCounts } from '../../log/sql/activity-counts.ts';
 import type { PushOutcome, PushProviderName } from '../../platform/push/port.ts';
-import { findSuperseded, loadBadges, loadDue, loadNotifications } from './due.ts';
-import type { Due } from './due.ts';
+import { findSuperseded, loadNotifications } from './due.ts';
+import { loadBadges, loadDue } from './sql/sending.ts';
+import type { Due } from './sql/sending.ts';
 import { narrowWidth, sendQueue } from './notify.ts';
 import { isSharedLane, sharedWidth } from './lanes.ts';
 import type { SendData } from './notify.ts';
@@ -161,7 +162,7 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   }
 }
 
-export async function settleSends(tx: Tx, outcomes: readonly SendOutcome[], now: number): Promise<void> {
+export async function recordSends(tx: Tx, outcomes: readonly SendOutcome[], now: number): Promise<void> {
   const of = (result: PushResult): DeviceRef[] =>
     outcomes.filter((o) => o.result === result).map((o) => o.device!);
   await sql.dropDead(tx, of('dead'));
@@ -169,7 +170,7 @@ export async function settleSends(tx: Tx, outcomes: readonly SendOutcome[], now:
     tx,
     outcomes.flatMap((o) => o.attempt ?? []),
   );
-  await noteCounts(tx, [
+  await recordCounts(tx, [
     ...counted(of('sent'), () => ['pushSent']),
     ...counted([...of('dead'), ...of('rejected'), ...of('failed')], () => ['pushFailed']),
   ]);

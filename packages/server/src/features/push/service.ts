@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../../config.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { depth, workSettings } from '../../platform/jobs/jobs.ts';
-import { consumers } from '../../log/consumers.ts';
+import { depth, workSettings } from '../../platform/jobs/sql/jobs.ts';
+import { consumers } from '../../log/sql/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
@@ -18,10 +18,10 @@ import type { PushNotification, PushOutcome } from '../../platform/push/port.ts'
 import type { PushEndpoints } from '../../platform/push/create.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import { sendQueue } from './notify.ts';
-import { dispatchToPush, plan, planQueue, settlePlan } from './plan.ts';
+import { dispatchToPush, plan, planQueue, recordPlan } from './plan.ts';
 import type { Planned, Presence } from './plan.ts';
 import { createProviders } from './providers.ts';
-import { receiptQueue, settleSends, startReceipts, startSends } from './send.ts';
+import { receiptQueue, recordSends, startReceipts, startSends } from './send.ts';
 import type { ReceiptOutcome, SendOutcome } from './send.ts';
 import * as sql from './sql.ts';
 import { createLostSockets, lookBack, lostQueue } from './lost.ts';
@@ -120,8 +120,8 @@ export function createPushService(options: {
     slots: 50,
     leaseMs,
     run: async (batch) => (await plan(db, presence, batch, now())).map((planned) => Promise.resolve(planned)),
-    settle: async (tx, planned) => {
-      await settlePlan({ committed: options.wakeOutbox }, tx, planned);
+    record: async (tx, planned) => {
+      await recordPlan({ committed: options.wakeOutbox }, tx, planned);
       tx.afterCommit(() => sender.wake());
     },
   });
@@ -141,7 +141,7 @@ export function createPushService(options: {
     slots: 1_000,
     leaseMs,
     run: (batch, signal) => startSends(sending, batch, signal),
-    settle: (tx, outcomes) => settleSends(tx, outcomes, now()),
+    record: (tx, outcomes) => recordSends(tx, outcomes, now()),
   });
   options.work.on(sendQueue.name, () => sender.wake());
   const receipts = createWorker<ReceiptOutcome>({
@@ -151,7 +151,7 @@ export function createPushService(options: {
     slots: receiptQueue.width,
     leaseMs,
     run: (batch) => Promise.resolve(startReceipts(sending, batch)),
-    settle: (tx, outcomes) =>
+    record: (tx, outcomes) =>
       sql.dropDead(
         tx,
         outcomes.flatMap((o) => o.dead),
@@ -164,8 +164,8 @@ export function createPushService(options: {
     slots: 50,
     leaseMs,
     run: async (batch) => (await lookBack(db, presence, batch)).map((looked) => Promise.resolve(looked)),
-    settle: async (tx, looked) => {
-      await settlePlan(
+    record: async (tx, looked) => {
+      await recordPlan(
         { committed: options.wakeOutbox },
         tx,
         looked.flatMap((l) => l.planned),

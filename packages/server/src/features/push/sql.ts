@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PushDevice } from '@parley/protocol';
-import { consumers } from '../../log/consumers.ts';
+import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../platform/push/port.ts';
 

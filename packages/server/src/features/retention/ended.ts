@@ -1,6 +1,7 @@
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { claimEnded, markRemoved, renewClaim } from '../tenancy/sql/environments.ts';
 import { dropOfEnvironments } from '../uploads/sql.ts';
+import { pagesOf, removePiece, tenantTables } from './sql.ts';
 
 /** Seconds from the end of an environment until its rows are removed: sockets and requests have ended by then. */
 const graceSeconds = 60;
@@ -13,9 +14,6 @@ const maxEnvironments = 100;
 
 /** These stay, or are removed in another way: the audit for its own time, and the environment for the audit. */
 const kept = ['audit', 'environments', 'attachments'];
-/** Objects in our own storage stay until the sweep of media has removed them. */
-const onlyWhere: Record<string, string> = { object_removals: 'AND storage > 0' };
-
 /**
  * Removes the rows of environments that have ended. Safe to run in several processes; what a crash interrupts is begun
  * again. What lies in a customer's own database or bucket is the customer's, and stays.
@@ -29,26 +27,13 @@ export async function removeEnded(db: Queryable, grace = graceSeconds): Promise<
 /** Returns false if something was still being written. */
 async function remove(db: Queryable, envs: number[]): Promise<boolean> {
   // Every table of tenants' data carries the environment's number, so a new table needs no line here.
-  const tables = await db.query<{ name: string }>(
-    `SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'env' AND NOT a.attisdropped
-     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname <> ALL ($1) ORDER BY 1`,
-    [kept],
-  );
+  const tables = await tenantTables(db, kept);
   for (let walk = 0; walk < maxWalks; walk++) {
     let removed = await inPieces(db, envs, 'attachments', (from, to) =>
       dropOfEnvironments(db, envs, from, to),
     );
-    for (const { name } of tables)
-      removed += await inPieces(db, envs, name, async (from, to) => {
-        // `env + 0`: an index on env would be read as a whole for every piece.
-        const [row] = await db.query<{ n: number }>(
-          `WITH gone AS (
-             DELETE FROM "${name}" WHERE env + 0 = ANY($1) AND ctid >= $2::tid AND ctid < $3::tid ${onlyWhere[name] ?? ''} RETURNING 1
-           ) SELECT count(*)::int AS n FROM gone`,
-          [envs, from, to],
-        );
-        return row!.n;
-      });
+    for (const name of tables)
+      removed += await inPieces(db, envs, name, (from, to) => removePiece(db, name, envs, from, to));
     if (removed > 0) continue;
     await markRemoved(db, envs);
     return true;
@@ -63,12 +48,9 @@ async function inPieces(
   table: string,
   piece: (from: string, to: string) => Promise<number>,
 ): Promise<number> {
-  const [size] = await db.query<{ pages: number }>(
-    `SELECT (pg_relation_size($1::regclass) / current_setting('block_size')::int)::int AS pages`,
-    [`"${table}"`],
-  );
+  const pages = await pagesOf(db, table);
   let removed = 0;
-  for (let page = 0; page < size!.pages; page += pagesAtOnce) {
+  for (let page = 0; page < pages; page += pagesAtOnce) {
     await renewClaim(db, envs);
     removed += await piece(`(${page},0)`, `(${page + pagesAtOnce},0)`);
   }

@@ -1,5 +1,6 @@
 import { limits } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { keepSentIds, removeEvents, removeHours, removeOlder } from './sql.ts';
 
 /**
  * Removes expired rows: clientMsgIds by dropping the partition of a whole day (log/sql/sent_ids.sql), all others in batches, so that no
@@ -42,50 +43,19 @@ export async function removeExpired(
   now?: Date,
 ): Promise<Record<string, number>> {
   const removed: Record<string, number> = {};
-  /** @param rows a query for the places (ctid) of expired rows, to which the limit is added. */
-  const remove = async (name: string, table: string, rows: string, values: unknown[]): Promise<void> => {
+  const remove = async (name: string, batchOf: () => Promise<number>): Promise<void> => {
     removed[name] ??= 0;
     for (let i = 0; i < maxBatches; i++) {
-      const [row] = await db.query<{ n: number }>(
-        `WITH gone AS (DELETE FROM ${table} WHERE ctid = ANY(ARRAY(${rows} LIMIT ${batch})) RETURNING 1)
-         SELECT count(*) AS n FROM gone`,
-        values,
-      );
-      removed[name] += row!.n;
-      if (row!.n < batch) break;
+      const n = await batchOf();
+      removed[name] += n;
+      if (n < batch) break;
     }
   };
-  const [days] = await db.query<{ n: number }>(
-    'SELECT keep_sent_ids(coalesce($1::timestamptz, now()), $2) AS n',
-    [now, limits.dedupHours / 24],
-  );
-  removed['sent_ids'] = days!.n;
+  removed['sent_ids'] = await keepSentIds(db, now, limits.dedupHours / 24);
   for (const { table, column = 'created_at', hours } of expired)
-    await remove(
-      table,
-      table,
-      `SELECT ctid FROM ${table} WHERE ${column} < least($1::timestamptz, now()) - $2 * interval '1 hour'`,
-      [now, hours],
-    );
+    await remove(table, () => removeOlder(db, table, column, hours, now, batch));
   // Events stay as long as their environment says.
-  await remove(
-    'events',
-    'events',
-    `SELECT x.ctid FROM environments e CROSS JOIN LATERAL (
-       SELECT t.ctid FROM events t WHERE t.env + 0 = e.no
-         AND t.created_at < least($1::timestamptz, now()) - coalesce(e.buffer_hours, $2::float8) * interval '1 hour' LIMIT ${batch}
-     ) x`,
-    [now, eventRetentionMs / 3_600_000],
-  );
-  for (const table of hourly)
-    await remove(
-      'hours',
-      table,
-      `SELECT x.ctid FROM environments e CROSS JOIN LATERAL (
-         SELECT c.ctid FROM ${table} c WHERE c.env = e.no AND c.step = 0
-           AND c.at < date_trunc('day', least($1::timestamptz, now()), 'UTC') - interval '${limits.analyticsHoursKeptDays} days' LIMIT ${batch}
-       ) x`,
-      [now],
-    );
+  await remove('events', () => removeEvents(db, eventRetentionMs / 3_600_000, now, batch));
+  for (const table of hourly) await remove('hours', () => removeHours(db, table, now, batch));
   return removed;
 }

@@ -5,7 +5,7 @@ import type { History, MessageRecord } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { isGone } from './connections.ts';
+import { isDisconnected } from './connections.ts';
 import type { Connections } from './connections.ts';
 import { coldSlots } from './sql.ts';
 
@@ -143,7 +143,7 @@ export function createCold(options: {
             found = value;
             if (whole) return found;
           } catch (error) {
-            if (isGone(error)) connections.drop(env.no, slot.slot);
+            if (isDisconnected(error)) connections.drop(env.no, slot.slot);
             // An unreachable replica is no reason to fail.
             if (purpose === 'write' || !(error instanceof HistoryError)) throw error;
           }

@@ -39,7 +39,7 @@ interface Entry {
 }
 
 /** Whether a connection cannot be used any more after this error. */
-export const isGone = (error: unknown): boolean =>
+export const isDisconnected = (error: unknown): boolean =>
   error instanceof HistoryError &&
   !(error instanceof QueueFull) &&
   ['unreachable', 'timeout', 'authentication', 'tls', 'overloaded'].includes(error.errorClass);

@@ -2,15 +2,24 @@ import type { Clock } from '../../platform/clock.ts';
 import type { History, MessageRecord } from '../../platform/history/port.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
-import { messagesFrom } from '../message-reader.ts';
-import { confirmCopy } from './confirm.ts';
-import { conversationRecords, messageRecord, mostFormer } from './records.ts';
+import { messagesFrom } from '../sql/message-reader.ts';
+import { confirmCopy } from './sql/confirm.ts';
+import { conversationRecords, messageRecord } from './records.ts';
 import type { Placed } from './records.ts';
 import { forgetSink, setMode } from './sql.ts';
 import type { Copy } from './sql.ts';
-import { comeBack, stayedAway } from './thaw.ts';
+import { comeBack } from './thaw.ts';
 import { pump } from './write.ts';
 import type { Refused, Writer } from './write.ts';
+import {
+  conversationsFrom,
+  lockCopy,
+  nextCold,
+  replaceCopy,
+  runningTransactions,
+  setAllWarm,
+} from './sql/copy.ts';
+import { holdConversation, stayedAway } from './sql/thaw.ts';
 
 /**
  * Copies in the background, batch by batch: conversations in the order of their creation, messages in the order of
@@ -55,8 +64,7 @@ export interface CopyTurn extends Pick<CopyContext, 'env' | 'history' | 'previou
   onDone(): void;
 }
 
-/** How many conversations one batch looks at: fewer, if they have more people, present and former. One may have more. */
-const conversations = 50;
+/** A batch looks at fewer conversations if they have more people than this, present and former. One may have more. */
 const mostPeople = 5_000;
 /** How many messages a page from a customer's database has. */
 const pageSize = 200;
@@ -73,12 +81,7 @@ const ended = ({ then, ...copy }: Copy): Copy | null =>
 /** For `fill` and `rewrite`: reads from our store. */
 async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Promise<CopyBatch> {
   if ((ahead.at(-1)?.no ?? -1) < copy.conv) {
-    const found = await db.query<{ no: number; id: string; people: number }>(
-      `SELECT c.no, c.id, (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) + (SELECT count(*) FROM (
-         SELECT 1 FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT ${mostFormer}) f) AS people
-       FROM conversations c WHERE c.env = $1 AND c.no >= $2 ORDER BY c.no LIMIT ${conversations}`,
-      [env, copy.conv],
-    );
+    const found = await conversationsFrom(db, env, copy.conv);
     let people = 0;
     const fitting = found.filter((one, i) => (people += one.people) <= mostPeople || i === 0);
     ahead.splice(0, Infinity, ...fitting);
@@ -110,11 +113,7 @@ async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Prom
 
 /** For `move` and `return`: reads a page of one conversation that only a customer's database has. */
 async function fromTheirs({ db, env, history, previous }: CopyContext, copy: Copy): Promise<CopyBatch> {
-  const [conv] = await db.query<{ no: number; id: string }>(
-    `SELECT c.no, c.id FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
-     WHERE s.env = $1 AND s.conv >= $2 AND s.cold_seq > 0 ORDER BY s.conv LIMIT 1`,
-    [env, copy.conv],
-  );
+  const conv = await nextCold(db, env, copy.conv);
   if (!conv) return { next: ended(copy), records: [], back: null, count: 0 };
   const after = conv.no === copy.conv ? copy.seq : 0;
   const source = copy.kind === 'move' ? previous! : history;
@@ -202,13 +201,9 @@ const endReturn = (
   { env, node, startedAt, missing }: { env: number; node: string; startedAt: string; missing: number },
 ): Promise<boolean> =>
   db.tx(async (tx) => {
-    const rows = await tx.query(
-      `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`,
-      [env, node, startedAt],
-    );
-    if (rows.length === 0) return false;
+    if (!(await lockCopy(tx, env, node, startedAt))) return false;
     await forgetSink(tx, env);
-    await tx.query('UPDATE storage SET has_cold = false WHERE env = $1', [env]);
+    await setAllWarm(tx, env);
     await setMode(tx, env, { mode: 'managed', copy: null, missing });
     return true;
   });
@@ -217,10 +212,7 @@ async function keep(db: Db, env: number, refused: Refused): Promise<void> {
   for (const { record, conv } of refused.keys())
     if (record.kind === 'message')
       await db.tx(async (tx) => {
-        await tx.query('SELECT 1 FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE', [
-          env,
-          conv,
-        ]);
+        await holdConversation(tx, env, conv);
         await comeBack(tx, env, conv, [record]);
       });
 }
@@ -232,16 +224,8 @@ async function keep(db: Db, env: number, refused: Refused): Promise<void> {
 export async function begun(db: Queryable, env: number, copy: Copy): Promise<boolean> {
   if (copy.kind !== 'fill' || copy.done > 0) return true;
   // A transaction has its number before it looks whether the sink listens, because it locks the conversation first.
-  const [running] = await db.query<{ oldest: number; next: number }>(
-    `SELECT pg_snapshot_xmin(s)::text::bigint AS oldest, pg_snapshot_xmax(s)::text::bigint AS next FROM pg_current_snapshot() s`,
-  );
-  const { oldest, next } = running!;
+  const { oldest, next } = await runningTransactions(db);
   if (oldest >= (copy.seenXid ?? next)) return true;
-  if (copy.seenXid === undefined)
-    await db.query(`UPDATE storage SET copy = $2 WHERE env = $1 AND copy ->> 'startedAt' = $3`, [
-      env,
-      JSON.stringify({ ...copy, seenXid: next }),
-      copy.startedAt,
-    ]);
+  if (copy.seenXid === undefined) await replaceCopy(db, env, { ...copy, seenXid: next });
   return false;
 }

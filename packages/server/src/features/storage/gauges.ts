@@ -5,6 +5,7 @@ import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { SinkStatus } from './sql.ts';
 import { lagSeconds } from './state.ts';
+import { allSinks } from './sql/sink.ts';
 
 /**
  * The state of all sinks for /metrics. Every worker reports the same, because sinks that no process works on must
@@ -36,19 +37,7 @@ export function sinkGauges(options: {
     metrics.gauge(`parley_sinks_${status}`, `Environments whose sink is ${status}`, () => sinks[status]);
 
   return createPeriodic(lookMs, logger, 'state of the sinks', async () => {
-    const rows = await db.query<{
-      status: SinkStatus;
-      now: string;
-      oldest: string | null;
-      backlog: number;
-      refused: number;
-    }>(
-      `SELECT s.status, clock_timestamp()::timestamptz(3) AS now, (SELECT at FROM sink_log l WHERE l.env = s.env ORDER BY no LIMIT 1) AS oldest,
-         (SELECT count(*) FROM (SELECT 1 FROM sink_log l WHERE l.env = s.env LIMIT $1) x)::float8 AS backlog,
-         (SELECT count(*) FROM sink_refused r WHERE r.env = s.env)::float8 AS refused
-       FROM storage s WHERE s.mode <> 'managed'`,
-      [options.most],
-    );
+    const rows = await allSinks(db, options.most);
     lag = Math.max(
       0,
       ...rows.map((row) =>

@@ -1,6 +1,7 @@
 import type { Clock, Timers } from '../../platform/clock.ts';
 import type { History } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { leaseMs, releaseLease, renewLease } from './sql/sink.ts';
 
 /**
  * The right of one process to work on an environment's storage. It lasts a few seconds and is renewed while the work
@@ -12,17 +13,7 @@ import type { Queryable } from '../../platform/postgres/db.ts';
  * so a process that took over from one that did not let go erases nobody until such a write must have ended.
  */
 
-const leaseMs = 10_000;
 const renewMs = 3_000;
-/** SQL for how long a write can last: a connection and a transaction with several statements, each with its time-out. */
-const lastWrite = `interval '60 seconds'`;
-
-/** SQL that takes the lease for the process `$2`, or extends it. */
-export const takeLease = `owner = $2, owned_until = clock_timestamp() + interval '${leaseMs} milliseconds',
-  taken_at = CASE WHEN s.owner = $2 OR s.owned_until = '-infinity' THEN s.taken_at ELSE clock_timestamp() END`;
-/** SQL that is false while a late write of the process before could still undo an erasure. */
-export const mayErase = `s.taken_at < clock_timestamp() - ${lastWrite}`;
-
 export class LeaseLost extends Error {
   override name = 'LeaseLost';
   constructor() {
@@ -52,11 +43,7 @@ export function keepLease(
   let renewing: Promise<void> | undefined;
   const renew = async (): Promise<void> => {
     const asked = clock.monotonic();
-    const rows = await db.query(
-      `UPDATE storage SET owned_until = clock_timestamp() + interval '${leaseMs} milliseconds' WHERE env = $1 AND owner = $2 RETURNING env`,
-      [env, node],
-    );
-    until = rows.length > 0 ? asked + leaseMs : -Infinity;
+    until = (await renewLease(db, env, node)) ? asked + leaseMs : -Infinity;
   };
   const stop = timers.every(renewMs, () => {
     // If it fails, the lease runs out at its time, unless a later try succeeds.
@@ -82,10 +69,7 @@ export function keepLease(
     async release() {
       stop();
       await renewing;
-      await db.query(`UPDATE storage SET owned_until = '-infinity' WHERE env = $1 AND owner = $2`, [
-        env,
-        node,
-      ]);
+      await releaseLease(db, env, node);
     },
   };
 }

@@ -7,6 +7,7 @@ import { parseCloudinaryUrl } from '../../platform/storage/cloudinary.ts';
 import { record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { lockStorage } from './sql.ts';
+import * as sql from './sql/media.ts';
 
 /** storage#media: a customer's own media storage. A storage that fails its test is not used. */
 
@@ -17,19 +18,19 @@ const bad = (message: string, param?: string) =>
 function configOf(input: Input<'storage.setMedia'>): MediaConfig {
   const { origin: _origin, ...fields } = input;
   const { provider } = fields;
-  const known: Record<typeof provider, { needs: string[]; takes: string[] }> = {
-    cloudinary: { needs: ['cloudinaryUrl'], takes: ['folder'] },
+  const known: Record<typeof provider, { required: string[]; takes: string[] }> = {
+    cloudinary: { required: ['cloudinaryUrl'], takes: ['folder'] },
     s3: {
-      needs: ['region', 'bucket', 'accessKeyId', 'secretAccessKey'],
+      required: ['region', 'bucket', 'accessKeyId', 'secretAccessKey'],
       takes: ['preset', 'endpoint', 'prefix', 'forcePathStyle'],
     },
-    azure: { needs: ['account', 'accountKey', 'container'], takes: ['prefix', 'endpoint'] },
+    azure: { required: ['account', 'accountKey', 'container'], takes: ['prefix', 'endpoint'] },
   };
-  const { needs, takes } = known[provider];
+  const { required, takes } = known[provider];
   for (const name of Object.keys(fields))
-    if (name !== 'provider' && !needs.includes(name) && !takes.includes(name))
+    if (name !== 'provider' && !required.includes(name) && !takes.includes(name))
       throw bad(`${name} is no field of ${provider}.`, name);
-  for (const name of needs) if (!(name in fields)) throw bad(`${provider} needs ${name}.`, name);
+  for (const name of required) if (!(name in fields)) throw bad(`${provider} needs ${name}.`, name);
   return fields as unknown as MediaConfig;
 }
 
@@ -80,11 +81,7 @@ export async function setMedia(ctx: Context, input: Input<'storage.setMedia'>): 
   await ctx.db.tx(async (tx) => {
     await lockStorage(tx, ctx.env.no);
     const no = await ctx.services.media.add(tx, ctx.env.no, config, shown, nowOf(ctx));
-    await tx.query('UPDATE storage SET media = $2, media_test = $3 WHERE env = $1', [
-      ctx.env.no,
-      no,
-      JSON.stringify(result),
-    ]);
+    await sql.setMedia(tx, ctx.env.no, no, result);
     await record(ctx, tx, {
       where: { env: ctx.env.no },
       action: 'storage.setMedia',
@@ -97,10 +94,7 @@ export async function setMedia(ctx: Context, input: Input<'storage.setMedia'>): 
 
 export async function testMedia(ctx: Context, input: Input<'storage.testMedia'>): Promise<MediaTest> {
   const result = await test(ctx, null, input.origin);
-  await ctx.db.query('UPDATE storage SET media_test = $2 WHERE env = $1', [
-    ctx.env.no,
-    JSON.stringify(result),
-  ]);
+  await sql.setMediaTest(ctx.db, ctx.env.no, result);
   return result;
 }
 
@@ -108,10 +102,7 @@ export async function testMedia(ctx: Context, input: Input<'storage.testMedia'>)
 export async function removeMedia(ctx: Context): Promise<void> {
   await ctx.db.tx(async (tx) => {
     await lockStorage(tx, ctx.env.no);
-    const [before] = await tx.query<{ provider: string }>(
-      `UPDATE storage s SET media = NULL, media_test = NULL FROM media_storages m WHERE s.env = $1 AND m.no = s.media AND m.env = s.env RETURNING m.provider`,
-      [ctx.env.no],
-    );
+    const before = await sql.clearMedia(tx, ctx.env.no);
     if (!before) return;
     await record(ctx, tx, {
       where: { env: ctx.env.no },

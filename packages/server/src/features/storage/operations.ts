@@ -6,6 +6,7 @@ import { audit, bad, noSlot, tried } from './slot-operations.ts';
 import * as sql from './sql.ts';
 import type { Copy, LockedStorage, SlotRow } from './sql.ts';
 import { storageRecord } from './view.ts';
+import { bufferHours, setBufferHours } from '../tenancy/sql/environments.ts';
 
 /** storage#slots: where history is kept, and what is copied when that changes. */
 
@@ -41,14 +42,11 @@ export async function update(ctx: Context, input: Input<'storage.update'>): Prom
 }
 
 async function retain(ctx: Context, tx: Queryable, name: BufferRetentionName): Promise<void> {
-  const [before] = await tx.query<{ hours: number | null }>(
-    'SELECT buffer_hours AS hours FROM environments WHERE no = $1',
-    [ctx.env.no],
-  );
+  const before = await bufferHours(tx, ctx.env.no);
   const hours = bufferRetentions[name];
-  if (before!.hours === hours) return;
-  await tx.query('UPDATE environments SET buffer_hours = $2 WHERE no = $1', [ctx.env.no, hours]);
-  const nameOf = Object.entries(bufferRetentions).find(([, h]) => h === before!.hours)?.[0] ?? null;
+  if (before === hours) return;
+  await setBufferHours(tx, ctx.env.no, hours);
+  const nameOf = Object.entries(bufferRetentions).find(([, h]) => h === before)?.[0] ?? null;
   await audit(ctx, tx, 'storage.update', { bufferRetention: nameOf }, { bufferRetention: name });
 }
 
@@ -62,10 +60,7 @@ async function leave(ctx: Context, tx: Queryable, storage: LockedStorage): Promi
     // may have ended another one that was not finished, so everything that is here is written once more before
     // anything leaves. (A `cold_seq` of 1 means that something is below it; the first seq is the conversation's
     // creation, never a message.)
-    await tx.query(
-      'UPDATE sink_conversations SET cold_seq = 1, oldest_at = $2 WHERE env = $1 AND cold_seq > 0',
-      [ctx.env.no, new Date(0)],
-    );
+    await sql.leaveAgain(tx, ctx.env.no);
     return sql.setMode(tx, ctx.env.no, {
       mode: 'byo_db',
       copy: newCopy(storage.now, 'fill', await sql.messagesOf(tx, ctx.env.no)),
@@ -120,8 +115,7 @@ export async function promote(ctx: Context, { slot }: Input<'storage.promote'>):
       throw bad('slot', 'History is being copied: wait until that is done.');
     const before = slots.find((s) => s.slot === storage.active);
     const same = before !== undefined && isSame(ctx, before, next);
-    if (storage.mode === 'managed')
-      await tx.query('UPDATE storage SET active = $2 WHERE env = $1', [ctx.env.no, slot]);
+    if (storage.mode === 'managed') await sql.setActive(tx, ctx.env.no, slot);
     else if (same)
       await sql.setMode(tx, ctx.env.no, { mode: storage.mode, copy: storage.copy, active: slot });
     else {

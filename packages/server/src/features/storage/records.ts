@@ -6,8 +6,10 @@ import type {
   MessageRecord,
 } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { messagesAt } from '../message-reader.ts';
-import type { CopiedRow } from '../message-reader.ts';
+import { messagesAt } from '../sql/message-reader.ts';
+import type { CopiedRow } from '../sql/message-reader.ts';
+import { conversationsWithPeople } from './sql/copy.ts';
+import type { LogRow } from './sql/sink.ts';
 
 /**
  * What is written to a customer's database: the present state of things, each with a revision that grows with every
@@ -43,22 +45,6 @@ export const messageRecord = (row: CopiedRow, conversationId: string): MessageRe
   };
 };
 
-interface ConversationRow {
-  no: number;
-  id: string;
-  type: string;
-  name: string | null;
-  metadata: string | null;
-  createdAt: string;
-  deletedAt: string | null;
-  lastSeq: number;
-  /** [id, role]; the role is null for a user who is no longer a member. */
-  people: [string, string | null][] | null;
-}
-
-/** How many former members of a conversation a copy takes along, those who left last. */
-export const mostFormer = 10_000;
-
 /**
  * Conversations with their members, and with users who are no longer members: those whom the given events removed, or
  * all of them for a copy, because the database may still have them as members.
@@ -70,19 +56,7 @@ export async function conversationRecords(
   removed: { seqs: number[] } | 'all',
 ): Promise<Placed[]> {
   if (convs.length === 0) return [];
-  const former =
-    removed === 'all'
-      ? `(SELECT d.usr FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT $3)`
-      : `SELECT unnest(e.users) FROM events e WHERE e.env = c.env AND e.conv = c.no AND e.seq = ANY($3)`;
-  const rows = await db.query<ConversationRow>(
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.created_at AS "createdAt", c.deleted_at AS "deletedAt", c.last_seq AS "lastSeq", (
-       SELECT json_agg(json_build_array(u.id, m.role)) FROM (
-         SELECT usr FROM members WHERE env = c.env AND conv = c.no
-         UNION ${former}
-       ) p JOIN users u ON u.env = c.env AND u.no = p.usr LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = p.usr
-     ) AS people FROM unnest($2::bigint[]) x(no) JOIN conversations c ON c.env = $1 AND c.no = x.no`,
-    [env, convs, removed === 'all' ? mostFormer : removed.seqs],
-  );
+  const rows = await conversationsWithPeople(db, env, convs, removed);
   return rows.flatMap(({ no, people, lastSeq, ...row }): Placed[] => {
     const { id, type, name, metadata, createdAt, deletedAt } = row;
     const conversation: ConversationRecord = {
@@ -107,14 +81,6 @@ export async function conversationRecords(
     }));
     return [conversation, ...members].map((record) => ({ record, conv: no, message: 0 }));
   });
-}
-
-export interface LogRow {
-  no: number;
-  conv: number;
-  seq: number;
-  message: number | null;
-  at: string;
 }
 
 /** The records that rows of the log are about, each once. A message that is cold already has not changed. */

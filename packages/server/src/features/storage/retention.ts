@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { bufferHours } from '../tenancy/sql/environments.ts';
 
 /** How long an environment's buffer holds messages and events: by its own setting, or by that of the service. */
 export interface Retention {
@@ -20,11 +21,8 @@ export function createRetention(db: Queryable, clock: Clock, usualMs: number): R
       const now = clock.monotonic();
       const found = known.get(env);
       if (found && now - found.at < knownMs) return found.ms;
-      const [row] = await db.query<{ hours: number | null }>(
-        'SELECT buffer_hours AS hours FROM environments WHERE no = $1',
-        [env],
-      );
-      const ms = row?.hours == null ? usualMs : row.hours * hourMs;
+      const hours = await bufferHours(db, env);
+      const ms = hours === null ? usualMs : hours * hourMs;
       if (known.size >= mostKnown) known.clear();
       known.set(env, { at: now, ms });
       return ms;

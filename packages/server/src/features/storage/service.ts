@@ -3,7 +3,7 @@ import type { Config } from '../../config.ts';
 import type { ConversationLog } from '../../log/conversation-log.ts';
 import { tell } from '../../log/record.ts';
 import type { Clock, RandomBytes, Timers } from '../../platform/clock.ts';
-import { workSettings } from '../../platform/jobs/jobs.ts';
+import { workSettings } from '../../platform/jobs/sql/jobs.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Logger } from '../../platform/logging.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -15,9 +15,9 @@ import { PgDb } from '../../platform/postgres/db.ts';
 import type { ConnectionSettings, Db, PgOptions, Tx } from '../../platform/postgres/db.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import type { Mails } from '../accounts/mail.ts';
+import type { MailQueue } from '../accounts/mail-queue.ts';
 import { ownersOf } from '../accounts/sql/organizations.ts';
-import { addFault } from './aside.ts';
+import { addFault } from './sql/faults.ts';
 import { createCold } from './cold.ts';
 import type { Cold } from './cold.ts';
 import { createConnections } from './connections.ts';
@@ -76,7 +76,7 @@ export function createStorageService(options: {
   node: string;
   log: Pick<ConversationLog, 'committed'>;
   retention: Retention;
-  mails: Mails;
+  mailQueue: MailQueue;
 }): StorageService {
   const { config, db, clock, logger, metrics, retention } = options;
   // A pool of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done
@@ -124,7 +124,7 @@ export function createStorageService(options: {
     logger.warn({ env, news: news.type, ...news.data }, 'the sink of an environment changed its state');
     const owners = await ownersOf(tx, env);
     if (owners.length > 0)
-      await options.mails.send(tx, owners[0]!.org, {
+      await options.mailQueue.send(tx, owners[0]!.org, {
         to: owners.map((o) => o.email),
         ...mailOf(news, owners[0]!.env),
       });

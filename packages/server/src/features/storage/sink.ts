@@ -2,20 +2,22 @@ import { HistoryError } from '../../platform/history/port.ts';
 import type { History } from '../../platform/history/port.ts';
 import type { Clock, Timers } from '../../platform/clock.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { confirmLog } from './confirm.ts';
-import { isGone } from './connections.ts';
+import { confirmLog } from './sql/confirm.ts';
+import { isDisconnected } from './connections.ts';
 import type { Connections } from './connections.ts';
 import { begun, runCopy } from './copy.ts';
-import { eraseUsers, mustErase, owesErasures } from './erasures.ts';
-import { keepLease, LeaseLost, mayErase, takeLease } from './lease.ts';
+import { eraseUsers } from './erasures.ts';
+import { keepLease, LeaseLost } from './lease.ts';
 import type { Lease } from './lease.ts';
 import { prune } from './prune.ts';
 import { recordsOf } from './records.ts';
-import type { LogRow, Placed } from './records.ts';
-import { slotsOf, storageColumns } from './sql.ts';
-import type { StorageRow } from './sql.ts';
-import { createSettle, longestBackOffMs } from './state.ts';
-import type { SettleOptions } from './state.ts';
+import type { Placed } from './records.ts';
+import { slotsOf } from './sql.ts';
+import { owesErasures } from './sql/erasures.ts';
+import { claimSink, dueSinks, readLog } from './sql/sink.ts';
+import type { ClaimedSink, LogRow } from './sql/sink.ts';
+import { createTurnEnd } from './state.ts';
+import type { TurnEndOptions } from './state.ts';
 import { thawWanted } from './thaw.ts';
 import { createWriter, pump } from './write.ts';
 import type { Refused } from './write.ts';
@@ -35,7 +37,7 @@ const sliceMs = 1_000;
 type Next = 'more' | 'later' | 'idle';
 const pauses: Record<Next, number> = { more: 0, later: 250, idle: 200 };
 
-export interface SinkOptions extends SettleOptions {
+export interface SinkOptions extends TurnEndOptions {
   /** For durations: all times of the sink are by the store's clock. */
   clock: Pick<Clock, 'monotonic'>;
   timers: Timers;
@@ -52,55 +54,24 @@ export interface Sink {
 }
 
 /** What a turn starts with, and what it finds out. */
-interface Turn extends StorageRow {
+interface Turn extends ClaimedSink {
   id: string;
   lease: Lease;
-  /** Whether users must be erased, messages must come back, and old messages may leave. */
-  erasures: boolean;
-  wanted: boolean;
-  prune: boolean;
   /** True if something was written. */
   progress: boolean;
   until: number;
 }
 
-/**
- * SQL for whether conversations may have messages that are old enough to leave; checked once a minute. A time in the
- * future is from before the store's clock was set back.
- */
-const mayPrune = (s: string) =>
-  `(s.pruned_at NOT BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp() AND (
-     SELECT true FROM sink_conversations c WHERE c.env = ${s} AND c.oldest_at < clock_timestamp() - interval '24 hours' LIMIT 1))`;
-const any = (table: string, s: string, more = '') =>
-  `(SELECT true FROM ${table} x WHERE x.env = ${s}${more} LIMIT 1)`;
-
 export function createSink(options: SinkOptions): Sink {
   const { db, connections, clock, logger, node } = options;
   const writer = createWriter(options);
-  const settle = createSettle(options);
+  const endTurn = createTurnEnd(options);
   const copying = { db, node, clock, logger, writer };
-
-  const due: Sink['due'] = (limit) =>
-    db.query<{ no: number; id: string }>(
-      `SELECT e.no, e.id FROM storage s JOIN environments e ON e.no = s.env
-       WHERE (s.mode <> 'managed' OR ${mustErase('s.env')}) AND s.owned_until < clock_timestamp()
-         AND s.due_at NOT BETWEEN clock_timestamp() AND clock_timestamp() + interval '${longestBackOffMs} milliseconds' AND (s.copy IS NOT NULL OR s.status <> 'healthy' OR ${any('sink_log', 's.env')} OR ${mustErase('s.env')}
-         OR ${any('sink_conversations', 's.env', ' AND x.want_seq IS NOT NULL')} OR ${mayPrune('s.env')})
-       ORDER BY s.due_at LIMIT $1`,
-      [limit],
-    );
 
   /** Takes the lease for a while; undefined if another process has it. */
   async function claim(env: { no: number; id: string }): Promise<Turn | undefined> {
     const asked = clock.monotonic();
-    const [row] = await db.query<Omit<Turn, 'id' | 'lease' | 'progress' | 'until'>>(
-      `UPDATE storage s SET ${takeLease}
-       WHERE s.env = $1 AND (s.owned_until < clock_timestamp() OR s.owner = $2)
-       RETURNING ${storageColumns}, coalesce(${mustErase('$1')} AND ${mayErase}, false) AS erasures,
-         coalesce(${any('sink_conversations', '$1', ' AND x.want_seq IS NOT NULL')}, false) AS wanted,
-         coalesce(${mayPrune('$1')}, false) AS prune`,
-      [env.no, node],
-    );
+    const row = await claimSink(db, env.no, node);
     if (!row) return undefined;
     const lease = keepLease(options, env.no, asked);
     return { ...row, id: env.id, lease, progress: false, until: clock.monotonic() + turnMs };
@@ -117,12 +88,12 @@ export function createSink(options: SinkOptions): Sink {
       } catch (error) {
         if (!(error instanceof HistoryError)) throw error;
         failure = error;
-        if (isGone(error)) {
+        if (isDisconnected(error)) {
           if (mine.active) connections.drop(env.no, mine.active);
           if (mine.previous) connections.drop(env.no, mine.previous);
         }
       }
-      await settle(mine, failure, pauses[next]);
+      await endTurn(mine, failure, pauses[next]);
     } catch (error) {
       if (!(error instanceof LeaseLost)) throw error;
       logger.warn({ env: env.no }, error.message);
@@ -204,10 +175,7 @@ export function createSink(options: SinkOptions): Sink {
           }
           const size = writer.sizeOf(env);
           // A row that commits late with a lower number is found when the log is read from the start again.
-          const rows = await db.query<LogRow>(
-            'SELECT no, conv, seq, message, at FROM sink_log WHERE env = $1 AND no > $2 ORDER BY no LIMIT $3',
-            [env, after?.rows.at(-1)!.no ?? 0, size],
-          );
+          const rows = await readLog(db, env, after?.rows.at(-1)!.no ?? 0, size);
           if (rows.length === 0) return null;
           return { rows, placed: await recordsOf(db, env, rows), full: rows.length === size };
         },
@@ -227,5 +195,5 @@ export function createSink(options: SinkOptions): Sink {
     return whole;
   }
 
-  return { due, turn };
+  return { due: (limit) => dueSinks(db, limit), turn };
 }

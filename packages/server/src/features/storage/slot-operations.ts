@@ -10,7 +10,7 @@ import { record } from '../audit/operations.ts';
 import type { Context, ControlContext, EnvironmentContext } from '../context.ts';
 import { requireEnvironment } from '../tenancy/access.ts';
 import { secretPrefix } from '../webhooks/signature.ts';
-import { asideColumns, joinFaults, takeBack as takeBackSlot } from './aside.ts';
+import * as faults from './sql/faults.ts';
 import type { Connections } from './connections.ts';
 import * as sql from './sql.ts';
 import type { SlotName, SlotRow } from './sql.ts';
@@ -98,7 +98,7 @@ export async function setDatabase(
 async function put(ctx: Context, tx: Queryable, slot: SlotName, given: sql.NewSlot): Promise<SlotRow> {
   const before = await sql.findSlot(tx, ctx.env.no, slot);
   await sql.putSlot(tx, ctx.services.vault, ctx.env.no, slot, given, nowOf(ctx));
-  await takeBackSlot(tx, ctx.env.no, slot);
+  await faults.takeBack(tx, ctx.env.no, slot);
   const after = (await sql.findSlot(tx, ctx.env.no, slot))!;
   const shown = (row: SlotRow | undefined) =>
     row ? { type: row.type, url: row.shownUrl, schema: row.schema, replicaUrl: row.shownReplicaUrl } : null;
@@ -138,7 +138,7 @@ export async function tried(ctx: Context, row: SlotRow): Promise<HistoryReport> 
     if (!(error instanceof HistoryError)) throw error;
     report = { ...emptyReport(row.type), errors: [error.message] };
   }
-  if (report.ok) await takeBackSlot(ctx.db, ctx.env.no, row.slot);
+  if (report.ok) await faults.takeBack(ctx.db, ctx.env.no, row.slot);
   else ctx.services.storage.connections.drop(ctx.env.no, row.slot);
   await sql.putTest(ctx.db, ctx.env.no, row, report, nowOf(ctx));
   return report;
@@ -211,14 +211,7 @@ export async function list(
   { environmentId }: Input<'storage.listSlots'>,
 ): Promise<Output<'storage.listSlots'>> {
   const env = environmentId === undefined ? null : (await requireEnvironment(ctx, ctx.db, environmentId)).no;
-  const data = await ctx.db.query<Output<'storage.listSlots'>['data'][number]>(
-    `SELECT e.id AS "environmentId", x.slot, x.type, x.shown_url AS url, coalesce(s.mode <> 'managed' AND s.active = x.slot, false) AS active,
-       f.faulted_at AS "faultedAt", ${asideColumns}
-     FROM storage_slots x JOIN environments e ON e.no = x.env LEFT JOIN storage s ON s.env = x.env ${joinFaults}
-     WHERE $1::int IS NULL OR x.env = $1 ORDER BY x.env, x.slot`,
-    [env],
-  );
-  return { data };
+  return { data: await faults.listSlots(ctx.db, env) };
 }
 
 const set = async (
@@ -229,13 +222,7 @@ const set = async (
   await ctx.db.tx(async (tx) => {
     const found = await sql.findSlot(tx, ctx.env.no, slot);
     if (!found) throw noSlot(slot);
-    await tx.query(
-      `INSERT INTO slot_faults AS f (env, slot, aside_until) VALUES ($1, $2, $3)
-       ON CONFLICT (env, slot) DO UPDATE SET aside_until = excluded.aside_until`,
-      [ctx.env.no, slot, action === 'storage.setAside' ? 'infinity' : null],
-    );
-    // Its sink may be waiting after failures.
-    await tx.query(`UPDATE storage SET due_at = '-infinity' WHERE env = $1`, [ctx.env.no]);
+    await faults.setAside(tx, ctx.env.no, slot, action === 'storage.setAside');
     const aside = action === 'storage.setAside' ? 'operator' : null;
     await audit(ctx, tx, action, { aside: found.aside }, { aside }, slot);
   });

@@ -1,8 +1,9 @@
 import type { HistoryEngine, HistoryReport } from '../../platform/history/port.ts';
-import { consumers } from '../../log/consumers.ts';
+import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
-import { asideColumns, joinFaults } from './aside.ts';
+import { setListening } from '../tenancy/sql/environments.ts';
+import { asideColumns, joinFaults } from './sql/faults.ts';
 
 /** Statements about an environment's storage: its mode, its two slots, and what waits for the customer's database. */
 
@@ -110,9 +111,18 @@ export async function setMode(
   );
   // A slot that is in use now does not wait with its erasures.
   await db.query(`UPDATE storage_slots SET erase_due_at = '-infinity' WHERE env = $1`, [env]);
+  await setListening(db, env, consumers.sink.bit, change.mode !== 'managed');
+}
+
+export async function setActive(db: Queryable, env: number, slot: SlotName): Promise<void> {
+  await db.query('UPDATE storage SET active = $2 WHERE env = $1', [env, slot]);
+}
+
+/** Lets everything that came back from the customer's database leave again when its time comes. */
+export async function leaveAgain(db: Queryable, env: number): Promise<void> {
   await db.query(
-    `UPDATE environments SET listeners = CASE WHEN $2 THEN listeners | ${consumers.sink.bit} ELSE listeners & ~${consumers.sink.bit} END WHERE no = $1`,
-    [env, change.mode !== 'managed'],
+    'UPDATE sink_conversations SET cold_seq = 1, oldest_at = $2 WHERE env = $1 AND cold_seq > 0',
+    [env, new Date(0)],
   );
 }
 

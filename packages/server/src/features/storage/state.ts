@@ -3,9 +3,10 @@ import type { Logger } from '../../platform/logging.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { backlogOf } from './sql.ts';
 import type { SinkStatus, StorageMode } from './sql.ts';
+import { lockOwned, longestBackOffMs, setState } from './sql/sink.ts';
 
 /**
- * storage#sink: the state of an environment's sink, and what is reported when it changes. `settle` ends a turn: it stores how
+ * storage#sink: the state of an environment's sink, and what is reported when it changes. `createTurnEnd` makes the function that ends a turn: it stores how
  * the turn went, the state that follows from it, and when the next turn is due.
  */
 
@@ -50,9 +51,8 @@ export function news(
 }
 
 const firstBackOffMs = 1_000;
-export const longestBackOffMs = 60_000;
 
-export interface SettleOptions {
+export interface TurnEndOptions {
   db: Db;
   logger: Logger;
   random: () => number;
@@ -65,7 +65,7 @@ export interface SettleOptions {
   counted(what: 'written' | 'refused' | 'failed', count: number): void;
 }
 
-export function createSettle(options: SettleOptions) {
+export function createTurnEnd(options: TurnEndOptions) {
   const { db, logger, node } = options;
   /** Environments whose backlog has been logged. */
   const alarmed = new Set<number>();
@@ -86,15 +86,7 @@ export function createSettle(options: SettleOptions) {
     pauseMs: number,
   ): Promise<void> => {
     const backlog = await db.tx(async (tx) => {
-      const [row] = await tx.query<{
-        status: SinkStatus;
-        since: string | null;
-        failures: number;
-        errorClass: string | null;
-      }>(
-        `SELECT status, since, failures, error_class AS "errorClass" FROM storage WHERE env = $1 AND owner = $2 FOR NO KEY UPDATE`,
-        [env, node],
-      );
+      const row = await lockOwned(tx, env, node);
       if (!row) return 0;
       const { backlog, oldest, now } = await backlogOf(tx, env, options.alarmingBacklog);
       const failures = failure ? row.failures + 1 : 0;
@@ -116,21 +108,8 @@ export function createSettle(options: SettleOptions) {
         ? Math.min(longestBackOffMs, firstBackOffMs * 2 ** Math.min(10, failures - 1)) *
           (0.5 + options.random() / 2)
         : pauseMs;
-      await tx.query(
-        `UPDATE storage SET status = $2, since = $3, failures = $4, due_at = $5, error = $6, error_class = $7,
-           last_success_at = CASE WHEN $8 THEN last_success_at ELSE $9::timestamptz END WHERE env = $1`,
-        [
-          env,
-          status,
-          since,
-          failures,
-          new Date(signs.now + pause).toISOString(),
-          failure?.message ?? null,
-          failure?.errorClass ?? null,
-          failure !== null,
-          now,
-        ],
-      );
+      const dueAt = new Date(signs.now + pause).toISOString();
+      await setState(tx, env, { status, since, failures, dueAt, failure, now });
       if (failure) {
         options.counted('failed', 1);
         logger.warn(

@@ -1,10 +1,11 @@
 import { bufferRetentions, databaseTypes, mediaProviders } from '@parley/protocol';
-import type { BufferRetentionName, DatabaseSlot, MediaTest, StorageRecord } from '@parley/protocol';
+import type { BufferRetentionName, DatabaseSlot, StorageRecord } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { asideOf } from './aside.ts';
 import { backlogOf, slotsOf, storageOf } from './sql.ts';
 import type { Copy, SlotRow } from './sql.ts';
 import { lagSeconds } from './state.ts';
+import { mediaOf } from './sql/media.ts';
 
 /** storage#record. */
 
@@ -71,11 +72,8 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
 }
 
 async function viewMedia({ db, env }: Context): Promise<StorageRecord['media']> {
-  const [row] = await db.query<{ provider: string | null; shown: object | null; test: MediaTest | null }>(
-    `SELECT m.provider, m.shown, s.media_test AS test FROM storage s LEFT JOIN media_storages m ON m.no = s.media AND m.env = s.env WHERE s.env = $1`,
-    [env.no],
-  );
-  return { ...row?.shown, provider: row?.provider ?? 'managed', lastTest: row?.test ?? null };
+  const media = await mediaOf(db, env.no);
+  return { ...media?.shown, provider: media?.provider ?? 'managed', lastTest: media?.test ?? null };
 }
 
 function viewCopy({ kind, done, total, startedAt }: Copy, now: number): StorageRecord['sink']['copy'] {

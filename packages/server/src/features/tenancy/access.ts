@@ -2,6 +2,7 @@ import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { Environment, ManageContext } from '../context.ts';
 import { findEnvironment } from './sql/environments.ts';
+import { firstOrganizations, organizationNumber } from './sql/organizations.ts';
 
 /**
  * What a caller of the control plane may manage. The operator, who has access to the database anyway, may manage
@@ -10,13 +11,10 @@ import { findEnvironment } from './sql/environments.ts';
  */
 
 export async function requireOrganization(ctx: ManageContext, db: Queryable, id: string): Promise<number> {
-  const [row] = await db.query<{ no: number }>(
-    'SELECT no FROM organizations WHERE id = $1 AND deleted_at IS NULL',
-    [id],
-  );
-  if (!row || (ctx.caller.operator === null && ctx.organization?.no !== row.no))
+  const no = await organizationNumber(db, id);
+  if (no === undefined || (ctx.caller.operator === null && ctx.organization?.no !== no))
     throw new ApiError('not_found', { message: `There is no organization ${id}.` });
-  return row.no;
+  return no;
 }
 
 /** @param lock locks the environment until the transaction ends, for a change. */
@@ -34,14 +32,12 @@ export async function requireEnvironment(
 
 /** The only organization. If there are several, the caller has to name one. */
 export async function onlyOrganization(db: Queryable): Promise<string> {
-  const [first, second] = await db.query<{ id: string }>(
-    'SELECT id FROM organizations WHERE deleted_at IS NULL ORDER BY no LIMIT 2',
-  );
+  const [first, second] = await firstOrganizations(db);
   if (!first) throw new ApiError('not_found', { message: 'The store is empty: run npm start once first.' });
   if (second)
     throw new ApiError('invalid_request', {
       param: 'organizationId',
       message: 'There are several organizations: say which.',
     });
-  return first.id;
+  return first;
 }

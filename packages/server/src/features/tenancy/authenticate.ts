@@ -8,10 +8,11 @@ import type { Vault } from '../../platform/secrets.ts';
 import { clientCaller, serverCaller } from '../callers.ts';
 import type { Environment, TenantCaller } from '../context.ts';
 import { subjectOf } from '../users/operations.ts';
-import { createMissingUsers } from '../users/sql.ts';
-import { environmentColumns, environmentViews, requireActive } from './sql/environments.ts';
-import type { EnvironmentRow } from './sql/environments.ts';
-import { keyIdOf, openKey } from './sql/keys.ts';
+import { createMissingUsers, erasedCutoff } from '../users/sql.ts';
+import { findCredentials } from './sql/credentials.ts';
+import type { FoundCredential as Found } from './sql/credentials.ts';
+import { environmentViews, requireActive } from './sql/environments.ts';
+import { keepAhead, keyIdOf, openKey } from './sql/keys.ts';
 import { badSignature, claimedSubject, parseToken, signatureMatches, signedClaims } from './tokens.ts';
 import type { Claims } from './tokens.ts';
 
@@ -28,18 +29,6 @@ interface Lookup {
   keyId: string | null;
   envId: string | null;
   userId: string;
-}
-
-interface Found extends EnvironmentRow {
-  ord: number;
-  secret: Buffer | null;
-  /** Seconds by which its signer's clock was seen to run ahead of ours. */
-  ahead: number | null;
-  revoked_at: string | null;
-  user_no: number | null;
-  deactivated_at: string | null;
-  tokens_from: string | null;
-  last_seen_at: string | null;
 }
 
 export interface Authenticated {
@@ -82,17 +71,6 @@ const onlyHere =
 
 const maxOpened = 1_000;
 
-/** LIMIT makes each of these one index look-up, also before the planner has statistics. */
-const lookupSql = `
-  SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at,
-    CASE WHEN k.ahead_at > now() - interval '1 day' THEN k.ahead ELSE 0 END AS ahead, u.no AS user_no, u.deactivated_at, u.tokens_from,
-    u.last_seen_at
-  FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(key, env, usr, ord)
-  LEFT JOIN LATERAL (SELECT * FROM secret_keys WHERE id = w.key LIMIT 1) k ON true
-  LEFT JOIN LATERAL (SELECT no FROM environments WHERE w.key IS NULL AND id = w.env LIMIT 1) d ON true
-  CROSS JOIN LATERAL (SELECT * FROM environments WHERE no = coalesce(k.env, d.no) LIMIT 1) e
-  LEFT JOIN LATERAL (SELECT * FROM users WHERE env = e.no AND id = w.usr LIMIT 1) u ON true`;
-
 export function createAuthenticator(options: {
   db: Queryable;
   vault: Vault;
@@ -109,16 +87,7 @@ export function createAuthenticator(options: {
     maxBatch: 500,
     maxWaiting: 20_000,
     pace: readPace(),
-    run: async (items) => {
-      const rows = await db.query<Found>(lookupSql, [
-        items.map((i) => i.keyId),
-        items.map((i) => i.envId),
-        items.map((i) => i.userId),
-      ]);
-      const results = new Array<Found | null>(items.length).fill(null);
-      for (const row of rows) results[row.ord - 1] = row;
-      return results;
-    },
+    run: (items) => findCredentials(db, items),
   });
 
   /** Unsealed secrets of the keys used last. */
@@ -254,11 +223,7 @@ export function createAuthenticator(options: {
       throw new ApiError('token_invalid', {
         message: 'The token is dated ahead, and may have been revoked.',
       });
-    await db.query(
-      `UPDATE secret_keys SET ahead = $3, ahead_at = now()
-       WHERE env = $1 AND id = $2 AND (ahead < $3 OR ahead_at IS NULL OR ahead_at <= now() - interval '1 day')`,
-      [key.no, keyId, ahead],
-    );
+    await keepAhead(db, key.no, keyId, ahead);
   }
 
   /**
@@ -282,11 +247,9 @@ export function createAuthenticator(options: {
   /** The first use of a valid token creates the user, unless the token was issued before that id was erased. */
   async function firstUse(env: Environment, claims: Claims): Promise<Found> {
     const subject = subjectOf(vault, env.no, claims.sub);
-    const [erased] = await db.query<{ tokens_from: string }>(
-      'SELECT tokens_from FROM erased_ids WHERE env = $1 AND subject = $2',
-      [env.no, subject],
-    );
-    if (erased && claims.iat < Date.parse(erased.tokens_from) / 1000) throw new ApiError('token_invalid');
+    const tokensFrom = await erasedCutoff(db, env.no, subject);
+    if (tokensFrom !== undefined && claims.iat < Date.parse(tokensFrom) / 1000)
+      throw new ApiError('token_invalid');
     await createMissingUsers(db, env.no, [claims.sub], () => subject);
     const found = await lookup({ keyId: null, envId: env.id, userId: claims.sub });
     if (!found || found.user_no === null) throw new ApiError('token_invalid');

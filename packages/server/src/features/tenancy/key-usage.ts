@@ -3,6 +3,7 @@ import type { Logger } from '../../platform/logging.ts';
 import { createPeriodic } from '../../platform/flow/periodic.ts';
 import type { Periodic } from '../../platform/flow/periodic.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { markKeysUsed } from './sql/keys.ts';
 
 /** When a secret key, or a token that it signed, was last used: collected in memory and written once a minute. */
 
@@ -23,11 +24,7 @@ export function createKeyUsage(options: { db: Queryable; clock: Clock; logger: L
     const batch = usedAt;
     usedAt = new Map();
     try {
-      await db.query(
-        `UPDATE secret_keys k SET last_used_at = w.at FROM unnest($1::text[], $2::timestamptz[]) AS w(id, at)
-         WHERE k.id = w.id AND coalesce(k.last_used_at, '-infinity') < w.at`,
-        [[...batch.keys()], [...batch.values()].map((ms) => new Date(ms))],
-      );
+      await markKeysUsed(db, batch);
     } catch (error) {
       for (const [id, ms] of batch) if (!usedAt.has(id)) usedAt.set(id, ms);
       throw error;

@@ -8,13 +8,14 @@ import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import { requireEnvironment, requireOrganization } from './access.ts';
-import { environmentRecord, insertEnvironment } from './sql/environments.ts';
+import { countEnvironments, environmentRecord, insertEnvironment } from './sql/environments.ts';
 import * as environments from './sql/environments.ts';
 import type { NewEnvironment } from './sql/environments.ts';
 import { findKey, insertKey, newestKey, openKey } from './sql/keys.ts';
 import * as keys from './sql/keys.ts';
 import type { SealedKey } from './sql/keys.ts';
 import { mintToken } from './tokens.ts';
+import { lockOrganization } from './sql/organizations.ts';
 
 /** Environments, their keys, and tokens for their users (identity#environments). */
 
@@ -92,16 +93,9 @@ const maxEnvironments = 20;
 
 /** Locks the organization, so that requests at the same moment neither make more than there is room for nor outlive its end. */
 async function requireRoom(ctx: ControlContext, tx: Tx, org: number): Promise<void> {
-  const live = await tx.query(
-    'SELECT 1 FROM organizations WHERE no = $1 AND deleted_at IS NULL FOR NO KEY UPDATE',
-    [org],
-  );
-  if (live.length === 0) throw new ApiError('not_found');
+  if (!(await lockOrganization(tx, org))) throw new ApiError('not_found');
   if (ctx.caller.operator !== null) return;
-  const [row] = await tx.query<{ n: number }>('SELECT count(*)::int AS n FROM environments WHERE org = $1', [
-    org,
-  ]);
-  if (row!.n >= maxEnvironments)
+  if ((await countEnvironments(tx, org)) >= maxEnvironments)
     throw new ApiError('invalid_request', {
       message: `An organization has at most ${maxEnvironments} environments.`,
     });

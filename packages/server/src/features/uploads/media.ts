@@ -18,6 +18,7 @@ import { StorageUnavailable } from '../../platform/storage/port.ts';
 import type { MediaStorage } from '../../platform/storage/port.ts';
 import { dropUpload } from './sql.ts';
 import { sweepMedia } from './sweep.ts';
+import { findMediaStorage, insertMediaStorage, mediaOf } from './sql/media-storages.ts';
 
 declare module '../context.ts' {
   interface Services {
@@ -111,21 +112,17 @@ export function createMediaService(options: MediaOptions): MediaService {
   }
 
   async function placeFor(env: number): Promise<number> {
-    const [row] = await db.query<{ media: number | null }>('SELECT media FROM storage WHERE env = $1', [env]);
-    return row?.media ?? (bucket ? inBucket : inDirectory);
+    return (await mediaOf(db, env)) ?? (bucket ? inBucket : inDirectory);
   }
 
   async function storageAt(env: number, place: number | null): Promise<MediaStorage> {
     if (place !== null && place > 0) {
       const known = opened.get(place);
       if (known) return known;
-      const [row] = await db.query<{ config: Buffer }>(
-        'SELECT config FROM media_storages WHERE no = $1 AND env = $2',
-        [place, env],
-      );
-      if (!row) throw new ApiError('storage_unavailable');
+      const sealed = await findMediaStorage(db, env, place);
+      if (!sealed) throw new ApiError('storage_unavailable');
       const { storage } = tryOut(
-        JSON.parse(vault.open(row.config, sealContext(env)).toString()) as MediaConfig,
+        JSON.parse(vault.open(sealed, sealContext(env)).toString()) as MediaConfig,
         env,
       );
       if (opened.size >= mostOpened) opened.clear();
@@ -172,12 +169,9 @@ export function createMediaService(options: MediaOptions): MediaService {
         request: place > 0 ? guardedFor(env) : outbound.request,
       };
     },
-    add: async (tx, env, given, shown, at) => {
-      const [row] = await tx.query<{ no: number }>(
-        'INSERT INTO media_storages (env, provider, config, shown, created_at) VALUES ($1, $2, $3, $4, $5) RETURNING no',
-        [env, given.provider, vault.seal(JSON.stringify(given), sealContext(env)), JSON.stringify(shown), at],
-      );
-      return row!.no;
+    add: (tx, env, given, shown, at) => {
+      const sealed = vault.seal(JSON.stringify(given), sealContext(env));
+      return insertMediaStorage(tx, env, { provider: given.provider, sealed, shown, at });
     },
     discard: async (env, id) => {
       await dropUpload(db, env, id);
@@ -188,10 +182,12 @@ export function createMediaService(options: MediaOptions): MediaService {
     async open(port) {
       // Files that were stored before the bucket was configured stay readable.
       if (bucket && !existsSync(join(config.dataDir, 'media'))) return;
+      const [secret, ...older] = vault.signatures('managed media URLs');
       const storage = createManaged({
         directory: join(config.dataDir, 'media'),
         baseUrl: (config.mediaOrigin ?? ownOrigin(config.host, port)) + managedPath,
-        secret: vault.mac('managed media URLs'),
+        secret: secret!,
+        older,
         now,
         uniqueName: () => ids.secret(24),
       });

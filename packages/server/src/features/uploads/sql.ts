@@ -103,11 +103,15 @@ export async function markReady(
   return findAttachment(db, env, id);
 }
 
-/** Deletes attachments, and queues their objects for removal after the commit. Returns how many. */
-async function drop(db: Queryable, condition: string, values: unknown[]): Promise<number> {
+/**
+ * Deletes attachments, and queues their objects for removal after the commit. Returns how many.
+ * @param first a query for the attachments `f` that the condition compares with.
+ */
+async function drop(db: Queryable, condition: string, values: unknown[], first?: string): Promise<number> {
   const rows = await db.query(
-    `WITH gone AS (
-       DELETE FROM attachments WHERE ${condition} RETURNING env, object_key, storage, resource, size, created_at
+    `WITH ${first === undefined ? '' : `first AS MATERIALIZED (${first}), `}gone AS (
+       DELETE FROM attachments a ${first === undefined ? '' : 'USING first f'} WHERE ${condition}
+       RETURNING a.env, a.object_key, a.storage, a.resource, a.size, a.created_at
      ) INSERT INTO object_removals (env, object_key, storage, resource, size, again_at, due_at)
        SELECT env, object_key, storage, resource, size, created_at + interval '1 hour', now() FROM gone RETURNING 1`,
     values,
@@ -158,9 +162,10 @@ export const dropUnusedOf = (db: Queryable, env: number, user: number): Promise<
 export const dropExpired = (db: Queryable, limit: number): Promise<number> =>
   drop(
     db,
-    `ctid = ANY(ARRAY(SELECT ctid FROM attachments WHERE message IS NULL AND keep_until < now()
-       ORDER BY keep_until LIMIT $1 FOR UPDATE SKIP LOCKED))`,
+    'a.env = f.env AND a.id = f.id',
     [limit],
+    `SELECT env, id FROM attachments WHERE message IS NULL AND keep_until < now()
+       ORDER BY keep_until LIMIT $1 FOR UPDATE SKIP LOCKED`,
   );
 
 export interface Removal {

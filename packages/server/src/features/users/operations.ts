@@ -34,6 +34,11 @@ export async function upsert(ctx: Context, input: Input<'users.upsert'>): Promis
     },
   );
   if (!row) throw unknownUser();
+  if (ctx.caller.person)
+    await note(ctx, ctx.db, 'users.upsert', row.no, {
+      before: null,
+      after: { created: before === undefined, fields: Object.keys(input).filter((key) => key !== 'userId') },
+    });
   const user = sql.viewUser(row);
   if (before && JSON.stringify(sql.viewUser(before)) !== JSON.stringify(user))
     for (const { cid } of await sql.newestConversations(ctx.db, ctx.env.no, row.no, toldConversations))

@@ -258,3 +258,12 @@ export const setLastSeen = (
      RETURNING u.no, u.id AS "userId", u.last_seen_at AS "lastSeenAt"`,
     [seen.map((s) => s.env), seen.map((s) => s.user), seen.map((s) => s.at)],
   );
+
+/** The time before which tokens of an erased id are refused; undefined if the id was not erased. */
+export async function erasedCutoff(db: Queryable, env: number, subject: Buffer): Promise<string | undefined> {
+  const [row] = await db.query<{ tokensFrom: string }>(
+    'SELECT tokens_from AS "tokensFrom" FROM erased_ids WHERE env = $1 AND subject = $2',
+    [env, subject],
+  );
+  return row?.tokensFrom;
+}

@@ -5,13 +5,15 @@ import type { Clock, Ids } from '../../platform/clock.ts';
 import { OutboundRefused, OutboundTimeout, OutboundUnresolved } from '../../platform/outbound/outbound.ts';
 import type { Outbound, OutboundResponse } from '../../platform/outbound/outbound.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
-import { counted, noteCounts } from '../../platform/postgres/notes.ts';
+import { counted, recordCounts } from '../../log/sql/activity-counts.ts';
 import type { Vault } from '../../platform/secrets.ts';
 import type { Recorder } from '../logs/recorder.ts';
 import { render, testEvent } from './render.ts';
-import type { Renderable } from './render.ts';
 import { retryDelay } from './schedule.ts';
 import { secretContext, sign } from './signature.ts';
+import { loadDue, loadSecrets, recordAttempts } from './sql/deliveries.ts';
+import type { DueDelivery } from './sql/deliveries.ts';
+import { markFailing, markWell } from './sql/health.ts';
 
 /**
  * Makes one attempt at each delivery of a batch: loads and renders them together, sends each on its own, writes the
@@ -67,16 +69,6 @@ export interface DeliverOptions {
   recorder: Pick<Recorder, 'add'>;
 }
 
-interface Due extends Renderable {
-  /** The id of the delivery. */
-  id: string;
-  endpoint: number;
-  url: string;
-  endpointStatus: 'enabled' | 'disabled';
-  envStatus: 'active' | 'suspended';
-  attempts: number;
-}
-
 const userAgent = 'Parley-Webhooks/1.0';
 /** The reason that the customer's delivery log shows. */
 export const unavailable =
@@ -96,7 +88,7 @@ export function createDeliverer(options: DeliverOptions) {
     const sendable = [...due.values()].filter((row) => failures.get(row.no) === undefined);
     const [bodies, secrets] = await Promise.all([
       render(db, vault, sendable),
-      loadSecrets(db, vault, sendable),
+      openSecrets(db, vault, sendable),
     ]);
     let begun = Promise.resolve();
     return numbers.map((no, i) => {
@@ -110,7 +102,7 @@ export function createDeliverer(options: DeliverOptions) {
   }
 
   /** Adds the attempt to the environment's log. */
-  function note(row: Due, made: WebhookAttempt, code: string | null): void {
+  function note(row: DueDelivery, made: WebhookAttempt, code: string | null): void {
     options.recorder.add({
       env: row.env,
       at: Date.parse(made.at),
@@ -128,7 +120,7 @@ export function createDeliverer(options: DeliverOptions) {
   }
 
   async function attempt(
-    row: Due,
+    row: DueDelivery,
     content: { body: string | undefined; secrets: Buffer[] } | OutboundUnresolved,
     signal: AbortSignal | undefined,
   ): Promise<Outcome> {
@@ -215,25 +207,15 @@ export function createDeliverer(options: DeliverOptions) {
     };
   }
 
-  return { start, settle };
+  return { start, record: recordOutcomes };
 }
 
 /** Writes the results of a batch. Test deliveries never count against an endpoint. */
-async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
+async function recordOutcomes(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
   const tried = outcomes.filter((o) => o.status !== null);
   if (tried.length === 0) return;
-  await tx.query(
-    `UPDATE webhook_deliveries d SET status = u.status, next_at = u.next_at,
-       attempts = CASE WHEN u.attempt IS NULL THEN d.attempts ELSE d.attempts || u.attempt END
-     FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::jsonb[]) u(no, status, next_at, attempt) WHERE d.no = u.no`,
-    [
-      tried.map((o) => o.delivery),
-      tried.map((o) => o.status),
-      tried.map((o) => o.runAt),
-      tried.map((o) => (o.attempt === null ? null : JSON.stringify(o.attempt))),
-    ],
-  );
-  await noteCounts(
+  await recordAttempts(tx, tried);
+  await recordCounts(
     tx,
     counted(
       tried.filter((o) => o.attempt && !o.unasked),
@@ -248,39 +230,19 @@ async function settle(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
     [...new Set(tried.filter((o) => o.attempt && wanted(o)).map((o) => o.endpoint))].sort((a, b) => a - b);
   const failing = endpoints((o) => o.status !== 'succeeded' && !o.test && !o.unasked);
   const well = endpoints((o) => o.status === 'succeeded');
-  if (failing.length > 0)
-    await tx.query(
-      `UPDATE webhook_endpoints SET failing_since = now() WHERE no = ANY($1) AND failing_since IS NULL AND status = 'enabled'`,
-      [failing],
-    );
-  if (well.length > 0)
-    await tx.query(
-      'UPDATE webhook_endpoints SET failing_since = NULL WHERE no = ANY($1) AND failing_since IS NOT NULL',
-      [well],
-    );
+  if (failing.length > 0) await markFailing(tx, failing);
+  if (well.length > 0) await markWell(tx, well);
 }
 
-export async function loadDue(db: Queryable, numbers: readonly number[]): Promise<Map<number, Due>> {
-  const rows = await db.query<Due>(
-    `SELECT d.no, d.id, d.env, e.id AS "envId", e.status AS "envStatus", d.endpoint, w.id AS "endpointId", w.url,
-       w.status AS "endpointStatus", d.event_id AS "eventId", d.type, d.conv, d.seq, d.message, d.users, d.actor, d.data,
-       d.sealed, d.event_at AS "eventAt", jsonb_array_length(d.attempts) AS attempts
-     FROM webhook_deliveries d JOIN webhook_endpoints w ON w.no = d.endpoint JOIN environments e ON e.no = d.env
-     WHERE d.no = ANY($1)`,
-    [numbers],
-  );
-  return new Map(rows.map((r) => [r.no, { ...r, users: r.users?.map(Number) ?? null }]));
-}
-
-async function loadSecrets(db: Queryable, vault: Vault, due: readonly Due[]): Promise<Map<number, Buffer[]>> {
+/** The endpoints' secrets, newest first. */
+async function openSecrets(
+  db: Queryable,
+  vault: Vault,
+  due: readonly DueDelivery[],
+): Promise<Map<number, Buffer[]>> {
   const ids = new Map(due.map((d) => [d.endpoint, d.endpointId]));
-  const rows = await db.query<{ endpoint: number; secret: Buffer }>(
-    `SELECT endpoint, secret FROM webhook_secrets
-     WHERE endpoint = ANY($1) AND (expires_at IS NULL OR expires_at > now()) ORDER BY no DESC`,
-    [[...ids.keys()]],
-  );
   const secrets = new Map<number, Buffer[]>();
-  for (const { endpoint, secret } of rows)
+  for (const { endpoint, secret } of await loadSecrets(db, [...ids.keys()]))
     secrets.set(endpoint, [
       ...(secrets.get(endpoint) ?? []),
       vault.open(secret, secretContext(ids.get(endpoint)!)),

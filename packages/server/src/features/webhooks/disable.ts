@@ -1,10 +1,11 @@
 import { limits } from '@parley/protocol';
-import { enqueue } from '../../platform/jobs/jobs.ts';
-import type { Job } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Mailer } from '../../platform/mail/mailer.ts';
 import type { Db, Queryable, Tx } from '../../platform/postgres/db.ts';
 import { ownersOf } from '../accounts/sql/organizations.ts';
 import { lockEnvironment, setListeners } from './sql.ts';
+import { failingEndpoints, markDisabled } from './sql/health.ts';
 
 /** webhooks#disabled: an endpoint that does not work is disabled, and the owner is told by e-mail. */
 
@@ -20,25 +21,18 @@ interface Notice {
 /** Disables an endpoint. Its pending deliveries fail when they are due, and can be replayed like any other. */
 async function disableEndpoint(tx: Tx, env: number, endpoint: number): Promise<void> {
   await lockEnvironment(tx, env);
-  const [row] = await tx.query<{ id: string; url: string }>(
-    `UPDATE webhook_endpoints SET status = 'disabled', disabled_at = now(), disabled_reason = $3
-     WHERE no = $1 AND env = $2 AND status = 'enabled' RETURNING id, url`,
-    [endpoint, env, reason],
-  );
-  if (!row) return;
+  const disabled = await markDisabled(tx, env, endpoint, reason);
+  if (!disabled) return;
   await setListeners(tx, env);
-  const notice: Notice = { endpointId: row.id, url: row.url };
+  const notice: Notice = { endpointId: disabled.id, url: disabled.url };
   await enqueue(tx, mailQueue, [{ key: env, data: notice }]);
 }
 
 /** Disables endpoints that have failed for too long; an idle endpoint has not failed. Returns how many. */
 export async function disableFailing(db: Db): Promise<number> {
-  const rows = await db.query<{ no: number; env: number }>(
-    `SELECT no, env FROM webhook_endpoints
-     WHERE failing_since <= now() - interval '${limits.webhookDisableHours} hours' AND status = 'enabled' LIMIT 1000`,
-  );
-  for (const { no, env } of rows) await db.tx((tx) => disableEndpoint(tx, env, no));
-  return rows.length;
+  const failing = await failingEndpoints(db);
+  for (const { no, env } of failing) await db.tx((tx) => disableEndpoint(tx, env, no));
+  return failing.length;
 }
 
 const mostTries = 8;

@@ -7,14 +7,15 @@ import type {
   WebhookEndpoint,
   WebhookEndpointWithSecret,
 } from '@parley/protocol';
-import { enqueue } from '../../platform/jobs/jobs.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import { OutboundRefused } from '../../platform/outbound/outbound.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { difference, record } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { cut, decodeCursor, encodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { moment } from '../time.ts';
-import { loadDue, unavailable, webhookQueue } from './deliver.ts';
+import { unavailable, webhookQueue } from './deliver.ts';
+import { loadDue } from './sql/deliveries.ts';
 import { render, testEvent } from './render.ts';
 import { secretContext, secretPrefix } from './signature.ts';
 import * as sql from './sql.ts';

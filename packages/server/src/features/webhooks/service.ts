@@ -1,8 +1,8 @@
 import { Histogram } from 'prom-client';
 import type { Config } from '../../config.ts';
 import type { Clock, Ids } from '../../platform/clock.ts';
-import { depth, removeEmptyLanes, workSettings } from '../../platform/jobs/jobs.ts';
-import { consumers } from '../../log/consumers.ts';
+import { depth, removeEmptyLanes, workSettings } from '../../platform/jobs/sql/jobs.ts';
+import { consumers } from '../../log/sql/consumers.ts';
 import type { Consumer } from '../../platform/jobs/outbox.ts';
 import type { WorkSignal } from '../../platform/jobs/wake.ts';
 import { createWorker } from '../../platform/jobs/worker.ts';
@@ -112,7 +112,7 @@ export function createWebhookService(options: {
           Promise.resolve({ delivery: 0, env: 0, endpoint: 0, status: null, attempt: null, runAt: null }),
       );
     },
-    settle: deliverer.settle,
+    record: deliverer.record,
   });
   const mails = createWorker({
     db: workDb,
@@ -155,7 +155,7 @@ export function createWebhookService(options: {
       const [outcome] = await deliverer.start([no]);
       if (!outcome) return;
       const result = await outcome;
-      await db.tx((tx) => deliverer.settle(tx, [result]));
+      await db.tx((tx) => deliverer.record(tx, [result]));
     },
     start: () => {
       for (const part of [worker, mails, sweeper, gauges]) part.start();

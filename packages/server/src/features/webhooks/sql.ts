@@ -1,6 +1,6 @@
 import { limits } from '@parley/protocol';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from '@parley/protocol';
-import { consumers } from '../../log/consumers.ts';
+import { consumers } from '../../log/sql/consumers.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { testEvent } from './render.ts';
 

@@ -1,5 +1,5 @@
-import { consumers } from '../consumers.ts';
-import type { LogConsumer } from '../consumers.ts';
+import { consumers } from './consumers.ts';
+import type { LogConsumer } from './consumers.ts';
 
 /** The functions through which a commit tells the consumers of the log. */
 

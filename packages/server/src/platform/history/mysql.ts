@@ -37,7 +37,12 @@ function translate(error: unknown): HistoryError {
   const { errno, code, message = '' } = error as { errno?: number; code?: string; message?: string };
   if (errno !== undefined && errno >= 1000)
     return new HistoryError(classes.find(([numbers]) => numbers.includes(errno))?.[1] ?? 'failed', errno);
-  if (code === 'HANDSHAKE_NO_SSL_SUPPORT') return new HistoryError('tls', code);
+  if (code === 'HANDSHAKE_NO_SSL_SUPPORT')
+    return new HistoryError(
+      'tls',
+      code,
+      'the server offers none, so the user and the password were not tried; sslmode=disable in the URL goes without TLS',
+    );
   if (code === 'PROTOCOL_SEQUENCE_TIMEOUT' || /timeout/i.test(message))
     return new HistoryError('timeout', undefined);
   if (/closed|Queue limit/i.test(message)) return new HistoryError('unreachable', undefined);

@@ -58,7 +58,13 @@ function translate(error: unknown): HistoryError {
     );
   if (code !== undefined && /^[0-9A-Z]{5}$/.test(code))
     return new HistoryError(classes.find(([pattern]) => pattern.test(code))?.[1] ?? 'failed', code);
-  if (/does not support SSL|SSL connection/.test(message)) return new HistoryError('tls', undefined);
+  if (/does not support SSL/.test(message))
+    return new HistoryError(
+      'tls',
+      undefined,
+      'the server offers none, so the user and the password were not tried; sslmode=disable in the URL goes without TLS',
+    );
+  if (/SSL connection/.test(message)) return new HistoryError('tls', undefined);
   if (/timeout/i.test(message)) return new HistoryError('timeout', undefined);
   if (/terminated|connection error|not queryable|after calling end/i.test(message))
     return new HistoryError('unreachable', undefined);

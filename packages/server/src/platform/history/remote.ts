@@ -194,6 +194,8 @@ export function createRemoteHistories(options: {
         // Nothing of ours: drivers look for passwords, proxies and options in the environment and at home.
         env: trusted(),
         cwd: '/',
+        // A Ctrl-C reaches the whole process group, and the child has work to do while the service drains.
+        detached: true,
         stdio: ['ignore', 'ignore', 'ignore', 'pipe', markFd, 'pipe'],
       });
       channel = child.stdio[3] as Duplex;

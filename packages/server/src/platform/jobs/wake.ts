@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Logger } from '../logging.ts';
 import type { ConnectionSettings, Queryable } from '../postgres/db.ts';
+import { notifyWorkers } from './sql/jobs.ts';
 
 /**
  * Tells workers that there may be something to do: in this process or, if it does no such work, in others by NOTIFY.
@@ -57,7 +58,7 @@ export function createWorkSignal(options: {
     for (const [known, runs] of looks) if (!subject || known === subject) for (const run of runs) run();
   };
   const notify = (subject: string): void => {
-    db.query(`SELECT pg_notify('${channel}', $1)`, [subject]).catch((error: unknown) =>
+    notifyWorkers(db, channel, subject).catch((error: unknown) =>
       logger.debug({ err: error }, 'a wake-up was lost'),
     );
   };

@@ -4,8 +4,8 @@ import { systemTimers } from '../clock.ts';
 import type { Timers } from '../clock.ts';
 import type { Logger } from '../logging.ts';
 import type { Db, Tx } from '../postgres/db.ts';
-import { claim, finish, renew, untilDue } from './jobs.ts';
-import type { Job, Settled } from './jobs.ts';
+import { claim, finish, renew, untilDue } from './sql/jobs.ts';
+import type { Job, FinishedJob } from './sql/jobs.ts';
 import { createPeriodic } from '../flow/periodic.ts';
 import type { Periodic } from '../flow/periodic.ts';
 
@@ -28,7 +28,7 @@ export interface WorkerOptions<O extends { runAt: Date | null; width?: number }>
   /** Starts a batch. Each outcome arrives on its own; if one rejects, its job comes again when its lease ends. */
   run(jobs: Job[], signal: AbortSignal): Promise<Promise<O>[]>;
   /** Runs in the transaction that ends the jobs. */
-  settle?(tx: Tx, outcomes: O[]): Promise<void>;
+  record?(tx: Tx, outcomes: O[]): Promise<void>;
   /** How many milliseconds `stop` waits before it aborts running jobs. */
   graceMs?: number;
   /** When leases are renewed. */
@@ -66,20 +66,20 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
   let renewing = false;
   let stopRenewing: (() => void) | undefined;
 
-  const { add: settle } = createBatcher<{ job: Job; outcome: O }, void>({
+  const { add: finishJob } = createBatcher<{ job: Job; outcome: O }, void>({
     maxBatch: 500,
     maxWaiting: slots,
     badItem: (error) => !(error instanceof ApiError),
     run: async (items) => {
       await db.tx(async (tx) => {
-        await options.settle?.(
+        await options.record?.(
           tx,
           items.map((i) => i.outcome),
         );
         await finish(
           tx,
           queue,
-          items.map(({ job, outcome }): Settled => ({ ...outcome, job })),
+          items.map(({ job, outcome }): FinishedJob => ({ ...outcome, job })),
         );
       });
       return items.map(() => undefined);
@@ -88,7 +88,7 @@ export function createWorker<O extends { runAt: Date | null; width?: number }>(
 
   async function runOne(job: Job, outcome: Promise<O>): Promise<void> {
     try {
-      await settle({ job, outcome: await outcome });
+      await finishJob({ job, outcome: await outcome });
     } catch (error) {
       logger.warn({ err: error, queue, job: job.no }, 'a job could not be ended; it will run again');
     } finally {

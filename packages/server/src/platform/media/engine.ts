@@ -1,3 +1,4 @@
+import childProcess from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { types } from 'mediasoup';
 import type { Logger } from '../logging.ts';
@@ -205,16 +206,22 @@ export class Engine {
 
 /**
  * Runs `start` with an environment that holds nothing but the place of libraries. mediasoup gives a worker all of `process.env`,
- * where our secrets are; it starts the process before it returns, so nothing else runs meanwhile.
+ * where our secrets are; it starts the process before it returns, so nothing else runs meanwhile. The worker gets a process
+ * group of its own: it ends at a Ctrl-C, which reaches our whole group, and calls go on while the service drains. It also ends
+ * when its pipes to us close.
  */
 function bare<T>(start: () => T): T {
   const whole = process.env;
   const libraries = whole['LD_LIBRARY_PATH'];
+  const { spawn } = childProcess;
   process.env = libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries };
+  childProcess.spawn = ((file: string, args: string[], options: childProcess.SpawnOptions) =>
+    spawn(file, args, { ...options, detached: true })) as typeof spawn;
   try {
     return start();
   } finally {
     process.env = whole;
+    childProcess.spawn = spawn;
   }
 }
 

@@ -53,16 +53,12 @@ export async function findWorkerBinary(options: WorkerBinaryOptions = {}): Promi
   const given = env['MEDIASOUP_WORKER_BIN'];
   if (given) return given;
   const source = mediasoupFolder();
-  const { version } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { version: string };
+  const version = await mediasoupVersion(source);
   const installed = await packagedBinary(options.from ?? import.meta.url, version);
   if (installed !== undefined) return installed;
-  const { stdout } = await run('bash', [recipe.script, '--key', source]).catch((error: Error) => {
-    throw new Error(`a media worker cannot be built here (${error.message}): set MEDIASOUP_WORKER_BIN`);
-  });
-  const folder = join(cacheFolder(env), stdout.trim());
-  const binary = join(folder, 'mediasoup-worker');
+  const binary = await cachedBinary(env, recipe.script, source);
   if (await fits(binary, version)) return binary;
-  await mkdir(folder, { recursive: true });
+  await mkdir(dirname(binary), { recursive: true });
   if (options.sha256) {
     const from = `${options.releases ?? releases}/${version}`;
     if (await download(source, version, from, options.sha256, binary, progress)) return binary;
@@ -70,6 +66,30 @@ export async function findWorkerBinary(options: WorkerBinaryOptions = {}): Promi
   await build(source, binary, recipe, options.signal, progress);
   if (!(await fits(binary, version))) throw new Error(`the media worker that was built is not ${version}`);
   return binary;
+}
+
+/** The binary that is there without a download and without a build; undefined if there is none. */
+export async function builtWorkerBinary(env: NodeJS.ProcessEnv = process.env): Promise<string | undefined> {
+  const given = env['MEDIASOUP_WORKER_BIN'];
+  if (given) return given;
+  const source = mediasoupFolder();
+  const version = await mediasoupVersion(source);
+  const binary =
+    (await packagedBinary(import.meta.url, version)) ?? (await cachedBinary(env, ownRecipe.script, source));
+  return (await fits(binary, version)) ? binary : undefined;
+}
+
+async function mediasoupVersion(source: string): Promise<string> {
+  const { version } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { version: string };
+  return version;
+}
+
+/** Where a binary that was built or downloaded is kept. */
+async function cachedBinary(env: NodeJS.ProcessEnv, script: string, source: string): Promise<string> {
+  const { stdout } = await run('bash', [script, '--key', source]).catch((error: Error) => {
+    throw new Error(`a media worker cannot be built here (${error.message}): set MEDIASOUP_WORKER_BIN`);
+  });
+  return join(cacheFolder(env), stdout.trim(), 'mediasoup-worker');
 }
 
 /** The exports of mediasoup do not name its package.json; its entry file is two folders below. */

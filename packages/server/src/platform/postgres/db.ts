@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { ApiError } from '@parley/protocol';
 import { isDiskFull, isUnanswered, isUnavailable } from './errors.ts';
-import { programName } from './program.ts';
+import { keyedName, programName } from './program.ts';
 import { ConnectionWatch } from './watch.ts';
 
 /** Our columns never hold numbers above 2^53. */
@@ -32,7 +33,7 @@ export interface Tx extends Queryable {
    */
   afterCommit(fn: () => void): void;
   /** Runs if the answer to the commit was lost, so that it is unknown whether the commit happened. */
-  inDoubt(fn: () => void): void;
+  onUnconfirmed(fn: () => void): void;
 }
 
 /** What operations use: plain queries, and transactions that join one already open. */
@@ -97,6 +98,8 @@ export async function beginSession(client: pg.ClientBase, sql: string): Promise<
 
 /** Milliseconds beyond PostgreSQL's own time-out after which a query fails here, in case the connection is lost. */
 const unansweredMs = 5_000;
+/** Milliseconds that connections may take to end when the pool is closed. */
+const endMs = 2_000;
 
 export interface PgOptions {
   /** The maximum number of connections. */
@@ -123,6 +126,11 @@ export class PgDb implements Db {
   readonly pool: pg.Pool;
   readonly #onError: PgOptions['onError'];
   readonly #watch: ConnectionWatch;
+  /** The end of each open connection. */
+  readonly #ends = new Set<Promise<void>>();
+  /** What connections are called from now on, and those that are. */
+  #name = programName;
+  readonly #named = new WeakSet<pg.ClientBase>();
   constructor(connection: ConnectionSettings, options: PgOptions) {
     this.#onError = options.onError;
     this.#disk = diskOf(connection);
@@ -134,6 +142,10 @@ export class PgDb implements Db {
     const begun = async (client: pg.ClientBase): Promise<void> => {
       // The pool listens to idle connections only: an error between two queries of a transaction would end the process.
       client.on('error', ignore);
+      const ended = new Promise<void>((resolve) => client.once('end', resolve)).then(() => {
+        this.#ends.delete(ended);
+      });
+      this.#ends.add(ended);
       this.#watch.opened(client, await beginSession(client, begin));
     };
     this.pool = new pg.Pool({
@@ -154,9 +166,28 @@ export class PgDb implements Db {
   async #connect(): Promise<pg.PoolClient> {
     for (;;) {
       const client = await this.pool.connect();
-      if (!this.#watch.isSuspect(client)) return client;
-      client.release(true);
+      if (this.#watch.isSuspect(client)) {
+        client.release(true);
+        continue;
+      }
+      if (this.#name === programName || this.#named.has(client)) return client;
+      try {
+        await client.query(`SET application_name TO '${this.#name}'`);
+      } catch (error) {
+        client.release(error as Error);
+        throw error;
+      }
+      this.#named.add(client);
+      return client;
     }
+  }
+
+  /** Tells other processes with which master key this one seals: its connections are called so from now on. */
+  async announce(fingerprint: string): Promise<void> {
+    this.#name = keyedName(fingerprint);
+    const open = Array.from({ length: this.pool.totalCount }, () => this.#connect());
+    for (const result of await Promise.allSettled(open))
+      if (result.status === 'fulfilled') result.value.release();
   }
 
   async #ask<R extends object>(client: pg.PoolClient, sql: string, values: unknown[]): Promise<R[]> {
@@ -198,7 +229,7 @@ export class PgDb implements Db {
   async #once<T>(run: (tx: Tx) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     const after: (() => void)[] = [];
-    const doubted: (() => void)[] = [];
+    const unconfirmed: (() => void)[] = [];
     let committing = false;
     let broken: Error | undefined;
     try {
@@ -209,7 +240,7 @@ export class PgDb implements Db {
           await this.#script(client, sql);
         },
         afterCommit: (fn) => after.push(fn),
-        inDoubt: (fn) => doubted.push(fn),
+        onUnconfirmed: (fn) => unconfirmed.push(fn),
       });
       committing = true;
       await this.#script(client, 'COMMIT');
@@ -217,7 +248,7 @@ export class PgDb implements Db {
       for (const fn of after) this.#follow(fn);
       return result;
     } catch (error) {
-      if (committing && isUnanswered(error)) for (const fn of doubted) this.#follow(fn);
+      if (committing && isUnanswered(error)) for (const fn of unconfirmed) this.#follow(fn);
       if (isUnanswered(error)) broken = error as Error;
       else
         await this.#script(client, 'ROLLBACK').catch((e: Error) => {
@@ -227,6 +258,11 @@ export class PgDb implements Db {
     } finally {
       client.release(broken);
     }
+  }
+
+  /** Resolves when PostgreSQL answers. */
+  async ping(): Promise<void> {
+    await this.query('SELECT 1');
   }
 
   /** True if something could not be written because the disk is full, and nothing could since. */
@@ -271,9 +307,11 @@ export class PgDb implements Db {
     }
   }
 
-  close(): Promise<void> {
+  /** Resolves when PostgreSQL has seen the connections end: a server that stops at once would log each that is left. */
+  async close(): Promise<void> {
     this.#watch.stop();
-    return this.pool.end();
+    await this.pool.end();
+    await Promise.race([Promise.all(this.#ends), delay(endMs, undefined, { ref: false })]);
   }
 }
 
@@ -283,14 +321,14 @@ export function joined(tx: Tx): Db {
     query: (sql, values) => tx.query(sql, values),
     tx: async (run) => {
       const after: (() => void)[] = [];
-      const doubted: (() => void)[] = [];
+      const unconfirmed: (() => void)[] = [];
       const result = await run({
         ...tx,
         afterCommit: (fn) => after.push(fn),
-        inDoubt: (fn) => doubted.push(fn),
+        onUnconfirmed: (fn) => unconfirmed.push(fn),
       });
       for (const fn of after) tx.afterCommit(fn);
-      for (const fn of doubted) tx.inDoubt(fn);
+      for (const fn of unconfirmed) tx.onUnconfirmed(fn);
       return result;
     },
   };

@@ -12,5 +12,8 @@ const schema = Math.max(...migrations.map((name) => Number(/^(\d{4})_/.exec(name
  */
 export const programName = `parley ${version} schema ${schema}`;
 
+/** With the fingerprint of the master key that the process seals with, once it is known. */
+export const keyedName = (fingerprint: string): string => `${programName} key ${fingerprint}`;
+
 /** Names of connections that serve; versions before these names are plain `parley`. The group is the schema. */
-export const programPattern = '^parley(?: \\S+ schema (\\d+))?$';
+export const programPattern = '^parley(?: \\S+ schema (\\d+)(?: key [0-9a-f]+)?)?$';

@@ -39,13 +39,13 @@ export async function openStore(
     return { connection, stop: () => Promise.resolve() };
   }
 
+  let stopping = false;
   const start = (): Promise<EmbeddedPostgres> =>
     startEmbeddedPostgres({
       dataDir: options.dataDir,
-      log: (line) => logger[noteworthy(line) ? 'warn' : 'debug']({ part: 'postgres' }, line),
+      log: (line) => logger[noteworthy(line) && !stopping ? 'warn' : 'debug']({ part: 'postgres' }, line),
     });
   let server = await start();
-  let stopping = false;
 
   const watch = async (): Promise<void> => {
     while (!stopping) {

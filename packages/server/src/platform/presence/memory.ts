@@ -51,7 +51,7 @@ export function memoryPresence(options: { clock: Clock; node: string; graceMs: n
       entry.graceUntil = clock.monotonic() + graceMs;
       return Promise.resolve({ last: true });
     },
-    settle({ user }) {
+    endGrace({ user }) {
       const entry = users.get(user);
       if (!entry || isOnline(entry)) return Promise.resolve(false);
       users.delete(user);

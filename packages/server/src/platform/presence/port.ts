@@ -25,7 +25,7 @@ export interface LostSocket extends UserRef {
 export interface Lost {
   /** The node's sessions that were still registered. */
   sessions: (UserRef & { session: string })[];
-  /** Those of their users who have no socket on any node; `settle` must be called for them now. */
+  /** Those of their users who have no socket on any node; `endGrace` must be called for them now. */
   offline: UserRef[];
 }
 
@@ -50,7 +50,7 @@ export interface PresenceRegistry {
   /** `last` is true if no socket is left on any node; the grace period has then begun. */
   remove(ref: UserRef, session: string): Promise<{ last: boolean }>;
   /** Called after the grace period. Returns true exactly once, if the user is now offline. */
-  settle(ref: UserRef): Promise<boolean>;
+  endGrace(ref: UserRef): Promise<boolean>;
   /** Where the registry cannot be asked, by this node's own sockets alone. */
   online(refs: readonly UserRef[]): Promise<boolean[]>;
   /** The same, but null where the registry cannot be asked. */

@@ -75,7 +75,7 @@ return 1
  * grace period that the node itself began is over by its own clock; '1' if the node could not record it, because Redis
  * was away, and perhaps forgot the user. Returns 1 if the user is offline and was not settled yet.
  */
-export const settleScript = luaScript(`
+export const endGraceScript = luaScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 if redis.call('GET', KEYS[2]) ~= ARGV[2] and redis.call('PTTL', KEYS[2]) > tonumber(ARGV[1]) then return 0 end
 redis.call('DEL', KEYS[2])

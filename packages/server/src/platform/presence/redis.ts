@@ -12,7 +12,7 @@ import {
   openKey,
   openScript,
   removeScript,
-  settleScript,
+  endGraceScript,
   userKeys,
 } from './redis-scripts.ts';
 
@@ -26,7 +26,7 @@ interface Entry {
   lease: string;
   closed: boolean;
   /** True if a registration got no answer: it may have happened, and nobody was told that the user came online by it. */
-  inDoubt: boolean;
+  isUnconfirmed: boolean;
   /** The running registration; never rejects. */
   pending: Promise<unknown>;
 }
@@ -120,7 +120,7 @@ export class RedisPresence implements PresenceRegistry {
       tried: '',
       lease: '',
       closed: false,
-      inDoubt: false,
+      isUnconfirmed: false,
       pending: Promise.resolve(),
     };
     user.sessions.push(entry);
@@ -178,7 +178,7 @@ export class RedisPresence implements PresenceRegistry {
     }
   }
 
-  async settle(ref: UserRef): Promise<boolean> {
+  async endGrace(ref: UserRef): Promise<boolean> {
     const key = keyOf(ref);
     // The caller's wait may have begun slightly before the grace period in Redis.
     const slack = Math.min(1_000, this.#graceMs / 4);
@@ -186,7 +186,7 @@ export class RedisPresence implements PresenceRegistry {
     const here = user?.sessions.length === 0 && user.graceUntil <= this.#clock.monotonic() + slack;
     try {
       const settled =
-        (await this.#run(settleScript, userKeys(key), [
+        (await this.#run(endGraceScript, userKeys(key), [
           slack,
           here ? this.#lease.name : '',
           here && user.unrecorded ? '1' : '',
@@ -434,9 +434,9 @@ export class RedisPresence implements PresenceRegistry {
     if (entry.closed) await this.#takeOut(entry);
     else if (entry.lease !== this.#lease.name) {
       const registering = this.#register(entry, unlimited, null);
-      entry.pending = registering.catch(() => (entry.inDoubt = true));
-      came = ((await registering).cameOnline || entry.inDoubt) && !entry.closed;
-      entry.inDoubt = false;
+      entry.pending = registering.catch(() => (entry.isUnconfirmed = true));
+      came = ((await registering).cameOnline || entry.isUnconfirmed) && !entry.closed;
+      entry.isUnconfirmed = false;
     }
     if (entry.closed || entry.lease === this.#lease.name) this.#dirty.delete(entry);
     return came;

@@ -14,6 +14,7 @@ import { contentDisposition } from './port.ts';
 interface HandlerConfig {
   baseUrl: string;
   secret: Uint8Array;
+  older?: readonly Uint8Array[];
   origins?: '*' | string[];
   now: () => Date;
   uniqueName: () => string;
@@ -92,7 +93,7 @@ async function answer(
     res.writeHead(204).end();
     return;
   }
-  const grant = readGrant(config.secret, key, query, config.now());
+  const grant = readGrant([config.secret, ...(config.older ?? [])], key, query, config.now());
   if (grant === 'invalid') return refuse(req, res, 403, 'The signature does not match.');
   if (grant === 'expired') return refuse(req, res, 403, 'The URL has expired.');
   if (grant.op === 'put' ? req.method !== 'PUT' : req.method !== 'GET' && req.method !== 'HEAD')

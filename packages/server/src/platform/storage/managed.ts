@@ -17,6 +17,8 @@ export interface ManagedConfig {
   baseUrl: string;
   /** The key that signs URLs; every process that serves the same directory has the same. */
   secret: Uint8Array;
+  /** Keys whose signatures are accepted too, while the master key is rotated. */
+  older?: readonly Uint8Array[];
   /** Origins whose pages may use the storage. A signed URL is the credential, so all may by default. */
   origins?: '*' | string[];
   now: () => Date;

@@ -102,8 +102,8 @@ export class Gateway {
     this.#sessions = options.sessions;
     this.#log = new SocketLog({ recorder: options.recorder, history: options.history, clock });
     this.#receipts = options.receipts;
-    options.writer.onFlushed = () => tally.flushedFanouts(now());
-    hub.onFanout = (env) => tally.fanout(env, now());
+    options.writer.onFlushed(() => tally.flushedFanouts(now()));
+    hub.onFanout((env) => tally.fanout(env, now()));
     this.#delivery = new Delivery({
       db: options.db,
       receipt: (mark) => this.#receipts.add(mark),
@@ -124,10 +124,10 @@ export class Gateway {
       sessions: this.#sessions,
       keepAlive: this.#keepAlive,
       log: this.#log,
+      onHello: (session) => {
+        if (this.#opening.closed) sendGoaway(session, random);
+      },
     });
-    login.onHello = (session) => {
-      if (this.#opening.closed) sendGoaway(session, random);
-    };
     const dispatch = new Dispatch({
       clock,
       logger,
@@ -161,11 +161,9 @@ export class Gateway {
         },
       },
     });
-    hub.onLeave = (user) => presence.watching.left(user, hub.users.get(user)?.sessions ?? []);
     bus.on('evict', (session) => this.#sessions.loggedIn.get(session)?.close(4009));
     bus.onRestored(() => this.#restored());
-    this.#peers = new PeerNodes({ bus, clock, node: options.node });
-    this.#peers.onGone = () => void hub.catchUp();
+    this.#peers = new PeerNodes({ bus, clock, node: options.node, onSilent: () => void hub.catchUp() });
     // Also runs without sockets of its own (CHAT_ROLES=api): reads over REST make receipts for the sockets of other
     // nodes.
     this.#every(tickMs, () => {
@@ -195,10 +193,13 @@ export class Gateway {
     this.#stopTimers.push(this.#options.timers.every(ms, run));
   }
 
-  /** A drain, whether running or to come, waits for no client. */
-  hurry(when: 'always' | 'all are local'): void {
+  /**
+   * A drain, whether running or to come, waits for no client if waiting helps none of them: without another node they cannot
+   * move, and those of this machine belong to whoever stops the service.
+   */
+  hurry(): void {
     const isLocal = ({ address }: Session) => /^(127\.|0:0:0:0::)/.test(address);
-    if (when === 'all are local' && ![...this.#sessions.all].every(isLocal)) return;
+    if (!this.#peers.alone && ![...this.#sessions.all].every(isLocal)) return;
     this.#hurried = true;
     this.#sessions.hurry();
   }

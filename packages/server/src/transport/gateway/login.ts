@@ -30,13 +30,13 @@ export interface LoginOptions {
   logger: Logger;
   /** Returns the epoch of the store. */
   storeEpoch: () => string;
+  /** Called with each session that becomes live. */
+  onHello: (session: Session) => void;
 }
 
 /** socket#login: verifies the token, binds the socket to its user, registers routes and presence, and sends hello. */
 export class Login {
   readonly #options: LoginOptions;
-  /** Called with each session that becomes live. */
-  onHello: (session: Session) => void = () => undefined;
 
   constructor(options: LoginOptions) {
     this.#options = options;
@@ -124,6 +124,6 @@ export class Login {
       }),
     );
     keepAlive.begin(session);
-    this.onHello(session);
+    this.#options.onHello(session);
   }
 }

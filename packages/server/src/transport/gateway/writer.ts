@@ -30,8 +30,7 @@ export class Writer<S extends { flush(): void }> {
   readonly #pace: Pace;
   readonly #timers: Timers;
   readonly #onOverflow: (session: S) => void;
-  /** Called when everything collected was written. */
-  onFlushed: () => void = () => undefined;
+  readonly #onFlushed: (() => void)[] = [];
 
   constructor(timers: Timers, onOverflow: (session: S) => void, pressure?: Pressure) {
     this.#timers = timers;
@@ -79,7 +78,12 @@ export class Writer<S extends { flush(): void }> {
     this.#dirty = [];
     for (const session of sessions) session.flush();
     this.#last = null;
-    this.onFlushed();
+    for (const listener of this.#onFlushed) listener();
+  }
+
+  /** Calls the listener when everything collected was written. */
+  onFlushed(listener: () => void): void {
+    this.#onFlushed.push(listener);
   }
 
   overflowed(session: S): void {

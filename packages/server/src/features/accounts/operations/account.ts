@@ -5,7 +5,7 @@ import type { AccountContext, Reply } from '../../context.ts';
 import { getAccount, hasSecondFactor, renameAccount, setPassword } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
 import { recordOwn, signedIn, withCookie } from '../context.ts';
-import { passwordMail } from '../mails.ts';
+import { passwordMail } from '../mail-texts.ts';
 import * as passkeys from '../passkeys.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { relyingParty } from '../relying-party.ts';
@@ -13,6 +13,8 @@ import * as factors from '../second-factor.ts';
 import { endOtherSessions, endSession, listSessions, renewToken } from '../sql/sessions.ts';
 import { confirmPassword } from '../sign-in.ts';
 import { viewSession } from './session.ts';
+import * as storedPasskeys from '../sql/passkeys.ts';
+import * as storedFactors from '../sql/second-factor.ts';
 
 /** Operations of people on their own account. */
 
@@ -29,7 +31,7 @@ async function view(db: Queryable, no: number): Promise<AccountRecord> {
     twoFactor: hasSecondFactor(account),
     totp: account.totpSince !== null,
     passkeys: account.passkeys,
-    recoveryCodes: await factors.countRecoveryCodes(db, no),
+    recoveryCodes: await storedFactors.countRecoveryCodes(db, no),
   };
 }
 
@@ -64,7 +66,7 @@ export async function changePassword(
     const renewed = await renewToken(tx, accounts, session.id, { signedIn: true });
     if (!renewed) throw new ApiError('token_invalid');
     await recordOwn(ctx, tx, account, 'account.changePassword');
-    await accounts.mails.send(tx, account.no, passwordMail(account.email));
+    await accounts.mailQueue.send(tx, account.no, passwordMail(account.email));
     return withCookie(ctx, renewed.token, await viewSession(tx, account, renewed.session.signedInAt));
   });
 }
@@ -95,13 +97,13 @@ const firstCodes = (ctx: AccountContext, tx: Tx, before: Account): Promise<strin
 
 /** Removes the recovery codes of an account that no longer has a second factor. */
 async function dropUselessCodes(tx: Tx, account: number): Promise<void> {
-  if (!hasSecondFactor(await getAccount(tx, account))) await factors.removeRecoveryCodes(tx, account);
+  if (!hasSecondFactor(await getAccount(tx, account))) await storedFactors.removeRecoveryCodes(tx, account);
 }
 
 export async function removeTotp(ctx: AccountContext): Promise<void> {
   const account = await load(ctx);
   await ctx.db.tx(async (tx) => {
-    if (!(await factors.removeTotp(tx, account.no)))
+    if (!(await storedFactors.removeTotp(tx, account.no)))
       throw new ApiError('not_found', { message: 'One-time codes are not on.' });
     await dropUselessCodes(tx, account.no);
     await recordOwn(ctx, tx, account, 'account.removeTotp');
@@ -119,7 +121,7 @@ export async function renewRecoveryCodes(ctx: AccountContext): Promise<Output<'a
 }
 
 export const listPasskeys = async (ctx: AccountContext): Promise<Output<'account.listPasskeys'>> => ({
-  data: await passkeys.listPasskeys(ctx.db, signedIn(ctx).account.no),
+  data: await storedPasskeys.listPasskeys(ctx.db, signedIn(ctx).account.no),
 });
 
 export const passkeyOptions = async (ctx: AccountContext): Promise<object> =>
@@ -145,7 +147,7 @@ export async function removePasskey(
 ): Promise<void> {
   const account = await load(ctx);
   await ctx.db.tx(async (tx) => {
-    if (!(await passkeys.removePasskey(tx, account.no, passkeyId)))
+    if (!(await storedPasskeys.removePasskey(tx, account.no, passkeyId)))
       throw new ApiError('not_found', { message: 'There is no such passkey.' });
     await dropUselessCodes(tx, account.no);
     await recordOwn(ctx, tx, account, 'account.removePasskey', { before: { id: passkeyId } });

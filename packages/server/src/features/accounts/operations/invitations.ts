@@ -8,8 +8,15 @@ import type { Account } from '../sql/accounts.ts';
 import { recordOwn, signedIn } from '../context.ts';
 import * as invitations from '../sql/invitations.ts';
 import type { Invitation } from '../sql/invitations.ts';
-import { invitationLink, invitationMail, signUpMail } from '../mails.ts';
-import { addPerson, createOrganization, listPeople, lockPeople, requireReach } from '../sql/organizations.ts';
+import { invitationLink, invitationMail, signUpMail } from '../mail-texts.ts';
+import {
+  addPerson,
+  createOrganization,
+  findOrganization,
+  listPeople,
+  lockPeople,
+  requireReach,
+} from '../sql/organizations.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { countUse, ofAddress } from '../throttle.ts';
 import { beginSession, viewSession } from './session.ts';
@@ -52,8 +59,12 @@ export async function create(
       after: { email: invitation.email, role },
     });
     const link = invitationLink(accounts.linkOrigin(), token);
-    await accounts.mails.send(tx, account.no, invitationMail(invitation.email, name, account.email, link));
-    return { ...view(invitation), ...(accounts.mails.enabled ? {} : { link }) };
+    await accounts.mailQueue.send(
+      tx,
+      account.no,
+      invitationMail(invitation.email, name, account.email, link),
+    );
+    return { ...view(invitation), ...(accounts.mailQueue.enabled ? {} : { link }) };
   });
 }
 
@@ -85,14 +96,9 @@ export async function preview(
   return {
     email,
     role,
-    organization: org === null ? null : await organizationName(ctx, org),
+    organization: org === null ? null : (await findOrganization(ctx.db, org)).name,
     hasAccount: (await findByEmail(ctx.db, email)) !== undefined,
   };
-}
-
-async function organizationName(ctx: AccountContext, org: number): Promise<string> {
-  const [row] = await ctx.db.query<{ name: string }>('SELECT name FROM organizations WHERE no = $1', [org]);
-  return row!.name;
 }
 
 /** If the invited address has an account, that account accepts; otherwise the person gets one and is signed in. */
@@ -199,7 +205,7 @@ export async function signUp(
       const wanted = { org: null, email, role: 'owner' as const, by: null };
       const { token } = await invitations.invite(tx, accounts, wanted);
       const link = invitationLink(accounts.linkOrigin(), token);
-      await accounts.mails.send(tx, 0, signUpMail(normalEmail(email), link));
+      await accounts.mailQueue.send(tx, 0, signUpMail(normalEmail(email), link));
     });
   });
   return {};

@@ -5,11 +5,11 @@ import { record } from '../../audit/operations.ts';
 import type { ControlContext } from '../../context.ts';
 import { findByEmail } from '../sql/accounts.ts';
 import type { Account } from '../sql/accounts.ts';
-import { resetLink } from '../mails.ts';
+import { resetLink } from '../mail-texts.ts';
 import { listMemberships } from '../sql/organizations.ts';
-import { removePasskeys } from '../passkeys.ts';
+import { removePasskeys } from '../sql/passkeys.ts';
 import { beginReset } from '../sql/resets.ts';
-import { removeRecoveryCodes, removeTotp } from '../second-factor.ts';
+import { removeRecoveryCodes, removeTotp } from '../sql/second-factor.ts';
 import { endOtherSessions } from '../sql/sessions.ts';
 
 /** What the operator does for people who are locked out of their account. */

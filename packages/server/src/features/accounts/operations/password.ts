@@ -3,7 +3,7 @@ import { rateLimits } from '@parley/protocol';
 import type { AccountContext, Reply } from '../../context.ts';
 import { findByEmail, getAccount, normalEmail, setPassword } from '../sql/accounts.ts';
 import { recordOwn, withCookie } from '../context.ts';
-import { passwordMail, resetLink, resetMail } from '../mails.ts';
+import { passwordMail, resetLink, resetMail } from '../mail-texts.ts';
 import { checkNewPassword, ownWords } from '../password-rules.ts';
 import { beginReset, openReset, useReset } from '../sql/resets.ts';
 import { endOtherSessions } from '../sql/sessions.ts';
@@ -17,7 +17,7 @@ export async function forgot(
   { email }: Input<'password.forgot'>,
 ): Promise<Output<'password.forgot'>> {
   const { accounts } = ctx.services;
-  const { limiter, mails, vault } = accounts;
+  const { limiter, mailQueue, vault } = accounts;
   await countUse(limiter, [
     ofAddress('forgot', ctx.http.address),
     {
@@ -25,8 +25,8 @@ export async function forgot(
       limit: rateLimits.mailsToAddress,
     },
   ]);
-  if (mails.enabled) accounts.later(() => sendReset(ctx, email));
-  return { mail: mails.enabled };
+  if (mailQueue.enabled) accounts.later(() => sendReset(ctx, email));
+  return { mail: mailQueue.enabled };
 }
 
 async function sendReset(ctx: AccountContext, email: string): Promise<void> {
@@ -36,7 +36,7 @@ async function sendReset(ctx: AccountContext, email: string): Promise<void> {
   await ctx.db.tx(async (tx) => {
     const { token } = await beginReset(tx, accounts, account.no);
     await recordOwn(ctx, tx, account, 'password.forgot');
-    await accounts.mails.send(
+    await accounts.mailQueue.send(
       tx,
       account.no,
       resetMail(account.email, resetLink(accounts.linkOrigin(), token)),
@@ -59,7 +59,7 @@ export async function reset(
     await setPassword(tx, account.no, hash);
     await endOtherSessions(tx, account.no, null);
     await recordOwn(ctx, tx, account, 'password.reset');
-    await accounts.mails.send(tx, account.no, passwordMail(account.email));
+    await accounts.mailQueue.send(tx, account.no, passwordMail(account.email));
   });
   return withCookie(ctx, null, null, 204);
 }

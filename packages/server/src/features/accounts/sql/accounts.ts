@@ -82,3 +82,7 @@ export async function setPassword(
     [account, passwordHash, before ?? null],
   );
 }
+
+export async function lockAccount(tx: Queryable, no: number): Promise<void> {
+  await tx.query('SELECT 1 FROM accounts WHERE no = $1 FOR UPDATE', [no]);
+}

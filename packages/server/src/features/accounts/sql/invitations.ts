@@ -2,7 +2,7 @@ import { accountRoles, ApiError, roleIncludes, roleMay } from '@parley/protocol'
 import type { AccountRole } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { normalEmail } from './accounts.ts';
-import type { AccountServices } from '../services.ts';
+import type { AccountServices } from '../account-services.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /**

@@ -2,8 +2,9 @@ import { ApiError, roleIncludes } from '@parley/protocol';
 import type { AccountRole } from '@parley/protocol';
 import type { Ids } from '../../../platform/clock.ts';
 import type { Queryable, Tx } from '../../../platform/postgres/db.ts';
-import type { Organization } from '../../context.ts';
-import { endEnvironments } from '../../tenancy/sql/environments.ts';
+import type { Environment, Organization } from '../../context.ts';
+import { endEnvironments, environmentColumns, viewEnvironment } from '../../tenancy/sql/environments.ts';
+import type { EnvironmentRow } from '../../tenancy/sql/environments.ts';
 import { withdrawUncovered } from './invitations.ts';
 
 /** Organizations, and the people in them with their roles (dashboard#roles). */
@@ -45,6 +46,20 @@ export async function findMembership(
   if (!row) return undefined;
   const { role, ...organization } = row;
   return { organization, role };
+}
+
+/** The environment with the account's role in its organization, or undefined if the account does not belong to that. */
+export async function environmentOfAccount(
+  db: Queryable,
+  account: number,
+  environmentId: string,
+): Promise<{ env: Environment; role: AccountRole } | undefined> {
+  const [row] = await db.query<EnvironmentRow & { role: AccountRole }>(
+    `SELECT ${environmentColumns('e')}, m.role FROM environments e
+     JOIN organization_accounts m ON m.org = e.org AND m.account = $1 WHERE e.id = $2`,
+    [account, environmentId],
+  );
+  return row && { env: viewEnvironment(row), role: row.role };
 }
 
 export const listMemberships = (
@@ -178,3 +193,23 @@ export const ownersOf = (
      JOIN accounts a ON a.no = o.account WHERE e.no = $1 ORDER BY a.no LIMIT 20`,
     [env],
   );
+
+/** Creates the first organization with its owner, whose password is set even if the account exists. */
+export async function createOwner(
+  tx: Queryable,
+  ids: Ids,
+  email: string,
+  passwordHash: string,
+): Promise<number> {
+  const org = await createOrganization(tx, ids, 'Parley');
+  const [account] = await tx.query<{ no: number }>(
+    `INSERT INTO accounts (id, email, password_hash) VALUES ($1, $2, $3)
+     ON CONFLICT (email) DO UPDATE SET password_hash = excluded.password_hash RETURNING no`,
+    [ids.make('account'), email, passwordHash],
+  );
+  await tx.query(`INSERT INTO organization_accounts (org, account, role) VALUES ($1, $2, 'owner')`, [
+    org.no,
+    account!.no,
+  ]);
+  return org.no;
+}

@@ -1,6 +1,6 @@
 import { ApiError } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import type { AccountServices } from '../services.ts';
+import type { AccountServices } from '../account-services.ts';
 import { hashToken, makeToken, tokenForm } from '../tokens.ts';
 
 /** A reset of a forgotten password is a link that works once, within an hour. Asking again makes the earlier link invalid. */

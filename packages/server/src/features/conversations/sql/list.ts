@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { ConversationListItem } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { conversationOf } from '../../lookups.ts';
+import { conversationOf } from '../../sql/lookups.ts';
 import { decodeCursor, encodeCursor, fitting } from '../../pages.ts';
 import { listItems } from '../sql.ts';
 

@@ -1,4 +1,4 @@
-import type { Member } from '@parley/protocol';
+import type { Member, Role } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 
 const view = `u.id AS "userId", m.role, m.last_read_seq AS "lastReadSeq", m.last_delivered_seq AS "lastDeliveredSeq"`;
@@ -69,3 +69,11 @@ export const conversationsOf = async (db: Queryable, env: number, user: number):
       [env, user],
     )
   ).map((r) => r.conv);
+
+export async function roleOf(db: Queryable, env: number, conv: number, user: number): Promise<Role | null> {
+  const [row] = await db.query<{ role: Role }>(
+    'SELECT role FROM members WHERE env = $1 AND conv = $2 AND usr = $3',
+    [env, conv, user],
+  );
+  return row?.role ?? null;
+}

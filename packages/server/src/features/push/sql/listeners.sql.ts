@@ -1,4 +1,4 @@
-import { consumers } from '../../../log/consumers.ts';
+import { consumers } from '../../../log/sql/consumers.ts';
 
 export const sql = `
 -- Whether messages must be recorded for push: a provider can push to some device, or an endpoint subscribed to notification.needed.

@@ -222,3 +222,46 @@ export const markRemoved = (db: Queryable, envs: number[]): Promise<unknown> =>
   db.query(`UPDATE environments SET name = '', settings = '{}', removed_at = now() WHERE no = ANY($1)`, [
     envs,
   ]);
+
+export async function countEnvironments(db: Queryable, org: number): Promise<number> {
+  const [row] = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM environments WHERE org = $1', [
+    org,
+  ]);
+  return row!.n;
+}
+
+/** Keeps others from creating environments until the transaction ends. Returns true if there are any. */
+export async function lockEnvironments(tx: Queryable): Promise<boolean> {
+  await tx.query('LOCK TABLE environments IN SHARE ROW EXCLUSIVE MODE');
+  return (await tx.query('SELECT 1 FROM environments LIMIT 1')).length > 0;
+}
+
+/** How long messages and events stay; null: as the service is set. */
+export async function bufferHours(db: Queryable, env: number): Promise<number | null> {
+  const [row] = await db.query<{ hours: number | null }>(
+    'SELECT buffer_hours AS hours FROM environments WHERE no = $1',
+    [env],
+  );
+  return row?.hours ?? null;
+}
+
+export async function setBufferHours(db: Queryable, env: number, hours: number): Promise<void> {
+  await db.query('UPDATE environments SET buffer_hours = $2 WHERE no = $1', [env, hours]);
+}
+
+/** Tells the log whether a consumer listens to the environment. */
+export async function setListening(db: Queryable, env: number, bit: number, listens: boolean): Promise<void> {
+  await db.query(
+    `UPDATE environments SET listeners = CASE WHEN $2 THEN listeners | $3 ELSE listeners & ~$3::int END WHERE no = $1`,
+    [env, listens, bit],
+  );
+}
+
+/** Whether a consumer of the log listens to the environment. */
+export async function isListening(db: Queryable, env: number, bit: number): Promise<boolean> {
+  const [row] = await db.query<{ listens: boolean }>(
+    'SELECT listeners & $2 <> 0 AS listens FROM environments WHERE no = $1',
+    [env, bit],
+  );
+  return row!.listens;
+}

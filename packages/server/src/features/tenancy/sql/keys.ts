@@ -86,3 +86,21 @@ export async function newestKey(db: Queryable, env: number): Promise<SealedKey |
   );
   return key;
 }
+
+/** @param usedAt milliseconds of the last use, by key id. */
+export async function markKeysUsed(db: Queryable, usedAt: ReadonlyMap<string, number>): Promise<void> {
+  await db.query(
+    `UPDATE secret_keys k SET last_used_at = w.at FROM unnest($1::text[], $2::timestamptz[]) AS w(id, at)
+     WHERE k.id = w.id AND coalesce(k.last_used_at, '-infinity') < w.at`,
+    [[...usedAt.keys()], [...usedAt.values()].map((ms) => new Date(ms))],
+  );
+}
+
+/** Remembers for a day that the key's server signs tokens dated this many seconds ahead. */
+export async function keepAhead(db: Queryable, env: number, keyId: string, ahead: number): Promise<void> {
+  await db.query(
+    `UPDATE secret_keys SET ahead = $3, ahead_at = now()
+     WHERE env = $1 AND id = $2 AND (ahead < $3 OR ahead_at IS NULL OR ahead_at <= now() - interval '1 day')`,
+    [env, keyId, ahead],
+  );
+}

@@ -1,7 +1,7 @@
 import { catalogue } from '../../../log/catalogue.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { viewLive } from '../../message-reader.ts';
-import type { MessageRow } from '../../message-reader.ts';
+import { viewLive } from '../../sql/message-reader.ts';
+import type { MessageRow } from '../../sql/message-reader.ts';
 
 /**
  * Stored `data` of events that show something that can change (migrations/0013). `record` stores it when an event is

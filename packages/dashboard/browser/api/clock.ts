@@ -1,0 +1,15 @@
+/** The service's clock, as far as its answers tell: one's own may be an hour off, and "in an hour" would be a lie. */
+
+/** Answers name whole seconds, and take a while to come. */
+const toleratedMs = 5_000;
+let aheadMs = 0;
+
+/** @param date of an answer's header. */
+export function noteServerDate(date: string | null): void {
+  const at = date === null ? Number.NaN : Date.parse(date);
+  if (Number.isNaN(at)) return;
+  const ahead = at - Date.now();
+  aheadMs = Math.abs(ahead) > toleratedMs ? ahead : 0;
+}
+
+export const serverNow = (): number => Date.now() + aheadMs;

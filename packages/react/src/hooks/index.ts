@@ -1,0 +1,17 @@
+export { ParleyProvider } from './provider.ts';
+export type { ParleyProviderProps } from './provider.ts';
+export { useClient, useParley, useStrings } from './context.ts';
+export { useConnection, useTyping } from './connection.ts';
+export type { ConnectionView, TypingView } from './connection.ts';
+export { useConversationItem, useConversations, useUnreadTotal } from './conversations.ts';
+export type { ConversationsView } from './conversations.ts';
+export { useConversation } from './open.ts';
+export { useMessage, useMessageById, useMessages, useStatus, useWaiting } from './messages.ts';
+export type { MessagesView } from './messages.ts';
+export { useMembers, useName, usePresence, useTitle, useUser } from './people.ts';
+export { useReadState, useReceipt } from './reading.ts';
+export type { ReadState, Receipt, ReceiptState } from './reading.ts';
+export { useUpload } from './upload.ts';
+export type { UploadItem, UploadView } from './upload.ts';
+export { useComposer } from './composer.ts';
+export type { ComposerOptions, ComposerView } from './composer.ts';

@@ -1,0 +1,26 @@
+'use client';
+
+export * from './hooks/index.ts';
+export { english } from './strings.ts';
+export type { Strings } from './strings.ts';
+export { Attachment } from './parts/attachment.tsx';
+export type { AttachmentProps } from './parts/attachment.tsx';
+export { Avatar, UserAvatar } from './parts/avatar.tsx';
+export type { AvatarProps } from './parts/avatar.tsx';
+export { Chat } from './parts/chat.tsx';
+export type { ChatProps } from './parts/chat.tsx';
+export { AttachmentChip, Composer } from './parts/composer.tsx';
+export type { ComposerProps } from './parts/composer.tsx';
+export { ConnectionBanner } from './parts/connection-banner.tsx';
+export type { ConnectionBannerProps } from './parts/connection-banner.tsx';
+export { ConversationItem, ConversationList, UnreadBadge } from './parts/conversation-list.tsx';
+export type { ConversationItemProps, ConversationListProps } from './parts/conversation-list.tsx';
+export { Message, Quote } from './parts/message.tsx';
+export type { MessageProps, QuoteProps } from './parts/message.tsx';
+export { MessageList } from './parts/message-list.tsx';
+export type { MessageListHandle, MessageListProps } from './parts/message-list.tsx';
+export { Receipt as ReceiptPoints } from './parts/receipt.tsx';
+export { Thread, ThreadHeader } from './parts/thread.tsx';
+export type { ThreadHeaderProps, ThreadProps, ThreadSlots } from './parts/thread.tsx';
+export { TypingIndicator } from './parts/typing-indicator.tsx';
+export type { TypingIndicatorProps } from './parts/typing-indicator.tsx';

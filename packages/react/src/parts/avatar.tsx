@@ -1,0 +1,65 @@
+import { forwardRef, useState } from 'react';
+import type { ComponentPropsWithoutRef, CSSProperties } from 'react';
+import { useName, usePresence, useUser } from '../hooks/people.ts';
+import { cx } from './tools.ts';
+
+/** A person has one colour everywhere: the hue is a hash of the id. */
+function hueOf(id: string): number {
+  let hash = 0;
+  for (let i = 0; i < id.length; i++) hash = (hash * 31 + id.charCodeAt(i)) | 0;
+  return (hash >>> 0) % 360;
+}
+
+const firstOf = (word: string): string => {
+  if (typeof Intl.Segmenter === 'undefined') return [...word][0] ?? '';
+  return new Intl.Segmenter().segment(word)[Symbol.iterator]().next().value?.segment ?? '';
+};
+export function initialsOf(name: string): string {
+  const words = name.trim().split(/\s+/).filter(Boolean);
+  const chosen = words.length > 1 ? [words[0]!, words.at(-1)!] : words;
+  return chosen.map(firstOf).join('').toUpperCase();
+}
+
+export interface AvatarProps extends ComponentPropsWithoutRef<'span'> {
+  /** Decides the colour. */
+  id: string;
+  name: string;
+  src?: string | null | undefined;
+  size?: number;
+  online?: boolean | undefined;
+}
+
+/** A picture or initials; beside a name, therefore hidden from screen readers unless it gets an `aria-label`. */
+export const Avatar = forwardRef<HTMLSpanElement, AvatarProps>(function Avatar(props, ref) {
+  const { id, name, src, size = 40, online, className, style, children, ...rest } = props;
+  const [broken, setBroken] = useState<string | null>(null);
+  const shape = { '--parley-avatar-size': `${size}px`, '--parley-hue': hueOf(id), ...style } as CSSProperties;
+  const named = rest['aria-label'] === undefined ? { 'aria-hidden': true } : { role: 'img' };
+  return (
+    <span ref={ref} className={cx('parley-avatar', className)} style={shape} {...named} {...rest}>
+      {src && src !== broken ? (
+        <img src={src} alt="" onError={() => setBroken(src)} />
+      ) : (
+        <span>{initialsOf(name)}</span>
+      )}
+      {online ? <i className="parley-presence" data-state="online" /> : null}
+      {children}
+    </span>
+  );
+});
+
+/** The avatar of a user, with what the service knows about the user. */
+export function UserAvatar({
+  userId,
+  presence,
+  ...rest
+}: {
+  userId: string;
+  presence?: boolean;
+  size?: number;
+}) {
+  const user = useUser(userId);
+  const name = useName(userId);
+  const online = usePresence(presence ? [userId] : []).get(userId)?.online;
+  return <Avatar id={userId} name={name} src={user?.imageUrl} online={online} {...rest} />;
+}

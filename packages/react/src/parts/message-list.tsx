@@ -1,0 +1,224 @@
+import {
+  forwardRef,
+  Fragment,
+  useCallback,
+  useEffect,
+  useImperativeHandle,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import type { ComponentPropsWithoutRef, ComponentType, KeyboardEvent, Ref } from 'react';
+import type { MessageItem } from '@parley/client';
+import { useParley } from '../hooks/context.ts';
+import { useMessages } from '../hooks/messages.ts';
+import { useConversation } from '../hooks/open.ts';
+import { useMembers } from '../hooks/people.ts';
+import { Icon } from './icon.tsx';
+import { Message } from './message.tsx';
+import type { MessageProps } from './message.tsx';
+import { dayName, dayOf } from './time.tsx';
+import { cx, moveFocus } from './tools.ts';
+import { useRowWindow } from './window.ts';
+
+export interface MessageListHandle {
+  scrollToEnd(): void;
+  scrollTo(messageId: string): void;
+}
+
+export interface MessageListProps extends Omit<ComponentPropsWithoutRef<'div'>, 'children'> {
+  conversationId: string;
+  /** Messages of one person within so many milliseconds stand together. */
+  groupWithin?: number;
+  /** `visible`: what is shown at the end of a visible page is read. `manual`: you call `markRead`. */
+  markRead?: 'visible' | 'manual';
+  onReply?: (item: MessageItem) => void;
+  onEdit?: (item: MessageItem) => void;
+  onAtEndChange?: (atEnd: boolean) => void;
+  slots?: { Message?: ComponentType<MessageProps> | undefined };
+  handle?: Ref<MessageListHandle>;
+}
+
+const tintMs = 1_600;
+
+/** The messages of a conversation: a bounded number of rows that stay where they are while others come. */
+export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function MessageList(props, ref) {
+  const { conversationId, groupWithin = 300_000, markRead = 'visible', onReply, onEdit, ...others } = props;
+  const { onAtEndChange, slots = {}, handle, className, ...rest } = others;
+  const { client, strings, locale, now, announcer } = useParley();
+  const conversation = useConversation(conversationId);
+  const messages = useMessages(conversationId);
+  useMembers(conversationId); // Receipts need their marks.
+  const { items, status } = messages;
+  const { box, from, to, atEnd, loadingOlder, onScroll, scrollToEnd, scrollTo } = useRowWindow(messages);
+  const [active, setActive] = useState<string | null>(null);
+  const [tinted, setTinted] = useState<string | null>(null);
+  const Row = slots.Message ?? Message;
+  const me = client.userId;
+
+  const go = useCallback(
+    (messageId: string) =>
+      void scrollTo(messageId).then((key) => {
+        setTinted(key);
+        if (key !== null) setTimeout(() => setTinted((was) => (was === key ? null : was)), tintMs);
+      }),
+    [scrollTo],
+  );
+  useImperativeHandle(handle, () => ({ scrollToEnd, scrollTo: go }), [scrollToEnd, go]);
+  useEffect(() => onAtEndChange?.(atEnd), [atEnd, onAtEndChange]);
+
+  const divider = useDivider(conversationId, status === 'ready');
+  const newCount = useNewCount(items, atEnd, me);
+  const lastSeq = items.findLast((item) => item.seq !== null)?.seq ?? null;
+  useEffect(() => {
+    if (markRead !== 'visible' || !atEnd || lastSeq === null || !divider.known) return;
+    const read = (): void => {
+      if (document.visibilityState === 'visible') conversation?.markRead();
+    };
+    read();
+    document.addEventListener('visibilitychange', read);
+    return () => document.removeEventListener('visibilitychange', read);
+  }, [markRead, atEnd, lastSeq, divider.known, conversation]);
+
+  useEffect(
+    () =>
+      client.on('message', ({ conversationId: where, message }) => {
+        if (where !== conversationId || message.senderId === client.userId || message.deletedAt) return;
+        const name =
+          (message.senderId !== null && client.users.find(message.senderId)?.name) || strings.someone;
+        announcer.say(strings.from(name, message.text ?? strings.photo));
+      }),
+    [client, conversationId, announcer, strings],
+  );
+
+  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>): void => {
+    rest.onKeyDown?.(event);
+    const row = (event.target as HTMLElement).closest<HTMLElement>('[data-key]');
+    if (!row || row !== event.target || event.defaultPrevented) return;
+    if (moveFocus(event, [...event.currentTarget.querySelectorAll<HTMLElement>('[data-key]')], false))
+      event.preventDefault();
+  };
+
+  // A message stands with its neighbour if nothing is between them: neither time, nor a day, nor the line of what is new.
+  const dividerAt =
+    divider.seq === null
+      ? -1
+      : items.findIndex((m) => m.seq !== null && m.seq > divider.seq! && m.senderId !== me);
+  const showDivider = dividerAt > 0 || (dividerAt === 0 && !messages.hasOlder);
+  const together = (a: MessageItem | undefined, b: MessageItem | undefined, at: number): boolean =>
+    a !== undefined &&
+    b !== undefined &&
+    a.senderId === b.senderId &&
+    Date.parse(b.createdAt) - Date.parse(a.createdAt) < groupWithin &&
+    dayOf(Date.parse(a.createdAt)) === dayOf(Date.parse(b.createdAt)) &&
+    !(showDivider && at === dividerAt);
+  const tabStop =
+    active !== null && items.slice(from, to).some((m) => m.key === active) ? active : items[to - 1]?.key;
+
+  const rows = items.slice(from, to).map((item, i) => {
+    const at = from + i;
+    const before = items[at - 1];
+    const when = Date.parse(item.createdAt);
+    const newDay = before ? dayOf(Date.parse(before.createdAt)) !== dayOf(when) : !messages.hasOlder;
+    return (
+      <Fragment key={item.key}>
+        {newDay ? <Separator className="parley-day" text={dayName(when, now(), locale, strings)} /> : null}
+        {showDivider && at === dividerAt ? (
+          <Separator className="parley-new" text={strings.newMessages(divider.count)} />
+        ) : null}
+        <Row
+          item={item}
+          own={item.senderId !== null && item.senderId === me}
+          first={!together(before, item, at)}
+          last={!together(item, items[at + 1], at + 1)}
+          tabIndex={item.key === tabStop ? 0 : -1}
+          {...(item.key === tinted ? { highlight: true } : {})}
+          {...(onReply ? { onReply } : {})}
+          {...(onEdit ? { onEdit } : {})}
+          onQuote={go}
+        />
+      </Fragment>
+    );
+  });
+
+  const outer = useRef<HTMLDivElement>(null);
+  useImperativeHandle(ref, () => outer.current!);
+  return (
+    <div ref={outer} {...rest} className={cx('parley-messages', className)} onKeyDown={onKeyDown}>
+      <div
+        ref={box}
+        className="parley-scroll"
+        role="log"
+        aria-live="off"
+        aria-busy={status === 'loading'}
+        aria-label={strings.messages}
+        tabIndex={rows.length === 0 ? 0 : -1}
+        onScroll={onScroll}
+        onFocus={(event) => {
+          const key = (event.target as HTMLElement).closest<HTMLElement>('[data-key]')?.dataset['key'];
+          if (key !== undefined) setActive(key);
+        }}
+      >
+        {loadingOlder || (status === 'loading' && items.length === 0) ? <Skeleton /> : null}
+        {status === 'ready' && items.length === 0 ? (
+          <p className="parley-empty">{strings.noMessages}</p>
+        ) : null}
+        <ol>{rows}</ol>
+      </div>
+      {atEnd ? null : (
+        <button type="button" className="parley-jump" aria-label={strings.jumpToLatest} onClick={scrollToEnd}>
+          <Icon name="down" size={16} />
+          {newCount > 0 ? strings.newMessages(newCount) : null}
+        </button>
+      )}
+    </div>
+  );
+});
+
+function Separator({ className, text }: { className: string; text: string }) {
+  return (
+    <li className={className}>
+      <span role="separator" aria-label={text}>
+        {text}
+      </span>
+    </li>
+  );
+}
+
+const Skeleton = () => (
+  <div className="parley-skeleton" aria-hidden="true">
+    <i />
+    <i />
+    <i />
+  </div>
+);
+
+/** Where this user had read to when the thread was opened: the line stays until the thread is left. */
+function useDivider(id: string, ready: boolean): { known: boolean; seq: number | null; count: number } {
+  const { client } = useParley();
+  const [found, setFound] = useState<{ id: string; seq: number | null; count: number } | null>(null);
+  useEffect(() => {
+    if (!ready) return;
+    const row = client.conversations.get().items.find((item) => item.id === id);
+    const count = row?.unreadCount ?? 0;
+    setFound((was) => (was?.id === id ? was : { id, seq: count > 0 ? row!.lastReadSeq : null, count }));
+  }, [client, id, ready]);
+  return useMemo(
+    () =>
+      found?.id === id
+        ? { known: true, seq: found.seq, count: found.count }
+        : { known: false, seq: null, count: 0 },
+    [found, id],
+  );
+}
+
+/** How many messages of others came since the end was last seen. */
+function useNewCount(items: readonly MessageItem[], atEnd: boolean, me: string | null): number {
+  const seen = useRef(0);
+  const last = items.findLast((item) => item.seq !== null)?.seq ?? 0;
+  useEffect(() => {
+    if (atEnd) seen.current = last;
+  }, [atEnd, last]);
+  if (atEnd) return 0;
+  return items.filter((item) => item.seq !== null && item.seq > seen.current && item.senderId !== me).length;
+}

@@ -1,0 +1,248 @@
+import { forwardRef, memo, useEffect, useRef, useState } from 'react';
+import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode } from 'react';
+import type { MessageItem } from '@parley/client';
+import { useParley } from '../hooks/context.ts';
+import { useMessageById } from '../hooks/messages.ts';
+import { useConversation } from '../hooks/open.ts';
+import { useName } from '../hooks/people.ts';
+import { Attachment } from './attachment.tsx';
+import { UserAvatar } from './avatar.tsx';
+import { Icon } from './icon.tsx';
+import type { IconName } from './icon.tsx';
+import { Receipt } from './receipt.tsx';
+import { isEmojiOnly, linked } from './text.tsx';
+import { Time, timeOf } from './time.tsx';
+import { cx, moveFocus } from './tools.ts';
+
+export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'children'> {
+  item: MessageItem;
+  own: boolean;
+  /** The first, or the last, of messages that stand together. */
+  first: boolean;
+  last: boolean;
+  highlight?: boolean;
+  onReply?: (item: MessageItem) => void;
+  onEdit?: (item: MessageItem) => void;
+  /** Goes to the message that this one answers. */
+  onQuote?: (messageId: string) => void;
+}
+
+const says = (item: MessageItem, fallback: string): string =>
+  item.text || item.attachments.map(({ name }) => name).join(', ') || fallback;
+
+/** One message. It renders again only when it changes, or its place among its neighbours does. */
+export const Message = memo(
+  forwardRef<HTMLLIElement, MessageProps>(function Message(props, ref) {
+    const { item, own, first, last, highlight, onReply, onEdit, onQuote, className, ...rest } = props;
+    const { strings, locale, shortcuts } = useParley();
+    const conversation = useConversation(item.conversationId);
+    const [hot, setHot] = useState(false);
+    const [asking, setAsking] = useState(false);
+    const name = useName(item.senderId);
+    const deleted = item.deletedAt !== null;
+    const failed = item.status === 'failed';
+    const canChange = own && item.status === 'sent' && !deleted;
+    const author = own ? strings.you : name;
+    const label = `${author}, ${timeOf(item.createdAt, locale)}: ${deleted ? strings.deleted : says(item, '')}`;
+    const large = !deleted && !item.replyTo && item.text !== null && isEmojiOnly(item.text);
+
+    const onKeyDown = (event: KeyboardEvent<HTMLLIElement>): void => {
+      rest.onKeyDown?.(event);
+      if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
+      const key = event.key.toLowerCase();
+      if (event.key === 'ArrowRight' || event.key === 'Enter')
+        event.currentTarget.querySelector<HTMLElement>('.parley-actions button')?.focus();
+      else if (shortcuts && key === 'r' && onReply && !deleted) onReply(item);
+      else if (shortcuts && key === 'e' && onEdit && canChange) onEdit(item);
+      else if (event.key === 'Delete' && canChange) setAsking(true);
+      else return;
+      event.preventDefault();
+    };
+
+    return (
+      <li
+        ref={ref}
+        className={cx('parley-message', className)}
+        data-key={item.key}
+        data-own={own || undefined}
+        data-first={first || undefined}
+        data-last={last || undefined}
+        data-state={deleted ? 'deleted' : item.status}
+        data-highlight={highlight || undefined}
+        aria-label={label}
+        {...rest}
+        onKeyDown={onKeyDown}
+        onPointerEnter={() => setHot(true)}
+        onPointerLeave={() => setHot(false)}
+        onFocus={(event) => (rest.onFocus?.(event), setHot(true))}
+        onBlur={(event) => {
+          if (event.currentTarget.contains(event.relatedTarget as Node | null)) return;
+          setHot(false);
+          setAsking(false);
+        }}
+      >
+        {!own &&
+          (last && item.senderId !== null ? <UserAvatar userId={item.senderId} size={32} /> : <span />)}
+        <div className="parley-content">
+          {!own && first ? (
+            <div className="parley-author">
+              <bdi>{author}</bdi>
+              <Time at={item.createdAt} />
+            </div>
+          ) : null}
+          {deleted ? (
+            <div className="parley-bubble">{strings.deleted}</div>
+          ) : (
+            <>
+              {item.text || item.replyTo ? (
+                <div className="parley-bubble" dir="auto" data-large={large || undefined}>
+                  {item.replyTo ? (
+                    <Quote conversationId={item.conversationId} messageId={item.replyTo} onGo={onQuote} />
+                  ) : null}
+                  {item.text === null ? null : linked(item.text)}
+                  {item.editedAt === null ? null : <small className="parley-edited"> {strings.edited}</small>}
+                </div>
+              ) : null}
+              {item.attachments.map((attachment) => (
+                <Attachment key={attachment.id} attachment={attachment} />
+              ))}
+              {item.attachmentIds && item.attachments.length === 0 ? (
+                <div className="parley-bubble">{strings.files(item.attachmentIds.length)}</div>
+              ) : null}
+            </>
+          )}
+          {own && (last || failed) && !deleted ? (
+            <div className="parley-meta">
+              <Time at={item.createdAt} />
+              {failed ? <Failure item={item} /> : <Receipt item={item} />}
+            </div>
+          ) : null}
+        </div>
+        {(hot || asking) && !deleted && !failed && (onReply || canChange) ? (
+          <Actions label={strings.actions}>
+            {asking ? (
+              <>
+                <span>{strings.deleteAsk}</span>
+                <Action
+                  icon="delete"
+                  label={strings.delete}
+                  danger
+                  onPress={() => void conversation?.delete(item.id!)}
+                />
+                <Action icon="close" label={strings.keep} onPress={() => setAsking(false)} />
+              </>
+            ) : (
+              <>
+                {onReply && item.id !== null ? (
+                  <Action icon="reply" label={strings.reply} onPress={() => onReply(item)} />
+                ) : null}
+                {onEdit && canChange && item.text !== null ? (
+                  <Action icon="edit" label={strings.edit} onPress={() => onEdit(item)} />
+                ) : null}
+                {canChange ? (
+                  <Action icon="delete" label={strings.delete} onPress={() => setAsking(true)} />
+                ) : null}
+              </>
+            )}
+          </Actions>
+        ) : null}
+      </li>
+    );
+  }),
+);
+
+function Failure({ item }: { item: MessageItem }) {
+  const { strings } = useParley();
+  const conversation = useConversation(item.conversationId);
+  const { clientMsgId } = item;
+  return (
+    <span className="parley-failure" role="alert">
+      {strings.failed}
+      {clientMsgId === undefined ? null : (
+        <>
+          <button type="button" onClick={() => conversation?.retry(clientMsgId)}>
+            {strings.retry}
+          </button>
+          <button type="button" onClick={() => conversation?.discard(clientMsgId)}>
+            {strings.discard}
+          </button>
+        </>
+      )}
+    </span>
+  );
+}
+
+export interface QuoteProps {
+  conversationId: string;
+  messageId: string;
+  onGo?: ((messageId: string) => void) | undefined;
+}
+
+/** The message that another one answers. */
+export function Quote({ conversationId, messageId, onGo }: QuoteProps) {
+  const { strings, client } = useParley();
+  const quoted = useMessageById(conversationId, messageId);
+  const name = useName(quoted?.senderId);
+  const author = quoted?.senderId != null && quoted.senderId === client.userId ? strings.you : name;
+  const text = !quoted
+    ? strings.earlierMessage
+    : quoted.deletedAt !== null
+      ? strings.deleted
+      : says(quoted, strings.photo);
+  return (
+    <button
+      type="button"
+      className="parley-quote"
+      aria-label={`${strings.goToMessage(quoted ? author : strings.someone)}: ${text}`}
+      onClick={() => onGo?.(messageId)}
+    >
+      {quoted ? <b>{author}</b> : null}
+      <span dir="auto">{text}</span>
+    </button>
+  );
+}
+
+export function Actions({ label, children }: { label: string; children: ReactNode }) {
+  const bar = useRef<HTMLDivElement>(null);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const row = bar.current?.closest<HTMLElement>('li');
+    const buttons = [...(bar.current?.querySelectorAll<HTMLElement>('button') ?? [])];
+    if (event.key === 'Escape' || (event.key === 'ArrowLeft' && document.activeElement === buttons[0]))
+      row?.focus();
+    else if (!moveFocus(event, buttons, true)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div ref={bar} className="parley-actions" role="toolbar" aria-label={label} onKeyDown={onKeyDown}>
+      {children}
+    </div>
+  );
+}
+
+interface ActionProps {
+  icon: IconName;
+  label: string;
+  danger?: boolean;
+  onPress: () => void;
+}
+function Action({ icon, label, danger, onPress }: ActionProps) {
+  const button = useRef<HTMLButtonElement>(null);
+  // Whoever asked by the keyboard whether to delete answers there.
+  useEffect(() => {
+    if (danger) button.current?.focus();
+  }, [danger]);
+  return (
+    <button
+      ref={button}
+      type="button"
+      tabIndex={-1}
+      title={label}
+      aria-label={label}
+      data-danger={danger || undefined}
+      onClick={onPress}
+    >
+      <Icon name={icon} size={16} />
+    </button>
+  );
+}

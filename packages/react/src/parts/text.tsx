@@ -1,0 +1,32 @@
+import type { ReactNode } from 'react';
+
+const address = /\bhttps?:\/\/[^\s<>"]+/g;
+const trailing = /[.,;:!?'’”»)\]]+$/;
+const maxLinks = 50;
+
+/** A text with its http and https addresses as links. Nothing else becomes one, and the text is never read as HTML. */
+export function linked(text: string): ReactNode {
+  const parts: ReactNode[] = [];
+  let from = 0;
+  for (const match of text.matchAll(address)) {
+    if (parts.length > 2 * maxLinks) break;
+    const [found] = match;
+    // A bracket that the address itself opened belongs to it, as in those of Wikipedia.
+    const end = found.includes('(') ? /[.,;:!?'’”»\]]+$/ : trailing;
+    const url = found.replace(end, '');
+    if (!URL.canParse(url)) continue;
+    parts.push(
+      text.slice(from, match.index),
+      <a key={match.index} href={url} target="_blank" rel="noopener noreferrer nofollow">
+        {url.replace(/^https?:\/\/(www\.)?/, '').replace(/\/$/, '')}
+      </a>,
+    );
+    from = match.index + url.length;
+  }
+  return parts.length === 0 ? text : [...parts, text.slice(from)];
+}
+
+const onlyEmoji =
+  /^(?:\p{Extended_Pictographic}(?:\p{Emoji_Modifier}|\uFE0F|\u200D\p{Extended_Pictographic})*\s*){1,3}$/u;
+/** Up to three emoji and nothing else: they are shown large, without a bubble. */
+export const isEmojiOnly = (text: string): boolean => text.length <= 60 && onlyEmoji.test(text.trim());

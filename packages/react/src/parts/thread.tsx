@@ -1,0 +1,203 @@
+import { forwardRef, useCallback, useState } from 'react';
+import type {
+  ComponentPropsWithoutRef,
+  ComponentType,
+  DragEvent,
+  ForwardedRef,
+  KeyboardEvent,
+  ReactNode,
+} from 'react';
+import type { MessageItem } from '@parley/client';
+import { useParley } from '../hooks/context.ts';
+import { useConversationItem } from '../hooks/conversations.ts';
+import { useStatus } from '../hooks/messages.ts';
+import { useConversation } from '../hooks/open.ts';
+import { otherOf, useMembers, usePresence, useTitle } from '../hooks/people.ts';
+import { Avatar, UserAvatar } from './avatar.tsx';
+import { Composer } from './composer.tsx';
+import type { ComposerProps } from './composer.tsx';
+import { ConnectionBanner } from './connection-banner.tsx';
+import type { ConnectionBannerProps } from './connection-banner.tsx';
+import { Icon } from './icon.tsx';
+import type { MessageProps } from './message.tsx';
+import { MessageList } from './message-list.tsx';
+import type { MessageListProps } from './message-list.tsx';
+import { timeOf } from './time.tsx';
+import { cx, useFrame } from './tools.ts';
+import { TypingIndicator } from './typing-indicator.tsx';
+import type { TypingIndicatorProps } from './typing-indicator.tsx';
+
+export interface ThreadHeaderProps extends ComponentPropsWithoutRef<'header'> {
+  conversationId: string;
+  onBack?: () => void;
+  /** Buttons at the end, for instance to call. */
+  actions?: ReactNode;
+  subtitle?: ReactNode;
+}
+
+/** Each part may be replaced; null leaves it out. */
+export interface ThreadSlots {
+  Header?: ComponentType<ThreadHeaderProps> | null;
+  Banner?: ComponentType<ConnectionBannerProps> | null;
+  Messages?: ComponentType<MessageListProps>;
+  Message?: ComponentType<MessageProps>;
+  Typing?: ComponentType<TypingIndicatorProps> | null;
+  Composer?: ComponentType<ComposerProps> | null;
+}
+
+export interface ThreadProps extends Omit<ComponentPropsWithoutRef<'section'>, 'children'> {
+  conversationId: string;
+  onBack?: () => void;
+  actions?: ReactNode;
+  slots?: ThreadSlots;
+  /** Why nothing can be written here. */
+  readOnly?: string | null;
+}
+
+/** One conversation: head, banner, messages, who types, and where one writes. */
+export const Thread = forwardRef<HTMLElement, ThreadProps>(function Thread(props, ref) {
+  // Replies and changes belong to one conversation: another one starts afresh.
+  return <OneThread key={props.conversationId} {...props} forwarded={ref} />;
+});
+
+function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }) {
+  const {
+    conversationId,
+    onBack,
+    actions,
+    slots = {},
+    readOnly = null,
+    className,
+    forwarded,
+    ...rest
+  } = props;
+  const { client, strings } = useParley();
+  const title = useTitle(useConversationItem(conversationId));
+  const conversation = useConversation(conversationId);
+  const status = useStatus(conversationId);
+  const [about, setAbout] = useState<{ kind: 'reply' | 'edit'; item: MessageItem } | null>(null);
+  const [dropped, setDropped] = useState<readonly File[] | null>(null);
+  const [over, setOver] = useState(false);
+  const { Header = ThreadHeader, Banner = ConnectionBanner, Messages = MessageList } = slots;
+  const { Typing = TypingIndicator, Composer: Write = Composer } = slots;
+
+  const reply = useCallback((item: MessageItem) => setAbout({ kind: 'reply', item }), []);
+  const edit = useCallback((item: MessageItem) => setAbout({ kind: 'edit', item }), []);
+  const cancel = useCallback(() => setAbout(null), []);
+  const editLast = (): void => {
+    const last = conversation?.messages
+      .get()
+      .items.findLast(
+        (item) =>
+          item.senderId === client.userId &&
+          item.status === 'sent' &&
+          item.deletedAt === null &&
+          item.text !== null,
+      );
+    if (last) edit(last);
+  };
+  const hasFiles = (event: DragEvent): boolean => event.dataTransfer.types.includes('Files');
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
+    rest.onKeyDown?.(event);
+    if (event.key !== 'Escape' || event.defaultPrevented) return;
+    if (about) cancel();
+    else onBack?.();
+  };
+  const writable = status === 'removed' ? strings.removed : readOnly;
+  return (
+    <section
+      ref={forwarded}
+      aria-label={strings.conversationWith(title)}
+      {...useFrame()}
+      {...rest}
+      className={cx('parley-thread', className)}
+      data-drop={over || undefined}
+      onKeyDown={onKeyDown}
+      onDragOver={(event) => {
+        if (!hasFiles(event) || writable !== null) return;
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        setOver(false);
+        if (!hasFiles(event) || writable !== null) return;
+        event.preventDefault();
+        setDropped([...event.dataTransfer.files]);
+      }}
+    >
+      {Header ? (
+        <Header conversationId={conversationId} actions={actions} {...(onBack ? { onBack } : {})} />
+      ) : null}
+      {Banner ? <Banner conversationId={conversationId} /> : null}
+      <Messages
+        conversationId={conversationId}
+        onReply={reply}
+        onEdit={edit}
+        slots={{ Message: slots.Message }}
+      />
+      {Typing ? <Typing conversationId={conversationId} /> : null}
+      {Write ? (
+        <Write
+          conversationId={conversationId}
+          to={title}
+          editing={about?.kind === 'edit' ? about.item : null}
+          replyTo={about?.kind === 'reply' ? about.item : null}
+          onCancel={cancel}
+          onEditLast={editLast}
+          readOnly={writable}
+          dropped={dropped}
+        />
+      ) : null}
+    </section>
+  );
+}
+
+export const ThreadHeader = forwardRef<HTMLElement, ThreadHeaderProps>(function ThreadHeader(props, ref) {
+  const { conversationId, onBack, actions, subtitle, className, children, ...rest } = props;
+  const { client, strings } = useParley();
+  const item = useConversationItem(conversationId);
+  const title = useTitle(item);
+  const other = otherOf(item, client.userId);
+  return (
+    <header ref={ref} className={cx('parley-thread-head', className)} {...rest}>
+      {onBack ? (
+        <button
+          type="button"
+          className="parley-button parley-back"
+          aria-label={strings.back}
+          onClick={onBack}
+        >
+          <Icon name="back" />
+        </button>
+      ) : null}
+      {other === null ? (
+        <Avatar id={conversationId} name={title} size={36} />
+      ) : (
+        <UserAvatar userId={other} size={36} presence />
+      )}
+      <div>
+        <h2 dir="auto">{title}</h2>
+        <small>
+          {subtitle ?? (other === null ? <Count id={conversationId} /> : <Seen userId={other} />)}
+        </small>
+      </div>
+      {children}
+      {actions}
+    </header>
+  );
+});
+
+function Count({ id }: { id: string }) {
+  const { strings } = useParley();
+  const { length } = useMembers(id);
+  return length > 0 ? strings.memberCount(length) : null;
+}
+
+function Seen({ userId }: { userId: string }) {
+  const { strings, locale } = useParley();
+  const presence = usePresence([userId]).get(userId);
+  if (!presence) return null;
+  if (presence.online) return strings.online;
+  return presence.lastSeenAt ? strings.lastSeen(timeOf(presence.lastSeenAt, locale)) : strings.offline;
+}

@@ -1,0 +1,54 @@
+import { useSyncExternalStore } from 'react';
+import { useParley } from '../hooks/context.ts';
+import { nothing } from '../hooks/store.ts';
+
+export const cx = (own: string, more: string | undefined): string => (more ? `${own} ${more}` : own);
+
+const dark = (): MediaQueryList => matchMedia('(prefers-color-scheme: dark)');
+const watchScheme = (changed: () => void): (() => void) => {
+  const query = dark();
+  query.addEventListener('change', changed);
+  return () => query.removeEventListener('change', changed);
+};
+
+/** What the provider says about looks, for the outermost element of a component. */
+export function useFrame(): { 'data-theme'?: string; 'data-density'?: string; dir?: string; lang?: string } {
+  const { theme, density, dir, locale } = useParley();
+  const scheme = useSyncExternalStore(
+    theme === 'auto' ? watchScheme : nothing,
+    () => (theme === 'auto' ? (dark().matches ? 'dark' : 'light') : theme),
+    () => (theme === 'auto' ? undefined : theme),
+  );
+  return {
+    ...(scheme ? { 'data-theme': scheme } : {}),
+    ...(density ? { 'data-density': density } : {}),
+    ...(dir ? { dir } : {}),
+    ...(locale ? { lang: locale } : {}),
+  };
+}
+
+/** Moves the focus among siblings; true if the key was one of those that do. */
+export function moveFocus(event: { key: string }, all: readonly HTMLElement[], horizontal: boolean): boolean {
+  const at = all.indexOf(document.activeElement as HTMLElement);
+  const rtl = horizontal && all[0] !== undefined && getComputedStyle(all[0]).direction === 'rtl';
+  const [back, on] = horizontal
+    ? rtl
+      ? ['ArrowRight', 'ArrowLeft']
+      : ['ArrowLeft', 'ArrowRight']
+    : ['ArrowUp', 'ArrowDown'];
+  const to =
+    event.key === back
+      ? Math.max(0, at - 1)
+      : event.key === on
+        ? Math.min(all.length - 1, at + 1)
+        : event.key === 'Home'
+          ? 0
+          : event.key === 'End'
+            ? all.length - 1
+            : -1;
+  const next = all[to];
+  if (!next) return false;
+  next.focus();
+  next.scrollIntoView({ block: 'nearest' });
+  return true;
+}

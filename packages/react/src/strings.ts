@@ -1,0 +1,164 @@
+/** Every text of the kit. Names and counts are arguments, so that a translation may put them where its grammar wants them. */
+export interface Strings {
+  chats: string;
+  conversationWith(name: string): string;
+  search: string;
+  noConversations: string;
+  noMatch: string;
+  loadMore: string;
+  unnamedGroup: string;
+  someone: string;
+  you: string;
+  deletedUser: string;
+  back: string;
+  online: string;
+  offline: string;
+  lastSeen(time: string): string;
+  memberCount(n: number): string;
+  unread(n: number): string;
+  muted: string;
+  draft(text: string): string;
+  fromYou(text: string): string;
+  from(name: string, text: string): string;
+  photo: string;
+  files(n: number): string;
+  messages: string;
+  loadingMessages: string;
+  noMessages: string;
+  today: string;
+  yesterday: string;
+  newMessages(n: number): string;
+  jumpToLatest: string;
+  edited: string;
+  deleted: string;
+  inReplyTo(name: string): string;
+  goToMessage(name: string): string;
+  earlierMessage: string;
+  reply: string;
+  edit: string;
+  delete: string;
+  deleteAsk: string;
+  keep: string;
+  actions: string;
+  waiting: string;
+  sent: string;
+  delivered: string;
+  read: string;
+  readBy(n: number): string;
+  failed: string;
+  retry: string;
+  discard: string;
+  openPicture(name: string): string;
+  download(name: string): string;
+  fileGone: string;
+  write(name: string): string;
+  send: string;
+  save: string;
+  attach: string;
+  emoji: string;
+  emojiGroups: readonly string[];
+  replyingTo(name: string): string;
+  editing: string;
+  cancel: string;
+  remove(name: string): string;
+  percent(n: number): string;
+  uploadFailed: string;
+  tooManyFiles(max: number): string;
+  charactersLeft(n: number): string;
+  editConflict: string;
+  removed: string;
+  typing(names: readonly string[]): string;
+  connecting: string;
+  reconnecting: string;
+  waitingHere(n: number): string;
+  backOnline: string;
+  refused: string;
+  tryNow: string;
+}
+
+const plural = (n: number, one: string, other: string): string => `${n} ${n === 1 ? one : other}`;
+
+export const english: Strings = {
+  chats: 'Chats',
+  conversationWith: (name) => `Conversation with ${name}`,
+  search: 'Search conversations',
+  noConversations: 'No conversations yet',
+  noMatch: 'Nothing found',
+  loadMore: 'Show more',
+  unnamedGroup: 'Group',
+  someone: 'Someone',
+  you: 'You',
+  deletedUser: 'Deleted user',
+  back: 'Back to the list',
+  online: 'Online',
+  offline: 'Offline',
+  lastSeen: (time) => `Last seen ${time}`,
+  memberCount: (n) => plural(n, 'member', 'members'),
+  unread: (n) => `${n} unread`,
+  muted: 'Muted',
+  draft: (text) => `Draft: ${text}`,
+  fromYou: (text) => `You: ${text}`,
+  from: (name, text) => `${name}: ${text}`,
+  photo: 'Picture',
+  files: (n) => plural(n, 'file', 'files'),
+  messages: 'Messages',
+  loadingMessages: 'Loading messages',
+  noMessages: 'No messages yet. Say hello.',
+  today: 'Today',
+  yesterday: 'Yesterday',
+  newMessages: (n) => plural(n, 'new message', 'new messages'),
+  jumpToLatest: 'Go to the newest message',
+  edited: 'edited',
+  deleted: 'This message was deleted',
+  inReplyTo: (name) => `in reply to ${name}`,
+  goToMessage: (name) => `Go to the message of ${name}`,
+  earlierMessage: 'An earlier message',
+  reply: 'Reply',
+  edit: 'Edit',
+  delete: 'Delete',
+  deleteAsk: 'Delete for everyone?',
+  keep: 'Keep',
+  actions: 'Message actions',
+  waiting: 'Waiting',
+  sent: 'Sent',
+  delivered: 'Delivered',
+  read: 'Read',
+  readBy: (n) => `Read by ${n}`,
+  failed: 'Not sent',
+  retry: 'Send again',
+  discard: 'Discard',
+  openPicture: (name) => `Open ${name}`,
+  download: (name) => `Download ${name}`,
+  fileGone: 'This file is not available',
+  write: (name) => `Write to ${name}`,
+  send: 'Send',
+  save: 'Save the change',
+  attach: 'Attach files',
+  emoji: 'Emoji',
+  emojiGroups: ['Faces', 'Hands and hearts', 'Things'],
+  replyingTo: (name) => `Reply to ${name}`,
+  editing: 'Edit message',
+  cancel: 'Cancel',
+  remove: (name) => `Remove ${name}`,
+  percent: (n) => `${n} %`,
+  uploadFailed: 'Not uploaded',
+  tooManyFiles: (max) => `A message takes up to ${max} files.`,
+  charactersLeft: (n) => `${n} characters left`,
+  editConflict: 'Somebody changed this message meanwhile.',
+  removed: 'You are no longer in this conversation.',
+  typing: (names) =>
+    names.length === 1
+      ? `${names[0]} is typing`
+      : names.length === 2
+        ? `${names[0]} and ${names[1]} are typing`
+        : 'Several people are typing',
+  connecting: 'Connecting…',
+  reconnecting: 'Reconnecting…',
+  waitingHere: (n) =>
+    n === 1
+      ? 'One message waits here and goes out by itself.'
+      : `${n} messages wait here and go out by themselves.`,
+  backOnline: 'Back online.',
+  refused: 'The service refused this session. Sign in again.',
+  tryNow: 'Try now',
+};

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Client } from '@parley/client';
+import { act, connected, createElement, mount, provide, world } from './dom.ts';
+import type { ComposerView, MessagesView, Receipt } from '../src/hooks/index.ts';
+
+const hooks = await import('../src/hooks/index.ts');
+
+const frames = (server: ReturnType<typeof world>['server'], t: string) =>
+  server.frames.filter((frame) => frame['t'] === t);
+
+test('StrictMode: the provider connects once, a conversation is opened once and closed at the end', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  server.send(cid, 'bob', { text: 'hello' });
+  const ann = client('ann');
+  const { open } = ann.conversations;
+  let [opened, closed] = [0, 0];
+  ann.conversations.open = (id) => {
+    opened++;
+    const conversation = open(id);
+    const close = conversation.close.bind(conversation);
+    conversation.close = () => (closed++, close());
+    return conversation;
+  };
+  let shown: MessagesView | undefined;
+  const One = () => {
+    shown = hooks.useMessages(cid);
+    hooks.useTyping(cid);
+    return hooks.useConnection().state;
+  };
+  const page = await mount(provide({ client: ann, connect: true }, createElement(One)));
+  await act(() => clock.advance(0));
+  assert.equal(page.element.firstChild?.textContent, 'connected');
+  assert.equal(server.sockets.size, 1);
+  assert.deepEqual(
+    shown?.items.map((item) => item.text),
+    ['hello'],
+  );
+  assert.deepEqual([opened, closed], [1, 0]);
+  await page.unmount();
+  assert.deepEqual([opened, closed], [1, 1]);
+  assert.equal(server.sockets.size, 0);
+});
+
+test('an incoming message renders one row, and a message that changes only its own', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const first = server.send(cid, 'bob', { text: 'one' });
+  server.send(cid, 'bob', { text: 'two' });
+  const ann = await connected(client('ann'), clock);
+  const rendered: string[] = [];
+  const { memo } = await import('react');
+  const Row = memo(({ of }: { of: string }) => {
+    const text = hooks.useMessage(cid, of)?.text ?? '';
+    rendered.push(text);
+    return text;
+  });
+  const List = () =>
+    hooks.useMessages(cid).items.map((item) => createElement(Row, { key: item.key, of: item.key }));
+  await mount(provide({ client: ann }, createElement(List)), false);
+  await act(() => clock.advance(0));
+  rendered.length = 0;
+  server.send(cid, 'bob', { text: 'three' });
+  await act(() => clock.advance(0));
+  assert.deepEqual(rendered.splice(0), ['three']);
+  server.edit(first.id, 'one, changed');
+  await act(() => clock.advance(0));
+  assert.deepEqual(rendered.splice(0), ['one, changed']);
+  // Two of one's own: the second, on its way, does not render the first again.
+  server.onFrame = (_, frame) => (frame['t'] === 'message.send' ? 'ignore' : undefined);
+  for (const text of ['mine', 'mine too']) {
+    await act(async () => void ann.conversations.send(cid, text));
+    assert.deepEqual(rendered.splice(0), [text]);
+  }
+});
+
+test('usePresence: all uses are one watch; without a connection nothing is known', async () => {
+  const { clock, server, client } = world();
+  const ann = await connected(client('ann'), clock);
+  let known: string[] = [];
+  const Who = ({ ids }: { ids: string[] }) => {
+    known = [...hooks.usePresence(ids).keys()];
+    return null;
+  };
+  const page = (more: boolean) =>
+    provide(
+      { client: ann },
+      createElement(Who, { key: 'a', ids: ['bob', 'cem'] }),
+      more && createElement(Who, { key: 'b', ids: ['cem', 'dan'] }),
+    );
+  const { render } = await mount(page(true));
+  await act(() => clock.advance(0));
+  const watched = () => frames(server, 'presence.watch').map((frame) => [...frame['d'].userIds].sort());
+  assert.deepEqual(watched(), [['bob', 'cem', 'dan']]);
+  await render(page(false));
+  await act(() => clock.advance(0));
+  assert.deepEqual(watched().at(-1), ['bob', 'cem']);
+  assert.deepEqual(known.sort(), ['bob', 'cem']);
+  await act(async () => ann.disconnect());
+  assert.deepEqual(known, []);
+});
+
+test('useComposer: sends, answers, changes and keeps the draft; typing is told at most every 3 s', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const hello = server.send(cid, 'bob', { text: 'hello' });
+  const ann = await connected(client('ann'), clock);
+  let composer!: ComposerView;
+  let messages!: MessagesView;
+  let editing: string | null = null;
+  let replyTo: string | null = null;
+  const Write = () => {
+    messages = hooks.useMessages(cid);
+    const find = (text: string | null) => messages.items.find((item) => item.text === text) ?? null;
+    composer = hooks.useComposer(cid, { editing: find(editing), replyTo: find(replyTo) });
+    return composer.text;
+  };
+  const page = () => provide({ client: ann }, createElement(Write));
+  const { unmount } = await mount(page());
+  await act(() => clock.advance(0));
+  for (const text of ['h', 'hi', 'hi!']) await act(async () => composer.setText(text));
+  assert.equal(frames(server, 'typing').length, 1);
+  await unmount();
+  const again = await mount(page());
+  await act(() => clock.advance(0));
+  assert.match(again.element.textContent, /^hi!/);
+
+  replyTo = 'hello';
+  await again.render(page());
+  await act(() => composer.send());
+  await act(() => clock.advance(0));
+  const sent = messages.items.at(-1)!;
+  assert.deepEqual([sent.text, sent.status, sent.replyTo], ['hi!', 'sent', hello.id]);
+  assert.equal(composer.text, '');
+
+  editing = 'hi!';
+  await again.render(page());
+  assert.equal(composer.text, 'hi!');
+  await act(async () => composer.setText('hi there'));
+  await act(async () => {
+    const done = composer.send();
+    await clock.advance(0);
+    await done;
+  });
+  assert.equal(messages.items.at(-1)!.text, 'hi there');
+  await act(async () => composer.setText('x'.repeat(5_001)));
+  assert.deepEqual([composer.canSend, composer.left], [false, -1]);
+});
+
+test('read marks, receipts, unread and names', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob', 'cem']);
+  const ann = await connected(client('ann'), clock);
+  let receipt!: Receipt;
+  let total = 0;
+  const names: string[] = [];
+  const Last = () => {
+    const item = hooks.useMessages(cid).items.at(-1);
+    hooks.useMembers(cid);
+    total = hooks.useUnreadTotal();
+    receipt = hooks.useReceipt(cid, item ?? { status: 'pending', seq: null });
+    names.splice(0, 2, hooks.useName('bob'), hooks.useName('cem'));
+    return null;
+  };
+  let read!: (seq?: number) => void;
+  const Mark = () => {
+    read = hooks.useReadState(cid).markRead;
+    return null;
+  };
+  await mount(provide({ client: ann }, createElement(Last), createElement(Mark)));
+  await act(() => clock.advance(0));
+  assert.deepEqual(names, ['Bob', 'Cem']);
+  assert.equal(server.requests.filter((line) => line.includes('/users/lookup')).length, 1);
+
+  server.send(cid, 'bob', { text: 'question' });
+  await act(() => clock.advance(0));
+  assert.equal(total, 1);
+  await act(async () => read());
+  await act(() => clock.advance(2_000));
+  assert.equal(total, 0);
+
+  server.latency = () => 10;
+  await act(async () => void ann.conversations.send(cid, 'answer'));
+  assert.equal(receipt.state, 'waiting');
+  await act(() => clock.advance(20));
+  assert.equal(receipt.state, 'sent');
+  server.read(cid, 'bob', 99);
+  await act(() => clock.advance(20));
+  assert.deepEqual(receipt, { state: 'read', readBy: 1, others: 2 });
+});
+
+test('without a provider the hooks say what is missing', async () => {
+  const { renderToString } = await import('react-dom/server');
+  const Lost = () => hooks.useConnection().state;
+  assert.throws(() => renderToString(createElement(Lost)), /ParleyProvider/);
+});
+
+test('on the server everything is empty, and nothing is opened or asked for', async () => {
+  const { server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const { renderToString } = await import('react-dom/server');
+  const ann: Client = client('ann');
+  const Page = () =>
+    [
+      hooks.useConnection().state,
+      hooks.useConversations().items.length,
+      hooks.useMessages(cid).status,
+      hooks.useName('bob'),
+      hooks.usePresence(['bob']).size,
+      hooks.useComposer(cid).text,
+    ].join(' ');
+  assert.match(
+    renderToString(provide({ client: ann, connect: true }, createElement(Page))),
+    /^idle 0 loading bob 0 /,
+  );
+  assert.deepEqual([server.requests, server.urls], [[], []]);
+});

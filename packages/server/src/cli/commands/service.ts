@@ -1,0 +1,104 @@
+import { resolve } from 'node:path';
+import { backUp, passphraseFrom, restore } from '../../backup/backup.ts';
+import { pooledRandom, systemClock } from '../../platform/clock.ts';
+import { checks } from '../../platform/history/conformance.ts';
+import { createRemoteHistories } from '../../platform/history/remote.ts';
+import type { Command, Line } from '../command.ts';
+import { fromHere } from '../operation.ts';
+
+/** The file that a backup is written to or read from. */
+const backupFile = async ({ args, env }: Line) => ({
+  file: fromHere(env, args['file']!),
+  passphrase: await passphraseFrom(env),
+});
+
+export const serviceCommands: readonly Command[] = [
+  {
+    name: 'start',
+    summary: 'Runs the service until SIGTERM or Ctrl-C, as npm start does',
+    details: [
+      'Its settings are environment variables; npm start -- --help lists them. The first start makes the data directory.',
+    ],
+    flags: [
+      {
+        name: 'force',
+        text: 'migrates the store although processes of earlier versions use it, which fail from then on',
+      },
+    ],
+    needs: 'nothing',
+    run: async ({ flags }) => {
+      const { serve } = await import('../../serve.ts');
+      return serve(flags['force'] ? ['--force'] : []);
+    },
+  },
+  {
+    name: 'backup',
+    summary: 'Writes the rows of one moment, uploaded files and the master key into one new file',
+    details: [
+      'It may run while the service runs. The file is encrypted where PARLEY_BACKUP_PASSPHRASE (or PARLEY_BACKUP_PASSPHRASE_FILE) is set; otherwise keep it as you would keep the master key.',
+    ],
+    args: [{ name: 'file', text: 'the file to write, which must not exist' }],
+    needs: 'store',
+    run: async (line) => {
+      const where = await backupFile(line);
+      const counts = await backUp({ connection: line.connection, dataDir: line.config.dataDir, ...where });
+      return { file: where.file, ...counts };
+    },
+  },
+  {
+    name: 'restore',
+    summary: 'Reads a backup into a new data directory (CHAT_DATA_DIR), with its embedded store',
+    args: [{ name: 'file', text: 'the backup' }],
+    needs: 'settings',
+    run: async (line) => {
+      const { dataDir } = line.config;
+      const counts = await restore({ dataDir, logger: line.logger, ...(await backupFile(line)) });
+      return { restored: resolve(dataDir), ...counts };
+    },
+  },
+  {
+    name: 'history check',
+    summary: 'Tries whether a history database or endpoint does what it must',
+    details: [
+      'The signing secret of an http endpoint is read from HISTORY_SECRET. The command writes under an environment id of its own.',
+    ],
+    args: [{ name: 'url', text: 'the database or endpoint' }],
+    needs: 'settings',
+    run: checkHistory,
+  },
+];
+
+/** Needs no store, so that anybody who runs an endpoint can use it. */
+async function checkHistory({ args, env, json, logger }: Line): Promise<unknown> {
+  const say = (text: string): void => void (json || process.stdout.write(`${text}\n`));
+  const secret = env['HISTORY_SECRET'];
+  const histories = createRemoteHistories({
+    settings: { allowPrivate: true, dnsServers: [] },
+    clock: systemClock,
+    logger,
+  });
+  const id = `env_check${Buffer.from(pooledRandom()(6)).toString('hex')}`;
+  const source = { url: args['url']!, ...(secret ? { secrets: [secret] } : {}) };
+  const results: { check: string; ok: boolean; problem: string | null }[] = [];
+  try {
+    const history = await histories.open(source, { no: 0, id }, () => undefined);
+    let count = 0;
+    for (const check of checks)
+      try {
+        await check.run(history, (what) => `${what}_${++count}`);
+        results.push({ check: check.name, ok: true, problem: null });
+        say(`ok      ${check.name}`);
+      } catch (error) {
+        const problem = (error as Error).message;
+        results.push({ check: check.name, ok: false, problem });
+        say(`FAILED  ${check.name}\n        ${problem.replaceAll('\n', '\n        ')}`);
+      }
+    await history.close();
+  } finally {
+    await histories.close();
+  }
+  const failed = results.filter(({ ok }) => !ok).length;
+  say(`${checks.length - failed} passed, ${failed} failed. It wrote as ${id}.`);
+  if (failed > 0) process.exitCode = 1;
+  return json ? { environmentId: id, passed: checks.length - failed, failed, checks: results } : undefined;
+}

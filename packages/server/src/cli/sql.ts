@@ -1,0 +1,30 @@
+import type { Queryable } from '../platform/postgres/db.ts';
+import { programPattern } from '../platform/postgres/program.ts';
+
+/** True if a service has started on this database. */
+export async function storeExists(db: Queryable): Promise<boolean> {
+  const [row] = await db.query<{ found: boolean }>(
+    `SELECT to_regclass('schema_migrations') IS NOT NULL AS found`,
+  );
+  return row!.found;
+}
+
+export interface AboutStore {
+  version: string;
+  versionNumber: number;
+  nowMs: number;
+  /** What the connections of serving processes are called. */
+  programs: string[];
+}
+
+export async function aboutStore(db: Queryable): Promise<AboutStore> {
+  const [row] = await db.query<AboutStore>(
+    `SELECT split_part(current_setting('server_version'), ' ', 1) AS version,
+       current_setting('server_version_num')::int AS "versionNumber",
+       (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "nowMs",
+       coalesce((SELECT array_agg(DISTINCT application_name) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name ~ $1), '{}') AS programs`,
+    [programPattern],
+  );
+  return row!;
+}

@@ -1,0 +1,71 @@
+import type { Clock } from '../../platform/clock.ts';
+import { enqueue } from '../../platform/jobs/sql/jobs.ts';
+import type { Job } from '../../platform/jobs/sql/jobs.ts';
+import { createWorker } from '../../platform/jobs/worker.ts';
+import type { Periodic } from '../../platform/flow/periodic.ts';
+import type { Logger } from '../../platform/logging.ts';
+import type { Mail, Mailer } from '../../platform/mail/mailer.ts';
+import type { Db, Queryable } from '../../platform/postgres/db.ts';
+import type { Vault } from '../../platform/secrets.ts';
+
+/**
+ * Mail to account holders. A mail is a job written in the transaction of its cause, so nobody waits for the mail
+ * server. The job is sealed, because the mail holds a link that opens something. Without CHAT_SMTP_URL no mail is
+ * sent, and links must not go to the log: they are shown to the person who asked for them, or come from the command
+ * line.
+ */
+
+const queue = { name: 'account_mail', width: 2 };
+const sealContext = 'account mail';
+const leaseMs = 60_000;
+const slots = 4;
+const mostTries = 8;
+
+export interface MailQueue {
+  /** False if no mail server is configured. */
+  readonly enabled: boolean;
+  /**
+   * @param about number of the account or organization that the mail is about: at most two mails about the same one
+   * are sent at once.
+   */
+  send(tx: Queryable, about: number, mail: Mail): Promise<void>;
+}
+
+export const createMailQueue = (vault: Vault, enabled: boolean): MailQueue => ({
+  enabled,
+  send: async (tx, about, mail) => {
+    if (!enabled) return;
+    const data = vault.seal(JSON.stringify(mail), sealContext).toString('base64');
+    await enqueue(tx, queue, [{ key: about, data }]);
+  },
+});
+
+export function createMailWorker(options: {
+  db: Db;
+  mailer: Mailer;
+  vault: Vault;
+  clock: Clock;
+  logger: Logger;
+}): Periodic {
+  const { mailer, vault, clock, logger } = options;
+  async function run(job: Job): Promise<{ runAt: Date | null }> {
+    const sealed = Buffer.from(job.data as string, 'base64');
+    try {
+      await mailer.send(JSON.parse(vault.open(sealed, sealContext).toString()) as Mail);
+      return { runAt: null };
+    } catch (error) {
+      // Tries follow after 10, 20, 40 … seconds, because somebody is waiting for the mail.
+      const again = job.claims >= mostTries ? null : new Date(clock.now() + 10_000 * 2 ** (job.claims - 1));
+      logger.warn({ reason: (error as Error).message, again }, 'a mail could not be sent');
+      return { runAt: again };
+    }
+  }
+  return createWorker({
+    db: options.db,
+    logger,
+    queue: queue.name,
+    slots,
+    leaseMs,
+    run: (jobs) => Promise.resolve(jobs.map(run)),
+  });
+}

@@ -1,0 +1,99 @@
+import type { Queryable } from '../../../platform/postgres/db.ts';
+
+/** Passkeys of accounts, and the challenges that were used. */
+
+export const maxPasskeys = 20;
+
+export interface Passkey {
+  id: string;
+  name: string;
+  createdAt: string;
+  lastUsedAt: string | null;
+}
+
+interface StoredPasskey extends Passkey {
+  account: number;
+  credential: Buffer;
+  publicKey: Buffer;
+  signCount: number;
+  transports: string[];
+}
+
+const viewColumns = 'id, name, created_at AS "createdAt", used_at AS "lastUsedAt"';
+const columns = `${viewColumns}, account, credential, public_key AS "publicKey", sign_count AS "signCount", transports`;
+
+export const storedPasskeys = (db: Queryable, account: number): Promise<StoredPasskey[]> =>
+  db.query<StoredPasskey>(
+    `SELECT ${columns} FROM passkeys WHERE account = $1 ORDER BY created_at, id LIMIT ${maxPasskeys}`,
+    [account],
+  );
+
+export const listPasskeys = (db: Queryable, account: number): Promise<Passkey[]> =>
+  db.query<Passkey>(
+    `SELECT ${viewColumns} FROM passkeys WHERE account = $1 ORDER BY created_at, id LIMIT ${maxPasskeys}`,
+    [account],
+  );
+
+/** Returns undefined if the credential is known already. */
+export async function insertPasskey(
+  tx: Queryable,
+  passkey: Omit<StoredPasskey, 'createdAt' | 'lastUsedAt'> & { createdAt: Date },
+): Promise<Passkey | undefined> {
+  const [row] = await tx.query<Passkey>(
+    `INSERT INTO passkeys (id, account, credential, public_key, sign_count, transports, name, created_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (credential) DO NOTHING RETURNING ${viewColumns}`,
+    [
+      passkey.id,
+      passkey.account,
+      passkey.credential,
+      passkey.publicKey,
+      passkey.signCount,
+      passkey.transports,
+      passkey.name,
+      passkey.createdAt,
+    ],
+  );
+  return row;
+}
+
+/** The passkey of this credential, with the id of its account as `owner`. */
+export async function findPasskey(
+  tx: Queryable,
+  credential: Buffer,
+): Promise<(StoredPasskey & { owner: string }) | undefined> {
+  const [row] = await tx.query<StoredPasskey & { owner: string }>(
+    `SELECT ${columns}, (SELECT a.id FROM accounts a WHERE a.no = account) AS owner FROM passkeys WHERE credential = $1`,
+    [credential],
+  );
+  return row;
+}
+
+export async function markPasskeyUsed(tx: Queryable, id: string, signCount: number, at: Date): Promise<void> {
+  await tx.query('UPDATE passkeys SET sign_count = $2, used_at = $3 WHERE id = $1', [id, signCount, at]);
+}
+
+/** Returns true if the account had this passkey. */
+export async function removePasskey(tx: Queryable, account: number, id: string): Promise<boolean> {
+  const rows = await tx.query('DELETE FROM passkeys WHERE account = $1 AND id = $2 RETURNING 1', [
+    account,
+    id,
+  ]);
+  return rows.length > 0;
+}
+
+export async function removePasskeys(tx: Queryable, account: number): Promise<void> {
+  await tx.query('DELETE FROM passkeys WHERE account = $1', [account]);
+}
+
+/** Returns false if the challenge was used before. */
+export async function keepChallenge(tx: Queryable, challenge: Buffer, expiresAt: Date): Promise<boolean> {
+  const rows = await tx.query(
+    'INSERT INTO passkey_challenges (challenge, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING 1',
+    [challenge, expiresAt],
+  );
+  return rows.length > 0;
+}
+
+export async function removeEndedChallenges(tx: Queryable, now: Date): Promise<void> {
+  await tx.query('DELETE FROM passkey_challenges WHERE expires_at < $1', [now]);
+}

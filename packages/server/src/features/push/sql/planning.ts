@@ -1,0 +1,126 @@
+import { consumers } from '../../../log/sql/consumers.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
+import type { PushProviderName } from '../../../platform/push/port.ts';
+import { conversationOf, membershipsOf, userOf } from '../../sql/lookups.ts';
+
+/** Who is pushed what: messages that may need a push, members who wait for one, and their devices. */
+
+export interface MessageRef {
+  conv: number;
+  seq: number;
+}
+export const pushMode = (alias: string): string => `coalesce(${alias}.settings ->> 'pushMode', 'providers')`;
+
+/**
+ * SQL for whether member `m` (user `r`) of conversation `c` still waits for the message with this seq: the
+ * conversation and the user are live, and the member neither muted the conversation nor has read the message.
+ */
+export const memberWaits = (seq: string): string =>
+  `c.deleted_at IS NULL AND NOT m.muted AND m.last_read_seq < ${seq} AND r.deactivated_at IS NULL`;
+
+/** The messages among these rows of the outbox that somebody may be pushed. */
+export const messagesToPush = (
+  tx: Queryable,
+  rows: readonly number[],
+): Promise<({ env: number } & MessageRef)[]> =>
+  tx.query<{ env: number } & MessageRef>(
+    `SELECT o.env, o.conv, o.seq FROM outbox o JOIN environments e ON e.no = o.env AND e.status = 'active'
+     WHERE o.no = ANY($1) AND CASE ${pushMode('e')}
+       WHEN 'providers' THEN e.listeners & ${consumers.push.bit} <> 0 AND EXISTS (
+         SELECT 1 FROM members m JOIN push_devices d ON d.env = m.env AND d.usr = m.usr
+         WHERE m.env = o.env AND m.conv = o.conv AND NOT m.muted AND m.usr IS DISTINCT FROM o.actor)
+       WHEN 'webhook' THEN (
+         SELECT true FROM webhook_endpoints w
+         WHERE w.env = o.env AND w.status = 'enabled' AND 'notification.needed' = ANY(w.events) LIMIT 1)
+       ELSE false END
+     ORDER BY o.no`,
+    [rows],
+  );
+
+/** The members who wait for the message of each place, and how they are pushed to; `job` is the index of the place. */
+export const waitingMembers = (
+  db: Queryable,
+  places: readonly ({ env: number } & MessageRef)[],
+): Promise<{ job: number; env: number; mode: 'providers' | 'webhook'; usr: number }[]> =>
+  db.query<{ job: number; env: number; mode: 'providers' | 'webhook'; usr: number }>(
+    `SELECT u.ord::int - 1 AS job, u.env, ${pushMode('e')} AS mode, m.usr
+       FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, conv, seq, ord)
+       JOIN environments e ON e.no = u.env AND e.status = 'active'
+       CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
+       CROSS JOIN LATERAL (SELECT * FROM members WHERE conv = u.conv AND env = u.env OFFSET 0) m
+       CROSS JOIN ${userOf('m.env', 'm.usr')} r
+       WHERE ${memberWaits('u.seq')} AND CASE ${pushMode('e')} WHEN 'webhook' THEN true WHEN 'providers' THEN EXISTS (
+         SELECT 1 FROM push_devices d JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
+         WHERE d.env = m.env AND d.usr = m.usr) ELSE false END
+       ORDER BY u.ord, m.usr`,
+    [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
+  );
+
+/** The devices of users, of each notice; `newer` counts the browsers that the user registered since. */
+export const devicesOf = (
+  tx: Queryable,
+  asked: readonly { env: number; usr: number; notice: number }[],
+): Promise<
+  {
+    notice: number;
+    env: number;
+    usr: number;
+    no: number;
+    provider: PushProviderName;
+    /** Of a browser: its subscription. */
+    subscription: string | null;
+    newer: number;
+  }[]
+> =>
+  tx.query(
+    `SELECT u.notice, d.env, d.usr, d.no, d.provider, CASE d.provider WHEN 'webpush' THEN d.token END AS subscription,
+       row_number() OVER (PARTITION BY u.notice, d.usr, d.provider ORDER BY d.registered_at DESC, d.no DESC)::int - 1 AS newer
+     FROM unnest($1::int[], $2::bigint[], $3::int[]) u(env, usr, notice)
+     JOIN environments e ON e.no = u.env AND ${pushMode('e')} = 'providers'
+     JOIN push_devices d ON d.env = u.env AND d.usr = u.usr
+     JOIN push_credentials k ON k.env = d.env AND k.provider = d.provider
+     ORDER BY u.notice, d.usr, d.no`,
+    [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.notice)],
+  );
+
+/** Those of the users who can be pushed to, and since when a message may not have arrived. */
+export const pushableUsers = (
+  db: Queryable,
+  users: readonly { env: number; user: number; silentMs: number }[],
+  marginMs: number,
+): Promise<{ env: number; usr: number; since: string }[]> =>
+  db.query<{ env: number; usr: number; since: string }>(
+    `SELECT u.env, u.usr, clock_timestamp() - (u.ms + $4) * interval '1 millisecond' AS since
+         FROM unnest($1::int[], $2::bigint[], $3::float8[]) u(env, usr, ms)
+         JOIN environments e ON e.no = u.env AND e.listeners & ${consumers.push.bit} <> 0
+         WHERE ${pushMode('e')} = 'webhook' OR EXISTS (SELECT 1 FROM push_devices d WHERE d.env = u.env AND d.usr = u.usr)`,
+    [users.map((l) => l.env), users.map((l) => l.user), users.map((l) => l.silentMs), marginMs],
+  );
+
+/** How many messages of a conversation are pushed after a socket died, the latest ones. */
+const mostOfOne = 100;
+
+/**
+ * Messages since a time that no socket of the user has confirmed, of users without one, the latest of each
+ * conversation; `job` is the index of the user.
+ */
+export const undeliveredMessages = (
+  db: Queryable,
+  users: readonly { env: number; usr: number; since: string }[],
+  online: readonly number[],
+): Promise<{ job: number; mode: 'providers' | 'webhook'; conv: number; seq: number }[]> =>
+  db.query<{ job: number; mode: 'providers' | 'webhook'; conv: number; seq: number }>(
+    `SELECT u.ord::int - 1 AS job, ${pushMode('e')} AS mode, m.conv, x.seq
+     FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) WITH ORDINALITY u(env, usr, since, ord)
+     JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode('e')} <> 'off'
+     CROSS JOIN ${userOf('u.env', 'u.usr')} r
+     CROSS JOIN ${membershipsOf('u.env', 'u.usr', 'NOT muted')} m
+     CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
+     CROSS JOIN LATERAL (
+       SELECT * FROM messages WHERE conv = m.conv AND env = m.env AND seq > greatest(m.last_read_seq, m.last_delivered_seq)
+       ORDER BY seq DESC LIMIT ${mostOfOne}) x
+     WHERE NOT u.usr = ANY($4::bigint[]) AND r.deactivated_at IS NULL AND c.deleted_at IS NULL AND c.last_activity_at >= u.since
+       AND x.created_at >= u.since AND x.deleted_at IS NULL AND x.sender IS DISTINCT FROM u.usr
+     ORDER BY x.created_at, m.conv, x.seq`,
+    [users.map((u) => u.env), users.map((u) => u.usr), users.map((u) => u.since), online],
+  );

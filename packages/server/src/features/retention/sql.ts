@@ -1,0 +1,124 @@
+import { limits } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+/**
+ * Rows that are removed by their age, and rows of environments that have ended: of tables that other folders own.
+ * Rows are removed by place (ctid), because these tables have no key in common; no statement holds a place for longer
+ * than itself.
+ */
+
+/** Drops days of clientMsgIds that are past their time. Returns how many. */
+export async function keepSentIds(db: Queryable, now: Date | undefined, days: number): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    'SELECT keep_sent_ids(coalesce($1::timestamptz, now()), $2) AS n',
+    [now, days],
+  );
+  return row!.n;
+}
+
+/** @param rows a query for the places of expired rows, to which the limit is added. */
+async function remove(
+  db: Queryable,
+  table: string,
+  rows: string,
+  batch: number,
+  values: unknown[],
+): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    `WITH gone AS (DELETE FROM ${table} WHERE ctid = ANY(ARRAY(${rows} LIMIT ${batch})) RETURNING 1)
+         SELECT count(*) AS n FROM gone`,
+    values,
+  );
+  return row!.n;
+}
+
+export const removeOlder = (
+  db: Queryable,
+  table: string,
+  column: string,
+  hours: number,
+  now: Date | undefined,
+  batch: number,
+): Promise<number> =>
+  remove(
+    db,
+    table,
+    `SELECT ctid FROM ${table} WHERE ${column} < least($1::timestamptz, now()) - $2 * interval '1 hour'`,
+    batch,
+    [now, hours],
+  );
+
+/** @param hours for environments that have no time of their own. */
+export const removeEvents = (
+  db: Queryable,
+  hours: number,
+  now: Date | undefined,
+  batch: number,
+): Promise<number> =>
+  remove(
+    db,
+    'events',
+    `SELECT x.ctid FROM environments e CROSS JOIN LATERAL (
+       SELECT t.ctid FROM events t WHERE t.env + 0 = e.no
+         AND t.created_at < least($1::timestamptz, now()) - coalesce(e.buffer_hours, $2::float8) * interval '1 hour' LIMIT ${batch}
+     ) x`,
+    batch,
+    [now, hours],
+  );
+
+/** Of a table with one row per hour, whose rows per day and per month stay. */
+export const removeHours = (
+  db: Queryable,
+  table: string,
+  now: Date | undefined,
+  batch: number,
+): Promise<number> =>
+  remove(
+    db,
+    table,
+    `SELECT x.ctid FROM environments e CROSS JOIN LATERAL (
+         SELECT c.ctid FROM ${table} c WHERE c.env = e.no AND c.step = 0
+           AND c.at < date_trunc('day', least($1::timestamptz, now()), 'UTC') - interval '${limits.analyticsHoursKeptDays} days' LIMIT ${batch}
+       ) x`,
+    batch,
+    [now],
+  );
+
+/** The tables that carry the number of an environment. */
+export async function tenantTables(db: Queryable, except: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'env' AND NOT a.attisdropped
+     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname <> ALL ($1) ORDER BY 1`,
+    [except],
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** Objects in our own storage stay until the sweep of media has removed them. */
+const onlyWhere: Record<string, string> = { object_removals: 'AND storage > 0' };
+
+/** `env + 0`: an index on env would be read as a whole for every piece. */
+export async function removePiece(
+  db: Queryable,
+  table: string,
+  envs: readonly number[],
+  from: string,
+  to: string,
+): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    `WITH gone AS (
+             DELETE FROM "${table}" WHERE env + 0 = ANY($1) AND ctid >= $2::tid AND ctid < $3::tid ${onlyWhere[table] ?? ''} RETURNING 1
+           ) SELECT count(*)::int AS n FROM gone`,
+    [envs, from, to],
+  );
+  return row!.n;
+}
+
+/** How many pages of 8 kB a table has. */
+export async function pagesOf(db: Queryable, table: string): Promise<number> {
+  const [row] = await db.query<{ pages: number }>(
+    `SELECT (pg_relation_size($1::regclass) / current_setting('block_size')::int)::int AS pages`,
+    [`"${table}"`],
+  );
+  return row!.pages;
+}

@@ -1,0 +1,111 @@
+import type { Queryable } from '../../../platform/postgres/db.ts';
+import type { Copy } from '../sql.ts';
+
+/** What a copy to or from a customer's database reads here, and how far it is. */
+
+export interface ConversationWithPeople {
+  no: number;
+  id: string;
+  type: string;
+  name: string | null;
+  metadata: string | null;
+  createdAt: string;
+  deletedAt: string | null;
+  lastSeq: number;
+  /** [id, role]; the role is null for a user who is no longer a member. */
+  people: [string, string | null][] | null;
+}
+
+/** How many former members of a conversation a copy takes along, those who left last. */
+const mostFormer = 10_000;
+
+/**
+ * Conversations with their members, and with users who are no longer members: those whom the given events removed, or
+ * all of them.
+ */
+export function conversationsWithPeople(
+  db: Queryable,
+  env: number,
+  convs: readonly number[],
+  removed: { seqs: number[] } | 'all',
+): Promise<ConversationWithPeople[]> {
+  const former =
+    removed === 'all'
+      ? `(SELECT d.usr FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT $3)`
+      : `SELECT unnest(e.users) FROM events e WHERE e.env = c.env AND e.conv = c.no AND e.seq = ANY($3)`;
+  return db.query<ConversationWithPeople>(
+    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.created_at AS "createdAt", c.deleted_at AS "deletedAt", c.last_seq AS "lastSeq", (
+       SELECT json_agg(json_build_array(u.id, m.role)) FROM (
+         SELECT usr FROM members WHERE env = c.env AND conv = c.no
+         UNION ${former}
+       ) p JOIN users u ON u.env = c.env AND u.no = p.usr LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = p.usr
+     ) AS people FROM unnest($2::bigint[]) x(no) JOIN conversations c ON c.env = $1 AND c.no = x.no`,
+    [env, convs, removed === 'all' ? mostFormer : removed.seqs],
+  );
+}
+
+/** How many conversations one batch looks at, at most. */
+const conversationsAtOnce = 50;
+
+/** The next conversations, each with the number of its people. */
+export const conversationsFrom = (
+  db: Queryable,
+  env: number,
+  from: number,
+): Promise<{ no: number; id: string; people: number }[]> =>
+  db.query<{ no: number; id: string; people: number }>(
+    `SELECT c.no, c.id, (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) + (SELECT count(*) FROM (
+         SELECT 1 FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT ${mostFormer}) f) AS people
+       FROM conversations c WHERE c.env = $1 AND c.no >= $2 ORDER BY c.no LIMIT ${conversationsAtOnce}`,
+    [env, from],
+  );
+
+/** The next conversation of which only a customer's database has messages. */
+export async function nextCold(
+  db: Queryable,
+  env: number,
+  from: number,
+): Promise<{ no: number; id: string } | undefined> {
+  const [conv] = await db.query<{ no: number; id: string }>(
+    `SELECT c.no, c.id FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
+     WHERE s.env = $1 AND s.conv >= $2 AND s.cold_seq > 0 ORDER BY s.conv LIMIT 1`,
+    [env, from],
+  );
+  return conv;
+}
+
+/** Locks the environment's row. Returns false if the copy was cancelled, started again, or belongs to another process. */
+export async function lockCopy(
+  tx: Queryable,
+  env: number,
+  node: string,
+  startedAt: string,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `SELECT 1 FROM storage WHERE env = $1 AND owner = $2 AND copy ->> 'startedAt' = $3 FOR UPDATE`,
+    [env, node, startedAt],
+  );
+  return rows.length > 0;
+}
+
+/** Nothing is in the customer's database alone any more. */
+export async function setAllWarm(tx: Queryable, env: number): Promise<void> {
+  await tx.query('UPDATE storage SET has_cold = false WHERE env = $1', [env]);
+}
+
+/** Stores where the copy is, unless it was cancelled or started again. */
+export async function replaceCopy(db: Queryable, env: number, copy: Copy): Promise<void> {
+  await db.query(`UPDATE storage SET copy = $2 WHERE env = $1 AND copy ->> 'startedAt' = $3`, [
+    env,
+    JSON.stringify(copy),
+    copy.startedAt,
+  ]);
+}
+
+/** The oldest transaction that is still running, and the number that the next one gets. */
+export async function runningTransactions(db: Queryable): Promise<{ oldest: number; next: number }> {
+  const [running] = await db.query<{ oldest: number; next: number }>(
+    `SELECT pg_snapshot_xmin(s)::text::bigint AS oldest, pg_snapshot_xmax(s)::text::bigint AS next FROM pg_current_snapshot() s`,
+  );
+  return running!;
+}

@@ -1,0 +1,101 @@
+import type { MessageRecord } from '../../../platform/history/port.ts';
+import type { Queryable } from '../../../platform/postgres/db.ts';
+
+/** Messages that come back from a customer's database into our store. */
+
+/** Keeps others from changing the conversation until the transaction ends. */
+export async function holdConversation(tx: Queryable, env: number, conv: number): Promise<void> {
+  await tx.query('SELECT 1 FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE', [env, conv]);
+}
+
+/** Completes rows of messages that left. Returns how many came back. */
+export async function restoreMessages(
+  db: Queryable,
+  env: number,
+  conv: number,
+  records: readonly MessageRecord[],
+): Promise<number> {
+  const rows = await db.query<{ seq: number }>(
+    `UPDATE messages m SET id = r.id, text = r.text, reply_to = r.reply_to, metadata = r.metadata, attachments = r.attachments, version = r.version,
+       created_at = r.created_at, edited_at = r.edited_at
+     FROM unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int[], $10::timestamptz[], $11::timestamptz[])
+       AS r(seq, id, text, reply_to, metadata, attachments, version, created_at, edited_at)
+     WHERE m.env = $1 AND m.conv = $2 AND m.seq = r.seq AND m.id IS NULL AND NOT m.hard
+     RETURNING m.seq`,
+    [
+      env,
+      conv,
+      records.map((r) => r.seq),
+      records.map((r) => r.id),
+      records.map((r) => r.text),
+      records.map((r) => r.replyTo),
+      records.map((r) => r.metadata),
+      records.map((r) => r.attachments),
+      records.map((r) => r.version),
+      records.map((r) => r.createdAt),
+      records.map((r) => r.editedAt),
+    ],
+  );
+  if (rows.length > 0)
+    await db.query(
+      `UPDATE sink_conversations SET cold_seq = least(cold_seq, $3::bigint - 1), oldest_at = coalesce(oldest_at, now()) WHERE env = $1 AND conv = $2`,
+      [env, conv, Math.min(...rows.map((r) => r.seq))],
+    );
+  return rows.length;
+}
+
+/** Locks the conversation's row, and returns the seq up to which messages may have left. */
+export async function lockCold(tx: Queryable, env: number, conv: number): Promise<number | undefined> {
+  const [row] = await tx.query<{ cold: number }>(
+    'SELECT cold_seq AS cold FROM sink_conversations WHERE env = $1 AND conv = $2 FOR UPDATE',
+    [env, conv],
+  );
+  return row?.cold;
+}
+
+export async function setCold(tx: Queryable, env: number, conv: number, cold: number): Promise<void> {
+  await tx.query('UPDATE sink_conversations SET cold_seq = $3 WHERE env = $1 AND conv = $2', [
+    env,
+    conv,
+    cold,
+  ]);
+}
+
+/** How many messages of a conversation did not come back, because the customer's database no longer has them. */
+export async function stayedAway(db: Queryable, env: number, conv: number): Promise<number> {
+  const [row] = await db.query<{ n: number }>(
+    'SELECT count(*) AS n FROM messages WHERE env = $1 AND conv = $2 AND id IS NULL AND NOT hard',
+    [env, conv],
+  );
+  return row!.n;
+}
+
+const mostWanted = 100;
+
+/** Messages that are needed here again. */
+export const wantedMessages = (
+  db: Queryable,
+  env: number,
+): Promise<{ conv: number; id: string; seq: number }[]> =>
+  db.query<{ conv: number; id: string; seq: number }>(
+    `SELECT s.conv, c.id, s.want_seq AS seq FROM sink_conversations s JOIN conversations c ON c.env = s.env AND c.no = s.conv
+     WHERE s.env = $1 AND s.want_seq IS NOT NULL LIMIT ${mostWanted}`,
+    [env],
+  );
+
+/** Asks for the latest message of the conversation, if that has left. */
+export async function wantLatestMessage(tx: Queryable, env: number, conv: number): Promise<void> {
+  await tx.query(
+    `UPDATE sink_conversations s SET want_seq = m.seq FROM conversations c JOIN messages m ON m.env = c.env AND m.conv = c.no
+       AND m.seq = c.last_message_seq AND m.id IS NULL
+     WHERE s.env = $1 AND s.conv = $2 AND c.env = $1 AND c.no = $2`,
+    [env, conv],
+  );
+}
+
+export async function clearWanted(tx: Queryable, env: number, conv: number, seq: number): Promise<void> {
+  await tx.query(
+    'UPDATE sink_conversations SET want_seq = NULL WHERE env = $1 AND conv = $2 AND want_seq = $3',
+    [env, conv, seq],
+  );
+}

@@ -1,0 +1,30 @@
+import type { Queryable } from '../../../platform/postgres/db.ts';
+
+/** Media storages that customers brought. A row never changes; its config is sealed. */
+
+/** The number of the environment's own media storage; null if it has none. */
+export async function mediaOf(db: Queryable, env: number): Promise<number | null> {
+  const [row] = await db.query<{ media: number | null }>('SELECT media FROM storage WHERE env = $1', [env]);
+  return row?.media ?? null;
+}
+
+export async function findMediaStorage(db: Queryable, env: number, no: number): Promise<Buffer | undefined> {
+  const [row] = await db.query<{ config: Buffer }>(
+    'SELECT config FROM media_storages WHERE no = $1 AND env = $2',
+    [no, env],
+  );
+  return row?.config;
+}
+
+/** Returns the number of the new storage. */
+export async function insertMediaStorage(
+  tx: Queryable,
+  env: number,
+  fields: { provider: string; sealed: Buffer; shown: unknown; at: string },
+): Promise<number> {
+  const [row] = await tx.query<{ no: number }>(
+    'INSERT INTO media_storages (env, provider, config, shown, created_at) VALUES ($1, $2, $3, $4, $5) RETURNING no',
+    [env, fields.provider, fields.sealed, JSON.stringify(fields.shown), fields.at],
+  );
+  return row!.no;
+}
