@@ -1,6 +1,6 @@
 // A library: every module as JavaScript with its types and a source map, in the folders of the sources, so that a bundler takes only what
 // is used and a stack trace names the module that is meant.
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 import ts from 'typescript';
@@ -54,8 +54,10 @@ export async function buildLibrary(library: Library, stage: string, into: string
   const { options, names } = emit(from, sources, join(stage, dist));
   if (names.length > 0)
     await write(join(stage, dist, types), await plainTypes(names, options, join(from, 'src'), library));
-  for (const [, file] of entries)
-    if (!/\.tsx?$/.test(file)) await cp(join(from, file), join(stage, inPackage(file)));
+  const styles = entries.map(([, file]) => file).filter((file) => file.endsWith('.css'));
+  // Each with what it imports: readable, one file.
+  for (const file of styles)
+    await build({ entryPoints: [join(from, file)], outfile: join(stage, inPackage(file)), bundle: true });
 
   const exported = Object.fromEntries(
     entries.map(([path, file]) => {
