@@ -53,8 +53,12 @@ export async function buildServer(stage: string, into: string): Promise<string> 
       recursive: true,
       filter: (path) => !/\.d\.ts$|\.map$|node\/lib\/test(\/|$)/.test(path),
     });
-  const { scripts, devDependencies, files, ...own } = await readManifest(mediasoup);
-  await write(join(stage, 'vendor/mediasoup/package.json'), JSON.stringify(own, null, 2));
+  const { name, version, license } = await readManifest(mediasoup);
+  // Without `type`: its modules are CommonJS.
+  await write(
+    join(stage, 'vendor/mediasoup/package.json'),
+    JSON.stringify({ name, version, license }, null, 2),
+  );
   await write(join(stage, 'THIRD-PARTY-LICENSES'), await licenceTexts([...bundled, mediasoup]));
   return pack(stage, await manifest(), join(server, 'README.md'), into);
 }
