@@ -77,6 +77,18 @@ export const tools: Tool[] = [
     fetch: (into) => ['sh', '-c', `python3 -m venv "${into}" && "${into}/bin/pip" install -q ${python}`],
   },
   {
+    name: 'kubernetes-validate',
+    folder: 'kubernetes-validate/1.37.0',
+    programs: ['python3'],
+    packages: ['python3-venv'],
+    // It brings the schemas of Kubernetes, 22 MB packed, and asks nobody for them.
+    fetch: (into) => [
+      'sh',
+      '-c',
+      `python3 -m venv "${into}" && "${into}/bin/pip" install -q kubernetes-validate==1.37.0`,
+    ],
+  },
+  {
     name: 'hey-api',
     folder: 'hey-api/0.95.0',
     programs: ['npm'],

@@ -1,36 +1,33 @@
 import { Anchor, Button, Text } from '@mantine/core';
+import { lazy, Suspense } from 'react';
 import type { ReactNode } from 'react';
 import { Link, Redirect, Route, Switch, useParams } from 'wouter';
 import { areas } from './areas.ts';
 import type { Session } from './api/session.ts';
 import { useSession } from './api/session.ts';
 import { ReauthDialog } from './api/reauth.tsx';
-import { Forgot, Invited, Reset, SignUp } from './pages/links.tsx';
-import { NewEnvironment } from './pages/new-environment.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { Shell } from './shell.tsx';
 import { Card } from './ui/card.tsx';
 import { Empty, Loading } from './ui/states.tsx';
 
+const NewEnvironment = lazy(() => import('./pages/new-environment.tsx'));
+const Linked = lazy(() => import('./pages/links.tsx'));
+
 /** Which screen an address shows. Whoever is not signed in sees the sign-in page at that same address. */
 export const App = (): ReactNode => (
-  <Switch>
-    <Route path="/forgot">
-      <Forgot />
-    </Route>
-    <Route path="/sign-up">
-      <SignUp />
-    </Route>
-    <Route path="/reset">
-      <Reset />
-    </Route>
-    <Route path="/invitation">
-      <Invited />
-    </Route>
-    <Route>
-      <SignedIn />
-    </Route>
-  </Switch>
+  <Suspense fallback={<Loading what="the page" />}>
+    <Switch>
+      {(['forgot', 'sign-up', 'reset', 'invitation'] as const).map((screen) => (
+        <Route key={screen} path={`/${screen}`}>
+          <Linked screen={screen} />
+        </Route>
+      ))}
+      <Route>
+        <SignedIn />
+      </Route>
+    </Switch>
+  </Suspense>
 );
 
 function SignedIn(): ReactNode {

@@ -66,7 +66,7 @@ export function Shell(props: { session: Session; env: string | null; children: R
           </UnstyledButton>
           <Where area={area} env={props.env} location={location} />
           {shown ? (
-            <UnstyledButton className="find" onClick={find.open} aria-label="Find or do">
+            <UnstyledButton className="find" onClick={find.open}>
               <Icon of={SearchIcon} />
               <span>Find or do</span>
               <kbd>Ctrl K</kbd>

@@ -67,7 +67,9 @@ export const theme = createTheme({
     },
     Button: {
       vars: (_: unknown, { color, variant }: { color?: unknown; variant?: string }) => {
-        if (toneOf(color) !== 'danger' || color === undefined) return { root: {} };
+        if (color === undefined && (variant === undefined || variant === 'filled'))
+          return { root: { '--button-bg': token('action'), '--button-color': token('on-action') } };
+        if (color === undefined || toneOf(color) !== 'danger') return { root: {} };
         const quiet = variant === 'light';
         return {
           root: {

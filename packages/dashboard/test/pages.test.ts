@@ -27,10 +27,10 @@ const shots = process.env['SHOTS'];
 
 /** Name, address after the environment, and a text that stands there once it is loaded. */
 const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) => string][] = [
-  ['overview', () => '', () => 'The last hour'],
+  ['overview', () => '', () => 'Said and heard'],
   ['users', () => '/users', () => 'Alice Adler'],
   ['user', () => '/users/alice', () => 'Support: order 4711'],
-  ['conversations', () => '/conversations', () => 'Conversation id'],
+  ['conversations', () => '/conversations', () => 'Alice Adler and Bob Brandt'],
   ['members', (shop) => `/conversations/${shop.conversation}`, () => 'Read up to'],
   [
     'messages',

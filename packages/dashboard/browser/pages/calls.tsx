@@ -100,7 +100,12 @@ function CallPage({ callId }: { callId: string }): ReactNode {
               {conversationId}
             </Anchor>,
           ],
-          ['Started by', createdBy],
+          [
+            'Started by',
+            <Anchor component={Link} href={`/${env}/users/${encodeURIComponent(createdBy)}`}>
+              {createdBy}
+            </Anchor>,
+          ],
           ['Started', <Time at={createdAt} />],
           ['Answered', <Time at={answeredAt} />],
           ['Ended', <Time at={endedAt} never="not yet" />],

@@ -1,10 +1,20 @@
-import { Alert } from '@mantine/core';
+import { Anchor, Button, Group } from '@mantine/core';
+import PlusIcon from 'lucide-react/icons/plus';
+import { useState } from 'react';
 import type { ReactNode } from 'react';
-import { Redirect, Route, Switch } from 'wouter';
-import { useEnv } from '../api/hooks.ts';
-import { FilterText, useFilter } from '../ui/filter.tsx';
+import { Link, Route, Switch } from 'wouter';
+import type { ExplorerConversation } from '@parley/protocol';
+import { useEnv, usePages } from '../api/hooks.ts';
+import { useMay } from '../api/roles.ts';
+import { FilterBar, FilterChoice, FilterText, useFilters } from '../ui/filter.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
+import { Avatar, namesOf } from '../ui/people.tsx';
+import { Empty } from '../ui/states.tsx';
+import { Time } from '../ui/time.tsx';
 import { ConversationPage } from './conversation.tsx';
+import { NewConversation } from './new-conversation.tsx';
 
 export default function Conversations(): ReactNode {
   return (
@@ -13,26 +23,88 @@ export default function Conversations(): ReactNode {
         {({ conversationId }) => <ConversationPage conversationId={conversationId} />}
       </Route>
       <Route>
-        <Find />
+        <Browse />
       </Route>
     </Switch>
   );
 }
 
-/** Conversations are found by their id, or through one of their members. */
-function Find(): ReactNode {
-  const env = useEnv();
-  const [id] = useFilter('id');
-  const [user] = useFilter('user');
-  if (id !== '') return <Redirect to={`/${env}/conversations/${encodeURIComponent(id)}`} />;
-  if (user !== '') return <Redirect to={`/${env}/users/${encodeURIComponent(user)}`} />;
+const filters = ['query', 'type', 'userId'] as const;
+
+/** All conversations, by the people in them. */
+function Browse(): ReactNode {
+  const { type, ...texts } = useFilters(filters);
+  const input = { limit: 50, ...texts, ...(type === undefined ? {} : { type: type as 'direct' | 'group' }) };
+  const pages = usePages('explorer.conversations', input, { everyMs: 5_000 });
+  const may = useMay('conversations.create');
+  const [making, setMaking] = useState(false);
+  const filtered = type !== undefined || Object.keys(texts).length > 0;
+  const make = may ? (
+    <Button leftSection={<Icon of={PlusIcon} />} onClick={() => setMaking(true)}>
+      New conversation
+    </Button>
+  ) : null;
   return (
-    <Page title="Conversations" call={['conversations.list', { userId: 'alice' }]}>
-      <FilterText name="id" label="Conversation id" placeholder="conv_…" />
-      <FilterText name="user" label="Conversations of the user" placeholder="alice" />
-      <Alert color="gray" variant="light">
-        Reading messages here is noted in the audit, once per conversation and hour.
-      </Alert>
+    <Page title="Conversations" call={['explorer.conversations', input]} actions={make}>
+      <FilterBar names={filters}>
+        <FilterText name="query" label="Name, member or id" placeholder="Alice" />
+        <FilterText name="userId" label="With the user" placeholder="alice" />
+        <FilterChoice
+          name="type"
+          label="Kind"
+          options={[
+            ['', 'all'],
+            ['direct', 'between two'],
+            ['group', 'groups'],
+          ]}
+        />
+      </FilterBar>
+      <List
+        what="conversations"
+        pages={pages}
+        rowKey={(item) => item.id}
+        columns={[
+          { title: 'Conversation', cell: (item) => <Titled conversation={item} /> },
+          { title: 'Kind', cell: (item) => (item.type === 'direct' ? 'between two' : 'group'), wide: true },
+          { title: 'Members', cell: (item) => item.memberCount },
+          { title: 'Last activity', cell: (item) => <Time at={item.lastActivityAt} /> },
+          { title: 'Made', cell: (item) => <Time at={item.createdAt} />, wide: true },
+        ]}
+        empty={
+          filtered ? (
+            <Empty title="No conversation fits">
+              Names are looked for by their beginning, among the newest 5,000 conversations.
+            </Empty>
+          ) : (
+            <Empty title="No conversations yet" action={make}>
+              They begin when your server or a client makes one. You can make one here, too.
+            </Empty>
+          )
+        }
+      />
+      <NewConversation opened={making} close={() => setMaking(false)} />
     </Page>
   );
 }
+
+const Titled = ({ conversation }: { conversation: ExplorerConversation }): ReactNode => {
+  const { id, name, people, memberCount } = conversation;
+  return (
+    <Group gap="sm" wrap="nowrap">
+      <span className="avatars">
+        {people.slice(0, 2).map((person) => (
+          <Avatar key={person.id} id={person.id} name={person.name ?? person.id} small />
+        ))}
+      </span>
+      <Anchor component={Link} href={`/${useEnv()}/conversations/${id}`} dir="auto">
+        {name ??
+          (people.length === 0
+            ? id
+            : namesOf(
+                people.map((person) => person.name ?? person.id),
+                memberCount,
+              ))}
+      </Anchor>
+    </Group>
+  );
+};

@@ -87,7 +87,7 @@ function LinkByMail<T>(props: {
   );
 }
 
-export const Forgot = (): ReactNode => (
+const Forgot = (): ReactNode => (
   <LinkByMail
     title="A new password"
     send={(email) => call('password.forgot', { email }, null)}
@@ -100,7 +100,7 @@ export const Forgot = (): ReactNode => (
 );
 
 /** Where CHAT_SIGN_UP is open; elsewhere the service says that it is not. */
-export const SignUp = (): ReactNode => (
+const SignUp = (): ReactNode => (
   <LinkByMail
     title="A new account"
     send={(email) => call('accounts.signUp', { email }, null)}
@@ -122,7 +122,7 @@ const NewPassword = (props: {
   />
 );
 
-export function Reset(): ReactNode {
+function Reset(): ReactNode {
   const [password, setPassword] = useState('');
   return (
     <Card title="Choose a new password">
@@ -140,7 +140,7 @@ export function Reset(): ReactNode {
   );
 }
 
-export function Invited(): ReactNode {
+function Invited(): ReactNode {
   const token = tokenOfLink();
   const session = useSession();
   const preview = useQuery<Output<'invitations.preview'>, ApiFailure>({
@@ -210,4 +210,11 @@ function Accept(props: {
       ) : null}
     </OnceForm>
   );
+}
+
+const screens = { forgot: Forgot, 'sign-up': SignUp, reset: Reset, invitation: Invited };
+
+export default function Linked({ screen }: { screen: keyof typeof screens }): ReactNode {
+  const Shown = screens[screen];
+  return <Shown />;
 }

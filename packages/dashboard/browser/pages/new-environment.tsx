@@ -1,8 +1,9 @@
-import { Button, Group, Radio, Select, Stack } from '@mantine/core';
+import { Button, Group, Radio, NativeSelect, Stack } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useLocation } from 'wouter';
 import type { EnvironmentWithKey } from '@parley/protocol';
+import { rememberKey } from '../api/first-key.ts';
 import { useChange } from '../api/hooks.ts';
 import type { Session } from '../api/session.ts';
 import { Secret } from '../ui/copy.tsx';
@@ -11,14 +12,19 @@ import { Page } from '../ui/page.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
 
 /** An environment is all that a tenant has: users, conversations, keys. */
-export function NewEnvironment({ session }: { session: Session }): ReactNode {
+export default function NewEnvironment({ session }: { session: Session }): ReactNode {
   const organizations = session.organizations.filter(({ role }) => role !== 'viewer');
   const [, navigate] = useLocation();
   const [organizationId, setOrganizationId] = useState(organizations[0]?.id ?? '');
   const [name, setName] = useState('');
   const [kind, setKind] = useState<'development' | 'production'>('development');
   const [made, setMade] = useState<EnvironmentWithKey | null>(null);
-  const create = useChange('environments.create', { done: setMade });
+  const create = useChange('environments.create', {
+    done: (environment) => {
+      rememberKey(environment.id, environment.secretKey);
+      setMade(environment);
+    },
+  });
   if (made)
     return (
       <Page title={`${made.name} is ready`} call={['environments.get', { environmentId: made.id }]}>
@@ -46,12 +52,11 @@ export function NewEnvironment({ session }: { session: Session }): ReactNode {
       >
         <Stack maw={480}>
           {organizations.length > 1 ? (
-            <Select
+            <NativeSelect
               label="Organization"
               data={organizations.map((org) => ({ value: org.id, label: org.name }))}
               value={organizationId}
-              allowDeselect={false}
-              onChange={(value) => setOrganizationId(value!)}
+              onChange={(event) => setOrganizationId(event.currentTarget.value)}
             />
           ) : null}
           <Field

@@ -1,46 +1,68 @@
-import { Stack } from '@mantine/core';
+import { Anchor, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
-import type { Overview as OverviewRecord } from '@parley/protocol';
+import { Link } from 'wouter';
+import type { Overview as OverviewRecord, StorageRecord } from '@parley/protocol';
 import { useCall, useEnv } from '../api/hooks.ts';
 import { useEnvironment } from '../api/roles.ts';
-import { Chart } from '../ui/chart.tsx';
+import { MirroredBars } from '../ui/bars.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
-import { clock } from '../ui/time.tsx';
+import { clock, Time } from '../ui/time.tsx';
+import { needsOf, sentenceOf } from './needs.ts';
 import { QuickStart } from './quick-start.tsx';
 
 export default function Overview(): ReactNode {
   const overview = useCall('overview.get', {}, { everyMs: 5_000 });
+  const sink = useCall('storage.get', {}, { everyMs: 30_000 }).data?.sink;
+  const name = useEnvironment()?.name;
   const has = overview.data?.has;
   // Whoever saw it begin sees the end of it.
   const [began, setBegan] = useState(false);
   if (has && !has.messages && !began) setBegan(true);
+  const needs = overview.data ? needsOf(overview.data, sink) : [];
   return (
-    <Page title={useEnvironment()?.name ?? 'Overview'} call={['overview.get', {}]}>
+    <Page
+      title={overview.data ? sentenceOf(overview.data, needs) : 'Overview'}
+      about={
+        overview.data ? (
+          <>
+            {name} · the last hour, looked at <Time at={overview.data.at} />
+          </>
+        ) : undefined
+      }
+      call={['overview.get', {}]}
+    >
+      {has && began ? <QuickStart arrived={has.messages} /> : null}
       {overview.error ? (
         <Failed error={overview.error} retry={() => void overview.refetch()} />
       ) : overview.data ? (
-        <Now overview={overview.data} />
+        <Now overview={overview.data} sink={sink} needs={needs} />
       ) : (
         <Loading what="the overview" />
       )}
-      {has && began ? <QuickStart arrived={has.messages} /> : null}
     </Page>
   );
 }
 
 const perSecond = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 2 });
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
 
-function Now({ overview }: { overview: OverviewRecord }): ReactNode {
+function Now(props: {
+  overview: OverviewRecord;
+  sink: StorageRecord['sink'] | undefined;
+  needs: ReturnType<typeof needsOf>;
+}): ReactNode {
   const env = useEnv();
+  const { overview, sink, needs } = props;
   const { webhooks, series } = overview;
-  const sink = useCall('storage.get', {}, { everyMs: 30_000 }).data?.sink;
-  const socketErrors = series.reduce((sum, step) => sum + step.socketErrors, 0);
-  const serverErrors = series.reduce((sum, step) => sum + step.serverErrors, 0);
+  const requests = sum(series.map((step) => step.requests));
+  const errors = sum(series.map((step) => step.errors));
+  const peak = series.reduce((most, step) => (step.messages > most.messages ? step : most), series[0]!);
   return (
-    <Stack>
+    <Stack gap="lg">
       <Numbers
         label="Right now"
         of={[
@@ -52,14 +74,19 @@ function Now({ overview }: { overview: OverviewRecord }): ReactNode {
           },
           {
             label: 'Messages per second',
+            href: `/${env}/analytics`,
             value: perSecond.format(overview.messagesPerSecond),
-            note: 'in the last minute',
+            note:
+              peak.messages === 0
+                ? 'none in the last hour'
+                : `most: ${peak.messages} a minute at ${clock(peak.t)}`,
           },
           {
             label: 'Failed requests',
             href: `/${env}/logs?status=error`,
-            value: `${perSecond.format(overview.errorsPerSecond)}/s`,
-            note: `${serverErrors} server errors, ${socketErrors} on sockets in the last hour`,
+            value: requests === 0 ? '–' : percent.format(errors / requests),
+            note:
+              requests === 0 ? 'no requests in the last hour' : `${errors} of ${requests} in the last hour`,
           },
           {
             label: 'Webhooks',
@@ -67,34 +94,56 @@ function Now({ overview }: { overview: OverviewRecord }): ReactNode {
             value:
               webhooks.endpoints === 0
                 ? 'none'
-                : webhooks.failing + webhooks.disabled === 0
-                  ? 'healthy'
-                  : `${webhooks.failing + webhooks.disabled} of ${webhooks.endpoints} fail`,
-            note: `${webhooks.succeeded} delivered, ${webhooks.failed} failed, ${webhooks.pending} waiting`,
+                : `${webhooks.endpoints - webhooks.failing - webhooks.disabled} of ${webhooks.endpoints}`,
+            note:
+              webhooks.endpoints === 0
+                ? 'your server is told of nothing'
+                : `work; ${webhooks.succeeded} delivered, ${webhooks.pending} waiting`,
           },
           {
             label: 'Storage',
             href: `/${env}/storage`,
-            value: sink && (sink.status === 'idle' ? 'with this service' : sink.status),
+            value: sink && (sink.status === 'idle' ? 'here' : sink.status),
             note:
               sink === undefined || sink.status === 'idle'
-                ? 'history'
-                : `${Math.round(sink.lagSeconds)} s behind`,
+                ? 'history stays with this service'
+                : `your database, ${Math.round(sink.lagSeconds)} s behind`,
           },
         ]}
       />
-      <Section title="The last hour">
-        <Chart
-          title="Per minute"
-          rows={series}
-          step={clock}
-          lines={[
-            { label: 'requests', value: (step) => step.requests, tone: 1 },
-            { label: 'messages', value: (step) => step.messages, tone: 2 },
-            { label: 'errors', value: (step) => step.errors, tone: 3 },
-          ]}
-        />
-      </Section>
+      <div className="two">
+        <Section title="The last hour">
+          <MirroredBars
+            title="Said and heard"
+            unit="per minute"
+            rows={series}
+            step={clock}
+            up={{ label: 'messages', value: (step) => step.messages }}
+            down={{ label: 'requests', value: (step) => step.requests }}
+          />
+        </Section>
+        <Section title="Needs you">
+          {needs.length === 0 ? (
+            <Text c="dimmed">Nothing. Endpoints, storage and requests are looked at here.</Text>
+          ) : (
+            <Stack className="needs" gap="md">
+              {needs.map((need) => (
+                <div key={need.title}>
+                  <Title order={3} size="h4">
+                    {need.title}
+                  </Title>
+                  <Text c="dimmed" size="sm">
+                    {need.text}
+                  </Text>
+                  <Anchor component={Link} href={`/${env}${need.path}`}>
+                    {need.action}
+                  </Anchor>
+                </div>
+              ))}
+            </Stack>
+          )}
+        </Section>
+      </div>
     </Stack>
   );
 }

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Select, Stack, Textarea } from '@mantine/core';
+import { Alert, Button, Group, NativeSelect, Stack, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Output } from '@parley/protocol';
@@ -86,12 +86,11 @@ function SetCredentials({ known }: { known: PushProviderName[] }): ReactNode {
         }}
       >
         <Stack maw={600}>
-          <Select
+          <NativeSelect
             label="Provider"
             data={Object.entries(providers).map(([value, label]) => ({ value, label }))}
             value={provider}
-            allowDeselect={false}
-            onChange={(value) => setProvider(value as PushProviderName)}
+            onChange={({ currentTarget: { value } }) => setProvider(value as PushProviderName)}
           />
           <Textarea
             label="Credentials as JSON"

@@ -1,52 +1,41 @@
-import { Alert, Anchor, Button, Group, List, Stack, Tabs } from '@mantine/core';
+import { Anchor, Button, Group, Stack, Tabs, Text, Title } from '@mantine/core';
+import BookIcon from 'lucide-react/icons/book-open';
+import CheckIcon from 'lucide-react/icons/check';
+import PlayIcon from 'lucide-react/icons/play';
+import WebhookIcon from 'lucide-react/icons/webhook';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
+import { rememberedKey, rememberKey } from '../api/first-key.ts';
 import { useCall, useChange, useEnv } from '../api/hooks.ts';
+import { useNames } from '../api/names.ts';
 import { useEnvironment, useMay } from '../api/roles.ts';
 import { Secret, Snippet } from '../ui/copy.tsx';
-import { Section } from '../ui/page.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { Person } from '../ui/people.tsx';
 import { Failed } from '../ui/states.tsx';
 import { firstMessage } from './first-message.ts';
 
-/** Leads a fresh environment to its first message: a key, code with everything filled in, and a look at what arrives. */
+/** Leads a fresh environment to its first message: three steps that tick themselves when the service sees them happen. */
 export function QuickStart({ arrived }: { arrived: boolean }): ReactNode {
   const env = useEnvironment();
-  const may = useMay('keys.create');
-  const [secretKey, setSecretKey] = useState<string | null>(null);
-  const create = useChange('keys.create', { done: (made) => setSecretKey(made.secretKey) });
+  const [made, setMade] = useState<string | null>(null);
   if (!env) return null;
+  const secretKey = made ?? rememberedKey(env.id);
   return (
-    <Section title="Your first message">
-      <List
-        type="ordered"
-        spacing="md"
-        styles={{ itemWrapper: { display: 'block' }, itemLabel: { display: 'block' } }}
-      >
-        <List.Item>
-          <Stack gap="xs">
-            {secretKey === null ? (
-              <Group gap="sm">
-                Your server needs a secret key.
-                {may ? (
-                  <Button
-                    size="compact-sm"
-                    loading={create.isPending}
-                    onClick={() => create.mutate({ name: 'quick start' })}
-                  >
-                    Create one
-                  </Button>
-                ) : null}
-              </Group>
-            ) : (
-              <Secret value={secretKey} />
-            )}
-            {create.error ? <Failed error={create.error} /> : null}
-          </Stack>
-        </List.Item>
-        <List.Item>
-          <Stack gap="xs">
-            Run one of these.
+    <section aria-label="Your first message">
+      <Title order={2} size="h3">
+        Send your first message
+      </Title>
+      <Text c="dimmed" mb="lg">
+        Three steps, about two minutes. This page notices when it happens.
+      </Text>
+      <div className="two">
+        <div>
+          <Step no={1} state="done" title="Your environment is ready">
+            <Key env={env.id} made={made} known={secretKey !== null} setMade={setMade} />
+          </Step>
+          <Step no={2} state={arrived ? 'done' : 'now'} title="Send a message from your server">
             <Tabs defaultValue="curl">
               <Tabs.List>
                 {Object.keys(firstMessage).map((name) => (
@@ -64,44 +53,133 @@ export function QuickStart({ arrived }: { arrived: boolean }): ReactNode {
                 </Tabs.Panel>
               ))}
             </Tabs>
-          </Stack>
-        </List.Item>
-        <List.Item>
-          {arrived ? (
-            <Arrived />
-          ) : (
-            <span role="status">Waiting for your first message: it shows up here by itself.</span>
-          )}
-        </List.Item>
-      </List>
-      <Group gap="md">
-        <Anchor href="/docs">All operations</Anchor>
-        {env.kind === 'development' ? <Anchor href="/">Try it in the playground</Anchor> : null}
-      </Group>
-    </Section>
+          </Step>
+          <Step no={3} state={arrived ? 'done' : 'later'} title="See it arrive">
+            {arrived ? (
+              <Arrived />
+            ) : (
+              <Group gap="sm" role="status">
+                <span className="typing" aria-hidden>
+                  <i />
+                  <i />
+                  <i />
+                </span>
+                Waiting for your first message: it shows up here by itself.
+              </Group>
+            )}
+          </Step>
+        </div>
+        <Meanwhile playground={env.kind === 'development'} env={env.id} />
+      </div>
+    </section>
   );
 }
 
-/** A user who is in a conversation, and that conversation. */
+const Step = (props: {
+  no: number;
+  state: 'done' | 'now' | 'later';
+  title: string;
+  children: ReactNode;
+}): ReactNode => (
+  <div className="step" data-state={props.state}>
+    <span className="step-no">{props.state === 'done' ? <Icon of={CheckIcon} /> : props.no}</span>
+    <div>
+      <Title order={3} size="h4" mb={4}>
+        {props.title}
+        {props.state === 'done' ? <span className="sr"> (done)</span> : null}
+      </Title>
+      {props.children}
+    </div>
+  </div>
+);
+
+/** A key is there from the start; only who has not kept it needs another. */
+function Key(props: {
+  env: string;
+  made: string | null;
+  known: boolean;
+  setMade: (secretKey: string) => void;
+}): ReactNode {
+  const may = useMay('keys.create');
+  const live = useCall('keys.list', { limit: 20 }).data?.data.filter((key) => key.revokedAt === null) ?? [];
+  const create = useChange('keys.create', {
+    done: ({ secretKey }) => {
+      rememberKey(props.env, secretKey);
+      props.setMade(secretKey);
+    },
+  });
+  if (props.made !== null) return <Secret value={props.made} />;
+  if (props.known) return <Text c="dimmed">The key that you have just seen is filled in below.</Text>;
+  return (
+    <Stack gap="xs" align="flex-start">
+      <Text c="dimmed">
+        {live.length === 0
+          ? 'Your server needs a secret key.'
+          : `The key ${live[0]!.id} is there; its secret was shown when it was made. Put it in place of sk_live_…, or fill in another.`}
+      </Text>
+      {may ? (
+        <Button
+          size="compact-sm"
+          variant={live.length === 0 ? 'filled' : 'default'}
+          loading={create.isPending}
+          onClick={() => create.mutate({ name: 'quick start' })}
+        >
+          Make a key and fill it in
+        </Button>
+      ) : null}
+      {create.error ? <Failed error={create.error} /> : null}
+    </Stack>
+  );
+}
+
+/** The newest conversation, with what was said in it for those who may read that. */
 function Arrived(): ReactNode {
   const env = useEnv();
-  const users = useCall('users.list', { limit: 1 });
-  const userId = users.data?.data[0]?.id;
-  const enabled = userId !== undefined;
-  const conversations = useCall('conversations.list', { userId: userId ?? '', limit: 1 }, { enabled });
-  const conversation = conversations.data?.data[0];
+  const conversation = useCall('explorer.conversations', { limit: 1 }).data?.data[0];
+  const conversationId = conversation?.id ?? '';
+  const enabled = useMay('messages.list') && conversation !== undefined;
+  const message = useCall('messages.list', { conversationId, limit: 1 }, { enabled }).data?.data[0];
+  const nameOf = useNames([message?.senderId ?? null]);
   return (
-    <Alert color="teal" variant="light" role="status" title="It is here">
+    <Stack gap="xs" role="status">
+      <Text fw={600}>It is here</Text>
+      {message?.senderId ? <Person id={message.senderId} name={nameOf(message.senderId)} /> : null}
+      {message?.text ? (
+        <div className="bubble" dir="auto">
+          {message.text}
+        </div>
+      ) : null}
       <Group gap="md">
         {conversation ? (
           <Anchor component={Link} href={`/${env}/conversations/${conversation.id}?view=messages`}>
             See the conversation
           </Anchor>
         ) : null}
-        <Anchor component={Link} href={`/${env}/webhooks`}>
-          Next: let your server know, with a webhook
-        </Anchor>
+        {message ? (
+          <Anchor component={Link} href={`/${env}/delivery?messageId=${message.id}`}>
+            Did it arrive?
+          </Anchor>
+        ) : null}
       </Group>
-    </Alert>
+    </Stack>
   );
 }
+
+const Meanwhile = ({ playground, env }: { playground: boolean; env: string }): ReactNode => (
+  <Stack gap="sm" component="aside" aria-label="Meanwhile">
+    <Title order={3} size="h4">
+      Meanwhile
+    </Title>
+    {playground ? (
+      <Anchor href="/" className="person">
+        <Icon of={PlayIcon} /> Try it in the playground
+      </Anchor>
+    ) : null}
+    <Anchor href="/docs" className="person">
+      <Icon of={BookIcon} /> Read the reference
+    </Anchor>
+    <Anchor component={Link} href={`/${env}/webhooks`} className="person">
+      <Icon of={WebhookIcon} /> Let your server know, with a webhook
+    </Anchor>
+  </Stack>
+);

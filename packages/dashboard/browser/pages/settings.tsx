@@ -1,4 +1,4 @@
-import { Button, Group, Select, Stack, Switch, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Switch, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Environment } from '@parley/protocol';
@@ -56,7 +56,7 @@ function Form({ env }: { env: Environment }): ReactNode {
             disabled={!may}
             onChange={(event) => setName(event.currentTarget.value)}
           />
-          <Select
+          <NativeSelect
             label="Conversations that clients may create"
             data={[
               { value: 'all', label: 'Direct ones and groups' },
@@ -64,16 +64,15 @@ function Form({ env }: { env: Environment }): ReactNode {
               { value: 'none', label: 'None: only your server creates them' },
             ]}
             value={settings.clientConversationCreation}
-            allowDeselect={false}
             disabled={!may}
-            onChange={(value) =>
+            onChange={({ currentTarget: { value } }) =>
               setSettings({
                 ...settings,
                 clientConversationCreation: value as typeof settings.clientConversationCreation,
               })
             }
           />
-          <Select
+          <NativeSelect
             label="Who sends pushes"
             data={[
               { value: 'providers', label: 'Parley, with your providers’ credentials' },
@@ -81,11 +80,12 @@ function Form({ env }: { env: Environment }): ReactNode {
               { value: 'off', label: 'Nobody' },
             ]}
             value={settings.pushMode}
-            allowDeselect={false}
             disabled={!may}
-            onChange={(value) => setSettings({ ...settings, pushMode: value as typeof settings.pushMode })}
+            onChange={({ currentTarget: { value } }) =>
+              setSettings({ ...settings, pushMode: value as typeof settings.pushMode })
+            }
           />
-          <Select
+          <NativeSelect
             label="What pushes show"
             description="Google, Apple and Expo can read what their pushes show."
             data={[
@@ -94,9 +94,8 @@ function Form({ env }: { env: Environment }): ReactNode {
               { value: 'none', label: 'Neither names nor text' },
             ]}
             value={settings.pushContent}
-            allowDeselect={false}
             disabled={!may}
-            onChange={(value) =>
+            onChange={({ currentTarget: { value } }) =>
               setSettings({ ...settings, pushContent: value as typeof settings.pushContent })
             }
           />

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { AccountRole, OrganizationMember } from '@parley/protocol';
@@ -107,14 +107,13 @@ function People({ organizationId }: { organizationId: string }): ReactNode {
             title: 'Role',
             cell: (person) =>
               mayChange(person) ? (
-                <Select
+                <NativeSelect
                   aria-label={`Role of ${person.email}`}
                   data={accountRoles}
                   value={person.role}
-                  allowDeselect={false}
                   size="xs"
                   w={120}
-                  onChange={(role) =>
+                  onChange={({ currentTarget: { value: role } }) =>
                     update.mutate({ organizationId, accountId: person.accountId, role: role as AccountRole })
                   }
                 />
@@ -231,12 +230,11 @@ function Invite({ organizationId }: { organizationId: string }): ReactNode {
                 onChange={(event) => setEmail(event.currentTarget.value)}
                 data-autofocus
               />
-              <Select
+              <NativeSelect
                 label="Role"
                 data={accountRoles}
                 value={role}
-                allowDeselect={false}
-                onChange={(value) => setRole(value as AccountRole)}
+                onChange={({ currentTarget: { value } }) => setRole(value as AccountRole)}
               />
               {invite.error ? <Failed error={invite.error} /> : null}
               <Button type="submit" loading={invite.isPending}>

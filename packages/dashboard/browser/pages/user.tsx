@@ -3,12 +3,14 @@ import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useCall, useChange, useEnv, usePages } from '../api/hooks.ts';
+import { useNames } from '../api/names.ts';
 import { useMay, useProductionName } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Id, Json } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { List } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
+import { Avatar, namesOf } from '../ui/people.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { UserConnections } from './user-connections.tsx';
@@ -19,7 +21,16 @@ export function UserPage({ userId }: { userId: string }): ReactNode {
   if (!user.data) return <Loading what="the user" />;
   const { id, name, imageUrl, metadata, createdAt, deactivatedAt } = user.data;
   return (
-    <Page title={name ?? id} call={['users.get', { userId }]}>
+    <Page
+      title={name ?? id}
+      call={['users.get', { userId }]}
+      about={
+        <Group gap="xs">
+          <Avatar id={id} name={name ?? id} />
+          <Id id={id} />
+        </Group>
+      }
+    >
       {deactivatedAt ? (
         <Alert color="yellow" variant="light">
           Deactivated <Time at={deactivatedAt} />: its tokens are refused and its sockets are closed.
@@ -28,8 +39,6 @@ export function UserPage({ userId }: { userId: string }): ReactNode {
       <Facts
         label="User"
         of={[
-          ['Id', <Id id={id} />],
-          ['Name', name ?? '—'],
           ['Picture', imageUrl ?? '—'],
           ['Metadata', <Json value={metadata} label="Metadata" />],
           ['Created', <Time at={createdAt} />],
@@ -131,6 +140,7 @@ function Actions({ userId, deactivated }: { userId: string; deactivated: boolean
 function Conversations({ userId }: { userId: string }): ReactNode {
   const env = useEnv();
   const pages = usePages('conversations.list', { userId, limit: 20 });
+  const nameOf = useNames(pages.items?.flatMap((item) => item.members?.map((m) => m.userId) ?? []) ?? []);
   return (
     <Section title="Conversations">
       <List
@@ -142,7 +152,7 @@ function Conversations({ userId }: { userId: string }): ReactNode {
             title: 'Conversation',
             cell: (item) => (
               <Anchor component={Link} href={`/${env}/conversations/${item.id}`}>
-                {item.name ?? item.members?.map((m) => m.userId).join(' and ') ?? item.id}
+                {item.name ?? (item.members ? namesOf(item.members.map((m) => nameOf(m.userId))) : item.id)}
               </Anchor>
             ),
           },

@@ -22,7 +22,7 @@ export function AccountMenu({ session }: { session: Session }): ReactNode {
   return (
     <Menu position="top-start" width={220} withinPortal>
       <Menu.Target>
-        <UnstyledButton className="account-button" aria-label={name}>
+        <UnstyledButton className="account-button">
           <Avatar id={session.account.id} name={name} />
           <span>{name}</span>
           <Icon of={MoreIcon} />

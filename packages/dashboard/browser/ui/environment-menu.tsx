@@ -11,8 +11,10 @@ import { Icon } from './icon.tsx';
 type Organization = Session['organizations'][number];
 export type Environment = Organization['environments'][number];
 
-const kindOf = (env: Environment): string =>
-  env.status === 'suspended' ? `${env.kind}, suspended` : env.kind;
+const kindOf = (env: Environment): string => {
+  const kind = env.kind === 'production' ? 'Production' : 'Development';
+  return env.status === 'suspended' ? `${kind}, suspended` : kind;
+};
 
 /** Which environment the pages are about, and the way to another. */
 export function EnvironmentMenu(props: {
@@ -24,12 +26,13 @@ export function EnvironmentMenu(props: {
   return (
     <Menu position="bottom-start" width={260} withinPortal>
       <Menu.Target>
-        <UnstyledButton className="env-button" aria-label={`Environment: ${current?.name ?? 'none chosen'}`}>
+        <UnstyledButton className="env-button">
           <span className="avatar avatar-env" aria-hidden>
             {(current?.name[0] ?? '·').toUpperCase()}
           </span>
           <span>
-            {current?.name ?? 'Environments'}
+            <span className="sr">Environment: </span>
+            {current?.name ?? 'none chosen'}
             {current ? (
               <span className="env-kind" data-kind={current.kind}>
                 {kindOf(current)}

@@ -79,7 +79,13 @@ export const conversationsOperations = table(
       ...pageQuery,
       type: optional(ConversationType),
       userId: optional(UserId),
-      query: optional(Type.String({ minLength: 1, maxLength: limits.conversationNameCharacters })),
+      query: optional(
+        Type.String({
+          minLength: 1,
+          maxLength: limits.conversationNameCharacters,
+          description: 'An id, or the beginning of a name',
+        }),
+      ),
     },
     response: page(ExplorerConversation),
     errors: ['not_found'],

@@ -86,7 +86,7 @@ export const ExplorerConversation = open(
     lastSeq: Seq,
     lastActivityAt: Timestamp,
     createdAt: Timestamp,
-    memberCount: Type.Integer({ minimum: 0 }),
+    memberCount: Type.Integer({ minimum: 0, description: 'How many members it has' }),
     people: Type.Array(open({ id: anyUserId, name: nullable(Type.String()) }), {
       description: 'Up to four of the members',
     }),

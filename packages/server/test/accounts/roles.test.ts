@@ -112,6 +112,11 @@ const given: Record<
     const { id } = await scene.group(user, []);
     return { query: `?messageId=${(await scene.send(null, id)).id}&userId=${user.id}` };
   },
+  'users.upsert': () => ({ body: { name: 'Walked' } }),
+  'users.lookup': async () => ({ body: { userIds: [(await scene.actor()).id] } }),
+  'conversations.create': () => ({ body: { type: 'group', members: [`walk-${++count}`] } }),
+  'members.add': async () => ({ body: { userIds: [(await scene.actor()).id] } }),
+  'messages.send': () => ({ body: { text: 'walked' } }),
   'conversations.list': async () => ({ query: `?userId=${(await scene.actor()).id}` }),
 };
 
@@ -128,6 +133,10 @@ async function prepare(op: Operation): Promise<Call> {
     await pretendNode(db);
     const { id } = await start(user, (await scene.group(user, [await scene.actor()])).id);
     path = path.replace('{callId}', id).replace('{userId}', user.id);
+  }
+  if (op.name === 'members.remove') {
+    const user = await scene.actor();
+    path = path.replace('{conversationId}', (await scene.group(user, [])).id).replace('{userId}', user.id);
   }
   for (const [, name] of path.matchAll(/\{(\w+)\}/g)) {
     if (name === 'deliveryId' || name === 'sessionId' || name === 'deviceId') continue;

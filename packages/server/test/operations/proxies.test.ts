@@ -152,7 +152,7 @@ for (const name of Object.keys(proxies) as (keyof typeof proxies)[])
     it('plans#addresses: requests and sockets count for the address of the client', async () => {
       const { burst } = rateLimits.anonymous;
       const left = (headers: Record<string, unknown>): number => Number(headers['ratelimit-remaining']);
-      for (const claimed of [{}, { 'x-forwarded-for': '127.0.0.1' }])
+      for (const claimed of [{}, { 'x-forwarded-for': '127.0.0.1' }] as Record<string, string>[])
         await from(proxy, async (browser) => {
           const wrong = await browser.send('GET', '/v1/conversations', {
             headers: { authorization: 'Bearer wrong', ...claimed },
@@ -174,7 +174,10 @@ for (const name of Object.keys(proxies) as (keyof typeof proxies)[])
       from(trap, async (browser) => {
         const token = devToken({ sub: 'stranger' });
         for (const host of [publicName, 'localhost', '127.0.0.1'])
-          for (const claimed of [{}, { connection: 'x-forwarded-for, x-forwarded-proto' }]) {
+          for (const claimed of [{}, { connection: 'x-forwarded-for, x-forwarded-proto' }] as Record<
+            string,
+            string
+          >[]) {
             const answer = await browser.send('GET', '/v1/conversations', {
               headers: {
                 host,
