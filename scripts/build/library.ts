@@ -37,12 +37,22 @@ export const libraries: Library[] = [
     engines: '>=20',
     tables: { key: 'OperationName', keys: operations, of: ['Input', 'Output'] },
   },
+  { name: 'react' },
 ];
 
 const target = 'es2022';
 const types = 'protocol.d.ts';
 /** The folder of the modules in the package. */
 const dist = 'dist';
+
+/** Which files of it are not written yet: its manifest may be ahead of them. */
+export async function lacking(library: Library): Promise<string[]> {
+  const from = join(root, 'packages', library.name);
+  const { exports = {} } = await published(from);
+  return [...Object.values(exports as Record<string, string>), 'README.md'].filter(
+    (file) => !ts.sys.fileExists(join(from, file)),
+  );
+}
 
 /** @returns the path of the tarball. */
 export async function buildLibrary(library: Library, stage: string, into: string): Promise<string> {
