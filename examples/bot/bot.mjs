@@ -27,5 +27,7 @@ bot.on('message', ({ conversationId, message }) => {
   if (answer) bot.conversations.send(conversationId, { text: answer(), replyTo: message.id });
 });
 bot.on('error', (error) => console.error(error.message));
+// How far it has read is kept every two seconds, and at the end.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => bot.disconnect());
 await bot.connect();
 console.log(`${userId} is connected`);

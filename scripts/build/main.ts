@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { buildLibrary, libraries } from './library.ts';
+import { buildLibrary, lacking, libraries } from './library.ts';
 import { root } from './manifest.ts';
 import { buildServer } from './server.ts';
 import { packWorker } from '../../packages/server/src/platform/media/package.ts';
@@ -15,17 +15,17 @@ const { values, positionals } = parseArgs({
 });
 
 type Build = (stage: string, into: string) => Promise<string>;
-const builds: Record<string, Build> = {
-  ...Object.fromEntries(
-    libraries.map((library): [string, Build] => [
-      library.name,
-      (stage, into) => buildLibrary(library, stage, into),
-    ]),
-  ),
+const builds: Record<string, Build> = {};
+for (const library of libraries) {
+  const missing = await lacking(library);
+  if (missing.length === 0) builds[library.name] = (stage, into) => buildLibrary(library, stage, into);
+  else console.log(`${library.name} is left out: there is no ${missing.join(', ')} yet`);
+}
+Object.assign(builds, {
   server: buildServer,
   // The worker comes from the cache that the service uses; where there is none, it is built, which takes minutes.
-  'media-worker': async (_stage, into) => packWorker(await findWorkerBinary(), into),
-};
+  'media-worker': async (_stage: string, into: string) => packWorker(await findWorkerBinary(), into),
+} satisfies Record<string, Build>);
 
 const unknown = positionals.filter((name) => !Object.hasOwn(builds, name));
 if (unknown.length > 0) {

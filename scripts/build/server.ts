@@ -40,7 +40,11 @@ export async function buildServer(stage: string, into: string): Promise<string> 
     await cp(join(server, name), join(stage, name), { recursive: true });
   await copy(join(server, 'src'), '**/*.{sql,css,js}', join(stage, 'src'));
   await copy(join(packages, 'protocol/generated'), '*.json', join(stage, 'protocol/generated'));
-  await copy(join(packages, 'playground/browser'), '*.{html,css}', join(stage, 'playground/browser'));
+  await copy(join(packages, 'playground/browser'), '*.css', join(stage, 'playground/browser'));
+  for await (const name of glob('*.html', { cwd: join(packages, 'playground/browser') })) {
+    const page = await readFile(join(packages, 'playground/browser', name), 'utf8');
+    await write(join(stage, 'playground/browser', name), commandsOf(page));
+  }
   await copy(join(root, 'docs'), '{tokens,rate-limits,upload-types,plans}.md', join(stage, 'docs'));
 
   const bundled = [...(await dashboard(stage)), ...(await playground(stage))];
@@ -49,8 +53,12 @@ export async function buildServer(stage: string, into: string): Promise<string> 
       recursive: true,
       filter: (path) => !/\.d\.ts$|\.map$|node\/lib\/test(\/|$)/.test(path),
     });
-  const { scripts, devDependencies, files, ...own } = await readManifest(mediasoup);
-  await write(join(stage, 'vendor/mediasoup/package.json'), JSON.stringify(own, null, 2));
+  const { name, version, license } = await readManifest(mediasoup);
+  // Without `type`: its modules are CommonJS.
+  await write(
+    join(stage, 'vendor/mediasoup/package.json'),
+    JSON.stringify({ name, version, license }, null, 2),
+  );
   await write(join(stage, 'THIRD-PARTY-LICENSES'), await licenceTexts([...bundled, mediasoup]));
   return pack(stage, await manifest(), join(server, 'README.md'), into);
 }
@@ -77,16 +85,24 @@ async function modules(from: string, into: string): Promise<void> {
   }
 }
 
-/** Modules that are named otherwise than by an import, and what has another place in the package. */
+/** Modules that are named otherwise than by an import, and what has another place or name in the package. */
 function placed(file: string, text: string): string {
   const here = text
     .replace(inside, '$1#$2')
     .replace(/(new URL\('\.\/[^']+)\.ts(', import\.meta\.url\))/g, '$1.js$2')
     .replace(/((?:import|resolve)\(')mediasoup('\))/g, '$1#mediasoup$2');
+  if (file.endsWith('/cli/help.ts')) return here; // It names both.
   return file.endsWith('/docs-page/index.ts')
     ? here.replace('../../../../../../docs/', '../../../../docs/')
-    : here;
+    : commandsOf(here);
 }
+
+/** Whoever has the package starts its program, and not a script of the checkout. */
+const commandsOf = (text: string): string =>
+  text
+    .replaceAll('npm run parley -- ', 'npx parley ')
+    .replaceAll('npm start -- ', 'npx parley start ')
+    .replaceAll('npm start', 'npx parley start');
 
 async function dashboard(stage: string): Promise<string[]> {
   const { outputFiles, metafile } = await build({ ...dashboardOptions, metafile: true, absWorkingDir: root });

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The program of the npm package: `parley start` is the service, every other command is the command line’s. */
+/** The program of the npm package: the command line, of which `parley start` is the service. */
 
 // It says so itself: before Node 24 the modules below do not even load, and crypto.argon2 is of 24.7.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
@@ -10,4 +10,15 @@ if (major < 24 || (major === 24 && minor < 7)) {
   );
   process.exit(1);
 }
-await (process.argv[2] === 'start' ? import('./main.ts') : import('./cli.ts'));
+
+// npx starts a shell that starts this program, and a SIGTERM to npx ends the shell alone. Then this program ends as if it had been told itself.
+if (process.env['npm_lifecycle_event'] === 'npx') {
+  const shell = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(watch);
+    process.kill(process.pid, 'SIGTERM');
+  }, 500).unref();
+}
+
+await import('./cli.ts');

@@ -29,7 +29,7 @@ const metro = (folder: string, modules: string, exports: boolean): string => `
     projectRoot: '${folder}', watchFolders: ['${folder}', '${modules}'], resetCache: true, maxWorkers: 1, reporter: { update() {} },
     resolver: { unstable_enablePackageExports: ${exports}, unstable_conditionNames: ['react-native', 'require'],
       resolverMainFields: ['react-native', 'browser', 'main'], sourceExts: ['js', 'mjs', 'json'], platforms: ['ios', 'android'],
-      useWatchman: false },
+      nodeModulesPaths: ['${modules}'], useWatchman: false },
     transformer: { getTransformOptions: async () => ({ transform: { experimentalImportSupport: true, inlineRequires: false } }),
       babelTransformerPath: '${modules}/metro-babel-transformer/src/index.js' },
     serializer: { getPolyfills: () => [] },

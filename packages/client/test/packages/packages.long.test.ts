@@ -32,24 +32,30 @@ let empty: string;
 let started: Started;
 const service = { url: '', secretKey: '' };
 
-before(async () => {
-  packages = await tarballs();
-  empty = await project(join(home, 'server'), [packages.server, packages.worker]);
-  started = npmStart.run(['npx', 'parley', 'start'], {
+/** In the directory that npm made; its data comes into `./data`. */
+async function start(command: string[]): Promise<Started> {
+  const one = npmStart.run([...command, 'start'], {
     cwd: empty,
     env: {
       ...shell,
       PORT: '0',
-      CHAT_LOG_LEVEL: 'warn',
       CHAT_MEDIA_WORKERS: '1',
       CHAT_MEDIA_PORT: String(await mediaPort(1)),
       // Nothing answers there: no question about a name leaves the machine.
       CHAT_DNS_SERVERS: '127.0.0.1:9',
     },
   });
-  service.url = await started.ready;
-  await npmStart.until(() => /secret key/.test(started.stdout()));
-  service.secretKey = /secret key +(\S+)/.exec(started.stdout())![1]!;
+  started = one;
+  service.url = await one.ready;
+  return one;
+}
+
+before(async () => {
+  packages = await tarballs();
+  empty = await project(join(home, 'server'), [packages.server, packages.worker]);
+  const one = await start(['npx', 'parley']);
+  await npmStart.until(() => /secret key +\S+\n/.test(one.stdout()));
+  service.secretKey = /secret key +(\S+)/.exec(one.stdout())![1]!;
 }, minutes(14));
 
 after(async () => {
@@ -127,7 +133,7 @@ describe('the libraries', { skip: hosts === undefined }, () => {
   }, minutes(5));
 
   it('publint and arethetypeswrong find nothing', minutes(5), async () => {
-    const { publint } = (await import(host('publint/src/node.js'))) as {
+    const { publint } = (await import(host('publint/src/index-node.js'))) as {
       publint(options: object): Promise<{ messages: unknown[] }>;
     };
     for (const tarball of packages.all) {
@@ -151,16 +157,7 @@ describe('the libraries', { skip: hosts === undefined }, () => {
   ] as const)
     it(`types: a strict program, with module resolution ${resolution}`, minutes(5), async () => {
       await writeFile(join(folder, 'types.ts'), await readFile(join(programs, 'types.ts.txt')));
-      const options = [
-        '--noEmit',
-        '--strict',
-        '--target',
-        'es2022',
-        '--lib',
-        'es2022,dom,dom.iterable',
-        '--types',
-        '',
-      ];
+      const options = ['--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable'];
       const tsc = [
         host('typescript/lib/tsc.js'),
         ...options,
@@ -213,7 +210,19 @@ describe('the examples', () => {
   testExamples({ home, service, packages: () => packages, parley, hosts });
 });
 
-it('the server ends with 0 at SIGTERM', async () => {
-  started.process.kill('SIGTERM');
-  assert.equal(await started.exited, 0, started.output());
+describe('the end of the server', () => {
+  it('npx that is ended ends the service, which says goodbye', minutes(5), async () => {
+    started.process.kill('SIGTERM');
+    await started.exited;
+    assert.match(started.output(), /"msg":"stopped"/);
+  });
+
+  it('its own program ends with 0 at SIGTERM, and finds its data again', minutes(5), async () => {
+    const one = await start([join(empty, 'node_modules/.bin/parley')]);
+    const { data } = await parley('/v1/conversations?userId=bob');
+    assert.ok(data.length > 0);
+    assert.doesNotMatch(one.stdout(), /secret key/);
+    one.process.kill('SIGTERM');
+    assert.equal(await one.exited, 0, one.output());
+  });
 });

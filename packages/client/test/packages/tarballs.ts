@@ -59,10 +59,9 @@ async function sourceHash(): Promise<string> {
   return hash.digest('hex').slice(0, 32);
 }
 
-/** Only what a shell of a new user has: npm tells programs that it starts about the project that it runs in. */
-const bare = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(npm_|INIT_CWD$|NODE_)/i.test(name)),
-);
+/** What a shell of a new user has: npm tells programs that it starts about the project that it runs in, and Node about its test run. */
+const ofTheRun = /^(npm_(?!config_)|npm_config_(local|global)_prefix$|INIT_CWD$|NODE_TEST)/i;
+const bare = Object.fromEntries(Object.entries(process.env).filter(([name]) => !ofTheRun.test(name)));
 export const shell: Record<string, string> = {
   ...(bare as Record<string, string>),
   PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,

@@ -45,6 +45,8 @@ export async function packWorker(binary: string, into: string): Promise<string> 
       version,
       description: `The media worker of Parley for ${process.platform}-${process.arch}`,
       license: 'SEE LICENSE IN LICENSES',
+      type: 'module',
+      publishConfig: { access: 'public', provenance: true },
       os: [process.platform],
       cpu: [process.arch],
       libc: ['glibc'],
