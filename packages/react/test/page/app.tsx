@@ -8,8 +8,27 @@ import type { MessageProps, ParleyProviderProps } from '@parley/react';
 export interface Kit {
   rendered: string[];
   client: Client | null;
+  /** Cuts the network, or mends it. A browser that goes offline leaves open sockets as they are. */
+  cut(offline: boolean): void;
 }
-export const kit: Kit = { rendered: [], client: null };
+let isOffline = false;
+const sockets = new Set<{ close(): void }>();
+export const kit: Kit = {
+  rendered: [],
+  client: null,
+  cut: (offline) => {
+    isOffline = offline;
+    if (offline) for (const socket of sockets) socket.close();
+  },
+};
+const socketClass = () =>
+  class extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      if (isOffline) throw new Error('There is no network.');
+      super(url, protocols);
+      sockets.add(this);
+    }
+  };
 
 const Counted = memo((props: MessageProps) => {
   kit.rendered.push(props.item.text ?? '');
@@ -22,7 +41,7 @@ export interface Options extends Omit<ParleyProviderProps, 'client'> {
 }
 
 export function App({ url, token, ...options }: Options) {
-  const client = (kit.client ??= createClient({ url, token: () => token }));
+  const client = (kit.client ??= createClient({ url, token: () => token, WebSocket: socketClass() }));
   return (
     <StrictMode>
       <ParleyProvider client={client} connect {...options}>
