@@ -36,7 +36,7 @@ describe('the explorer', () => {
     await page.getByRole('cell', { name: 'mei' }).waitFor();
     await page.getByRole('tab', { name: 'Messages' }).click();
     await page.getByLabel('Send as').selectOption('Ines Rocha');
-    await page.getByLabel('Message').fill('The arm wobbles.');
+    await page.getByRole('textbox', { name: 'Message' }).fill('The arm wobbles.');
     await page.getByRole('button', { name: 'Send the message' }).click();
     await page
       .getByRole('listitem')
