@@ -29,7 +29,7 @@ import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import * as sql from './sql.ts';
 
-const missing = () => new ApiError('not_found', { message: 'There is no such message.' });
+const missing = () => new ApiError('not_found', { message: 'Message not found.' });
 
 /**
  * Commits a message. A repeated clientMsgId commits nothing: the answer is the original message, in its present state

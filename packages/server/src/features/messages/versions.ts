@@ -14,7 +14,7 @@ export async function versions(
   input: Input<'messages.versions'>,
 ): Promise<Output<'messages.versions'>> {
   const row = await findMessage(ctx.db, ctx.env.no, input.messageId);
-  if (!row) throw new ApiError('not_found', { message: 'There is no such message.' });
+  if (!row) throw new ApiError('not_found', { message: 'Message not found.' });
   await noteReading(ctx, { no: row.conv, id: row.cid });
   const [changes, texts] = await Promise.all([
     changesOf(ctx.db, ctx.env.no, row),
