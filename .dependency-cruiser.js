@@ -145,6 +145,23 @@ export default {
       to: { path: 'node_modules', pathNot: 'node_modules/mediasoup-client/' },
     },
     {
+      name: 'react-kit-stands-on-react-and-the-client',
+      comment: 'The kit has no dependency of its own.',
+      severity: 'error',
+      from: { path: '^packages/react/src/' },
+      to: {
+        path: ['node_modules', '^packages/'],
+        pathNot: ['node_modules/(@types/)?react(-dom)?/', '^packages/(react|client)/src/'],
+      },
+    },
+    {
+      name: 'react-chat-without-calls',
+      comment: 'Calls have an entry point of their own.',
+      severity: 'error',
+      from: { path: '^packages/react/src/', pathNot: '^packages/react/src/calls/' },
+      to: { path: ['^packages/react/src/calls/', '^packages/client/src/calls/'] },
+    },
+    {
       name: 'not-to-tests-or-tools',
       comment: 'Sources import neither tests, nor the benchmark, nor the scripts.',
       severity: 'error',

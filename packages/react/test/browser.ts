@@ -82,7 +82,7 @@ export async function visit(
     timezoneId: 'Europe/Lisbon',
     locale: 'en-GB',
   });
-  context.setDefaultTimeout(25_000);
+  context.setDefaultTimeout(120_000);
   const given = JSON.stringify(options).replaceAll('<', '\\u003c');
   await context.route(`${url}/kit/*`, (route) => {
     const { pathname } = new URL(route.request().url());

@@ -168,8 +168,9 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
         <ol>{rows}</ol>
       </div>
       {atEnd ? null : (
-        <button type="button" className="parley-jump" aria-label={strings.jumpToLatest} onClick={scrollToEnd}>
+        <button type="button" className="parley-jump" onClick={scrollToEnd}>
           <Icon name="down" size={16} />
+          <span className="parley-hidden">{strings.jumpToLatest}</span>
           {newCount > 0 ? strings.newMessages(newCount) : null}
         </button>
       )}
