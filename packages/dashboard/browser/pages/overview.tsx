@@ -111,7 +111,7 @@ function Now(props: {
           },
         ]}
       />
-      <div className="two">
+      <div className="two needs-first">
         <Section title="The last hour">
           <MirroredBars
             title="Said and heard"

@@ -214,6 +214,8 @@ async function askDashboard(
   const dashboard = (await signedInOwner(url)).in('env_dev');
   for (const path of [
     '/v1/overview',
+    '/v1/explorer/conversations',
+    '/v1/explorer/conversations?query=a',
     '/v1/live/nodes',
     '/v1/live/sockets',
     `/v1/live/sockets?userId=${of.user}&limit=1`,

@@ -53,13 +53,13 @@ export async function matching(
     `SELECT no FROM conversations WHERE env = $1 AND id = $2
      UNION SELECT n.no FROM (
        SELECT c.no, c.name FROM conversations c WHERE c.env = $1 AND c.deleted_at IS NULL
-       ORDER BY c.last_activity_step DESC, c.no DESC LIMIT ${looked.byName}
+       ORDER BY c.last_activity_step DESC, c.no DESC LIMIT $6
      ) n WHERE lower(n.name) LIKE $3
      UNION SELECT m.conv FROM unnest($4::bigint[]) u(no) CROSS JOIN LATERAL (
-       SELECT m.conv FROM members m WHERE m.env + 0 = $1 AND m.usr = u.no ORDER BY m.last_activity_step DESC LIMIT ${looked.ofMember}
+       SELECT m.conv FROM members m WHERE m.env + 0 = $1 AND m.usr = u.no ORDER BY m.last_activity_step DESC LIMIT $7
      ) m
      LIMIT $5`,
-    [env, text, begins, members, limit],
+    [env, text, begins, members, limit, looked.byName, looked.ofMember],
   );
   return rows.map(({ no }) => no);
 }
@@ -73,9 +73,9 @@ export const described = (db: Queryable, env: number, convs: number[]): Promise<
     `SELECT c.id, c.type, c.name, c.last_seq AS "lastSeq", c.created_at AS "createdAt", c.last_activity_at AS "lastActivityAt",
        (SELECT count(*)::int FROM members m WHERE m.env = c.env AND m.conv = c.no) AS "memberCount",
        (SELECT coalesce(json_agg(json_build_object('id', u.id, 'name', u.name)), '[]') FROM (
-         SELECT m.usr FROM members m WHERE m.env = c.env AND m.conv = c.no ORDER BY m.usr LIMIT ${shownPeople}
+         SELECT m.usr FROM members m WHERE m.env = c.env AND m.conv = c.no ORDER BY m.usr LIMIT $3
        ) m JOIN users u ON u.env = c.env AND u.no = m.usr) AS people
      FROM unnest($2::bigint[]) w(no) JOIN conversations c ON c.env = $1 AND c.no = w.no
      WHERE c.deleted_at IS NULL ORDER BY c.last_activity_at DESC, c.no DESC`,
-    [env, convs],
+    [env, convs, shownPeople],
   );
