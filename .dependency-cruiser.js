@@ -110,7 +110,7 @@ export default {
     {
       name: 'server-imports-protocol-only',
       severity: 'error',
-      from: { path: `${server}/`, pathNot: `${server}/(compose/|(compose|main|serve).ts$)` },
+      from: { path: `${server}/`, pathNot: `${server}/(compose/|(compose|serve).ts$)` },
       to: { path: '^(packages|bench|scripts)/', pathNot: '^packages/(server|protocol)/' },
     },
     {
@@ -118,7 +118,7 @@ export default {
       comment:
         'The playground and the dashboard are two more things that compose puts together; nothing else of the server knows them.',
       severity: 'error',
-      from: { path: `${server}/(compose/|(compose|main|serve).ts$)` },
+      from: { path: `${server}/(compose/|(compose|serve).ts$)` },
       to: {
         path: '^(packages|bench|scripts)/',
         pathNot: '^packages/(server|protocol|playground|dashboard)/',
@@ -143,6 +143,23 @@ export default {
       severity: 'error',
       from: { path: '^packages/client/src/calls/' },
       to: { path: 'node_modules', pathNot: 'node_modules/mediasoup-client/' },
+    },
+    {
+      name: 'react-kit-stands-on-react-and-the-client',
+      comment: 'The kit has no dependency of its own.',
+      severity: 'error',
+      from: { path: '^packages/react/src/' },
+      to: {
+        path: ['node_modules', '^packages/'],
+        pathNot: ['node_modules/(@types/)?react(-dom)?/', '^packages/(react|client)/src/'],
+      },
+    },
+    {
+      name: 'react-chat-without-calls',
+      comment: 'Calls have an entry point of their own.',
+      severity: 'error',
+      from: { path: '^packages/react/src/', pathNot: '^packages/react/src/calls/' },
+      to: { path: ['^packages/react/src/calls/', '^packages/client/src/calls/'] },
     },
     {
       name: 'not-to-tests-or-tools',

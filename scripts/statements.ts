@@ -9,6 +9,7 @@ const otherwise = [
   'platform/history/', // customers' databases, each in its own dialect
   'platform/postgres/', // PostgreSQL itself: sessions, migrations, whether it answers
   'backup/', // all tables, by name
+  'reseal/', // sealed columns of all tables, by name
 ];
 const statement = /\b(?:SELECT|INSERT INTO|DELETE FROM|UPDATE \S+(?: \w+)? SET)\s/;
 const write = /\b(?:INSERT INTO|DELETE FROM|UPDATE) (\w+)/g;

@@ -126,7 +126,7 @@ export const errors = {
     'no',
     'The socket speaks WebSocket version 13 (RFC 6455) only.',
   ),
-  not_found: row('not_found', 404, 'error', 'no', 'There is no such thing here.'),
+  not_found: row('not_found', 404, 'error', 'no', 'Not found.'),
   version_conflict: row(
     'conflict',
     409,

@@ -9,7 +9,6 @@ export interface Strings {
   unnamedGroup: string;
   someone: string;
   you: string;
-  deletedUser: string;
   back: string;
   online: string;
   offline: string;
@@ -23,7 +22,6 @@ export interface Strings {
   photo: string;
   files(n: number): string;
   messages: string;
-  loadingMessages: string;
   noMessages: string;
   today: string;
   yesterday: string;
@@ -31,8 +29,7 @@ export interface Strings {
   jumpToLatest: string;
   edited: string;
   deleted: string;
-  inReplyTo(name: string): string;
-  goToMessage(name: string): string;
+  goToMessage: string;
   earlierMessage: string;
   reply: string;
   edit: string;
@@ -49,7 +46,7 @@ export interface Strings {
   retry: string;
   discard: string;
   openPicture(name: string): string;
-  download(name: string): string;
+  download: string;
   fileGone: string;
   write(name: string): string;
   send: string;
@@ -88,7 +85,6 @@ export const english: Strings = {
   unnamedGroup: 'Group',
   someone: 'Someone',
   you: 'You',
-  deletedUser: 'Deleted user',
   back: 'Back to the list',
   online: 'Online',
   offline: 'Offline',
@@ -102,7 +98,6 @@ export const english: Strings = {
   photo: 'Picture',
   files: (n) => plural(n, 'file', 'files'),
   messages: 'Messages',
-  loadingMessages: 'Loading messages',
   noMessages: 'No messages yet. Say hello.',
   today: 'Today',
   yesterday: 'Yesterday',
@@ -110,8 +105,7 @@ export const english: Strings = {
   jumpToLatest: 'Go to the newest message',
   edited: 'edited',
   deleted: 'This message was deleted',
-  inReplyTo: (name) => `in reply to ${name}`,
-  goToMessage: (name) => `Go to the message of ${name}`,
+  goToMessage: 'Go to this message',
   earlierMessage: 'An earlier message',
   reply: 'Reply',
   edit: 'Edit',
@@ -128,7 +122,7 @@ export const english: Strings = {
   retry: 'Send again',
   discard: 'Discard',
   openPicture: (name) => `Open ${name}`,
-  download: (name) => `Download ${name}`,
+  download: 'Download',
   fileGone: 'This file is not available',
   write: (name) => `Write to ${name}`,
   send: 'Send',

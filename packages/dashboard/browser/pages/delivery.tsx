@@ -1,4 +1,4 @@
-import { Alert, Anchor, Code, Group, Text, Timeline } from '@mantine/core';
+import { Alert, Anchor, Code, Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { DeliveryDiagnosis } from '@parley/protocol';
@@ -72,22 +72,19 @@ function Diagnosis(input: { messageId: string; userId: string }): ReactNode {
         </Group>
       </Alert>
       <Section title="What happened">
-        <Timeline bulletSize={16} lineWidth={2} active={timeline.length}>
+        <ol className="trail">
           {timeline.map((step, index) => (
-            <Timeline.Item
-              key={index}
-              color={step.ok === null ? 'gray.7' : step.ok ? 'teal.8' : 'red.8'}
-              title={step.title}
-            >
-              <Group gap="xs">
+            <li key={index} data-ok={step.ok ?? undefined}>
+              <Group justify="space-between" gap="xs">
+                <Text fw={600}>{step.title}</Text>
                 <Text size="sm" c="dimmed">
-                  {step.kind}
-                  {step.ok === false ? ', failed' : ''}
-                </Text>
-                <Text size="sm">
                   <Time at={step.at} never="time not kept" />
                 </Text>
               </Group>
+              <Text size="sm" c="dimmed">
+                {step.kind}
+                {step.ok === false ? ', failed' : ''}
+              </Text>
               {Object.keys(step.detail).length > 0 ? (
                 <Code style={{ overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
                   {Object.entries(step.detail)
@@ -98,9 +95,9 @@ function Diagnosis(input: { messageId: string; userId: string }): ReactNode {
                     .join(', ')}
                 </Code>
               ) : null}
-            </Timeline.Item>
+            </li>
           ))}
-        </Timeline>
+        </ol>
         <Text size="sm" c="dimmed">
           Kept: sockets since <Time at={kept.sessionsSince} />, pushes since <Time at={kept.pushSince} />,
           webhooks since <Time at={kept.webhooksSince} />.

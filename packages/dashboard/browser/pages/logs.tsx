@@ -105,7 +105,7 @@ export default function Logs(): ReactNode {
 const failed = ({ status, code }: LogEntry): boolean => code !== null || (status !== null && status >= 400);
 
 const Outcome = ({ entry }: { entry: LogEntry }): ReactNode => (
-  <Text span size="sm" {...(failed(entry) ? { fw: 600, className: 'line-3' } : {})}>
+  <Text span size="sm" {...(failed(entry) ? { className: 'failed' } : {})}>
     {[entry.status, entry.code].filter((part) => part !== null).join(' ') || 'no answer'}
   </Text>
 );

@@ -49,8 +49,12 @@ function Delivery({ storage: { sink, mode } }: { storage: StorageRecord }): Reac
             value: sink.status,
             note: mode === 'managed' ? 'history stays with this service' : 'history goes to your database',
           },
-          { label: 'Behind by', value: `${Math.round(sink.lagSeconds)} s` },
-          { label: 'Waiting', value: sink.backlog, note: `${sink.refused} refused by the database` },
+          { label: 'Behind by', value: mode === 'managed' ? '–' : `${Math.round(sink.lagSeconds)} s` },
+          {
+            label: 'Waiting',
+            value: mode === 'managed' && sink.backlog === 0 ? '–' : sink.backlog,
+            note: `${sink.refused} refused by the database`,
+          },
           { label: 'Last success', value: <Time at={sink.lastSuccessAt} /> },
         ]}
       />

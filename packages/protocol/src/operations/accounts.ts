@@ -121,7 +121,7 @@ export const accountsOperations = table(
   operation('account.changePassword', 'POST /v1/account/password', {
     ...own,
     summary: 'Change the password; all other sessions end and the cookie is renewed',
-    text: 'Needs the present password, and ends all other sessions.',
+    text: 'Needs the current password, and ends all other sessions.',
     body: { password: Password, newPassword: Password, code: optional(Code) },
     response: AccountSession,
     errors: ['invalid_credentials', 'second_factor_required'],

@@ -18,7 +18,6 @@ import { User } from '../schemas/resources.ts';
 import { operation, pageCost, table } from './define.ts';
 
 const tag = 'Users';
-const callers = ['server'] as const;
 const managed = { tag, callers: ['server', 'dashboard'], permission: 'users.manage' } as const;
 const params = { userId: UserId };
 

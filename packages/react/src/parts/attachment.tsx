@@ -139,12 +139,8 @@ function File({ attachment }: { attachment: AttachmentData }) {
   };
   const kind = /\.(\w{1,4})$/.exec(name)?.[1] ?? '…';
   return (
-    <button
-      type="button"
-      className="parley-file"
-      aria-label={strings.download(name)}
-      onClick={() => void open()}
-    >
+    <button type="button" className="parley-file" onClick={() => void open()}>
+      <span className="parley-hidden">{strings.download}</span>
       <span className="parley-file-kind" aria-hidden="true">
         {kind.toUpperCase()}
       </span>

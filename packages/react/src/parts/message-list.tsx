@@ -93,10 +93,12 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
 
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>): void => {
     rest.onKeyDown?.(event);
-    const row = (event.target as HTMLElement).closest<HTMLElement>('[data-key]');
-    if (!row || row !== event.target || event.defaultPrevented) return;
-    if (moveFocus(event, [...event.currentTarget.querySelectorAll<HTMLElement>('[data-key]')], false))
-      event.preventDefault();
+    const { target, currentTarget } = event;
+    const all = [...currentTarget.querySelectorAll<HTMLElement>('[data-key]')];
+    if (event.defaultPrevented) return;
+    if (target === box.current && event.key === 'ArrowUp') all.at(-1)?.focus();
+    else if (!all.includes(target as HTMLElement) || !moveFocus(event, all, false)) return;
+    event.preventDefault();
   };
 
   // A message stands with its neighbour if nothing is between them: neither time, nor a day, nor the line of what is new.
@@ -112,8 +114,8 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
     Date.parse(b.createdAt) - Date.parse(a.createdAt) < groupWithin &&
     dayOf(Date.parse(a.createdAt)) === dayOf(Date.parse(b.createdAt)) &&
     !(showDivider && at === dividerAt);
-  const tabStop =
-    active !== null && items.slice(from, to).some((m) => m.key === active) ? active : items[to - 1]?.key;
+  // One tab stop: the list itself until a row was chosen, so that a new row does not render the one before it.
+  const tabStop = active !== null && items.slice(from, to).some((m) => m.key === active) ? active : null;
 
   const rows = items.slice(from, to).map((item, i) => {
     const at = from + i;
@@ -152,7 +154,7 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
         aria-live="off"
         aria-busy={status === 'loading'}
         aria-label={strings.messages}
-        tabIndex={rows.length === 0 ? 0 : -1}
+        tabIndex={tabStop === null ? 0 : -1}
         onScroll={onScroll}
         onFocus={(event) => {
           const key = (event.target as HTMLElement).closest<HTMLElement>('[data-key]')?.dataset['key'];
@@ -166,8 +168,9 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
         <ol>{rows}</ol>
       </div>
       {atEnd ? null : (
-        <button type="button" className="parley-jump" aria-label={strings.jumpToLatest} onClick={scrollToEnd}>
+        <button type="button" className="parley-jump" onClick={scrollToEnd}>
           <Icon name="down" size={16} />
+          <span className="parley-hidden">{strings.jumpToLatest}</span>
           {newCount > 0 ? strings.newMessages(newCount) : null}
         </button>
       )}

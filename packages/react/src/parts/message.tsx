@@ -190,14 +190,10 @@ export function Quote({ conversationId, messageId, onGo }: QuoteProps) {
       ? strings.deleted
       : says(quoted, strings.photo);
   return (
-    <button
-      type="button"
-      className="parley-quote"
-      aria-label={`${strings.goToMessage(quoted ? author : strings.someone)}: ${text}`}
-      onClick={() => onGo?.(messageId)}
-    >
+    <button type="button" className="parley-quote" onClick={() => onGo?.(messageId)}>
       {quoted ? <b>{author}</b> : null}
       <span dir="auto">{text}</span>
+      <span className="parley-hidden">{strings.goToMessage}</span>
     </button>
   );
 }

@@ -34,7 +34,7 @@ export class ConversationLog {
   readonly #read: Batcher<ReadMark, ReadMarked>;
 
   constructor(options: {
-    /** A pool of its own with `logConnections` connections, so that appends never wait for the other pool. */
+    /** A separate pool with `logConnections` connections, so that appends never wait for the other pool. */
     db: Queryable;
     publish: (event: LogEvent) => void;
     onBatch?: (size: number, ms: number) => void;

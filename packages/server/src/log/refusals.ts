@@ -2,7 +2,7 @@ import { ApiError } from '@parley/protocol';
 
 /** The errors for what the log's SQL functions answer instead of `ok`. */
 export const refusals = {
-  not_found: () => new ApiError('not_found', { message: 'There is no such conversation.' }),
+  not_found: () => new ApiError('not_found', { message: 'Conversation not found.' }),
   not_member: () => new ApiError('not_member'),
   reply_not_found: () =>
     new ApiError('invalid_request', {

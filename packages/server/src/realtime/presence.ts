@@ -38,7 +38,7 @@ export class Presence {
   readonly #db: Db;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** Users in their grace period whom this node will settle, in the order in which it ends. */
+  /** Users in their grace period whom this node will take offline, in the order in which it ends. */
   readonly #leaving = new Map<number, Leaving>();
 
   /** When watchers are told of everybody again, by the monotonic clock. */
@@ -77,7 +77,7 @@ export class Presence {
 
   async closed(ref: UserRef, session: string): Promise<void> {
     const { last } = await this.#registry.remove(ref, session);
-    // The time is read after the registry was updated: a user settled before the registry's grace period ends would
+    // The time is read after the registry was updated: a user who is taken offline before the registry's grace period ends would
     // never go offline.
     if (last) this.#leaving.set(ref.user, { ...ref, ...this.#justNow() });
   }
@@ -86,7 +86,7 @@ export class Presence {
     return this.#registry.connections(env);
   }
 
-  /** Called every second: settles users whose grace period is over, in the order in which their sockets closed. */
+  /** Called every second: takes users offline whose grace period is over, in the order in which their sockets closed. */
   tick(): void {
     const over = this.#clock.monotonic() - realtime.presenceGraceMs;
     const ended: Leaving[] = [];
@@ -130,7 +130,7 @@ export class Presence {
     }
   }
 
-  /** At shutdown nobody on this node will settle these users later, so their last-seen time is stored now. */
+  /** At shutdown no tick of this node will take these users offline later, so their last-seen time is stored now. */
   async drained(): Promise<void> {
     const leaving = [...this.#leaving.values()];
     this.#leaving.clear();

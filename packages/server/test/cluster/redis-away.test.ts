@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { text } from '../gateway/live-scene.ts';
+import { freePort } from '../storage/process.ts';
 import type { Service } from '../support/service.ts';
 import type { TestSocket } from '../support/socket.ts';
 import { useNodes, until } from './nodes.ts';
 
 /** Redis is killed and comes back empty (events#resync-hint). */
 
-const { cluster, scene, nodes } = useNodes([{}, {}]);
+const metricsPort = await freePort();
+const { cluster, scene, nodes } = useNodes([{ CHAT_METRICS_PORT: String(metricsPort) }, {}]);
 const [a, b] = nodes as [Service, Service];
 
 /** A balancer that asks keeps the node: without Redis it still does its work. */
@@ -15,6 +17,12 @@ const ready = async (node: Service): Promise<string> => {
   const response = await fetch(`${node.url}/readyz`);
   assert.equal(response.status, 200);
   return ((await response.json()) as { status: string }).status;
+};
+
+/** docs/operations/metrics.md: the same for Prometheus. */
+const shownReady = async (): Promise<string | undefined> => {
+  const shown = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  return /^parley_ready (\S+)$/m.exec(shown)?.[1];
 };
 
 test('socket#nodes: without Redis sends commit and acknowledge on both nodes and reach their own sockets; afterwards all is whole', async () => {
@@ -26,7 +34,9 @@ test('socket#nodes: without Redis sends commit and acknowledge on both nodes and
   await a0.request('message.send', text(conv.id, 'before'));
   for (const socket of sockets) await socket.event('message.new', conv.id);
 
+  await until(async () => (await shownReady()) === '1');
   await cluster.redis.kill();
+  await until(async () => (await shownReady()) === '0.5');
   for (const node of [a, b]) {
     await until(async () => (await ready(node)) === 'degraded');
     assert.equal((await fetch(`${node.url}/healthz`)).status, 200, 'alive all the same');

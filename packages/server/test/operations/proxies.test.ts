@@ -32,6 +32,8 @@ setUp(async () => {
 const upstreamOf = ({ service }: typeof configured): string => `127.0.0.1:${service.port}`;
 let addresses = 1;
 const newAddress = (): string => `127.0.0.${++addresses}`;
+/** Asks the proxy to drop the headers that it adds itself. */
+const hopByHop = { connection: 'x-forwarded-for, x-forwarded-proto' };
 const ofKey = { authorization: `Bearer ${environments.dev.secretKey}` };
 /** Larger than what proxies take of a body unless they are told. */
 const large = Buffer.concat([
@@ -174,10 +176,7 @@ for (const name of Object.keys(proxies) as (keyof typeof proxies)[])
       from(trap, async (browser) => {
         const token = devToken({ sub: 'stranger' });
         for (const host of [publicName, 'localhost', '127.0.0.1'])
-          for (const claimed of [{}, { connection: 'x-forwarded-for, x-forwarded-proto' }] as Record<
-            string,
-            string
-          >[]) {
+          for (const claimed of [{}, hopByHop] as Record<string, string>[]) {
             const answer = await browser.send('GET', '/v1/conversations', {
               headers: {
                 host,

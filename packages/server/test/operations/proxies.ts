@@ -92,6 +92,8 @@ export const proxies = {
       }\n`;
       const site = replaced(text, [
         ['{$PARLEY_NODES:127.0.0.1:8080}', upstream],
+        // A machine that is busy with other tests is no node that fails.
+        ['health_interval 5s', 'health_interval 5s\n\t\thealth_timeout 100s'],
         ['{$PARLEY_NAME:chat.example.com} {', `${publicName} {\n\ttls ${certificate} ${key}`],
       ]);
       await writeFile(join(folder, 'Caddyfile'), options + site);
@@ -109,6 +111,9 @@ export const proxies = {
         ['bind :80\n', `bind 127.0.0.1:${httpPort}\n`],
         ['bind :443 ', `bind 127.0.0.1:${httpsPort} `],
         [`/etc/haproxy/certs/${publicName}.pem`, join(folder, 'pair.pem')],
+        // A machine that is busy with other tests is no node that fails.
+        ['timeout check 5s', 'timeout check 100s'],
+        ['timeout http-request 10s', 'timeout http-request 100s'],
         // Who may not be root here, or has no log to write to, and how many descriptors this machine has.
         [/^ *(chroot|user|group|maxconn|log) .*\n/gm, ''],
       ]);

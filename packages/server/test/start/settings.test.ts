@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { outsidePostgres } from '../core/tools.ts';
+import { areas } from '../../src/cli/doctor/finding.ts';
 import { assertError, createApi, serverApi } from '../support/api.ts';
 import { environments, startService } from '../support/service.ts';
 import { freePort, run, start, until } from './npm-start.ts';
@@ -215,7 +216,26 @@ describe('npm run parley', () => {
         assert.doesNotMatch(output, /at file:/, 'a message, not a stack');
       }
 
+      // The doctor sees the running service, and later that it does not run.
+      const examine = async (env: Record<string, string>) => {
+        const one = run([process.execPath, 'packages/server/src/cli.ts', 'doctor', '--json'], {
+          env: { ...service.env, PORT: String(service.port), ...env },
+        });
+        const code = await one.exited;
+        const found = JSON.parse(one.stdout()) as { area: string; status: string; found: string }[];
+        return { code, found, of: (area: string) => found.find((one) => one.area === area)! };
+      };
+      const well = await examine({ CHAT_DATADIR: 'x' });
+      assert.equal(well.code, 0, JSON.stringify(well.found));
+      assert.deepEqual([...new Set(well.found.map(({ area }) => area))].sort(), [...areas].sort());
+      assert.match(well.of('settings').found, /CHAT_DATADIR is not a setting/);
+      assert.match(well.of('ports').found, /the service answers at .*: ready/);
+
       assert.equal(await service.stop(), 0);
+      const down = await examine({ CHAT_MASTER_KEY: randomBytes(32).toString('base64') });
+      assert.equal(down.code, 1);
+      assert.equal(down.of('key').status, 'problem');
+      assert.match(down.of('ports').found, /the service does not run/);
       const keys = (await json('key', 'list', 'env_made')) as unknown as { revokedAt: string | null }[];
       assert.equal(keys.length, 2);
       assert.equal(JSON.stringify(keys).includes(secretKey!.split('_')[3]!), false, 'a list shows no secret');

@@ -10,7 +10,7 @@ export const environmentCommands: readonly Command[] = [
   {
     name: 'env list',
     summary: 'Lists the environments',
-    columns: ['id', 'name', 'kind', 'plan', 'status', 'local', 'organizationId', 'createdAt'],
+    columns: ['id', 'name', 'kind', 'plan', 'status', 'local', 'createdAt'],
     needs: 'store',
     run: ({ ctx }) => all((cursor) => run('environments.list', ctx, { limit: '200', cursor })),
   },

@@ -32,7 +32,8 @@ export interface Sessions {
 
 /** Ids have no other characters, and PostgreSQL would refuse some of them (NUL) as text. */
 const isId = (value: unknown): value is string => typeof value === 'string' && /^\w{1,100}$/.test(value);
-const missing = (what: string) => new ApiError('not_found', { message: `There is no such ${what}.` });
+const missing = (what: string) =>
+  new ApiError('not_found', { message: `${what[0]!.toUpperCase()}${what.slice(1)} not found.` });
 
 export function createSessions({ db, clock }: { db: Queryable; clock: Clock }): Sessions {
   async function environment({ account }: Person, id: unknown): Promise<Place & { env: Environment }> {

@@ -9,7 +9,7 @@ import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import type { Vault } from '../../platform/secrets.ts';
 
 /**
- * Mail to account holders. A mail is a job written in the transaction of its cause, so nobody waits for the mail
+ * Mail to account holders. A mail is a job written in the transaction of its cause, so no request waits for the mail
  * server. The job is sealed, because the mail holds a link that opens something. Without CHAT_SMTP_URL no mail is
  * sent, and links must not go to the log: they are shown to the person who asked for them, or come from the command
  * line.

@@ -169,5 +169,5 @@ export function createActiveUsers(options: {
 
 const monthIsFull = (): ApiError =>
   new ApiError('plan_limit_reached', {
-    message: 'The plan has no room for more active users in this month.',
+    message: 'The plan allows no more active users in this month.',
   });

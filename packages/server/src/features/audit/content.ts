@@ -11,7 +11,7 @@ import { noteContentRead, removeContentReads } from './sql.ts';
 
 const hourMs = 3_600_000;
 
-export async function recordReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
+export async function noteReading(ctx: Context, conversation: { no: number; id: string }): Promise<void> {
   const { env } = ctx;
   const { person } = ctx.caller;
   if (!person) return;
@@ -32,7 +32,7 @@ export async function recordReading(ctx: Context, conversation: { no: number; id
  * dashboard#audit: who sends from the dashboard is recorded before the message is appended, because appends are collected
  * into batches of their own. What it says is not recorded.
  */
-export async function recordSending(
+export async function noteSending(
   ctx: Context,
   { conversationId }: { conversationId: string },
   sender: { no: number } | null,

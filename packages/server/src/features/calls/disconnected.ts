@@ -16,7 +16,7 @@ import { connectedParticipants, markDisconnected } from './sql/participants.ts';
  * participant came back (calls#gone). A closed socket that was not reported is found by looking every 30 s.
  *
  * A participant who has not named a socket, such as a caller who has not joined yet, may have closed any of them: each
- * closing counts anew, and the job asks whether the user has another.
+ * closing is stored again, and the job checks whether the user has another socket.
  */
 
 const lookMs = 30_000;

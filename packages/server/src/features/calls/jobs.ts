@@ -56,7 +56,7 @@ export function createCallWorker(options: { db: Db; services: Services; logger: 
         return;
       }
       const one = call.participants.find((p) => p.usr === what.user);
-      // A later closing has a job of its own.
+      // A later closing has its own job.
       const gone = one?.goneAt !== null && one?.goneAt === (what.at ?? one?.goneAt);
       if (one && isIn(one) && one.session === what.session && gone)
         await change({ services }, tx, call, withMove(call, what.user, 'leave', at));

@@ -26,7 +26,7 @@ import type { CallRow, LockedCall } from './sql.ts';
 
 /** calls#record. Each change is one transaction that locks the call. */
 
-const missing = () => new ApiError('not_found', { message: 'There is no such call.' });
+const missing = () => new ApiError('not_found', { message: 'Call not found.' });
 const notInCall = () => new ApiError('not_found', { message: 'The user is not in the call.' });
 
 async function connectedUsers(ctx: Context, users: readonly number[]): Promise<Set<number>> {

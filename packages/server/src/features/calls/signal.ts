@@ -79,7 +79,7 @@ async function bind(
   return ctx.db.tx(async (tx) => {
     const locked = await sql.lockCall(tx, ctx.env.no, callId);
     const mine = locked?.call.participants.find((p) => p.usr === user);
-    if (!locked || !mine) throw new ApiError('not_found', { message: 'There is no such call.' });
+    if (!locked || !mine) throw new ApiError('not_found', { message: 'Call not found.' });
     if (locked.call.status === 'ended') throw new ApiError('call_ended');
     if (!isIn(mine) || mine.device !== device)
       throw new ApiError('forbidden', {

@@ -10,7 +10,7 @@ import { roleOf } from './sql/members.ts';
 
 /** Only members and the server may see or change a conversation. Ids of other tenants and unknown ids get the same answer. */
 
-const missing = () => new ApiError('not_found', { message: 'There is no such conversation.' });
+const missing = () => new ApiError('not_found', { message: 'Conversation not found.' });
 
 export async function readable(
   ctx: Context,

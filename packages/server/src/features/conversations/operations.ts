@@ -150,7 +150,7 @@ async function listedUser(ctx: Context, userId: string | undefined): Promise<num
   }
   if (userId === undefined) throw bad('userId', 'A server must say whose conversations: give userId.');
   const row = await findUser(ctx.db, ctx.env.no, userId);
-  if (!row) throw new ApiError('not_found', { message: 'There is no such user.' });
+  if (!row) throw new ApiError('not_found', { message: 'User not found.' });
   return row.no;
 }
 
@@ -187,7 +187,7 @@ export async function remove(ctx: Context, input: Input<'conversations.delete'>)
   await ctx.db.tx(async (tx) => {
     const env = ctx.env.no;
     const conv = await lockConversation(tx, env, input.conversationId);
-    if (!conv) throw new ApiError('not_found', { message: 'There is no such conversation.' });
+    if (!conv) throw new ApiError('not_found', { message: 'Conversation not found.' });
     if (conv.deletedAt) return;
     await sql.markDeleted(tx, env, conv.no, conv.lockedAt);
     await happened(ctx, tx, 'conversationDeleted', { env, conv: conv.no });

@@ -34,7 +34,7 @@ export async function delivery(
     sql.messageFacts(db, env.no, input.messageId),
     existingUser(ctx, db, input.userId),
   ]);
-  if (!message) throw new ApiError('not_found', { message: 'There is no such message.' });
+  if (!message) throw new ApiError('not_found', { message: 'Message not found.' });
   const { conv, seq, createdAt } = message;
   const [member, moves, sockets, later, attempts, means, deliveries] = await Promise.all([
     sql.membership(db, env.no, conv, row.no),

@@ -46,7 +46,7 @@ export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<
   const user = await ctx.db.tx(async (tx) => {
     const subject = subjectOf(ctx.services.vault, env, input.userId);
     const no = await users.eraseUser(tx, env, input.userId, { alias, mode, subject });
-    if (no === undefined) throw new ApiError('not_found', { message: 'There is no such user.' });
+    if (no === undefined) throw new ApiError('not_found', { message: 'User not found.' });
     await note(ctx, tx, {
       where: { env },
       action: 'users.erase',

@@ -3,7 +3,7 @@ import type { EventName, EventRecord, Input, Output } from '@parley/protocol';
 import { catalogue } from '../../log/catalogue.ts';
 import type { Told } from '../../log/catalogue.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { recordReading } from '../audit/content.ts';
+import { noteReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
 import type { ConversationRow } from '../conversations/sql.ts';
@@ -14,7 +14,7 @@ import { storedEvents } from './sql.ts';
 
 export async function list(ctx: Context, input: Input<'events.list'>): Promise<Output<'events.list'>> {
   const conv = await readable(ctx, ctx.db, input.conversationId);
-  await recordReading(ctx, conv);
+  await noteReading(ctx, conv);
   const limit = pageLimit(input.limit);
   const floor = new Date(
     ctx.services.clock.now() - (await ctx.services.storage.retention.msOf(ctx.env.no)),

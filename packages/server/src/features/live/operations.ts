@@ -57,7 +57,7 @@ export async function endSession(ctx: Context, input: Input<'users.endSession'>)
   await ctx.db.tx(async (tx) => {
     const user = await existingUser(ctx, tx, input.userId);
     const found = await sql.openSession(tx, ctx.env.no, user.no, input.sessionId);
-    if (!found) throw new ApiError('not_found', { message: 'There is no such open session.' });
+    if (!found) throw new ApiError('not_found', { message: 'Open session not found.' });
     await record(ctx, tx, {
       where: { env: ctx.env.no },
       action: 'users.endSession',

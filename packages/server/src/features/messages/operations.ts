@@ -13,7 +13,7 @@ import type { LockedConversation } from '../../log/sql/lock.ts';
 import { liveEvent, record } from '../../log/record.ts';
 import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
-import { recordReading, recordSending } from '../audit/content.ts';
+import { noteReading, noteSending } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
 import { lockForChange, readable } from '../conversations/access.ts';
@@ -29,7 +29,7 @@ import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import * as sql from './sql.ts';
 
-const missing = () => new ApiError('not_found', { message: 'There is no such message.' });
+const missing = () => new ApiError('not_found', { message: 'Message not found.' });
 
 /**
  * Commits a message. A repeated clientMsgId commits nothing: the answer is the original message, in its present state
@@ -38,7 +38,7 @@ const missing = () => new ApiError('not_found', { message: 'There is no such mes
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
   const { input, sender } = await applyPolicies(ctx, given);
-  await recordSending(ctx, input, sender);
+  await noteSending(ctx, input, sender);
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
@@ -153,7 +153,7 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   const limit = pageLimit(input.limit);
   const { conversationId } = input;
   const env = ctx.env.no;
-  const allowed = readable(ctx, ctx.db, conversationId).then((conv) => recordReading(ctx, conv));
+  const allowed = readable(ctx, ctx.db, conversationId).then((conv) => noteReading(ctx, conv));
   // `after` alone gives the page just above it; `before` gives the page just below, down to `after` if that is given
   // too.
   if (input.after !== undefined && input.before === undefined) {
@@ -175,7 +175,7 @@ export async function get(ctx: Context, input: Input<'messages.get'>): Promise<M
     (await cold.find(ctx, input.messageId));
   if (!row) throw missing();
   await readableMessage(ctx, row);
-  await recordReading(ctx, { no: row.conv, id: row.cid });
+  await noteReading(ctx, { no: row.conv, id: row.cid });
   return reader.viewMessage(row);
 }
 

@@ -1,6 +1,6 @@
 import type { Input, MessageVersion, Output } from '@parley/protocol';
 import { ApiError } from '@parley/protocol';
-import { recordReading } from '../audit/content.ts';
+import { noteReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
 import { findMessage } from '../sql/message-reader.ts';
 import { changesOf, textsOf } from './sql.ts';
@@ -14,8 +14,8 @@ export async function versions(
   input: Input<'messages.versions'>,
 ): Promise<Output<'messages.versions'>> {
   const row = await findMessage(ctx.db, ctx.env.no, input.messageId);
-  if (!row) throw new ApiError('not_found', { message: 'There is no such message.' });
-  await recordReading(ctx, { no: row.conv, id: row.cid });
+  if (!row) throw new ApiError('not_found', { message: 'Message not found.' });
+  await noteReading(ctx, { no: row.conv, id: row.cid });
   const [changes, texts] = await Promise.all([
     changesOf(ctx.db, ctx.env.no, row),
     textsOf(ctx.db, ctx.env.no, row),

@@ -58,7 +58,7 @@ export async function register(
 
 export async function unregister(ctx: Context, input: Input<'push.unregister'>): Promise<void> {
   if (!(await sql.dropDevice(ctx.db, ctx.env.no, actingUser(ctx).no, input.token)))
-    throw new ApiError('not_found', { message: 'There is no such device.' });
+    throw new ApiError('not_found', { message: 'Device not found.' });
 }
 
 export const listCredentials = async (ctx: EnvironmentContext): Promise<Output<'push.listCredentials'>> => ({
@@ -127,7 +127,7 @@ export async function devicesOf(
 
 const deviceId = (no: number): string => `dev_${no}`;
 const deviceNo = (id: string): number => (/^dev_\d{1,15}$/.test(id) ? Number(id.slice(4)) : -1);
-const missingDevice = () => new ApiError('not_found', { message: 'There is no such device.' });
+const missingDevice = () => new ApiError('not_found', { message: 'Device not found.' });
 /**
  * How many last characters of a token are shown to tell devices apart. A webpush token ends with keys, so there the
  * last ones of its address are shown.

@@ -34,7 +34,7 @@ export interface ColdRow extends Pick<
   id: null;
 }
 
-/** A message for whoever knows the id of its conversation. */
+/** A message without the id of its conversation, which the caller knows. */
 export type CopiedRow = Omit<MessageRow, 'cid' | 'sender'>;
 
 const copiedColumns = `m.conv, m.seq, m.id, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,

@@ -47,7 +47,7 @@ export const isDisconnected = (error: unknown): boolean =>
 export function createConnections(options: {
   vault: Vault;
   histories: Pick<RemoteHistories, 'open'>;
-  /** The same in a process of its own, for databases that are tried by hand or did harm within the last hour. */
+  /** The same in a separate process, for databases that are tried by hand or did harm within the last hour. */
   trials: Pick<RemoteHistories, 'open' | 'migrate'>;
   /** A slot's database stopped the process that reads what it sends. */
   onFault(env: Env, slot: SlotName, fault: Parameters<OnFault>[0]): void;

@@ -24,7 +24,7 @@ export class LeaseLost extends Error {
 export interface Lease {
   /** The same database, which is not written to once the lease may have run out. */
   guard(history: History): History;
-  /** Lets go, so that whoever is next need not wait. */
+  /** Ends the lease, so that the next process need not wait for it to run out. */
   release(): Promise<void>;
 }
 

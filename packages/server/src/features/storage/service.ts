@@ -79,7 +79,7 @@ export function createStorageService(options: {
   mailQueue: MailQueue;
 }): StorageService {
   const { config, db, clock, logger, metrics, retention } = options;
-  // A pool of its own, so that sinks and requests never wait for each other. What a crash of the store undoes is done
+  // A separate pool, so that sinks and requests never wait for each other. What a crash of the store undoes is done
   // again.
   const workDb = new PgDb(options.connection, {
     max: workConnections,

@@ -93,7 +93,7 @@ export function createTurnEnd(options: TurnEndOptions) {
       const since = failure ? ((progress ? null : row.since) ?? now) : null;
       const signs = {
         now: Date.parse(now),
-        // A change that was under way when the environment left its database may have left a row that nobody waits for.
+        // A change that was under way when the environment left its database may have left a row that no sink will write.
         oldest: oldest === null || mode === 'managed' ? null : Date.parse(oldest),
         failingSince: since === null ? null : Date.parse(since),
       };

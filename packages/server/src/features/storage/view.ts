@@ -53,7 +53,7 @@ export async function storageRecord(ctx: Context): Promise<StorageRecord> {
     sink: {
       status: idle ? 'idle' : storage.status,
       lagSeconds: idle ? 0 : lagSeconds(oldest === null ? null : Date.parse(oldest), now),
-      // A change that was under way when the environment left its database may have left a row that nobody waits for.
+      // A change that was under way when the environment left its database may have left a row that no sink will write.
       backlog: idle ? 0 : backlog,
       refused,
       erasures,

@@ -37,7 +37,7 @@ export async function onlyOrganization(db: Queryable): Promise<string> {
   if (second)
     throw new ApiError('invalid_request', {
       param: 'organizationId',
-      message: 'There are several organizations: say which.',
+      message: 'There are several organizations: name one.',
     });
   return first;
 }

@@ -67,7 +67,7 @@ export interface Authenticator {
 }
 
 const onlyHere =
-  'This environment takes unsigned tokens from its own machine only, and not through a proxy: sign tokens, or make a development environment on purpose.';
+  'This environment accepts unsigned tokens only from the machine that it runs on, and not through a proxy: sign tokens, or create a development environment.';
 
 const maxOpened = 1_000;
 

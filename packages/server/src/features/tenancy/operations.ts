@@ -28,7 +28,7 @@ export async function createToken(
   const key = await signingKey(ctx);
   await resolveUsers(ctx, ctx.db, [input.userId]);
   const user = await findUser(ctx.db, env.no, input.userId);
-  if (!user) throw new ApiError('not_found', { message: 'There is no such user.' });
+  if (!user) throw new ApiError('not_found', { message: 'User not found.' });
   if (user.deactivated_at) throw new ApiError('user_deactivated');
   const now = Math.floor(services.clock.now() / 1000);
   const iat = Math.max(now, user.tokens_from === null ? 0 : Date.parse(user.tokens_from) / 1000);

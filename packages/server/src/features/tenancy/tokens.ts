@@ -32,7 +32,7 @@ function part(text: string, name: 'header' | 'payload'): Record<string, unknown>
   } catch {
     // Unreadable text is refused below.
   }
-  throw invalid(`The ${name} of the token is no JSON object.`);
+  throw invalid(`The ${name} of the token is not a JSON object.`);
 }
 
 /** An unknown key and a wrong signature get the same answer, so that nobody learns which keys exist. */
@@ -50,7 +50,7 @@ export function parseToken(token: string, nowSeconds: number): ParsedToken {
     signature === undefined ||
     !parts.every((p) => base64url.test(p))
   )
-    throw invalid('The token is no JWT: three parts in base64url with dots between them.');
+    throw invalid('The token is not a JWT: three parts in base64url with dots between them.');
   const header = part(head, 'header');
   if ('crit' in header) throw invalid('The token has a crit header, which is not supported.');
   if (header['alg'] === 'HS256') {

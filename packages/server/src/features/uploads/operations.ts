@@ -20,7 +20,7 @@ const hour = 3_600;
 const keepPending = limits.uploadTicketSeconds + hour;
 const keepReady = 24 * hour;
 
-const missing = () => new ApiError('not_found', { message: 'There is no such attachment.' });
+const missing = () => new ApiError('not_found', { message: 'Attachment not found.' });
 
 export async function create(
   ctx: Context,
@@ -28,7 +28,7 @@ export async function create(
 ): Promise<Output<'uploads.create'>> {
   const { ids, clock, media, plans } = ctx.services;
   const conv = await readable(ctx, ctx.db, input.conversationId);
-  if (conv.deletedAt) throw new ApiError('not_found', { message: 'There is no such conversation.' });
+  if (conv.deletedAt) throw new ApiError('not_found', { message: 'Conversation not found.' });
   if (input.size > limits.fileBytes) throw new ApiError('file_too_large', { param: 'size' });
   const verdict = allowedType(input.contentType, input.filename);
   if (!verdict.ok)

@@ -12,7 +12,7 @@ import * as sql from './sql.ts';
 /** Erased ids are stored as a keyed hash, never in clear. */
 export const subjectOf = (vault: Vault, env: number, id: string): Buffer => vault.mac(`user ${env} ${id}`);
 
-const unknownUser = () => new ApiError('not_found', { message: 'There is no such user.' });
+const unknownUser = () => new ApiError('not_found', { message: 'User not found.' });
 
 /**
  * How many of a user's newest conversations are told of a new name. People who share only an older one see it when

@@ -21,7 +21,7 @@ import { secretContext, secretPrefix } from './signature.ts';
 import * as sql from './sql.ts';
 import type { DeliveryRow, EndpointRow } from './sql.ts';
 
-const missing = () => new ApiError('not_found', { message: 'There is no such webhook endpoint.' });
+const missing = () => new ApiError('not_found', { message: 'Webhook endpoint not found.' });
 const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
 
 function checkedUrl(ctx: Context, url: string): string {
@@ -195,7 +195,7 @@ export async function replay(ctx: Context, input: Input<'webhooks.replay'>): Pro
   return ctx.db.tx(async (tx) => {
     const row = await existing(ctx, tx, input.webhookId);
     const delivery = await sql.findDelivery(tx, row.no, input.deliveryId);
-    if (!delivery) throw new ApiError('not_found', { message: 'There is no such delivery.' });
+    if (!delivery) throw new ApiError('not_found', { message: 'Delivery not found.' });
     if (!delivery.payloadAvailable)
       throw new ApiError('not_found', {
         message: `Events can be replayed for ${limits.webhookReplayHours} hours.`,

@@ -74,7 +74,7 @@ export function createWebhookService(options: {
   recorder: Pick<Recorder, 'add'>;
 }): WebhookService {
   const { config, db, clock, logger, metrics } = options;
-  // A pool of its own, so that deliveries and requests never wait for each other.
+  // A separate pool, so that deliveries and requests never wait for each other.
   const workDb = new PgDb(options.connection, {
     max: workConnections,
     onError: options.onError,

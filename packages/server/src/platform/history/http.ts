@@ -102,7 +102,7 @@ export function openHttp(target: HistoryTarget, deps: HistoryDeps, secrets: read
       return JSON.parse(answer.body.toString()) as Record<string, unknown>;
     } catch {
       if (op === 'write' || op === 'erase') return {};
-      throw new HistoryError('failed', undefined, 'the answer is no JSON');
+      throw new HistoryError('failed', undefined, 'the answer is not JSON');
     }
   }
 

@@ -17,7 +17,7 @@ export interface Consumer {
   name: string;
   /** The consumer's bit of environments.listeners, which is also the `consumer` of its rows. */
   bit: number;
-  /** Connections of its own, so that a consumer that hangs does not hold those of others. */
+  /** Separate connections, so that a consumer that hangs does not hold those of others. */
   db: Db;
   take(tx: Tx, rows: readonly OutboxRow[]): Promise<void>;
   /** Called after the commit: its workers have something to do. */
@@ -62,7 +62,7 @@ function consumerLoop({ name, bit, db, take, taken }: Consumer, logger: Logger, 
 
   async function handOut(limit: number): Promise<number> {
     let numbers: number[] = [];
-    // A row with a key absorbs later changes until it is due. The key is released in a statement of its own, so that
+    // A row with a key absorbs later changes until it is due. A separate statement releases the key, so that
     // a transaction that records the next change does not wait until this row is handed out.
     await sql.releaseKeys(db, bit, limit);
     try {

@@ -49,7 +49,8 @@ interface Opening {
 /** How many times at once one user may open media; the others wait for the first. */
 const mostOpening = 4;
 
-export const unknown = (what: string) => new ApiError('not_found', { message: `There is no such ${what}.` });
+export const unknown = (what: string) =>
+  new ApiError('not_found', { message: `${what[0]!.toUpperCase()}${what.slice(1)} not found.` });
 
 export interface SeatEvents {
   /** The media of the seat connected for the first time. */

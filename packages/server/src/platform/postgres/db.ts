@@ -292,7 +292,7 @@ export class PgDb implements Db {
     const named = isDiskFull(error) || (this.#disk.full && isUnanswered(error));
     const translated = new ApiError(
       'service_unavailable',
-      named ? { message: `For the moment nothing can be stored: ${diskFullText}.` } : {},
+      named ? { message: `Nothing can be stored now: ${diskFullText}.` } : {},
     );
     translated.cause = error;
     return translated;

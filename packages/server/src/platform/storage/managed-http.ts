@@ -186,7 +186,7 @@ async function serve(
   const file = await open(config.pathOf(grant.key)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });
-  if (!file) return refuse(req, res, 404, 'There is no such object.');
+  if (!file) return refuse(req, res, 404, 'Object not found.');
   try {
     const { size, mtime, mtimeMs } = await file.stat();
     const etag = `"${Math.trunc(mtimeMs).toString(36)}-${size.toString(36)}"`;
@@ -204,7 +204,7 @@ async function serve(
     const range = current ? parseRange(req.headers.range, size) : null;
     if (range === 'unsatisfiable') {
       res.setHeader('Content-Range', `bytes */${size}`);
-      return refuse(req, res, 416, 'There is no such range.');
+      return refuse(req, res, 416, 'The range cannot be satisfied.');
     }
     const { start, end } = range ?? { start: 0, end: size - 1 };
     if (range) res.setHeader('Content-Range', `bytes ${start}-${end}/${size}`);

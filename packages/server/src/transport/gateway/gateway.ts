@@ -164,7 +164,7 @@ export class Gateway {
     bus.on('evict', (session) => this.#sessions.loggedIn.get(session)?.close(4009));
     bus.onRestored(() => this.#restored());
     this.#peers = new PeerNodes({ bus, clock, node: options.node, onSilent: () => void hub.catchUp() });
-    // Also runs without sockets of its own (CHAT_ROLES=api): reads over REST make receipts for the sockets of other
+    // Also runs on a node without sockets (CHAT_ROLES=api): reads over REST make receipts for the sockets of other
     // nodes.
     this.#every(tickMs, () => {
       this.#receipts.tick();

@@ -114,7 +114,7 @@ export function createRest(options: RestOptions): FastifyInstance {
     reply.headers(allowed);
     throw 'Allow' in allowed
       ? new ApiError('method_not_allowed')
-      : new ApiError('not_found', { message: 'There is no such path.' });
+      : new ApiError('not_found', { message: 'Path not found.' });
   });
 
   const known = new KnownPaths();

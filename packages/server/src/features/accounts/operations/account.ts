@@ -148,7 +148,7 @@ export async function removePasskey(
   const account = await load(ctx);
   await ctx.db.tx(async (tx) => {
     if (!(await storedPasskeys.removePasskey(tx, account.no, passkeyId)))
-      throw new ApiError('not_found', { message: 'There is no such passkey.' });
+      throw new ApiError('not_found', { message: 'Passkey not found.' });
     await dropUselessCodes(tx, account.no);
     await recordOwn(ctx, tx, account, 'account.removePasskey', { before: { id: passkeyId } });
   });
@@ -167,7 +167,7 @@ export async function endOwnSession(
   const { account } = signedIn(ctx);
   await ctx.db.tx(async (tx) => {
     if (!(await endSession(tx, account.no, sessionId)))
-      throw new ApiError('not_found', { message: 'There is no such session.' });
+      throw new ApiError('not_found', { message: 'Session not found.' });
     await recordOwn(ctx, tx, account, 'account.endSession', { before: { id: sessionId } });
   });
 }

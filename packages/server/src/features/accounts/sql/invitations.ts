@@ -97,7 +97,7 @@ export async function findInvitation(db: Queryable, org: number, id: string): Pr
     `SELECT ${columns} FROM invitations i WHERE org = $1 AND id = $2`,
     [org, id],
   );
-  if (!found) throw new ApiError('not_found', { message: 'There is no such invitation.' });
+  if (!found) throw new ApiError('not_found', { message: 'Invitation not found.' });
   return found;
 }
 

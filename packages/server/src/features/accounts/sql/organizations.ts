@@ -97,7 +97,7 @@ export async function findPerson(db: Queryable, org: number, accountId: string):
      WHERE a.id = $2`,
     [org, accountId],
   );
-  if (!person) throw new ApiError('not_found', { message: 'There is no such person in the organization.' });
+  if (!person) throw new ApiError('not_found', { message: 'No such person in the organization.' });
   return person;
 }
 

@@ -1,0 +1,177 @@
+import { forwardRef, useEffect, useRef, useState } from 'react';
+import type { ComponentPropsWithoutRef, ComponentType, CSSProperties, KeyboardEvent } from 'react';
+import type { CallHandle } from '@parley/client/calls';
+import { useParley } from '../hooks/context.ts';
+import { useConversationItem } from '../hooks/conversations.ts';
+import { useTitle } from '../hooks/people.ts';
+import { cx, useFrame } from '../parts/tools.ts';
+import { CallControls, useCallActions } from './controls.tsx';
+import type { CallControlsProps } from './controls.tsx';
+import { useCall, useCallStrings } from './hooks.ts';
+import type { CallView } from './hooks.ts';
+import { CallTile } from './tile.tsx';
+import type { CallTileProps } from './tile.tsx';
+
+export interface CallStageProps extends Omit<ComponentPropsWithoutRef<'section'>, 'children'> {
+  call: CallHandle;
+  /** `auto`: two are a pair, more a grid; a shared screen is large. */
+  layout?: 'auto' | 'pair' | 'grid';
+  slots?: {
+    Tile?: ComponentType<CallTileProps>;
+    Controls?: ComponentType<CallControlsProps> | null;
+    Head?: ComponentType<{ view: CallView; title: string }> | null;
+  };
+  /** Called when the user closes the card of a call that has ended. */
+  onClose?: () => void;
+}
+
+/** A call: the others, oneself, a shared screen large, and the controls. */
+export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallStage(props, ref) {
+  const { call, layout = 'auto', slots = {}, onClose, className, ...rest } = props;
+  const { Tile = CallTile, Controls = CallControls, Head = CallHead } = slots;
+  const { shortcuts, dir } = useParley();
+  const strings = useCallStrings();
+  const view = useCall(call)!;
+  const title = useTitle(useConversationItem(view.conversationId));
+  const [problem, setProblem] = useState<string | null>(null);
+  const actions = useCallActions(call, setProblem);
+  useJoins(view);
+  const frame = useFrame();
+
+  const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
+    rest.onKeyDown?.(event);
+    const { tagName } = event.target as HTMLElement;
+    if (!shortcuts || event.ctrlKey || event.metaKey || event.altKey || /INPUT|TEXTAREA|SELECT/.test(tagName))
+      return;
+    const key = event.key.toLowerCase();
+    const act = { m: actions.toggleMic, v: actions.toggleCamera, s: actions.toggleScreen, l: actions.leave }[
+      key
+    ];
+    act?.();
+  };
+
+  const there = view.participants.filter((p) => p.inCall || p.isLocal);
+  const others = there.filter((p) => !p.isLocal);
+  const screens = there.filter((p) => p.screenTrack !== null || p.screenUnsupported);
+  const pair = layout === 'pair' || (layout === 'auto' && others.length <= 1);
+  const shape = screens.length > 0 ? 'screen' : pair ? 'pair' : 'grid';
+  const columns = Math.ceil(Math.sqrt(there.length));
+  const ended = view.state === 'ended';
+  return (
+    <section
+      ref={ref}
+      aria-label={strings.callWith(title)}
+      {...frame}
+      {...(dir ? { dir } : {})}
+      {...rest}
+      className={cx('parley-call', className)}
+      data-state={view.state}
+      data-layout={shape}
+      onKeyDown={onKeyDown}
+    >
+      {Head ? <Head view={view} title={title} /> : null}
+      {ended ? (
+        <div className="parley-call-over" role="status">
+          <p>{(view.endedHere && strings.endedBecause[view.endedHere]) ?? strings.ended}</p>
+          {onClose ? (
+            <button type="button" className="parley-control" onClick={onClose}>
+              {strings.close}
+            </button>
+          ) : null}
+        </div>
+      ) : (
+        <div className="parley-tiles" style={{ '--parley-columns': columns } as CSSProperties}>
+          {screens.length > 0 ? (
+            <ul className="parley-screens">
+              {screens.slice(0, 1).map((p) => (
+                <Tile key={p.userId} call={call} participant={p} what="screen" />
+              ))}
+            </ul>
+          ) : null}
+          <ul className="parley-people">
+            {[...others, ...there.filter((p) => p.isLocal)].map((p) => (
+              <Tile key={p.userId} call={call} participant={p} />
+            ))}
+          </ul>
+        </div>
+      )}
+      {problem === null ? null : (
+        <p className="parley-problem" role="alert">
+          {problem}
+        </p>
+      )}
+      {Controls && !ended ? <Controls call={call} onProblem={setProblem} /> : null}
+    </section>
+  );
+});
+
+/** Name, time and network. */
+export function CallHead({ view, title }: { view: CallView; title: string }) {
+  const strings = useCallStrings();
+  const { state, network } = view;
+  const alone = !view.participants.some((p) => p.inCall && !p.isLocal);
+  const quality = network.level >= 4 ? 'good' : network.level >= 2 ? 'weak' : 'lost';
+  return (
+    <header className="parley-call-head">
+      <h2 dir="auto">{title}</h2>
+      <span>
+        {state === 'reconnecting'
+          ? strings.reconnecting
+          : state === 'connecting'
+            ? strings.connecting
+            : state === 'connected' && alone && view.call.status === 'ringing'
+              ? strings.ringing
+              : null}
+        {state === 'connected' && view.call.answeredAt !== null ? (
+          <Elapsed since={view.call.answeredAt} />
+        ) : null}
+      </span>
+      {state === 'ended' ? null : (
+        <span className="parley-signal" data-quality={quality}>
+          <span aria-hidden="true">
+            <i />
+            <i />
+            <i />
+          </span>
+          {strings[quality]}
+        </span>
+      )}
+    </header>
+  );
+}
+
+function Elapsed({ since }: { since: string }) {
+  const { now } = useParley();
+  const [at, setAt] = useState(now);
+  useEffect(() => {
+    const timer = setInterval(() => setAt(now()), 1_000);
+    return () => clearInterval(timer);
+  }, [now]);
+  const seconds = Math.max(0, Math.floor((at - Date.parse(since)) / 1_000));
+  const two = (n: number): string => String(n).padStart(2, '0');
+  const hours = Math.floor(seconds / 3_600);
+  return (
+    <bdi dir="ltr" className="parley-elapsed">
+      {hours > 0 ? `${hours}:` : ''}
+      {two(Math.floor(seconds / 60) % 60)}:{two(seconds % 60)}
+    </bdi>
+  );
+}
+
+/** Says politely who comes and goes; never who speaks. */
+function useJoins(view: CallView): void {
+  const { announcer, client } = useParley();
+  const strings = useCallStrings();
+  const before = useRef<ReadonlySet<string> | null>(null);
+  const there = view.participants.filter((p) => p.inCall && !p.isLocal).map((p) => p.userId);
+  const list = there.join('\n');
+  useEffect(() => {
+    const now = new Set(list === '' ? [] : list.split('\n'));
+    const was = before.current;
+    before.current = now;
+    if (!was) return;
+    const nameOf = (id: string): string => client.users.find(id)?.name || id;
+    for (const id of now) if (!was.has(id)) announcer.say(strings.joined(nameOf(id)));
+    for (const id of was) if (!now.has(id)) announcer.say(strings.left(nameOf(id)));
+  }, [list, announcer, client, strings]);
+}

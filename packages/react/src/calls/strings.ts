@@ -1,0 +1,76 @@
+/** The texts of calls. */
+export interface CallStrings {
+  callsWithVoice: string;
+  callsWithVideo: string;
+  incoming(name: string): string;
+  decline: string;
+  voice: string;
+  answer: string;
+  callWith(name: string): string;
+  you: string;
+  connecting: string;
+  reconnecting: string;
+  ringing: string;
+  ended: string;
+  endedBecause: Readonly<Record<string, string>>;
+  close: string;
+  good: string;
+  weak: string;
+  lost: string;
+  cameraOff: string;
+  muted: string;
+  speaking: string;
+  screenOf(name: string): string;
+  cannotShow: string;
+  controls: string;
+  microphone: string;
+  camera: string;
+  screen: string;
+  leave: string;
+  speaker: string;
+  chooseDevices(kind: string): string;
+  unnamedDevice(n: number): string;
+  joined(name: string): string;
+  left(name: string): string;
+}
+
+export const englishCalls: CallStrings = {
+  callsWithVoice: 'calls you',
+  callsWithVideo: 'calls you with video',
+  incoming: (name) => `${name} calls`,
+  decline: 'Decline',
+  voice: 'Voice',
+  answer: 'Answer',
+  callWith: (name) => `Call with ${name}`,
+  you: 'You',
+  connecting: 'Connecting…',
+  reconnecting: 'Reconnecting…',
+  ringing: 'Ringing…',
+  ended: 'The call has ended',
+  endedBecause: {
+    answered_elsewhere: 'Answered on another device',
+    declined_elsewhere: 'Declined on another device',
+    moved: 'The call goes on on another device',
+    removed: 'You were removed from the call',
+    missed: 'Missed call',
+  },
+  close: 'Close',
+  good: 'Good network',
+  weak: 'Weak network',
+  lost: 'No network',
+  cameraOff: 'camera off',
+  muted: 'muted',
+  speaking: 'speaking',
+  screenOf: (name) => `Screen of ${name}`,
+  cannotShow: 'This device cannot show this picture',
+  controls: 'Call controls',
+  microphone: 'Microphone',
+  camera: 'Camera',
+  screen: 'Share the screen',
+  leave: 'Leave the call',
+  speaker: 'Speaker',
+  chooseDevices: (kind) => `Choose: ${kind}`,
+  unnamedDevice: (n) => `Device ${n}`,
+  joined: (name) => `${name} joined the call`,
+  left: (name) => `${name} left the call`,
+};
