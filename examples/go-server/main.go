@@ -1,5 +1,4 @@
-// Gives the users of an app their chat tokens, and receives webhooks. Go's standard library alone.
-// PARLEY_SECRET_KEY=sk_live_… WEBHOOK_SECRET=whsec_… PORT=3003 go run .
+// Tokens for the users of an app, and webhooks. PARLEY_SECRET_KEY=sk_live_… WEBHOOK_SECRET=whsec_… PORT=3003 go run .
 package main
 
 import (
@@ -10,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -40,8 +40,7 @@ func userToken(userID string, life time.Duration) string {
 	return signed + "." + encode(sign([]byte(secretKey), signed))
 }
 
-// verified checks a Standard Webhooks signature: HMAC-SHA256 over id.timestamp.body; during a rotation there are two.
-func verified(h http.Header, body []byte) bool {
+func verified(h http.Header, body []byte) bool { // Standard Webhooks: HMAC-SHA256 over id.timestamp.body
 	var stamp int64
 	if fmt.Sscan(h.Get("webhook-timestamp"), &stamp); time.Since(time.Unix(stamp, 0)).Abs() > 5*time.Minute {
 		return false
@@ -95,6 +94,7 @@ func main() {
 	http.HandleFunc("POST /sign-in", signIn)
 	http.HandleFunc("GET /chat-token", chatToken)
 	http.HandleFunc("POST /webhooks", webhooks)
-	fmt.Println("listening on http://127.0.0.1:" + os.Getenv("PORT"))
-	panic(http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), nil))
+	listener, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("PORT"))
+	fmt.Println("listening on http://127.0.0.1:"+os.Getenv("PORT"), err)
+	panic(http.Serve(listener, nil))
 }

@@ -21,4 +21,6 @@ if (process.env['npm_lifecycle_event'] === 'npx') {
   }, 500).unref();
 }
 
-await import('./cli.ts');
+// The command line explains the command; here its settings are asked for.
+const settings = process.argv[2] === 'start' && process.argv.includes('--help');
+await (settings ? import('./main.ts') : import('./cli.ts'));

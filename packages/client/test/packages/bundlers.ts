@@ -24,6 +24,7 @@ const config: Record<Bundler, (folder: string, modules: string) => string> = {
 
 /** React Native asks for the conditions \`react-native\` and \`require\`; its versions before 0.79 know no \`exports\`. */
 const metro = (folder: string, modules: string, exports: boolean): string => `
+  import { renameSync } from 'node:fs';
   import Metro from '${modules}/metro/src/index.js';
   const config = await Metro.loadConfig({ cwd: '${folder}' }, {
     projectRoot: '${folder}', watchFolders: ['${folder}', '${modules}'], resetCache: true, maxWorkers: 1, reporter: { update() {} },
@@ -34,7 +35,9 @@ const metro = (folder: string, modules: string, exports: boolean): string => `
       babelTransformerPath: '${modules}/metro-babel-transformer/src/index.js' },
     serializer: { getPolyfills: () => [] },
   });
-  await Metro.runBuild(config, { entry: 'page.mjs', platform: 'ios', dev: false, minify: false, out: '${folder}/out-metro-${exports}.cjs' });
+  await Metro.runBuild(config, { entry: 'page.mjs', platform: 'ios', dev: false, minify: false, out: '${folder}/out-metro-${exports}' });
+  // It is a script, whatever the project says of its modules.
+  renameSync('${folder}/out-metro-${exports}.js', '${folder}/out-metro-${exports}.cjs');
   process.exit(0);`;
 
 const output: Record<Bundler, string> = {
