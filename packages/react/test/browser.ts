@@ -59,7 +59,7 @@ export async function serverModule(react: 18 | 19): Promise<ServerModule> {
   return (await import(`data:text/javascript;base64,${Buffer.from(js).toString('base64')}`)) as ServerModule;
 }
 
-const bundles = new Map<number, ReturnType<typeof bundle>>();
+const bundles = new Map<string, ReturnType<typeof bundle>>();
 
 export interface Visit {
   page: Page;
@@ -71,11 +71,12 @@ export interface Visit {
 export async function visit(
   browser: Browser,
   options: { url: string; token: string; [more: string]: unknown },
-  { react = 19 as 18 | 19, html = '' } = {},
+  { react = 19 as 18 | 19, html = '', entry = 'main.tsx' } = {},
 ): Promise<Visit> {
   const { url } = options;
-  if (!bundles.has(react)) bundles.set(react, bundle('main.tsx', react));
-  const { js, css } = await bundles.get(react)!;
+  const key = `${entry} ${react}`;
+  if (!bundles.has(key)) bundles.set(key, bundle(entry, react));
+  const { js, css } = await bundles.get(key)!;
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     reducedMotion: 'reduce',

@@ -1,0 +1,138 @@
+import { createRoot } from 'react-dom/client';
+import type { Client } from '@parley/client';
+import type { CallHandle, CallParticipantView, Calls, CallSnapshot } from '@parley/client/calls';
+import { ParleyProvider } from '@parley/react';
+import { CallsProvider, CallStage, IncomingCall, useCall } from '@parley/react/calls';
+import '@parley/react/styles.css';
+
+/** Calls without a media server: what a call says is in the test's hands, and what is done to it is noted. */
+const store = <T,>(value: T) => {
+  const listeners = new Set<() => void>();
+  return {
+    get: () => value,
+    subscribe: (fn: () => void) => (listeners.add(fn), () => void listeners.delete(fn)),
+    set: (next: T) => ((value = next), [...listeners].forEach((fn) => fn())),
+  };
+};
+const track = (color: string): MediaStreamTrack => {
+  const canvas = Object.assign(document.createElement('canvas'), { width: 320, height: 180 });
+  const brush = canvas.getContext('2d')!;
+  brush.fillStyle = color;
+  brush.fillRect(0, 0, 320, 180);
+  return canvas.captureStream().getVideoTracks()[0]!;
+};
+const people: Record<string, string> = {
+  nora: 'Nora Lind',
+  ines: 'Ines Rocha',
+  sami: 'Sami Koskinen',
+  priya: 'Priya Wadhwa',
+};
+const users = new Map(Object.entries(people).map(([id, name]) => [id, { id, name, imageUrl: null }]));
+const item = { id: 'conv_1', type: 'group', name: 'Packing table', lastReadSeq: 0, unreadCount: 0 };
+const client = {
+  state: 'connected',
+  stateStore: store('connected'),
+  userId: 'nora',
+  users: { store: store(users), find: (id: string) => users.get(id) },
+  presence: { store: store(new Map()), watch: async () => undefined },
+  conversations: store({ items: [item], unreadTotal: 0, hasMore: false }),
+  on: () => () => undefined,
+} as unknown as Client;
+
+const person = (userId: string, more: Partial<CallParticipantView> = {}): CallParticipantView => ({
+  userId,
+  audioTrack: null,
+  videoTrack: null,
+  screenTrack: null,
+  videoUnsupported: false,
+  screenUnsupported: false,
+  audioMuted: false,
+  videoMuted: true,
+  speaking: false,
+  audioLevel: 0,
+  inCall: true,
+  isLocal: userId === 'nora',
+  ...more,
+});
+const did: string[] = [];
+const snapshot = store<CallSnapshot>({
+  id: 'call_1',
+  conversationId: 'conv_1',
+  kind: 'video',
+  state: 'incoming',
+  call: { createdBy: 'ines', status: 'ringing', answeredAt: null } as CallSnapshot['call'],
+  endedHere: null,
+  participants: [person('ines'), person('nora')],
+  activeSpeaker: null,
+  network: { level: 5, reason: null },
+  error: null,
+});
+const change = (more: Partial<CallSnapshot>) => snapshot.set({ ...snapshot.get(), ...more });
+const note =
+  (name: string, then: () => void = () => undefined) =>
+  async (...given: unknown[]) => {
+    did.push([name, ...given.map((one) => JSON.stringify(one))].join(' '));
+    then();
+  };
+const me = (more: Partial<CallParticipantView>) =>
+  change({ participants: snapshot.get().participants.map((p) => (p.isLocal ? { ...p, ...more } : p)) });
+const answered = {
+  createdBy: 'ines',
+  status: 'ongoing',
+  answeredAt: new Date().toISOString(),
+} as unknown as CallSnapshot['call'];
+const call = {
+  id: 'call_1',
+  get state() {
+    return snapshot.get().state;
+  },
+  get: snapshot.get,
+  subscribe: snapshot.subscribe,
+  accept: note('accept', () => change({ state: 'connected', call: answered })),
+  decline: note('decline'),
+  leave: note('leave', () => change({ state: 'ended' })),
+  mute: note('mute', () => me({ audioMuted: true })),
+  unmute: note('unmute', () => me({ audioMuted: false })),
+  setCamera: note('setCamera'),
+  setMicrophone: note('setMicrophone'),
+  setSpeaker: note('setSpeaker'),
+  shareScreen: note('shareScreen'),
+  stopScreen: note('stopScreen'),
+  attach: (video: HTMLVideoElement, userId: string, what: 'video' | 'screen') => {
+    const one = snapshot.get().participants.find((p) => p.userId === userId);
+    const shown = what === 'screen' ? one?.screenTrack : one?.videoTrack;
+    video.srcObject = shown ? new MediaStream([shown]) : null;
+    video.autoplay = true;
+    return () => void (video.srcObject = null);
+  },
+} as unknown as CallHandle;
+const device = (id: string, kind: string, label: string) => ({ id, kind, label });
+const calls = {
+  ...store([call]),
+  devices: {
+    list: async () => [
+      device('m1', 'mic', 'Built-in'),
+      device('m2', 'mic', 'Headset'),
+      device('c1', 'camera', ''),
+    ],
+    watch: () => () => undefined,
+  },
+} as unknown as Calls;
+
+function Page() {
+  const current = useCall();
+  return (
+    <main style={{ height: '100%' }}>
+      <IncomingCall />
+      {current ? <CallStage call={current.handle} /> : null}
+    </main>
+  );
+}
+Object.assign(globalThis, { kit: { did, change, person, track } });
+createRoot(document.getElementById('root')!).render(
+  <ParleyProvider client={client} theme="light">
+    <CallsProvider calls={calls}>
+      <Page />
+    </CallsProvider>
+  </ParleyProvider>,
+);
