@@ -61,7 +61,7 @@ function useLink(id: string): { url: string | null; gone: boolean; renew(): void
 }
 
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte'];
-export function sizeText(bytes: number, locale: string | undefined): string {
+function sizeText(bytes: number, locale: string | undefined): string {
   const step = Math.min(3, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
   const options = {
     style: 'unit',
@@ -146,7 +146,7 @@ function File({ attachment }: { attachment: AttachmentData }) {
       </span>
       <span className="parley-file-text">
         <bdi>{name}</bdi>
-        <small>{gone ? strings.fileGone : sizeText(size, locale)}</small>
+        <small>{gone ? strings.fileGone : <bdi dir="ltr">{sizeText(size, locale)}</bdi>}</small>
       </span>
       <Icon name="download" size={17} />
     </button>
