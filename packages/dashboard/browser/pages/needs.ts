@@ -20,7 +20,7 @@ export function needsOf(overview: Overview, sink: StorageRecord['sink'] | undefi
   if (failing > 0)
     needs.push({
       title: counted(failing, 'An endpoint fails', 'endpoints fail'),
-      text: `${counted(pending, 'One event waits', 'events wait')}; none is lost. Attempts go on for three days.`,
+      text: `${counted(pending, 'One event waits', 'events wait')}. Attempts go on for about three days; what failed can be replayed for three.`,
       path: '/webhooks',
       action: 'See the endpoints',
     });

@@ -216,6 +216,7 @@ async function askDashboard(
     '/v1/overview',
     '/v1/explorer/conversations',
     '/v1/explorer/conversations?query=a',
+    `/v1/explorer/conversations?userId=${of.user}`,
     '/v1/live/nodes',
     '/v1/live/sockets',
     `/v1/live/sockets?userId=${of.user}&limit=1`,

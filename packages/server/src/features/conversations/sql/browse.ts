@@ -1,5 +1,6 @@
 import type { ExplorerConversation } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
+import { conversationOf, userOf } from '../../lookups.ts';
 
 /** Conversations of a whole environment, for the people who run it: newest activity first, without what was said. */
 
@@ -32,7 +33,7 @@ export const newestOf = (
   { user, type, after, limit }: { user: number; type: string | null; after: Place | null; limit: number },
 ): Promise<Placed[]> =>
   db.query<Placed>(
-    `SELECT m.last_activity_step AS step, c.no FROM members m JOIN conversations c ON c.env = m.env AND c.no = m.conv
+    `SELECT m.last_activity_step AS step, c.no FROM members m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
      WHERE m.env + 0 = $1 AND m.usr = $2 AND c.deleted_at IS NULL AND ($3::text IS NULL OR c.type = $3)
        AND ($4::int IS NULL OR (m.last_activity_step, c.no) < ($4, $5::bigint))
      ORDER BY m.last_activity_step DESC, c.no DESC LIMIT $6`,
@@ -74,8 +75,8 @@ export const described = (db: Queryable, env: number, convs: number[]): Promise<
        (SELECT count(*)::int FROM members m WHERE m.env = c.env AND m.conv = c.no) AS "memberCount",
        (SELECT coalesce(json_agg(json_build_object('id', u.id, 'name', u.name)), '[]') FROM (
          SELECT m.usr FROM members m WHERE m.env = c.env AND m.conv = c.no ORDER BY m.usr LIMIT $3
-       ) m JOIN users u ON u.env = c.env AND u.no = m.usr) AS people
-     FROM unnest($2::bigint[]) w(no) JOIN conversations c ON c.env = $1 AND c.no = w.no
+       ) m CROSS JOIN ${userOf('c.env', 'm.usr')} u) AS people
+     FROM unnest($2::bigint[]) w(no) CROSS JOIN ${conversationOf('$1', 'w.no')} c
      WHERE c.deleted_at IS NULL ORDER BY c.last_activity_at DESC, c.no DESC`,
     [env, convs, shownPeople],
   );
