@@ -1,6 +1,6 @@
 import type { ExplorerConversation } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
-import { conversationOf, userOf } from '../../lookups.ts';
+import { conversationOf, userOf } from '../../sql/lookups.ts';
 
 /** Conversations of a whole environment, for the people who run it: newest activity first, without what was said. */
 
