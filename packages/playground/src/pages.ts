@@ -41,7 +41,9 @@ export const buildOptions = (name: string) =>
   }) satisfies BuildOptions;
 
 async function bundle(name: string): Promise<string> {
-  const packaged = await readFile(new URL(`../prebuilt/${name}.js`, import.meta.url), 'utf8').catch(() => null);
+  const packaged = await readFile(new URL(`../prebuilt/${name}.js`, import.meta.url), 'utf8').catch(
+    () => null,
+  );
   if (packaged !== null) return packaged;
   const { build } = await import('esbuild');
   const result = await build(buildOptions(name));

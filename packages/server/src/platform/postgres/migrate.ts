@@ -49,7 +49,9 @@ const olderWaitMs = 60_000;
 
 /** A module says its SQL. In the npm package it is JavaScript. */
 const readSql = async (file: URL): Promise<string> =>
-  file.pathname.endsWith('.sql') ? readFile(file, 'utf8') : ((await import(file.href)) as { sql: string }).sql;
+  file.pathname.endsWith('.sql')
+    ? readFile(file, 'utf8')
+    : ((await import(file.href)) as { sql: string }).sql;
 
 export async function readSchema(): Promise<Schema> {
   const files = async (pattern: string): Promise<SqlFile[]> => {
