@@ -43,5 +43,9 @@ test('one command moves all versions and the changelog', async () => {
   const before = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as Record<string, any>;
   assert.deepEqual(lock['packages']['node_modules/fastify'], before['packages']['node_modules/fastify']);
   assert.match(await read('packages/client/src/client.ts'), /parley-js\/98\.7\.6/);
-  assert.match(await read('CHANGELOG.md'), /^## Unreleased\n\n## 98\.7\.6 \(2030-01-02\)\n\n### Added$/m);
+  const changes = await readFile(join(root, 'CHANGELOG.md'), 'utf8');
+  assert.equal(
+    await read('CHANGELOG.md'),
+    changes.replace('## Unreleased\n', '## Unreleased\n\n## 98.7.6 (2030-01-02)\n'),
+  );
 });

@@ -113,7 +113,9 @@ export function CallHead({ view, title }: { view: CallView; title: string }) {
   const quality = network.level >= 4 ? 'good' : network.level >= 2 ? 'weak' : 'lost';
   return (
     <header className="parley-call-head">
-      <h2 dir="auto">{title}</h2>
+      <h2>
+        <bdi>{title}</bdi>
+      </h2>
       <span>
         {state === 'reconnecting'
           ? strings.reconnecting

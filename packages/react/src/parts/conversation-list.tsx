@@ -144,7 +144,9 @@ export const ConversationItem = memo(function ConversationItem(props: Conversati
   const content = (
     <>
       {other === null ? <Avatar id={item.id} name={title} /> : <UserAvatar userId={other} presence />}
-      <b dir="auto">{title}</b>
+      <b>
+        <bdi>{title}</bdi>
+      </b>
       {lastMessage ? <Time at={lastMessage.createdAt} day /> : <span />}
       <Preview item={item} draft={current ? '' : draftOf(client, item.id)} />
       {unreadCount > 0 ? (
@@ -176,14 +178,16 @@ function Preview({ item, draft }: { item: ConversationListItem; draft: string })
   const text =
     last?.text || (files ? (files.mimeType.startsWith('image/') ? strings.photo : files.name) : '');
   return (
-    <span className="parley-preview" dir="auto">
-      {draft
-        ? strings.draft(draft)
-        : last && last.senderId === client.userId
-          ? strings.fromYou(text)
-          : group && last?.senderId != null
-            ? strings.from(name, text)
-            : text}
+    <span className="parley-preview">
+      <bdi>
+        {draft
+          ? strings.draft(draft)
+          : last && last.senderId === client.userId
+            ? strings.fromYou(text)
+            : group && last?.senderId != null
+              ? strings.from(name, text)
+              : text}
+      </bdi>
     </span>
   );
 }

@@ -177,7 +177,9 @@ export const ThreadHeader = forwardRef<HTMLElement, ThreadHeaderProps>(function 
         <UserAvatar userId={other} size={36} presence />
       )}
       <div>
-        <h2 dir="auto">{title}</h2>
+        <h2>
+          <bdi>{title}</bdi>
+        </h2>
         <small>
           {subtitle ?? (other === null ? <Count id={conversationId} /> : <Seen userId={other} />)}
         </small>
