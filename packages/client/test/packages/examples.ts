@@ -6,7 +6,7 @@ import { chromium } from 'playwright-core';
 import { onPath } from '../../../../scripts/test-cache.ts';
 import * as npmStart from '../../../server/test/start/npm-start.ts';
 import type { Started } from '../../../server/test/start/npm-start.ts';
-import { project, run, shell } from './tarballs.ts';
+import { project, react19, run, shell } from './tarballs.ts';
 import type { Tarballs } from './tarballs.ts';
 
 /** Every program of examples/ does what it says, with the packages as they are published. */
@@ -33,9 +33,9 @@ export function testExamples({ home, service, packages, parley, hosts }: Options
   const running: Started[] = [];
 
   before(async () => {
-    const { client, sdk } = packages();
+    const { client, sdk, react } = packages();
     // What their manifests ask for, installed once for all of them.
-    await project(folder, [client, sdk, 'express@5.3.0', 'fastify@5.12.8']);
+    await project(folder, [client, sdk, react, ...react19, 'express@5.3.0', 'fastify@5.12.8']);
     for (const name of [
       'token-server-express',
       'token-server-fastify',
@@ -123,7 +123,7 @@ export function testExamples({ home, service, packages, parley, hosts }: Options
     ]);
     for (const name of small)
       for (const file of await readdir(join(source, name)))
-        if (/\.(mjs|js|py|go|html)$/.test(file)) {
+        if (/\.(mjs|js|jsx|py|go|html)$/.test(file)) {
           const lines = (await readFile(join(source, name, file), 'utf8')).trimEnd().split('\n').length;
           assert.ok(lines <= mostLines, `${name}/${file} has ${lines} lines`);
         }
@@ -207,9 +207,14 @@ export function testExamples({ home, service, packages, parley, hosts }: Options
       await tab.fill('[name=user]', 'alice');
       await tab.fill('[name=password]', 'wonderland');
       await tab.click('text=Sign in');
-      await tab.fill('[name=text]', 'Hello from a page');
-      await tab.click('text=Send');
-      await tab.waitForSelector('li[data-status=sent]:has-text("alice: Hello from a page")');
+      const composer = tab.locator('.parley-chat textarea');
+      await composer.fill('Hello from a page');
+      await composer.press('Enter');
+      await tab.getByRole('log').getByText('Hello from a page').waitFor();
+      await npmStart.until(async () => {
+        const { data } = await parley('/v1/conversations?userId=alice');
+        return data.some((one: any) => one.lastMessage?.text === 'Hello from a page');
+      });
     } finally {
       await browser.close();
     }

@@ -9,7 +9,7 @@ import * as npmStart from '../../../server/test/start/npm-start.ts';
 import type { Started } from '../../../server/test/start/npm-start.ts';
 import { testExamples } from './examples.ts';
 import { bundle } from './bundlers.ts';
-import { installed, project, run, shell, tarballs } from './tarballs.ts';
+import { installed, project, react19, run, shell, tarballs } from './tarballs.ts';
 import type { Tarballs } from './tarballs.ts';
 
 /**
@@ -143,10 +143,21 @@ describe('the libraries', { skip: hosts === undefined }, () => {
     }
     // ES modules are all that there is; types are looked for as Node and bundlers do.
     const attw = host('@arethetypeswrong/cli/dist/index.js');
-    for (const tarball of [packages.client, packages.sdk])
+    for (const tarball of [packages.client, packages.sdk, packages.react])
       await run(
         process.execPath,
-        [attw, tarball, '--profile', 'esm-only', '--no-emoji', '--no-color'],
+        // Stylesheets have no types.
+        [
+          attw,
+          tarball,
+          '--profile',
+          'esm-only',
+          '--no-emoji',
+          '--no-color',
+          '--exclude-entrypoints',
+          'styles.css',
+          'tokens.css',
+        ],
         folder,
       );
   });
@@ -203,6 +214,34 @@ describe('the libraries', { skip: hosts === undefined }, () => {
       const given = JSON.stringify({ url: service.url, token, to: 'bob', text: `sent by ${name}` });
       const said = await run(process.execPath, [join(programs, 'run-bundle.mjs'), file, given], folder);
       assert.deepEqual(JSON.parse(said), { status: 'sent', kept: true, indexedDb: 'function' });
+    });
+});
+
+describe('the kit', () => {
+  for (const [version, react] of [
+    [18, ['react@18.3.1', 'react-dom@18.3.1']],
+    [19, react19],
+  ] as const)
+    it(`with React ${version}: renders on a server, and has its stylesheets`, minutes(5), async () => {
+      const folder = await project(join(home, `react-${version}`), [
+        packages.client,
+        packages.react,
+        ...react,
+      ]);
+      assert.deepEqual(
+        (await installed(folder)).filter((name) => name.startsWith('@')),
+        ['@parley/client', '@parley/react'],
+      );
+      await cp(join(programs, 'kit.mjs'), join(folder, 'kit.mjs'));
+      const said = JSON.parse(await run(process.execPath, ['kit.mjs'], folder));
+      assert.match(said.html, /^<div class="parley-chat"/);
+      assert.deepEqual(said, {
+        html: said.html,
+        version: String(version),
+        calls: true,
+        styles: true,
+        tokens: true,
+      });
     });
 });
 

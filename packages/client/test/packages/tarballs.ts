@@ -10,10 +10,13 @@ import { checkout } from '../../../server/test/start/npm-start.ts';
 export interface Tarballs {
   client: string;
   sdk: string;
+  react: string;
   server: string;
   worker: string;
   all: string[];
 }
+
+export const react19 = ['react@19.3.1', 'react-dom@19.3.1'];
 
 const cache = join(checkout, 'node_modules/.cache/parley');
 
@@ -32,6 +35,7 @@ export async function tarballs(): Promise<Tarballs> {
   return {
     client: named('client'),
     sdk: named('server-sdk'),
+    react: named('react'),
     server: named('server'),
     worker: named(`media-worker-${process.platform}-${process.arch}`),
     all: names.map((name) => join(place, name)),
