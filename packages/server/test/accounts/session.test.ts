@@ -277,7 +277,7 @@ describe('identity#credentials: which credential counts', () => {
     const api = (await signedInOwner(service.url)).in('env_dev');
     for (const [method, path, body] of [
       ['POST', '/v1/tokens', { userId: 'a' }],
-      ['PUT', '/v1/users/a', {}],
+      ['PATCH', '/v1/conversations/conv_x/members/a', { role: 'owner' }],
       ['POST', '/v1/sync', { cursor: null }],
       ['DELETE', '/v1/conversations/conv_x', undefined],
     ] as const)

@@ -144,7 +144,8 @@ test('webhooks#sink-events: sink.degraded, sink.failing and sink.recovered arriv
   for (const text of ['waits', 'waits too']) await scene.send(writer, cid, { text });
   await eventually(async () => (await it.storage.record()).sink.error, 'the first failure');
   const alarms = () => service.output().split('backlog of a history database is very long').length - 1;
-  assert.equal(alarms(), 0);
+  // A slow machine may have had as many waiting in the tests before.
+  const earlier = alarms();
   for (const text of ['third', 'fourth']) await scene.send(writer, cid, { text });
   await sql(`UPDATE sink_log SET at = at - interval '6 minutes'`);
   await sql(`UPDATE storage SET due_at = '-infinity'`);
@@ -155,7 +156,7 @@ test('webhooks#sink-events: sink.degraded, sink.failing and sink.recovered arriv
   const { mode, sink } = await inAnalytics();
   assert.deepEqual([mode, sink.status], ['byo_db', 'degraded'], 'analytics#response');
   assert.ok(sink.lagSeconds > 300);
-  await eventually(() => Promise.resolve(alarms() === 1), 'three wait: one alarm');
+  await eventually(() => Promise.resolve(alarms() === earlier + 1), 'three wait: one alarm');
   const gauges = await eventually(async () => {
     const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
     const value = (name: string) => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1]);
@@ -182,7 +183,7 @@ test('webhooks#sink-events: sink.degraded, sink.failing and sink.recovered arriv
   assert.equal(recovered.data.lagSeconds, 0);
   await it.storage.settled();
   assert.deepEqual(await inAnalytics(), { mode: 'byo_db', sink: { status: 'healthy', lagSeconds: 0 } });
-  assert.equal(alarms(), 1, 'once, however often it was tried');
+  assert.equal(alarms(), earlier + 1, 'once, however often it was tried');
   const kinds = receiver.received.map((r) => r.type);
   assert.deepEqual(
     kinds.filter((t) => t.startsWith('sink.')),
