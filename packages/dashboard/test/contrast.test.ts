@@ -14,7 +14,7 @@ function tokensOf(selector: string): Map<string, string> {
   );
 }
 
-const light = tokensOf(':root');
+const light = tokensOf(String.raw`\[data-theme='light'\]`);
 const themes = { light, dark: new Map([...light, ...tokensOf(String.raw`\[data-theme='dark'\]`)]) };
 
 function luminance(hex: string): number {
