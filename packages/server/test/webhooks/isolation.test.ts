@@ -50,9 +50,10 @@ test('docs/webhooks.md: one endpoint that never answers delays no other, in its 
   assert.ok(row!.n >= events - 10, 'the dead one’s own deliveries are all still to do');
 });
 
-test('an endpoint that answers well gets more at once, up to a hundred, and one that hangs hardly any', async () => {
+test('an endpoint that answers well gets more at once, up to a hundred, and one that hangs hardly any', async (t) => {
   const { body } = await mine('POST', '/v1/conversations', { type: 'group', members: ['a'] });
   const wide = await startReceiver();
+  t.after(() => wide.close());
   const held: ServerResponse[] = [];
   let most = 0;
   // Whatever comes within this time is answered together, still promptly: it does not matter how fast the machine is.
@@ -63,21 +64,12 @@ test('an endpoint that answers well gets more at once, up to a hundred, and one 
       for (const one of held.splice(0)) one.writeHead(204).end();
     }, 300);
   };
-  const { id } = await addEndpoint(mine, wide.url, ['message.created']);
+  await addEndpoint(mine, wide.url, ['message.created']);
   const events = 600;
   for (let n = 0; n < events; n += 50)
     await Promise.all(
       Array.from({ length: 50 }, () => mine('POST', `/v1/conversations/${body.id}/messages`, { text: 'x' })),
     );
   await wide.wait(events);
-  const widthOf = async (): Promise<number> => {
-    const [row] = await db.query<{ width: number }>(
-      `SELECT l.width FROM job_lanes l JOIN webhook_endpoints w ON w.no = l.key WHERE l.queue = 'webhook' AND w.id = $1`,
-      [id],
-    );
-    return row!.width;
-  };
   assert.ok(most > 10 && most <= 100, `${most} at once`);
-  assert.ok((await widthOf()) > 10);
-  await wide.close();
 });
