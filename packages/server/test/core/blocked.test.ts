@@ -120,9 +120,12 @@ test('an attachment that somebody holds keeps only its conversation waiting', as
   assert.equal(second!.seq, first!.seq + 1);
 });
 
-test('delivery marks of a held conversation are told to come again, and the others are written', async () => {
+test('delivery marks of a held conversation are told to come again, and the others are written', async (t) => {
   const [held, other] = await Promise.all(times(2, () => createGroup(server, ['ann', 'bob'])));
-  const [row] = await db.query<{ env: number; no: number }>(`SELECT env, no FROM users WHERE id = 'bob'`);
+  const [row] = await db.query<{ env: number; no: number }>(
+    `SELECT u.env, u.no FROM users u JOIN conversations c ON c.env = u.env WHERE c.id = $1 AND u.id = 'bob'`,
+    [held],
+  );
   const mark = () =>
     db.query<{ ord: number; seq: number | null }>(
       'SELECT ord, delivered_seq AS seq FROM mark_delivered($1, $2, $3, $4) ORDER BY 1',
@@ -134,6 +137,7 @@ test('delivery marks of a held conversation are told to come again, and the othe
       ],
     );
   const release = await holdConversation(db, held!);
+  t.after(release);
   assert.deepEqual(await mark(), [
     { ord: 1, seq: null },
     { ord: 2, seq: 1 },
