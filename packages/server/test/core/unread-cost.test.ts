@@ -72,8 +72,8 @@ for (const [name, read] of [
     const dear = await cost('many', read);
     t.diagnostic(`${cheap} pages with ${few} unread, ${dear} with ${many}`);
     assert.ok(cheap > 0, 'something was counted');
-    // A row may lie on the other side of a page's edge; a cost that grew with the messages would be hundreds.
-    assert.ok(Math.abs(dear - cheap) <= 5, `${cheap} against ${dear}`);
+    // Rows lie on other pages, and other tests change the catalogue; a cost that grew with the messages would be hundreds.
+    assert.ok(dear - cheap <= 20, `${cheap} against ${dear}`);
   });
 
 test('and the counts are right', async () => {

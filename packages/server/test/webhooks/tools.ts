@@ -6,16 +6,23 @@ import type { Api } from '../support/api.ts';
 
 /**
  * Lets time pass for everything that waits for an attempt, and wakes the workers. Attempts under way end first: their
- * lease would pass too, and their next time is not known before.
+ * lease would pass too, and their next time is not known before. The lanes are locked, because a worker that looks at a
+ * lane between the two updates would believe that it is empty.
  */
 export async function pass(db: PgDb, interval: string): Promise<void> {
-  while ((await db.query('SELECT 1 FROM jobs WHERE leased LIMIT 1')).length > 0) await delay(20);
-  await db.query('UPDATE jobs SET run_at = run_at - $1::interval', [interval]);
-  await db.query(
-    `UPDATE job_lanes SET next_at = next_at - $1::interval, first_at = '-infinity', first_leased_at = '-infinity'
-     WHERE next_at <> 'infinity'`,
-    [interval],
-  );
+  const passed = () =>
+    db.tx(async (tx) => {
+      await tx.query('SELECT 1 FROM job_lanes ORDER BY queue, key FOR UPDATE');
+      if ((await tx.query('SELECT 1 FROM jobs WHERE leased LIMIT 1')).length > 0) return false;
+      await tx.query('UPDATE jobs SET run_at = run_at - $1::interval', [interval]);
+      await tx.query(
+        `UPDATE job_lanes SET next_at = next_at - $1::interval, first_at = '-infinity', first_leased_at = '-infinity'
+         WHERE next_at <> 'infinity'`,
+        [interval],
+      );
+      return true;
+    });
+  while (!(await passed())) await delay(20);
   await db.query(`SELECT pg_notify('parley_work', '')`);
 }
 
