@@ -52,6 +52,13 @@ const ticket = (storage: ManagedStorage, key: string, size: number) =>
     expiresAt: new Date(Date.now() + 600_000),
   });
 
+/** A machine that is slow itself is cut off like a slow client: the ticket works again. */
+async function uploadInTime(...args: Parameters<typeof upload>): Promise<number> {
+  let status = 408;
+  for (let tries = 0; status === 408 && tries < 100; tries += 1) ({ status } = await upload(...args));
+  return status;
+}
+
 /** Sends a request's head and the first byte of its body; what comes back is gathered. */
 function begin(url: string, size: number, type = 'image/png') {
   const { pathname, search, port } = new URL(url);
@@ -119,7 +126,7 @@ test('an upload that drips is cut off, and its ticket works again', async (t) =>
   const { socket, answer } = begin(one.url, 100_000);
   await drip(socket);
   assert.match(answer.text, /^HTTP\/1\.1 408 /);
-  assert.equal((await upload(one, Buffer.alloc(100_000))).status, 201);
+  assert.equal(await uploadInTime(one, Buffer.alloc(100_000)), 201);
 });
 
 test('a refused upload that drips is told why and then let go of', async (t) => {
@@ -153,7 +160,7 @@ test('a refused upload whose body has arrived keeps its connection', async (t) =
 test('a download that nobody reads is cut off', async (t) => {
   const { storage, server } = await start(t, soon);
   const size = 25_000_000;
-  assert.equal((await upload(await ticket(storage, 'env_a/1', size), Buffer.alloc(size))).status, 201);
+  assert.equal(await uploadInTime(await ticket(storage, 'env_a/1', size), Buffer.alloc(size)), 201);
   const url = await storage.downloadUrl({
     key: 'env_a/1',
     resource: 'image',
