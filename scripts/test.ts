@@ -12,8 +12,8 @@ import type { FileResult } from './test-reporter.ts';
 import { createLane } from './test-lane.ts';
 import type { Lane } from './test-lane.ts';
 
-// Two thirds of a lane's time is computing: three lanes keep two cores busy, and more would only make each other slow.
-const LANES = 3;
+// A lane is a service, its database, a test and often a browser: two lanes keep two cores busy, and more make each other slow.
+const LANES = 2;
 const TEST_TIMEOUT_MS = 5 * 60_000; // a test that needs longer says so itself
 const FILE_TIMEOUT_MS = 15 * 60_000;
 const DURATIONS = resolve(import.meta.dirname, 'test-durations.json');

@@ -197,8 +197,14 @@ describe('playground', () => {
       const look = () => button.textContent === 'Copied' && button.setAttribute('data-said', '');
       new MutationObserver(look).observe(button, { childList: true });
     });
-    await sample.locator('.copy').click();
-    await sample.locator('.copy[data-said]').waitFor();
+    // The browser refuses to copy from a page that has lost the focus, as it may between others: then it is clicked again.
+    const said = sample.locator('.copy[data-said]');
+    for (let tries = 0; tries < 20 && !(await said.isVisible()); tries++) {
+      await page.bringToFront();
+      await sample.locator('.copy').click();
+      await said.waitFor({ timeout: 5_000 }).catch(() => undefined);
+    }
+    await said.waitFor();
     assert.equal(
       await page.evaluate(() => navigator.clipboard.readText()),
       await sample.locator('code').textContent(),
