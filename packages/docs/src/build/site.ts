@@ -73,7 +73,7 @@ export async function buildSite(options: SiteOptions): Promise<{ site: Site; met
   const named = (pattern: RegExp): string[] =>
     [...site.keys()].filter((name) => pattern.test(name)).map((name) => `/docs/${name}`);
   const { pages, groups } = await allPages(options.reword ?? ((text) => text));
-  const index = searchIndex(pages).replaceAll('"/docs', `"${options.base}`);
+  const index = rebased(searchIndex(pages), options.base);
   const indexName = `assets/search-${hashed(index)}.json`;
   site.set(indexName, Buffer.from(index));
   const assets = {
@@ -83,15 +83,18 @@ export async function buildSite(options: SiteOptions): Promise<{ site: Site; met
     index: `/docs/${indexName}`,
   };
   for (const page of [...pages, notFound]) {
-    const text = compact(pageHtml(page, groups, assets)).replaceAll(
-      /((?:href|src|data-index)=")\/docs(?=["/#])/g,
-      (_, attribute: string) => `${attribute}${options.base}`,
-    );
+    const text = rebased(compact(pageHtml(page, groups, assets)), options.base);
     const name = page === notFound ? '404.html' : posix.join(page.path, 'index.html');
     site.set(name, Buffer.from(options.elsewhere ? text.replace('<body', '<body data-elsewhere') : text));
   }
   return { site, metafile };
 }
+
+/** Pages are written for /docs. */
+const rebased = (text: string, base: string): string =>
+  text.replaceAll(/((?:href=|src=|data-index=|"url":)")\/docs(["/#])/g, (_, before: string, next: string) =>
+    base === '' && next !== '/' ? `${before}/${next}` : `${before}${base}${next}`,
+  );
 
 /** A third of the text would be the indentation of our templates. What is in `pre` stays as it is. */
 const compact = (text: string): string =>
