@@ -5,7 +5,10 @@ import { parseArgs } from 'node:util';
 import { buildSite, root } from '../packages/docs/src/build/site.ts';
 
 const { values } = parseArgs({
-  options: { out: { type: 'string', default: join(root, 'dist/docs') }, base: { type: 'string', default: '' } },
+  options: {
+    out: { type: 'string', default: join(root, 'dist/docs') },
+    base: { type: 'string', default: '' },
+  },
 });
 const base = values.base.replace(/\/+$/, '');
 if (base !== '' && !/^(\/[\w.-]+)+$/.test(base)) {

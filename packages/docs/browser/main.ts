@@ -86,7 +86,10 @@ document.addEventListener('keydown', (event) => {
 
 // Marks the part that one reads: the last that begins above a line in the upper part of the screen.
 const links = new Map(
-  all<HTMLAnchorElement>('.parts a, .contents a').map((link) => [decodeURIComponent(link.hash.slice(1)), link]),
+  all<HTMLAnchorElement>('.parts a, .contents a').map((link) => [
+    decodeURIComponent(link.hash.slice(1)),
+    link,
+  ]),
 );
 const parts = [...links.keys()].map((id) => document.getElementById(id)).filter((one) => one !== null);
 let current: Element | undefined;

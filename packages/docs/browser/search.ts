@@ -31,13 +31,23 @@ export async function openSearch(): Promise<void> {
 }
 
 function build(): HTMLDialogElement {
-  const input = make('input', { type: 'search', placeholder: 'Search the documentation', autocomplete: 'off' });
+  const input = make('input', {
+    type: 'search',
+    placeholder: 'Search the documentation',
+    autocomplete: 'off',
+  });
   input.setAttribute('aria-label', 'Search the documentation');
   const said = make('p', { className: 'said' });
   said.setAttribute('role', 'status');
   const list = make('ul');
   const close = make('button', { type: 'button', className: 'quiet', textContent: 'Close' });
-  const box = make('dialog', { className: 'search' }, make('div', { className: 'search-head' }, input, close), said, list);
+  const box = make(
+    'dialog',
+    { className: 'search' },
+    make('div', { className: 'search-head' }, input, close),
+    said,
+    list,
+  );
   box.setAttribute('aria-label', 'Search');
 
   let last = '';

@@ -24,7 +24,11 @@ interface Row {
 function inputOf({ kind, choices, value = '', required }: TryField): Row['input'] {
   if (kind === 'choice' || kind === 'boolean') {
     const names = ['', ...(choices ?? ['true', 'false'])];
-    const select = make('select', {}, ...names.map((name) => make('option', { value: name, textContent: name || '–' })));
+    const select = make(
+      'select',
+      {},
+      ...names.map((name) => make('option', { value: name, textContent: name || '–' })),
+    );
     select.value = value;
     return select;
   }
@@ -33,10 +37,20 @@ function inputOf({ kind, choices, value = '', required }: TryField): Row['input'
 }
 
 const labelled = (text: string, input: HTMLElement, hint = ''): HTMLLabelElement =>
-  make('label', {}, make('span', {}, make('code', { textContent: text }), hint === '' ? '' : ` ${hint}`), input);
+  make(
+    'label',
+    {},
+    make('span', {}, make('code', { textContent: text }), hint === '' ? '' : ` ${hint}`),
+    input,
+  );
 
 function formOf(call: TryCall): HTMLFormElement {
-  const service = make('input', { type: 'url', required: true, placeholder: 'https://chat.example.com', value: stored(sessionStorage, 'parley-docs-service') });
+  const service = make('input', {
+    type: 'url',
+    required: true,
+    placeholder: 'https://chat.example.com',
+    value: stored(sessionStorage, 'parley-docs-service'),
+  });
   const credential = make('input', {
     type: 'password',
     autocomplete: 'off',
@@ -44,7 +58,11 @@ function formOf(call: TryCall): HTMLFormElement {
     placeholder: 'sk_live_… or a user token',
     value: stored(sessionStorage, credentialKey),
   });
-  const env = make('input', { placeholder: 'env_…', autocomplete: 'off', value: stored(sessionStorage, 'parley-docs-env') });
+  const env = make('input', {
+    placeholder: 'env_…',
+    autocomplete: 'off',
+    value: stored(sessionStorage, 'parley-docs-env'),
+  });
   const rows: Row[] = call.fields.map((field) => ({ field, input: inputOf(field) }));
   const send = make('button', { type: 'submit', className: 'action', textContent: `Send ${call.method}` });
   const forget = make('button', { type: 'button', className: 'quiet', textContent: 'Forget the key' });
@@ -94,7 +112,13 @@ function valueOf({ field, input }: Row): unknown {
   return field.kind === 'json' ? (JSON.parse(text) as unknown) : text;
 }
 
-async function ask(call: TryCall, rows: Row[], to: string, credential: string, env: string): Promise<HTMLElement> {
+async function ask(
+  call: TryCall,
+  rows: Row[],
+  to: string,
+  credential: string,
+  env: string,
+): Promise<HTMLElement> {
   try {
     let path = call.path;
     const query = new URLSearchParams();
@@ -120,7 +144,10 @@ async function ask(call: TryCall, rows: Row[], to: string, credential: string, e
     });
     return shownAnswer(response.status, response.headers.get('request-id') ?? '', await response.text());
   } catch (error) {
-    return make('p', { className: 'bad', textContent: error instanceof Error ? error.message : String(error) });
+    return make('p', {
+      className: 'bad',
+      textContent: error instanceof Error ? error.message : String(error),
+    });
   }
 }
 
@@ -138,5 +165,10 @@ function shownAnswer(status: number, requestId: string, text: string): HTMLEleme
     make('span', { className: 'note', textContent: requestId }),
     make('button', { type: 'button', className: 'copy', textContent: 'Copy' }),
   );
-  return make('div', { className: 'code' }, head, make('pre', { className: 'on' }, make('code', { textContent: shown })));
+  return make(
+    'div',
+    { className: 'code' },
+    head,
+    make('pre', { className: 'on' }, make('code', { textContent: shown })),
+  );
 }

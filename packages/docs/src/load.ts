@@ -49,7 +49,9 @@ export async function loadSite(): Promise<Files> {
 
 function built(): Promise<Map<string, Uint8Array>> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./build/worker.ts', import.meta.url), { workerData: { base: '/docs' } });
+    const worker = new Worker(new URL('./build/worker.ts', import.meta.url), {
+      workerData: { base: '/docs' },
+    });
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', () => reject(new Error('The builder of the documentation ended without a result.')));
@@ -79,11 +81,17 @@ export const packed = (files: Files): Buffer => serialize(files);
 
 async function kept(place: string): Promise<Files | null> {
   try {
-    const files = deserialize(await readFile(place)) as Map<string, { etag: string; bodies: Record<string, Uint8Array> }>;
+    const files = deserialize(await readFile(place)) as Map<
+      string,
+      { etag: string; bodies: Record<string, Uint8Array> }
+    >;
     const buffers = (bodies: Record<string, Uint8Array>) =>
       Object.fromEntries(Object.entries(bodies).map(([name, body]) => [name, Buffer.from(body)]));
     return new Map(
-      [...files].map(([name, { etag, bodies }]) => [name, { etag, bodies: buffers(bodies) as File['bodies'] }]),
+      [...files].map(([name, { etag, bodies }]) => [
+        name,
+        { etag, bodies: buffers(bodies) as File['bodies'] },
+      ]),
     );
   } catch {
     return null;

@@ -61,7 +61,8 @@ export const docsApp = {
       status: name === found ? 200 : 404,
       headers: {
         'content-type': contentTypes[extname(name)]!,
-        'cache-control': isAsset && name === found ? 'public, max-age=31536000, immutable' : 'public, max-age=300',
+        'cache-control':
+          isAsset && name === found ? 'public, max-age=31536000, immutable' : 'public, max-age=300',
         'content-security-policy': policy,
         'x-content-type-options': 'nosniff',
         'referrer-policy': 'no-referrer',

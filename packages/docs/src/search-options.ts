@@ -16,7 +16,14 @@ export const searchOptions: Options<Found> = {
   // `messages.send` is found by its name and by its parts.
   tokenize: (text) => {
     const words = text.toLowerCase().split(/[^\p{L}\p{N}_.-]+/u);
-    return words.flatMap((word) => (/[._-]/.test(word) ? [word, ...word.split(/[._-]+/)] : [word])).filter(Boolean);
+    return words
+      .flatMap((word) => (/[._-]/.test(word) ? [word, ...word.split(/[._-]+/)] : [word]))
+      .filter(Boolean);
   },
-  searchOptions: { boost: { title: 4, where: 2 }, prefix: true, fuzzy: (term) => (term.length > 4 ? 0.2 : false), combineWith: 'AND' },
+  searchOptions: {
+    boost: { title: 4, where: 2 },
+    prefix: true,
+    fuzzy: (term) => (term.length > 4 ? 0.2 : false),
+    combineWith: 'AND',
+  },
 };

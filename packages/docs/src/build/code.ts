@@ -1,22 +1,17 @@
-import hljs from 'highlight.js/lib/core';
-import bash from 'highlight.js/lib/languages/bash';
-import css from 'highlight.js/lib/languages/css';
-import go from 'highlight.js/lib/languages/go';
-import ini from 'highlight.js/lib/languages/ini';
-import java from 'highlight.js/lib/languages/java';
-import javascript from 'highlight.js/lib/languages/javascript';
-import json from 'highlight.js/lib/languages/json';
-import php from 'highlight.js/lib/languages/php';
-import python from 'highlight.js/lib/languages/python';
-import ruby from 'highlight.js/lib/languages/ruby';
-import sql from 'highlight.js/lib/languages/sql';
-import typescript from 'highlight.js/lib/languages/typescript';
-import xml from 'highlight.js/lib/languages/xml';
-import yaml from 'highlight.js/lib/languages/yaml';
+import { createRequire } from 'node:module';
 import { html, Html } from './html.ts';
 
-const languages = { bash, css, go, ini, java, javascript, json, php, python, ruby, sql, typescript, xml, yaml };
-for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
+interface Highlighter {
+  registerLanguage(name: string, language: unknown): void;
+  getLanguage(name: string): unknown;
+  highlight(text: string, options: { language: string; ignoreIllegals: boolean }): { value: string };
+}
+
+const require = createRequire(import.meta.url);
+// Not imported: its types would bring those of browsers to everything that builds the site.
+const hljs = require('highlight.js/lib/core') as Highlighter;
+const languages = 'bash css go ini java javascript json php python ruby sql typescript xml yaml'.split(' ');
+for (const name of languages) hljs.registerLanguage(name, require(`highlight.js/lib/languages/${name}`));
 
 export interface Code {
   /** What its tab says. */
@@ -54,7 +49,10 @@ export function codeBlock(codes: Code[], note: Html | string = '', head: Html | 
     </div>
     ${codes.map(
       ({ label, language, text }, i) =>
-        html`<pre data-tab="${label}" class="${i === 0 && 'on'}"><code>${coloured(text, language)}</code></pre>`,
+        html`<pre
+          data-tab="${label}"
+          class="${i === 0 && 'on'}"
+        ><code>${coloured(text, language)}</code></pre>`,
     )}
   </div>`;
 }

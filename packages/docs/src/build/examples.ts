@@ -47,6 +47,8 @@ export const examples: Record<string, Example> = {
   'calls.list': { query: { conversationId } },
   'calls.remove': { ids: { userId: 'bob' } },
   'calls.mute': { ids: { userId: 'bob' }, body: { source: 'mic' } },
-  'analytics.get': { query: { from: '2026-01-01T00:00:00Z', to: '2026-01-08T00:00:00Z', granularity: 'day' } },
+  'analytics.get': {
+    query: { from: '2026-01-01T00:00:00Z', to: '2026-01-08T00:00:00Z', granularity: 'day' },
+  },
   'usage.get': { query: { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' } },
 };

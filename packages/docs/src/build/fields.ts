@@ -24,7 +24,9 @@ function fieldsOf(schema: Schema, prefix = '', depth = 0): Field[] {
     const isArray = field.type === 'array';
     const inner = isArray ? field.items : field;
     const nested =
-      inner?.properties && depth < deepest ? fieldsOf(inner, `${path}${isArray ? '[]' : ''}.`, depth + 1) : [];
+      inner?.properties && depth < deepest
+        ? fieldsOf(inner, `${path}${isArray ? '[]' : ''}.`, depth + 1)
+        : [];
     return [own, ...nested];
   });
 }
@@ -64,4 +66,8 @@ export const parameterFields = (parameters: Parameter[]): Html =>
 
 /** The names of all fields, for the search. */
 export const fieldNames = (schema: Schema | undefined): string =>
-  schema === undefined ? '' : fieldsOf(schema).map(({ name }) => name).join(' ');
+  schema === undefined
+    ? ''
+    : fieldsOf(schema)
+        .map(({ name }) => name)
+        .join(' ');

@@ -16,7 +16,9 @@ const entities: Record<string, string> = {
   '"': '&quot;',
   "'": '&#39;',
 };
-const characters = Object.fromEntries(Object.entries(entities).map(([character, entity]) => [entity, character]));
+const characters = Object.fromEntries(
+  Object.entries(entities).map(([character, entity]) => [entity, character]),
+);
 const print = (part: Part): string => {
   if (part instanceof Html) return part.text;
   if (Array.isArray(part)) return part.map(print).join('');

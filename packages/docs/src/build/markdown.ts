@@ -121,7 +121,12 @@ export function markdown(source: string, links: Links): Rendered {
     } else section.text += ` ${plain(rendered)}`;
   }
   sections.push(section);
-  return { title: title === undefined ? '' : plain(html`${title.text}`), body: html`${parts}`, headings, sections };
+  return {
+    title: title === undefined ? '' : plain(html`${title.text}`),
+    body: html`${parts}`,
+    headings,
+    sections,
+  };
 }
 
 /** Blocks of code in several languages that follow each other are one block with tabs. */

@@ -124,7 +124,9 @@ export function resources({ tags, paths }: OpenApi): Group<Resource>[] {
   const forDashboard = (one: Resource): boolean =>
     operations
       .filter((op) => one.tags.includes(op.tags[0] ?? ''))
-      .every((op) => op['x-callers']?.every((caller) => caller === 'dashboard' || caller === 'anyone') === true);
+      .every(
+        (op) => op['x-callers']?.every((caller) => caller === 'dashboard' || caller === 'anyone') === true,
+      );
   const all = [...known, ...others];
   return [
     { title: 'REST', entries: all.filter((one) => !forDashboard(one)) },

@@ -51,7 +51,9 @@ function costText(name: OperationName): string | undefined {
 const endpoint = (method: string, path: string): Html =>
   html`<div class="endpoint">
     <b class="${method.toLowerCase()}">${method}</b>
-    <span>${path.split(/(\{\w+\})/).map((part) => (part.startsWith('{') ? html`<i>${part}</i>` : part))}</span>
+    <span
+      >${path.split(/(\{\w+\})/).map((part) => (part.startsWith('{') ? html`<i>${part}</i>` : part))}</span
+    >
   </div>`;
 
 function successes({ responses, op }: Call): Html[] {
@@ -72,7 +74,9 @@ function successes({ responses, op }: Call): Html[] {
     });
 }
 const shapeOf = (schema: Parameters<typeof typeOf>[0]): Html =>
-  schema.$ref === undefined && schema.properties ? html`the fields below` : html`<code>${typeOf(schema)}</code>`;
+  schema.$ref === undefined && schema.properties
+    ? html`the fields below`
+    : html`<code>${typeOf(schema)}</code>`;
 
 /** Its own errors with their texts, and the names of those that any call may get. */
 function failures({ op, responses }: Call): Html {
@@ -86,7 +90,9 @@ function failures({ op, responses }: Call): Html {
     (code) =>
       html`<div>
         <dt>
-          <a class="bad" href="/docs/${pages.errors.path}#${code}"><code>${errorRow(code).http} ${code}</code></a>
+          <a class="bad" href="/docs/${pages.errors.path}#${code}"
+            ><code>${errorRow(code).http} ${code}</code></a
+          >
         </dt>
         <dd>${prose(errorRow(code).text)}</dd>
       </div>`,
@@ -106,7 +112,8 @@ const exampleOf = (responses: [string, ApiResponse][]): [string, unknown] | unde
     .map(([status, one]): [string, unknown] => [status, one.content!['application/json']!.example])[0];
 
 function inlineAnswer({ responses }: Call): Html | false {
-  const schema = responses.find(([, one]) => !one['x-error-codes'])?.[1].content?.['application/json']?.schema;
+  const schema = responses.find(([, one]) => !one['x-error-codes'])?.[1].content?.['application/json']
+    ?.schema;
   if (!schema?.properties) return false;
   return html`<h3>Answer</h3>
     ${schemaFields(schema, 'optional')}`;
@@ -195,8 +202,9 @@ export function webhookEventsPage(api: OpenApi): Page {
         <p class="kicker">Reference</p>
         <h1>Webhook events</h1>
         <p>
-          Each is a POST to your endpoint, signed by Standard Webhooks. Any 2xx within 10 s is success; anything else is tried
-          again, ten times over three days. The <a href="/docs/guides/webhooks">guide</a> shows how to receive them.
+          Each is a POST to your endpoint, signed by Standard Webhooks. Any 2xx within 10 s is success;
+          anything else is tried again, ten times over three days. The
+          <a href="/docs/guides/webhooks">guide</a> shows how to receive them.
         </p>
         <h2>Headers</h2>
         ${parameterFields(first?.parameters ?? [])}

@@ -41,9 +41,13 @@ export function filled({ op, path, parameters, body }: Call): Filled {
   });
   const sample = body?.example as Fields | undefined;
   const shown =
-    given ?? (sample && Object.fromEntries(Object.entries(sample).filter(([name, value]) => {
-      return body?.schema.required?.includes(name) === true || !isEmpty(value);
-    })));
+    given ??
+    (sample &&
+      Object.fromEntries(
+        Object.entries(sample).filter(([name, value]) => {
+          return body?.schema.required?.includes(name) === true || !isEmpty(value);
+        }),
+      ));
   return { path: full, ids, query, body: shown };
 }
 
@@ -59,17 +63,26 @@ export const credentialOf = ({ op }: Call): Credential => {
   if (callers.includes('client')) return 'token';
   return callers.includes('dashboard') ? 'session' : 'none';
 };
-const variable: Record<Credential, string> = { key: keyName, token: tokenName, session: sessionName, none: '' };
+const variable: Record<Credential, string> = {
+  key: keyName,
+  token: tokenName,
+  session: sessionName,
+  none: '',
+};
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-const indented = (value: unknown, by: string): string => JSON.stringify(value, null, 2).replaceAll('\n', `\n${by}`);
+const indented = (value: unknown, by: string): string =>
+  JSON.stringify(value, null, 2).replaceAll('\n', `\n${by}`);
 
 function curl(call: Call, { path, query, body }: Filled): string {
   const credential = credentialOf(call);
-  const lines = [`curl${call.method === 'GET' ? ' -s' : ` -s -X ${call.method}`} "$PARLEY_URL${path}${search(query)}"`];
+  const lines = [
+    `curl${call.method === 'GET' ? ' -s' : ` -s -X ${call.method}`} "$PARLEY_URL${path}${search(query)}"`,
+  ];
   if (credential === 'key' || credential === 'token')
     lines.push(`-H "Authorization: Bearer $${variable[credential]}"`);
-  if (credential === 'session') lines.push(`-b "parley_session=$${sessionName}"`, `-H "Chat-Env: $PARLEY_ENV"`);
+  if (credential === 'session')
+    lines.push(`-b "parley_session=$${sessionName}"`, `-H "Chat-Env: $PARLEY_ENV"`);
   // The control plane takes changes from its own pages only.
   if (credential === 'session' && call.method !== 'GET') lines.push(`-H "Origin: $PARLEY_URL"`);
   if (body !== undefined)
@@ -170,7 +183,11 @@ export function samples(call: Call): Code[] {
   if (credential === 'session' || credential === 'none') return [shell];
   return [
     shell,
-    { label: 'Node', language: 'javascript', text: credential === 'key' ? sdk(call, given) : node(call, given) },
+    {
+      label: 'Node',
+      language: 'javascript',
+      text: credential === 'key' ? sdk(call, given) : node(call, given),
+    },
     { label: 'Python', language: 'python', text: python(call, given) },
     { label: 'Go', language: 'go', text: go(call, given) },
   ];

@@ -51,13 +51,18 @@ const has = (node: ts.HasModifiers, kind: ts.SyntaxKind): boolean =>
 /** The text of a function without its body. */
 function signature(node: ts.Node & { body?: ts.Node }, source: ts.SourceFile): string {
   const end = node.body ? node.body.getStart(source) : node.end;
-  return source.text.slice(node.getStart(source), end).replace(/^export (default )?/, '').replace(/[\s={>]*$/, '');
+  return source.text
+    .slice(node.getStart(source), end)
+    .replace(/^export (default )?/, '')
+    .replace(/[\s={>]*$/, '');
 }
 
 /** `(id: string): Promise<X>` of a function that is a value. */
 function callable(node: ts.Expression | undefined, source: ts.SourceFile): string | undefined {
   if (!node || !(ts.isArrowFunction(node) || ts.isFunctionExpression(node))) return undefined;
-  return signature(node, source).replace(/\s*=>$/, '').replace(/^async /, '');
+  return signature(node, source)
+    .replace(/\s*=>$/, '')
+    .replace(/^async /, '');
 }
 
 function memberOf(member: ts.ClassElement, source: ts.SourceFile): string | undefined {
@@ -75,7 +80,9 @@ function memberOf(member: ts.ClassElement, source: ts.SourceFile): string | unde
     return `${above}  ${name}${member.type ? `: ${member.type.getText(source)}` : ''};`;
   }
   if (ts.isMethodDeclaration(member) || ts.isConstructorDeclaration(member) || ts.isGetAccessor(member))
-    return `${above}  ${signature(member, source).replaceAll('\n', '\n  ').replace(/^async /, '')};`;
+    return `${above}  ${signature(member, source)
+      .replaceAll('\n', '\n  ')
+      .replace(/^async /, '')};`;
   return undefined;
 }
 
@@ -136,7 +143,9 @@ function reexported({ moduleSpecifier, exportClause }: ts.ExportDeclaration, fil
       ? exportClause.elements.map((one) => [one.name.text, (one.propertyName ?? one.name).text] as const)
       : null;
   if (from.startsWith('@parley/'))
-    return new Map((names ?? []).map(([name]) => [name, [{ name, object: true, kind: 'type', text: '', code: '' }]]));
+    return new Map(
+      (names ?? []).map(([name]) => [name, [{ name, object: true, kind: 'type', text: '', code: '' }]]),
+    );
   const target = from === '' ? file : resolve(dirname(file), from);
   if (!existsSync(target)) return new Map();
   const found = moduleOf(target, from !== '');
@@ -168,11 +177,10 @@ export function sdkPage(entry: Entry, folder: string, objects: ReadonlySet<strin
       id: path === '.' ? 'main' : path.slice(2),
       declared: [...moduleOf(join(folder, file))].flatMap(([, list]) => list),
     }));
-  const part = (module: string, { name, text, code, object }: Declared): Html => html`<h3 id="${module}.${name}">
-      ${name}
-    </h3>
-    ${text !== '' && html`<p>${prose(text)}</p>`}
-    ${object ? objectLink(name, objects) : codeBlock([{ label: 'TypeScript', language: 'typescript', text: code }])}`;
+  const part = (module: string, { name, text, code, object }: Declared): Html =>
+    html`<h3 id="${module}.${name}">${name}</h3>
+      ${text !== '' && html`<p>${prose(text)}</p>`}
+      ${object ? objectLink(name, objects) : codeBlock([{ label: 'TypeScript', language: 'typescript', text: code }])}`;
   const once = (list: Declared[]): Declared[][] => [...Map.groupBy(list, ({ name }) => name).values()];
   return {
     ...entry,
@@ -189,19 +197,32 @@ export function sdkPage(entry: Entry, folder: string, objects: ReadonlySet<strin
                 html`<p class="kicker">${titles[kind]}</p>
                   ${list.map(([first, ...more]) => {
                     const code = [first!, ...more].map((one) => one.code).join('\n\n');
-                    return part(id, { ...first!, code, text: [first!, ...more].map((one) => one.text).join(' ').trim() });
+                    return part(id, {
+                      ...first!,
+                      code,
+                      text: [first!, ...more]
+                        .map((one) => one.text)
+                        .join(' ')
+                        .trim(),
+                    });
                   })}`
               );
             })}`,
       )}`,
     parts: modules.map(({ name, id }) => ({ id, label: html`${name}` })),
     found: modules.flatMap(({ id, declared }) =>
-      declared.map(({ name, text }) => ({ id: `${id}.${name}`, title: name, text: `${entry.title} ${text}` })),
+      declared.map(({ name, text }) => ({
+        id: `${id}.${name}`,
+        title: name,
+        text: `${entry.title} ${text}`,
+      })),
     ),
   };
 }
 
 const objectLink = (name: string, objects: ReadonlySet<string>): Html =>
   objects.has(name)
-    ? html`<p>The object <a href="/docs/reference/objects#${name}"><code>${name}</code></a> of the API.</p>`
+    ? html`<p>
+        The object <a href="/docs/reference/objects#${name}"><code>${name}</code></a> of the API.
+      </p>`
     : html`<p>A type of the API.</p>`;

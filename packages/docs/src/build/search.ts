@@ -15,7 +15,14 @@ export function searchIndex(all: Page[]): string {
       const key = `${url} ${title}`;
       if (seen.has(key)) continue;
       seen.add(key);
-      search.add({ id: search.documentCount, url, title, where: page.title, text, excerpt: text.trim().slice(0, longest) });
+      search.add({
+        id: search.documentCount,
+        url,
+        title,
+        where: page.title,
+        text,
+        excerpt: text.trim().slice(0, longest),
+      });
     }
   return JSON.stringify(search);
 }

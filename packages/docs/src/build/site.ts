@@ -100,7 +100,9 @@ const rebased = (text: string, base: string): string =>
 const compact = (text: string): string =>
   text
     .split(/(<pre[\s>][\s\S]*?<\/pre>)/)
-    .map((part) => (part.startsWith('<pre') ? part : part.replaceAll(/\s*\n\s*/g, '\n').replaceAll(/ {2,}/g, ' ')))
+    .map((part) =>
+      part.startsWith('<pre') ? part : part.replaceAll(/\s*\n\s*/g, '\n').replaceAll(/ {2,}/g, ' '),
+    )
     .join('');
 
 const notFound: Page = {
@@ -112,7 +114,9 @@ const notFound: Page = {
   found: [],
 };
 
-export async function allPages(reword: (text: string) => string): Promise<{ pages: Page[]; groups: Group[] }> {
+export async function allPages(
+  reword: (text: string) => string,
+): Promise<{ pages: Page[]; groups: Group[] }> {
   const [api, socket] = [await readOpenApi(), await readAsyncApi()];
   const written = [...guides.flatMap(({ entries }) => entries), ...limits];
   const named = namedOperations(api);
@@ -136,7 +140,8 @@ function namedOperations(api: OpenApi): Map<string, string> {
   const all = resources(api).flatMap(({ entries }) => entries);
   for (const { op, method, path } of callsOf(api)) {
     const page = all.find(({ tags }) => tags.includes(op.tags[0] ?? ''));
-    for (const name of [op.operationId, `${method} ${path}`]) named.set(name, `/docs/${page?.path}#${op.operationId}`);
+    for (const name of [op.operationId, `${method} ${path}`])
+      named.set(name, `/docs/${page?.path}#${op.operationId}`);
   }
   return named;
 }
@@ -157,7 +162,9 @@ async function guidePage(guide: Guide, { written, named, reword }: Surroundings)
     ...guide,
     kind: 'guide',
     body,
-    parts: headings.filter(({ depth }) => depth === 2).map(({ id, title }) => ({ id, label: html`${title}` })),
+    parts: headings
+      .filter(({ depth }) => depth === 2)
+      .map(({ id, title }) => ({ id, label: html`${title}` })),
     found: sections.map((one) => (one.id === '' ? { ...one, title: guide.title } : one)),
   };
 }

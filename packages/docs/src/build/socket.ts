@@ -51,8 +51,13 @@ function framesPage(
   groups: { title: string; text: string; pattern: RegExp }[],
 ): Page {
   const all = Object.values(socket.components.messages);
-  const acks = new Map(all.filter(({ name }) => name.startsWith('ack.')).map((one) => [shortName(one.name), one]));
-  const chosen = groups.map((group) => ({ ...group, messages: all.filter(({ name }) => group.pattern.test(name)) }));
+  const acks = new Map(
+    all.filter(({ name }) => name.startsWith('ack.')).map((one) => [shortName(one.name), one]),
+  );
+  const chosen = groups.map((group) => ({
+    ...group,
+    messages: all.filter(({ name }) => group.pattern.test(name)),
+  }));
   const messages = chosen.flatMap((group) => group.messages);
   return {
     ...entry,
@@ -74,7 +79,8 @@ function framesPage(
       )}`,
     parts: messages.map(({ name }) => ({
       id: idOf(name),
-      label: html`<span class="method frame">${name.startsWith('client.') ? 'send' : 'get'}</span>${shortName(name)}`,
+      label: html`<span class="method frame">${name.startsWith('client.') ? 'send' : 'get'}</span
+        >${shortName(name)}`,
     })),
     found: messages.map(({ name, summary, payload }) => ({
       id: idOf(name),
@@ -89,15 +95,27 @@ export const socketPage = (socket: AsyncApi): Page =>
     pages.socket,
     html`<p>${prose(socket.info.description)}</p>
       <p>
-        A frame is <code>{ "t": type, "id": yours, "d": data }</code>; <code>id</code> comes back as <code>re</code> of the ack or
-        of the error. The SDKs do all of it; this page is for clients of your own.
-        <a href="/docs/reference/errors#close-codes">Close codes</a> are with the errors.
+        A frame is <code>{ "t": type, "id": yours, "d": data }</code>; <code>id</code> comes back as
+        <code>re</code> of the ack or of the error. The SDKs do all of it; this page is for clients of your
+        own. <a href="/docs/reference/errors#close-codes">Close codes</a> are with the errors.
       </p>`,
     socket,
     [
-      { title: 'Handshake and errors', text: 'What the service answers to the first frame, and to one that it refuses.', pattern: /^(hello|error)$/ },
-      { title: 'Frames that you send', text: 'Each with the ack that answers it, if there is one.', pattern: /^client\.(?!call\.)/ },
-      { title: 'Frames of calls', text: 'The media of a call; `@parley/client/calls` speaks them.', pattern: /^client\.call\./ },
+      {
+        title: 'Handshake and errors',
+        text: 'What the service answers to the first frame, and to one that it refuses.',
+        pattern: /^(hello|error)$/,
+      },
+      {
+        title: 'Frames that you send',
+        text: 'Each with the ack that answers it, if there is one.',
+        pattern: /^client\.(?!call\.)/,
+      },
+      {
+        title: 'Frames of calls',
+        text: 'The media of a call; `@parley/client/calls` speaks them.',
+        pattern: /^client\.call\./,
+      },
     ],
   );
 
@@ -107,8 +125,16 @@ export const socketEventsPage = (socket: AsyncApi): Page =>
     html`<p>What the service sends by itself: the stream of each conversation, and frames outside of it.</p>`,
     socket,
     [
-      { title: 'Events of a conversation', text: '`seq` grows by one with each event of a conversation: a gap shows, and `GET /v1/conversations/{conversationId}/events` fills it.', pattern: /^event\./ },
-      { title: 'Ephemeral frames', text: 'Not in the stream, and lost while nobody listens.', pattern: /^push\.(?!call\.)/ },
+      {
+        title: 'Events of a conversation',
+        text: '`seq` grows by one with each event of a conversation: a gap shows, and `GET /v1/conversations/{conversationId}/events` fills it.',
+        pattern: /^event\./,
+      },
+      {
+        title: 'Ephemeral frames',
+        text: 'Not in the stream, and lost while nobody listens.',
+        pattern: /^push\.(?!call\.)/,
+      },
       { title: 'Calls', text: 'What happens in calls.', pattern: /^push\.call\./ },
     ],
   );
@@ -138,14 +164,15 @@ export function errorsPage(api: OpenApi): Page {
     ...pages.errors,
     kind: 'guide',
     body: html`<p>
-        Every error has this body, and its <code>requestId</code> is also the header <code>Request-Id</code>. Act on
-        <code>code</code>: messages are for people and may change.
+        Every error has this body, and its <code>requestId</code> is also the header <code>Request-Id</code>.
+        Act on <code>code</code>: messages are for people and may change.
       </p>
       ${example !== undefined && jsonBlock(example, 'answer', html`<span class="bad">409</span>`)}
       <p>
-        Where an error is retryable, wait for <code>retryAfterMs</code> (the header <code>Retry-After</code> has it in seconds)
-        and send the same again; with the same <code>Idempotency-Key</code> or <code>clientMsgId</code> nothing happens twice.
-        The SDKs do so by themselves.
+        Where an error is retryable, wait for <code>retryAfterMs</code> (the header
+        <code>Retry-After</code> has it in seconds) and send the same again; with the same
+        <code>Idempotency-Key</code> or <code>clientMsgId</code> nothing happens twice. The SDKs do so by
+        themselves.
       </p>
       <h2 id="codes">Codes</h2>
       ${table(
@@ -199,7 +226,10 @@ export function objectsPage(api: OpenApi, socket: AsyncApi): Page {
   return {
     ...pages.objects,
     kind: 'guide',
-    body: html`<p>What answers, frames and webhooks are made of. Expect fields that are not listed: later versions add some.</p>
+    body: html`<p>
+        What answers, frames and webhooks are made of. Expect fields that are not listed: later versions add
+        some.
+      </p>
       ${schemas.map(
         ([name, schema]) =>
           html`<h2 id="${name}">${name}</h2>

@@ -30,7 +30,9 @@ function menuList(groups: Group[], page: Page): Html {
             ${page.parts.map(({ id, label }) => html`<li><a href="#${id}">${label}</a></li>`)}
           </ul>`
         : '';
-    return html`<li><a href="${hrefOf(path)}" ${isHere && html`aria-current="page"`}>${title}</a>${parts}</li>`;
+    return html`<li>
+      <a href="${hrefOf(path)}" ${isHere && html`aria-current="page"`}>${title}</a>${parts}
+    </li>`;
   };
   return html`${groups.map(
     ({ title, entries }) =>
@@ -86,7 +88,9 @@ export const pageHtml = (page: Page, groups: Group[], assets: Assets): string =>
         <meta name="color-scheme" content="light dark" />
         <title>${page.path === '' ? 'Parley documentation' : `${page.title} · Parley documentation`}</title>
         <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}" />
-        <script>${new Html(firstScript)}</script>
+        <script>
+          ${new Html(firstScript)};
+        </script>
         ${assets.fonts.map(
           (font) => html`<link rel="preload" as="font" type="font/woff2" href="${font}" crossorigin />`,
         )}
