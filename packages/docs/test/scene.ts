@@ -4,6 +4,7 @@ import { callsOf } from '../src/build/reference-call.ts';
 import type { Call } from '../src/build/reference-call.ts';
 import { idOf, samples } from '../src/build/samples.ts';
 import type { Answer, Api } from '../../server/test/support/api.ts';
+import { until } from '../../server/test/start/npm-start.ts';
 import { environments } from '../../server/test/support/service.ts';
 import { signToken } from '../../server/test/support/tokens.ts';
 import { refused } from './reference-order.ts';
@@ -74,12 +75,12 @@ export async function makeStage(url: string, server: Api): Promise<Stage> {
 }
 
 async function firstDelivery(server: Api, webhookId: string): Promise<string> {
-  for (let tries = 0; tries < 600; tries++) {
-    const { data } = await done(server('GET', `/v1/webhooks/${webhookId}/deliveries`));
-    if (data.length > 0) return data[0].id;
-    await new Promise((next) => setTimeout(next, 100));
-  }
-  return assert.fail('no delivery was made of the message');
+  let found: string | undefined;
+  await until(async () => {
+    found = (await done(server('GET', `/v1/webhooks/${webhookId}/deliveries`))).data[0]?.id;
+    return found !== undefined;
+  });
+  return found!;
 }
 
 export function checkRun(name: string, label: string, { code, output }: Ran): void {
