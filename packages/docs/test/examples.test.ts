@@ -46,7 +46,8 @@ describe('examples of the reference', () => {
 });
 
 /** Lines that start or install something: looked at, not run. */
-const command = /^(npm install|npx parley|npm run parley --|node |export |[A-Z_]+=\S+ (node|npm run parley --) )/;
+const command =
+  /^(npm install|npx parley|npm run parley --|node |export |[A-Z_]+=\S+ (node|npm run parley --) )/;
 const isCommands = ({ text }: Block): boolean =>
   text
     .trim()

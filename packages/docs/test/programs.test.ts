@@ -39,7 +39,10 @@ describe('programs of the guides', () => {
     const port = String(await freePort());
     const url = `http://127.0.0.1:${port}/parley`;
     const { body: webhook } = await server('POST', '/v1/webhooks', { url, events: ['message.created'] });
-    const program = await startProgram(folder, 'receiver.mjs', { PORT: port, WEBHOOK_SECRET: webhook.secret });
+    const program = await startProgram(folder, 'receiver.mjs', {
+      PORT: port,
+      WEBHOOK_SECRET: webhook.secret,
+    });
     try {
       assert.equal((await fetch(url, { method: 'POST', body: '{}' })).status, 400);
       const members = [own('alice'), own('bob')];

@@ -25,7 +25,8 @@ export interface Folder {
 export async function makeFolder(): Promise<Folder> {
   const path = await mkdtemp(join(tmpdir(), 'parley-docs-'));
   await mkdir(join(path, 'node_modules/@parley'), { recursive: true });
-  for (const name of packages) await symlink(join(root, 'packages', name), join(path, 'node_modules/@parley', name));
+  for (const name of packages)
+    await symlink(join(root, 'packages', name), join(path, 'node_modules/@parley', name));
   return {
     path,
     async write(name, text) {
@@ -34,7 +35,12 @@ export async function makeFolder(): Promise<Folder> {
     },
     run: (command, args, env) =>
       new Promise((done) => {
-        const options = { cwd: path, env: { ...inherited(), ...env }, timeout: limit, maxBuffer: 16 * 1024 * 1024 };
+        const options = {
+          cwd: path,
+          env: { ...inherited(), ...env },
+          timeout: limit,
+          maxBuffer: 16 * 1024 * 1024,
+        };
         execFile(command, args, options, (error, stdout, stderr) => {
           const code = error ? (typeof error.code === 'number' ? error.code : 1) : 0;
           done({ code, output: stdout + stderr });
@@ -45,7 +51,9 @@ export async function makeFolder(): Promise<Folder> {
 }
 
 const inherited = (): Record<string, string> =>
-  Object.fromEntries(['PATH', 'HOME', 'NODE_COMPILE_CACHE', 'GOCACHE'].map((name) => [name, process.env[name] ?? '']));
+  Object.fromEntries(
+    ['PATH', 'HOME', 'NODE_COMPILE_CACHE', 'GOCACHE'].map((name) => [name, process.env[name] ?? '']),
+  );
 
 /** The service is shared with other tests: the people of the examples get names that nobody else has. */
 export function ownNames(): (text: string) => string {

@@ -31,7 +31,12 @@ const done = async (answer: Promise<Answer>): Promise<Answer['body']> => {
 
 export async function makeStage(url: string, server: Api): Promise<Stage> {
   const own = ownNames();
-  const [alice, bob, carol, dave] = ['alice', 'bob', 'carol', 'dave'].map(own) as [string, string, string, string];
+  const [alice, bob, carol, dave] = ['alice', 'bob', 'carol', 'dave'].map(own) as [
+    string,
+    string,
+    string,
+    string,
+  ];
   for (const id of [carol, dave]) await done(server('PUT', `/v1/users/${id}`, {}));
   const members = [alice, bob];
   const group = await done(server('POST', '/v1/conversations', { type: 'group', members, ownerId: alice }));

@@ -95,7 +95,10 @@ describe('the documentation in a browser', () => {
     await page.getByRole('button', { name: 'Dark colours' }).click();
     await page.goto(`${service.url}/docs/reference/users`);
     assert.equal(await page.getAttribute('html', 'data-theme'), 'dark');
-    const sample = page.locator('section', { has: page.locator('[id="users.upsert"]') }).locator('.code').first();
+    const sample = page
+      .locator('section', { has: page.locator('[id="users.upsert"]') })
+      .locator('.code')
+      .first();
     await sample.locator('pre.on', { hasText: 'urllib.request' }).waitFor();
     await page.bringToFront();
     const copy = sample.locator('.copy');
@@ -159,7 +162,10 @@ describe('the documentation in a browser', () => {
     await buildClient(folder);
     const members = [own('alice'), own('bob')];
     const { body: direct } = await server('POST', '/v1/conversations', { type: 'direct', members });
-    await server('POST', `/v1/conversations/${direct.id}/messages`, { senderId: own('bob'), text: 'Hello, Alice!' });
+    await server('POST', `/v1/conversations/${direct.id}/messages`, {
+      senderId: own('bob'),
+      text: 'Hello, Alice!',
+    });
     const settings = { PARLEY_URL: service.url, PARLEY_SECRET_KEY: environments.dev.secretKey, PORT: '0' };
     const program = await startProgram(folder, 'server.mjs', settings);
     const context = await browser.newContext();
@@ -178,4 +184,3 @@ describe('the documentation in a browser', () => {
     }
   });
 });
-

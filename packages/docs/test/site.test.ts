@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { clientFrames, closeCodes, errorCodes, eventNames, operationList, webhookEventNames } from '@parley/protocol';
+import {
+  clientFrames,
+  closeCodes,
+  errorCodes,
+  eventNames,
+  operationList,
+  webhookEventNames,
+} from '@parley/protocol';
 import { buildSite } from '../src/build/site.ts';
 import type { Site } from '../src/build/site.ts';
 import { html, prose } from '../src/build/html.ts';
@@ -56,7 +63,8 @@ describe('the documentation', () => {
       for (const [, link = ''] of text.matchAll(/<a [^>]*?href="([^"]*)"/g)) {
         if (/^(https?|mailto):/.test(link)) continue;
         const [path = '', anchor] = link.split('#');
-        const target = path === '' ? text : pages.get(`${path.replace(/^\/docs\/?/, '')}/index.html`.replace(/^\//, ''));
+        const target =
+          path === '' ? text : pages.get(`${path.replace(/^\/docs\/?/, '')}/index.html`.replace(/^\//, ''));
         assert.ok(target !== undefined && /^(#|\/docs)/.test(link), `${name}: ${link}`);
         if (anchor !== undefined)
           assert.ok(idsOf(target).includes(decodeURIComponent(anchor)), `${name}: ${link} has no such place`);
@@ -68,7 +76,8 @@ describe('the documentation', () => {
     const css = [...site].filter(([name]) => name.endsWith('.css')).map(([, body]) => body.toString());
     assert.ok(css.length > 0);
     for (const text of css) assert.doesNotMatch(text, /url\(["']?(?!\.\/|data:)|@import/);
-    const gzipped = (name: string): number => gzipSync(site.get(name) ?? assert.fail(name), { level: 9 }).length;
+    const gzipped = (name: string): number =>
+      gzipSync(site.get(name) ?? assert.fail(name), { level: 9 }).length;
     // The search comes when somebody searches; the other scripts and the fonts may come with the page.
     const later = [...site.keys()].filter((name) => /^assets\/search-/.test(name));
     assert.equal(later.length, 2);
@@ -78,7 +87,9 @@ describe('the documentation', () => {
     });
     const shared = assets.reduce((sum, name) => sum + gzipped(name), 0);
     for (const [name, text] of pages) {
-      for (const [tag, address = ''] of text.matchAll(/<(?:script|link|img|iframe)[^>]*?(?:src|href)="([^"]*)"/g))
+      for (const [tag, address = ''] of text.matchAll(
+        /<(?:script|link|img|iframe)[^>]*?(?:src|href)="([^"]*)"/g,
+      ))
         assert.match(address, /^(\/docs\/assets\/|data:image)/, tag);
       assert.doesNotMatch(text, /<[^>]+\s(style|on\w+)=/);
       const size = shared + gzipped(name);
@@ -92,7 +103,10 @@ describe('the documentation', () => {
     assert.match(text, /href="\/guides\/tokens"/);
     assert.match(text, /href="\/"/);
     assert.doesNotMatch(text, /(href|src|data-index)="\/docs/);
-    assert.deepEqual([...elsewhere.keys()].filter((name) => name.endsWith('.html')), [...pages.keys()]);
+    assert.deepEqual(
+      [...elsewhere.keys()].filter((name) => name.endsWith('.html')),
+      [...pages.keys()],
+    );
   });
 
   it('is served with its policy, compressed where that is understood; what is not there is 404', async () => {
