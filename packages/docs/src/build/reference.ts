@@ -29,22 +29,25 @@ const rateTexts: Record<string, string> = {
 };
 
 /** Whom it is for and what it counts, in one line. */
-function terms({ op, parameters }: Call): Html {
+function terms(call: Call): Html {
+  const { op, parameters } = call;
   const name = op.operationId;
   const declared = (operations as Record<string, Operation>)[name];
   const callers = (op['x-callers'] ?? []).map((one) => callerTexts[one] ?? one);
   const parts = [
     callers.length > 0 && `With ${callers.join(', ').replace(/, ([^,]*)$/, ' or $1')}`,
     declared && rateTexts[declared.rate],
-    declared && costText(name as OperationName),
+    declared && costText(call),
     declared?.recent && 'within 15 minutes after a sign-in',
     parameters.some((one) => one.name === 'Idempotency-Key') && 'takes an Idempotency-Key',
   ].filter((part) => typeof part === 'string');
   return html`<p class="terms">${parts.join(' · ')}</p>`;
 }
 
-function costText(name: OperationName): string | undefined {
-  const cost = costOf(name, { userIds: ['alice'], limit: 50 });
+/** What the example costs. */
+function costText(call: Call): string | undefined {
+  const { query, body } = filled(call);
+  const cost = costOf(call.op.operationId as OperationName, { ...query, ...body });
   return cost === 0 ? undefined : `cost ${Math.round(cost * 10) / 10}`;
 }
 
