@@ -16,7 +16,7 @@ import { use, useService } from '../../server/test/support/use.ts';
 import { order } from './reference-order.ts';
 import { blocksOf, makeFolder, ownNames } from './run.ts';
 import type { Block } from './run.ts';
-import { makeStage, runSample } from './scene.ts';
+import { makeStage, runSamples } from './scene.ts';
 
 /** Every example of the guides and of the reference, run as it stands against the real service. */
 
@@ -31,7 +31,7 @@ describe('examples of the reference', () => {
   it('those with a key or a token work with curl and Node', long, async () => {
     for (const label of ['curl', 'Node']) {
       const stage = await makeStage(service.url, server);
-      for (const name of order) await runSample(folder, stage, name, label);
+      await runSamples(folder, stage, order, label);
     }
   });
 

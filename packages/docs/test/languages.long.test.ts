@@ -8,7 +8,7 @@ import { root } from '../src/build/site.ts';
 import { use, useService } from '../../server/test/support/use.ts';
 import { order } from './reference-order.ts';
 import { blocksOf, makeFolder } from './run.ts';
-import { checkRun, makeStage, runSample } from './scene.ts';
+import { checkRun, makeStage, runSamples } from './scene.ts';
 
 /** The examples in the languages that this machine may lack, and the types of those for pages. */
 
@@ -21,7 +21,7 @@ const lacks = (program: string, argument: string) =>
 describe('examples of the reference', () => {
   it('work in Python', { ...long, skip: lacks('python3', '--version') }, async () => {
     const stage = await makeStage(service.url, server);
-    for (const name of order) await runSample(folder, stage, name, 'Python');
+    await runSamples(folder, stage, order, 'Python');
   });
 
   it('work in Go', { ...long, skip: lacks('go', 'version') }, async () => {
@@ -32,10 +32,15 @@ describe('examples of the reference', () => {
       await folder.write(join(name, 'main.go'), stage.sample(stage.calls.get(name)!, 'Go'));
     }
     await mkdir(join(folder.path, 'bin'));
-    const built = await folder.run('go', ['build', '-o', 'bin/', './...'], { GOFLAGS: '-mod=mod', GOPROXY: 'off' });
+    const built = await folder.run('go', ['build', '-o', 'bin/', './...'], {
+      GOFLAGS: '-mod=mod',
+      GOPROXY: 'off',
+    });
     assert.equal(built.code, 0, built.output);
-    for (const name of order)
-      checkRun(name, 'Go', await folder.run(join(folder.path, 'bin', name), [], stage.env));
+    for (const name of order) {
+      const { output } = await folder.run(join(folder.path, 'bin', name), [], stage.env);
+      checkRun(name, 'Go', output);
+    }
   });
 });
 
