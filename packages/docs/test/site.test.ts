@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import {
@@ -119,6 +120,12 @@ describe('the documentation', () => {
       assert.ok(body.length < 40_000);
       assert.match(headers['content-security-policy']!, /^default-src 'none'; .*script-src 'self' 'sha256-/);
       assert.doesNotMatch(headers['content-security-policy']!, /unsafe|\*|https?:/);
+      const [, inline = ''] = /<script>([^<]*)<\/script>/.exec(page('guides/tokens')) ?? [];
+      const hash = createHash('sha256').update(inline).digest('base64');
+      assert.ok(
+        headers['content-security-policy']!.includes(`'sha256-${hash}'`),
+        'the script in the page may run',
+      );
     }
     const missing = await docsApp.answer('/docs/../../etc/passwd', '');
     assert.equal(missing.status, 404);

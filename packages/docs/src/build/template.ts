@@ -19,6 +19,9 @@ const wordmark = new Html(
 /** The mark, redrawn on 16 units. */
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><style>.s{fill:#0F6B4F}.h{fill:#E8752F}@media (prefers-color-scheme:dark){.s{fill:#57D0A3}.h{fill:#F5A268}}</style><path class="s" fill-rule="evenodd" d="M8.5 0a5.5 5.5 0 0 1 0 11H2V6.5A6.5 6.5 0 0 1 8.5 0Zm0 3.25a2.25 2.25 0 1 0 0 4.5 2.25 2.25 0 0 0 0-4.5Z"/><path class="h" d="M2 12h5a4 4 0 0 1-4 4H2Z"/></svg>`;
 
+/** Its hash is in the policy: not a space more. */
+const inlineScript = new Html(`<script>${firstScript}</script>`);
+
 export const hrefOf = (path: string): string => (path === '' ? '/docs' : `/docs/${path}`);
 
 function menuList(groups: Group[], page: Page): Html {
@@ -50,7 +53,7 @@ function neighbours(groups: Group[], page: Page): Html {
   const all = groups.flatMap(({ entries }) => entries);
   const at = all.findIndex(({ path }) => path === page.path);
   const [before, after] = [all[at - 1], all[at + 1]];
-  return html`<nav class="neighbours" aria-label="Neighbouring pages">
+  return html`<nav class="neighbours" aria-label="Before and after">
     ${before && html`<a rel="prev" href="${hrefOf(before.path)}"><small>Before</small>${before.title}</a>`}
     ${after && html`<a rel="next" href="${hrefOf(after.path)}"><small>Next</small>${after.title}</a>`}
   </nav>`;
@@ -88,9 +91,7 @@ export const pageHtml = (page: Page, groups: Group[], assets: Assets): string =>
         <meta name="color-scheme" content="light dark" />
         <title>${page.path === '' ? 'Parley documentation' : `${page.title} · Parley documentation`}</title>
         <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}" />
-        <script>
-          ${new Html(firstScript)};
-        </script>
+        ${inlineScript}
         ${assets.fonts.map(
           (font) => html`<link rel="preload" as="font" type="font/woff2" href="${font}" crossorigin />`,
         )}
@@ -100,7 +101,7 @@ export const pageHtml = (page: Page, groups: Group[], assets: Assets): string =>
       <body data-index="${assets.index}">
         <a class="skip" href="#page">To the text</a>
         <header class="bar">
-          <a class="home" href="/docs" aria-label="Parley documentation">${wordmark}<span>docs</span></a>
+          <a class="home" href="/docs">${wordmark}<span>docs</span></a>
           <button type="button" class="quiet theme" aria-label="Dark colours" aria-pressed="false">◐</button>
           <button type="button" class="quiet menu" aria-expanded="false" aria-controls="menu">Menu</button>
           <button type="button" class="find" aria-haspopup="dialog">Search <kbd>/</kbd></button>
