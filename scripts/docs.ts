@@ -2,7 +2,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { buildSite, root } from '../packages/docs/src/build/site.ts';
+import { prepareSite, root, writeSite } from '../packages/docs/src/build/site.ts';
 
 const { values } = parseArgs({
   options: {
@@ -16,7 +16,7 @@ if (base !== '' && !/^(\/[\w.-]+)+$/.test(base)) {
   process.exit(2);
 }
 const into = resolve(values.out);
-const { site } = await buildSite({ base, elsewhere: true });
+const site = writeSite(await prepareSite(), { base, elsewhere: true });
 // Only what an earlier run wrote: pages that are gone, and assets with other hashes.
 for (const folder of ['assets', 'guides', 'operations', 'reference', 'sdk'])
   await rm(join(into, folder), { recursive: true, force: true });

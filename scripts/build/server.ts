@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 import type { Metafile } from 'esbuild';
 import ts from 'typescript';
 import { buildOptions as dashboardOptions, compressed } from '../../packages/dashboard/src/build.ts';
-import { buildSite } from '../../packages/docs/src/build/site.ts';
+import { prepareSite, writeSite } from '../../packages/docs/src/build/site.ts';
 import { compressed as compressedSite, packed } from '../../packages/docs/src/load.ts';
 import { buildOptions as playgroundOptions } from '../../packages/playground/src/pages.ts';
 import { bundledPackages, licenceTexts } from './licences.ts';
@@ -112,9 +112,10 @@ async function dashboard(stage: string): Promise<string[]> {
 }
 
 async function docs(stage: string): Promise<string[]> {
-  const { site, metafile } = await buildSite({ base: '/docs', reword: commandsOf });
+  const prepared = await prepareSite(commandsOf);
+  const site = writeSite(prepared, { base: '/docs' });
   await write(join(stage, 'docs/prebuilt.bin'), packed(await compressedSite(site)));
-  return bundledPackages(metafile);
+  return bundledPackages(prepared.metafile);
 }
 
 async function playground(stage: string): Promise<string[]> {

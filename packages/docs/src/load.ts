@@ -49,9 +49,7 @@ export async function loadSite(): Promise<Files> {
 
 function built(): Promise<Map<string, Uint8Array>> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./build/worker.ts', import.meta.url), {
-      workerData: { base: '/docs' },
-    });
+    const worker = new Worker(new URL('./build/worker.ts', import.meta.url));
     worker.once('message', resolve);
     worker.once('error', reject);
     worker.once('exit', () => reject(new Error('The builder of the documentation ended without a result.')));

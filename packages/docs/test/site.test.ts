@@ -10,18 +10,20 @@ import {
   operationList,
   webhookEventNames,
 } from '@parley/protocol';
-import { buildSite } from '../src/build/site.ts';
-import type { Site } from '../src/build/site.ts';
+import { prepareSite, writeSite } from '../src/build/site.ts';
+import type { Prepared, Site } from '../src/build/site.ts';
 import { html, prose } from '../src/build/html.ts';
 import { docsApp } from '../src/pages.ts';
 
 /** The site as files: what is on it, where its links lead, and how large it is. */
 
 const most = 100_000;
+let prepared: Prepared;
 let site: Site;
 let pages: Map<string, string>;
 before(async () => {
-  ({ site } = await buildSite({ base: '/docs' }));
+  prepared = await prepareSite();
+  site = writeSite(prepared, { base: '/docs' });
   pages = new Map(
     [...site].filter(([name]) => name.endsWith('.html')).map(([name, body]) => [name, body.toString()]),
   );
@@ -100,8 +102,8 @@ describe('the documentation', () => {
     }
   });
 
-  it('for another host has that host’s paths', async () => {
-    const { site: elsewhere } = await buildSite({ base: '', elsewhere: true });
+  it('for another host has that host’s paths', () => {
+    const elsewhere = writeSite(prepared, { base: '', elsewhere: true });
     const text = elsewhere.get('guides/webhooks/index.html')!.toString();
     assert.match(text, /href="\/guides\/tokens"/);
     assert.match(text, /href="\/"/);

@@ -1,7 +1,7 @@
-import { costOf, errorRow, operations } from '@parley/protocol';
+import { clientFrames, costOf, errorRow, operations } from '@parley/protocol';
 import type { ErrorCode, Operation, OperationName } from '@parley/protocol';
 import { codeBlock, jsonBlock } from './code.ts';
-import type { ApiResponse, OpenApi } from './documents.ts';
+import type { AsyncApi, OpenApi } from './documents.ts';
 import { fieldNames, parameterFields, schemaFields } from './fields.ts';
 import { html, plain, prose, typeOf } from './html.ts';
 import type { Html } from './html.ts';
@@ -109,10 +109,28 @@ function failures({ op, responses }: Call): Html {
   }`;
 }
 
-const exampleOf = (responses: [string, ApiResponse][]): [string, unknown] | undefined =>
-  responses
-    .filter(([, one]) => one.content?.['application/json']?.example !== undefined && !one['x-error-codes'])
-    .map(([status, one]): [string, unknown] => [status, one.content!['application/json']!.example])[0];
+/** The answer to the example: what was sent comes back. */
+function exampleOf(call: Call): [status: string, example: unknown] | undefined {
+  const [status, response] =
+    call.responses.find(
+      ([, one]) => one.content?.['application/json']?.example !== undefined && !one['x-error-codes'],
+    ) ?? [];
+  const example = response?.content?.['application/json']?.example;
+  if (status === undefined || typeof example !== 'object' || example === null) return undefined;
+  const sent = Object.entries(filled(call).body ?? {}).filter(
+    ([name, value]) => typeof (example as Record<string, unknown>)[name] === typeof value,
+  );
+  return [status, { ...example, ...Object.fromEntries(sent) }];
+}
+
+/** The frame of the socket that runs the same operation. */
+function sameFrame({ op }: Call, socket: AsyncApi): Html | false {
+  const frames = Object.entries(clientFrames as Record<string, { runs?: { operation: string } }>);
+  const [type] = frames.find(([, frame]) => frame.runs?.operation === op.operationId) ?? [];
+  if (type === undefined) return false;
+  const payload = socket.components.messages[`client.${type}`]?.examples[0]?.payload;
+  return jsonBlock(payload, 'the same, on a socket', html`<span class="good">↗</span> ${type}`);
+}
 
 function inlineAnswer({ responses }: Call): Html | false {
   const schema = responses.find(([, one]) => !one['x-error-codes'])?.[1].content?.['application/json']
@@ -122,11 +140,12 @@ function inlineAnswer({ responses }: Call): Html | false {
     ${schemaFields(schema, 'optional')}`;
 }
 
-function operationSection(call: Call): Html {
+function operationSection(call: Call, socket: AsyncApi): Html {
   const { op, method, path, parameters, body, responses } = call;
   const id = op.operationId;
-  const named = (where: string) => parameters.filter((one) => one.in === where);
-  const example = exampleOf(responses);
+  // `env` and `Chat-Env` belong to development tokens, of which the guide tells.
+  const named = (where: string) => parameters.filter((one) => one.in === where && one.name !== 'env');
+  const example = exampleOf(call);
   const none = responses.find(([status]) => status === '204');
   const group = (title: string, list: typeof parameters): Html | false =>
     list.length > 0 &&
@@ -155,7 +174,7 @@ function operationSection(call: Call): Html {
             ? jsonBlock(example[1], 'answer', html`<span class="good">${example[0]}</span>`)
             : none && html`<p class="nothing"><span class="good">204</span> The answer has no content.</p>`
         }
-        ${tryData(call, filled(call))}
+        ${sameFrame(call, socket)} ${tryData(call, filled(call))}
       </div>
     </div>
   </section>`;
@@ -165,7 +184,7 @@ const methodTag = (method: string): Html =>
   html`<span class="method ${method.toLowerCase()}">${method === 'DELETE' ? 'DEL' : method}</span>`;
 
 /** The page of a resource. */
-export function resourcePage(api: OpenApi, resource: Resource): Page {
+export function resourcePage(api: OpenApi, socket: AsyncApi, resource: Resource): Page {
   const calls = callsOf(api).filter(({ op }) => resource.tags.includes(op.tags[0] ?? ''));
   return {
     ...resource,
@@ -174,7 +193,7 @@ export function resourcePage(api: OpenApi, resource: Resource): Page {
         <p class="kicker">Reference</p>
         <h1>${resource.title}</h1>
       </header>
-      ${calls.map(operationSection)}`,
+      ${calls.map((call) => operationSection(call, socket))}`,
     parts: calls.map(({ op, method }) => ({
       id: op.operationId,
       label: html`${methodTag(method)}${op.operationId}`,

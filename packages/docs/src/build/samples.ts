@@ -52,7 +52,8 @@ export function filled({ op, path, parameters, body }: Call): Filled {
 }
 
 const search = (query: Fields): string => {
-  const text = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
+  const text = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) text.set(name, String(value));
   return text.size === 0 ? '' : `?${text.toString()}`;
 };
 

@@ -36,12 +36,10 @@ const browser = fileURLToPath(new URL('../../browser/', import.meta.url));
 export type Site = Map<string, Buffer>;
 
 export interface SiteOptions {
-  /** Where it will be: `/docs` in the service, `` at the root of a host. */
+  /** Where it will be: `/docs` in the service, the empty string at the root of a host. */
   base: string;
-  /** Where the examples of "Try it" are sent; unset, to the host of the site. */
-  elsewhere?: boolean;
-  /** Changes the sources, for a package in which commands have other names. */
-  reword?: (text: string) => string;
+  /** It is not served by the service itself: "Try it" asks where that is. */
+  elsewhere?: true;
 }
 
 const buildOptions = {
@@ -65,29 +63,42 @@ const buildOptions = {
 
 const hashed = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
 
-export async function buildSite(options: SiteOptions): Promise<{ site: Site; metafile: Metafile }> {
+/** What is the same wherever the site will be. */
+export interface Prepared {
+  assets: Site;
+  metafile: Metafile;
+  pages: Page[];
+  groups: Group[];
+}
+
+/** @param reword changes the sources, for a package in which commands have other names. */
+export async function prepareSite(reword: (text: string) => string = (text) => text): Promise<Prepared> {
   const { outputFiles, metafile } = await build(buildOptions);
-  const site: Site = new Map(
+  const assets: Site = new Map(
     outputFiles.map(({ path, contents }) => [`assets/${posix.basename(path)}`, Buffer.from(contents)]),
   );
+  return { assets, metafile, ...(await allPages(reword)) };
+}
+
+export function writeSite({ assets, pages, groups }: Prepared, { base, elsewhere }: SiteOptions): Site {
+  const site: Site = new Map(assets);
   const named = (pattern: RegExp): string[] =>
-    [...site.keys()].filter((name) => pattern.test(name)).map((name) => `/docs/${name}`);
-  const { pages, groups } = await allPages(options.reword ?? ((text) => text));
-  const index = rebased(searchIndex(pages), options.base);
+    [...assets.keys()].filter((name) => pattern.test(name)).map((name) => `/docs/${name}`);
+  const index = rebased(searchIndex(pages), base);
   const indexName = `assets/search-${hashed(index)}.json`;
   site.set(indexName, Buffer.from(index));
-  const assets = {
+  const loaded = {
     script: named(/\/main-\w+\.js$/)[0]!,
     styles: named(/\/main-\w+\.css$/),
     fonts: named(/\/geist-latin-wght-normal-\w+\.woff2$/),
     index: `/docs/${indexName}`,
   };
   for (const page of [...pages, notFound]) {
-    const text = rebased(compact(pageHtml(page, groups, assets)), options.base);
+    const text = rebased(compact(pageHtml(page, groups, loaded)), base);
     const name = page === notFound ? '404.html' : posix.join(page.path, 'index.html');
-    site.set(name, Buffer.from(options.elsewhere ? text.replace('<body', '<body data-elsewhere') : text));
+    site.set(name, Buffer.from(elsewhere ? text.replace('<body', '<body data-elsewhere') : text));
   }
-  return { site, metafile };
+  return site;
 }
 
 /** Pages are written for /docs. */
@@ -114,16 +125,14 @@ const notFound: Page = {
   found: [],
 };
 
-export async function allPages(
-  reword: (text: string) => string,
-): Promise<{ pages: Page[]; groups: Group[] }> {
+async function allPages(reword: (text: string) => string): Promise<{ pages: Page[]; groups: Group[] }> {
   const [api, socket] = [await readOpenApi(), await readAsyncApi()];
   const written = [...guides.flatMap(({ entries }) => entries), ...limits];
   const named = namedOperations(api);
   const objects = new Set(Object.keys({ ...api.components.schemas, ...socket.components.schemas }));
   const pages = [
     ...(await Promise.all(written.map((one) => guidePage(one, { written, named, reword })))),
-    ...resources(api).flatMap(({ entries }) => entries.map((one) => resourcePage(api, one))),
+    ...resources(api).flatMap(({ entries }) => entries.map((one) => resourcePage(api, socket, one))),
     webhookEventsPage(api),
     socketPage(socket),
     socketEventsPage(socket),

@@ -100,13 +100,17 @@ export const pageHtml = (page: Page, groups: Group[], assets: Assets): string =>
       </head>
       <body data-index="${assets.index}">
         <a class="skip" href="#page">To the text</a>
-        <header class="bar">
-          <a class="home" href="/docs">${wordmark}<span>docs</span></a>
-          <button type="button" class="quiet theme" aria-label="Dark colours" aria-pressed="false">◐</button>
-          <button type="button" class="quiet menu" aria-expanded="false" aria-controls="menu">Menu</button>
-          <button type="button" class="find" aria-haspopup="dialog">Search <kbd>/</kbd></button>
-        </header>
-        <nav id="menu" class="menu-list" aria-label="Pages">${menuList(groups, page)}</nav>
+        <div class="side">
+          <header class="bar">
+            <a class="home" href="/docs">${wordmark}<span>docs</span></a>
+            <button type="button" class="quiet theme" aria-label="Dark colours" aria-pressed="false">
+              ◐
+            </button>
+            <button type="button" class="quiet menu" aria-expanded="false" aria-controls="menu">Menu</button>
+            <button type="button" class="find" aria-haspopup="dialog">Search <kbd>/</kbd></button>
+          </header>
+          <nav id="menu" class="menu-list" aria-label="Pages">${menuList(groups, page)}</nav>
+        </div>
         ${main(groups, page)}
       </body>
     </html>`.text;
