@@ -1,4 +1,7 @@
 // The script of every page: theme, menu, search, tabs, copying, and trying a call. What is large is loaded when it is needed.
+import '@fontsource-variable/geist/index.css';
+import '@fontsource-variable/geist-mono/index.css';
+import '@parley/react/tokens.css';
 import './style.css';
 import { all, stored } from './dom.ts';
 
