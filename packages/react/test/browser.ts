@@ -39,6 +39,7 @@ async function bundle(entry: string, react: 18 | 19, options: BuildOptions = {})
     jsx: 'automatic',
     define: { 'process.env.NODE_ENV': '"development"' },
     external: ['node:*', 'mediasoup-client'],
+    loader: { '.woff2': 'dataurl' },
     // Also for what React's own packages import.
     ...(react === 18 ? { alias: { react: `${eighteen}react`, 'react-dom': `${eighteen}react-dom` } } : {}),
     write: false,

@@ -2,7 +2,8 @@ import { createRoot } from 'react-dom/client';
 import type { Client } from '@parley/client';
 import type { CallHandle, CallParticipantView, Calls, CallSnapshot } from '@parley/client/calls';
 import { ParleyProvider } from '@parley/react';
-import { CallsProvider, CallStage, IncomingCall, useCall } from '@parley/react/calls';
+import { CallPreview, CallsProvider, CallStage, IncomingCall, useCall } from '@parley/react/calls';
+import { useState } from 'react';
 import '@parley/react/styles.css';
 
 /** Calls without a media server: what a call says is in the test's hands, and what is done to it is noted. */
@@ -119,8 +120,26 @@ const calls = {
   },
 } as unknown as Calls;
 
+let showPreview: (shown: boolean) => void = () => undefined;
+/** Devices without a device: what the browser is asked for is noted. */
+navigator.mediaDevices ??= {} as MediaDevices; // The page is not served by https.
+const { mediaDevices } = navigator;
+mediaDevices.getUserMedia = async (wanted) => {
+  did.push(`getUserMedia ${Object.keys(wanted ?? {}).join(' ')}`);
+  if (wanted?.video) return new MediaStream([track('#3c4a5a')]);
+  throw new DOMException('The test has no microphone.', 'NotAllowedError');
+};
+
 function Page() {
   const current = useCall();
+  const [preview, setPreview] = useState(false);
+  showPreview = setPreview;
+  if (preview)
+    return (
+      <main style={{ padding: 20 }}>
+        <CallPreview onJoin={(options) => void note('join')(options)} onCancel={() => setPreview(false)} />
+      </main>
+    );
   return (
     <main style={{ height: '100%' }}>
       <IncomingCall />
@@ -128,7 +147,9 @@ function Page() {
     </main>
   );
 }
-Object.assign(globalThis, { kit: { did, change, person, track } });
+Object.assign(globalThis, {
+  kit: { did, change, person, track, preview: (shown: boolean) => showPreview(shown) },
+});
 createRoot(document.getElementById('root')!).render(
   <ParleyProvider client={client} theme="light">
     <CallsProvider calls={calls}>

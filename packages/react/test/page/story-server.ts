@@ -38,6 +38,8 @@ export class StoryServer {
   #me: string;
   #names: ReadonlyMap<string, string>;
   online = new Set<string>();
+  /** Addresses of attachments, by id. */
+  files = new Map<string, string>();
   offline = false;
   /** Milliseconds until a page of messages is there. */
   latencyMs = 0;
@@ -131,7 +133,7 @@ export class StoryServer {
         })),
       };
     if (root === 'attachments')
-      return { url: `/kit/file/${id}`, expiresAt: new Date(Date.now() + 600_000).toISOString() };
+      return { url: this.files.get(id) ?? '', expiresAt: new Date(Date.now() + 600_000).toISOString() };
     if (id === '')
       return { data: [...this.stories.values()].map((story) => this.#item(story)), nextCursor: null };
     const story = this.stories.get(id)!;
