@@ -23,9 +23,15 @@ export const flags = [
   // Pages that a test serves are of no address, and such a page may otherwise not speak to this machine.
   '--disable-features=LocalNetworkAccessChecks',
 ];
-export const useBrowser = (): Browser =>
+/** A camera and a microphone that are not there: few pictures a second, because this machine encodes for everybody. */
+export const fakeDevices = [
+  '--autoplay-policy=no-user-gesture-required',
+  '--use-fake-ui-for-media-stream',
+  '--use-fake-device-for-media-stream=fps=10',
+];
+export const useBrowser = (more: readonly string[] = []): Browser =>
   use(
-    () => chromium.launch({ executablePath: '/usr/bin/chromium', args: flags }),
+    () => chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...more] }),
     (browser) => browser.close(),
   );
 
@@ -68,15 +74,15 @@ export interface Visit {
   problems: string[];
 }
 
-/** @param html what the server rendered, for the page to take over. */
+/** @param html what the server rendered, for the page to take over. @param media the page makes real calls. */
 export async function visit(
   browser: Browser,
   options: { url: string; token: string; [more: string]: unknown },
-  { react = 19 as 18 | 19, html = '', entry = 'main.tsx' } = {},
+  { react = 19 as 18 | 19, html = '', entry = 'main.tsx', media = false } = {},
 ): Promise<Visit> {
   const { url } = options;
   const key = `${entry} ${react}`;
-  if (!bundles.has(key)) bundles.set(key, bundle(entry, react));
+  if (!bundles.has(key)) bundles.set(key, bundle(entry, react, media ? { external: ['node:*'] } : {}));
   const { js, css } = await bundles.get(key)!;
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },

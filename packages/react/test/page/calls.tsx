@@ -122,13 +122,13 @@ const calls = {
 
 let showPreview: (shown: boolean) => void = () => undefined;
 /** Devices without a device: what the browser is asked for is noted. */
-navigator.mediaDevices ??= {} as MediaDevices; // The page is not served by https.
-const { mediaDevices } = navigator;
-mediaDevices.getUserMedia = async (wanted) => {
+const getUserMedia = async (wanted?: MediaStreamConstraints): Promise<MediaStream> => {
   did.push(`getUserMedia ${Object.keys(wanted ?? {}).join(' ')}`);
   if (wanted?.video) return new MediaStream([track('#3c4a5a')]);
   throw new DOMException('The test has no microphone.', 'NotAllowedError');
 };
+// Pages that are not served by https have none.
+Object.defineProperty(navigator, 'mediaDevices', { value: { getUserMedia } });
 
 function Page() {
   const current = useCall();
