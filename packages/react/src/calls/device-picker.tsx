@@ -1,4 +1,4 @@
-import { forwardRef, useId } from 'react';
+import { forwardRef, useId, useState } from 'react';
 import type { ComponentPropsWithoutRef } from 'react';
 import type { MediaDevice } from '@parley/client/calls';
 import { cx } from '../parts/tools.ts';
@@ -22,6 +22,12 @@ export const DevicePicker = forwardRef<HTMLDivElement, DevicePickerProps>(functi
   const strings = useCallStrings();
   const devices = useDevices();
   const id = useId();
+  const [picked, setPicked] = useState<Partial<Record<DeviceKind, string>>>({});
+  const current = (kind: DeviceKind): string | undefined => {
+    const all = devices[lists[kind]];
+    const wanted = picked[kind] ?? chosen[kind];
+    return (all.find((device) => device.id === wanted) ?? all[0])?.id;
+  };
   return (
     <div ref={ref} className={cx('parley-device-list', className)} {...rest}>
       {kinds.map((kind) => (
@@ -33,8 +39,11 @@ export const DevicePicker = forwardRef<HTMLDivElement, DevicePickerProps>(functi
               <input
                 type="radio"
                 name={`${id} ${kind}`}
-                defaultChecked={device.id === chosen[kind] || (chosen[kind] === undefined && i === 0)}
-                onChange={() => onChoose(kind, device.id)}
+                checked={device.id === current(kind)}
+                onChange={() => {
+                  setPicked({ ...picked, [kind]: device.id });
+                  onChoose(kind, device.id);
+                }}
               />
               {device.label || strings.unnamedDevice(i + 1)}
             </label>

@@ -64,7 +64,10 @@ export function SelfView({ call, participant, Tile = CallTile }: SelfViewProps) 
       data-inline={inline}
       tabIndex={0}
       onKeyDown={onKeyDown}
-      onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+      onPointerDown={(event) => {
+        if (!(event.target as Element).closest('button'))
+          event.currentTarget.setPointerCapture(event.pointerId);
+      }}
       onPointerUp={onPointerUp}
     >
       {toggle}

@@ -210,7 +210,7 @@ function Separator({ className, text }: { className: string; text: string }) {
   return (
     <li className={className}>
       <span role="separator" aria-label={text}>
-        {text}
+        <bdi>{text}</bdi>
       </span>
     </li>
   );

@@ -73,7 +73,9 @@ export default function Viewer({ pictures, first, onClose }: ViewerProps) {
       <header>
         <bdi>{shown.name}</bdi>
         {pictures.length > 1 ? (
-          <span aria-live="polite">{strings.pictureOf(at + 1, pictures.length)}</span>
+          <span aria-live="polite">
+            <bdi>{strings.pictureOf(at + 1, pictures.length)}</bdi>
+          </span>
         ) : null}
         <button type="button" className="parley-button" aria-label={strings.close} onClick={onClose}>
           <Icon name="close" />

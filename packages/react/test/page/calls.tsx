@@ -4,6 +4,7 @@ import type { CallHandle, CallParticipantView, Calls, CallSnapshot } from '@parl
 import { ParleyProvider } from '@parley/react';
 import { CallPreview, CallsProvider, CallStage, IncomingCall, useCall } from '@parley/react/calls';
 import { useState } from 'react';
+import '@fontsource-variable/geist';
 import '@parley/react/styles.css';
 
 /** Calls without a media server: what a call says is in the test's hands, and what is done to it is noted. */
@@ -142,7 +143,7 @@ function Page() {
     );
   return (
     <main style={{ height: '100%' }}>
-      <IncomingCall />
+      <IncomingCall style={{ margin: 20 }} />
       {current ? <CallStage call={current.handle} /> : null}
     </main>
   );
@@ -150,7 +151,9 @@ function Page() {
 Object.assign(globalThis, {
   kit: { did, change, person, track, preview: (shown: boolean) => showPreview(shown) },
 });
-createRoot(document.getElementById('root')!).render(
+const root = document.getElementById('root')!;
+root.style.fontFamily = "'Geist Variable', sans-serif";
+createRoot(root).render(
   <ParleyProvider client={client} theme="light">
     <CallsProvider calls={calls}>
       <Page />

@@ -12,7 +12,6 @@ const { url, token } = (globalThis as unknown as { options: { url: string; token
 const client = createClient({ url, token: () => token, WebSocket: socketClass() });
 const calls = createCalls(client);
 Object.assign(globalThis, { kit });
-document.body.style.fontFamily = "'Geist Variable', sans-serif";
 
 function Page() {
   const { start } = useCalls();
@@ -42,7 +41,9 @@ function Page() {
     </div>
   );
 }
-createRoot(document.getElementById('root')!).render(
+const root = document.getElementById('root')!;
+root.style.fontFamily = "'Geist Variable', sans-serif";
+createRoot(root).render(
   <ParleyProvider client={client} connect theme="light" locale="en-GB">
     <CallsProvider calls={calls}>
       <Page />

@@ -38,7 +38,7 @@ const story: Story = {
 const server = new StoryServer('nora', names, [story]);
 server.online = new Set(people);
 
-const page = {
+export const page = {
   server,
   story,
   /** Texts of rows that rendered, and when the first one was in the page. */

@@ -43,7 +43,7 @@ const lines: Line[] = [
     replyTo: 'msg_conv_tomas_2',
     attachments: [picture('att_kit', 'm4-kit.png')],
   },
-  { senderId: 'tomas', text: '👍', createdAt: at('09:45') },
+  { senderId: 'tomas', text: 'It says brass.', createdAt: at('09:45') },
   {
     senderId: 'nora',
     text: 'That’s the one. I put it in the post today, no charge.',
@@ -115,8 +115,9 @@ Object.assign(globalThis, { story: server });
 const client = createClient(server.options());
 const { theme, dir } = (globalThis as unknown as { options: Pick<ParleyProviderProps, 'theme' | 'dir'> })
   .options;
-document.body.style.fontFamily = "'Geist Variable', sans-serif";
-createRoot(document.getElementById('root')!).render(
+const root = document.getElementById('root')!;
+root.style.fontFamily = "'Geist Variable', sans-serif";
+createRoot(root).render(
   <ParleyProvider
     client={client}
     connect
