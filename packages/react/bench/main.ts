@@ -5,7 +5,7 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import type { Browser } from 'playwright-core';
 import { bundle, fromHere, gzipped, open, startBrowser, weight } from './browser.ts';
 import type { Built, Opened } from './browser.ts';
-import { firstPaint, memory, rendersPerMessage, scrollUp, typing } from './measures.ts';
+import { firstPaint, memory, rendersPerMessage, scrollUp, tasks, typing } from './measures.ts';
 import type { Subject } from './measures.ts';
 
 const quick = process.argv.includes('--quick');
@@ -58,12 +58,15 @@ async function measure(browser: Browser, subject: Subject & { entry: string }): 
   };
   print(`first paint, ms: ${spread(await times(browser, built, (opened) => firstPaint(opened, subject)))}`);
   const scrolled = await times(browser, built, async (opened) =>
-    scrollUp(await ready(opened), subject, quick ? 120 : 600, 400),
+    ready(opened).then(() => tasks(opened, () => scrollUp(opened, subject, quick ? 120 : 600, 400))),
   );
   for (const one of scrolled) print(`scroll: ${JSON.stringify(one)}`);
   const rendered = await times(browser, built, async (opened) => rendersPerMessage(await ready(opened), 20));
   print(`rows rendered for an incoming message: ${rendered.join(', ')}`);
-  const typed = await times(browser, built, async (opened) => typing(await ready(opened), subject, seconds));
+  const typed = await times(browser, built, async (opened) => {
+    await ready(opened);
+    return tasks(opened, () => typing(opened, subject, seconds));
+  });
   for (const one of typed) print(`typing: ${JSON.stringify(one)}`);
   const opened = await ready(await open(browser, built));
   for (const one of await memory(opened, marks)) print(`memory: ${JSON.stringify(one)}`);

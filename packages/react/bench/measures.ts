@@ -78,6 +78,39 @@ const watchFrames = ({ page: tab }: Opened): Promise<void> =>
 const stopWatching = ({ page: tab }: Opened): Promise<Smoothness> =>
   tab.evaluate(() => (globalThis as unknown as { stopWatching(): Smoothness }).stopWatching());
 
+/**
+ * Tasks of the page's main thread by the processor time that they took, while `work` runs. A busy machine makes tasks
+ * last longer; it does not make them cost more.
+ */
+export async function tasks<T>({ page: tab }: Opened, work: () => Promise<T>) {
+  const browser = tab.context().browser()!;
+  await browser.startTracing(tab, { categories: ['toplevel'] });
+  const result = await work();
+  const trace = JSON.parse((await browser.stopTracing()).toString()) as { traceEvents: TraceEvent[] };
+  const mains = new Set(
+    trace.traceEvents
+      .filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  const costs = trace.traceEvents
+    .filter(({ name, pid, tid }) => name.endsWith('RunTask') && mains.has(`${pid} ${tid}`))
+    .map(({ tdur = 0 }) => tdur / 1000);
+  return {
+    result,
+    over50Cpu: costs.filter((ms) => ms > 50).length,
+    longestCpuMs: Math.round(Math.max(0, ...costs)),
+    cpuMs: Math.round(costs.reduce((sum, ms) => sum + ms, 0)),
+  };
+}
+interface TraceEvent {
+  name: string;
+  pid: number;
+  tid: number;
+  /** Microseconds of processor time. */
+  tdur?: number;
+  args?: { name?: string };
+}
+
 /** Scrolls up by `stepPx` in each frame, through so many pixels or to the oldest message. */
 export async function scrollUp(opened: Opened, subject: Subject, frames: number, stepPx: number) {
   await watchFrames(opened);
