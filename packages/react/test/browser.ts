@@ -110,8 +110,10 @@ export async function visit(
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return;
-    // While a test is offline the browser notes each attempt.
-    if (!/Failed to load resource|ERR_INTERNET_DISCONNECTED/.test(message.text()))
+    // While a test is offline the browser notes each attempt, and each frame to a socket that the test is closing.
+    if (
+      !/Failed to load resource|ERR_INTERNET_DISCONNECTED|already in CLOSING or CLOSED/.test(message.text())
+    )
       problems.push(message.text());
   });
   page.on('request', (request) => {

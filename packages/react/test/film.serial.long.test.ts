@@ -39,7 +39,7 @@ describe('the kit from a tunnel to a call', () => {
         { url: service.url, token: scene.token(of) },
         { entry: 'film.tsx', media: true },
       );
-      await page.setViewportSize({ width: 960, height: 600 });
+      await page.setViewportSize({ width: 840, height: 480 });
       await page.locator('.parley-conversation').waitFor();
       return [page, problems];
     };

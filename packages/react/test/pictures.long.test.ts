@@ -13,7 +13,7 @@ import { accessibilityProblems, useBrowser, visit } from './browser.ts';
 const folder = fileURLToPath(new URL('pictures/', import.meta.url));
 const update = process.env['UPDATE_PICTURES'] !== undefined;
 /** A point differs if one of its colours does by more than this, of 255. */
-const tolerance = 40;
+const tolerance = 24;
 /** So large a part of the points may differ. */
 const mayDiffer = 0.005;
 
