@@ -2,12 +2,17 @@
 import { memo, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { StreamChat } from 'stream-chat';
-import * as stream from 'stream-chat-react';
+import {
+  Channel,
+  Chat,
+  MessageComposer,
+  MessageUI,
+  useMessageContext,
+  VirtualizedMessageList,
+  Window,
+  WithComponents,
+} from 'stream-chat-react';
 import 'stream-chat-react/dist/css/index.css';
-
-const { Channel, Chat, MessageSimple, Window, WithComponents } = stream;
-const List = stream.VirtualizedMessageList ?? stream.MessageList;
-const Composer = stream.MessageComposer ?? stream.MessageInput;
 
 const words =
   'the lamp is here but its arm wobbles a little so I would ask for one more screw of the small kind'.split(
@@ -122,11 +127,10 @@ const page = {
 };
 window.page = page;
 
-const Default = MessageSimple ?? stream.MessageUI;
 const Counted = memo((props) => {
-  const { message: shown } = stream.useMessageContext();
+  const { message: shown } = useMessageContext();
   page.rendered.push(shown.text);
-  return <Default {...props} />;
+  return <MessageUI {...props} />;
 });
 
 function Page() {
@@ -135,21 +139,16 @@ function Page() {
     show = setShown;
   }, []);
   if (!shown) return null;
-  const channelPage = (
-    <Channel channel={channel}>
-      <Window>
-        <List Message={Counted} />
-        <Composer />
-      </Window>
-    </Channel>
-  );
   return (
     <Chat client={client}>
-      {WithComponents ? (
-        <WithComponents overrides={{ Message: Counted }}>{channelPage}</WithComponents>
-      ) : (
-        channelPage
-      )}
+      <WithComponents overrides={{ MessageUI: Counted }}>
+        <Channel channel={channel}>
+          <Window>
+            <VirtualizedMessageList />
+            <MessageComposer />
+          </Window>
+        </Channel>
+      </WithComponents>
     </Chat>
   );
 }
