@@ -23,6 +23,8 @@ export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'chil
   highlight?: boolean;
   onReply?: (item: MessageItem) => void;
   onEdit?: (item: MessageItem) => void;
+  /** Deletes the message, for instance after time to think again; without it the row asks and deletes. */
+  onDelete?: (item: MessageItem) => void;
   /** Goes to the message that this one answers. */
   onQuote?: (messageId: string) => void;
 }
@@ -33,7 +35,8 @@ const says = (item: MessageItem, fallback: string): string =>
 /** One message. It renders again only when it changes, or its place among its neighbours does. */
 export const Message = memo(
   forwardRef<HTMLLIElement, MessageProps>(function Message(props, ref) {
-    const { item, own, first, last, highlight, onReply, onEdit, onQuote, className, ...rest } = props;
+    const { item, own, first, last, highlight, onReply, onEdit, onQuote, ...others } = props;
+    const { onDelete, className, ...rest } = others;
     const { strings, locale, shortcuts } = useParley();
     const conversation = useConversation(item.conversationId);
     const [hot, setHot] = useState(false);
@@ -46,6 +49,7 @@ export const Message = memo(
     const label = `${author}, ${timeOf(item.createdAt, locale)}: ${deleted ? strings.deleted : says(item, '')}`;
     const large = !deleted && !item.replyTo && item.text !== null && isEmojiOnly(item.text);
 
+    const remove = (): void => (onDelete ? onDelete(item) : setAsking(true));
     const onKeyDown = (event: KeyboardEvent<HTMLLIElement>): void => {
       rest.onKeyDown?.(event);
       if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -54,7 +58,7 @@ export const Message = memo(
         event.currentTarget.querySelector<HTMLElement>('.parley-actions button')?.focus();
       else if (shortcuts && key === 'r' && onReply && !deleted) onReply(item);
       else if (shortcuts && key === 'e' && onEdit && canChange) onEdit(item);
-      else if (event.key === 'Delete' && canChange) setAsking(true);
+      else if (event.key === 'Delete' && canChange) remove();
       else return;
       event.preventDefault();
     };
@@ -139,9 +143,7 @@ export const Message = memo(
                 {onEdit && canChange && item.text !== null ? (
                   <Action icon="edit" label={strings.edit} onPress={() => onEdit(item)} />
                 ) : null}
-                {canChange ? (
-                  <Action icon="delete" label={strings.delete} onPress={() => setAsking(true)} />
-                ) : null}
+                {canChange ? <Action icon="delete" label={strings.delete} onPress={remove} /> : null}
               </>
             )}
           </Actions>
