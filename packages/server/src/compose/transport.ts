@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { dashboardApp } from '@parley/dashboard';
-import { playgroundPages } from '@parley/playground';
+import { createPlayground } from '@parley/playground';
 import { operationList } from '@parley/protocol';
 import { createSessions } from '../features/accounts/authenticate.ts';
 import { handlers } from '../features/handlers.ts';
@@ -61,6 +61,7 @@ export function createTransport(
   );
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
 
+  const playground = createPlayground(demo);
   const app = createRest({
     ...platform,
     services,
@@ -78,8 +79,8 @@ export function createTransport(
       const status = calls.mediaStatus();
       return status === null ? {} : { media: status };
     },
-    pages: [...docsRoutes(), ...playgroundPages(demo)],
-    apps: [dashboardApp],
+    pages: [...docsRoutes(), ...playground.pages],
+    apps: [dashboardApp, playground.app],
     intercept: media.intercept,
   });
 
