@@ -4,6 +4,7 @@ import { startBot } from './bot.ts';
 import { IconButton } from './controls.tsx';
 import { Duo } from './duo.tsx';
 import { Icon, Wordmark } from './icons.tsx';
+import { SessionContext } from './message.tsx';
 import { bot, firstName, forgetUser, nameOf, rememberedUser, rememberUser, samples } from './people.ts';
 import { OfflineSwitch, Person } from './person.tsx';
 import { seed } from './seed.ts';
@@ -70,7 +71,7 @@ function Inside({ session, onLeave }: { session: Session; onLeave: () => void })
             </button>
           </div>
         ) : null}
-        <Person session={session}>{duo ? null : <OfflineSwitch quiet />}</Person>
+        <SessionContext value={session}>{duo ? null : <OfflineSwitch quiet />}</SessionContext>
         <IconButton icon="theme" label="Light or dark" onPress={toggleTheme} />
         <span className="demo-me">
           <Avatar id={session.userId} name={nameOf(session.userId)} size={28} />
@@ -94,7 +95,10 @@ function Inside({ session, onLeave }: { session: Session; onLeave: () => void })
 }
 
 /** Gives somebody without conversations some to begin with; a wide screen opens the newest. */
-function useFirstConversations(session: Session, select: (id: string) => void): void {
+function useFirstConversations(
+  session: Session,
+  select: (choose: (chosen: string | null) => string | null) => void,
+): void {
   useEffect(() => {
     const { client } = session;
     let over = false;
@@ -104,7 +108,8 @@ function useFirstConversations(session: Session, select: (id: string) => void): 
       if (over || !matchMedia('(width >= 48em)').matches) return;
       const openNewest = (): boolean => {
         const newest = client.conversations.get().items[0];
-        if (newest) select(newest.id);
+        // Unless somebody has chosen meanwhile.
+        if (newest) select((chosen) => chosen ?? newest.id);
         return newest !== undefined;
       };
       if (openNewest()) return;

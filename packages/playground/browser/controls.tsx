@@ -42,6 +42,8 @@ export function Sheet({ title, onClose, children }: SheetProps) {
       ref={dialog}
       className="demo-sheet"
       aria-label={title}
+      // Keys belong to the dialog, and not to the thread around it.
+      onKeyDown={(event) => event.stopPropagation()}
       onCancel={(event) => {
         event.preventDefault();
         onClose();

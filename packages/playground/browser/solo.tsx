@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from 'react';
+import type { ReactNode } from 'react';
 import { Chat, useUnreadTotal } from '@parley/react';
 import type { ThreadHeaderProps } from '@parley/react';
 import { Code } from './code.tsx';
@@ -26,7 +27,7 @@ interface SoloProps {
   selected: string | null;
   onSelect: (id: string | null) => void;
   /** What a narrow screen shows behind "You". */
-  you: React.ReactNode;
+  you: ReactNode;
 }
 
 /** One person: the list, a conversation, and beside it the wire or the code. */

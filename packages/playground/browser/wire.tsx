@@ -1,4 +1,5 @@
 import { memo, useEffect, useRef, useState } from 'react';
+import type { UIEvent } from 'react';
 import type { MessageItem } from '@parley/client';
 import { useMessages, useReceipt } from '@parley/react';
 import { IconButton } from './controls.tsx';
@@ -21,11 +22,14 @@ export function Wire({ conversationId }: { conversationId: string | null }) {
   const list = useRef<HTMLOListElement>(null);
   const shown = all ? frames : frames.filter((frame) => typeOf(frame) !== 'hb');
   const last = shown.at(-1)?.no;
+  // Whoever reads further up is left there.
+  const atEnd = useRef(true);
   useEffect(() => {
-    const box = list.current!;
-    // Whoever reads further up is left there.
-    if (box.scrollHeight - box.scrollTop - box.clientHeight < 200) box.scrollTop = box.scrollHeight;
+    if (atEnd.current) list.current!.scrollTop = list.current!.scrollHeight;
   }, [last]);
+  const onScroll = ({ currentTarget: box }: UIEvent<HTMLOListElement>): void => {
+    atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
+  };
   return (
     <section className="demo-wire" aria-label="Wire">
       <div className="demo-wire-head">
@@ -45,7 +49,7 @@ export function Wire({ conversationId }: { conversationId: string | null }) {
         />
         <IconButton icon="clear" label="Clear" onPress={network.clear} />
       </div>
-      <ol ref={list} role="log" aria-live="off" aria-label="Frames" tabIndex={0}>
+      <ol ref={list} role="log" aria-live="off" aria-label="Frames" tabIndex={0} onScroll={onScroll}>
         {shown.map((frame) => (
           <Row key={frame.no} frame={frame} open={frame.no === open} onOpen={setOpen} />
         ))}
