@@ -33,6 +33,7 @@ interface SoloProps {
 /** One person: the list, a conversation, and beside it the wire or the code. */
 export function Solo({ selected, onSelect, you }: SoloProps) {
   const wide = useMedia('(width >= 70em)');
+  const narrow = useMedia('(width < 48em)');
   const [panel, setPanel] = useState<Panel>('wire');
   const [tab, setTab] = useState<Tab>('chats');
   const [making, setMaking] = useState(false);
@@ -47,7 +48,13 @@ export function Solo({ selected, onSelect, you }: SoloProps) {
   const shown = wide || tab === 'chats' ? 'chats' : tab;
   const content = (of: Panel) => (of === 'wire' ? <Wire conversationId={selected} /> : <Code />);
   return (
-    <div className="demo-solo" data-tab={shown} data-view={selected === null ? 'list' : 'thread'}>
+    <div
+      className="demo-solo"
+      data-tab={shown}
+      data-view={selected === null ? 'list' : 'thread'}
+      // On a phone the list is all there is, and the kit's own main part is hidden.
+      role={narrow && shown === 'chats' && selected === null ? 'main' : undefined}
+    >
       {shown === 'chats' ? (
         <Chat
           selectedId={selected}

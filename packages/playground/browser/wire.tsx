@@ -19,7 +19,7 @@ export function Wire({ conversationId }: { conversationId: string | null }) {
   const paused = useValue(network.paused);
   const [all, setAll] = useState(false);
   const [open, setOpen] = useState<number | null>(null);
-  const list = useRef<HTMLOListElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const shown = all ? frames : frames.filter((frame) => typeOf(frame) !== 'hb');
   const last = shown.at(-1)?.no;
   // Whoever reads further up is left there.
@@ -27,7 +27,7 @@ export function Wire({ conversationId }: { conversationId: string | null }) {
   useEffect(() => {
     if (atEnd.current) list.current!.scrollTop = list.current!.scrollHeight;
   }, [last]);
-  const onScroll = ({ currentTarget: box }: UIEvent<HTMLOListElement>): void => {
+  const onScroll = ({ currentTarget: box }: UIEvent<HTMLDivElement>): void => {
     atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
   };
   return (
@@ -49,11 +49,21 @@ export function Wire({ conversationId }: { conversationId: string | null }) {
         />
         <IconButton icon="clear" label="Clear" onPress={network.clear} />
       </div>
-      <ol ref={list} role="log" aria-live="off" aria-label="Frames" tabIndex={0} onScroll={onScroll}>
-        {shown.map((frame) => (
-          <Row key={frame.no} frame={frame} open={frame.no === open} onOpen={setOpen} />
-        ))}
-      </ol>
+      <div
+        ref={list}
+        className="demo-frames"
+        role="log"
+        aria-live="off"
+        aria-label="Frames"
+        tabIndex={0}
+        onScroll={onScroll}
+      >
+        <ol>
+          {shown.map((frame) => (
+            <Row key={frame.no} frame={frame} open={frame.no === open} onOpen={setOpen} />
+          ))}
+        </ol>
+      </div>
       {conversationId === null ? null : <LastMessage id={conversationId} />}
     </section>
   );

@@ -90,7 +90,7 @@ describe('the demo', () => {
     await sheet.getByRole('searchbox', { name: 'Search members' }).fill('iv');
     await sheet.getByText('Gus (you)').waitFor({ state: 'detached' });
     assert.deepEqual(await sheet.getByRole('listitem').count(), 1);
-    await a.page.keyboard.press('Escape');
+    await sheet.getByRole('button', { name: 'Close' }).click();
     await sheet.waitFor({ state: 'detached' });
 
     const refused = {
@@ -158,8 +158,8 @@ describe('the demo', () => {
     await nora.locator('.parley-receipt[data-state=waiting]').waitFor();
     await nora.getByRole('button', { name: 'Go online' }).click();
     await tomas.locator('.parley-message', { hasText: 'in the post' }).waitFor();
-    await a.page.locator('.demo-sequence g[data-from=a][data-heard]').waitFor();
-    await a.page.locator('.demo-sequence g[data-from=b][data-heard]').waitFor();
+    await a.page.locator('.demo-sequence g[data-from=a][data-heard]').first().waitFor();
+    await a.page.locator('.demo-sequence g[data-from=b][data-heard]').first().waitFor();
     for (const theme of ['light', 'dark']) {
       if (theme === 'dark') await a.page.getByRole('button', { name: 'Light or dark' }).click();
       await shoot(a.page, `two-people-${theme}`);
