@@ -74,6 +74,8 @@ export function passagesOf(
 ): Passage[] {
   const numbered = new Map<number, Passage>();
   const waiting = new Map<string, Passage>();
+  /** How far each of them has heard, as receipts tell: also what came before this page was open. */
+  const heardTo = { a: 0, b: 0 };
   for (const [side, mine] of [
     ['a', a],
     ['b', b],
@@ -87,6 +89,10 @@ export function passagesOf(
         const seq = Number(d['seq']);
         waiting.delete(clientMsgId);
         numbered.set(seq, { key: String(seq), from: side, seq, heard: numbered.get(seq)?.heard ?? false });
+      } else if (data['t'] === 'receipt' && d['cid'] === cid) {
+        const reader = d['userId'] === a.id ? 'a' : 'b';
+        const seqs = [d['lastReadSeq'], d['lastDeliveredSeq']].map((seq) => Number(seq ?? 0));
+        heardTo[reader] = Math.max(heardTo[reader], ...seqs);
       } else if (data['e'] === 'message.new' && data['cid'] === cid) {
         const seq = Number(data['seq']);
         const sender = part(d['message'])['senderId'];
@@ -96,6 +102,8 @@ export function passagesOf(
       }
     }
   }
-  const inOrder = [...numbered.values()].sort((x, y) => x.seq! - y.seq!);
+  const inOrder = [...numbered.values()]
+    .sort((x, y) => x.seq! - y.seq!)
+    .map((one) => ({ ...one, heard: one.heard || heardTo[one.from === 'a' ? 'b' : 'a'] >= one.seq! }));
   return [...inOrder, ...waiting.values()].slice(-maxPassages);
 }

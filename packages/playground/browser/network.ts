@@ -13,6 +13,9 @@ export interface Frame {
 }
 
 const maxFrames = 300;
+/** What the page does by itself does not hide what somebody did just before. */
+const byItself = new Set<ActionId>(['connect', 'read', 'presence', 'typing']);
+const chosenMs = 6_000;
 
 const parsed = (text: unknown): Record<string, unknown> => {
   try {
@@ -37,6 +40,7 @@ export class Network {
   readonly #sockets = new Set<WebSocket>();
   readonly #wakes = new Set<() => void>();
   #count = 0;
+  #chosenAt = 0;
 
   /** For `createClient`. */
   readonly options: Pick<ClientOptions, 'WebSocket' | 'fetch' | 'wake'> = {
@@ -78,6 +82,9 @@ export class Network {
   did = (id: ActionId): void => {
     // Whoever calls joins her own call.
     if (id === 'answer' && this.action.get()?.id === 'call') return;
+    const chosen = !byItself.has(id);
+    if (chosen) this.#chosenAt = Date.now();
+    else if (Date.now() - this.#chosenAt < chosenMs) return;
     this.action.set({ id, no: ++this.#count });
   };
 
