@@ -3,6 +3,8 @@ import { createRoot } from 'react-dom/client';
 import { createCalls } from '@parley/client/calls';
 import type { Calls, Route, RouteResult } from '@parley/client/calls';
 import type { Client } from '@parley/client';
+import '@fontsource-variable/geist/wght.css';
+import '@fontsource-variable/geist-mono/wght.css';
 import './style.css';
 import { Wordmark } from './icons.tsx';
 import { rememberedUser } from './people.ts';
