@@ -162,7 +162,9 @@ describe('the demo', () => {
     await a.page.locator('.demo-sequence g[data-from=b][data-heard]').first().waitFor();
     for (const theme of ['light', 'dark']) {
       if (theme === 'dark') await a.page.getByRole('button', { name: 'Light or dark' }).click();
-      await a.page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished)));
+      await a.page.evaluate(() =>
+        Promise.allSettled(document.getAnimations().map(({ finished }) => finished)),
+      );
       await shoot(a.page, `two-people-${theme}`);
       assert.deepEqual(await accessibilityProblems(a.page), [], theme);
     }
