@@ -172,7 +172,7 @@ const Meanwhile = ({ playground, env }: { playground: boolean; env: string }): R
     </Title>
     {playground ? (
       <Anchor href="/" className="person">
-        <Icon of={PlayIcon} /> Try it in the playground
+        <Icon of={PlayIcon} /> Try it in the demo
       </Anchor>
     ) : null}
     <Anchor href="/docs" className="person">
