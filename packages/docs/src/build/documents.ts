@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
-/** The parts of OpenAPI 3.1 and AsyncAPI 3 that our generator writes and the page shows. */
+/** The parts of OpenAPI 3.1 and AsyncAPI 3 that our generator writes and the site shows. */
 export interface Schema {
   $ref?: string;
   type?: string | string[];
@@ -60,6 +60,7 @@ export interface OpenApi {
     schemas: Record<string, Schema>;
     parameters: Record<string, Parameter>;
     responses: Record<string, ApiResponse>;
+    examples?: Record<string, { value: unknown }>;
   };
 }
 export interface AsyncApi {
@@ -74,5 +75,7 @@ export interface AsyncApi {
 }
 
 const resolve = createRequire(import.meta.url).resolve;
-export const readGenerated = (name: 'openapi.json' | 'asyncapi.json'): Promise<string> =>
-  readFile(resolve(`@parley/protocol/generated/${name}`), 'utf8');
+const read = async <T>(name: string): Promise<T> =>
+  JSON.parse(await readFile(resolve(`@parley/protocol/generated/${name}`), 'utf8')) as T;
+export const readOpenApi = (): Promise<OpenApi> => read('openapi.json');
+export const readAsyncApi = (): Promise<AsyncApi> => read('asyncapi.json');

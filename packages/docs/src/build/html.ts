@@ -16,6 +16,9 @@ const entities: Record<string, string> = {
   '"': '&quot;',
   "'": '&#39;',
 };
+const characters = Object.fromEntries(
+  Object.entries(entities).map(([character, entity]) => [entity, character]),
+);
 const print = (part: Part): string => {
   if (part instanceof Html) return part.text;
   if (Array.isArray(part)) return part.map(print).join('');
@@ -28,8 +31,13 @@ export const html = (strings: TemplateStringsArray, ...parts: Part[]): Html =>
 /** Escapes the text, and renders `code` in our own summaries and descriptions as code. */
 export const prose = (text: string): Html =>
   new Html(print(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>'));
-export const anchor = (kind: string, name: string): string => `${kind}-${name.replaceAll(/[^\w.-]/g, '-')}`;
-export const json = (value: unknown): Html => html`<pre><code>${JSON.stringify(value, null, 2)}</code></pre>`;
+/** The text of HTML, for the search. */
+export const plain = (part: Html): string =>
+  part.text
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/&(amp|lt|gt|quot|#39);/g, (entity) => characters[entity] ?? '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
 
 const join = (parts: Html[], between: string): Html => new Html(parts.map((part) => part.text).join(between));
 
@@ -37,7 +45,7 @@ const join = (parts: Html[], between: string): Html => new Html(parts.map((part)
 export function typeOf(schema: Schema): Html {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.split('/').at(-1) ?? '';
-    return html`<a href="#${anchor('schema', name)}">${name}</a>`;
+    return html`<a href="/docs/reference/objects#${name}">${name}</a>`;
   }
   if (schema.const !== undefined) return html`${JSON.stringify(schema.const)}`;
   if (schema.enum) return html`${schema.enum.map((one) => JSON.stringify(one)).join(' | ')}`;
