@@ -28,7 +28,7 @@ describe('changes', () => {
     const page = await go('/env_prod/keys');
     await button(page, 'Create a key').click();
     await dialog(page).getByLabel('Name').fill('checkout');
-    await dialog(page).getByRole('button', { name: 'Create', exact: true }).click();
+    await dialog(page).getByRole('button', { name: 'Create the key' }).click();
     const key = await dialog(page).getByLabel('Shown once').innerText();
     assert.match(key, /^sk_live_/);
     const asKey = async () =>
@@ -117,7 +117,7 @@ describe('changes', () => {
     const page = await go('/env_dev/webhooks');
     await button(page, 'Add an endpoint').first().click();
     await dialog(page).getByLabel('URL').fill('http://127.0.0.1:9/hook');
-    await button(page, 'Add').click();
+    await button(page, 'Add the endpoint').click();
     assert.match(await dialog(page).getByLabel('Shown once').innerText(), /^whsec_/);
     await button(page, 'Done').click();
     await page.getByRole('link', { name: 'http://127.0.0.1:9/hook' }).click();

@@ -4,7 +4,7 @@ import { Link } from 'wouter';
 import type { AnalyticsReport } from '@parley/protocol';
 import { addressOf } from '../api/call.ts';
 import { useCall, useEnv } from '../api/hooks.ts';
-import { Chart } from '../ui/chart.tsx';
+import { Lines } from '../ui/chart.tsx';
 import type { ChartLine } from '../ui/chart.tsx';
 import { FilterBar, FilterChoice, useFilter } from '../ui/filter.tsx';
 import { List } from '../ui/list.tsx';
@@ -152,7 +152,7 @@ function Report({ report }: { report: AnalyticsReport }): ReactNode {
         </Alert>
       ) : null}
       <Numbers label="Totals" of={figures(report)} />
-      <Chart title={title} rows={report.series} lines={lines} step={dayOrHour(report.range.granularity)} />
+      <Lines title={title} rows={report.series} lines={lines} step={dayOrHour(report.range.granularity)} />
       <Heatmap of={report.heatmap} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
         <TopConversations of={report.topConversations} />

@@ -5,7 +5,7 @@ import { Link } from 'wouter';
 import type { Overview as OverviewRecord, StorageRecord } from '@parley/protocol';
 import { useCall, useEnv } from '../api/hooks.ts';
 import { useEnvironment } from '../api/roles.ts';
-import { MirroredBars } from '../ui/bars.tsx';
+import { MirroredBars } from '../ui/chart.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
