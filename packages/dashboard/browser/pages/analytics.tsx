@@ -7,7 +7,7 @@ import { useCall, useEnv } from '../api/hooks.ts';
 import { Lines } from '../ui/chart.tsx';
 import type { ChartLine } from '../ui/chart.tsx';
 import { FilterBar, FilterChoice, useFilter } from '../ui/filter.tsx';
-import { List } from '../ui/list.tsx';
+import { List, rows } from '../ui/list.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import type { Figure } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
@@ -200,15 +200,6 @@ function Heatmap({ of }: { of: number[][] }): ReactNode {
     </Section>
   );
 }
-
-/** A list that is there already. */
-const rows = <T,>(items: T[]) => ({
-  items,
-  error: null,
-  more: null,
-  loadingMore: false,
-  refresh: () => undefined,
-});
 
 function TopConversations({ of }: { of: AnalyticsReport['topConversations'] }): ReactNode {
   const env = useEnv();

@@ -13,6 +13,8 @@ export function Page(props: {
   actions?: ReactNode;
   /** One quiet line below the name. */
   about?: ReactNode;
+  /** The name is a fact of the machine, such as an address. */
+  mono?: boolean;
   children: ReactNode;
 }): ReactNode {
   const [name, input] = props.call;
@@ -25,8 +27,8 @@ export function Page(props: {
         <CurlButton name={name} input={input} />
       </InBar>
       <Group justify="space-between" align="flex-start" gap="sm">
-        <div>
-          <Title order={1} size="h2" dir="auto">
+        <div className="page-head">
+          <Title order={1} size="h2" dir="auto" className={props.mono ? 'mono' : undefined}>
             {props.title}
           </Title>
           {props.about === undefined ? null : (
