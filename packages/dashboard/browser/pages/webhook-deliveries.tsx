@@ -192,6 +192,7 @@ export function ReplayFailed({ webhookId }: { webhookId: string }): ReactNode {
       <span role="status">{sent === null ? '' : `${sent} on their way again.`}</span>
       <ConfirmButton
         harmless
+        primary
         label="Replay what failed"
         title="Replay failed deliveries?"
         pending={replay.isPending}

@@ -105,7 +105,7 @@ export function EditEndpoint({ endpoint }: { endpoint: WebhookEndpoint }): React
   };
   return (
     <>
-      <Button size="compact-sm" variant="default" onClick={() => setOpened(true)}>
+      <Button variant="default" onClick={() => setOpened(true)}>
         Edit
       </Button>
       <Modal opened={opened} onClose={close} title="Edit the endpoint" size="lg">
