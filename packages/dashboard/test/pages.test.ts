@@ -45,7 +45,7 @@ const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) =>
   ['delivery', (shop) => `/delivery?messageId=${shop.message}&userId=alice`, () => 'What happened'],
   ['logs', () => '/logs', () => 'messages.send'],
   ['logs of failures', () => '/logs?status=error&kind=webhook', () => 'webhook.test'],
-  ['calls', () => '/calls', () => 'video by carla'],
+  ['calls', () => '/calls', () => 'Video call by Carla'],
   ['call', (shop) => `/calls/${shop.call}`, () => 'Started by'],
   ['analytics', () => '/analytics', () => 'Who writes most'],
   ['analytics by hour', () => '/analytics?range=1d&chart=requests', () => 'failed (5xx)'],

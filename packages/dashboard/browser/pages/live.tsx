@@ -60,9 +60,17 @@ export default function Live(): ReactNode {
               cell: ({ sdk }) => (sdk === null ? '' : <span title={sdk}>{browserName(sdk)}</span>),
               wide: true,
             },
-            { title: 'Address', cell: (socket) => <span className="mono">{socket.address ?? ''}</span>, wide: true },
+            {
+              title: 'Address',
+              cell: (socket) => <span className="mono">{socket.address ?? ''}</span>,
+              wide: true,
+            },
             { title: 'Node', cell: (socket) => <span className="mono">{socket.node}</span>, wide: true },
-            { title: 'Session', cell: (socket) => <span className="mono wrap">{socket.id}</span>, wide: true },
+            {
+              title: 'Session',
+              cell: (socket) => <span className="mono wrap">{socket.id}</span>,
+              wide: true,
+            },
           ]}
           empty={<Empty title="Nobody is connected">Sockets appear here as they open.</Empty>}
         />

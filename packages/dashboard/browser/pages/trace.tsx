@@ -106,14 +106,29 @@ function Frames({ userId }: { userId: string }): ReactNode {
             pages={rows(trace.shown)}
             rowKey={(line) => String(line.no)}
             columns={[
-              { title: 'At', cell: (line) => <span className="mono"><Time at={line.at} exact /></span> },
+              {
+                title: 'At',
+                cell: (line) => (
+                  <span className="mono">
+                    <Time at={line.at} exact />
+                  </span>
+                ),
+              },
               { title: 'Way', cell: (line) => <Direction line={line} name={name} /> },
               { title: 'Frame', cell: (line) => <span className="mono">{line.e ?? line.t}</span> },
-              { title: 'Conversation', cell: (line) => <span className="mono wrap">{line.cid ?? ''}</span>, wide: true },
+              {
+                title: 'Conversation',
+                cell: (line) => <span className="mono wrap">{line.cid ?? ''}</span>,
+                wide: true,
+              },
               { title: 'Seq', cell: (line) => line.seq ?? '', wide: true },
               { title: 'Code', cell: (line) => line.code ?? line.reason ?? '' },
               { title: 'Bytes', cell: (line) => line.bytes ?? '', wide: true },
-              { title: 'Session', cell: (line) => <span className="mono wrap">{line.sessionId ?? ''}</span>, wide: true },
+              {
+                title: 'Session',
+                cell: (line) => <span className="mono wrap">{line.sessionId ?? ''}</span>,
+                wide: true,
+              },
             ]}
             empty={null}
           />
@@ -126,7 +141,9 @@ function Frames({ userId }: { userId: string }): ReactNode {
 }
 
 function Totals({ of, name }: { of: Numbered[]; name: string }): ReactNode {
-  const [said, heard] = (['in', 'out'] as const).map((way) => of.filter(({ direction }) => direction === way));
+  const [said, heard] = (['in', 'out'] as const).map((way) =>
+    of.filter(({ direction }) => direction === way),
+  );
   const bytes = (some: Numbered[]): string =>
     `${plain.format(some.reduce((sum, line) => sum + (line.bytes ?? 0), 0))} bytes`;
   const errors = of.filter(({ t, code }) => t === 'error' || (t !== 'close' && code !== undefined)).length;
