@@ -2,9 +2,9 @@ import { Text, Tooltip } from '@mantine/core';
 import { useEffect, useReducer } from 'react';
 import type { ReactNode } from 'react';
 import { serverNow } from '../api/clock.ts';
+import { distance } from './moments.ts';
 
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
 const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 
 /** The local time of day. */
@@ -24,25 +24,6 @@ export const dayOrHour =
   (granularity: 'hour' | 'day') =>
   (at: string): string =>
     (granularity === 'day' ? day : hour).format(Date.parse(at));
-
-const units: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-  ['second', 1],
-];
-
-const soonMs = 60_000;
-
-/**
- * How far a moment is from now. What is a little ahead of us happened now: clocks differ by that much, and answers take
- * a while.
- */
-export function distance(at: number, now: number): string {
-  const seconds = Math.round((at - now > 0 && at - now < soonMs ? 0 : at - now) / 1_000);
-  const [unit, size] = units.find(([, s]) => Math.abs(seconds) >= s) ?? units.at(-1)!;
-  return relative.format(Math.trunc(seconds / size), unit);
-}
 
 const toTheMs = new Intl.DateTimeFormat(undefined, {
   hour: '2-digit',
