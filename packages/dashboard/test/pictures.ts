@@ -11,6 +11,7 @@ import { serverApi } from '../../server/test/support/api.ts';
 import { startService } from '../../server/test/support/service.ts';
 import { openDb } from '../../server/test/support/use.ts';
 import { loaded, openPage, signIn } from './browser.ts';
+import { hero, heroSize } from './hero.ts';
 import { pages } from './pages.ts';
 import { fillShop } from './scene.ts';
 import { tellStory } from './story.ts';
@@ -95,7 +96,7 @@ async function everything(browser: Browser, folder: string, parts: string[]): Pr
         await page.unrouteAll({ behavior: 'ignoreErrors' });
       }
   } finally {
-    await db.end();
+    await db.close();
     await service.dispose();
   }
 }
@@ -124,6 +125,14 @@ async function forDocs(browser: Browser): Promise<void> {
     await picture('live', '/live', 'Open since');
     await picture('phone', '/conversations', 'Packing table', 390, 740);
 
+    for (const scheme of schemes) {
+      const top = await browser.newPage({ viewport: heroSize });
+      await top.setContent(hero(scheme));
+      await top.evaluate(() => document.fonts.ready);
+      await top.screenshot({ path: join(folder, `hero-${scheme}.png`) });
+      await top.close();
+    }
+
     const { body } = await serverApi(service.url, 'dev')('POST', '/v1/tokens', { userId: 'nora' });
     for (const scheme of schemes) {
       const { page: chat } = await visit(browser, { url: service.url, token: body.token as string, theme: scheme });
@@ -135,7 +144,7 @@ async function forDocs(browser: Browser): Promise<void> {
       await chat.context().close();
     }
   } finally {
-    await db.end();
+    await db.close();
     await service.dispose();
   }
 }
