@@ -105,7 +105,7 @@ describe('changes', () => {
       await dialog(page).waitFor({ state: 'detached' });
     };
     await confirmed('Deactivate');
-    await page.getByText('its tokens are refused').waitFor();
+    await page.getByText('tokens are refused and sockets are closed').waitFor();
     await button(page, 'Reactivate').click();
     await button(page, 'Deactivate').waitFor();
     await confirmed('Erase');

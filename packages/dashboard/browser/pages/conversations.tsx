@@ -61,7 +61,7 @@ function Browse(): ReactNode {
         ]}
         empty={
           filtered ? (
-            <Empty title="No conversation fits">
+            <Empty title="No conversation matches">
               Names are looked for by their beginning, among the newest 5,000 conversations.
             </Empty>
           ) : (

@@ -97,7 +97,7 @@ function Now(props: {
                 : `${webhooks.endpoints - webhooks.failing - webhooks.disabled} of ${webhooks.endpoints}`,
             note:
               webhooks.endpoints === 0
-                ? 'your server is told of nothing'
+                ? 'your server gets no events'
                 : `work; ${webhooks.succeeded} delivered, ${webhooks.pending} waiting`,
           },
           {

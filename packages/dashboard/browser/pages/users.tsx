@@ -60,7 +60,7 @@ function UserList(): ReactNode {
         ]}
         empty={
           Object.keys(given).length > 0 ? (
-            <Empty title="Nobody fits" />
+            <Empty title="No user matches" />
           ) : (
             <Empty title="No users yet" action={<NewUser />}>
               Your server creates them, or a token does when it is first used.

@@ -55,8 +55,8 @@ function Endpoints(): ReactNode {
           { title: 'Created', cell: (endpoint) => <Time at={endpoint.createdAt} />, wide: true },
         ]}
         empty={
-          <Empty title="No endpoints yet" action={add}>
-            An endpoint is told of what happens, signed, with ten attempts over three days.
+          <Empty title="No webhooks yet" action={add}>
+            An endpoint gets every event that you choose, signed, with ten attempts over three days.
           </Empty>
         }
       />
