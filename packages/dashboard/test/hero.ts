@@ -6,8 +6,28 @@ import { fileURLToPath } from 'node:url';
 export const heroSize = { width: 1280, height: 560 };
 
 const themes = {
-  dark: { back: '#0A231B', text: '#F4F7F5', quiet: '#B4CCC1', box: '#123529', dots: '#2C5646', number: '#A9C3B7', say: '#57D0A3', hear: '#F5A268', on: '#0A231B' },
-  light: { back: '#F4F7F5', text: '#14201B', quiet: '#42534B', box: '#DFF1E9', dots: '#A6BDB1', number: '#5A6B63', say: '#0F6B4F', hear: '#F5A268', on: '#FFFFFF' },
+  dark: {
+    back: '#0A231B',
+    text: '#F4F7F5',
+    quiet: '#B4CCC1',
+    box: '#123529',
+    dots: '#2C5646',
+    number: '#A9C3B7',
+    say: '#57D0A3',
+    hear: '#F5A268',
+    on: '#0A231B',
+  },
+  light: {
+    back: '#F4F7F5',
+    text: '#14201B',
+    quiet: '#42534B',
+    box: '#DFF1E9',
+    dots: '#A6BDB1',
+    number: '#5A6B63',
+    say: '#0F6B4F',
+    hear: '#F5A268',
+    on: '#FFFFFF',
+  },
 };
 
 const font = (path: string): string =>

@@ -29,7 +29,12 @@ try {
   console.log('page                        first paint  can be used  from cache   shift');
   for (const [name, path] of pages) {
     const address = new URL(`${service.url}/dashboard/env_dev${path(shop)}`).href;
-    const runs: Record<'paint' | 'cold' | 'warm' | 'shift', number[]> = { paint: [], cold: [], warm: [], shift: [] };
+    const runs: Record<'paint' | 'cold' | 'warm' | 'shift', number[]> = {
+      paint: [],
+      cold: [],
+      warm: [],
+      shift: [],
+    };
     for (const kind of ['cold', 'warm'] as const)
       for (let round = 0; round < rounds; round++) {
         await cdp.send('Network.setCacheDisabled', { cacheDisabled: kind === 'cold' });

@@ -36,4 +36,3 @@ export const pages: [name: string, path: (shop: Shop) => string, shows: (shop: S
   ['account', () => '/../account', () => 'Where you are signed in'],
   ['new environment', () => '/../new-environment', () => 'Only signed tokens'],
 ];
-

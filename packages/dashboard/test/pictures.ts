@@ -40,7 +40,17 @@ async function takeAll(page: Page, folder: string, name: string): Promise<void> 
 }
 
 /** Areas as a new environment shows them. */
-const empty = ['', '/users', '/conversations', '/live', '/logs', '/calls', '/analytics', '/webhooks', '/audit'];
+const empty = [
+  '',
+  '/users',
+  '/conversations',
+  '/live',
+  '/logs',
+  '/calls',
+  '/analytics',
+  '/webhooks',
+  '/audit',
+];
 
 async function everything(browser: Browser, folder: string, parts: string[]): Promise<void> {
   const service = await startService();
@@ -90,7 +100,8 @@ async function everything(browser: Browser, folder: string, parts: string[]): Pr
       ] as const) {
         await page.route(asked, answer);
         await page.goto(`${service.url}/dashboard/env_dev${area === 'overview' ? '' : `/${area}`}`);
-        const shown = state === 'loading' ? page.getByText('Loading').first() : page.getByText('It broke.').first();
+        const shown =
+          state === 'loading' ? page.getByText('Loading').first() : page.getByText('It broke.').first();
         await shown.waitFor();
         await takeAll(page, folder, `${state}-${area}`);
         await page.unrouteAll({ behavior: 'ignoreErrors' });
@@ -135,7 +146,11 @@ async function forDocs(browser: Browser): Promise<void> {
 
     const { body } = await serverApi(service.url, 'dev')('POST', '/v1/tokens', { userId: 'nora' });
     for (const scheme of schemes) {
-      const { page: chat } = await visit(browser, { url: service.url, token: body.token as string, theme: scheme });
+      const { page: chat } = await visit(browser, {
+        url: service.url,
+        token: body.token as string,
+        theme: scheme,
+      });
       await chat.setViewportSize({ width: 1000, height: 640 });
       await chat.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
       await chat.locator('.parley-conversation', { hasText: 'Tomás' }).click();

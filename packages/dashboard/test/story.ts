@@ -48,7 +48,10 @@ export async function tellStory(url: string, db: PgDb): Promise<Story> {
     ['nora', 'That’s the one. I put it in the post today, no charge.'],
   ] as const)
     await say(conversation, from, text);
-  const { id: direct } = await ok('POST', '/v1/conversations', { type: 'direct', members: ['nora', 'jonas'] });
+  const { id: direct } = await ok('POST', '/v1/conversations', {
+    type: 'direct',
+    members: ['nora', 'jonas'],
+  });
   const { id: message } = await say(direct, 'nora', 'Can you take the early shift?');
   for (const id of ['nora', 'tomas', 'ines', 'mei']) {
     const { token } = await ok('POST', '/v1/tokens', { userId: id });
