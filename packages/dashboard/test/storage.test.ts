@@ -109,6 +109,7 @@ describe('the storage page', () => {
   it('files go to a storage of one’s own once it was tested, and back', async () => {
     const { page, problems } = watched;
     const form = page.getByRole('form', { name: 'Keep files in a storage of your own' });
+    await button(page, 'Use a storage of your own').click();
     await form.getByLabel('A storage of your own').selectOption('azure');
     await form.getByRole('textbox', { name: 'Account', exact: true }).fill(account);
     await form.getByLabel('Account key').first().fill(accountKey);

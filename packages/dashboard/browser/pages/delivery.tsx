@@ -94,9 +94,9 @@ function Diagnosis(input: { messageId: string; userId: string }): ReactNode {
             label="What happened, oldest first"
             of={timeline.map((step, index) => ({
               key: String(index),
-              ok: step.ok,
+              ok: isMark(step) && !step.ok ? null : step.ok,
               title: step.title,
-              at: <Time at={step.at} exact never="time not kept" />,
+              at: <Time at={step.at} exact never={timeless(step)} />,
               children: detailOf(step),
             }))}
           />
@@ -120,6 +120,17 @@ function Diagnosis(input: { messageId: string; userId: string }): ReactNode {
       </div>
     </>
   );
+}
+
+type Step = DeliveryDiagnosis['timeline'][number];
+
+/** What may still happen. */
+const isMark = ({ kind }: Step): boolean => kind === 'delivered' || kind === 'read';
+
+/** What stands in the place of the time where there is none. */
+function timeless(step: Step): string {
+  if (!isMark(step)) return '';
+  return step.ok ? 'time not kept' : 'not yet';
 }
 
 function Verdict({ of, name }: { of: DeliveryDiagnosis; name: string }): ReactNode {

@@ -66,7 +66,7 @@ function aboutOf({ sink, mode, bufferRetention }: StorageRecord): string {
   if (sink.copy) return 'People keep talking meanwhile. Nothing waits for the copy.';
   return mode === 'managed'
     ? 'A database of your own can keep it instead.'
-    : `This service keeps the newest ${bufferRetention} too, and reads the rest from you.`;
+    : `This service keeps the last ${spans[bufferRetention] ?? bufferRetention} too, and reads the rest from you.`;
 }
 
 /** Where history is, where it goes, and how far it is. */
@@ -145,7 +145,7 @@ function Delivery({ storage: { sink, mode, bufferRetention } }: { storage: Stora
           value: sink.refused,
           note: sink.refused === 0 ? 'none set aside' : 'they stay with this service',
         },
-        { label: 'Kept here too', value: bufferRetention, note: 'at least' },
+        { label: 'Kept here too', value: spans[bufferRetention] ?? bufferRetention, note: 'at least' },
         {
           label: 'Erasures wait',
           value: sink.erasures,
@@ -155,6 +155,13 @@ function Delivery({ storage: { sink, mode, bufferRetention } }: { storage: Stora
     />
   );
 }
+
+const spans: Record<string, string> = {
+  '24h': '24 hours',
+  '72h': '3 days',
+  '7d': '7 days',
+  '30d': '30 days',
+};
 
 function Mode({ storage }: { storage: StorageRecord }): ReactNode {
   const may = useMay('storage.update');
@@ -185,7 +192,7 @@ function Mode({ storage }: { storage: StorageRecord }): ReactNode {
           value={bufferRetention}
           disabled={!may}
           onChange={(event) => setRetention(event.currentTarget.value as StorageRecord['bufferRetention'])}
-          data={storage.supported.retentions}
+          data={storage.supported.retentions.map((value) => ({ value, label: spans[value] ?? value }))}
         />
         {may ? (
           <Group>

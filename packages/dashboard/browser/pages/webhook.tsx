@@ -107,7 +107,7 @@ function Figures({ newest }: { newest: WebhookDelivery[] }): ReactNode {
         {
           label: 'Answers within',
           value: times.length === 0 ? '–' : `${times[Math.floor(times.length / 2)]} ms`,
-          note: times.length === 0 ? 'no success among them' : 'half of the answers that counted',
+          note: times.length === 0 ? 'no success among them' : 'half of the successful answers',
         },
         {
           label: 'Next attempt',
