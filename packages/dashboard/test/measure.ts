@@ -45,7 +45,9 @@ try {
           const waiting = [...document.querySelectorAll('[role=status]')].some((e) =>
             e.textContent.startsWith('Loading'),
           );
-          return document.querySelector('main h1') && !waiting ? performance.now() : null;
+          return document.querySelector('main h1')?.checkVisibility({ visibilityProperty: true }) && !waiting
+            ? performance.now()
+            : null;
         });
         const at = (await ready.jsonValue())!;
         const seen = await vitals(page);

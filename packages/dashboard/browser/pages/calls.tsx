@@ -137,8 +137,14 @@ function stepsOf(call: Call): TrailStep[] {
     },
     {
       name: 'Talked',
-      state: point(durationSeconds > 0, over),
-      note: answeredAt === null ? 'not at all' : over ? length(durationSeconds) : 'now',
+      state: point(answeredAt !== null, over),
+      note: over
+        ? answeredAt === null
+          ? 'not at all'
+          : length(durationSeconds)
+        : answeredAt === null
+          ? 'not yet'
+          : 'now',
     },
     {
       name: 'Ended',

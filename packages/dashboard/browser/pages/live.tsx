@@ -39,7 +39,7 @@ export default function Live(): ReactNode {
       <Section title="Open sockets">
         <FilterBar names={['userId', 'node']}>
           <FilterText name="userId" label="User" placeholder="alice" />
-          <FilterText name="node" label="Node" placeholder="node_…" />
+          <FilterText name="node" label="Node" />
         </FilterBar>
         <List
           what="open sockets"

@@ -94,7 +94,7 @@ function Frames({ userId }: { userId: string }): ReactNode {
             ? trace.sessions === null
               ? 'Beginning …'
               : `Following ${trace.sessions} open ${trace.sessions === 1 ? 'socket' : 'sockets'} and those that come.`
-            : ''}
+            : 'Each frame with its kind, size and conversation, never what it says. The audit notes that you looked.'}
         </Text>
       </Group>
       {trace.failure ? <Failed error={trace.failure} /> : null}
