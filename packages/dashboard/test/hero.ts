@@ -30,7 +30,8 @@ const themes = {
   },
 };
 
-const font = (path: string): string =>
+/** A file of the fonts, for a data URL. */
+export const font = (path: string): string =>
   readFileSync(fileURLToPath(import.meta.resolve(`@fontsource-variable/${path}`))).toString('base64');
 
 const letters =

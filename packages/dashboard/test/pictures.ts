@@ -11,7 +11,7 @@ import { serverApi } from '../../server/test/support/api.ts';
 import { startService } from '../../server/test/support/service.ts';
 import { openDb } from '../../server/test/support/use.ts';
 import { loaded, openPage, signIn } from './browser.ts';
-import { hero, heroSize } from './hero.ts';
+import { font, hero, heroSize } from './hero.ts';
 import { pages } from './pages.ts';
 import { fillShop } from './scene.ts';
 import { tellStory } from './story.ts';
@@ -154,7 +154,11 @@ async function forDocs(browser: Browser): Promise<void> {
       await chat.setViewportSize({ width: 1000, height: 640 });
       await chat.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
       await chat.locator('.parley-conversation', { hasText: 'Tomás' }).click();
-      await chat.getByText('no charge').last().waitFor();
+      await chat.locator('.parley-message', { hasText: 'no charge' }).waitFor();
+      await chat.addStyleTag({
+        content: `@font-face { font-family: Geist; font-weight: 100 900; src: url(data:font/woff2;base64,${font('geist/files/geist-latin-wght-normal.woff2')}) }`,
+      });
+      await chat.evaluate(() => document.fonts.load('16px Geist'));
       await chat.screenshot({ path: join(folder, `chat-${scheme}.png`) });
       await chat.context().close();
     }

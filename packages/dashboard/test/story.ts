@@ -64,7 +64,7 @@ export async function tellStory(url: string, db: PgDb): Promise<Story> {
      SELECT e.no, date_trunc('minute', now()) - m * interval '1 minute',
             (420 + 160 * sin(m / 7.0) + 60 * cos(m * 2.3))::bigint, (1300 + 380 * sin(m / 9.0 + 1) + 140 * cos(m * 1.7))::bigint,
             0, 0, 0, 0, 0
-     FROM environments e, generate_series(1, 59) m WHERE e.id = 'env_dev'
+     FROM environments e, generate_series(0, 59) m WHERE e.id = 'env_dev'
      ON CONFLICT (env, at) DO UPDATE SET messages = excluded.messages, requests = excluded.requests`,
   );
   return { conversation, message };
