@@ -84,7 +84,7 @@ export function List<T>(props: {
                     data-label={column.title}
                     className={column.wide ? 'wide' : undefined}
                   >
-                    {column.cell(item)}
+                    <div>{column.cell(item)}</div>
                   </Table.Td>
                 ))}
               </Table.Tr>
