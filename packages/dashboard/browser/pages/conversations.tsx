@@ -65,7 +65,7 @@ function Browse(): ReactNode {
               Names are looked for by their beginning, among the newest 5,000 conversations.
             </Empty>
           ) : (
-            <Empty title="No conversations yet" action={<NewConversation />}>
+            <Empty title="No conversations yet" action={<NewConversation again />}>
               Your server or a client creates them. You can create one here, too.
             </Empty>
           )

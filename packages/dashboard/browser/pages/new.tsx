@@ -12,12 +12,14 @@ import { DialogForm, NewButton } from '../ui/form.tsx';
 /** Ids of users, with commas or spaces between them. */
 export const idsOf = (text: string): string[] => text.split(/[\s,]+/u).filter((id) => id !== '');
 
-export const NewUser = (): ReactNode =>
-  useMay('users.upsert') ? <NewButton label="New user" form={(close) => <UserForm close={close} />} /> : null;
+export const NewUser = ({ again }: { again?: boolean }): ReactNode =>
+  useMay('users.upsert') ? (
+    <NewButton label="New user" again={again} form={(close) => <UserForm close={close} />} />
+  ) : null;
 
-export const NewConversation = (): ReactNode =>
+export const NewConversation = ({ again }: { again?: boolean }): ReactNode =>
   useMay('conversations.create') ? (
-    <NewButton label="New conversation" form={(close) => <ConversationForm close={close} />} />
+    <NewButton label="New conversation" again={again} form={(close) => <ConversationForm close={close} />} />
   ) : null;
 
 function UserForm({ close }: { close: () => void }): ReactNode {

@@ -62,7 +62,7 @@ function UserList(): ReactNode {
           Object.keys(given).length > 0 ? (
             <Empty title="No user matches" />
           ) : (
-            <Empty title="No users yet" action={<NewUser />}>
+            <Empty title="No users yet" action={<NewUser again />}>
               Your server creates them, or a token does when it is first used.
             </Empty>
           )

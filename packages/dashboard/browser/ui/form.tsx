@@ -39,12 +39,21 @@ export const DialogForm = (props: {
 );
 
 /** A button that opens a dialog; what was typed there goes with it. */
-export function NewButton(props: { label: string; form: (close: () => void) => ReactNode }): ReactNode {
+export function NewButton(props: {
+  label: string;
+  /** Where the same button stands elsewhere on the page. */
+  again?: boolean | undefined;
+  form: (close: () => void) => ReactNode;
+}): ReactNode {
   const [opened, setOpened] = useState(false);
   const close = (): void => setOpened(false);
   return (
     <>
-      <Button leftSection={<Icon of={PlusIcon} />} onClick={() => setOpened(true)}>
+      <Button
+        {...(props.again ? { variant: 'default' } : {})}
+        leftSection={<Icon of={PlusIcon} />}
+        onClick={() => setOpened(true)}
+      >
         {props.label}
       </Button>
       <Modal opened={opened} onClose={close} title={props.label}>
