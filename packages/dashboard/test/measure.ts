@@ -1,4 +1,4 @@
-// npm run measure-dashboard: how soon the dashboard can be used on a slow machine, and whether anything jumps. The CPU is
+// npm run measure-dashboard [-- part of a name …]: how soon the dashboard can be used on a slow machine, and whether anything jumps. The CPU is
 // slowed to a quarter; the service is on this machine. Figures go to docs/dashboard.md.
 import { chromium } from 'playwright-core';
 import { flags } from '../../react/test/browser.ts';
@@ -12,6 +12,7 @@ import { vitals, watchVitals } from './vitals.ts';
 
 const slowdown = 4;
 const rounds = 5;
+const parts = process.argv.slice(2);
 
 const service = await startService();
 const db = await openDb(service);
@@ -27,7 +28,9 @@ try {
   const median = (of: number[]): number => of.sort((a, b) => a - b)[Math.floor(of.length / 2)]!;
   console.log(`CPU slowed ${slowdown} times, ${rounds} rounds, median in ms`);
   console.log('page                        first paint  can be used  from cache   shift');
-  for (const [name, path] of pages) {
+  for (const [name, path] of pages.filter(
+    ([name]) => parts.length === 0 || parts.some((part) => name.includes(part)),
+  )) {
     const address = new URL(`${service.url}/dashboard/env_dev${path(shop)}`).href;
     const runs: Record<'paint' | 'cold' | 'warm' | 'shift', number[]> = {
       paint: [],
