@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { leaseKeys, listKey } from '../../src/platform/presence/redis-scripts.ts';
@@ -109,7 +110,11 @@ export function useNodes(settings: Settings[]): { cluster: Nodes; scene: Scene; 
   };
 }
 
-/** Asks until it holds; the runner has a limit of its own. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20));
+/** Asks until it holds, for at most four minutes. @param explain what there was instead. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  explain: () => Promise<string> | string = () => 'something that did not happen',
+): Promise<void> {
+  for (const end = Date.now() + 240_000; !(await condition()); await delay(20))
+    if (Date.now() > end) throw new Error(`waited in vain: ${await explain()}`);
 }
