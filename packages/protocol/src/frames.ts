@@ -8,6 +8,7 @@ import { SyncResult, User } from './schemas/resources.ts';
 import { ClientMsgId, editFields, messageFields } from './operations/messages.ts';
 import type { Input, OperationName } from './operations/index.ts';
 import type { EventName, SocketEvents } from './events.ts';
+import { featureNames } from './features.ts';
 
 /** socket#envelopes: client to server frames. */
 
@@ -139,6 +140,14 @@ export const Hello = open({
     description:
       'Another one than before: the store was restored to an earlier state, and what was shown may not have happened. Load everything again',
   }),
+  features: Type.Array(Type.String(), {
+    description: `The features that are on in this environment, of: ${featureNames.join(', ')}`,
+  }),
+  personalRev: Type.Integer({
+    minimum: 0,
+    description:
+      'Grows with every change of what belongs to the user alone (frame `personal`). Another one than before: load what is shown of it again',
+  }),
 });
 export type Hello = Static<typeof Hello>;
 export const helloLimits = { maxFrameBytes: limits.frameBytes, sendsPerSecond: realtime.sendsPerSecond };
@@ -158,6 +167,14 @@ export const ephemeralFrames = {
   }),
   presence: PresenceItem,
   'user.updated': open({ user: User }),
+  personal: open({
+    rev: Type.Integer({ minimum: 1, description: 'The `personalRev` from now on' }),
+    kind: Type.String({ description: 'What changed: `level`' }),
+    d: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      description: 'What the operation that changed it answered',
+    }),
+  }),
   hb: open({}),
   goaway: open({ reconnectAfterMs: Type.Integer() }),
   resync_required: open({ cid: Type.String() }),
@@ -177,6 +194,13 @@ export type EventFrame = {
 export type ServerFrame =
   | { t: 'hello'; d: Hello }
   | { t: 'ack'; re: string | number; d: unknown }
-  | { t: 'error'; re?: string | number; code: string; message: string; retryAfterMs?: number }
+  | {
+      t: 'error';
+      re?: string | number;
+      code: string;
+      message: string;
+      retryAfterMs?: number;
+      details?: Record<string, unknown>;
+    }
   | EventFrame
   | EphemeralFrame;

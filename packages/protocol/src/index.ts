@@ -1,6 +1,7 @@
 export * from './call-frames.ts';
 export * from './errors.ts';
 export * from './events.ts';
+export * from './features.ts';
 export * from './frames.ts';
 export * from './ids.ts';
 export * from './limits.ts';

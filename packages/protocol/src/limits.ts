@@ -103,6 +103,7 @@ export const rateLimits = {
   send: { perSecond: realtime.sendsPerSecond, burst: 20 },
   sendMinute: { perMinute: 300 },
   upload: { perMinute: 30 },
+  reaction: { perSecond: 5, burst: 20 },
   coldHistory: { perSecond: 50, burst: 50 },
   /** Connecting to the database of one slot because somebody asked: to test, migrate or promote it. */
   slotTries: { perMinute: 60 },

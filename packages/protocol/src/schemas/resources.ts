@@ -68,6 +68,12 @@ export const ConversationListItem = open(
     lastReadSeq: Seq,
     muted: Type.Boolean(),
     lastMessage: nullable(LastMessage),
+    lastMessageAt: nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'When `lastMessage` was sent, to sort by messages alone',
+      }),
+    ),
     lastActivityAt: Timestamp,
     createdAt: Timestamp,
     /** Only for direct conversations: the two members. */
@@ -181,6 +187,12 @@ export const ErrorBody = open(
       param: optional(Type.String()),
       requestId: id('req_'),
       retryAfterMs: optional(Type.Integer({ minimum: 0 })),
+      details: optional(
+        Type.Unsafe<Record<string, unknown>>({
+          type: 'object',
+          description: 'What a program needs to know besides the code',
+        }),
+      ),
     }),
   },
   'Error',
