@@ -4,6 +4,7 @@ import { limits, realtime } from './limits.ts';
 import { closed, nullable, open, optional, Seq, Timestamp, IdParam, UserId } from './schemas/common.ts';
 import { callFrames, callPushes } from './call-frames.ts';
 import { frame } from './frame.ts';
+import { Emoji, Reactions } from './schemas/reactions.ts';
 import { SyncResult, User } from './schemas/resources.ts';
 import { ClientMsgId, editFields, messageFields } from './operations/messages.ts';
 import type { Input, OperationName } from './operations/index.ts';
@@ -66,6 +67,16 @@ export const clientFrames = {
     open({ id: Type.String(), seq: Seq, deletedAt: Timestamp }),
     'Delete a message (soft); the ack’s seq is that of the deletion',
     { id: 'messageId' },
+  ),
+  'reaction.set': frame(
+    {
+      id: IdParam,
+      emoji: Emoji,
+      on: Type.Boolean({ description: 'false takes it back' }),
+      replace: optional(Type.Boolean({ description: 'Takes one’s other reactions to the message away' })),
+    },
+    open({ id: Type.String(), reactions: Reactions }),
+    'React to a message, or take it back; the ack has the counts and one’s own reactions',
   ),
   typing: frame(
     { cid, state: Type.Union([Type.Literal('start'), Type.Literal('stop')]) },
@@ -167,6 +178,12 @@ export const ephemeralFrames = {
   }),
   presence: PresenceItem,
   'user.updated': open({ user: User }),
+  'reaction.own': open({
+    cid: Type.String(),
+    id: Type.String(),
+    revision: Type.Integer(),
+    own: Type.Array(Type.String(), { description: 'The user’s own reactions to the message' }),
+  }),
   personal: open({
     rev: Type.Integer({ minimum: 1, description: 'The `personalRev` from now on' }),
     kind: Type.String({ description: 'What changed: `level`' }),

@@ -29,6 +29,11 @@ export const limits = {
   auditDays: 365,
   requestLogDays: 7,
   clientMsgIdCharacters: 128,
+  /** reactions#limits. */
+  emojiBytes: 64,
+  emojiPerMessage: 20,
+  reactorsShown: 3,
+  reactionChanges: 20,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,

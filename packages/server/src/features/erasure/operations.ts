@@ -12,6 +12,7 @@ import { removeFromGroup } from '../conversations/members.ts';
 import { conversationsOf, findMembers } from '../conversations/sql/members.ts';
 import { messagesAt, messagesBy, viewTombstone } from '../sql/message-reader.ts';
 import { emptyMessages } from '../messages/operations.ts';
+import { eraseReactions } from '../reactions/sql.ts';
 import { subjectOf } from '../users/operations.ts';
 import * as users from '../users/sql.ts';
 import { erasedContext } from '../webhooks/signature.ts';
@@ -25,6 +26,8 @@ import { erasedContext } from '../webhooks/signature.ts';
 
 /** Messages that are erased in one transaction with the conversation locked: senders there wait for no more than these. */
 const batchSize = 50;
+/** Messages that lose the user's reactions in one transaction. */
+const reactionBatch = 200;
 
 export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
   const env = ctx.env.no;
@@ -96,8 +99,17 @@ async function finish(
         after = next;
       }
       await locked(ctx, env, conv, (tx, held) => leave(ctx, tx, held, user, looked));
+      await takeBack(ctx, env, conv, user.no);
     }
   await users.endErasure(ctx.db, env, user.no);
+}
+
+/** Takes the user's reactions back, also those of a conversation that it left. */
+async function takeBack(ctx: ErasureContext, env: number, conv: number, user: number): Promise<void> {
+  for (let messages = reactionBatch; messages === reactionBatch;) {
+    messages = await eraseReactions(ctx.db, env, conv, user, reactionBatch);
+    if (messages > 0) ctx.services.reactions.changed();
+  }
 }
 
 /**

@@ -4,6 +4,7 @@ import { clientCaller } from '../../features/callers.ts';
 import { signal } from '../../features/calls/signal.ts';
 import type { CallFrame } from '../../features/calls/signal.ts';
 import type { Context, Services } from '../../features/context.ts';
+import { requireFeature } from '../../features/enabled.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Db } from '../../platform/postgres/db.ts';
@@ -82,6 +83,15 @@ export function createFrameHandlers(
       session.keyId = keyId;
       session.expiryAnnounced = expiresAt! - services.clock.now() < realtime.tokenExpiringMs;
       return { expiresAt: new Date(expiresAt!).toISOString() };
+    },
+    'reaction.set': async (session, { id, emoji, on, replace = false }) => {
+      await count(session, 'reaction');
+      const ctx = contextOf(session);
+      requireFeature(ctx.env, 'reactions');
+      const { reactions } = on
+        ? await handlers['reactions.set'](ctx, { messageId: id, emoji, replace })
+        : await handlers['reactions.remove'](ctx, { messageId: id, emoji });
+      return { id, reactions };
     },
     typing: (session, { cid, state }) => {
       const user = session.user!;

@@ -15,15 +15,19 @@ DECLARE
   stopped timestamptz;
   m record;
   going bigint[] := '{}';
+  reacted boolean; -- it has reactions
 BEGIN
-  SELECT c.last_message_seq INTO latest FROM conversations c WHERE c.env = p_env AND c.no = p_conv FOR NO KEY UPDATE SKIP LOCKED;
+  SELECT c.last_message_seq, c.flags & 1 <> 0 INTO latest, reacted FROM conversations c WHERE c.env = p_env AND c.no = p_conv FOR NO KEY UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN NULL; END IF;
   SELECT s.cold_seq INTO floor FROM sink_conversations s WHERE s.env = p_env AND s.conv = p_conv FOR UPDATE;
   SELECT min(l.message) INTO waiting FROM sink_log l WHERE l.env = p_env AND l.conv = p_conv;
   FOR m IN
-    SELECT seq, id, greatest(created_at, edited_at, deleted_at) AS changed, coalesce(seq >= waiting, false) OR EXISTS (
+    -- A reaction is a change too: due_at is after its event, which refers to the message.
+    SELECT seq, id, greatest(created_at, edited_at, deleted_at, t.due_at) AS changed, coalesce(seq >= waiting, false) OR coalesce(t.told < t.revision, false) OR EXISTS (
       SELECT 1 FROM sink_refused r WHERE r.env = p_env AND r.conv = p_conv AND r.message = x.seq) AS missing
-    FROM messages x WHERE x.env = p_env AND x.conv = p_conv AND x.seq > floor ORDER BY x.seq LIMIT p_limit
+    FROM messages x LEFT JOIN LATERAL (
+      SELECT * FROM message_reactions WHERE reacted AND conv = x.conv AND message = x.seq AND env = x.env LIMIT 1
+    ) t ON true WHERE x.env = p_env AND x.conv = p_conv AND x.seq > floor ORDER BY x.seq LIMIT p_limit
   LOOP
     IF m.id IS NOT NULL THEN
       IF m.changed >= p_before OR m.missing OR m.seq = latest THEN
