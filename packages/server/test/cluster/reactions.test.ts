@@ -29,7 +29,7 @@ test(
     const servers = [a, b].map((node) => createScene(node.url).server);
     const emoji = ['👍', '🎉', ':a:', ':b:', '👀'];
     // What is done is decided beforehand; in which order the nodes do it is not.
-    const todo = range(1_000).map(() => ({
+    const todo = range(600).map(() => ({
       server: pick(servers),
       userId: pick(people),
       id: pick(messages).id,
