@@ -273,7 +273,8 @@ export const webhookTexts: Record<string, string> = {
     'A message was sent. `message` is what was committed with it, whatever was edited since.',
   'message.updated': 'A message was edited. `seq` is the edit’s own; `message.seq` stays.',
   'message.deleted': 'A message was deleted; nothing of what it said is in here.',
-  'message.reactions': 'The reactions to a message changed; within 1 to 10 s there is one event for all changes.',
+  'message.reactions':
+    'The reactions to a message changed; within 1 to 10 s there is one event for all changes.',
   'conversation.created': 'A conversation was made, or a deleted direct one came back.',
   'conversation.updated': 'Name or metadata changed.',
   'conversation.deleted': 'A conversation was deleted.',

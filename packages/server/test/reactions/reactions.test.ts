@@ -220,7 +220,7 @@ test('reactions#quiet: unread counts and the last message are the same after 1,0
   // As one batch of the group commit.
   const set = await sql(
     `SELECT s.status FROM conversations c, LATERAL (
-       SELECT array_agg(c.env) AS envs, array_agg(c.no) AS convs, array_agg($2::bigint) AS seqs, array_agg(m.usr) AS users,
+       SELECT array_agg(m.env) AS envs, array_agg(m.conv) AS convs, array_agg($2::bigint) AS seqs, array_agg(m.usr) AS users,
          array_agg(':' || e || ':') AS emoji, array_agg(true) AS on_, array_agg(false) AS no
        FROM members m, generate_series(1, 20) e WHERE m.conv = c.no AND m.env = c.env
      ) x, LATERAL set_reactions(x.envs, x.convs, x.seqs, x.users, x.emoji, x.on_, x.no, NULL) s WHERE c.id = $1`,
