@@ -72,7 +72,7 @@ export function bindOperationFrames(options: OperationFrameOptions): Map<string,
     bound.set(type, async (session, d) => {
       const counting = options.count(session, rate);
       if (counting) await counting;
-      requireFeature(session.env!, feature);
+      if (feature) requireFeature(session.env!, feature);
       const input = renamed(d, rename);
       const { turn } = options.turns.of(session.user!.env, name, input);
       const answer = await turn(() => execute(options.contextOf(session), input));

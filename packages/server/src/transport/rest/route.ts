@@ -47,7 +47,7 @@ export function createRoute(
       reply.headers({ Deprecation: operation.deprecated.since, Sunset: operation.deprecated.sunset });
     if (!operation.callers.includes(caller.kind) && !operation.callers.includes('anyone'))
       throw new ApiError('forbidden', { message: notFor(operation) });
-    if (env) requireFeature(env, operation.feature);
+    if (env && operation.feature) requireFeature(env, operation.feature);
     if (caller.person) checkRole(operation, place.role, caller.person, options.services.clock);
 
     const input = readInput(request.params as Record<string, unknown>, query, request.body);
