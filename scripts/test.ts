@@ -12,8 +12,8 @@ import type { FileResult } from './test-reporter.ts';
 import { createLane } from './test-lane.ts';
 import type { Lane } from './test-lane.ts';
 
-// A lane is a service, its database, a test and often a browser: two lanes keep two cores busy, and more make each other slow.
-const LANES = 2;
+// A lane is a service, its database, a test and often a browser: three keep two cores busy, and more make each other slow.
+const LANES = 3;
 const TEST_TIMEOUT_MS = 5 * 60_000; // a test that needs longer says so itself
 const FILE_TIMEOUT_MS = 15 * 60_000;
 const DURATIONS = resolve(import.meta.dirname, 'test-durations.json');

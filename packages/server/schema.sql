@@ -135,7 +135,7 @@ CREATE TABLE conversations (
   CONSTRAINT conversations_id_env_key UNIQUE (id, env)
 ) WITH (fillfactor=70);
 CREATE INDEX conversations_by_creator ON conversations USING btree (creator, created_at) INCLUDE (env) WHERE creator IS NOT NULL AND deleted_at IS NULL;
-CREATE INDEX conversations_by_activity ON conversations USING btree (env, last_activity_step DESC, no DESC) WHERE deleted_at IS NULL;
+CREATE INDEX conversations_by_activity ON conversations USING btree ((env + 0), last_activity_step DESC, no DESC) WHERE deleted_at IS NULL;
 
 CREATE TABLE members (
   env integer NOT NULL,

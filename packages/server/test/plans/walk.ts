@@ -28,8 +28,7 @@ export function plansIn(log: string): Explained[] {
 
 interface Index {
   table: string;
-  first: string;
-  columns: number;
+  columns: string[];
   partial: boolean;
 }
 
@@ -66,7 +65,7 @@ const small = [
 export async function createJudge(db: Queryable): Promise<Judge> {
   const rows = await db.query<Index & { name: string }>(
     `SELECT i.indexrelid::regclass::text AS name, i.indrelid::regclass::text AS "table", i.indpred IS NOT NULL AS partial,
-       pg_get_indexdef(i.indexrelid, 1, true) AS first, i.indnkeyatts AS columns
+       (SELECT array_agg(pg_get_indexdef(i.indexrelid, k, true) ORDER BY k) FROM generate_series(1, i.indnkeyatts) k) AS columns
      FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'public'::regnamespace`,
   );
   const indexes = new Map(rows.map((row) => [row.name, row]));
@@ -80,10 +79,15 @@ export async function createJudge(db: Queryable): Promise<Judge> {
       if (step['Node Type'] === 'Seq Scan' && !small.includes(table!)) found.push(`reads all of ${table}`);
       const index = indexes.get(step['Index Name'] ?? '');
       const condition = step['Index Cond'] ?? '';
-      if (index && !small.includes(index.table) && !index.partial && !mentions(condition, index.first))
-        found.push(
-          `reads all of ${index.table} through ${step['Index Name']} (${condition || 'no condition'})`,
-        );
+      if (index && !small.includes(index.table)) {
+        const used = index.columns.map((column) => mentions(condition, column));
+        const through = `${index.table} through ${step['Index Name']} (${condition || 'no condition'})`;
+        if (!index.partial && !used[0]) found.push(`reads all of ${through}`);
+        // It knows the environment and a later column, and reads everything between them.
+        const gap = used.indexOf(false);
+        if (index.columns[0] === 'env' && gap > 0 && gap < used.lastIndexOf(true))
+          found.push(`reads all that an environment has of ${through}`);
+      }
       step.Plans?.forEach(visit);
     };
     visit(plan);
