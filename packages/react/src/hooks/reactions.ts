@@ -21,8 +21,7 @@ export function useReactions(item: MessageItem): ReactionsView {
   const { client } = useParley();
   const conversation = useConversation(item.conversationId);
   const { counts = none, own = none } = item.reactions ?? {};
-  const can =
-    item.id !== null && item.deletedAt === null && client.features?.includes('reactions') !== false;
+  const can = item.id !== null && item.deletedAt === null && client.features?.includes('reactions') !== false;
   const toggle = useCallback(
     async (emoji: string): Promise<void> => {
       if (!conversation || item.id === null) return;

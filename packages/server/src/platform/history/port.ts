@@ -73,8 +73,7 @@ export const messageRevision = (m: {
   hard: boolean;
   /** How often they changed. */
   reactions?: number;
-}): number =>
-  (m.version + (m.reactions ?? 0)) * 4 + (m.hard ? 2 : m.deletedAt === null ? 0 : 1);
+}): number => (m.version + (m.reactions ?? 0)) * 4 + (m.hard ? 2 : m.deletedAt === null ? 0 : 1);
 
 export interface ReadRange {
   conversationId: string;
