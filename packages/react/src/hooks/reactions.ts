@@ -14,13 +14,14 @@ export interface ReactionsView {
   toggle(emoji: string): Promise<void>;
 }
 
-const none: readonly never[] = [];
+const noCounts: readonly ReactionCount[] = [];
+const noEmoji: readonly string[] = [];
 
 /** The reactions to a message; renders when the message does. */
 export function useReactions(item: MessageItem): ReactionsView {
   const { client } = useParley();
   const conversation = useConversation(item.conversationId);
-  const { counts = none, own = none } = item.reactions ?? {};
+  const { counts = noCounts, own = noEmoji } = item.reactions ?? {};
   const can = item.id !== null && item.deletedAt === null && client.features?.includes('reactions') !== false;
   const toggle = useCallback(
     async (emoji: string): Promise<void> => {

@@ -9,7 +9,7 @@ import { Attachment } from './attachment.tsx';
 import { UserAvatar } from './avatar.tsx';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
-import { QuickReactions, ReactionBar } from './reactions.tsx';
+import { ReactionBar } from './reactions.tsx';
 import { Receipt } from './receipt.tsx';
 import { isEmojiOnly, linked } from './text.tsx';
 import { Time, timeOf } from './time.tsx';
@@ -110,7 +110,7 @@ export const Message = memo(
               {item.attachmentIds && item.attachments.length === 0 ? (
                 <div className="parley-bubble">{strings.files(item.attachmentIds.length)}</div>
               ) : null}
-              <ReactionBar item={item} />
+              <ReactionBar item={item} offer={hot && !failed} />
             </>
           )}
           {own && (last || failed) && !deleted ? (
@@ -135,7 +135,6 @@ export const Message = memo(
               </>
             ) : (
               <>
-                <QuickReactions item={item} />
                 {onReply && item.id !== null ? (
                   <Action icon="reply" label={strings.reply} onPress={() => onReply(item)} />
                 ) : null}

@@ -1,24 +1,24 @@
 import type { MessageItem } from '@parley/client';
 import { useStrings } from '../hooks/context.ts';
 import { useReactions } from '../hooks/reactions.ts';
-import type { ReactionsView } from '../hooks/reactions.ts';
 
 /** What one click offers. */
 const quick = ['👍', '❤️', '😂', '🎉'];
 
-const press =
-  ({ toggle }: ReactionsView, emoji: string) =>
-  (): void => {
-    // What is refused is taken back by the client, and so shows.
-    toggle(emoji).catch(() => undefined);
-  };
+export interface ReactionBarProps {
+  item: MessageItem;
+  /** Also shows what can be added with one click. */
+  offer?: boolean;
+}
 
-/** The reactions to a message; each is a button that joins in or takes back. Nothing where there are none. */
-export function ReactionBar({ item }: { item: MessageItem }) {
+/** The reactions to a message; each is a button that joins in or takes back. Nothing where there is none to show. */
+export function ReactionBar({ item, offer = false }: ReactionBarProps) {
   const strings = useStrings();
-  const reactions = useReactions(item);
-  const { counts, own, can } = reactions;
-  if (counts.length === 0) return null;
+  const { counts, own, can, toggle } = useReactions(item);
+  const more = offer && can ? quick.filter((emoji) => !counts.some((c) => c.emoji === emoji)) : [];
+  if (counts.length + more.length === 0) return null;
+  // What is refused is taken back by the client, and so shows.
+  const press = (emoji: string) => () => void toggle(emoji).catch(() => undefined);
   return (
     <div className="parley-reactions" role="group" aria-label={strings.reactions}>
       {counts.map(({ emoji, count }) => (
@@ -29,31 +29,24 @@ export function ReactionBar({ item }: { item: MessageItem }) {
           aria-pressed={own.includes(emoji)}
           aria-label={strings.reaction(emoji, count)}
           disabled={!can}
-          onClick={press(reactions, emoji)}
+          onClick={press(emoji)}
         >
           <span aria-hidden="true">{emoji}</span> {count}
         </button>
       ))}
+      {more.map((emoji) => (
+        <button
+          key={emoji}
+          type="button"
+          tabIndex={-1}
+          data-offer
+          title={strings.reactWith(emoji)}
+          aria-label={strings.reactWith(emoji)}
+          onClick={press(emoji)}
+        >
+          <span aria-hidden="true">{emoji}</span>
+        </button>
+      ))}
     </div>
   );
-}
-
-/** Buttons for the reactions that people use most; for the toolbar of a message. */
-export function QuickReactions({ item }: { item: MessageItem }) {
-  const strings = useStrings();
-  const reactions = useReactions(item);
-  if (!reactions.can) return null;
-  return quick.map((emoji) => (
-    <button
-      key={emoji}
-      type="button"
-      tabIndex={-1}
-      title={strings.reactWith(emoji)}
-      aria-label={strings.reactWith(emoji)}
-      aria-pressed={reactions.own.includes(emoji)}
-      onClick={press(reactions, emoji)}
-    >
-      <span aria-hidden="true">{emoji}</span>
-    </button>
-  ));
 }
