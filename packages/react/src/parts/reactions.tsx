@@ -34,19 +34,22 @@ export function ReactionBar({ item, offer = false }: ReactionBarProps) {
           <span aria-hidden="true">{emoji}</span> {count}
         </button>
       ))}
-      {more.map((emoji) => (
-        <button
-          key={emoji}
-          type="button"
-          tabIndex={-1}
-          data-offer
-          title={strings.reactWith(emoji)}
-          aria-label={strings.reactWith(emoji)}
-          onClick={press(emoji)}
-        >
-          <span aria-hidden="true">{emoji}</span>
-        </button>
-      ))}
+      {more.length === 0 ? null : (
+        <span className="parley-offer">
+          {more.map((emoji) => (
+            <button
+              key={emoji}
+              type="button"
+              tabIndex={-1}
+              title={strings.reactWith(emoji)}
+              aria-label={strings.reactWith(emoji)}
+              onClick={press(emoji)}
+            >
+              <span aria-hidden="true">{emoji}</span>
+            </button>
+          ))}
+        </span>
+      )}
     </div>
   );
 }
