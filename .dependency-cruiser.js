@@ -97,7 +97,7 @@ export default {
       name: 'never-the-server',
       comment: 'What runs elsewhere talks to the server over the network.',
       severity: 'error',
-      from: { path: '^packages/(client|react|server-sdk|playground|dashboard)/(src|browser)/' },
+      from: { path: '^packages/(client|react|server-sdk|playground|dashboard|docs)/(src|browser)/' },
       to: { path: '^packages/server/' },
     },
     {
@@ -117,12 +117,12 @@ export default {
     {
       name: 'compose-serves-the-pages',
       comment:
-        'The playground and the dashboard are two more things that compose puts together; nothing else of the server knows them.',
+        'The playground, the dashboard and the documentation are more things that compose puts together; nothing else of the server knows them.',
       severity: 'error',
       from: { path: `${server}/(compose/|(compose|serve).ts$)` },
       to: {
         path: '^(packages|bench|scripts)/',
-        pathNot: '^packages/(server|protocol|playground|dashboard)/',
+        pathNot: '^packages/(server|protocol|playground|dashboard|docs)/',
       },
     },
     {
@@ -172,7 +172,7 @@ export default {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '(^|/)(dist|generated)/' },
+    exclude: { path: '(^|/)(dist|generated|kit-peer)/' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: true,
     combinedDependencies: true,

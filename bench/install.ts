@@ -1,5 +1,5 @@
 // Installs what only the benchmarks need (peers to compare with), unless it is there as bench/package-lock.json says. Nobody who just runs
-// or tests the service has to.
+// or tests the service has to. The argument names a folder in bench with packages of its own.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,7 @@ interface Lock {
   packages: Record<string, { version?: string; optional?: boolean }>;
 }
 
-const folder = fileURLToPath(new URL('.', import.meta.url));
+const folder = fileURLToPath(new URL(`./${process.argv[2] ?? '.'}/`, import.meta.url));
 const read = (path: string): Lock => JSON.parse(readFileSync(`${folder}${path}`, 'utf8')) as Lock;
 
 function isInstalled(): boolean {

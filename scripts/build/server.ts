@@ -6,6 +6,8 @@ import { build } from 'esbuild';
 import type { Metafile } from 'esbuild';
 import ts from 'typescript';
 import { buildOptions as dashboardOptions, compressed } from '../../packages/dashboard/src/build.ts';
+import { prepareSite, writeSite } from '../../packages/docs/src/build/site.ts';
+import { compressed as compressedSite, packed } from '../../packages/docs/src/load.ts';
 import { buildOptions as playgroundOptions } from '../../packages/playground/src/pages.ts';
 import { bundledPackages, licenceTexts } from './licences.ts';
 import { pack, published, readManifest, root } from './manifest.ts';
@@ -14,9 +16,9 @@ import type { Manifest } from './manifest.ts';
 const packages = join(root, 'packages');
 const server = join(packages, 'server');
 /** Tools of the checkout. */
-const left = /\/platform\/media\/(build|package)\.ts$|\/protocol\/src\/generate\//;
+const left = /\/platform\/media\/(build|package)\.ts$|\/protocol\/src\/generate\/|\/docs\/src\/build\//;
 /** Packages of the checkout that are folders of this one; the manifest's `imports` say where. */
-const inside = /(['"`])@parley\/(protocol|playground|dashboard)(?=['"`/])/g;
+const inside = /(['"`])@parley\/(protocol|playground|dashboard|docs)(?=['"`/])/g;
 const mediasoup = join(root, 'node_modules/mediasoup');
 /** Of mediasoup: what runs, and the sources that the worker is built from. */
 const vendored = [
@@ -34,20 +36,19 @@ const workers = ['@parley/media-worker-linux-x64', '@parley/media-worker-linux-a
 /** @returns the path of the tarball. */
 export async function buildServer(stage: string, into: string): Promise<string> {
   await modules(join(server, 'src'), join(stage, 'src'));
-  for (const name of ['protocol', 'playground', 'dashboard'])
+  for (const name of ['protocol', 'playground', 'dashboard', 'docs'])
     await modules(join(packages, name, 'src'), join(stage, name, 'src'));
   for (const name of ['migrations', 'schema.sql', 'media'])
     await cp(join(server, name), join(stage, name), { recursive: true });
-  await copy(join(server, 'src'), '**/*.{sql,css,js}', join(stage, 'src'));
+  await copy(join(server, 'src'), '**/*.sql', join(stage, 'src'));
   await copy(join(packages, 'protocol/generated'), '*.json', join(stage, 'protocol/generated'));
   await copy(join(packages, 'playground/browser'), '*.css', join(stage, 'playground/browser'));
   for await (const name of glob('*.html', { cwd: join(packages, 'playground/browser') })) {
     const page = await readFile(join(packages, 'playground/browser', name), 'utf8');
     await write(join(stage, 'playground/browser', name), commandsOf(page));
   }
-  await copy(join(root, 'docs'), '{tokens,rate-limits,upload-types,plans}.md', join(stage, 'docs'));
 
-  const bundled = [...(await dashboard(stage)), ...(await playground(stage))];
+  const bundled = [...(await dashboard(stage)), ...(await playground(stage)), ...(await docs(stage))];
   for (const name of vendored)
     await cp(join(mediasoup, name), join(stage, 'vendor/mediasoup', name), {
       recursive: true,
@@ -92,9 +93,7 @@ function placed(file: string, text: string): string {
     .replace(/(new URL\('\.\/[^']+)\.ts(', import\.meta\.url\))/g, '$1.js$2')
     .replace(/((?:import|resolve)\(')mediasoup('\))/g, '$1#mediasoup$2');
   if (file.endsWith('/cli/help.ts')) return here; // It names both.
-  return file.endsWith('/docs-page/index.ts')
-    ? here.replace('../../../../../../docs/', '../../../../docs/')
-    : commandsOf(here);
+  return commandsOf(here);
 }
 
 /** Whoever has the package starts its program, and not a script of the checkout. */
@@ -110,6 +109,13 @@ async function dashboard(stage: string): Promise<string[]> {
   for (const [name, body] of await compressed(files))
     await write(join(stage, 'dashboard/prebuilt', name), body);
   return bundledPackages(metafile);
+}
+
+async function docs(stage: string): Promise<string[]> {
+  const prepared = await prepareSite(commandsOf);
+  const site = writeSite(prepared, { base: '/docs' });
+  await write(join(stage, 'docs/prebuilt.bin'), packed(await compressedSite(site)));
+  return bundledPackages(prepared.metafile);
 }
 
 async function playground(stage: string): Promise<string[]> {
@@ -141,6 +147,7 @@ async function manifest(): Promise<Manifest> {
       '#protocol/generated/*': './protocol/generated/*',
       '#playground': './playground/src/pages.js',
       '#dashboard': './dashboard/src/pages.js',
+      '#docs': './docs/src/pages.js',
       // Its own package would download or compile a worker when it is installed.
       '#mediasoup': './vendor/mediasoup/node/lib/index.js',
     },

@@ -45,7 +45,10 @@ const texts: Record<string, string[]> = {
   danger: ['surface', 'danger-soft', 'say-soft'],
   warn: ['surface', 'warn-soft'],
   ok: ['surface', 'ok-soft'],
-  'call-text': ['call-canvas', 'call-tile', 'call-control'],
+  'call-text': ['call-canvas', 'call-tile', 'call-control', 'call-raised'],
+  'call-text-2': ['call-canvas', 'call-control'],
+  'call-danger': ['call-canvas'],
+  'on-danger': ['danger-fill', 'call-danger-fill'],
 };
 /** Edges and points that carry meaning. */
 const shapes: Record<string, string[]> = {

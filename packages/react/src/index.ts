@@ -16,7 +16,7 @@ export type { ConnectionBannerProps } from './parts/connection-banner.tsx';
 export { ConversationItem, ConversationList, UnreadBadge } from './parts/conversation-list.tsx';
 export type { ConversationItemProps, ConversationListProps } from './parts/conversation-list.tsx';
 export { Message, Quote } from './parts/message.tsx';
-export type { MessageProps, QuoteProps } from './parts/message.tsx';
+export type { MessageAction, MessageActions, MessageProps, QuoteProps } from './parts/message.tsx';
 export { MessageList } from './parts/message-list.tsx';
 export type { MessageListHandle, MessageListProps } from './parts/message-list.tsx';
 export { ReactionBar } from './parts/reactions.tsx';

@@ -36,6 +36,7 @@ export interface Strings {
   delete: string;
   deleteAsk: string;
   keep: string;
+  notDeleted: string;
   actions: string;
   waiting: string;
   sent: string;
@@ -49,6 +50,10 @@ export interface Strings {
   retry: string;
   discard: string;
   openPicture(name: string): string;
+  pictureOf(at: number, all: number): string;
+  previousPicture: string;
+  nextPicture: string;
+  close: string;
   download: string;
   fileGone: string;
   write(name: string): string;
@@ -68,6 +73,8 @@ export interface Strings {
   editConflict: string;
   removed: string;
   typing(names: readonly string[]): string;
+  /** In the row of a direct conversation, which has the name already. */
+  typingHere: string;
   connecting: string;
   reconnecting: string;
   waitingHere(n: number): string;
@@ -115,6 +122,7 @@ export const english: Strings = {
   delete: 'Delete',
   deleteAsk: 'Delete for everyone?',
   keep: 'Keep',
+  notDeleted: 'The message could not be deleted.',
   actions: 'Message actions',
   waiting: 'Waiting',
   sent: 'Sent',
@@ -128,6 +136,10 @@ export const english: Strings = {
   retry: 'Send again',
   discard: 'Discard',
   openPicture: (name) => `Open ${name}`,
+  pictureOf: (at, all) => `${at} of ${all}`,
+  previousPicture: 'Previous picture',
+  nextPicture: 'Next picture',
+  close: 'Close',
   download: 'Download',
   fileGone: 'This file is not available',
   write: (name) => `Write to ${name}`,
@@ -152,6 +164,7 @@ export const english: Strings = {
       : names.length === 2
         ? `${names[0]} and ${names[1]} are typing`
         : 'Several people are typing',
+  typingHere: 'typing…',
   connecting: 'Connecting…',
   reconnecting: 'Reconnecting…',
   waitingHere: (n) =>

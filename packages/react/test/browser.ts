@@ -23,9 +23,15 @@ export const flags = [
   // Pages that a test serves are of no address, and such a page may otherwise not speak to this machine.
   '--disable-features=LocalNetworkAccessChecks',
 ];
-export const useBrowser = (): Browser =>
+/** A camera and a microphone that are not there: few pictures a second, because this machine encodes for everybody. */
+export const fakeDevices = [
+  '--autoplay-policy=no-user-gesture-required',
+  '--use-fake-ui-for-media-stream',
+  '--use-fake-device-for-media-stream=fps=10',
+];
+export const useBrowser = (more: readonly string[] = []): Browser =>
   use(
-    () => chromium.launch({ executablePath: '/usr/bin/chromium', args: flags }),
+    () => chromium.launch({ executablePath: '/usr/bin/chromium', args: [...flags, ...more] }),
     (browser) => browser.close(),
   );
 
@@ -39,6 +45,7 @@ async function bundle(entry: string, react: 18 | 19, options: BuildOptions = {})
     jsx: 'automatic',
     define: { 'process.env.NODE_ENV': '"development"' },
     external: ['node:*', 'mediasoup-client'],
+    loader: { '.woff2': 'dataurl' },
     // Also for what React's own packages import.
     ...(react === 18 ? { alias: { react: `${eighteen}react`, 'react-dom': `${eighteen}react-dom` } } : {}),
     write: false,
@@ -67,15 +74,15 @@ export interface Visit {
   problems: string[];
 }
 
-/** @param html what the server rendered, for the page to take over. */
+/** @param html what the server rendered, for the page to take over. @param media the page makes real calls. */
 export async function visit(
   browser: Browser,
   options: { url: string; token: string; [more: string]: unknown },
-  { react = 19 as 18 | 19, html = '', entry = 'main.tsx' } = {},
+  { react = 19 as 18 | 19, html = '', entry = 'main.tsx', media = false } = {},
 ): Promise<Visit> {
   const { url } = options;
   const key = `${entry} ${react}`;
-  if (!bundles.has(key)) bundles.set(key, bundle(entry, react));
+  if (!bundles.has(key)) bundles.set(key, bundle(entry, react, media ? { external: ['node:*'] } : {}));
   const { js, css } = await bundles.get(key)!;
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
@@ -103,8 +110,10 @@ export async function visit(
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('console', (message) => {
     if (!['error', 'warning'].includes(message.type())) return;
-    // While a test is offline the browser notes each attempt.
-    if (!/Failed to load resource|ERR_INTERNET_DISCONNECTED/.test(message.text()))
+    // While a test is offline the browser notes each attempt, and each frame to a socket that the test is closing.
+    if (
+      !/Failed to load resource|ERR_INTERNET_DISCONNECTED|already in CLOSING or CLOSED/.test(message.text())
+    )
       problems.push(message.text());
   });
   page.on('request', (request) => {

@@ -190,6 +190,45 @@ test('read marks, receipts, unread and names', async () => {
   assert.deepEqual(receipt, { state: 'read', readBy: 1, others: 2 });
 });
 
+test('useTypists: who types in a conversation that is not open, until a message, silence or the loss of the network', async (t) => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob', 'cem']);
+  const ann = await connected(client('ann'), clock);
+  const bob = await connected(client('bob'), clock);
+  let typists: readonly string[] = [];
+  const Row = () => {
+    typists = hooks.useTypists(cid);
+    return null;
+  };
+  const page = await mount(provide({ client: ann }, createElement(Row)));
+  const types = async (state: 'start' | 'stop') => {
+    const conversation = bob.conversations.open(cid);
+    await act(async () => (state === 'start' ? conversation.startTyping() : conversation.stopTyping()));
+    conversation.close();
+    await act(() => clock.advance(0));
+  };
+  await types('start');
+  assert.deepEqual(typists, ['bob']);
+  assert.equal(frames(server, 'typing').length, 1);
+  server.send(cid, 'bob', { text: 'there it is' });
+  await act(() => clock.advance(0));
+  assert.deepEqual(typists, []);
+
+  await types('start');
+  assert.deepEqual(typists, ['bob']);
+  await act(async () => ann.disconnect());
+  assert.deepEqual(typists, []);
+
+  await act(() => connected(ann, clock));
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  await types('start');
+  assert.deepEqual(typists, ['bob']);
+  await act(async () => t.mock.timers.tick(6_000));
+  assert.deepEqual(typists, []);
+  t.mock.timers.reset();
+  await page.unmount();
+});
+
 test('without a provider the hooks say what is missing', async () => {
   const { renderToString } = await import('react-dom/server');
   const Lost = () => hooks.useConnection().state;

@@ -131,7 +131,7 @@ describe('the kit', () => {
     await tell(tomas, 'Something new below');
     await page.locator('.parley-jump', { hasText: '1 new message' }).waitFor();
     assert.equal(await top(seen), before);
-    assert.ok((await page.locator('.parley-message').count()) <= 140);
+    assert.ok((await page.locator('.parley-message').count()) <= 100);
     await page.locator('.parley-jump').click();
     await row(page, 'Something new below').waitFor();
     await page.locator('.parley-jump').waitFor({ state: 'detached' });

@@ -1,21 +1,23 @@
 import { forwardRef, useEffect, useRef, useState } from 'react';
 import type { ComponentPropsWithoutRef, ComponentType, CSSProperties, KeyboardEvent } from 'react';
-import type { CallHandle } from '@parley/client/calls';
+import type { CallHandle, CallParticipantView } from '@parley/client/calls';
 import { useParley } from '../hooks/context.ts';
 import { useConversationItem } from '../hooks/conversations.ts';
-import { useTitle } from '../hooks/people.ts';
+import { useName, useTitle } from '../hooks/people.ts';
 import { cx, useFrame } from '../parts/tools.ts';
 import { CallControls, useCallActions } from './controls.tsx';
 import type { CallControlsProps } from './controls.tsx';
 import { useCall, useCallStrings } from './hooks.ts';
 import type { CallView } from './hooks.ts';
+import { CallIcon } from './icons.tsx';
+import { SelfView } from './self-view.tsx';
 import { CallTile } from './tile.tsx';
 import type { CallTileProps } from './tile.tsx';
 
 export interface CallStageProps extends Omit<ComponentPropsWithoutRef<'section'>, 'children'> {
   call: CallHandle;
-  /** `auto`: two are a pair, more a grid; a shared screen is large. */
-  layout?: 'auto' | 'pair' | 'grid';
+  /** `auto`: two are a pair, more a grid. A shared screen is large, and so is who is pinned; `speaker`: who speaks. */
+  layout?: 'auto' | 'pair' | 'grid' | 'speaker';
   slots?: {
     Tile?: ComponentType<CallTileProps>;
     Controls?: ComponentType<CallControlsProps> | null;
@@ -23,17 +25,21 @@ export interface CallStageProps extends Omit<ComponentPropsWithoutRef<'section'>
   };
   /** Called when the user closes the card of a call that has ended. */
   onClose?: () => void;
+  /** Called when the user wants the same call again. */
+  onAgain?: () => void;
 }
 
 /** A call: the others, oneself, a shared screen large, and the controls. */
 export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallStage(props, ref) {
-  const { call, layout = 'auto', slots = {}, onClose, className, ...rest } = props;
+  const { call, layout = 'auto', slots = {}, onClose, onAgain, className, ...rest } = props;
   const { Tile = CallTile, Controls = CallControls, Head = CallHead } = slots;
   const { shortcuts, dir } = useParley();
   const strings = useCallStrings();
   const view = useCall(call)!;
   const title = useTitle(useConversationItem(view.conversationId));
   const [problem, setProblem] = useState<string | null>(null);
+  const [pinned, setPinned] = useState<string | null>(null);
+  const talking = useRef(false);
   const actions = useCallActions(call, setProblem);
   useJoins(view);
   const frame = useFrame();
@@ -43,6 +49,12 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
     const { tagName } = event.target as HTMLElement;
     if (!shortcuts || event.ctrlKey || event.metaKey || event.altKey || /INPUT|TEXTAREA|SELECT/.test(tagName))
       return;
+    if (event.key === ' ' && tagName !== 'BUTTON') {
+      event.preventDefault();
+      if (event.repeat || actions.mic) return;
+      talking.current = true;
+      return actions.toggleMic();
+    }
     const key = event.key.toLowerCase();
     const act = { m: actions.toggleMic, v: actions.toggleCamera, s: actions.toggleScreen, l: actions.leave }[
       key
@@ -50,11 +62,27 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
     act?.();
   };
 
+  /** Who holds Space talks until it is let go. */
+  const onKeyUp = (event: KeyboardEvent<HTMLElement>): void => {
+    rest.onKeyUp?.(event);
+    if (event.key !== ' ' || !talking.current) return;
+    talking.current = false;
+    actions.run(call.mute());
+  };
+
   const there = view.participants.filter((p) => p.inCall || p.isLocal);
   const others = there.filter((p) => !p.isLocal);
   const screens = there.filter((p) => p.screenTrack !== null || p.screenUnsupported);
   const pair = layout === 'pair' || (layout === 'auto' && others.length <= 1);
-  const shape = screens.length > 0 ? 'screen' : pair ? 'pair' : 'grid';
+  const speaker = others.find((p) => p.userId === view.activeSpeaker) ?? others[0];
+  const chosen = there.find((p) => p.userId === pinned) ?? (layout === 'speaker' ? speaker : undefined);
+  const large = screens[0] ?? (pair ? undefined : chosen);
+  const shape = screens.length > 0 ? 'screen' : large ? 'speaker' : pair ? 'pair' : 'grid';
+  const pin = (p: CallParticipantView) =>
+    pair ? null : <Pin participant={p} pinned={p.userId === pinned} onPin={setPinned} />;
+  const strip = [...others, ...there.filter((p) => p.isLocal)].filter(
+    (p) => shape !== 'speaker' || p !== large,
+  );
   const columns = Math.ceil(Math.sqrt(there.length));
   const ended = view.state === 'ended';
   return (
@@ -67,12 +95,19 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
       className={cx('parley-call', className)}
       data-state={view.state}
       data-layout={shape}
+      tabIndex={-1}
       onKeyDown={onKeyDown}
+      onKeyUp={onKeyUp}
     >
       {Head ? <Head view={view} title={title} /> : null}
       {ended ? (
         <div className="parley-call-over" role="status">
           <p>{(view.endedHere && strings.endedBecause[view.endedHere]) ?? strings.ended}</p>
+          {onAgain ? (
+            <button type="button" className="parley-control" data-off="" onClick={onAgain}>
+              {strings.again}
+            </button>
+          ) : null}
           {onClose ? (
             <button type="button" className="parley-control" onClick={onClose}>
               {strings.close}
@@ -81,17 +116,28 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
         </div>
       ) : (
         <div className="parley-tiles" style={{ '--parley-columns': columns } as CSSProperties}>
-          {screens.length > 0 ? (
+          {large ? (
             <ul className="parley-screens">
-              {screens.slice(0, 1).map((p) => (
-                <Tile key={p.userId} call={call} participant={p} what="screen" />
-              ))}
+              <Tile
+                key={large.userId}
+                call={call}
+                participant={large}
+                what={shape === 'screen' ? 'screen' : 'video'}
+              >
+                {shape === 'screen' ? null : pin(large)}
+              </Tile>
             </ul>
           ) : null}
           <ul className="parley-people">
-            {[...others, ...there.filter((p) => p.isLocal)].map((p) => (
-              <Tile key={p.userId} call={call} participant={p} />
-            ))}
+            {strip.map((p) =>
+              shape === 'pair' && p.isLocal && others.length > 0 ? (
+                <SelfView key={p.userId} call={call} participant={p} Tile={Tile} />
+              ) : (
+                <Tile key={p.userId} call={call} participant={p}>
+                  {pin(p)}
+                </Tile>
+              ),
+            )}
           </ul>
         </div>
       )}
@@ -105,12 +151,34 @@ export const CallStage = forwardRef<HTMLElement, CallStageProps>(function CallSt
   );
 });
 
+interface PinProps {
+  participant: CallParticipantView;
+  pinned: boolean;
+  onPin: (userId: string | null) => void;
+}
+function Pin({ participant: { userId, isLocal }, pinned, onPin }: PinProps) {
+  const strings = useCallStrings();
+  const name = useName(userId);
+  const label = strings.pin(isLocal ? strings.you : name);
+  return (
+    <button
+      type="button"
+      className="parley-tile-action"
+      aria-pressed={pinned}
+      aria-label={label}
+      title={label}
+      onClick={() => onPin(pinned ? null : userId)}
+    >
+      <CallIcon name="pin" size={16} />
+    </button>
+  );
+}
+
 /** Name, time and network. */
 export function CallHead({ view, title }: { view: CallView; title: string }) {
   const strings = useCallStrings();
   const { state, network } = view;
   const alone = !view.participants.some((p) => p.inCall && !p.isLocal);
-  const quality = network.level >= 4 ? 'good' : network.level >= 2 ? 'weak' : 'lost';
   return (
     <header className="parley-call-head">
       <h2>
@@ -128,17 +196,31 @@ export function CallHead({ view, title }: { view: CallView; title: string }) {
           <Elapsed since={view.call.answeredAt} />
         ) : null}
       </span>
-      {state === 'ended' ? null : (
-        <span className="parley-signal" data-quality={quality}>
-          <span aria-hidden="true">
-            <i />
-            <i />
-            <i />
-          </span>
-          {strings[quality]}
-        </span>
-      )}
+      {state === 'ended' ? null : <NetworkQuality level={network.level} />}
     </header>
+  );
+}
+
+export interface NetworkQualityProps {
+  /** 1 to 5, of the call's `network`. */
+  level: number;
+  /** From this level on it is good, or weak. */
+  good?: number;
+  weak?: number;
+}
+/** Three bars, and the word beside them. */
+export function NetworkQuality({ level, good = 4, weak = 2 }: NetworkQualityProps) {
+  const strings = useCallStrings();
+  const quality = level >= good ? 'good' : level >= weak ? 'weak' : 'lost';
+  return (
+    <span className="parley-signal" data-quality={quality}>
+      <span aria-hidden="true">
+        <i />
+        <i />
+        <i />
+      </span>
+      {strings[quality]}
+    </span>
   );
 }
 

@@ -1,8 +1,11 @@
 import { forwardRef, useEffect, useRef, useState } from 'react';
 import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode } from 'react';
-import type { CallHandle, MediaDevice } from '@parley/client/calls';
+import type { ParleyError } from '@parley/client';
+import type { CallHandle } from '@parley/client/calls';
 import { cx, moveFocus } from '../parts/tools.ts';
-import { useCall, useCallStrings, useDevices } from './hooks.ts';
+import { DevicePicker } from './device-picker.tsx';
+import type { DeviceKind, DevicePickerProps } from './device-picker.tsx';
+import { useCall, useCallStrings } from './hooks.ts';
 import { CallIcon } from './icons.tsx';
 
 export interface CallControlsProps extends ComponentPropsWithoutRef<'div'> {
@@ -15,18 +18,23 @@ export interface CallControlsProps extends ComponentPropsWithoutRef<'div'> {
 /** What one does in a call, for the buttons and for the keys. */
 export function useCallActions(call: CallHandle, onProblem?: (message: string) => void) {
   const view = useCall(call);
+  const strings = useCallStrings();
   const me = view?.participants.find((p) => p.isLocal);
-  const run = (work: Promise<unknown>): void =>
-    void work.catch((e: unknown) => onProblem?.((e as Error).message));
+  const run = (work: Promise<unknown>, device?: string): void =>
+    void work.catch((e: unknown) => {
+      const { code, message } = e as ParleyError;
+      const denied = device !== undefined && code === 'media_permission_denied';
+      onProblem?.(denied ? strings.denied(device) : message);
+    });
   const [mic, camera, screen] = [me?.audioMuted === false, me?.videoMuted === false, me?.screenTrack != null];
   return {
     mic,
     camera,
     screen,
     me,
-    toggleMic: () => run(mic ? call.mute() : call.unmute()),
-    toggleCamera: () => run(call.setCamera(!camera)),
-    toggleScreen: () => run(screen ? call.stopScreen() : call.shareScreen()),
+    toggleMic: () => run(mic ? call.mute() : call.unmute(), strings.microphone),
+    toggleCamera: () => run(call.setCamera(!camera), strings.camera),
+    toggleScreen: () => run(screen ? call.stopScreen() : call.shareScreen(), strings.screen),
     leave: () => run(call.leave()),
     run,
   };
@@ -36,15 +44,26 @@ export const CallControls = forwardRef<HTMLDivElement, CallControlsProps>(functi
   const { call, extra, onProblem, className, ...rest } = props;
   const strings = useCallStrings();
   const actions = useCallActions(call, onProblem);
-  const { mics, cameras, speakers } = useDevices();
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>): void => {
     const all = [
       ...event.currentTarget.querySelectorAll<HTMLElement>(':scope > button, .parley-split > button'),
     ];
     if (all.includes(event.target as HTMLElement) && moveFocus(event, all, true)) event.preventDefault();
   };
-  const idOf = (track: MediaStreamTrack | null | undefined): string | undefined =>
-    track?.getSettings().deviceId;
+  const picker = {
+    chosen: {
+      mic: actions.me?.audioTrack?.getSettings().deviceId,
+      camera: actions.me?.videoTrack?.getSettings().deviceId,
+    },
+    onChoose: (kind: DeviceKind, id: string): void =>
+      actions.run(
+        kind === 'mic'
+          ? call.setMicrophone(id)
+          : kind === 'camera'
+            ? call.setCamera(true, id)
+            : call.setSpeaker(id),
+      ),
+  };
   return (
     <div
       ref={ref}
@@ -54,22 +73,7 @@ export const CallControls = forwardRef<HTMLDivElement, CallControlsProps>(functi
       {...rest}
       onKeyDown={onKeyDown}
     >
-      <Split
-        menu={[
-          {
-            label: strings.microphone,
-            devices: mics,
-            chosen: idOf(actions.me?.audioTrack),
-            choose: (id) => actions.run(call.setMicrophone(id)),
-          },
-          {
-            label: strings.speaker,
-            devices: speakers,
-            chosen: undefined,
-            choose: (id) => actions.run(call.setSpeaker(id)),
-          },
-        ]}
-      >
+      <Split kinds={['mic', 'speaker']} {...picker}>
         <Control
           icon={actions.mic ? 'mic' : 'micOff'}
           label={strings.microphone}
@@ -77,16 +81,7 @@ export const CallControls = forwardRef<HTMLDivElement, CallControlsProps>(functi
           onPress={actions.toggleMic}
         />
       </Split>
-      <Split
-        menu={[
-          {
-            label: strings.camera,
-            devices: cameras,
-            chosen: idOf(actions.me?.videoTrack),
-            choose: (id) => actions.run(call.setCamera(true, id)),
-          },
-        ]}
-      >
+      <Split kinds={['camera']} {...picker}>
         <Control
           icon={actions.camera ? 'camera' : 'cameraOff'}
           label={strings.camera}
@@ -124,7 +119,7 @@ interface ControlProps {
   plain?: boolean;
   onPress: () => void;
 }
-const Control = ({ icon, label, on, plain, onPress }: ControlProps) => (
+export const Control = ({ icon, label, on, plain, onPress }: ControlProps) => (
   <button
     type="button"
     className="parley-control"
@@ -138,19 +133,14 @@ const Control = ({ icon, label, on, plain, onPress }: ControlProps) => (
   </button>
 );
 
-interface Choice {
-  label: string;
-  devices: readonly MediaDevice[];
-  chosen: string | undefined;
-  choose: (id: string) => void;
-}
+const labels = { mic: 'microphone', camera: 'camera', speaker: 'speaker' } as const;
 
 /** A button with the choice of its devices. */
-function Split({ menu, children }: { menu: readonly Choice[]; children: ReactNode }) {
+function Split({ children, ...picker }: DevicePickerProps & { children: ReactNode }) {
   const strings = useCallStrings();
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLSpanElement>(null);
-  const label = strings.chooseDevices(menu.map((choice) => choice.label).join(', '));
+  const label = strings.chooseDevices(picker.kinds.map((kind) => strings[labels[kind]]).join(', '));
   useEffect(() => {
     if (open) box.current?.querySelector<HTMLElement>('[role=dialog] input')?.focus();
   }, [open]);
@@ -183,22 +173,7 @@ function Split({ menu, children }: { menu: readonly Choice[]; children: ReactNod
             close();
           }}
         >
-          {menu.map((choice) => (
-            <fieldset key={choice.label}>
-              <legend>{choice.label}</legend>
-              {choice.devices.map((device, i) => (
-                <label key={device.id}>
-                  <input
-                    type="radio"
-                    name={choice.label}
-                    defaultChecked={device.id === choice.chosen || (choice.chosen === undefined && i === 0)}
-                    onChange={() => choice.choose(device.id)}
-                  />
-                  {device.label || strings.unnamedDevice(i + 1)}
-                </label>
-              ))}
-            </fieldset>
-          ))}
+          <DevicePicker {...picker} />
         </div>
       ) : null}
     </span>

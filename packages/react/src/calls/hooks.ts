@@ -91,29 +91,24 @@ export interface DevicesView {
   mics: readonly MediaDevice[];
   cameras: readonly MediaDevice[];
   speakers: readonly MediaDevice[];
+  /** Lists them again: their names are known once the user has allowed one of the kind. */
+  refresh(): void;
 }
 
 /** Microphones, cameras and speakers, kept up to date while one is plugged in or out. */
 export function useDevices(): DevicesView {
   const { devices } = useCalls();
   const [all, setAll] = useState<readonly MediaDevice[]>([]);
+  const refresh = useCallback(
+    () => void devices.list().then(setAll, () => undefined), // A browser without devices has an empty list.
+    [devices],
+  );
   useEffect(() => {
-    let over = false;
-    // A browser without devices has an empty list.
-    const look = (): void =>
-      void devices.list().then(
-        (found) => over || setAll(found),
-        () => undefined,
-      );
-    look();
-    const off = devices.watch(look);
-    return () => {
-      over = true;
-      off();
-    };
-  }, [devices]);
+    refresh();
+    return devices.watch(refresh);
+  }, [devices, refresh]);
   return useMemo(() => {
     const of = (kind: MediaDevice['kind']) => all.filter((device) => device.kind === kind);
-    return { mics: of('mic'), cameras: of('camera'), speakers: of('speaker') };
-  }, [all]);
+    return { mics: of('mic'), cameras: of('camera'), speakers: of('speaker'), refresh };
+  }, [all, refresh]);
 }

@@ -1,6 +1,7 @@
 import { forwardRef, useEffect, useRef, useState } from 'react';
 import type { ComponentPropsWithoutRef, ForwardedRef, KeyboardEvent } from 'react';
 import type { CallHandle, JoinOptions } from '@parley/client/calls';
+import { useParley } from '../hooks/context.ts';
 import { useName } from '../hooks/people.ts';
 import { UserAvatar } from '../parts/avatar.tsx';
 import { cx, useFrame } from '../parts/tools.ts';
@@ -10,17 +11,29 @@ import { CallIcon } from './icons.tsx';
 export interface IncomingCallProps extends Omit<ComponentPropsWithoutRef<'div'>, 'children'> {
   /** Called when this device has answered. */
   onAnswered?: (call: CallHandle) => void;
+  /** The address of a sound that is repeated while it rings. Browsers play it only after the user did something. */
+  ringtone?: string;
 }
 
 /** A card for the call that rings; nothing while none does. */
 export const IncomingCall = forwardRef<HTMLDivElement, IncomingCallProps>(function IncomingCall(props, ref) {
   const call = useIncomingCall();
+  const { announcer } = useParley();
+  const { endedBecause } = useCallStrings();
+  // A card that goes because of another device says why.
+  useEffect(
+    () => () => {
+      const why = call?.get().endedHere;
+      if (why && endedBecause[why]) announcer.say(endedBecause[why]);
+    },
+    [call, announcer, endedBecause],
+  );
   return call ? <Card key={call.id} call={call} forwarded={ref} {...props} /> : null;
 });
 
 type CardProps = IncomingCallProps & { call: CallHandle; forwarded: ForwardedRef<HTMLDivElement> };
 
-function Card({ call, forwarded, onAnswered, className, ...rest }: CardProps) {
+function Card({ call, forwarded, onAnswered, ringtone, className, ...rest }: CardProps) {
   const strings = useCallStrings();
   const view = useCall(call)!;
   const name = useName(view.call.createdBy);
@@ -59,6 +72,7 @@ function Card({ call, forwarded, onAnswered, className, ...rest }: CardProps) {
       {...rest}
       onKeyDown={onKeyDown}
     >
+      {ringtone === undefined ? null : <audio src={ringtone} loop autoPlay />}
       <div className="parley-caller">
         <span className="parley-ringing">
           <UserAvatar userId={view.call.createdBy} size={small ? 36 : 64} />

@@ -32,6 +32,18 @@ export interface CallStrings {
   unnamedDevice(n: number): string;
   joined(name: string): string;
   left(name: string): string;
+  pin(name: string): string;
+  hideSelf: string;
+  showSelf: string;
+  again: string;
+  preview: string;
+  asking: string;
+  level: string;
+  join: string;
+  cancel: string;
+  noDevice: string;
+  denied(device: string): string;
+  missing(device: string): string;
 }
 
 export const englishCalls: CallStrings = {
@@ -73,4 +85,16 @@ export const englishCalls: CallStrings = {
   unnamedDevice: (n) => `Device ${n}`,
   joined: (name) => `${name} joined the call`,
   left: (name) => `${name} left the call`,
+  pin: (name) => `Pin ${name}`,
+  hideSelf: 'Hide yourself',
+  showSelf: 'Show yourself',
+  again: 'Call again',
+  preview: 'Before you join',
+  asking: 'Asking for permission…',
+  level: 'Microphone level',
+  join: 'Join',
+  cancel: 'Cancel',
+  noDevice: 'None found',
+  denied: (device) => `${device}: not allowed. Allow it in the settings of this page in your browser.`,
+  missing: (device) => `${device}: not found, or another application uses it.`,
 };

@@ -7,7 +7,8 @@ import { cx } from '../parts/tools.ts';
 import { useCallStrings } from './hooks.ts';
 import { CallIcon } from './icons.tsx';
 
-export interface CallTileProps extends Omit<ComponentPropsWithoutRef<'li'>, 'children'> {
+/** `children` are buttons in the upper corner. */
+export interface CallTileProps extends ComponentPropsWithoutRef<'li'> {
   call: CallHandle;
   participant: CallParticipantView;
   what?: 'video' | 'screen';
@@ -19,7 +20,7 @@ export interface CallTileProps extends Omit<ComponentPropsWithoutRef<'li'>, 'chi
 
 /** One person, or one screen. */
 export const CallTile = forwardRef<HTMLLIElement, CallTileProps>(function CallTile(props, ref) {
-  const { call, participant, what = 'video', mirrorSelf = true, className, ...others } = props;
+  const { call, participant, what = 'video', mirrorSelf = true, className, children, ...others } = props;
   const { fit = what === 'screen' ? 'contain' : 'cover', ...rest } = others;
   const { userId, isLocal, audioMuted, videoMuted, speaking, videoTrack, screenTrack } = participant;
   const strings = useCallStrings();
@@ -76,6 +77,7 @@ export const CallTile = forwardRef<HTMLLIElement, CallTileProps>(function CallTi
           <em>{strings.cameraOff}</em>
         ) : null}
       </span>
+      {children}
     </li>
   );
 });

@@ -3,6 +3,7 @@ export type { ParleyProviderProps } from './provider.ts';
 export { useClient, useParley, useStrings } from './context.ts';
 export { useConnection, useTyping } from './connection.ts';
 export type { ConnectionView, TypingView } from './connection.ts';
+export { useTypists } from './typists.ts';
 export { useConversationItem, useConversations, useUnreadTotal } from './conversations.ts';
 export type { ConversationsView } from './conversations.ts';
 export { useConversation } from './open.ts';

@@ -1,64 +1,13 @@
-import { useCallback, useEffect, useState } from 'react';
+import { createContext, useContext, useState } from 'react';
 import type { CSSProperties } from 'react';
-import type { Attachment as AttachmentData, Client } from '@parley/client';
-import { useClient, useParley } from '../hooks/context.ts';
+import type { Attachment as AttachmentData } from '@parley/client';
+import { useParley } from '../hooks/context.ts';
+import { linkOf, useLink } from '../hooks/link.ts';
 import { isPicture } from '../hooks/upload.ts';
 import { Icon } from './icon.tsx';
 
-interface Link {
-  url: string;
-  expiresAt: number;
-}
-const links = new WeakMap<Client, Map<string, Promise<Link>>>();
-const maxLinks = 500;
-/** A link is replaced before it expires: by so much. */
-const earlyMs = 30_000;
-
-function linkOf(client: Client, id: string, afresh: boolean): Promise<Link> {
-  let all = links.get(client);
-  if (!all) links.set(client, (all = new Map()));
-  const held = all.get(id);
-  if (held && !afresh) return held;
-  const asked = client.uploads
-    .attachmentUrl(id)
-    .then(({ url, expiresAt }) => ({ url, expiresAt: Date.parse(expiresAt) }));
-  all.set(id, asked);
-  asked.catch(() => all.delete(id));
-  if (all.size > maxLinks) all.delete(all.keys().next().value!);
-  return asked;
-}
-
-/** An address of the file that is renewed for as long as somebody looks; null until it is there. */
-function useLink(id: string): { url: string | null; gone: boolean; renew(): void } {
-  const client = useClient();
-  const [url, setUrl] = useState<string | null>(null);
-  const [gone, setGone] = useState(false);
-  const [round, setRound] = useState(0);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let over = false;
-    const look = async (afresh: boolean): Promise<void> => {
-      try {
-        const link = await linkOf(client, id, afresh);
-        if (over) return;
-        const left = link.expiresAt - Date.now() - earlyMs;
-        if (left <= 0 && !afresh) return await look(true);
-        setUrl(link.url);
-        timer = setTimeout(() => void look(true), Math.min(Math.max(left, earlyMs), 2 ** 31 - 1));
-      } catch {
-        if (!over) setGone(true);
-      }
-    };
-    void look(round > 0);
-    return () => {
-      over = true;
-      clearTimeout(timer);
-    };
-  }, [client, id, round]);
-  // Once: a file that does not load with a new link is not there.
-  const renew = useCallback(() => (round === 0 ? setRound(1) : setGone(true)), [round]);
-  return { url, gone, renew };
-}
+/** Opens a picture in the viewer of the list around it; null where there is none. */
+export const ViewerContext = createContext<((attachment: AttachmentData) => void) | null>(null);
 
 const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte'];
 function sizeText(bytes: number, locale: string | undefined): string {
@@ -74,51 +23,58 @@ function sizeText(bytes: number, locale: string | undefined): string {
 
 export interface AttachmentProps {
   attachment: AttachmentData;
-  /** Opens a picture; without it the picture opens in another tab. */
+  /** Opens a picture; without it the viewer of the list does, and outside of a list another tab. */
   onOpen?: (attachment: AttachmentData, url: string) => void;
 }
 
-/** A picture that keeps its place while it loads, or a file to download. */
+/** A picture that keeps its place while it loads, a film or a sound to play, or a file to download. */
 export function Attachment({ attachment, onOpen }: AttachmentProps) {
-  return isPicture(attachment.mimeType) ? (
-    <Picture attachment={attachment} {...(onOpen ? { onOpen } : {})} />
-  ) : (
-    <File attachment={attachment} />
-  );
+  const { mimeType } = attachment;
+  if (isPicture(mimeType)) return <Picture attachment={attachment} {...(onOpen ? { onOpen } : {})} />;
+  const [kind] = mimeType.split('/');
+  if (kind === 'video' || kind === 'audio') return <Player attachment={attachment} kind={kind} />;
+  return <File attachment={attachment} />;
 }
 
 function Picture({ attachment, onOpen }: AttachmentProps) {
   const { strings } = useParley();
   const { url, gone, renew } = useLink(attachment.id);
+  const view = useContext(ViewerContext);
   const { name, width = 280, height = 168 } = attachment;
   if (gone) return <File attachment={attachment} />;
-  const shape = { '--parley-ratio': `${width} / ${height}`, '--parley-width': `${width}px` } as CSSProperties;
+  const open = onOpen && url !== null ? () => onOpen(attachment, url) : view && (() => view(attachment));
+  const attributes = {
+    className: 'parley-image',
+    style: { '--parley-ratio': `${width} / ${height}`, '--parley-width': `${width}px` } as CSSProperties,
+    'aria-label': strings.openPicture(name),
+  };
   const image = url && (
     <img src={url} alt={name} width={width} height={height} loading="lazy" onError={renew} />
   );
-  if (onOpen && url)
-    return (
-      <button
-        type="button"
-        className="parley-image"
-        style={shape}
-        aria-label={strings.openPicture(name)}
-        onClick={() => onOpen(attachment, url)}
-      >
-        {image}
-      </button>
-    );
-  return (
-    <a
-      className="parley-image"
-      style={shape}
-      href={url ?? undefined}
-      target="_blank"
-      rel="noopener noreferrer"
-      aria-label={strings.openPicture(name)}
-    >
+  return open ? (
+    <button type="button" {...attributes} onClick={open}>
+      {image}
+    </button>
+  ) : (
+    <a {...attributes} href={url ?? undefined} target="_blank" rel="noopener noreferrer">
       {image}
     </a>
+  );
+}
+
+function Player({ attachment, kind: Kind }: AttachmentProps & { kind: 'video' | 'audio' }) {
+  const { url, gone, renew } = useLink(attachment.id, true);
+  if (gone) return <File attachment={attachment} />;
+  return (
+    <Kind
+      className={`parley-${Kind}`}
+      controls
+      preload="metadata"
+      playsInline={Kind === 'video' || undefined}
+      src={url ?? undefined}
+      aria-label={attachment.name}
+      onError={renew}
+    />
   );
 }
 

@@ -1,12 +1,13 @@
-import { forwardRef, memo, useState } from 'react';
-import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode } from 'react';
-import type { ConversationListItem } from '@parley/client';
+import { forwardRef, memo, useEffect, useRef, useState } from 'react';
+import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode, RefObject } from 'react';
+import type { ConversationListItem, User } from '@parley/client';
 import { draftOf } from '../hooks/composer.ts';
 import { useConnection } from '../hooks/connection.ts';
 import { useParley, useStrings } from '../hooks/context.ts';
 import { useConversations } from '../hooks/conversations.ts';
-import { otherOf, useName, useTitle } from '../hooks/people.ts';
-import { shallowEqual } from '../hooks/store.ts';
+import { otherOf, useName, usePresence, useTitle } from '../hooks/people.ts';
+import { shallowEqual, useStore } from '../hooks/store.ts';
+import { useTypists } from '../hooks/typists.ts';
 import { Avatar, UserAvatar } from './avatar.tsx';
 import { Icon } from './icon.tsx';
 import { Time } from './time.tsx';
@@ -21,6 +22,8 @@ export interface ConversationListProps extends Omit<
   /** The address of a conversation; rows are then links. */
   href?: (item: ConversationListItem) => string;
   filter?: (item: ConversationListItem) => boolean;
+  /** By last activity unless given. */
+  sort?: (a: ConversationListItem, b: ConversationListItem) => number;
   /** Buttons beside the title. */
   actions?: ReactNode;
   renderEmpty?: () => ReactNode;
@@ -28,8 +31,12 @@ export interface ConversationListProps extends Omit<
 
 export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
   function ConversationList(props, ref) {
-    const { selectedId = null, onSelect, href, filter, actions, renderEmpty, className, ...rest } = props;
-    const { client, strings } = useParley();
+    const { selectedId = null, onSelect, href, filter, sort, actions, renderEmpty, ...others } = props;
+    const { className, ...rest } = others;
+    const { client, strings, shortcuts } = useParley();
+    const search = useRef<HTMLInputElement>(null);
+    const typed = useRef({ text: '', at: 0 });
+    useSlash(search, shortcuts);
     const { items, hasMore, loadMore } = useConversations();
     const { state } = useConnection();
     const [query, setQuery] = useState('');
@@ -42,15 +49,23 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
     const shown = items.filter(
       (item) => (!filter || filter(item)) && nameOf(item).toLocaleLowerCase().includes(wanted),
     );
+    if (sort) shown.sort(sort);
     const onKeyDown = (event: KeyboardEvent<HTMLUListElement>): void => {
-      if (
-        moveFocus(
-          event,
-          [...event.currentTarget.querySelectorAll<HTMLElement>('.parley-conversation')],
-          false,
-        )
-      )
-        event.preventDefault();
+      const rows = [...event.currentTarget.querySelectorAll<HTMLElement>('.parley-conversation')];
+      if (moveFocus(event, rows, false)) return event.preventDefault();
+      // Letters go to the next conversation whose name begins with them.
+      if (!shortcuts || event.key.length !== 1 || event.key === ' ' || event.key === '/') return;
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const { text, at } = typed.current;
+      const letters = (event.timeStamp - at < typeAheadMs ? text : '') + event.key.toLocaleLowerCase();
+      typed.current = { text: letters, at: event.timeStamp };
+      const from = rows.indexOf(event.target as HTMLElement) + (letters.length > 1 ? 0 : 1);
+      for (let i = 0; i < shown.length; i++) {
+        const index = (from + i) % shown.length;
+        if (!nameOf(shown[index]!).toLocaleLowerCase().startsWith(letters)) continue;
+        rows[index]?.focus();
+        break;
+      }
     };
     const tabStop = shown.some((item) => item.id === selectedId) ? selectedId : shown[0]?.id;
     const loading = items.length === 0 && state !== 'connected' && state !== 'failed';
@@ -69,12 +84,14 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
         <label className="parley-search">
           <Icon name="search" size={15} />
           <input
+            ref={search}
             type="search"
             value={query}
             placeholder={strings.search}
             aria-label={strings.search}
             onChange={(event) => setQuery(event.target.value)}
           />
+          {shortcuts && query === '' ? <kbd aria-hidden="true">/</kbd> : null}
         </label>
         {loading ? (
           <div className="parley-skeleton" aria-hidden="true">
@@ -115,6 +132,27 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
   },
 );
 
+const typeAheadMs = 800;
+
+/** The slash goes to the search, unless somebody writes. */
+function useSlash(search: RefObject<HTMLInputElement | null>, on: boolean): void {
+  useEffect(() => {
+    if (!on) return;
+    const listen = (event: globalThis.KeyboardEvent): void => {
+      const target = event.target as HTMLElement;
+      if (event.key !== '/' || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey)
+        return;
+      if (target.isContentEditable || /INPUT|TEXTAREA|SELECT/.test(target.tagName)) return;
+      // A list that is hidden, as beside a thread on a phone, leaves the key to others.
+      if (search.current?.offsetParent == null) return;
+      event.preventDefault();
+      search.current.focus();
+    };
+    document.addEventListener('keydown', listen);
+    return () => document.removeEventListener('keydown', listen);
+  }, [search, on]);
+}
+
 export interface ConversationItemProps {
   item: ConversationListItem;
   current?: boolean;
@@ -132,12 +170,15 @@ export const ConversationItem = memo(function ConversationItem(props: Conversati
   const { client, strings } = useParley();
   const title = useTitle(item);
   const other = otherOf(item, client.userId);
+  const online = usePresence([other]).get(other ?? '')?.online;
+  const typists = useTypists(item.id);
   const { unreadCount, muted, lastMessage } = item;
   const attributes = {
     className: 'parley-conversation',
     'aria-current': current ? ('true' as const) : undefined,
     'data-unread': unreadCount > 0 || undefined,
     'data-muted': muted || undefined,
+    'data-typing': typists.length > 0 || undefined,
     tabIndex,
     onClick: () => onSelect?.(item.id),
   };
@@ -148,7 +189,11 @@ export const ConversationItem = memo(function ConversationItem(props: Conversati
         <bdi>{title}</bdi>
       </b>
       {lastMessage ? <Time at={lastMessage.createdAt} day /> : <span />}
-      <Preview item={item} draft={current ? '' : draftOf(client, item.id)} />
+      {typists.length > 0 ? (
+        <Typing userIds={typists} group={other === null} />
+      ) : (
+        <Preview item={item} draft={current ? '' : draftOf(client, item.id)} />
+      )}
       {unreadCount > 0 ? (
         <UnreadBadge count={unreadCount} muted={muted} />
       ) : muted ? (
@@ -156,6 +201,7 @@ export const ConversationItem = memo(function ConversationItem(props: Conversati
           <Icon name="muted" size={14} />
         </span>
       ) : null}
+      {online ? <span className="parley-hidden">{strings.online}</span> : null}
     </>
   );
   return href === undefined ? (
@@ -168,6 +214,18 @@ export const ConversationItem = memo(function ConversationItem(props: Conversati
     </a>
   );
 }, same);
+
+const noUsers: ReadonlyMap<string, User> = new Map();
+
+function Typing({ userIds, group }: { userIds: readonly string[]; group: boolean }) {
+  const { client, strings } = useParley();
+  useStore(client.users.store, noUsers);
+  return (
+    <span className="parley-preview">
+      {group ? strings.typing(userIds.map((id) => client.users.find(id)?.name || id)) : strings.typingHere}
+    </span>
+  );
+}
 
 function Preview({ item, draft }: { item: ConversationListItem; draft: string }) {
   const { client, strings } = useParley();

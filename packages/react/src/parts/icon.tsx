@@ -3,6 +3,7 @@ const paths = {
   send: 'm5 12 7-7 7 7M12 19V5',
   down: 'M12 5v14m7-7-7 7-7-7',
   back: 'm15 18-6-6 6-6',
+  forward: 'm9 18 6-6-6-6',
   close: 'M18 6 6 18M6 6l12 12',
   check: 'M20 6 9 17l-5-5',
   reply: 'M20 18v-2a4 4 0 0 0-4-4H4M9 17l-5-5 5-5',
@@ -24,7 +25,7 @@ const paths = {
 export type IconName = keyof typeof paths;
 
 /** Icons that show a direction turn with the reading direction. */
-const turned = new Set<IconName>(['back', 'reply']);
+const turned = new Set<IconName>(['back', 'forward', 'reply']);
 
 export const Path = ({ d, size = 18, turn }: { d: string; size?: number; turn?: boolean }) => (
   <svg

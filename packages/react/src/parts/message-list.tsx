@@ -1,6 +1,8 @@
 import {
   forwardRef,
   Fragment,
+  lazy,
+  Suspense,
   useCallback,
   useEffect,
   useImperativeHandle,
@@ -9,17 +11,21 @@ import {
   useState,
 } from 'react';
 import type { ComponentPropsWithoutRef, ComponentType, KeyboardEvent, Ref } from 'react';
-import type { MessageItem } from '@parley/client';
+import type { Attachment, MessageItem } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { useMessages } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
 import { useMembers } from '../hooks/people.ts';
+import { isPicture } from '../hooks/upload.ts';
+import { ViewerContext } from './attachment.tsx';
 import { Icon } from './icon.tsx';
 import { Message } from './message.tsx';
 import type { MessageProps } from './message.tsx';
 import { dayName, dayOf } from './time.tsx';
 import { cx, moveFocus } from './tools.ts';
 import { useRowWindow } from './window.ts';
+
+const Viewer = lazy(() => import('./viewer.tsx'));
 
 export interface MessageListHandle {
   scrollToEnd(): void;
@@ -35,6 +41,9 @@ export interface MessageListProps extends Omit<ComponentPropsWithoutRef<'div'>, 
   onReply?: (item: MessageItem) => void;
   onEdit?: (item: MessageItem) => void;
   onAtEndChange?: (atEnd: boolean) => void;
+  /** Changes the buttons of each message. Keep the function the same between renders, or all rows render. */
+  actions?: MessageProps['actions'];
+  renderAttachment?: MessageProps['renderAttachment'];
   slots?: { Message?: ComponentType<MessageProps> | undefined };
   handle?: Ref<MessageListHandle>;
 }
@@ -44,7 +53,7 @@ const tintMs = 1_600;
 /** The messages of a conversation: a bounded number of rows that stay where they are while others come. */
 export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function MessageList(props, ref) {
   const { conversationId, groupWithin = 300_000, markRead = 'visible', onReply, onEdit, ...others } = props;
-  const { onAtEndChange, slots = {}, handle, className, ...rest } = others;
+  const { onAtEndChange, actions, renderAttachment, slots = {}, handle, className, ...rest } = others;
   const { client, strings, locale, now, announcer } = useParley();
   const conversation = useConversation(conversationId);
   const messages = useMessages(conversationId);
@@ -53,6 +62,7 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
   const { box, from, to, atEnd, loadingOlder, onScroll, scrollToEnd, scrollTo } = useRowWindow(messages);
   const [active, setActive] = useState<string | null>(null);
   const [tinted, setTinted] = useState<string | null>(null);
+  const [viewed, setViewed] = useState<{ pictures: readonly Attachment[]; first: string } | null>(null);
   const Row = slots.Message ?? Message;
   const me = client.userId;
 
@@ -63,6 +73,14 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
         if (key !== null) setTimeout(() => setTinted((was) => (was === key ? null : was)), tintMs);
       }),
     [scrollTo],
+  );
+  const view = useCallback(
+    (attachment: Attachment) => {
+      const all = conversation?.messages.get().items.flatMap((item) => item.attachments) ?? [];
+      const pictures = all.filter(({ mimeType }) => isPicture(mimeType));
+      setViewed({ pictures: pictures.includes(attachment) ? pictures : [attachment], first: attachment.id });
+    },
+    [conversation],
   );
   useImperativeHandle(handle, () => ({ scrollToEnd, scrollTo: go }), [scrollToEnd, go]);
   useEffect(() => onAtEndChange?.(atEnd), [atEnd, onAtEndChange]);
@@ -121,7 +139,8 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
     const at = from + i;
     const before = items[at - 1];
     const when = Date.parse(item.createdAt);
-    const newDay = before ? dayOf(Date.parse(before.createdAt)) !== dayOf(when) : !messages.hasOlder;
+    // The first row always has its day, which stays at the top while one reads.
+    const newDay = i === 0 || dayOf(Date.parse(before!.createdAt)) !== dayOf(when);
     return (
       <Fragment key={item.key}>
         {newDay ? <Separator className="parley-day" text={dayName(when, now(), locale, strings)} /> : null}
@@ -137,6 +156,8 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
           {...(item.key === tinted ? { highlight: true } : {})}
           {...(onReply ? { onReply } : {})}
           {...(onEdit ? { onEdit } : {})}
+          {...(actions ? { actions } : {})}
+          {...(renderAttachment ? { renderAttachment } : {})}
           onQuote={go}
         />
       </Fragment>
@@ -165,7 +186,9 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
         {status === 'ready' && items.length === 0 ? (
           <p className="parley-empty">{strings.noMessages}</p>
         ) : null}
-        <ol>{rows}</ol>
+        <ViewerContext.Provider value={view}>
+          <ol>{rows}</ol>
+        </ViewerContext.Provider>
       </div>
       {atEnd ? null : (
         <button type="button" className="parley-jump" onClick={scrollToEnd}>
@@ -174,6 +197,11 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
           {newCount > 0 ? strings.newMessages(newCount) : null}
         </button>
       )}
+      {viewed ? (
+        <Suspense fallback={null}>
+          <Viewer {...viewed} onClose={() => setViewed(null)} />
+        </Suspense>
+      ) : null}
     </div>
   );
 });
@@ -182,7 +210,7 @@ function Separator({ className, text }: { className: string; text: string }) {
   return (
     <li className={className}>
       <span role="separator" aria-label={text}>
-        {text}
+        <bdi>{text}</bdi>
       </span>
     </li>
   );

@@ -1,6 +1,6 @@
-import { forwardRef, memo, useEffect, useRef, useState } from 'react';
+import { forwardRef, Fragment, memo, useEffect, useRef, useState } from 'react';
 import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode } from 'react';
-import type { MessageItem } from '@parley/client';
+import type { Attachment as AttachmentData, MessageItem } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { useMessageById } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
@@ -26,7 +26,21 @@ export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'chil
   onEdit?: (item: MessageItem) => void;
   /** Goes to the message that this one answers. */
   onQuote?: (messageId: string) => void;
+  /** Changes the buttons: gets the usual ones, returns those to show. */
+  actions?: MessageActions;
+  /** Shows an attachment in another way; undefined leaves it to the kit. */
+  renderAttachment?: (attachment: AttachmentData) => ReactNode;
 }
+
+export interface MessageAction {
+  /** Of the usual ones: `reply`, `edit`, `delete`. */
+  id: string;
+  label: string;
+  icon: ReactNode;
+  danger?: boolean;
+  onPress: () => void;
+}
+export type MessageActions = (usual: readonly MessageAction[], item: MessageItem) => readonly MessageAction[];
 
 const says = (item: MessageItem, fallback: string): string =>
   item.text || item.attachments.map(({ name }) => name).join(', ') || fallback;
@@ -34,8 +48,9 @@ const says = (item: MessageItem, fallback: string): string =>
 /** One message. It renders again only when it changes, or its place among its neighbours does. */
 export const Message = memo(
   forwardRef<HTMLLIElement, MessageProps>(function Message(props, ref) {
-    const { item, own, first, last, highlight, onReply, onEdit, onQuote, className, ...rest } = props;
-    const { strings, locale, shortcuts } = useParley();
+    const { item, own, first, last, highlight, onReply, onEdit, onQuote, ...others } = props;
+    const { actions: choose, renderAttachment, className, ...rest } = others;
+    const { strings, locale, shortcuts, announcer } = useParley();
     const conversation = useConversation(item.conversationId);
     const [hot, setHot] = useState(false);
     const [asking, setAsking] = useState(false);
@@ -58,6 +73,40 @@ export const Message = memo(
       else if (event.key === 'Delete' && canChange) setAsking(true);
       else return;
       event.preventDefault();
+    };
+
+    const buttons = (): ReactNode => {
+      if (asking)
+        return (
+          <>
+            <span>{strings.deleteAsk}</span>
+            <Action
+              of={{
+                id: 'delete',
+                label: strings.delete,
+                icon: icon('delete'),
+                danger: true,
+                onPress: () =>
+                  void conversation?.delete(item.id!).catch(() => {
+                    setAsking(false);
+                    announcer.say(strings.notDeleted);
+                  }),
+              }}
+              focused
+            />
+            <Action
+              of={{ id: 'keep', label: strings.keep, icon: icon('close'), onPress: () => setAsking(false) }}
+            />
+          </>
+        );
+      const usual: MessageAction[] = [];
+      const add = (id: IconName & ('reply' | 'edit' | 'delete'), onPress: () => void) =>
+        usual.push({ id, label: strings[id], icon: icon(id), onPress });
+      if (onReply && item.id !== null) add('reply', () => onReply(item));
+      if (onEdit && canChange && item.text !== null) add('edit', () => onEdit(item));
+      if (canChange) add('delete', () => setAsking(true));
+      const shown = choose ? choose(usual, item) : usual;
+      return shown.length === 0 ? null : shown.map((one) => <Action key={one.id} of={one} />);
     };
 
     return (
@@ -105,7 +154,9 @@ export const Message = memo(
                 </div>
               ) : null}
               {item.attachments.map((attachment) => (
-                <Attachment key={attachment.id} attachment={attachment} />
+                <Fragment key={attachment.id}>
+                  {renderAttachment?.(attachment) ?? <Attachment attachment={attachment} />}
+                </Fragment>
               ))}
               {item.attachmentIds && item.attachments.length === 0 ? (
                 <div className="parley-bubble">{strings.files(item.attachmentIds.length)}</div>
@@ -120,33 +171,8 @@ export const Message = memo(
             </div>
           ) : null}
         </div>
-        {(hot || asking) && !deleted && !failed && (onReply || canChange) ? (
-          <Actions label={strings.actions}>
-            {asking ? (
-              <>
-                <span>{strings.deleteAsk}</span>
-                <Action
-                  icon="delete"
-                  label={strings.delete}
-                  danger
-                  onPress={() => void conversation?.delete(item.id!)}
-                />
-                <Action icon="close" label={strings.keep} onPress={() => setAsking(false)} />
-              </>
-            ) : (
-              <>
-                {onReply && item.id !== null ? (
-                  <Action icon="reply" label={strings.reply} onPress={() => onReply(item)} />
-                ) : null}
-                {onEdit && canChange && item.text !== null ? (
-                  <Action icon="edit" label={strings.edit} onPress={() => onEdit(item)} />
-                ) : null}
-                {canChange ? (
-                  <Action icon="delete" label={strings.delete} onPress={() => setAsking(true)} />
-                ) : null}
-              </>
-            )}
-          </Actions>
+        {(hot || asking) && !deleted && !failed ? (
+          <Actions label={strings.actions}>{buttons()}</Actions>
         ) : null}
       </li>
     );
@@ -200,8 +226,9 @@ export function Quote({ conversationId, messageId, onGo }: QuoteProps) {
   );
 }
 
-export function Actions({ label, children }: { label: string; children: ReactNode }) {
+function Actions({ label, children }: { label: string; children: ReactNode }) {
   const bar = useRef<HTMLDivElement>(null);
+  if (children === null) return null;
   const onKeyDown = (event: KeyboardEvent): void => {
     const row = bar.current?.closest<HTMLElement>('li');
     const buttons = [...(bar.current?.querySelectorAll<HTMLElement>('button') ?? [])];
@@ -218,18 +245,15 @@ export function Actions({ label, children }: { label: string; children: ReactNod
   );
 }
 
-interface ActionProps {
-  icon: IconName;
-  label: string;
-  danger?: boolean;
-  onPress: () => void;
-}
-function Action({ icon, label, danger, onPress }: ActionProps) {
+const icon = (name: IconName): ReactNode => <Icon name={name} size={16} />;
+
+/** @param focused whoever asked by the keyboard whether to delete answers there. */
+function Action({ of, focused = false }: { of: MessageAction; focused?: boolean }) {
+  const { label, icon: shown, danger, onPress } = of;
   const button = useRef<HTMLButtonElement>(null);
-  // Whoever asked by the keyboard whether to delete answers there.
   useEffect(() => {
-    if (danger) button.current?.focus();
-  }, [danger]);
+    if (focused) button.current?.focus();
+  }, [focused]);
   return (
     <button
       ref={button}
@@ -240,7 +264,7 @@ function Action({ icon, label, danger, onPress }: ActionProps) {
       data-danger={danger || undefined}
       onClick={onPress}
     >
-      <Icon name={icon} size={16} />
+      {shown}
     </button>
   );
 }

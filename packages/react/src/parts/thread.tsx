@@ -50,6 +50,9 @@ export interface ThreadProps extends Omit<ComponentPropsWithoutRef<'section'>, '
   onBack?: () => void;
   actions?: ReactNode;
   slots?: ThreadSlots;
+  /** Changes the buttons of each message. */
+  messageActions?: MessageProps['actions'];
+  renderAttachment?: MessageProps['renderAttachment'];
   /** Why nothing can be written here. */
   readOnly?: string | null;
 }
@@ -66,6 +69,8 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
     onBack,
     actions,
     slots = {},
+    messageActions,
+    renderAttachment,
     readOnly = null,
     className,
     forwarded,
@@ -134,6 +139,8 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
         conversationId={conversationId}
         onReply={reply}
         onEdit={edit}
+        {...(messageActions ? { actions: messageActions } : {})}
+        {...(renderAttachment ? { renderAttachment } : {})}
         slots={{ Message: slots.Message }}
       />
       {Typing ? <Typing conversationId={conversationId} /> : null}

@@ -52,3 +52,20 @@ export function moveFocus(event: { key: string }, all: readonly HTMLElement[], h
   next.scrollIntoView({ block: 'nearest' });
   return true;
 }
+
+/** Moves the focus to the next region, or with Shift to the one before it: to its tab stop, or the region itself. */
+export function moveRegion(
+  event: { key: string; shiftKey: boolean },
+  regions: readonly HTMLElement[],
+): boolean {
+  const shown = regions.filter((region) => region.offsetParent !== null);
+  if (event.key !== 'F6' || shown.length < 2) return false;
+  const at = shown.findIndex((region) => region.contains(document.activeElement));
+  const next = shown.at((at + (event.shiftKey ? -1 : 1)) % shown.length)!;
+  const stop =
+    next.querySelector<HTMLElement>('[aria-current], .parley-composer textarea') ??
+    next.querySelector<HTMLElement>('a[href], button, input, textarea, [tabindex="0"]');
+  if (!stop) next.tabIndex = -1;
+  (stop ?? next).focus();
+  return true;
+}

@@ -4,10 +4,11 @@ import type { MessagesView } from '../hooks/messages.ts';
 
 /** Rows that are in the page at the end of a thread, and at most; older ones come and newer ones go in steps. */
 const atEndRows = 60;
-const maxRows = 140;
-const stepRows = 40;
+const maxRows = 100;
+/** Few at a time: what renders between two frames must be short. */
+const stepRows = 20;
 /** So near to an edge more rows are wanted. */
-const nearPx = 600;
+const nearPx = 1_000;
 const endPx = 24;
 /** A quoted message is looked for in so many older pages. */
 const maxSearch = 10;

@@ -21,7 +21,7 @@ export const kit: Kit = {
     if (offline) for (const socket of sockets) socket.close();
   },
 };
-const socketClass = () =>
+export const socketClass = () =>
   class extends WebSocket {
     constructor(url: string, protocols: string[]) {
       if (isOffline) throw new Error('There is no network.');

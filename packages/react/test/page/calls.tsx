@@ -2,7 +2,9 @@ import { createRoot } from 'react-dom/client';
 import type { Client } from '@parley/client';
 import type { CallHandle, CallParticipantView, Calls, CallSnapshot } from '@parley/client/calls';
 import { ParleyProvider } from '@parley/react';
-import { CallsProvider, CallStage, IncomingCall, useCall } from '@parley/react/calls';
+import { CallPreview, CallsProvider, CallStage, IncomingCall, useCall } from '@parley/react/calls';
+import { useState } from 'react';
+import '@fontsource-variable/geist';
 import '@parley/react/styles.css';
 
 /** Calls without a media server: what a call says is in the test's hands, and what is done to it is noted. */
@@ -119,17 +121,39 @@ const calls = {
   },
 } as unknown as Calls;
 
+let showPreview: (shown: boolean) => void = () => undefined;
+/** Devices without a device: what the browser is asked for is noted. */
+const getUserMedia = async (wanted?: MediaStreamConstraints): Promise<MediaStream> => {
+  did.push(`getUserMedia ${Object.keys(wanted ?? {}).join(' ')}`);
+  if (wanted?.video) return new MediaStream([track('#3c4a5a')]);
+  throw new DOMException('The test has no microphone.', 'NotAllowedError');
+};
+// Pages that are not served by https have none.
+Object.defineProperty(navigator, 'mediaDevices', { value: { getUserMedia } });
+
 function Page() {
   const current = useCall();
+  const [preview, setPreview] = useState(false);
+  showPreview = setPreview;
+  if (preview)
+    return (
+      <main style={{ padding: 20 }}>
+        <CallPreview onJoin={(options) => void note('join')(options)} onCancel={() => setPreview(false)} />
+      </main>
+    );
   return (
     <main style={{ height: '100%' }}>
-      <IncomingCall />
+      <IncomingCall style={{ margin: 20 }} />
       {current ? <CallStage call={current.handle} /> : null}
     </main>
   );
 }
-Object.assign(globalThis, { kit: { did, change, person, track } });
-createRoot(document.getElementById('root')!).render(
+Object.assign(globalThis, {
+  kit: { did, change, person, track, preview: (shown: boolean) => showPreview(shown) },
+});
+const root = document.getElementById('root')!;
+root.style.fontFamily = "'Geist Variable', sans-serif";
+createRoot(root).render(
   <ParleyProvider client={client} theme="light">
     <CallsProvider calls={calls}>
       <Page />

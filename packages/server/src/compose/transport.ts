@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { dashboardApp } from '@parley/dashboard';
+import { docsApp } from '@parley/docs';
 import { playgroundPages } from '@parley/playground';
 import { operationList } from '@parley/protocol';
 import { createSessions } from '../features/accounts/authenticate.ts';
@@ -12,7 +13,7 @@ import { processPressure } from '../platform/pressure.ts';
 import { createReadiness } from '../readiness.ts';
 import { Gateway } from '../transport/gateway/gateway.ts';
 import { networkOf } from '../platform/address.ts';
-import { docsRoutes } from '../transport/rest/docs-page/index.ts';
+import { documentPages } from '../transport/rest/documents.ts';
 import { createRest } from '../transport/rest/server.ts';
 import { isFromThisMachine, isLoopbackOrigin } from '../transport/this-machine.ts';
 import { createTurns } from '../transport/turns.ts';
@@ -78,8 +79,8 @@ export function createTransport(
       const status = calls.mediaStatus();
       return status === null ? {} : { media: status };
     },
-    pages: [...docsRoutes(), ...playgroundPages(demo)],
-    apps: [dashboardApp],
+    pages: [...documentPages(), ...playgroundPages(demo)],
+    apps: [dashboardApp, docsApp],
     intercept: media.intercept,
   });
 

@@ -317,7 +317,7 @@ describe('api#health; pages', () => {
     for (const path of [
       '/',
       '/docs',
-      '/docs/style.css',
+      '/docs/reference/messages',
       '/dashboard',
       '/dashboard/keys',
       '/connection-test',

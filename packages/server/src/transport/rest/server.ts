@@ -295,7 +295,10 @@ export function createRest(options: RestOptions): FastifyInstance {
       await anonymous(request, reply);
       const asked = request.url.split('?', 1)[0]!;
       const { status, headers, body } = await answer(asked, String(request.headers['accept-encoding'] ?? ''));
-      return reply.code(status).headers(headers).send(body);
+      reply.headers(headers);
+      if (headers['etag'] !== undefined && request.headers['if-none-match'] === headers['etag'])
+        return reply.code(304).removeHeader('content-encoding').send();
+      return reply.code(status).send(body);
     };
     app.get(path, { config }, handler);
     app.get(`${path}/*`, { config }, handler);

@@ -1,0 +1,2 @@
+export { StreamChat } from 'stream-chat';
+export { Channel, ChannelList, Chat, MessageList, Window } from 'stream-chat-react';

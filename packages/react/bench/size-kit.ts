@@ -1,0 +1,2 @@
+export { createClient } from '@parley/client';
+export { Chat, ParleyProvider } from '@parley/react';

@@ -1,0 +1,131 @@
+import { createRoot } from 'react-dom/client';
+import { createClient } from '@parley/client';
+import { Chat, ParleyProvider } from '@parley/react';
+import type { ParleyProviderProps } from '@parley/react';
+import '@fontsource-variable/geist';
+import '@parley/react/styles.css';
+import { StoryServer } from './story-server.ts';
+import type { Line, Story } from './story-server.ts';
+
+/** The chat of the design's pictures: always the same people, words and times. */
+
+const day = '2026-11-18T';
+const at = (time: string): string => `${day}${time}:00.000Z`;
+const lamp = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" width="280" height="168"><rect width="280" height="168" fill="#dfe6dd"/><rect y="134" width="280" height="34" fill="#c98a5a"/><rect x="120" y="24" width="70" height="50" fill="#0f6b4f" transform="rotate(-18 155 49)"/><path d="M138 72l-34 40 14 22" stroke="#5a3a24" stroke-width="6" fill="none"/></svg>',
+)}`;
+const picture = (id: string, name: string) => ({
+  id,
+  name,
+  size: 84_000,
+  mimeType: 'image/png',
+  width: 280,
+  height: 168,
+});
+const pdf = { id: 'att_pdf', name: 'elbow-joint.pdf', size: 84_000, mimeType: 'application/pdf' };
+const lines: Line[] = [
+  {
+    senderId: 'tomas',
+    text: 'The lamp is here, but the arm wobbles. Is a screw missing?',
+    createdAt: at('09:38'),
+    attachments: [picture('att_lamp', 'lamp.png')],
+  },
+  {
+    senderId: 'nora',
+    text: 'Sorry about that, Tomás. Easy to fix: it is the M4 at the elbow.',
+    createdAt: at('09:41'),
+    attachments: [pdf],
+  },
+  {
+    senderId: 'tomas',
+    text: 'Found it. Is this the right one? https://lumen.shop/parts/m4-kit',
+    createdAt: at('09:45'),
+    replyTo: 'msg_conv_tomas_2',
+    attachments: [picture('att_kit', 'm4-kit.png')],
+  },
+  { senderId: 'tomas', text: 'It says brass.', createdAt: at('09:45') },
+  {
+    senderId: 'nora',
+    text: 'That’s the one. I put it in the post today, no charge.',
+    createdAt: at('09:46'),
+  },
+];
+const one = (
+  id: string,
+  senderId: string,
+  text: string,
+  createdAt: string,
+  more: Partial<Story> = {},
+): Story => ({
+  id,
+  type: 'direct',
+  name: null,
+  members: ['nora', id.slice(5)],
+  length: 1,
+  line: () => ({ senderId, text, createdAt }),
+  ...more,
+});
+const stories: Story[] = [
+  {
+    id: 'conv_tomas',
+    type: 'direct',
+    name: null,
+    members: ['nora', 'tomas'],
+    length: lines.length,
+    line: (seq) => lines[seq - 1]!,
+    unread: 3,
+    read: 2,
+  },
+  one('conv_packing', 'ines', 'Two crates left', at('09:44'), {
+    type: 'group',
+    name: 'Packing table',
+    members: ['nora', 'ines', 'sami'],
+    unread: 3,
+  }),
+  one('conv_mei', 'mei', 'Can I still change the engraving?', at('09:31'), { unread: 1 }),
+  one('conv_jonas', 'nora', 'Refund is on its way, 3 days', at('09:12')),
+  one('conv_support', 'ada', 'Who takes the Saturday shift?', at('08:58'), {
+    type: 'group',
+    name: 'Support team',
+    members: ['nora', 'ada'],
+    unread: 120,
+    muted: true,
+  }),
+  one('conv_rosa', 'rosa', 'The lamp works again. Magic.', '2026-11-16T10:00:00.000Z'),
+];
+const names = new Map(
+  Object.entries({
+    nora: 'Nora Lind',
+    tomas: 'Tomás Barreiro',
+    ines: 'Ines Rocha',
+    sami: 'Sami Koskinen',
+    mei: 'Mei Okafor',
+    jonas: 'Jonas Aalto',
+    ada: 'Ada Nwosu',
+    rosa: 'Rosa Vidal',
+  }),
+);
+const server = new StoryServer('nora', names, stories);
+server.online = new Set(['tomas', 'mei']);
+server.files = new Map([
+  ['att_lamp', lamp],
+  ['att_kit', lamp],
+]);
+Object.assign(globalThis, { story: server });
+const client = createClient(server.options());
+const { theme, dir } = (globalThis as unknown as { options: Pick<ParleyProviderProps, 'theme' | 'dir'> })
+  .options;
+const root = document.getElementById('root')!;
+root.style.fontFamily = "'Geist Variable', sans-serif";
+createRoot(root).render(
+  <ParleyProvider
+    client={client}
+    connect
+    locale="en-GB"
+    now={() => Date.parse(at('09:50'))}
+    {...(theme ? { theme } : {})}
+    {...(dir ? { dir } : {})}
+  >
+    <Chat list={{ sort: (a, b) => b.lastActivityAt.localeCompare(a.lastActivityAt) }} />
+  </ParleyProvider>,
+);

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Browser, Page } from 'playwright-core';
+import { accessibilityProblems, useBrowser, visit } from './browser.ts';
+
+/**
+ * The main screens beside pictures that were kept: they look as they did. The font comes with the page; how its edges are
+ * drawn may differ from machine to machine, therefore a few points may.
+ * UPDATE_PICTURES=1 keeps new ones. Look at them before you commit them.
+ */
+const folder = fileURLToPath(new URL('pictures/', import.meta.url));
+const update = process.env['UPDATE_PICTURES'] !== undefined;
+/** A point differs if one of its colours does by more than this, of 255. */
+const tolerance = 24;
+/** So large a part of the points may differ. */
+const mayDiffer = 0.005;
+
+async function matches(page: Page, name: string): Promise<void> {
+  await page.evaluate(() => document.fonts.ready);
+  await page.mouse.move(0, 0);
+  const path = `${folder}${name}.png`;
+  const now = await page.screenshot({ animations: 'disabled', caret: 'hide' });
+  if (update) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(path, now);
+    return;
+  }
+  assert.ok(existsSync(path), `${name}: no picture is kept`);
+  const differ = await page.evaluate(
+    async ([pictures, limit]) => {
+      const [a, b] = await Promise.all(
+        pictures.map(async (base64) => {
+          const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+          const bitmap = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
+          const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+          const brush = canvas.getContext('2d')!;
+          brush.drawImage(bitmap, 0, 0);
+          return brush.getImageData(0, 0, bitmap.width, bitmap.height);
+        }),
+      );
+      if (a!.width !== b!.width || a!.height !== b!.height) return 1;
+      let count = 0;
+      for (let i = 0; i < a!.data.length; i += 4)
+        if ([0, 1, 2].some((part) => Math.abs(a!.data[i + part]! - b!.data[i + part]!) > limit)) count++;
+      return count / (a!.data.length / 4);
+    },
+    [[readFileSync(path).toString('base64'), now.toString('base64')], tolerance] as const,
+  );
+  if (differ > mayDiffer) writeFileSync(`${folder}${name}.now.png`, now);
+  assert.ok(differ <= mayDiffer, `${name}: ${(differ * 100).toFixed(2)} % of the points differ`);
+}
+
+const wide = { width: 960, height: 640 };
+const phone = { width: 390, height: 700 };
+
+async function chat(browser: Browser, options: object): Promise<Page> {
+  const { page } = await visit(
+    browser,
+    { url: 'http://kit.test', token: '', ...options },
+    { entry: 'story.tsx' },
+  );
+  await page.setViewportSize(wide);
+  await page.locator('.parley-conversation', { hasText: 'Rosa Vidal' }).waitFor();
+  return page;
+}
+
+describe('the looks of the kit', () => {
+  const browser = useBrowser();
+
+  for (const [theme, dir] of [
+    ['light', 'ltr'],
+    ['dark', 'rtl'],
+  ] as const)
+    it(`${theme}, ${dir}: list and thread, wide and narrow, and a picture large`, async () => {
+      const page = await chat(browser, { theme, dir });
+      await page.evaluate(
+        `story.typing('conv_packing', 'ines', 'start'), setInterval(() => story.typing('conv_packing', 'ines', 'start'), 2000)`,
+      );
+      await page.locator('.parley-conversation[data-typing]').waitFor();
+      await page.setViewportSize(phone);
+      await matches(page, `phone-list-${theme}`);
+      await page.setViewportSize(wide);
+      await page.locator('.parley-conversation', { hasText: 'Tomás' }).click();
+      await page.locator('.parley-image img').nth(1).waitFor();
+      await page.locator('.parley-presence').first().waitFor();
+      await page.locator('.parley-receipt').first().waitFor();
+      await matches(page, `chat-${theme}-${dir}`);
+      await page.setViewportSize(phone);
+      await matches(page, `phone-thread-${theme}`);
+      await page.setViewportSize(wide);
+
+      await page.getByRole('button', { name: 'Open lamp.png' }).click();
+      const viewer = page.getByRole('dialog', { name: 'lamp.png' });
+      await viewer.locator('img').waitFor();
+      assert.deepEqual(await accessibilityProblems(page), []);
+      await matches(page, `viewer-${theme}`);
+      await page.keyboard.press(dir === 'rtl' ? 'ArrowLeft' : 'ArrowRight');
+      await page.getByRole('dialog', { name: 'm4-kit.png' }).waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      const focused = await page.evaluate(() => document.activeElement?.getAttribute('aria-label'));
+      assert.equal(focused, 'Open lamp.png', 'the focus is back where it was');
+      await page.context().close();
+    });
+
+  it('a call rings, goes on as a grid and with somebody pinned; devices are checked before it', async () => {
+    const { page } = await visit(browser, { url: 'http://kit.test', token: '' }, { entry: 'calls.tsx' });
+    await page.setViewportSize(wide);
+    await page.getByRole('alertdialog').waitFor();
+    await matches(page, 'call-incoming');
+    await page.evaluate(`(() => {
+      const { change, person, track } = kit;
+      const seen = (id, color, more) => person(id, { videoTrack: track(color), videoMuted: false, ...more });
+      const call = { createdBy: 'ines', status: 'ongoing', answeredAt: null };
+      change({ state: 'connected', call, participants: [seen('ines', '#2a5a49', { speaking: true }), seen('sami', '#5b4032'), person('priya', { audioMuted: true }), seen('nora', '#3c3d2c')] });
+    })()`);
+    await page.locator('.parley-call[data-layout=grid] video').nth(2).waitFor();
+    await drawn(page);
+    await matches(page, 'call-grid');
+    await page.getByRole('button', { name: 'Pin Sami Koskinen' }).click();
+    await page.locator('.parley-call[data-layout=speaker]').waitFor();
+    await drawn(page);
+    await matches(page, 'call-pinned');
+    await page.evaluate('kit.preview(true)');
+    const preview = page.getByRole('region', { name: 'Before you join' });
+    await preview.locator('video').waitFor();
+    await preview.getByRole('alert').getByText('Microphone: not allowed').waitFor();
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await drawn(page);
+    await matches(page, 'call-preview');
+    await preview.getByRole('button', { name: 'Join' }).click();
+    const did = await page.evaluate(() => (globalThis as unknown as { kit: { did: string[] } }).kit.did);
+    assert.equal(did.at(-1), 'join {"mic":false,"camera":true}');
+    await page.context().close();
+  });
+});
+
+/** Each video shows a picture. */
+const drawn = (page: Page): Promise<unknown> =>
+  page.waitForFunction(() => [...document.querySelectorAll('video')].every((video) => video.videoWidth > 0));
