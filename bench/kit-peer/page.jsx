@@ -10,7 +10,6 @@ import {
   useMessageContext,
   VirtualizedMessageList,
   Window,
-  WithComponents,
 } from 'stream-chat-react';
 import 'stream-chat-react/dist/css/index.css';
 
@@ -141,14 +140,12 @@ function Page() {
   if (!shown) return null;
   return (
     <Chat client={client}>
-      <WithComponents overrides={{ MessageUI: Counted }}>
-        <Channel channel={channel}>
-          <Window>
-            <VirtualizedMessageList />
-            <MessageComposer />
-          </Window>
-        </Channel>
-      </WithComponents>
+      <Channel channel={channel}>
+        <Window>
+          <VirtualizedMessageList Message={Counted} />
+          <MessageComposer />
+        </Window>
+      </Channel>
     </Chat>
   );
 }

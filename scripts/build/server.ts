@@ -3,7 +3,6 @@
 import { cp, glob, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { build } from 'esbuild';
-import type { Metafile } from 'esbuild';
 import ts from 'typescript';
 import { buildOptions as dashboardOptions, compressed } from '../../packages/dashboard/src/build.ts';
 import { prepareSite, writeSite } from '../../packages/docs/src/build/site.ts';
@@ -42,7 +41,6 @@ export async function buildServer(stage: string, into: string): Promise<string> 
     await cp(join(server, name), join(stage, name), { recursive: true });
   await copy(join(server, 'src'), '**/*.sql', join(stage, 'src'));
   await copy(join(packages, 'protocol/generated'), '*.json', join(stage, 'protocol/generated'));
-  await copy(join(packages, 'playground/browser'), '*.css', join(stage, 'playground/browser'));
   for await (const name of glob('*.html', { cwd: join(packages, 'playground/browser') })) {
     const page = await readFile(join(packages, 'playground/browser', name), 'utf8');
     await write(join(stage, 'playground/browser', name), commandsOf(page));
@@ -119,14 +117,14 @@ async function docs(stage: string): Promise<string[]> {
 }
 
 async function playground(stage: string): Promise<string[]> {
-  const made: Metafile[] = [];
-  for (const name of ['main', 'connection-test']) {
-    const options = { ...playgroundOptions(name), metafile: true as const, absWorkingDir: root };
-    const { outputFiles, metafile } = await build(options);
-    await write(join(stage, 'playground/prebuilt', `${name}.js`), outputFiles[0]!.contents);
-    made.push(metafile);
-  }
-  return made.flatMap(bundledPackages);
+  const { outputFiles, metafile } = await build({
+    ...playgroundOptions,
+    metafile: true,
+    absWorkingDir: root,
+  });
+  for (const file of outputFiles)
+    await write(join(stage, 'playground/prebuilt', basename(file.path)), file.contents);
+  return bundledPackages(metafile);
 }
 
 async function manifest(): Promise<Manifest> {

@@ -77,7 +77,7 @@ function Screens({ session }: { session: Session }): ReactNode {
       ))}
       <Route>
         <Shell session={session} env={null}>
-          <Empty title="There is no such page" action={<ToOverview />} />
+          <Empty title="Page not found" action={<ToOverview />} />
         </Shell>
       </Route>
     </Switch>
@@ -93,8 +93,8 @@ function Screen({ session, page }: { session: Session; page: ReactNode }): React
       {known ? (
         page
       ) : (
-        <Empty title="There is no such environment" action={<ToOverview />}>
-          Or it belongs to an organization that you are not in.
+        <Empty title="Environment not found" action={<ToOverview />}>
+          It does not exist, or it belongs to an organization that you are not in.
         </Empty>
       )}
     </Shell>

@@ -28,7 +28,7 @@ describe('changes', () => {
     const page = await go('/env_prod/keys');
     await button(page, 'Create a key').click();
     await dialog(page).getByLabel('Name').fill('checkout');
-    await dialog(page).getByRole('button', { name: 'Create', exact: true }).click();
+    await dialog(page).getByRole('button', { name: 'Create the key' }).click();
     const key = await dialog(page).getByLabel('Shown once').innerText();
     assert.match(key, /^sk_live_/);
     const asKey = async () =>
@@ -105,7 +105,7 @@ describe('changes', () => {
       await dialog(page).waitFor({ state: 'detached' });
     };
     await confirmed('Deactivate');
-    await page.getByText('its tokens are refused').waitFor();
+    await page.getByText('tokens are refused and sockets are closed').waitFor();
     await button(page, 'Reactivate').click();
     await button(page, 'Deactivate').waitFor();
     await confirmed('Erase');
@@ -117,7 +117,7 @@ describe('changes', () => {
     const page = await go('/env_dev/webhooks');
     await button(page, 'Add an endpoint').first().click();
     await dialog(page).getByLabel('URL').fill('http://127.0.0.1:9/hook');
-    await button(page, 'Add').click();
+    await button(page, 'Add the endpoint').click();
     assert.match(await dialog(page).getByLabel('Shown once').innerText(), /^whsec_/);
     await button(page, 'Done').click();
     await page.getByRole('link', { name: 'http://127.0.0.1:9/hook' }).click();
@@ -133,9 +133,9 @@ describe('changes', () => {
     await secret.getByText('Have you kept it?').waitFor();
     await secret.getByRole('button', { name: 'Done' }).click();
     await secret.waitFor({ state: 'detached' });
-    await button(page, 'Replay failed ones').click();
+    await button(page, 'Replay what failed').click();
     await dialog(page).getByLabel('Since').selectOption('a day ago');
-    await dialog(page).getByRole('button', { name: 'Replay failed ones' }).click();
+    await dialog(page).getByRole('button', { name: 'Replay what failed' }).click();
     await page.getByText('on their way again').waitFor();
     await button(page, 'Edit').click();
     await dialog(page).getByLabel('URL').fill('http://127.0.0.1:9/other');

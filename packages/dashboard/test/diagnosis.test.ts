@@ -109,7 +109,7 @@ describe('diagnosis', () => {
     const { id } = await scene.direct(cleo, dan);
     const { page, problems } = watched;
     await page.goto(`${dashboard()}/users/${cleo.id}`);
-    await page.getByRole('link', { name: 'Follow its frames' }).click();
+    await page.getByRole('link', { name: 'Follow the frames' }).click();
     await page.getByRole('button', { name: `Follow ${cleo.id}` }).click();
     await page.getByText('Following 1 open socket').waitFor();
     await scene.send(dan, id, { text: 'a secret of dan' });

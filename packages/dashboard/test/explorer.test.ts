@@ -21,14 +21,14 @@ describe('the explorer', () => {
     await page.getByRole('button', { name: 'New user' }).first().click();
     await dialog.getByLabel('Id').fill('ines');
     await dialog.getByLabel('Name').fill('Ines Rocha');
-    await dialog.getByRole('button', { name: 'Make the user' }).click();
+    await dialog.getByRole('button', { name: 'Create the user' }).click();
     await page.getByRole('heading', { name: 'Ines Rocha', level: 1 }).waitFor();
 
     await page.getByRole('link', { name: 'Conversations', exact: true }).click();
     await page.getByRole('button', { name: 'New conversation' }).first().click();
     await dialog.getByLabel('group').check();
     await dialog.getByLabel('Members').fill('ines, tomas');
-    await dialog.getByRole('button', { name: 'Make the conversation' }).click();
+    await dialog.getByRole('button', { name: 'Create the conversation' }).click();
     // By the names of its people.
     await page.getByRole('heading', { name: 'Ines Rocha and tomas', level: 1 }).waitFor();
     await page.getByLabel('Add by id').fill('mei');

@@ -33,7 +33,7 @@ describe('the first run', () => {
     await signIn(page, service.url, { email: printed('owner'), password: printed('password') });
     await page.getByText('Waiting for your first message').waitFor();
 
-    await page.getByRole('button', { name: 'Make a key and fill it in' }).click();
+    await page.getByRole('button', { name: 'Create a key and fill it in' }).click();
     await page.getByText('This is shown once').waitFor();
     const codeOf = async (name: string) => {
       await page.getByRole('tab', { name, exact: true }).click();

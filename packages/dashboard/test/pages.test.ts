@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { pretendNode } from '../../server/test/calls/tools.ts';
@@ -18,50 +16,11 @@ import {
   useBrowser,
 } from './browser.ts';
 import type { Watched } from './browser.ts';
+import { pages } from './pages.ts';
 import { fillShop } from './scene.ts';
 import type { Shop } from './scene.ts';
 
-/** Every page at desktop and phone width, light and dark. SHOTS=folder keeps a picture of each. */
-
-const shots = process.env['SHOTS'];
-
-/** Name, address after the environment, and a text that stands there once it is loaded. */
-const pages: [name: string, path: (shop: Shop) => string, shows: (shop: Shop) => string][] = [
-  ['overview', () => '', () => 'Said and heard'],
-  ['users', () => '/users', () => 'Alice Adler'],
-  ['user', () => '/users/alice', () => 'Support: order 4711'],
-  ['conversations', () => '/conversations', () => 'Alice Adler and Bob Brandt'],
-  ['members', (shop) => `/conversations/${shop.conversation}`, () => 'Read up to'],
-  [
-    'messages',
-    (shop) => `/conversations/${shop.conversation}?view=messages`,
-    () => 'my parcel has not arrived',
-  ],
-  ['events', (shop) => `/conversations/${shop.conversation}?view=events`, () => 'message.updated'],
-  ['live', () => '/live', () => 'Open since'],
-  ['users by name', () => '/users?namePrefix=car', () => 'Carla Costa'],
-  ['trace', () => '/trace?userId=alice', () => 'Follow alice'],
-  ['delivery, not asked yet', () => '/delivery', () => 'Which message, and for whom?'],
-  ['delivery', (shop) => `/delivery?messageId=${shop.message}&userId=alice`, () => 'What happened'],
-  ['logs', () => '/logs', () => 'messages.send'],
-  ['logs of failures', () => '/logs?status=error&kind=webhook', () => 'webhook.test'],
-  ['calls', () => '/calls', () => 'video by carla'],
-  ['call', (shop) => `/calls/${shop.call}`, () => 'Started by'],
-  ['analytics', () => '/analytics', () => 'Who writes most'],
-  ['analytics by hour', () => '/analytics?range=1d&chart=requests', () => 'failed (5xx)'],
-  ['usage', () => '/usage', () => 'Active users this month'],
-  ['webhooks', () => '/webhooks', () => 'enabled'],
-  ['webhook', (shop) => `/webhooks/${shop.webhook}`, () => 'webhook.test'],
-  ['push', () => '/push', () => 'No provider is set up'],
-  ['storage', () => '/storage', () => 'Where history is kept'],
-  ['keys', () => '/keys', () => 'Revoke'],
-  ['audit', () => '/audit', () => 'environments.create'],
-  ['team', () => '/team', () => 'owner@example.com'],
-  ['settings', () => '/settings', () => 'Name and rules'],
-  ['account', () => '/../account', () => 'Where you are signed in'],
-  ['new environment', () => '/../new-environment', () => 'Only signed tokens'],
-];
-
+/** Every page at desktop and phone width, light and dark; `npm run pictures` takes a picture of each. */
 describe('every page', () => {
   const { service, db } = useService();
   const browser = useBrowser();
@@ -95,13 +54,6 @@ describe('every page', () => {
               colorScheme === 'light' ? null : ['color-contrast'],
             );
             bad.push(...found.map((problem) => `${colorScheme}: ${problem}`));
-          }
-          if (shots !== undefined) {
-            mkdirSync(shots, { recursive: true });
-            await page.screenshot({
-              path: join(shots, `${name}-${width}-${colorScheme}.png`),
-              fullPage: true,
-            });
           }
         }
       assert.deepEqual(bad, []);

@@ -170,7 +170,7 @@ describe('signing in', () => {
       .getByRole('dialog')
       .getByLabel(/^Password/)
       .fill(person.password);
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Confirm it is you' }).click();
     await page.getByAltText('as a QR code').waitFor();
   });
 

@@ -46,20 +46,33 @@ describe('the storage page', () => {
     await server('POST', `/v1/conversations/${conversation.id}/messages`, { senderId: 'ann', text });
     const { page, problems } = watched;
 
-    await slot(page, 'b').getByRole('button', { name: 'Set', exact: true }).click();
-    await dialog(page)
-      .getByRole('textbox', { name: 'URL', exact: true })
-      .fill('postgresql://nobody:secret@127.0.0.1:9/none');
-    await dialog(page).getByRole('button', { name: 'Set', exact: true }).click();
-    await button(page, 'Done').click();
-    await slot(page, 'b').getByText('***').waitFor();
-    assert.equal(await page.getByText('secret@').count(), 0, 'the password is not shown again');
-    await slot(page, 'b').getByRole('button', { name: 'Test' }).click();
-    await page.getByText('It does not work yet').waitFor();
-
     const adminUrl = await customer.createDatabase();
+    const setB = async (url: string, label: 'Set' | 'Replace') => {
+      await slot(page, 'b').getByRole('button', { name: 'Set', exact: true }).click();
+      await dialog(page).getByRole('textbox', { name: 'URL', exact: true }).fill(url);
+      const press = dialog(page).getByRole('button', { name: label, exact: true });
+      if (label === 'Replace') {
+        assert.ok(await press.isDisabled(), 'in production the name is typed first');
+        await dialog(page).getByLabel('to confirm').fill('production');
+      }
+      await press.click();
+      await button(page, 'Done').click();
+      await slot(page, 'b').getByRole('button', { name: 'Test' }).click();
+    };
+    // Without TLS nothing is sent there; the page says what to add to the URL.
+    const { host } = new URL(adminUrl);
+    const stranger = `postgresql://nobody:secret@${host}/postgres`;
+    await setB(stranger, 'Set');
+    const failed = slot(page, 'b').getByRole('status').filter({ hasText: 'It does not work yet' });
+    await failed.getByText('sslmode=disable').waitFor();
+    await slot(page, 'b').getByText('***').first().waitFor();
+    assert.equal(await page.getByText('secret@').count(), 0, 'the password is not shown again');
+    // With it the user and the password are tried, and the page says that they are wrong.
+    await setB(`${stranger}?sslmode=disable`, 'Replace');
+    await failed.getByText('refused the user or the password').waitFor();
+
     await page.getByLabel('with an admin’s URL').fill(adminUrl);
-    await button(page, 'Make the tables').click();
+    await button(page, 'Create the tables').click();
     await slot(page, 'a').getByText('postgres', { exact: true }).waitFor();
     await slot(page, 'a').getByRole('button', { name: 'Test' }).click();
     await page.getByText('It works: postgres').waitFor();
@@ -67,23 +80,16 @@ describe('the storage page', () => {
     await page.getByLabel('in a database of your own').check();
     await button(page, 'Apply').click();
     await confirmed(page, 'Apply');
-    await slot(page, 'a').getByText('in use').waitFor();
+    await slot(page, 'a').getByText('in use', { exact: true }).waitFor();
     await storage.settled();
     await page.getByText('healthy').waitFor();
 
     // The same database under other credentials: nothing needs to be copied.
-    await slot(page, 'b').getByRole('button', { name: 'Set', exact: true }).click();
-    await dialog(page).getByRole('textbox', { name: 'URL', exact: true }).fill(adminUrl);
-    const replace = dialog(page).getByRole('button', { name: 'Replace', exact: true });
-    assert.ok(await replace.isDisabled(), 'in production the name is typed first');
-    await dialog(page).getByLabel('to confirm').fill('production');
-    await replace.click();
-    await button(page, 'Done').click();
-    await slot(page, 'b').getByRole('button', { name: 'Test' }).click();
-    await page.getByText('It works: postgres').last().waitFor();
+    await setB(adminUrl, 'Replace');
+    await slot(page, 'b').getByText('It works: postgres').waitFor();
     await slot(page, 'b').getByRole('button', { name: 'Promote' }).click();
     await confirmed(page, 'Promote');
-    await slot(page, 'b').getByText('in use').waitFor();
+    await slot(page, 'b').getByText('in use', { exact: true }).waitFor();
     await storage.settled();
 
     await page.getByLabel('with this service', { exact: true }).check();
@@ -103,6 +109,7 @@ describe('the storage page', () => {
   it('files go to a storage of one’s own once it was tested, and back', async () => {
     const { page, problems } = watched;
     const form = page.getByRole('form', { name: 'Keep files in a storage of your own' });
+    await button(page, 'Use a storage of your own').click();
     await form.getByLabel('A storage of your own').selectOption('azure');
     await form.getByRole('textbox', { name: 'Account', exact: true }).fill(account);
     await form.getByLabel('Account key').first().fill(accountKey);

@@ -13,7 +13,7 @@ export interface Ran {
 }
 
 const packages = ['client', 'server-sdk', 'react'];
-const limit = 120_000;
+const limit = 10 * 60_000;
 
 export interface Folder {
   path: string;

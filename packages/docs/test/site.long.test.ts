@@ -40,22 +40,29 @@ async function picture(page: Page, name: string): Promise<void> {
 
 describe('the documentation in a browser', () => {
   it('is accessible and fits, light and dark, on a desk and on a phone', long, async () => {
-    for (const theme of ['light', 'dark'] as const)
-      for (const size of [{ width: 1440, height: 960 }, phone]) {
-        const { page, context, problems } = await openPage(browser, service.url);
-        await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
-        await page.setViewportSize(size);
-        for (const path of paths) {
-          const where = `${path || 'quickstart'} ${theme} ${size.width}`;
-          await page.goto(`${service.url}/docs/${path}`);
-          assert.equal(await page.getAttribute('html', 'data-theme'), theme);
-          await assertFits(page, where);
-          assert.deepEqual(await accessibilityProblems(page), [], where);
-          await picture(page, where.replaceAll(/[ /]/g, '-'));
-        }
-        assert.deepEqual(problems, []);
-        await context.close();
+    const desk = { width: 1440, height: 960 };
+    // Each page in two of the four ways, the two kinds of pages in all.
+    const both = ['', 'reference/messages'];
+    for (const [theme, size, shown] of [
+      ['light', desk, paths],
+      ['dark', phone, paths],
+      ['dark', desk, both],
+      ['light', phone, both],
+    ] as const) {
+      const { page, context, problems } = await openPage(browser, service.url);
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+      await page.setViewportSize(size);
+      for (const path of shown) {
+        const where = `${path || 'quickstart'} ${theme} ${size.width}`;
+        await page.goto(`${service.url}/docs/${path}`);
+        assert.equal(await page.getAttribute('html', 'data-theme'), theme);
+        await assertFits(page, where);
+        assert.deepEqual(await accessibilityProblems(page), [], where);
+        await picture(page, where.replaceAll(/[ /]/g, '-'));
       }
+      assert.deepEqual(problems, []);
+      await context.close();
+    }
   });
 
   it('search by keyboard finds an operation, a guide and an error', long, async () => {

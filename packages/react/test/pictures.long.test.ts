@@ -105,6 +105,27 @@ describe('the looks of the kit', () => {
       await page.context().close();
     });
 
+  it('F6 goes to the next region, the slash to the search, letters to a conversation', async () => {
+    const page = await chat(browser, {});
+    const focused = () =>
+      page.evaluate(() => {
+        const { className, tagName, textContent } = document.activeElement as HTMLElement;
+        return className === 'parley-conversation' ? textContent : `${className} ${tagName}`.trim();
+      });
+    await page.keyboard.press('/');
+    assert.equal(await focused(), 'INPUT');
+    await page.locator('.parley-conversation').first().focus();
+    await page.keyboard.press('m');
+    assert.match(await focused(), /Mei Okafor/);
+    await page.locator('.parley-conversation', { hasText: 'Tomás' }).click();
+    await page.locator('.parley-message').first().waitFor();
+    await page.keyboard.press('F6');
+    assert.equal(await focused(), 'TEXTAREA');
+    await page.keyboard.press('Shift+F6');
+    assert.match(await focused(), /Tomás Barreiro/);
+    await page.context().close();
+  });
+
   it('a call rings, goes on as a grid and with somebody pinned; devices are checked before it', async () => {
     const { page } = await visit(browser, { url: 'http://kit.test', token: '' }, { entry: 'calls.tsx' });
     await page.setViewportSize(wide);

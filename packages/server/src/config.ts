@@ -6,7 +6,7 @@ import type { MediaConfig } from './platform/storage/media-url.ts';
 
 /**
  * Every setting, once: its place in `Config`, its name, its default, how it is read, and its description in Markdown. The type,
- * `npm start -- --help` and the table in README.md follow from this table.
+ * `npm start -- --help` and the table in docs/operations/settings.md follow from this table.
  */
 
 /** Turns the text of a setting into its value; throws ConfigError if the text is not valid. */

@@ -90,7 +90,8 @@ describe('the server', () => {
     };
     assert.match(await page('/'), /<html/);
     assert.match(await page('/docs'), /User tokens/);
-    assert.match(await page('/playground/main.js'), /WebSocket/);
+    const script = /\/playground\/main-[^"]*\.js/.exec(await page('/'))![0];
+    assert.match(await page(script), /WebSocket/);
     const asset = /\/dashboard\/assets\/main-[^"]*\.js/.exec(await page('/dashboard'))![0];
     assert.ok((await page(asset)).length > 10_000);
   });

@@ -95,7 +95,7 @@ function Form({ end }: { end: (signedIn: boolean) => void }): ReactNode {
           </Alert>
         )}
         <Button type="submit" loading={pending}>
-          Go on
+          Confirm it is you
         </Button>
         {passkeysWork() ? (
           <Button variant="default" disabled={pending} onClick={() => void run(signInWithPasskey)}>

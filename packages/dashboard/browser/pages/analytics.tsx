@@ -4,10 +4,10 @@ import { Link } from 'wouter';
 import type { AnalyticsReport } from '@parley/protocol';
 import { addressOf } from '../api/call.ts';
 import { useCall, useEnv } from '../api/hooks.ts';
-import { Chart } from '../ui/chart.tsx';
+import { Lines } from '../ui/chart.tsx';
 import type { ChartLine } from '../ui/chart.tsx';
 import { FilterBar, FilterChoice, useFilter } from '../ui/filter.tsx';
-import { List } from '../ui/list.tsx';
+import { List, rows } from '../ui/list.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import type { Figure } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
@@ -152,7 +152,7 @@ function Report({ report }: { report: AnalyticsReport }): ReactNode {
         </Alert>
       ) : null}
       <Numbers label="Totals" of={figures(report)} />
-      <Chart title={title} rows={report.series} lines={lines} step={dayOrHour(report.range.granularity)} />
+      <Lines title={title} rows={report.series} lines={lines} step={dayOrHour(report.range.granularity)} />
       <Heatmap of={report.heatmap} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
         <TopConversations of={report.topConversations} />
@@ -200,15 +200,6 @@ function Heatmap({ of }: { of: number[][] }): ReactNode {
     </Section>
   );
 }
-
-/** A list that is there already. */
-const rows = <T,>(items: T[]) => ({
-  items,
-  error: null,
-  more: null,
-  loadingMore: false,
-  refresh: () => undefined,
-});
 
 function TopConversations({ of }: { of: AnalyticsReport['topConversations'] }): ReactNode {
   const env = useEnv();

@@ -1,18 +1,25 @@
 import { Anchor, Button, Group } from '@mantine/core';
+import AudioIcon from 'lucide-react/icons/phone';
+import VideoIcon from 'lucide-react/icons/video';
 import type { ReactNode } from 'react';
 import { Link, Route, Switch } from 'wouter';
-import type { Call } from '@parley/protocol';
+import type { Call, CallParticipant } from '@parley/protocol';
 import { useCall, useChange, useEnv, usePages } from '../api/hooks.ts';
+import { useNames } from '../api/names.ts';
 import { useMay } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Id, Json } from '../ui/copy.tsx';
 import { Facts } from '../ui/facts.tsx';
 import { FilterBar, FilterChoice, FilterText, useFilters } from '../ui/filter.tsx';
-import { List } from '../ui/list.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { List, rows } from '../ui/list.tsx';
 import { Page, Section } from '../ui/page.tsx';
+import { Avatar, namesOf, Person } from '../ui/people.tsx';
 import { Empty, Failed, Loading } from '../ui/states.tsx';
-import { Time } from '../ui/time.tsx';
 import { Tag } from '../ui/tag.tsx';
+import { Time } from '../ui/time.tsx';
+import { Trail } from '../ui/trail.tsx';
+import type { PointState, TrailStep } from '../ui/trail.tsx';
 
 export default function Calls(): ReactNode {
   return (
@@ -25,19 +32,49 @@ export default function Calls(): ReactNode {
   );
 }
 
-const StateBadge = ({ call }: { call: Call }): ReactNode => (
-  <Tag tone={call.status === 'ended' ? 'neutral' : 'ok'}>{call.endReason ?? call.status}</Tag>
+/** What became of a call, in words and in a tone. */
+const outcomes: Record<
+  NonNullable<Call['endReason']>,
+  [text: string, tone: 'ok' | 'bad' | 'warn' | 'neutral']
+> = {
+  completed: ['completed', 'ok'],
+  missed: ['missed', 'warn'],
+  declined: ['declined', 'neutral'],
+  cancelled: ['cancelled', 'neutral'],
+  busy: ['busy', 'neutral'],
+  failed: ['failed', 'bad'],
+  ended_by_server: ['ended by your server', 'neutral'],
+};
+
+function State({ call: { endReason, status } }: { call: Call }): ReactNode {
+  if (endReason === null) return <Tag tone="ok">{status === 'ringing' ? 'ringing' : 'going on'}</Tag>;
+  const [text, tone] = outcomes[endReason];
+  return <Tag tone={tone}>{text}</Tag>;
+}
+
+const length = (seconds: number): string =>
+  `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+
+const avatarsShown = 4;
+
+const People = ({ of, nameOf }: { of: CallParticipant[]; nameOf: (id: string) => string }): ReactNode => (
+  <span className="avatars">
+    {of.slice(0, avatarsShown).map(({ userId }) => (
+      <Avatar key={userId} id={userId} name={nameOf(userId)} small />
+    ))}
+  </span>
 );
 
-function length(seconds: number): string {
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
-}
+const kindOf = ({ kind }: Call): string => (kind === 'video' ? 'Video call' : 'Audio call');
 
 function CallList(): ReactNode {
   const env = useEnv();
   const { live, ...ids } = useFilters(['live', 'userId', 'conversationId']);
   const input = { limit: 50, ...ids, ...(live === undefined ? {} : { live: live === 'true' }) };
   const pages = usePages('calls.list', input, { everyMs: 5_000 });
+  const nameOf = useNames(
+    pages.items?.flatMap((call) => call.participants.map(({ userId }) => userId)) ?? [],
+  );
   return (
     <Page title="Calls" call={['calls.list', input]}>
       <FilterBar names={['live', 'userId', 'conversationId']}>
@@ -61,20 +98,60 @@ function CallList(): ReactNode {
           {
             title: 'Call',
             cell: (call) => (
-              <Anchor component={Link} href={`/${env}/calls/${call.id}`}>
-                {call.kind} by {call.createdBy}
+              <Anchor component={Link} href={`/${env}/calls/${call.id}`} className="person">
+                <Icon of={call.kind === 'video' ? VideoIcon : AudioIcon} />
+                <span dir="auto">
+                  {kindOf(call)} by {nameOf(call.createdBy)}
+                </span>
               </Anchor>
             ),
           },
-          { title: 'State', cell: (call) => <StateBadge call={call} /> },
+          { title: 'State', cell: (call) => <State call={call} /> },
+          { title: 'People', cell: (call) => <People of={call.participants} nameOf={nameOf} />, wide: true },
           { title: 'Started', cell: (call) => <Time at={call.createdAt} /> },
-          { title: 'Took', cell: (call) => length(call.durationSeconds), wide: true },
-          { title: 'People', cell: (call) => call.participants.length, wide: true },
+          {
+            title: 'Took',
+            cell: (call) => (call.answeredAt === null ? '–' : length(call.durationSeconds)),
+            wide: true,
+          },
         ]}
-        empty={<Empty title="No calls">They begin with the client SDK, or with POST /v1/calls.</Empty>}
+        empty={<Empty title="No calls yet">They begin with the client SDK, or with POST /v1/calls.</Empty>}
       />
     </Page>
   );
+}
+
+const point = (happened: boolean, over: boolean): PointState =>
+  happened ? 'done' : over ? 'failed' : 'open';
+
+/** Rang, answered, talked, ended: what a call goes through. */
+function stepsOf(call: Call): TrailStep[] {
+  const { createdAt, answeredAt, endedAt, durationSeconds, endReason } = call;
+  const over = endedAt !== null;
+  return [
+    { name: 'Rang', state: 'done', note: <Time at={createdAt} exact /> },
+    {
+      name: 'Answered',
+      state: point(answeredAt !== null, over),
+      note: <Time at={answeredAt} exact never={over ? 'by nobody' : 'not yet'} />,
+    },
+    {
+      name: 'Talked',
+      state: point(answeredAt !== null, over),
+      note: over
+        ? answeredAt === null
+          ? 'not at all'
+          : length(durationSeconds)
+        : answeredAt === null
+          ? 'not yet'
+          : 'now',
+    },
+    {
+      name: 'Ended',
+      state: point(over, false),
+      note: endReason === null ? 'not yet' : <Time at={endedAt} exact />,
+    },
+  ];
 }
 
 function CallPage({ callId }: { callId: string }): ReactNode {
@@ -82,39 +159,25 @@ function CallPage({ callId }: { callId: string }): ReactNode {
   const call = useCall('calls.get', { callId }, { everyMs: 3_000 });
   const end = useChange('calls.end');
   const may = useMay('calls.end');
+  const nameOf = useNames(call.data?.participants.map(({ userId }) => userId) ?? []);
   if (call.error) return <Failed error={call.error} retry={() => void call.refetch()} />;
   if (!call.data) return <Loading what="the call" />;
-  const { conversationId, kind, createdBy, createdAt, answeredAt, endedAt, durationSeconds, metadata } =
-    call.data;
+  const { conversationId, createdBy, metadata, participants } = call.data;
   const going = call.data.status !== 'ended';
+  const names = participants.map(({ userId }) => nameOf(userId));
   return (
-    <Page title={`${kind === 'video' ? 'Video' : 'Audio'} call`} call={['calls.get', { callId }]}>
-      <Facts
-        label="Call"
-        of={[
-          ['Id', <Id id={callId} />],
-          ['State', <StateBadge call={call.data} />],
-          [
-            'Conversation',
-            <Anchor component={Link} href={`/${env}/conversations/${conversationId}`}>
-              {conversationId}
-            </Anchor>,
-          ],
-          [
-            'Started by',
-            <Anchor component={Link} href={`/${env}/users/${encodeURIComponent(createdBy)}`}>
-              {createdBy}
-            </Anchor>,
-          ],
-          ['Started', <Time at={createdAt} />],
-          ['Answered', <Time at={answeredAt} />],
-          ['Ended', <Time at={endedAt} never="not yet" />],
-          ['Took', length(durationSeconds)],
-          ['Metadata', <Json value={metadata} label="Metadata" />],
-        ]}
-      />
-      {may && going ? (
-        <Group>
+    <Page
+      title={`${kindOf(call.data)} of ${namesOf(names.slice(0, 3), names.length)}`}
+      call={['calls.get', { callId }]}
+      about={
+        <Group gap="xs">
+          <State call={call.data} />
+          <People of={participants} nameOf={nameOf} />
+          <Id id={callId} />
+        </Group>
+      }
+      actions={
+        may && going ? (
           <ConfirmButton
             label="End the call"
             title="End the call for everybody?"
@@ -124,15 +187,38 @@ function CallPage({ callId }: { callId: string }): ReactNode {
           >
             Everybody’s call ends at once.
           </ConfirmButton>
-        </Group>
-      ) : null}
-      <Participants call={call.data} manage={may && going} />
+        ) : null
+      }
+    >
+      <Trail label="The course of the call" steps={stepsOf(call.data)} />
+      <Participants call={call.data} manage={may && going} nameOf={nameOf} />
+      <Facts
+        label="Call"
+        of={[
+          [
+            'Conversation',
+            <Anchor component={Link} href={`/${env}/conversations/${conversationId}`} className="mono">
+              {conversationId}
+            </Anchor>,
+          ],
+          [
+            'Started by',
+            <Anchor component={Link} href={`/${env}/users/${encodeURIComponent(createdBy)}`}>
+              <Person id={createdBy} name={nameOf(createdBy)} />
+            </Anchor>,
+          ],
+          ...(Object.keys(metadata).length === 0
+            ? []
+            : [['Metadata', <Json value={metadata} label="Metadata" />] as [string, ReactNode]]),
+        ]}
+      />
     </Page>
   );
 }
 
 /** How the call went for each of them. */
-function Participants({ call, manage }: { call: Call; manage: boolean }): ReactNode {
+function Participants(props: { call: Call; manage: boolean; nameOf: (id: string) => string }): ReactNode {
+  const { call, manage, nameOf } = props;
   const env = useEnv();
   const remove = useChange('calls.remove');
   const mute = useChange('calls.mute');
@@ -142,24 +228,21 @@ function Participants({ call, manage }: { call: Call; manage: boolean }): ReactN
       {mute.error ? <Failed error={mute.error} /> : null}
       <List
         what="people in the call"
-        pages={{
-          items: call.participants,
-          error: null,
-          more: null,
-          loadingMore: false,
-          refresh: () => undefined,
-        }}
+        pages={rows(call.participants)}
         rowKey={(person) => person.userId}
         columns={[
           {
             title: 'User',
             cell: (person) => (
               <Anchor component={Link} href={`/${env}/users/${encodeURIComponent(person.userId)}`}>
-                {person.userId}
+                <Person id={person.userId} name={nameOf(person.userId)} />
               </Anchor>
             ),
           },
-          { title: 'State', cell: (person) => person.state },
+          {
+            title: 'State',
+            cell: ({ state }) => <Tag tone={state === 'joined' ? 'ok' : 'neutral'}>{state}</Tag>,
+          },
           { title: 'Invited', cell: (person) => <Time at={person.invitedAt} />, wide: true },
           { title: 'Joined', cell: (person) => <Time at={person.joinedAt} /> },
           { title: 'Left', cell: (person) => <Time at={person.leftAt} never="—" /> },
@@ -177,7 +260,7 @@ function Participants({ call, manage }: { call: Call; manage: boolean }): ReactN
                   </Button>
                   <ConfirmButton
                     label="Remove"
-                    title={`Remove ${userId} from the call?`}
+                    title={`Remove ${nameOf(userId)} from the call?`}
                     pending={remove.isPending}
                     error={remove.error}
                     onConfirm={() => remove.mutateAsync({ ...id, userId })}

@@ -11,7 +11,7 @@ import { List } from '../ui/list.tsx';
 import { Section } from '../ui/page.tsx';
 import { Person } from '../ui/people.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
-import { idsOf } from './new-conversation.tsx';
+import { idsOf } from './new.tsx';
 
 export function Members(props: { conversationId: string; lastSeq: number; group: boolean }): ReactNode {
   const { conversationId, lastSeq, group } = props;

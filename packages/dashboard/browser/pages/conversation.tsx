@@ -66,7 +66,7 @@ export function ConversationPage({ conversationId }: { conversationId: string })
         of={[
           ['Kind', type === 'direct' ? 'between two' : 'group'],
           ['Last seq', lastSeq],
-          ['Made', <Time at={createdAt} />],
+          ['Created', <Time at={createdAt} />],
           ...(deletedAt ? [['Deleted', <Time at={deletedAt} />] as [string, ReactNode]] : []),
           ...(Object.keys(metadata).length === 0
             ? []

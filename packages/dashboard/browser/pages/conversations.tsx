@@ -1,20 +1,16 @@
-import { Anchor, Button, Group } from '@mantine/core';
-import PlusIcon from 'lucide-react/icons/plus';
-import { useState } from 'react';
+import { Anchor, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link, Route, Switch } from 'wouter';
 import type { ExplorerConversation } from '@parley/protocol';
 import { useEnv, usePages } from '../api/hooks.ts';
-import { useMay } from '../api/roles.ts';
 import { FilterBar, FilterChoice, FilterText, useFilters } from '../ui/filter.tsx';
-import { Icon } from '../ui/icon.tsx';
 import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
 import { Avatar, namesOf } from '../ui/people.tsx';
 import { Empty } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { ConversationPage } from './conversation.tsx';
-import { NewConversation } from './new-conversation.tsx';
+import { NewConversation } from './new.tsx';
 
 export default function Conversations(): ReactNode {
   return (
@@ -36,16 +32,9 @@ function Browse(): ReactNode {
   const { type, ...texts } = useFilters(filters);
   const input = { limit: 50, ...texts, ...(type === undefined ? {} : { type: type as 'direct' | 'group' }) };
   const pages = usePages('explorer.conversations', input, { everyMs: 5_000 });
-  const may = useMay('conversations.create');
-  const [making, setMaking] = useState(false);
   const filtered = type !== undefined || Object.keys(texts).length > 0;
-  const make = may ? (
-    <Button leftSection={<Icon of={PlusIcon} />} onClick={() => setMaking(true)}>
-      New conversation
-    </Button>
-  ) : null;
   return (
-    <Page title="Conversations" call={['explorer.conversations', input]} actions={make}>
+    <Page title="Conversations" call={['explorer.conversations', input]} actions={<NewConversation />}>
       <FilterBar names={filters}>
         <FilterText name="query" label="Name, member or id" placeholder="Alice" />
         <FilterText name="userId" label="With the user" placeholder="alice" />
@@ -68,21 +57,20 @@ function Browse(): ReactNode {
           { title: 'Kind', cell: (item) => (item.type === 'direct' ? 'between two' : 'group'), wide: true },
           { title: 'Members', cell: (item) => item.memberCount },
           { title: 'Last activity', cell: (item) => <Time at={item.lastActivityAt} /> },
-          { title: 'Made', cell: (item) => <Time at={item.createdAt} />, wide: true },
+          { title: 'Created', cell: (item) => <Time at={item.createdAt} />, wide: true },
         ]}
         empty={
           filtered ? (
-            <Empty title="No conversation fits">
+            <Empty title="No conversation matches">
               Names are looked for by their beginning, among the newest 5,000 conversations.
             </Empty>
           ) : (
-            <Empty title="No conversations yet" action={make}>
-              They begin when your server or a client makes one. You can make one here, too.
+            <Empty title="No conversations yet" action={<NewConversation again />}>
+              Your server or a client creates them. You can create one here, too.
             </Empty>
           )
         }
       />
-      <NewConversation opened={making} close={() => setMaking(false)} />
     </Page>
   );
 }

@@ -1,14 +1,16 @@
-import { Button, Code, Group, Stack, TextInput } from '@mantine/core';
+import { Button, Code } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { useChange, usePages } from '../api/hooks.ts';
 import { useMay } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Secret } from '../ui/copy.tsx';
+import { Field } from '../ui/field.tsx';
+import { DialogForm } from '../ui/form.tsx';
 import { List } from '../ui/list.tsx';
 import { Page } from '../ui/page.tsx';
 import { SecretDialog } from '../ui/secret-dialog.tsx';
-import { Empty, Failed } from '../ui/states.tsx';
+import { Empty } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
 import { Tag } from '../ui/tag.tsx';
 
@@ -66,32 +68,22 @@ function CreateKey(): ReactNode {
         secret={secret !== null}
       >
         {secret === null ? (
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              create.mutate(name === '' ? {} : { name });
-            }}
+          <DialogForm
+            label="Create the key"
+            pending={create.isPending}
+            error={create.error}
+            submit={() => create.mutate(name === '' ? {} : { name })}
+            cancel={close}
           >
-            <Stack>
-              <TextInput
-                label="Name"
-                description="So that you know later which server has it"
-                value={name}
-                maxLength={200}
-                onChange={(event) => setName(event.currentTarget.value)}
-                data-autofocus
-              />
-              {create.error ? <Failed error={create.error} /> : null}
-              <Group justify="flex-end">
-                <Button variant="default" onClick={close}>
-                  Cancel
-                </Button>
-                <Button type="submit" loading={create.isPending}>
-                  Create
-                </Button>
-              </Group>
-            </Stack>
-          </form>
+            <Field
+              label="Name"
+              description="So that you know later which server has it"
+              value={name}
+              maxLength={200}
+              set={setName}
+              data-autofocus
+            />
+          </DialogForm>
         ) : (
           <Secret value={secret} />
         )}

@@ -94,7 +94,7 @@ const Forgot = (): ReactNode => (
     sent={({ mail }) =>
       mail
         ? 'If this address has an account, a link is on its way. It works for an hour.'
-        : 'This service sends no mail. Whoever runs it makes a link with: npm run parley -- account reset <e-mail>'
+        : 'This service sends no mail. Whoever runs it creates a link with: npm run parley -- account reset <e-mail>'
     }
   />
 );

@@ -89,7 +89,7 @@ export default function Logs(): ReactNode {
           { title: 'By', cell: (entry) => entry.keyName ?? entry.callerId ?? entry.caller ?? '', wide: true },
         ]}
         empty={
-          <Empty title="Nothing that fits">
+          <Empty title="No entry matches">
             Requests, errors on sockets and webhook attempts of the last 7 days are kept, without their
             content.
           </Empty>

@@ -27,7 +27,7 @@ export function needsOf(overview: Overview, sink: StorageRecord['sink'] | undefi
   if (disabled > 0)
     needs.push({
       title: counted(disabled, 'An endpoint is disabled', 'endpoints are disabled'),
-      text: 'It is told of nothing until somebody enables it.',
+      text: 'It gets no events until somebody enables it.',
       path: '/webhooks',
       action: 'See the endpoints',
     });

@@ -5,9 +5,10 @@ import { Link } from 'wouter';
 import type { Overview as OverviewRecord, StorageRecord } from '@parley/protocol';
 import { useCall, useEnv } from '../api/hooks.ts';
 import { useEnvironment } from '../api/roles.ts';
-import { MirroredBars } from '../ui/bars.tsx';
+import { MirroredBars } from '../ui/chart.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
+import { plain } from '../ui/readings.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { clock, Time } from '../ui/time.tsx';
 import { needsOf, sentenceOf } from './needs.ts';
@@ -79,14 +80,16 @@ function Now(props: {
             note:
               peak.messages === 0
                 ? 'none in the last hour'
-                : `most: ${peak.messages} a minute at ${clock(peak.t)}`,
+                : `most: ${plain.format(peak.messages)} a minute at ${clock(peak.t)}`,
           },
           {
             label: 'Failed requests',
             href: `/${env}/logs?status=error`,
             value: requests === 0 ? '–' : percent.format(errors / requests),
             note:
-              requests === 0 ? 'no requests in the last hour' : `${errors} of ${requests} in the last hour`,
+              requests === 0
+                ? 'no requests in the last hour'
+                : `${plain.format(errors)} of ${plain.format(requests)} in the last hour`,
           },
           {
             label: 'Webhooks',
@@ -97,7 +100,7 @@ function Now(props: {
                 : `${webhooks.endpoints - webhooks.failing - webhooks.disabled} of ${webhooks.endpoints}`,
             note:
               webhooks.endpoints === 0
-                ? 'your server is told of nothing'
+                ? 'your server gets no events'
                 : `work; ${webhooks.succeeded} delivered, ${webhooks.pending} waiting`,
           },
           {

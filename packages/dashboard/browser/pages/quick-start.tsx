@@ -115,7 +115,7 @@ function Key(props: {
       <Text c="dimmed">
         {live.length === 0
           ? 'Your server needs a secret key.'
-          : `The key ${live[0]!.id} is there; its secret was shown when it was made. Put it in place of sk_live_…, or fill in another.`}
+          : `The key ${live[0]!.id} is there; its secret was shown when it was created. Put it in place of sk_live_…, or fill in another.`}
       </Text>
       {may ? (
         <Button
@@ -124,7 +124,7 @@ function Key(props: {
           loading={create.isPending}
           onClick={() => create.mutate({ name: 'quick start' })}
         >
-          Make a key and fill it in
+          Create a key and fill it in
         </Button>
       ) : null}
       {create.error ? <Failed error={create.error} /> : null}
@@ -172,7 +172,7 @@ const Meanwhile = ({ playground, env }: { playground: boolean; env: string }): R
     </Title>
     {playground ? (
       <Anchor href="/" className="person">
-        <Icon of={PlayIcon} /> Try it in the playground
+        <Icon of={PlayIcon} /> Try it in the demo
       </Anchor>
     ) : null}
     <Anchor href="/docs" className="person">

@@ -173,7 +173,7 @@ function Passkeys({ showCodes }: { showCodes: ShowCodes }): ReactNode {
       ) : null}
       {refused ? (
         <Alert color="yellow" variant="light" role="status">
-          The browser made no passkey. Try again, or use one-time codes.
+          The browser created no passkey. Try again, or use one-time codes.
         </Alert>
       ) : null}
       {(options.error ?? add.error) ? <Failed error={(options.error ?? add.error)!} /> : null}
@@ -189,13 +189,13 @@ function Renew({ left, showCodes }: { left: number; showCodes: ShowCodes }): Rea
     <Group>
       <Text>{left} recovery codes are left.</Text>
       <ConfirmButton
-        label="Make new ones"
-        title="Make new recovery codes?"
+        label="Create new codes"
+        title="Create new recovery codes?"
         pending={renew.isPending}
         error={renew.error}
         onConfirm={() => renew.mutateAsync({})}
       >
-        Those you have now no longer work.
+        The codes you have now stop working.
       </ConfirmButton>
     </Group>
   );

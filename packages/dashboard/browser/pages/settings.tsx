@@ -1,12 +1,11 @@
-import { Button, Group, NativeSelect, Stack, Switch, TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { Button, Group, NativeSelect, Switch, Text, TextInput } from '@mantine/core';
+import { useId, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Environment } from '@parley/protocol';
 import { useChange, useEnv } from '../api/hooks.ts';
 import { useMay, useOrganization } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
 import { Id } from '../ui/copy.tsx';
-import { Facts } from '../ui/facts.tsx';
 import { Page, Section } from '../ui/page.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { Time } from '../ui/time.tsx';
@@ -17,22 +16,67 @@ export default function Settings(): ReactNode {
   const env = useOrganization()?.environments.find((e) => e.id === id);
   if (!env) return <Loading what="the environment" />;
   return (
-    <Page title="Settings" call={['environments.get', { environmentId: env.id }]}>
-      <Facts
-        label="Environment"
-        of={[
-          ['Id', <Id id={env.id} />],
-          ['Kind', env.kind],
-          ['Plan', env.plan],
-          ['Created', <Time at={env.createdAt} />],
-          ['Status', <Tag tone={env.status === 'active' ? 'ok' : 'bad'}>{env.status}</Tag>],
-        ]}
-      />
+    <Page
+      title="Settings"
+      call={['environments.get', { environmentId: env.id }]}
+      about={
+        <Group gap="xs">
+          <Tag tone={env.status === 'active' ? 'ok' : 'bad'}>{env.status}</Tag>
+          <Id id={env.id} />
+          <span>
+            {env.kind}, on the plan {env.plan}, created <Time at={env.createdAt} />
+          </span>
+        </Group>
+      }
+    >
       <Form key={env.id} env={env} />
       <Suspend env={env} />
     </Page>
   );
 }
+
+type Values = Environment['settings'];
+
+interface Choice<K extends keyof Values> {
+  name: K;
+  label: string;
+  about: string;
+  options: [value: Values[K] & string, label: string][];
+}
+const choice = <const K extends keyof Values>(of: Choice<K>): Choice<K> => of;
+
+const choices = [
+  choice({
+    name: 'clientConversationCreation',
+    label: 'Conversations that clients may create',
+    about: 'Your server may always create all kinds.',
+    options: [
+      ['all', 'Direct ones and groups'],
+      ['direct', 'Direct ones'],
+      ['none', 'None'],
+    ],
+  }),
+  choice({
+    name: 'pushMode',
+    label: 'Who sends pushes',
+    about: 'Your server hears of each by the webhook notification.needed.',
+    options: [
+      ['providers', 'Parley, with your credentials'],
+      ['webhook', 'Your server'],
+      ['off', 'Nobody'],
+    ],
+  }),
+  choice({
+    name: 'pushContent',
+    label: 'What pushes show',
+    about: 'Google, Apple and Expo can read what their pushes show.',
+    options: [
+      ['full', 'Names and text'],
+      ['name', 'Names only'],
+      ['none', 'Neither names nor text'],
+    ],
+  }),
+];
 
 function Form({ env }: { env: Environment }): ReactNode {
   const may = useMay('environments.update');
@@ -47,83 +91,81 @@ function Form({ env }: { env: Environment }): ReactNode {
           update.mutate({ environmentId: env.id, name, settings });
         }}
       >
-        <Stack maw={480}>
-          <TextInput
-            label="Name"
-            value={name}
-            maxLength={200}
-            required
-            disabled={!may}
-            onChange={(event) => setName(event.currentTarget.value)}
-          />
-          <NativeSelect
-            label="Conversations that clients may create"
-            data={[
-              { value: 'all', label: 'Direct ones and groups' },
-              { value: 'direct', label: 'Direct ones' },
-              { value: 'none', label: 'None: only your server creates them' },
-            ]}
-            value={settings.clientConversationCreation}
-            disabled={!may}
-            onChange={({ currentTarget: { value } }) =>
-              setSettings({
-                ...settings,
-                clientConversationCreation: value as typeof settings.clientConversationCreation,
-              })
-            }
-          />
-          <NativeSelect
-            label="Who sends pushes"
-            data={[
-              { value: 'providers', label: 'Parley, with your providers’ credentials' },
-              { value: 'webhook', label: 'Your server, on the webhook notification.needed' },
-              { value: 'off', label: 'Nobody' },
-            ]}
-            value={settings.pushMode}
-            disabled={!may}
-            onChange={({ currentTarget: { value } }) =>
-              setSettings({ ...settings, pushMode: value as typeof settings.pushMode })
-            }
-          />
-          <NativeSelect
-            label="What pushes show"
-            description="Google, Apple and Expo can read what their pushes show."
-            data={[
-              { value: 'full', label: 'Names and text' },
-              { value: 'name', label: 'Names only' },
-              { value: 'none', label: 'Neither names nor text' },
-            ]}
-            value={settings.pushContent}
-            disabled={!may}
-            onChange={({ currentTarget: { value } }) =>
-              setSettings({ ...settings, pushContent: value as typeof settings.pushContent })
-            }
-          />
-          {env.kind === 'development' ? (
-            <Switch
-              label="Accept unsigned development tokens"
-              description={
-                env.local
-                  ? 'From the machine that the service runs on only, because the first start made this environment.'
-                  : 'Anybody who reaches this service can then be any user. Never on the open network.'
-              }
-              checked={settings.devTokens}
+        <Setting label="Name" about="Production asks for it before anything is destroyed.">
+          {(labelled) => (
+            <TextInput
+              {...labelled}
+              value={name}
+              maxLength={200}
+              required
               disabled={!may}
-              onChange={(event) => setSettings({ ...settings, devTokens: event.currentTarget.checked })}
+              onChange={(event) => setName(event.currentTarget.value)}
             />
-          ) : null}
-          {update.error ? <Failed error={update.error} /> : null}
-          {may ? (
-            <Group>
-              <Button type="submit" loading={update.isPending}>
-                Save
-              </Button>
-              <span role="status">{update.isSuccess ? 'Saved.' : ''}</span>
-            </Group>
-          ) : null}
-        </Stack>
+          )}
+        </Setting>
+        {choices.map(({ name: key, label, about, options }) => (
+          <Setting key={key} label={label} about={about}>
+            {(labelled) => (
+              <NativeSelect
+                {...labelled}
+                data={options.map(([value, text]) => ({ value, label: text }))}
+                value={settings[key]}
+                disabled={!may}
+                onChange={({ currentTarget: { value } }) => setSettings({ ...settings, [key]: value })}
+              />
+            )}
+          </Setting>
+        ))}
+        {env.kind === 'development' ? (
+          <Setting
+            label="Accept unsigned development tokens"
+            about={
+              env.local
+                ? 'Only from the machine that the service runs on, because the first start created this environment.'
+                : 'Anybody who reaches this service can then be any user. Never on the open network.'
+            }
+          >
+            {(labelled) => (
+              <Switch
+                {...labelled}
+                checked={settings.devTokens}
+                disabled={!may}
+                onChange={(event) => setSettings({ ...settings, devTokens: event.currentTarget.checked })}
+              />
+            )}
+          </Setting>
+        ) : null}
+        {update.error ? <Failed error={update.error} /> : null}
+        {may ? (
+          <Group mt="md">
+            <Button type="submit" loading={update.isPending}>
+              Save
+            </Button>
+            <span role="status">{update.isSuccess ? 'Saved.' : ''}</span>
+          </Group>
+        ) : null}
       </form>
     </Section>
+  );
+}
+
+/** What a setting is, and beside it the control that it names. */
+function Setting(props: {
+  label: string;
+  about: string;
+  children: (labelled: { id: string; 'aria-describedby': string }) => ReactNode;
+}): ReactNode {
+  const id = useId();
+  return (
+    <div className="setting">
+      <div>
+        <label className="setting-name" htmlFor={id}>
+          {props.label}
+        </label>
+        <p id={`${id}-about`}>{props.about}</p>
+      </div>
+      {props.children({ id, 'aria-describedby': `${id}-about` })}
+    </div>
   );
 }
 
@@ -132,7 +174,10 @@ function Suspend({ env }: { env: Environment }): ReactNode {
   if (!useMay('environments.update')) return null;
   const confirmed = env.kind === 'production' ? { confirm: env.name } : {};
   return (
-    <Section title={env.status === 'active' ? 'Suspend' : 'Take up again'}>
+    <Section title={env.status === 'active' ? 'Suspend the environment' : 'The environment is suspended'}>
+      <Text c="dimmed">
+        While it is suspended every request is refused and every socket closed. Nothing is lost.
+      </Text>
       <Group>
         {env.status === 'active' ? (
           <ConfirmButton
@@ -149,7 +194,7 @@ function Suspend({ env }: { env: Environment }): ReactNode {
             loading={update.isPending}
             onClick={() => update.mutate({ environmentId: env.id, status: 'active' })}
           >
-            Make it active
+            Activate the environment
           </Button>
         )}
       </Group>

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { Output, StorageRecord } from '@parley/protocol';
@@ -6,9 +6,8 @@ import { useChange } from '../api/hooks.ts';
 import { useMay, useProductionName } from '../api/roles.ts';
 import { ConfirmButton, useTypedName } from '../ui/confirm.tsx';
 import { Secret } from '../ui/copy.tsx';
-import { Facts } from '../ui/facts.tsx';
+import { Pairs } from '../ui/facts.tsx';
 import { Field } from '../ui/field.tsx';
-import { Section } from '../ui/page.tsx';
 import { SecretDialog } from '../ui/secret-dialog.tsx';
 import { Failed } from '../ui/states.tsx';
 import { Tag } from '../ui/tag.tsx';
@@ -21,28 +20,35 @@ export function Slot({ name, storage }: { name: SlotName; storage: StorageRecord
   const active = storage.database.active === name;
   const may = useMay('storage.setDatabase');
   return (
-    <Section title={`Slot ${name}`} actions={active ? <Active /> : null}>
+    <Stack gap="sm" component="section" aria-label={`Slot ${name}`} className="box">
+      <Group justify="space-between">
+        <Title order={3} size="h4">
+          Slot {name}
+        </Title>
+        {active ? <Tag tone="ok">in use</Tag> : slot ? <Tag>not in use</Tag> : null}
+      </Group>
       {slot ? (
-        <Facts
-          label={`Slot ${name}`}
-          of={[
-            ['Kind', slot.type],
-            ['URL', slot.url],
-            ...(slot.replicaUrl === null ? [] : [['Replica', slot.replicaUrl] as [string, ReactNode]]),
-            ['Schema', slot.schema ?? '—'],
-            ['Last test', <LastTest test={slot.lastTest} />],
-            ['Set', <Time at={slot.createdAt} />],
-          ]}
-        />
+        <>
+          <span className="mono wrap">{slot.url}</span>
+          <Pairs
+            of={[
+              ['Kind', slot.type],
+              ...(slot.replicaUrl === null
+                ? []
+                : [['Replica', <span className="mono">{slot.replicaUrl}</span>] as [string, ReactNode]]),
+              ...(slot.schema === null ? [] : [['Schema', slot.schema] as [string, ReactNode]]),
+              ['Last test', <LastTest test={slot.lastTest} />],
+              ['Set', <Time at={slot.createdAt} />],
+            ]}
+          />
+        </>
       ) : (
-        <Text c="dimmed">Empty.</Text>
+        <Text c="dimmed">Empty. Set new credentials here.</Text>
       )}
       {may ? <SlotActions name={name} type={slot?.type ?? null} active={active} /> : null}
-    </Section>
+    </Stack>
   );
 }
-
-const Active = (): ReactNode => <Tag tone="ok">in use</Tag>;
 
 const LastTest = ({
   test,
@@ -210,7 +216,7 @@ function SetDatabase({ name, replaces }: { name: SlotName; replaces: boolean }):
             <Stack>
               <Field
                 label="URL"
-                description="postgres://, mysql://, mongodb:// or https://, with the writer’s password. It is sealed at once. TLS is checked; a database without it needs ?sslmode=disable."
+                description="postgres://, mysql://, mongodb:// or https://, with the writer’s password. It is sealed at once. TLS is required and verified; for a database without TLS add ?sslmode=disable."
                 required
                 autoComplete="off"
                 value={url}
@@ -251,8 +257,8 @@ export function Migrate(): ReactNode {
     >
       <Stack maw={560} gap="xs">
         <Field
-          label="Or let us make the tables, with an admin’s URL"
-          description="It is used this once and kept nowhere. The writer that it makes goes into slot a."
+          label="Or let this service create the tables, with an admin’s URL"
+          description="The URL is used once and not kept. The writer that it creates goes into slot a."
           autoComplete="off"
           required
           value={adminUrl}
@@ -264,14 +270,14 @@ export function Migrate(): ReactNode {
             color="teal"
             variant="light"
             role="status"
-            title={migrate.data.runtimeUrl ?? 'The tables are there'}
+            title={migrate.data.runtimeUrl ?? 'The tables are ready'}
           >
             {migrate.data.notes.join(' ')}
           </Alert>
         ) : null}
         <Group>
           <Button type="submit" variant="default" loading={migrate.isPending}>
-            Make the tables
+            Create the tables
           </Button>
         </Group>
       </Stack>

@@ -18,7 +18,7 @@ type TextField = Exclude<keyof MediaInput, 'provider' | 'forcePathStyle' | 'orig
 /** What each provider asks for: name, label, whether it is needed. Keys are typed like passwords. */
 const forms: Record<Provider, [label: string, fields: [TextField, string, boolean][]]> = {
   s3: [
-    'S3, or what speaks like it',
+    'S3, or compatible',
     [
       ['endpoint', 'Endpoint (if not AWS)', false],
       ['region', 'Region', true],
@@ -55,6 +55,7 @@ export function Media({ storage: { media } }: { storage: StorageRecord }): React
   const [origin, setOrigin] = useState('');
   const asked = origin === '' ? {} : { origin };
   const own = media.provider !== 'managed';
+  const [setting, setSetting] = useState(false);
   return (
     <Section title="Files">
       <Facts
@@ -78,6 +79,14 @@ export function Media({ storage: { media } }: { storage: StorageRecord }): React
           >
             Test
           </Button>
+          <Button
+            size="compact-sm"
+            variant="default"
+            aria-expanded={setting}
+            onClick={() => setSetting(!setting)}
+          >
+            {own ? 'Use another storage' : 'Use a storage of your own'}
+          </Button>
           {own ? (
             <ConfirmButton
               label="Keep files with this service again"
@@ -92,8 +101,8 @@ export function Media({ storage: { media } }: { storage: StorageRecord }): React
         </Group>
       ) : null}
       {test.error ? <Failed error={test.error} /> : null}
-      {may ? (
-        <Stack maw={480} gap="sm">
+      {may && setting ? (
+        <Stack maw={480} gap="sm" className="box">
           <Field
             label="Origin of your web app"
             description="Where browsers upload from: tests then try its CORS rules too."

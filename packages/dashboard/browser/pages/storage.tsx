@@ -1,13 +1,18 @@
 import { Alert, Group, NativeSelect, Progress, Radio, SimpleGrid, Stack, Text } from '@mantine/core';
+import HereIcon from 'lucide-react/icons/hard-drive';
+import TheirsIcon from 'lucide-react/icons/database';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { StorageRecord } from '@parley/protocol';
 import { useCall, useChange } from '../api/hooks.ts';
 import { useMay, useProductionName } from '../api/roles.ts';
 import { ConfirmButton } from '../ui/confirm.tsx';
+import { Icon } from '../ui/icon.tsx';
 import { Numbers } from '../ui/numbers.tsx';
 import { Page, Section } from '../ui/page.tsx';
+import { compact, plain } from '../ui/readings.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
+import { Tag } from '../ui/tag.tsx';
 import { Time } from '../ui/time.tsx';
 import { Migrate, Slot } from './storage-database.tsx';
 import { Media } from './storage-media.tsx';
@@ -18,65 +23,145 @@ export default function Storage(): ReactNode {
   if (!storage.data) return <Loading what="the storage" />;
   const { data } = storage;
   return (
-    <Page title="Storage" call={['storage.get', {}]}>
+    <Page title={titleOf(data)} about={aboutOf(data)} call={['storage.get', {}]}>
+      {data.sink.error === null ? null : (
+        <Alert color="red" variant="light" role="alert" title="Your database does not take what it is sent">
+          {data.sink.error} {data.sink.backlog} changes wait with this service; none is lost.
+        </Alert>
+      )}
+      <Ways storage={data} />
       <Delivery storage={data} />
-      <Mode key={`${data.mode}${data.bufferRetention}`} storage={data} />
-      <Section title="Databases">
-        <Text size="sm" c="dimmed">
-          Two slots, so that credentials change without a gap: set the one that is not in use, test it, and
-          promote it.
-          {data.egressIp === null ? '' : ` Connections come from ${data.egressIp}.`}
+      <Section title="Connections">
+        <Text c="dimmed">
+          There are two, so that credentials change without a gap: set the one that is not in use, test it,
+          then promote it.
+          {data.egressIp === null ? '' : ` This service connects from ${data.egressIp}.`}
         </Text>
-        <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
+        <SimpleGrid cols={{ base: 1, md: 2 }}>
           <Slot name="a" storage={data} />
           <Slot name="b" storage={data} />
         </SimpleGrid>
         <Migrate />
       </Section>
+      <Mode key={`${data.mode}${data.bufferRetention}`} storage={data} />
       <Media storage={data} />
     </Page>
   );
 }
 
-function Delivery({ storage: { sink, mode } }: { storage: StorageRecord }): ReactNode {
+const copies: Record<NonNullable<StorageRecord['sink']['copy']>['kind'], string> = {
+  fill: 'History moves to your database',
+  move: 'History moves to another database',
+  rewrite: 'History is written to your database again',
+  return: 'History comes back to this service',
+};
+
+function titleOf({ sink, mode }: StorageRecord): string {
+  if (sink.copy) return copies[sink.copy.kind];
+  if (mode === 'managed') return 'History stays with this service';
+  return sink.status === 'failing' ? 'Your database does not take history' : 'History goes to your database';
+}
+
+function aboutOf({ sink, mode, bufferRetention }: StorageRecord): string {
+  if (sink.copy) return 'People keep talking meanwhile. Nothing waits for the copy.';
+  return mode === 'managed'
+    ? 'A database of your own can keep it instead.'
+    : `This service keeps the last ${spans[bufferRetention] ?? bufferRetention} too, and reads the rest from you.`;
+}
+
+/** Where history is, where it goes, and how far it is. */
+function Ways({ storage }: { storage: StorageRecord }): ReactNode {
+  const { sink, mode, database } = storage;
+  const slot = database.slots[database.active ?? 'a'] ?? database.slots.b;
+  const { copy } = sink;
   return (
-    <Section title="Delivery to your database">
-      <Numbers
-        label="Delivery to your database"
-        of={[
-          {
-            label: 'State',
-            value: sink.status,
-            note: mode === 'managed' ? 'history stays with this service' : 'history goes to your database',
-          },
-          { label: 'Behind by', value: mode === 'managed' ? '–' : `${Math.round(sink.lagSeconds)} s` },
-          {
-            label: 'Waiting',
-            value: mode === 'managed' && sink.backlog === 0 ? '–' : sink.backlog,
-            note: `${sink.refused} refused by the database`,
-          },
-          { label: 'Last success', value: <Time at={sink.lastSuccessAt} /> },
-        ]}
-      />
-      {sink.error === null ? null : (
-        <Alert color="red" variant="light" role="alert" title="The database does not take what it is sent">
-          {sink.error}
-        </Alert>
-      )}
-      {sink.copy === null ? null : (
-        <Stack gap={4}>
-          <Text size="sm" role="status">
-            Copying: {sink.copy.done} of {sink.copy.total}
-            {sink.copy.secondsLeft === null
-              ? ''
-              : `, about ${Math.ceil(sink.copy.secondsLeft / 60)} minutes left`}
-          </Text>
-          <Progress value={sink.copy.percent} aria-label="Copied" />
-        </Stack>
-      )}
-    </Section>
+    <div className="box">
+      <Stack gap="lg">
+        <div className="ways">
+          <div className="place">
+            <Icon of={HereIcon} size={24} />
+            <span>
+              <b>With Parley</b>
+              <span>this service</span>
+            </span>
+          </div>
+          <div className="way">{wayOf(storage)}</div>
+          <div className="place" data-side={slot === null ? 'none' : 'theirs'}>
+            <Icon of={TheirsIcon} size={24} />
+            <span>
+              <b>Yours</b>
+              <span>{slot === null ? 'not set up' : `${slot.type} ${slot.lastTest?.version ?? ''}`}</span>
+            </span>
+          </div>
+        </div>
+        {copy === null ? null : (
+          <div>
+            <div className="progress-head" role="status">
+              <b>{plain.format(Math.floor(copy.percent))} %</b>
+              <span>
+                {plain.format(copy.done)} of {plain.format(copy.total)} records, oldest first
+              </span>
+              <span>{leftOf(copy.secondsLeft)}</span>
+            </div>
+            <Progress value={copy.percent} aria-label="Copied" />
+          </div>
+        )}
+        {mode === 'managed' && copy === null ? null : (
+          <Group gap="xs">
+            <Tag tone={sink.status === 'healthy' ? 'ok' : sink.status === 'idle' ? 'neutral' : 'bad'}>
+              {sink.status}
+            </Tag>
+            <Text size="sm" c="dimmed">
+              last written <Time at={sink.lastSuccessAt} />
+            </Text>
+          </Group>
+        )}
+      </Stack>
+    </div>
   );
 }
+
+function wayOf({ sink, mode }: StorageRecord): string {
+  if (sink.copy) return `${compact.format(sink.copy.rowsPerSecond)} records a second`;
+  return mode === 'managed' ? 'nothing is sent' : `${plain.format(Math.round(sink.lagSeconds))} s behind`;
+}
+
+function leftOf(seconds: number | null): string {
+  if (seconds === null) return '';
+  const minutes = Math.ceil(seconds / 60);
+  return minutes <= 1 ? 'about a minute left' : `about ${minutes} minutes left`;
+}
+
+function Delivery({ storage: { sink, mode, bufferRetention } }: { storage: StorageRecord }): ReactNode {
+  const idle = mode === 'managed' && sink.backlog === 0;
+  if (idle && sink.copy === null) return null;
+  return (
+    <Numbers
+      label="Delivery to your database"
+      of={[
+        { label: 'Changes wait', value: sink.backlog, note: `${Math.round(sink.lagSeconds)} s behind` },
+        {
+          label: 'Refused records',
+          value: sink.refused,
+          note: sink.refused === 0 ? 'none set aside' : 'they stay with this service',
+        },
+        { label: 'Kept here too', value: spans[bufferRetention] ?? bufferRetention, note: 'at least' },
+        {
+          label: 'Erasures wait',
+          value: sink.erasures,
+          note: sink.erasures === 0 ? 'all have reached your database' : 'for your database',
+        },
+      ]}
+    />
+  );
+}
+
+const spans: Record<string, string> = {
+  '24h': '24 hours',
+  '72h': '3 days',
+  '7d': '7 days',
+  '30d': '30 days',
+};
 
 function Mode({ storage }: { storage: StorageRecord }): ReactNode {
   const may = useMay('storage.update');
@@ -97,7 +182,7 @@ function Mode({ storage }: { storage: StorageRecord }): ReactNode {
             <Radio
               value="byo_db"
               label="in a database of your own"
-              description="Needs an active slot whose test passed. This service keeps what is recent."
+              description="Needs a connection in use whose test passed. This service keeps what is recent."
               disabled={!may}
             />
           </Stack>
@@ -107,7 +192,7 @@ function Mode({ storage }: { storage: StorageRecord }): ReactNode {
           value={bufferRetention}
           disabled={!may}
           onChange={(event) => setRetention(event.currentTarget.value as StorageRecord['bufferRetention'])}
-          data={storage.supported.retentions}
+          data={storage.supported.retentions.map((value) => ({ value, label: spans[value] ?? value }))}
         />
         {may ? (
           <Group>
@@ -120,8 +205,8 @@ function Mode({ storage }: { storage: StorageRecord }): ReactNode {
               error={update.error}
               onConfirm={() => update.mutateAsync({ mode, bufferRetention })}
             >
-              What there is gets copied, oldest first, while everything goes on. Nothing is removed before it
-              is confirmed.
+              Existing history is copied in the background, oldest first. The service stays available, and
+              nothing is removed before the copy is confirmed.
             </ConfirmButton>
           </Group>
         ) : null}

@@ -1,28 +1,27 @@
-import { Alert, Button, Code, Group, Text } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
+import InIcon from 'lucide-react/icons/arrow-up-right';
+import OutIcon from 'lucide-react/icons/arrow-down-left';
 import { useEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { TraceLine } from '@parley/protocol';
 import type { ApiFailure } from '../api/call.ts';
 import { addressOf, lines } from '../api/call.ts';
 import { useEnv } from '../api/hooks.ts';
+import { useNames } from '../api/names.ts';
 import { FilterBar, FilterText, useFilter } from '../ui/filter.tsx';
-import { List } from '../ui/list.tsx';
+import { Icon } from '../ui/icon.tsx';
+import { List, rows } from '../ui/list.tsx';
+import { Numbers } from '../ui/numbers.tsx';
 import { Page } from '../ui/page.tsx';
+import { plain } from '../ui/readings.tsx';
 import { Empty, Failed } from '../ui/states.tsx';
-import { Tag } from '../ui/tag.tsx';
+import { Time } from '../ui/time.tsx';
 
 /** Frames of one user's sockets as they go by, without what they say. */
 
 /** As many as the service sends in one trace. */
 const mostLines = 2_000;
 const seconds = 120;
-const clock = new Intl.DateTimeFormat(undefined, {
-  hour: '2-digit',
-  minute: '2-digit',
-  second: '2-digit',
-  fractionalSecondDigits: 3,
-} as const);
-
 type Numbered = TraceLine & { no: number };
 
 export default function Trace(): ReactNode {
@@ -35,7 +34,7 @@ export default function Trace(): ReactNode {
       {userId === '' ? (
         <Empty title="Whose frames?">
           You see every frame of the user’s sockets for two minutes: its kind, size and conversation, never
-          what it says. That you looked is noted in the audit.
+          what it says. The audit notes that you looked.
         </Empty>
       ) : (
         <Frames key={userId} userId={userId} />
@@ -79,6 +78,7 @@ function useTrace(userId: string) {
 
 function Frames({ userId }: { userId: string }): ReactNode {
   const trace = useTrace(userId);
+  const name = useNames([userId])(userId);
   return (
     <>
       <Group gap="md">
@@ -87,52 +87,86 @@ function Frames({ userId }: { userId: string }): ReactNode {
             Stop
           </Button>
         ) : (
-          <Button onClick={() => void trace.start()}>Follow {userId} for two minutes</Button>
+          <Button onClick={() => void trace.start()}>Follow {name} for two minutes</Button>
         )}
-        <Text size="sm" role="status">
+        <Text c="dimmed" role="status">
           {trace.running
             ? trace.sessions === null
               ? 'Beginning …'
               : `Following ${trace.sessions} open ${trace.sessions === 1 ? 'socket' : 'sockets'} and those that come.`
-            : ''}
+            : 'Each frame with its kind, size and conversation, never what it says. The audit notes that you looked.'}
         </Text>
       </Group>
       {trace.failure ? <Failed error={trace.failure} /> : null}
       {trace.shown.length > 0 ? (
-        <List
-          what="frames"
-          pages={{
-            items: trace.shown,
-            error: null,
-            more: null,
-            loadingMore: false,
-            refresh: () => undefined,
-          }}
-          rowKey={(line) => String(line.no)}
-          columns={[
-            { title: 'At', cell: (line) => clock.format(Date.parse(line.at)) },
-            { title: '', cell: (line) => <Direction line={line} /> },
-            { title: 'Frame', cell: (line) => <Code>{line.e ?? line.t}</Code> },
-            { title: 'Conversation', cell: (line) => line.cid ?? '', wide: true },
-            { title: 'Seq', cell: (line) => line.seq ?? '', wide: true },
-            { title: 'Code', cell: (line) => line.code ?? line.reason ?? '' },
-            { title: 'Bytes', cell: (line) => line.bytes ?? '', wide: true },
-            { title: 'Session', cell: (line) => line.sessionId ?? '', wide: true },
-          ]}
-          empty={null}
-        />
+        <>
+          <Totals of={trace.shown} name={name} />
+          <List
+            what="frames"
+            pages={rows(trace.shown)}
+            rowKey={(line) => String(line.no)}
+            columns={[
+              {
+                title: 'At',
+                cell: (line) => (
+                  <span className="mono">
+                    <Time at={line.at} exact />
+                  </span>
+                ),
+              },
+              { title: 'Way', cell: (line) => <Direction line={line} name={name} /> },
+              { title: 'Frame', cell: (line) => <span className="mono">{line.e ?? line.t}</span> },
+              {
+                title: 'Conversation',
+                cell: (line) => <span className="mono wrap">{line.cid ?? ''}</span>,
+                wide: true,
+              },
+              { title: 'Seq', cell: (line) => line.seq ?? '', wide: true },
+              { title: 'Code', cell: (line) => line.code ?? line.reason ?? '' },
+              { title: 'Bytes', cell: (line) => line.bytes ?? '', wide: true },
+              {
+                title: 'Session',
+                cell: (line) => <span className="mono wrap">{line.sessionId ?? ''}</span>,
+                wide: true,
+              },
+            ]}
+            empty={null}
+          />
+        </>
       ) : trace.running ? (
-        <Alert color="gray" variant="light">
-          Nothing went by yet.
-        </Alert>
+        <Empty title="Nothing went by yet">Frames appear here as they are sent.</Empty>
       ) : null}
     </>
   );
 }
 
-const Direction = ({ line }: { line: TraceLine }): ReactNode =>
-  line.direction === undefined ? null : (
-    <Tag tone={line.direction === 'in' ? 'ok' : 'neutral'}>
-      {line.direction === 'in' ? 'from it' : 'to it'}
-    </Tag>
+function Totals({ of, name }: { of: Numbered[]; name: string }): ReactNode {
+  const [said, heard] = (['in', 'out'] as const).map((way) =>
+    of.filter(({ direction }) => direction === way),
+  );
+  const bytes = (some: Numbered[]): string =>
+    `${plain.format(some.reduce((sum, line) => sum + (line.bytes ?? 0), 0))} bytes`;
+  const errors = of.filter(({ t, code }) => t === 'error' || (t !== 'close' && code !== undefined)).length;
+  return (
+    <Numbers
+      label="Frames so far"
+      of={[
+        { label: `From ${name}`, value: said!.length, note: bytes(said!) },
+        { label: `To ${name}`, value: heard!.length, note: bytes(heard!) },
+        { label: 'Errors', value: errors, note: errors === 0 ? 'none' : 'see the column Code' },
+      ]}
+    />
+  );
+}
+
+/** What the user says goes up, what the user hears comes down. */
+const Direction = ({ line, name }: { line: TraceLine; name: string }): ReactNode =>
+  line.direction === undefined ? null : line.direction === 'in' ? (
+    <span className="frame-in">
+      <Icon of={InIcon} size={14} /> from {name}
+    </span>
+  ) : (
+    <span className="frame-out">
+      <Icon of={OutIcon} size={14} /> to {name}
+    </span>
   );

@@ -33,7 +33,7 @@ export function UserPage({ userId }: { userId: string }): ReactNode {
     >
       {deactivatedAt ? (
         <Alert color="yellow" variant="light">
-          Deactivated <Time at={deactivatedAt} />: its tokens are refused and its sockets are closed.
+          Deactivated <Time at={deactivatedAt} />: tokens are refused and sockets are closed.
         </Alert>
       ) : null}
       <Facts
@@ -82,7 +82,7 @@ function Actions({ userId, deactivated }: { userId: string; deactivated: boolean
           error={deactivate.error}
           onConfirm={() => deactivate.mutateAsync({ userId })}
         >
-          Its tokens are refused and its sockets close at once. It can be reactivated.
+          The user’s tokens are refused and sockets close at once. You can reactivate the user.
         </ConfirmButton>
       )}
       <ConfirmButton
@@ -111,7 +111,7 @@ function Actions({ userId, deactivated }: { userId: string; deactivated: boolean
         <Stack gap="xs">
           This cannot be undone. The user’s id, name and metadata go, everywhere.
           <Radio.Group
-            label="Its messages"
+            label="Messages of the user"
             value={messages}
             onChange={(value) => setMessages(value as 'anonymize' | 'delete')}
           >
@@ -129,7 +129,7 @@ function Actions({ userId, deactivated }: { userId: string; deactivated: boolean
           size="compact-sm"
           variant="default"
         >
-          Follow its frames
+          Follow the frames
         </Button>
       ) : null}
       {reactivate.error ? <Failed error={reactivate.error} /> : null}

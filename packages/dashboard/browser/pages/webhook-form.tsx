@@ -1,4 +1,4 @@
-import { Button, Checkbox, Code, Group, Modal, SimpleGrid, Stack } from '@mantine/core';
+import { Button, Checkbox, Code, Modal, SimpleGrid } from '@mantine/core';
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import type { WebhookEndpoint, WebhookEndpointWithSecret } from '@parley/protocol';
@@ -7,8 +7,8 @@ import { webhookEventNames } from '../api/generated/routes.ts';
 import { useChange } from '../api/hooks.ts';
 import { Secret } from '../ui/copy.tsx';
 import { Field } from '../ui/field.tsx';
+import { DialogForm } from '../ui/form.tsx';
 import { SecretDialog } from '../ui/secret-dialog.tsx';
-import { Failed } from '../ui/states.tsx';
 
 interface Given {
   url: string;
@@ -30,45 +30,38 @@ function EndpointForm(props: {
   const [events, setEvents] = useState<string[]>(begin.events);
   const [description, setDescription] = useState(begin.description ?? '');
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
+    <DialogForm
+      label={props.label}
+      pending={props.pending}
+      error={error?.param === 'url' ? null : error}
+      submit={() =>
         props.submit({
           url,
           events: events as Given['events'],
           description: description === '' ? null : description,
-        });
-      }}
+        })
+      }
+      cancel={props.cancel}
+      disabled={events.length === 0}
     >
-      <Stack>
-        <Field
-          label="URL"
-          placeholder="https://example.com/parley"
-          value={url}
-          set={setUrl}
-          error={error?.param === 'url' ? error.message : null}
-          required
-          data-autofocus
-        />
-        <Field label="Description" value={description} set={setDescription} maxLength={500} />
-        <Checkbox.Group label="Events" value={events} onChange={setEvents}>
-          <SimpleGrid cols={{ base: 1, sm: 2 }} mt="xs" spacing="xs">
-            {webhookEventNames.map((name) => (
-              <Checkbox key={name} value={name} label={<Code>{name}</Code>} />
-            ))}
-          </SimpleGrid>
-        </Checkbox.Group>
-        {error && error.param !== 'url' ? <Failed error={error} /> : null}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={props.cancel}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={props.pending} disabled={events.length === 0}>
-            {props.label}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      <Field
+        label="URL"
+        placeholder="https://example.com/parley"
+        value={url}
+        set={setUrl}
+        error={error?.param === 'url' ? error.message : null}
+        required
+        data-autofocus
+      />
+      <Field label="Description" value={description} set={setDescription} maxLength={500} />
+      <Checkbox.Group label="Events" value={events} onChange={setEvents}>
+        <SimpleGrid cols={{ base: 1, sm: 2 }} mt="xs" spacing="xs">
+          {webhookEventNames.map((name) => (
+            <Checkbox key={name} value={name} label={<Code>{name}</Code>} />
+          ))}
+        </SimpleGrid>
+      </Checkbox.Group>
+    </DialogForm>
   );
 }
 
@@ -92,7 +85,7 @@ export function AddEndpoint({ opened, close }: { opened: boolean; close: () => v
       ) : (
         <EndpointForm
           begin={{ url: '', events: ['message.created'], description: null }}
-          label="Add"
+          label="Add the endpoint"
           pending={create.isPending}
           error={create.error}
           submit={(given) => create.mutate(given)}
@@ -112,7 +105,7 @@ export function EditEndpoint({ endpoint }: { endpoint: WebhookEndpoint }): React
   };
   return (
     <>
-      <Button size="compact-sm" variant="default" onClick={() => setOpened(true)}>
+      <Button variant="default" onClick={() => setOpened(true)}>
         Edit
       </Button>
       <Modal opened={opened} onClose={close} title="Edit the endpoint" size="lg">

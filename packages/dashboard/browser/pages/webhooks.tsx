@@ -30,9 +30,14 @@ function Endpoints(): ReactNode {
   const pages = usePages('webhooks.list', { limit: 50 });
   const may = useMay('webhooks.create');
   const [adding, setAdding] = useState(false);
-  const add = may ? <Button onClick={() => setAdding(true)}>Add an endpoint</Button> : null;
+  const add = (again: boolean): ReactNode =>
+    may ? (
+      <Button {...(again ? { variant: 'default' } : {})} onClick={() => setAdding(true)}>
+        Add an endpoint
+      </Button>
+    ) : null;
   return (
-    <Page title="Webhooks" call={['webhooks.list', {}]} actions={add}>
+    <Page title="Webhooks" call={['webhooks.list', {}]} actions={add(false)}>
       <List
         what="webhook endpoints"
         pages={pages}
@@ -55,8 +60,8 @@ function Endpoints(): ReactNode {
           { title: 'Created', cell: (endpoint) => <Time at={endpoint.createdAt} />, wide: true },
         ]}
         empty={
-          <Empty title="No endpoints yet" action={add}>
-            An endpoint is told of what happens, signed, with ten attempts over three days.
+          <Empty title="No webhooks yet" action={add(true)}>
+            An endpoint gets every event that you choose, signed, with ten attempts over three days.
           </Empty>
         }
       />

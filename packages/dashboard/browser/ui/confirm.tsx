@@ -44,6 +44,8 @@ export function ConfirmButton(props: {
   disabled?: boolean;
   /** Nothing is lost by it. */
   harmless?: boolean;
+  /** The one thing that a page is for. */
+  primary?: boolean;
 }): ReactNode {
   const [opened, setOpened] = useState(false);
   const production = useProductionName();
@@ -61,8 +63,12 @@ export function ConfirmButton(props: {
   return (
     <>
       <Button
-        {...(props.harmless ? { variant: 'default' } : { color: 'red', variant: 'light' })}
-        size="compact-sm"
+        {...(props.primary
+          ? {}
+          : {
+              ...(props.harmless ? { variant: 'default' } : { color: 'red', variant: 'light' }),
+              size: 'compact-sm',
+            })}
         disabled={props.disabled ?? false}
         onClick={() => setOpened(true)}
       >

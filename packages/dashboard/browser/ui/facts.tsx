@@ -16,3 +16,15 @@ export const Facts = ({ of, label }: { of: [string, ReactNode][]; label: string 
     </Table.Tbody>
   </Table>
 );
+
+/** The same, narrow: beside something larger. */
+export const Pairs = ({ of }: { of: [string, ReactNode][] }): ReactNode => (
+  <dl className="pairs">
+    {of.map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);

@@ -10,6 +10,15 @@ export interface Column<T> {
   wide?: boolean;
 }
 
+/** A list that is there already, in the form of `usePages`. */
+export const rows = <T,>(items: T[]) => ({
+  items,
+  error: null,
+  more: null,
+  loadingMore: false,
+  refresh: () => undefined,
+});
+
 /**
  * A list by cursor as a table, with its loading, empty and error states. On phones its rows are cards; the roles keep
  * it a table to those who listen.
@@ -25,6 +34,8 @@ export function List<T>(props: {
   };
   columns: Column<T>[];
   rowKey: (item: T) => string;
+  /** The row whose details are shown beside the list. */
+  selected?: string | null;
   empty: ReactNode;
 }): ReactNode {
   const { pages, columns } = props;
@@ -61,7 +72,11 @@ export function List<T>(props: {
           </Table.Thead>
           <Table.Tbody role="rowgroup">
             {pages.items.map((item) => (
-              <Table.Tr key={props.rowKey(item)} role="row">
+              <Table.Tr
+                key={props.rowKey(item)}
+                role="row"
+                data-selected={props.rowKey(item) === props.selected || undefined}
+              >
                 {columns.map((column) => (
                   <Table.Td
                     key={column.title}
@@ -69,7 +84,7 @@ export function List<T>(props: {
                     data-label={column.title}
                     className={column.wide ? 'wide' : undefined}
                   >
-                    {column.cell(item)}
+                    <div>{column.cell(item)}</div>
                   </Table.Td>
                 ))}
               </Table.Tr>

@@ -32,7 +32,7 @@ export const Person = ({ id, name }: { id: string; name?: string | null | undefi
   </span>
 );
 
-const list = new Intl.ListFormat('en', { type: 'conjunction' });
+const list = new Intl.ListFormat('en-GB', { type: 'conjunction' });
 const named = 3;
 
 /** "Alice and Bob", "Alice, Bob, Carla and 4 others". */

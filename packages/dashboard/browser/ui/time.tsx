@@ -2,9 +2,9 @@ import { Text, Tooltip } from '@mantine/core';
 import { useEffect, useReducer } from 'react';
 import type { ReactNode } from 'react';
 import { serverNow } from '../api/clock.ts';
+import { distance } from './moments.ts';
 
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
 const timeOfDay = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 
 /** The local time of day. */
@@ -25,27 +25,33 @@ export const dayOrHour =
   (at: string): string =>
     (granularity === 'day' ? day : hour).format(Date.parse(at));
 
-const units: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['day', 86_400],
-  ['hour', 3_600],
-  ['minute', 60],
-  ['second', 1],
-];
+const toTheMs = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+  hourCycle: 'h23',
+} as const);
+const shortDay = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
 
-const soonMs = 60_000;
-
-/** What is a little ahead of us happened now: clocks differ by that much, and answers take a while. */
-function ago(at: number): string {
-  const now = serverNow();
-  const seconds = Math.round((at - now > 0 && at - now < soonMs ? 0 : at - now) / 1_000);
-  const [unit, size] = units.find(([, s]) => Math.abs(seconds) >= s) ?? units.at(-1)!;
-  return relative.format(Math.trunc(seconds / size), unit);
+/** The time of day, with the day if it is not today. */
+function exact(at: number): string {
+  const today = shortDay.format(serverNow()) === shortDay.format(at);
+  return `${today ? '' : `${shortDay.format(at)}, `}${toTheMs.format(at)}`;
 }
 
 const tickMs = 10_000;
 
-/** A moment: how long ago, and on hover or focus in local time and in UTC; `full`: all of it at once. */
-export function Time(props: { at: string | null | undefined; never?: string; full?: boolean }): ReactNode {
+/**
+ * A moment: how long ago, and on hover or focus in local time and in UTC; `exact`: the time of day with milliseconds, where
+ * the order matters; `full`: all of it at once.
+ */
+export function Time(props: {
+  at: string | null | undefined;
+  never?: string;
+  exact?: boolean;
+  full?: boolean;
+}): ReactNode {
   const [, tick] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
     const timer = setInterval(tick, tickMs);
@@ -70,7 +76,7 @@ export function Time(props: { at: string | null | undefined; never?: string; ful
   return (
     <Tooltip label={both} events={{ hover: true, focus: true, touch: true }}>
       <time dateTime={at} tabIndex={0}>
-        {ago(ms)}
+        {props.exact ? exact(ms) : distance(ms, serverNow())}
       </time>
     </Tooltip>
   );

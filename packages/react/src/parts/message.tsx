@@ -24,6 +24,8 @@ export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'chil
   highlight?: boolean;
   onReply?: (item: MessageItem) => void;
   onEdit?: (item: MessageItem) => void;
+  /** Deletes the message, for instance after time to think again; without it the row asks and deletes. */
+  onDelete?: (item: MessageItem) => void;
   /** Goes to the message that this one answers. */
   onQuote?: (messageId: string) => void;
   /** Changes the buttons: gets the usual ones, returns those to show. */
@@ -49,7 +51,7 @@ const says = (item: MessageItem, fallback: string): string =>
 export const Message = memo(
   forwardRef<HTMLLIElement, MessageProps>(function Message(props, ref) {
     const { item, own, first, last, highlight, onReply, onEdit, onQuote, ...others } = props;
-    const { actions: choose, renderAttachment, className, ...rest } = others;
+    const { onDelete, actions: choose, renderAttachment, className, ...rest } = others;
     const { strings, locale, shortcuts, announcer } = useParley();
     const conversation = useConversation(item.conversationId);
     const [hot, setHot] = useState(false);
@@ -62,6 +64,7 @@ export const Message = memo(
     const label = `${author}, ${timeOf(item.createdAt, locale)}: ${deleted ? strings.deleted : says(item, '')}`;
     const large = !deleted && !item.replyTo && item.text !== null && isEmojiOnly(item.text);
 
+    const remove = (): void => (onDelete ? onDelete(item) : setAsking(true));
     const onKeyDown = (event: KeyboardEvent<HTMLLIElement>): void => {
       rest.onKeyDown?.(event);
       if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -70,7 +73,7 @@ export const Message = memo(
         event.currentTarget.querySelector<HTMLElement>('.parley-actions button')?.focus();
       else if (shortcuts && key === 'r' && onReply && !deleted) onReply(item);
       else if (shortcuts && key === 'e' && onEdit && canChange) onEdit(item);
-      else if (event.key === 'Delete' && canChange) setAsking(true);
+      else if (event.key === 'Delete' && canChange) remove();
       else return;
       event.preventDefault();
     };
@@ -104,7 +107,7 @@ export const Message = memo(
         usual.push({ id, label: strings[id], icon: icon(id), onPress });
       if (onReply && item.id !== null) add('reply', () => onReply(item));
       if (onEdit && canChange && item.text !== null) add('edit', () => onEdit(item));
-      if (canChange) add('delete', () => setAsking(true));
+      if (canChange) add('delete', remove);
       const shown = choose ? choose(usual, item) : usual;
       return shown.length === 0 ? null : shown.map((one) => <Action key={one.id} of={one} />);
     };

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { dashboardApp } from '@parley/dashboard';
 import { docsApp } from '@parley/docs';
-import { playgroundPages } from '@parley/playground';
+import { createPlayground } from '@parley/playground';
 import { operationList } from '@parley/protocol';
 import { createSessions } from '../features/accounts/authenticate.ts';
 import { handlers } from '../features/handlers.ts';
@@ -62,6 +62,7 @@ export function createTransport(
   );
   metrics.gauge('parley_turns_waiting', 'Operations waiting for their turn', () => turns.waiting);
 
+  const playground = createPlayground(demo);
   const app = createRest({
     ...platform,
     services,
@@ -79,8 +80,8 @@ export function createTransport(
       const status = calls.mediaStatus();
       return status === null ? {} : { media: status };
     },
-    pages: [...documentPages(), ...playgroundPages(demo)],
-    apps: [dashboardApp, docsApp],
+    pages: [...documentPages(), ...playground.pages],
+    apps: [dashboardApp, docsApp, playground.app],
     intercept: media.intercept,
   });
 

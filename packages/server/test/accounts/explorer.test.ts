@@ -60,4 +60,28 @@ describe('dashboard#explorer', () => {
     assert.deepEqual(await ids('query=returns'), []);
     assert.deepEqual(new Set(await ids('limit=200')), new Set([direct, parcels]));
   });
+
+  it('dashboard#audit: a message sent from the dashboard is in the audit, a refused one is not', async () => {
+    const dashboard = (await signedInOwner(service.url)).in('env_dev');
+    const { body } = await server('POST', '/v1/conversations', {
+      type: 'direct',
+      members: ['audited-ada', 'audited-ben'],
+    });
+    await server('PUT', '/v1/users/audited-stranger', {});
+    const send = (senderId: string) =>
+      dashboard('POST', `/v1/conversations/${body.id}/messages`, { text: 'hello', senderId });
+    const entries = async () =>
+      (await dashboard('GET', '/v1/audit?action=messages.send&limit=200')).body.data.filter(
+        ({ changes }: { changes: { after: { conversationId: string } } }) =>
+          changes.after.conversationId === body.id,
+      ) as { target: string }[];
+    const refused = await send('audited-stranger');
+    assert.equal(refused.body.error?.code, 'not_member');
+    assert.deepEqual(await entries(), []);
+    assert.equal((await send('audited-ada')).status, 201);
+    assert.deepEqual(
+      (await entries()).map(({ target }) => target),
+      ['audited-ada'],
+    );
+  });
 });

@@ -77,7 +77,7 @@ export const operatorCommands: readonly Command[] = [
   },
   {
     name: 'storage set-aside',
-    summary: 'Connects to this customer’s database no more',
+    summary: 'Stops connecting to this customer’s database',
     args: [environmentId, slot],
     needs: 'store',
     run: async (line) => {

@@ -29,7 +29,7 @@ export async function countUse(limiter: RateLimiter, counts: readonly Count[]): 
     if (verdict!.allowed) continue;
     await limiter.giveBack(counts.slice(0, i));
     throw new ApiError('rate_limited', {
-      message: 'Too many tries: wait a while.',
+      message: 'Too many attempts. Wait a few minutes.',
       retryAfterMs: verdict!.retryAfterMs,
     });
   }

@@ -29,8 +29,9 @@ export async function noteReading(ctx: Context, conversation: { no: number; id: 
 }
 
 /**
- * dashboard#audit: who sends from the dashboard is recorded before the message is appended, because appends are collected
- * into batches of their own. What it says is not recorded.
+ * dashboard#audit: who sends from the dashboard is recorded once the message is appended: a refused one leaves no entry.
+ * Appends are collected into batches with a transaction of their own, so the entry follows in another; a repeat of a send
+ * whose entry was lost in between writes it. What the message says is not recorded.
  */
 export async function noteSending(
   ctx: Context,

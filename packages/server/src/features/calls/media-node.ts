@@ -195,7 +195,9 @@ export function createMediaNode(options: {
       return null;
     }
     if (!one || one.room.closed)
-      throw new ApiError('not_found', { message: 'The media is gone: open it with call.open.' });
+      throw new ApiError('not_found', {
+        message: 'The media connection has ended: open it again with call.open.',
+      });
     const { room } = one;
     const { session } = request.d;
     switch (request.method) {
@@ -288,7 +290,9 @@ export function createMediaNode(options: {
         } catch (error) {
           // The media closed while it was being asked for, as when two participants leave at once.
           if ((error as Error).name !== 'InvalidStateError') throw error;
-          throw new ApiError('not_found', { message: 'The media is gone: open it with call.open.' });
+          throw new ApiError('not_found', {
+            message: 'The media connection has ended: open it again with call.open.',
+          });
         }
       });
       lease.start();

@@ -40,7 +40,6 @@ const missing = () => new ApiError('not_found', { message: 'Message not found.' 
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
   const { input, sender } = await applyPolicies(ctx, given);
-  await noteSending(ctx, input, sender);
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
@@ -65,6 +64,7 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     if (!unknown || !(await cold.fetchBack(ctx, input.replyTo!, input.conversationId))) throw error;
     return append();
   });
+  await noteSending(ctx, input, sender);
   if (appended.status === 'duplicate') {
     const [here] = await reader.messagesAt(ctx.db, [
       { env: ctx.env.no, conv: appended.conv, seq: appended.seq },

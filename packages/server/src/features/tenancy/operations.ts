@@ -54,7 +54,7 @@ async function signingKey({ caller, db, env }: EnvironmentContext): Promise<Seal
   }
   const key = await newestKey(db, env.no);
   if (!key)
-    throw new ApiError('invalid_request', { message: 'The environment has no live key: make one first.' });
+    throw new ApiError('invalid_request', { message: 'The environment has no live key: create one first.' });
   return key;
 }
 

@@ -145,7 +145,7 @@ export class Opening {
       return new ApiError('service_unavailable', { message: 'This node is shutting down: connect again.' });
     if (sessions.size >= Math.floor(maxConnections * socketShare))
       return new ApiError('service_unavailable', {
-        message: 'This node has as many sockets as it can hold.',
+        message: 'This node holds no more sockets. Connect again later.',
       });
     const room = sessions.room(silentBounds, address);
     if (room === 'address full')

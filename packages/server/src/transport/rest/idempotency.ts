@@ -144,7 +144,7 @@ class Room {
       const { refused } = await take(this.#limiter, [check]);
       if (refused)
         return new ApiError('rate_limited', {
-          message: 'Too much is stored for Idempotency-Keys: send less, or later.',
+          message: 'Too many answers are kept for Idempotency-Keys. Retry later.',
           retryAfterMs: refused.retryAfterMs!,
         });
     }

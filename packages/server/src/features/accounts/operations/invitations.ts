@@ -41,7 +41,7 @@ export async function create(
     await lockPeople(tx, org);
     const people = await listPeople(tx, org);
     if (people.some((person) => person.email === normalEmail(email)))
-      throw new ApiError('already_member', { message: 'They belong to the organization already.' });
+      throw new ApiError('already_member', { message: 'This person belongs to the organization already.' });
     const earlier = await invitations.pendingInvitation(tx, accounts, org, email);
     // Whoever withdraws an invitation sees and says so; one that is replaced ends without a word.
     if (earlier) requireReach(ctx.role, earlier.role, earlier.madeAs ?? earlier.role);

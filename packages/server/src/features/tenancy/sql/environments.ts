@@ -91,7 +91,7 @@ const unsigned = `kind = 'development' AND status = 'active'
   AND coalesce((settings ->> 'devTokens')::boolean, ${defaultSettings.devTokens})`;
 
 /**
- * The oldest environment that accepts development tokens of a visitor; the playground uses it.
+ * The oldest environment that accepts development tokens of a visitor; the demo uses it.
  * @param isLocal whether the visitor is on this machine.
  */
 export async function demoEnvironment(db: Queryable, isLocal: boolean): Promise<string | 'only here' | null> {

@@ -1,0 +1,166 @@
+import type { ClientOptions } from '@parley/client';
+import { nameOf } from './people.ts';
+import type { ActionId } from './snippets.ts';
+import { Value } from './store.ts';
+
+/** A frame as it went over the socket. `none`: the socket closed. */
+export interface Frame {
+  no: number;
+  at: number;
+  way: 'out' | 'in' | 'none';
+  /** The frame without its token. */
+  data: Readonly<Record<string, unknown>>;
+}
+
+const maxFrames = 300;
+/** What the page does by itself does not hide what somebody did just before. */
+const byItself = new Set<ActionId>(['connect', 'read', 'presence', 'typing']);
+const chosenMs = 6_000;
+
+const parsed = (text: unknown): Record<string, unknown> => {
+  try {
+    return JSON.parse(String(text)) as Record<string, unknown>;
+  } catch {
+    return { t: '?' };
+  }
+};
+const withoutToken = (frame: Record<string, unknown>): Record<string, unknown> => {
+  const d = frame['d'];
+  const has = typeof d === 'object' && d !== null && 'token' in d;
+  return has ? { ...frame, d: { ...d, token: '…' } } : frame;
+};
+
+/** The network of one person: it can be cut, and everything that goes over it can be watched. */
+export class Network {
+  readonly offline = new Value(false);
+  readonly frames = new Value<readonly Frame[]>([]);
+  /** What the person did last, as far as the network tells. */
+  readonly action = new Value<{ id: ActionId; no: number } | null>(null);
+  readonly paused = new Value(false);
+  readonly #sockets = new Set<WebSocket>();
+  readonly #wakes = new Set<() => void>();
+  #count = 0;
+  #chosenAt = 0;
+
+  /** For `createClient`. */
+  readonly options: Pick<ClientOptions, 'WebSocket' | 'fetch' | 'wake'> = {
+    WebSocket: this.#socketClass(),
+    fetch: (input, init) => this.#fetch(input, init),
+    wake: (wake) => {
+      this.#wakes.add(wake);
+      const visible = (): void => {
+        if (document.visibilityState === 'visible') wake();
+      };
+      window.addEventListener('online', wake);
+      document.addEventListener('visibilitychange', visible);
+      return () => {
+        this.#wakes.delete(wake);
+        window.removeEventListener('online', wake);
+        document.removeEventListener('visibilitychange', visible);
+      };
+    },
+  };
+
+  /** Cuts the network, or mends it. */
+  cut = (offline: boolean): void => {
+    if (offline === this.offline.get()) return;
+    this.offline.set(offline);
+    this.did('offline');
+    if (!offline) return void this.#wakes.forEach((wake) => wake());
+    for (const socket of this.#sockets) {
+      // As a dead network does it: nothing more arrives, and nobody says goodbye.
+      const closed = socket.onclose;
+      socket.onclose = socket.onmessage = null;
+      socket.close();
+      closed?.call(socket, new CloseEvent('close', { code: 1006 }));
+    }
+    this.#sockets.clear();
+    this.#note('none', { t: 'closed', code: 1006, why: 'no network' });
+  };
+
+  clear = (): void => this.frames.set([]);
+  did = (id: ActionId): void => {
+    // Whoever calls joins her own call.
+    if (id === 'answer' && this.action.get()?.id === 'call') return;
+    const chosen = !byItself.has(id);
+    if (chosen) this.#chosenAt = Date.now();
+    else if (Date.now() - this.#chosenAt < chosenMs) return;
+    this.action.set({ id, no: ++this.#count });
+  };
+
+  #note(way: Frame['way'], data: Record<string, unknown>): void {
+    if (this.paused.get()) return;
+    const frame = { no: ++this.#count, at: Date.now(), way, data: withoutToken(data) };
+    this.frames.set([...this.frames.get().slice(1 - maxFrames), frame]);
+  }
+
+  #socketClass(): NonNullable<ClientOptions['WebSocket']> {
+    const network = this;
+    return class extends WebSocket {
+      constructor(url: string, protocols: string[]) {
+        if (network.offline.get()) throw new Error('There is no network.');
+        super(url, protocols);
+        network.#sockets.add(this);
+        this.addEventListener('message', ({ data }) => {
+          if (network.#sockets.has(this)) network.#note('in', parsed(data));
+        });
+        this.addEventListener('close', ({ code, reason }) => {
+          if (network.#sockets.delete(this)) network.#note('none', { t: 'closed', code, why: reason });
+        });
+      }
+      override send(data: string): void {
+        const frame = parsed(data);
+        network.#note('out', frame);
+        const action = ofFrame(frame);
+        if (action) network.did(action);
+        super.send(data);
+      }
+    };
+  }
+
+  async #fetch(input: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> {
+    if (this.offline.get()) throw new TypeError('There is no network.');
+    const { pathname } = new URL(String(input), location.href);
+    const action = ofRequest(init?.method ?? 'GET', pathname, init?.body);
+    if (action) this.did(action);
+    const response = await fetch(input, init);
+    return response.ok && pathname.startsWith('/v1/users') ? named(response) : response;
+  }
+}
+
+/** A page may not name users, that takes a secret key: the demo shows the names that its people would have. */
+async function named(response: Response): Promise<Response> {
+  interface User {
+    id: string;
+    name: string | null;
+  }
+  const body = (await response.json()) as User | { data: User[] };
+  for (const user of 'data' in body ? body.data : [body]) user.name ||= nameOf(user.id);
+  return Response.json(body, { status: response.status });
+}
+
+function ofFrame({ t, d }: Record<string, unknown>): ActionId | null {
+  const data = (d ?? {}) as { replyTo?: string; attachments?: unknown; state?: string; source?: string };
+  if (t === 'auth') return 'connect';
+  if (t === 'message.send') return data.replyTo ? 'reply' : data.attachments ? 'upload' : 'send';
+  if (t === 'typing') return data.state === 'start' ? 'typing' : null;
+  if (t === 'read') return 'read';
+  if (t === 'presence.watch') return 'presence';
+  if (t === 'call.produce') return data.source === 'screen' ? 'screen' : null;
+  return null;
+}
+
+const requests: readonly [method: string, path: RegExp, id: ActionId][] = [
+  ['PATCH', /^\/v1\/messages\//, 'edit'],
+  ['DELETE', /^\/v1\/messages\//, 'delete'],
+  ['POST', /^\/v1\/uploads$/, 'upload'],
+  ['POST', /\/members$/, 'members'],
+  ['DELETE', /\/members\//, 'members'],
+  ['POST', /^\/v1\/calls$/, 'call'],
+  ['POST', /^\/v1\/calls\/[^/]+\/join$/, 'answer'],
+];
+function ofRequest(method: string, path: string, body: unknown): ActionId | null {
+  if (method === 'POST' && path === '/v1/conversations')
+    return String(body).includes('"group"') ? 'group' : 'direct';
+  return requests.find(([m, p]) => m === method && p.test(path))?.[2] ?? null;
+}
