@@ -8,6 +8,11 @@ const kept = limits.reactionChanges + 1;
 const at = (alias: string, place: string): string =>
   `${alias}.conv = ${place}.conv AND ${alias}.message = ${place}.message AND ${alias}.env = ${place}.env`;
 
+/** SQL of a member of the place's conversation who was not erased. */
+const member = (place: string, user: string): string =>
+  `members b JOIN users u ON u.no = b.usr AND u.env = b.env
+        WHERE b.conv = ${place}.conv AND b.usr = ${user} AND b.env = ${place}.env AND u.erased_at IS NULL`;
+
 export const sql = `
 -- The counts as callers see them.
 CREATE OR REPLACE FUNCTION shown_reactions(p_env int, p_counts text) RETURNS json LANGUAGE sql STABLE AS $$
@@ -86,6 +91,8 @@ BEGIN
       SELECT 1 FROM conversations c WHERE c.no = w.conv AND c.env = w.env AND c.flags & ${flags.reactions} = 0 FOR NO KEY UPDATE) c;
     PERFORM 1 FROM (SELECT DISTINCT u.env, u.conv, u.message FROM unnest(p_env, p_conv, p_message) u(env, conv, message) ORDER BY 2, 3) w, LATERAL (
       SELECT 1 FROM message_reactions x WHERE ${at('x', 'w')} FOR NO KEY UPDATE) x;
+    PERFORM 1 FROM (SELECT DISTINCT u.env, u.conv, u.usr FROM unnest(p_env, p_conv, p_usr) u(env, conv, usr) ORDER BY 2, 3) w, LATERAL (
+      SELECT 1 FROM ${member('w', 'w.usr')} FOR KEY SHARE OF b, u) x;
   END IF;
   -- In the order of messages: a new row waits for another transaction that makes the same one.
   FOR g IN
@@ -98,10 +105,9 @@ BEGIN
       SELECT * FROM messages WHERE conv = g.conv AND seq = g.message AND env = g.env LIMIT 1
     ) x WHERE c.no = g.conv AND c.env = g.env AND c.deleted_at IS NULL;
     IF NOT FOUND OR m.gone THEN verdict := 'not_found'; ELSIF m.cold THEN verdict := 'cold'; END IF;
-    -- The lock keeps a member from being removed before the commit.
+    -- The locks keep a member from being removed or erased before the commit: an erasure changes users.id, which is a key.
     people := ARRAY(SELECT k.usr FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
-      SELECT b.usr FROM members b WHERE b.conv = g.conv AND b.usr = w.usr AND b.env = g.env
-        AND NOT EXISTS (SELECT 1 FROM users u WHERE u.no = b.usr AND u.erased_at IS NOT NULL) FOR KEY SHARE OF b) k);
+      SELECT b.usr FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k);
     wants := EXISTS (SELECT 1 FROM unnest(g.items) o WHERE p_on[o] AND p_usr[o] = ANY (people));
     IF verdict IS NULL AND wants AND m.flags & ${flags.reactions} = 0 THEN
       PERFORM 1 FROM conversations c WHERE c.no = g.conv AND c.env = g.env FOR NO KEY UPDATE SKIP LOCKED;
@@ -134,7 +140,7 @@ BEGIN
       EXIT WHEN verdict IS NOT NULL AND verdict <> 'cold';
       i := g.items[k];
       IF p_usr[i] <> ALL (people) THEN
-        verdicts[k] := 'not_member';
+        verdicts[k] := CASE WHEN EXISTS (SELECT 1 FROM ${member('g', 'p_usr[i]')}) THEN 'blocked' ELSE 'not_member' END;
         CONTINUE;
       END IF;
       CONTINUE WHEN verdict IS NOT NULL;
