@@ -194,12 +194,15 @@ export interface DueReactions {
   changes: ReactionChange[] | null;
 }
 
-/** Those of the messages that are still due, in a locked conversation; their rows stay locked until the transaction ends. */
+/**
+ * Those of the messages that are still due, in a locked conversation; their rows stay locked until the transaction ends.
+ * It leaves out those that others have locked, because who sends to the conversation would wait for them too.
+ */
 export const lockDue = (tx: Queryable, { env, conv, messages }: DueMessages): Promise<DueReactions[]> =>
   tx.query<DueReactions>(
     `WITH due AS MATERIALIZED (
        SELECT * FROM message_reactions WHERE conv = $2 AND message = ANY($3) AND env = $1 AND told < revision AND due_at <= clock_timestamp()
-       ORDER BY message FOR NO KEY UPDATE
+       ORDER BY message FOR NO KEY UPDATE SKIP LOCKED
      )
      SELECT r.message, m.id, m.hard OR m.deleted_at IS NOT NULL AS gone, r.revision, r.total, shown_reactions(r.env, r.counts) AS counts, (
        SELECT json_agg(json_build_object('userId', u.id, 'emoji', c.change ->> 1, 'on', (c.change ->> 2)::boolean) ORDER BY c.ord)

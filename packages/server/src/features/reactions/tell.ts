@@ -22,6 +22,8 @@ const atOnce = 4;
 const clearBatch = 1_000;
 /** Milliseconds for which a conversation that cannot be locked is left alone. */
 const putOffMs = 2_000;
+/** Milliseconds until those are looked at again that a running commit of reactions had locked. */
+const againMs = 50;
 
 /**
  * Tells what is due. Any number of processes may do so at the same time.
@@ -34,24 +36,26 @@ export async function tellReactions(
 ): Promise<number | null> {
   const { due, nextMs } = await dueReactions(db, mostMessages);
   const queue = [...due];
+  let leftOut = false;
   const work = async (): Promise<void> => {
     for (let next = queue.shift(); next; next = queue.shift())
       try {
-        await tellOf(db, log, next);
+        if (!(await tellOf(db, log, next))) leftOut = true;
       } catch (error) {
         onFailure(error);
         await putOff(db, next, putOffMs);
       }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, work));
-  return nextMs;
+  return leftOut ? Math.min(againMs, nextMs ?? againMs) : nextMs;
 }
 
-const tellOf = (db: Db, log: Recorder, due: DueMessages): Promise<void> =>
+/** Returns false if it left some out because others had locked them. */
+const tellOf = (db: Db, log: Recorder, due: DueMessages): Promise<boolean> =>
   db.tx(async (tx) => {
     const { env, conv } = due;
     const held = await lockConversationByNo(tx, env, conv);
-    if (!held) return;
+    if (!held) return true;
     const rows = await lockDue(tx, due);
     for (const { message } of rows.filter((row) => row.gone))
       await clearReactions(tx, env, conv, message, clearBatch);
@@ -66,6 +70,7 @@ const tellOf = (db: Db, log: Recorder, due: DueMessages): Promise<void> =>
         conv,
         rest.map(({ message, total }) => ({ message, windowMs: windowMs(total) })),
       );
+    return rows.length === due.messages.length;
   });
 
 const eventOf = ({ message, id, revision, total, counts, changes }: DueReactions) => ({
