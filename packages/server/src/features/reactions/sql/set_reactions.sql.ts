@@ -83,6 +83,7 @@ DECLARE
   noted jsonb;
   n bigint;
   revised bigint;
+  shown json;
   added bigint[] := '{}'; -- the environments of new reactions, one by one
 BEGIN
   PERFORM set_config('lock_timeout', coalesce(p_wait_ms, 1000)::text, true);
@@ -176,7 +177,8 @@ BEGIN
           due_at = CASE WHEN x.told < x.revision THEN x.due_at ELSE greatest(x.due_at, clock_timestamp()) END
         WHERE ${at('x', 'g')};
     END IF;
-    RETURN QUERY SELECT g.items[k], verdicts[k], moved[k], revised, n, CASE WHEN verdicts[k] = 'ok' THEN shown_reactions(g.env, entries::text) END,
+    shown := CASE WHEN 'ok' = ANY (verdicts) THEN shown_reactions(g.env, entries::text) END;
+    RETURN QUERY SELECT g.items[k], verdicts[k], moved[k], revised, n, CASE WHEN verdicts[k] = 'ok' THEN shown END,
         ARRAY(SELECT x.emoji FROM reactions x WHERE x.conv = g.conv AND x.usr = p_usr[g.items[k]] AND x.message = g.message AND x.env = g.env ORDER BY x.at, x.emoji)
       FROM generate_series(1, cardinality(g.items)) k;
   END LOOP;
