@@ -125,10 +125,9 @@ BEGIN
       END IF;
       SELECT x.* INTO r FROM message_reactions x WHERE ${at('x', 'g')} FOR NO KEY UPDATE SKIP LOCKED;
       IF NOT FOUND AND EXISTS (SELECT 1 FROM message_reactions x WHERE ${at('x', 'g')}) THEN verdict := 'blocked'; END IF;
-      -- It may have been deleted before the row was locked.
-      IF EXISTS (SELECT 1 FROM messages x WHERE x.conv = g.conv AND x.seq = g.message AND x.env = g.env AND (x.hard OR x.deleted_at IS NOT NULL)) THEN
-        verdict := 'not_found';
-      END IF;
+      -- It may have been deleted, or have gone to the customer's database, before the row was locked.
+      verdict := coalesce((SELECT CASE WHEN x.hard OR x.deleted_at IS NOT NULL THEN 'not_found' WHEN x.id IS NULL THEN 'cold' END
+        FROM messages x WHERE x.conv = g.conv AND x.seq = g.message AND x.env = g.env LIMIT 1), verdict);
     END IF;
 
     entries := coalesce(r.counts, '[]')::jsonb;
