@@ -947,11 +947,12 @@ CREATE TABLE message_reactions (
   total bigint NOT NULL DEFAULT 0,
   revision bigint NOT NULL DEFAULT 0,
   told bigint NOT NULL DEFAULT 0,
+  waiting boolean NOT NULL DEFAULT false,
   due_at timestamp(3) with time zone,
   changes text,
   CONSTRAINT message_reactions_pkey PRIMARY KEY (conv, message, env)
 ) WITH (fillfactor=70);
-CREATE INDEX message_reactions_due ON message_reactions USING btree (due_at) WHERE told < revision;
+CREATE INDEX message_reactions_due ON message_reactions USING btree (due_at) WHERE waiting;
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());
 INSERT INTO store_marks (mark, at) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), clock_timestamp());

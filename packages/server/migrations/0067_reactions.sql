@@ -11,8 +11,8 @@ CREATE TABLE reactions (
 );
 CREATE INDEX reactions_of_message ON reactions (conv, message, emoji, at, usr);
 
--- What shows of them. A row that was told less than its revision waits for its event, at due_at; a row that was told keeps in
--- due_at when the next event may follow.
+-- What shows of them. A row that is waiting was told less than its revision, and has its event at due_at; a row that was told
+-- keeps in due_at when the next event may follow. Only the first change of a window touches the index, so the others are cheap.
 CREATE TABLE message_reactions (
   env int NOT NULL,
   conv bigint NOT NULL,
@@ -21,8 +21,9 @@ CREATE TABLE message_reactions (
   total bigint NOT NULL DEFAULT 0,
   revision bigint NOT NULL DEFAULT 0,
   told bigint NOT NULL DEFAULT 0,
+  waiting boolean NOT NULL DEFAULT false,
   due_at timestamptz(3),
   changes text, -- JSON: [[user, emoji, on], …], the newest since the last event
   PRIMARY KEY (conv, message, env)
 ) WITH (fillfactor = 70);
-CREATE INDEX message_reactions_due ON message_reactions (due_at) WHERE told < revision;
+CREATE INDEX message_reactions_due ON message_reactions (due_at) WHERE waiting;

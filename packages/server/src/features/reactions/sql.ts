@@ -129,7 +129,7 @@ export async function dropReactions(
   seqs: number[],
 ): Promise<boolean> {
   const rows = await db.query(
-    `UPDATE message_reactions SET revision = revision + 1, due_at = clock_timestamp(), changes = NULL
+    `UPDATE message_reactions SET revision = revision + 1, waiting = true, due_at = clock_timestamp(), changes = NULL
      WHERE conv = $2 AND message = ANY($3) AND env = $1 AND total > 0 RETURNING message`,
     [env, conv, seqs],
   );
@@ -167,7 +167,7 @@ export async function dueReactions(
 ): Promise<{ due: DueMessages[]; nextMs: number | null }> {
   const rows = await db.query<{ env: number; conv: number; message: number; waitMs: number }>(
     `SELECT env, conv, message, extract(epoch FROM due_at - clock_timestamp())::float8 * 1000 AS "waitMs"
-     FROM message_reactions WHERE told < revision ORDER BY due_at LIMIT $1`,
+     FROM message_reactions WHERE waiting ORDER BY due_at LIMIT $1`,
     [limit],
   );
   const due = new Map<number, DueMessages>();
@@ -201,7 +201,7 @@ export interface DueReactions {
 export const lockDue = (tx: Queryable, { env, conv, messages }: DueMessages): Promise<DueReactions[]> =>
   tx.query<DueReactions>(
     `WITH due AS MATERIALIZED (
-       SELECT * FROM message_reactions WHERE conv = $2 AND message = ANY($3) AND env = $1 AND told < revision AND due_at <= clock_timestamp()
+       SELECT * FROM message_reactions WHERE conv = $2 AND message = ANY($3) AND env = $1 AND waiting AND due_at <= clock_timestamp()
        ORDER BY message FOR NO KEY UPDATE SKIP LOCKED
      )
      SELECT r.message, m.id, m.hard OR m.deleted_at IS NOT NULL AS gone, r.revision, r.total, shown_reactions(r.env, r.counts) AS counts, (
@@ -222,7 +222,7 @@ export async function markTold(
   told: readonly { message: number; windowMs: number }[],
 ): Promise<void> {
   await tx.query(
-    `UPDATE message_reactions r SET told = r.revision, changes = NULL, due_at = clock_timestamp() + t.ms * interval '1 millisecond'
+    `UPDATE message_reactions r SET told = r.revision, waiting = false, changes = NULL, due_at = clock_timestamp() + t.ms * interval '1 millisecond'
      FROM unnest($3::bigint[], $4::int[]) t(message, ms) WHERE r.conv = $2 AND r.message = t.message AND r.env = $1`,
     [env, conv, told.map((t) => t.message), told.map((t) => t.windowMs)],
   );
@@ -243,7 +243,7 @@ export async function clearReactions(
   );
   if (gone.length === batch) return false;
   await tx.query(
-    `UPDATE message_reactions SET counts = '[]', total = 0, changes = NULL, told = revision WHERE conv = $2 AND message = $3 AND env = $1`,
+    `UPDATE message_reactions SET counts = '[]', total = 0, changes = NULL, told = revision, waiting = false WHERE conv = $2 AND message = $3 AND env = $1`,
     [env, conv, message],
   );
   return true;
@@ -253,7 +253,7 @@ export async function clearReactions(
 export async function putOff(db: Queryable, { env, conv, messages }: DueMessages, ms: number): Promise<void> {
   await db.query(
     `UPDATE message_reactions SET due_at = clock_timestamp() + $3 * interval '1 millisecond'
-     WHERE conv = $2 AND message = ANY($4) AND env = $1 AND told < revision`,
+     WHERE conv = $2 AND message = ANY($4) AND env = $1 AND waiting`,
     [env, conv, ms, messages],
   );
 }

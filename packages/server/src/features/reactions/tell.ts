@@ -8,7 +8,7 @@ import type { DueMessages, DueReactions } from './sql.ts';
 
 /**
  * The events of reactions. A message whose reactions changed has an event at once if none was in the window before, else
- * at its end, with the counts of that moment. `told < revision` in its row is the note of what is left to tell, so the
+ * at its end, with the counts of that moment. `waiting` in its row is the note of what is left to tell, so the
  * last state is always told, whatever crashes.
  */
 

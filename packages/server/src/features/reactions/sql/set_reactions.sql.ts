@@ -172,8 +172,8 @@ BEGIN
     END LOOP;
 
     IF revised > r.revision THEN
-      UPDATE message_reactions x SET counts = entries::text, total = n, revision = revised, changes = noted::text,
-          due_at = CASE WHEN x.told < x.revision THEN x.due_at ELSE greatest(x.due_at, clock_timestamp()) END
+      UPDATE message_reactions x SET counts = entries::text, total = n, revision = revised, changes = noted::text, waiting = true,
+          due_at = CASE WHEN x.waiting THEN x.due_at ELSE greatest(x.due_at, clock_timestamp()) END
         WHERE ${at('x', 'g')};
     END IF;
     shown := CASE WHEN 'ok' = ANY (verdicts) THEN shown_reactions(g.env, entries::text) END;
@@ -204,8 +204,8 @@ BEGIN
     ) SELECT coalesce(array_agg(d.emoji), '{}') INTO gone FROM removed d;
     UPDATE message_reactions x SET counts = less_reactions(p_env, p_conv, place, r.counts::jsonb, p_usr, gone)::text,
         total = x.total - cardinality(gone), revision = x.revision + 1,
-        changes = more_changes(coalesce(r.changes, '[]')::jsonb, p_usr, gone, NULL)::text,
-        due_at = CASE WHEN x.told < x.revision THEN x.due_at ELSE greatest(x.due_at, clock_timestamp()) END
+        changes = more_changes(coalesce(r.changes, '[]')::jsonb, p_usr, gone, NULL)::text, waiting = true,
+        due_at = CASE WHEN x.waiting THEN x.due_at ELSE greatest(x.due_at, clock_timestamp()) END
       WHERE x.conv = p_conv AND x.message = place AND x.env = p_env AND cardinality(gone) > 0;
   END LOOP;
   RETURN cardinality(seqs);
