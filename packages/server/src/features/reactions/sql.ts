@@ -129,8 +129,13 @@ export async function dropReactions(
   seqs: number[],
 ): Promise<boolean> {
   const rows = await db.query(
-    `UPDATE message_reactions SET revision = revision + 1, waiting = true, due_at = clock_timestamp(), changes = NULL
-     WHERE conv = $2 AND message = ANY($3) AND env = $1 AND total > 0 RETURNING message`,
+    // An erasure of reactions locks rows in this order too.
+    `WITH held AS MATERIALIZED (
+       SELECT message FROM message_reactions WHERE conv = $2 AND message = ANY($3) AND env = $1 AND total > 0
+       ORDER BY message FOR NO KEY UPDATE
+     )
+     UPDATE message_reactions r SET revision = r.revision + 1, waiting = true, due_at = clock_timestamp(), changes = NULL
+     FROM held WHERE r.conv = $2 AND r.message = held.message AND r.env = $1 RETURNING r.message`,
     [env, conv, seqs],
   );
   return rows.length > 0;
