@@ -205,10 +205,11 @@ async function setMuted(ctx: Context, conversationId: string, muted: boolean) {
   const row = await readable(ctx, ctx.db, conversationId);
   const answer = { conversationId: row.id, muted };
   const user = ctx.caller.user?.no;
-  if (user !== undefined)
+  if (user !== undefined && row.muted !== muted)
     await ctx.db.tx(async (tx) => {
-      if (await sql.setMuted(tx, ctx.env.no, row.no, user, muted))
-        await personalChange(ctx, tx, 'level', answer);
+      await personalChange(ctx, tx, 'level', answer);
+      // This locks the conversation, and comes last, so that senders wait for nothing else.
+      await sql.setMuted(tx, ctx.env.no, row.no, user, muted);
     });
   return answer;
 }

@@ -34,11 +34,12 @@ export const viewConversation = (row: ConversationRow, members: MemberView[]): C
 
 export interface SeenConversation extends ConversationRow {
   role: Role | null;
+  muted: boolean | null;
   /** What extensions it has (features/sql/flags.ts). */
   flags: number;
 }
 
-/** The conversation, with the role of one user in it (null if the user is not a member). */
+/** The conversation, with the role of one user in it, and whether the user muted it (null if the user is not a member). */
 export async function findConversation(
   db: Queryable,
   env: number,
@@ -47,7 +48,7 @@ export async function findConversation(
 ): Promise<SeenConversation | undefined> {
   const [row] = await db.query<SeenConversation>(
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-       c.deleted_at AS "deletedAt", c.flags, m.role
+       c.deleted_at AS "deletedAt", c.flags, m.role, m.muted
      FROM conversations c LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = $3
      WHERE c.env = $1 AND c.id = $2`,
     [env, id, user],
@@ -170,22 +171,19 @@ export async function revive(db: Queryable, env: number, conv: number): Promise<
   );
 }
 
-/** Returns false if it was so already. */
 export async function setMuted(
   db: Queryable,
   env: number,
   conv: number,
   user: number,
   muted: boolean,
-): Promise<boolean> {
-  const changed = await db.query(
+): Promise<void> {
+  await db.query(
     `WITH held AS MATERIALIZED (SELECT no FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE)
      UPDATE members m SET muted = $4, own_activity_at = x.a, own_activity_step = activity_step(x.a)
-     FROM (SELECT held.no, activity_now() AS a FROM held) x WHERE m.env = $1 AND m.conv = x.no AND m.usr = $3 AND m.muted <> $4
-     RETURNING m.usr`,
+     FROM (SELECT held.no, activity_now() AS a FROM held) x WHERE m.env = $1 AND m.conv = x.no AND m.usr = $3 AND m.muted <> $4`,
     [env, conv, user, muted],
   );
-  return changed.length > 0;
 }
 
 interface ListRow {
