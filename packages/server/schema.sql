@@ -946,7 +946,6 @@ CREATE TABLE message_reactions (
   counts text NOT NULL DEFAULT '[]'::text,
   total bigint NOT NULL DEFAULT 0,
   revision bigint NOT NULL DEFAULT 0,
-  told bigint NOT NULL DEFAULT 0,
   waiting boolean NOT NULL DEFAULT false,
   due_at timestamp(3) with time zone,
   changes text,

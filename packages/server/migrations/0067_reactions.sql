@@ -11,8 +11,8 @@ CREATE TABLE reactions (
 );
 CREATE INDEX reactions_of_message ON reactions (conv, message, emoji, at, usr);
 
--- What shows of them. A row that is waiting was told less than its revision, and has its event at due_at; a row that was told
--- keeps in due_at when the next event may follow. Only the first change of a window touches the index, so the others are cheap.
+-- What shows of them. A row that is waiting has its event at due_at; a row that was told keeps in due_at when the next event may
+-- follow. Only the first change of a window touches the index, so the others are cheap.
 CREATE TABLE message_reactions (
   env int NOT NULL,
   conv bigint NOT NULL,
@@ -20,7 +20,6 @@ CREATE TABLE message_reactions (
   counts text NOT NULL DEFAULT '[]', -- JSON: [[emoji, count, [the newest three users]], …] in the order of first use
   total bigint NOT NULL DEFAULT 0,
   revision bigint NOT NULL DEFAULT 0,
-  told bigint NOT NULL DEFAULT 0,
   waiting boolean NOT NULL DEFAULT false,
   due_at timestamptz(3),
   changes text, -- JSON: [[user, emoji, on], …], the newest since the last event

@@ -227,7 +227,7 @@ export async function markTold(
   told: readonly { message: number; windowMs: number }[],
 ): Promise<void> {
   await tx.query(
-    `UPDATE message_reactions r SET told = r.revision, waiting = false, changes = NULL, due_at = clock_timestamp() + t.ms * interval '1 millisecond'
+    `UPDATE message_reactions r SET waiting = false, changes = NULL, due_at = clock_timestamp() + t.ms * interval '1 millisecond'
      FROM unnest($3::bigint[], $4::int[]) t(message, ms) WHERE r.conv = $2 AND r.message = t.message AND r.env = $1`,
     [env, conv, told.map((t) => t.message), told.map((t) => t.windowMs)],
   );
@@ -248,7 +248,7 @@ export async function clearReactions(
   );
   if (gone.length === batch) return false;
   await tx.query(
-    `UPDATE message_reactions SET counts = '[]', total = 0, changes = NULL, told = revision, waiting = false WHERE conv = $2 AND message = $3 AND env = $1`,
+    `UPDATE message_reactions SET counts = '[]', total = 0, changes = NULL, waiting = false WHERE conv = $2 AND message = $3 AND env = $1`,
     [env, conv, message],
   );
   return true;
