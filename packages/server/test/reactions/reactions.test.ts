@@ -204,7 +204,10 @@ test('reactions#event, reactions#own: members hear of the counts, the reactor’
     let told = await watcher.event('message.reactions', cid);
     while (told.d.revision < 31) told = await watcher.event('message.reactions', cid);
     assert.equal(told.d.total, 31);
-    assert.ok(watcher.events(cid).filter((f) => f.e === 'message.reactions').length < 31, 'fewer than changes');
+    assert.ok(
+      watcher.events(cid).filter((f) => f.e === 'message.reactions').length < 31,
+      'fewer than changes',
+    );
     assert.ok(
       watcher.frames.every((f) => f.t !== 'reaction.own' || f.d.own.every((e: string) => e.startsWith(':'))),
     );
