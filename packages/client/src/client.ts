@@ -76,6 +76,7 @@ export function createClient(options: ClientOptions): Client {
   let me: string | null = null;
   let session = '';
   let features: readonly string[] | null = null;
+  let personalRev = 0;
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -288,7 +289,9 @@ export function createClient(options: ClientOptions): Client {
         return open.get(frame.d.cid)?.receiveReactions(frame.d);
       case 'personal': {
         const { conversationId, muted } = frame.d.d as { conversationId: string; muted: boolean };
-        if (frame.d.kind === 'level') list.muted(conversationId, muted);
+        // Two nodes may tell in another order than it happened.
+        if (frame.d.kind === 'level' && frame.d.rev > personalRev) list.muted(conversationId, muted);
+        personalRev = Math.max(personalRev, frame.d.rev);
         return events.emit('frame', frame);
       }
       case 'user.updated':

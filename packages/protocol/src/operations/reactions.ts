@@ -13,13 +13,11 @@ const forUser = optional(
     description: 'Whose reaction it is; a server must say, a client must not',
   }),
 );
-/** They are collected into batches of their own. */
 const change = {
   ...common,
   callers: ['server', 'client'],
   rate: 'reaction',
   repeatable: true,
-  cost: 0,
   response: answer,
 } as const;
 

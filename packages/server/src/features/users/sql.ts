@@ -247,7 +247,6 @@ export const unfinishedErasures = (
     `SELECT env, no, id, erasing FROM users WHERE erasing IS NOT NULL AND erased_at < now() - interval '1 minute' ORDER BY env, no LIMIT 100`,
   );
 
-/** Stores when users were last online; returns those that were not erased. */
 /** Counts a change of the user's personal state, and returns the number of it. */
 export async function nextPersonalRev(tx: Queryable, env: number, user: number): Promise<number> {
   const [row] = await tx.query<{ rev: number }>(
@@ -257,6 +256,7 @@ export async function nextPersonalRev(tx: Queryable, env: number, user: number):
   return row!.rev;
 }
 
+/** Stores when users were last online; returns those that were not erased. */
 export const setLastSeen = (
   db: Queryable,
   seen: readonly { env: number; user: number; at: string }[],

@@ -64,6 +64,9 @@ export function createFrameHandlers(
     return allowed(take(limiter, (checks[rate] ??= frameLimits(env, no, rate))));
   }
 
+  /** The reaction that a socket set last: they are made in the order of their frames, so that the last one decides. */
+  const reacting = new WeakMap<Session, Promise<unknown>>();
+
   const socketFrames: SocketFrames = {
     'presence.watch': async (session, { userIds }) => {
       await count(session, 'request');
@@ -88,9 +91,15 @@ export function createFrameHandlers(
       await count(session, 'reaction');
       const ctx = contextOf(session);
       requireFeature(ctx.env, 'reactions');
-      const { reactions } = on
-        ? await handlers['reactions.set'](ctx, { messageId: id, emoji, replace })
-        : await handlers['reactions.remove'](ctx, { messageId: id, emoji });
+      const input = { messageId: id, emoji, replace };
+      const { turn } = options.turns.of(ctx.env.no, on ? 'reactions.set' : 'reactions.remove', input);
+      const before = reacting.get(session);
+      const run = turn(async () => {
+        await before?.catch(() => undefined);
+        return on ? handlers['reactions.set'](ctx, input) : handlers['reactions.remove'](ctx, input);
+      });
+      reacting.set(session, run);
+      const { reactions } = await run;
       return { id, reactions };
     },
     typing: (session, { cid, state }) => {
