@@ -25,7 +25,7 @@ async function talk(members = 3) {
   const { id: cid } = await scene.group(people[0]!, people.slice(1));
   const message = await scene.send(people[0]!, cid);
   return {
-    people: people as [Actor, Actor, Actor],
+    people: people as [Actor, Actor, Actor, ...Actor[]],
     cid,
     id: message.id as string,
     seq: message.seq as number,
