@@ -19,6 +19,8 @@ export { Message, Quote } from './parts/message.tsx';
 export type { MessageAction, MessageActions, MessageProps, QuoteProps } from './parts/message.tsx';
 export { MessageList } from './parts/message-list.tsx';
 export type { MessageListHandle, MessageListProps } from './parts/message-list.tsx';
+export { ReactionBar } from './parts/reactions.tsx';
+export type { ReactionBarProps } from './parts/reactions.tsx';
 export { Receipt as ReceiptPoints } from './parts/receipt.tsx';
 export { Thread, ThreadHeader } from './parts/thread.tsx';
 export type { ThreadHeaderProps, ThreadProps, ThreadSlots } from './parts/thread.tsx';

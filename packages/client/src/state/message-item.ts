@@ -1,6 +1,6 @@
 import type { ErrorInfo } from '../errors.ts';
 import type { OutboxEntry } from '../outbox/storage.ts';
-import type { Attachment, Message, MessageOrTombstone } from '../types.ts';
+import type { Attachment, Message, MessageOrTombstone, Reactions } from '../types.ts';
 
 /** One line of a conversation: a message from the server, or one of this user on its way. */
 export interface MessageItem {
@@ -26,6 +26,8 @@ export interface MessageItem {
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
+  /** Missing as long as nobody has reacted; one's own show at once. */
+  reactions?: Reactions;
 }
 
 const none = { replyTo: null, attachments: [], metadata: {}, version: 0, editedAt: null };

@@ -1,4 +1,11 @@
-import type { EventFrame, Message, MessageOrTombstone, Tombstone } from '../types.ts';
+import type { EventFrame, Message, MessageOrTombstone, Reactions, Tombstone } from '../types.ts';
+
+/** Reactions as an event (without one's own), an ack or one's own devices tell them. */
+export type ToldReactions = { id: string; revision: number } & Partial<Reactions>;
+/** What changes messages: events of the stream, and what only this user is told. */
+export type Applied = EventFrame | { e: 'reaction.own'; d: ToldReactions };
+/** `ownAt` is the revision at which one's own were as they are. */
+type KnownReactions = Reactions & { ownAt?: number };
 
 const maxItems = 1_000;
 const maxLog = 2_000;
@@ -34,7 +41,7 @@ export class MessageWindow {
   hasNewer = false;
   #loads = 0;
   #generation = 0;
-  #log: EventFrame[] = [];
+  #log: Applied[] = [];
 
   /**
    * Begins a page request. The returned function takes what to do with the page (null if the request failed). It does
@@ -82,7 +89,7 @@ export class MessageWindow {
   }
 
   /** Returns false if too many events arrived during a page request, so that the latest page must be loaded again. */
-  apply(event: EventFrame): boolean {
+  apply(event: Applied): boolean {
     if (this.#loads > 0 && this.#log.push(event) > maxLog) return false;
     this.#apply(event);
     return true;
@@ -91,12 +98,35 @@ export class MessageWindow {
   /** Takes over a newer copy of a message, from the answer of a call. */
   upsert(message: MessageOrTombstone): void {
     const at = this.#find(message.id);
-    if (at >= 0 && isNewer(message, this.items[at]!))
-      this.items = this.items.map((m, i) => (i === at ? normal(message) : m));
+    if (at >= 0 && isNewer(message, this.items[at]!)) this.#set(at, normal(message));
   }
 
-  #apply(event: EventFrame): void {
+  /** The copy of a message in an event has no reactions: those that are known stay. */
+  #set(at: number, message: MessageOrTombstone): void {
+    const { reactions } = this.items[at]!;
+    const kept =
+      reactions && !isTombstone(message) && !message.reactions ? { ...message, reactions } : message;
+    this.items = this.items.map((m, i) => (i === at ? kept : m));
+  }
+
+  /** Counts and one's own are told apart: of each the newer one stays. */
+  #react({ id, revision, total, counts, own }: ToldReactions): void {
+    const at = this.#find(id);
+    const message = this.items[at];
+    if (!message || isTombstone(message)) return;
+    const known: KnownReactions = message.reactions ?? { revision: -1, total: 0, counts: [] };
+    const reactions = { ...known };
+    if (counts && revision > known.revision) Object.assign(reactions, { revision, total, counts });
+    if (own && revision >= (known.ownAt ?? (known.own ? known.revision : -1)))
+      Object.assign(reactions, { own, ownAt: revision });
+    this.#set(at, { ...message, reactions });
+  }
+
+  #apply(event: Applied): void {
     switch (event.e) {
+      case 'message.reactions':
+      case 'reaction.own':
+        return this.#react(event.d);
       case 'message.new': {
         const { message } = event.d;
         const last = this.items.at(-1)?.seq ?? -1;

@@ -103,6 +103,7 @@ async function eventsBetween(
         message,
         users: references.users(event),
         conversation: references.conversation(event),
+        reactions: references.reactions(event),
         data: event.data === null ? {} : (JSON.parse(event.data) as unknown),
       };
       // Which of these fields an event has depends on its type.

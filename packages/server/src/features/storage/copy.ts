@@ -4,7 +4,7 @@ import type { Logger } from '../../platform/logging.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import { messagesFrom } from '../sql/message-reader.ts';
 import { confirmCopy } from './sql/confirm.ts';
-import { conversationRecords, messageRecord } from './records.ts';
+import { conversationRecords, messageRecord, reactionsOf } from './records.ts';
 import type { Placed } from './records.ts';
 import { forgetSink, setMode } from './sql.ts';
 import type { Copy } from './sql.ts';
@@ -96,12 +96,18 @@ async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Prom
     .map(({ no }) => no)
     .filter((no) => no <= reached && (no > copy.conv || (no === copy.conv && copy.seq === 0)));
   const ids = new Map(ahead.map(({ no, id }) => [no, id]));
+  const reactions = await reactionsOf(
+    db,
+    rows.filter((row) => row.id !== null).map(({ conv, seq }) => ({ env, conv, seq })),
+  );
   const messages: Placed[] = [];
   for (const row of rows) {
     const conversationId = ids.get(row.conv);
     // A conversation that was committed since is in the log, with all its messages; a cold message is there already.
     if (conversationId === undefined || row.id === null) continue;
-    messages.push({ record: messageRecord(row, conversationId), conv: row.conv, message: row.seq });
+    const { conv, seq: message } = row;
+    const record = messageRecord(row, conversationId, reactions.get(`${conv} ${message}`));
+    messages.push({ record, conv, message });
   }
   return {
     next: { ...copy, ...(last ? { conv: last.conv, seq: last.seq } : { conv: upTo + 1, seq: 0 }) },
