@@ -30,6 +30,7 @@ export const socketEvents = {
   'message.updated': open({ message: MessageOrTombstone }),
   'message.deleted': open({ id: Type.String(), deletedAt: Timestamp, hard: Type.Boolean() }),
   'message.reactions': open({ id: Type.String(), ...reactionCounts, ...reactionChanges }),
+  'message.pinned': open({ id: Type.String(), pinned: Type.Boolean(), actorId, at: Timestamp }),
   'member.added': open({ userIds: Type.Array(userId), userId, actorId }),
   'member.removed': open({ userId, actorId, reason }),
   'member.updated': open({ userId, role: Role, actorId }),

@@ -34,6 +34,11 @@ export const limits = {
   emojiPerMessage: 20,
   reactorsShown: 3,
   reactionChanges: 20,
+  /** pins#limit. */
+  pinsPerConversation: 100,
+  /** uploads#voice. */
+  voiceMs: 3_600_000,
+  waveformBytes: 128,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,

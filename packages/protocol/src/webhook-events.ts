@@ -28,6 +28,7 @@ export const webhookEvents = {
     counts: reactionCounts.counts,
     ...reactionChanges,
   }),
+  'message.pinned': open({ conversationId, seq: Seq, messageId, pinned: Type.Boolean(), actorId }),
   'conversation.created': open({ conversation: Conversation }),
   'conversation.updated': open({ conversation: Conversation, changes: Changes }),
   'conversation.deleted': open({ conversationId }),

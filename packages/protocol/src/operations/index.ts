@@ -6,6 +6,7 @@ import { environmentsOperations } from './environments.ts';
 import { logsOperations } from './logs.ts';
 import { messagesOperations } from './messages.ts';
 import { organizationsOperations } from './organizations.ts';
+import { pinsOperations } from './pins.ts';
 import { pushOperations } from './push.ts';
 import { reactionsOperations } from './reactions.ts';
 import { storageOperations } from './storage.ts';
@@ -21,6 +22,7 @@ export const operations = {
   ...conversationsOperations,
   ...messagesOperations,
   ...reactionsOperations,
+  ...pinsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

@@ -8,6 +8,12 @@ const tag = 'Uploads and attachments';
 const both = ['server', 'client'] as const;
 const oneAttachment = { attachmentId: IdParam };
 const Pixels = nullable(Type.Integer({ minimum: 0, maximum: 1_000_000 }));
+/** uploads#voice: base64 of 1 to 128 bytes, so 42 whole groups and a last one of two bytes at most. */
+const Waveform = Type.String({
+  minLength: 4,
+  maxLength: 4 * Math.ceil(limits.waveformBytes / 3),
+  pattern: `^([A-Za-z0-9+/]{4}){0,${Math.floor(limits.waveformBytes / 3)}}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$`,
+});
 const strings = Type.Record(Type.String(), Type.String());
 
 /** uploads#ticket. */
@@ -39,6 +45,8 @@ export const uploadsOperations = table(
       contentType: Type.String({ minLength: 1, maxLength: 200, pattern: '^[ -~]+$' }),
       width: optional(Pixels),
       height: optional(Pixels),
+      durationMs: optional(Type.Integer({ minimum: 1, maximum: limits.voiceMs })),
+      waveform: optional(Waveform),
     },
     statuses: [201],
     response: UploadTicket,

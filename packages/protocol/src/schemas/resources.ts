@@ -116,6 +116,8 @@ export const Attachment = open(
     mimeType: Type.String(),
     width: optional(Type.Integer()),
     height: optional(Type.Integer()),
+    durationMs: optional(Type.Integer()),
+    waveform: optional(Type.String()),
     status: Type.String(),
   },
   'Attachment',
@@ -138,6 +140,11 @@ export const Message = open(
     deletedAt: nullable(Timestamp),
     /** Only where messages are read over REST (reactions#message). */
     reactions: optional(Reactions),
+    /** Likewise (pins#message). */
+    pinnedAt: optional(
+      Type.String({ format: 'date-time', description: 'When it was pinned; missing where it is not' }),
+    ),
+    pinnedBy: optional(nullable(anyUserId)),
   },
   'Message',
 );

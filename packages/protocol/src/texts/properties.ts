@@ -18,6 +18,13 @@ export const propertyTexts: Record<string, string> = {
   emoji: 'The emoji, or the key that stands for one',
   'ReactionChange.on': 'true: it was set; false: it was taken back',
   reactions: 'What shows of the reactions to the message; missing where there are none',
+  pinned: 'true: it was pinned; false: it was unpinned',
+  pinnedBy: 'Who pinned it; null: the server',
+  'Attachment.durationMs': 'Length of a voice note, in milliseconds',
+  'uploads.create.durationMs':
+    'Length of a voice note, in milliseconds, at most an hour; only with audio types',
+  waveform:
+    'Loudness of a voice note over its length: base64 of up to 128 bytes, each 0 to 255; only with audio types',
   endpoint: 'The storage’s address, if it is not the provider’s own',
   folder: 'Files go into this folder',
   forcePathStyle: 'Puts the bucket into the path instead of the host name',
@@ -275,6 +282,7 @@ export const webhookTexts: Record<string, string> = {
   'message.deleted': 'A message was deleted; nothing of what it said is in here.',
   'message.reactions':
     'The reactions to a message changed; within 1 to 10 s there is one event for all changes.',
+  'message.pinned': 'A message was pinned or unpinned. A deletion unpins without this event.',
   'conversation.created': 'A conversation was made, or a deleted direct one came back.',
   'conversation.updated': 'Name or metadata changed.',
   'conversation.deleted': 'A conversation was deleted.',

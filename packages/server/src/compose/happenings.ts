@@ -2,8 +2,10 @@ import { endCallOf, leaveCalls } from '../features/calls/moves.ts';
 import type { CallContext } from '../features/calls/moves.ts';
 import type { Happenings } from '../features/happenings.ts';
 import { forgetAnswers } from '../features/idempotency/sql.ts';
+import { dropPins } from '../features/pins/sql.ts';
 import { dropDevicesOf } from '../features/push/sql.ts';
 import { reactionsEmptied } from '../features/reactions/happenings.ts';
+import { hasPins } from '../features/sql/flags.ts';
 import { eraseInSinks, wantLatest } from '../features/storage/happenings.ts';
 import { dropOfMessages, dropUnusedOf } from '../features/uploads/sql.ts';
 import { forgetMessages, forgetUser, keepMessageCreated } from '../features/webhooks/sql/payloads.ts';
@@ -21,6 +23,7 @@ export const createHappenings = (services: Needed): Happenings => ({
     },
     wantLatest,
     (tx, emptied) => reactionsEmptied(services.reactions, tx, emptied),
+    async (tx, { env, conv, flags, seqs }) => hasPins({ flags }) && dropPins(tx, env, conv, seqs),
     async (tx, { env, ids, hard }) => hard && forgetAnswers(tx, env, ids),
     async (tx, { env, conv, seqs, hard }) => hard && forgetMessages(tx, env, conv, seqs),
   ],

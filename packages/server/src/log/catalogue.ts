@@ -43,6 +43,10 @@ export interface Told {
     changes?: ReactionChange[];
     more?: boolean;
   };
+  'message.pinned': {
+    message: Pick<MessageOrTombstone, 'id' | 'seq'>;
+    data: { pinned: boolean; at: string };
+  };
   'member.added': { users: Person[] };
   'member.removed': { users: Person[]; data: { reason: 'removed' | 'left' } };
   'member.updated': { users: Person[]; data: { role: Role } };
@@ -141,6 +145,18 @@ const described = {
         return { ...place(e), messageId: e.message.id, ...told };
       },
       kept: true,
+    },
+  },
+  'message.pinned': {
+    d: ({ message, data, actorId }) => ({ id: message.id, pinned: data.pinned, actorId, at: data.at }),
+    webhook: {
+      name: 'message.pinned',
+      data: (e) => ({
+        ...place(e),
+        messageId: e.message.id,
+        pinned: e.data.pinned,
+        actorId: e.actorId,
+      }),
     },
   },
   'member.added': {

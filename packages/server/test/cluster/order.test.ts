@@ -64,6 +64,7 @@ test('events#delivery-order: every type of event crosses to the other node', asy
   });
   await owner.api('PUT', `/v1/messages/${message.id}/reactions/:ok:`, {});
   await watcher.event('message.reactions', conv.id);
+  await owner.api('PUT', `/v1/messages/${message.id}/pin`);
   await owner.api('DELETE', `/v1/messages/${message.id}`);
   const second = await scene.send(owner, conv.id);
   assert.equal((await scene.server('DELETE', `/v1/messages/${second.id}?hard=true`)).status, 204);

@@ -62,6 +62,12 @@ const makers: { [K in EventName]: () => Promise<string> } = {
     await ok(owner.api('PUT', `/v1/messages/${id}/reactions/%F0%9F%91%8D`, {}));
     return cid;
   },
+  'message.pinned': async () => {
+    const cid = await group();
+    const { id } = await scene.send(owner, cid, message);
+    await ok(owner.api('PUT', `/v1/messages/${id}/pin`));
+    return cid;
+  },
   'member.added': async () => {
     const [cid, one, two] = await Promise.all([group(), scene.actor(), scene.actor()]);
     await ok(owner.api('POST', `/v1/conversations/${cid}/members`, { userIds: [one.id, two.id] }));
@@ -102,6 +108,7 @@ const fromSocket: {
     messageId: id,
     ...told,
   }),
+  'message.pinned': (place, { id, pinned, actorId }) => ({ ...place, messageId: id, pinned, actorId }),
   'member.added': (place, { userIds, actorId }) => ({ ...place, userIds, actorId }),
   'member.removed': (place, d) => ({ ...place, ...d }),
   'member.updated': null,

@@ -176,6 +176,38 @@ test('a cold message is read, edited, deleted, deleted for good and replied to l
   assert.deepEqual(body.data.find((m: any) => m.seq === 6).text, 'again');
 });
 
+test('pins#storage: a pinned message may leave the buffer and is listed from there; one that was unpinned stays as long as its event', async () => {
+  const [writer, reader] = [await scene.actor(), await scene.actor()];
+  const { id: cid } = await scene.group(writer, [reader]);
+  const { id, seq } = await scene.send(writer, cid, { text: 'pinned' });
+  await scene.send(writer, cid, { text: 'newest' });
+  const change = async (method: string) => (await reader.api(method, `/v1/messages/${id}/pin`)).status;
+  assert.equal(await change('PUT'), 200);
+  const [conv] = await db.query<{ env: number; no: number }>(
+    'SELECT env, no FROM conversations WHERE id = $1',
+    [cid],
+  );
+  await db.query(`UPDATE events SET created_at = created_at - interval '10 days' WHERE conv = $1`, [
+    conv!.no,
+  ]);
+  await it.storage.cool([cid]);
+  const { data } = await patient(`/v1/conversations/${cid}/pins`);
+  assert.deepEqual(
+    data.map((m: any) => [m.id, m.text, m.pinnedBy]),
+    [[id, 'pinned', reader.id]],
+  );
+  assert.equal(await change('DELETE'), 204);
+  await it.storage.settled();
+  await db.query(`SELECT cool_messages($1, $2, now() - interval '24 hours', 100)`, [conv!.env, conv!.no]);
+  const last = (await server('GET', `/v1/conversations/${cid}/events?before=1000&limit=1`)).body.data.at(-1);
+  assert.deepEqual([last.type, last.id, last.pinned], ['message.pinned', id, false]);
+  const here = await db.query('SELECT 1 FROM messages WHERE conv = $1 AND seq = $2 AND id IS NOT NULL', [
+    conv!.no,
+    seq,
+  ]);
+  assert.equal(here.length, 1);
+});
+
 test('unread counts, read marks, lists and syncs need no customer database', async () => {
   const { cid, reader } = await old();
   const unread = async () => (await scene.item(reader, cid)).unreadCount;

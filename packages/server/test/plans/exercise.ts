@@ -75,6 +75,10 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await ok(a.api('DELETE', `/v1/messages/${reply.id}/reactions/:party:`));
     const reactors = await ok(a.api('GET', `/v1/messages/${reply.id}/reactions?limit=1`));
     await ok(a.api('GET', `/v1/messages/${reply.id}/reactions?limit=1&cursor=${reactors.nextCursor}`));
+    for (const one of [first, reply]) await ok(a.api('PUT', `/v1/messages/${one.id}/pin`));
+    await ok(a.api('PUT', `/v1/messages/${reply.id}/pin`));
+    await ok(a.api('GET', `/v1/conversations/${id}/pins`));
+    await ok(a.api('DELETE', `/v1/messages/${reply.id}/pin`));
     const file = await ready(a.api, id, picture);
     await scene.send(a, id, { attachments: [file] });
     await ok(a.api('GET', `/v1/attachments/${file}/url`));

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { operationList } from '@parley/protocol';
+import { featureNames, operationList } from '@parley/protocol';
 import { parley } from '../support/cli.ts';
 import { assertError } from '../support/api.ts';
 import { environments } from '../support/service.ts';
 import { messagesBefore, viewMessage } from '../../src/features/sql/message-reader.ts';
 import type { MessageRow } from '../../src/features/sql/message-reader.ts';
+import { withPins } from '../../src/features/sql/pin-reader.ts';
 import { withReactions } from '../../src/features/sql/reaction-reader.ts';
 import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { until } from '../push-feature/tools.ts';
@@ -36,7 +37,7 @@ test('identity#features: a plain message takes the same bytes as one without the
   assert.equal(sizes[0]!.n, sizes[1]!.n);
 });
 
-test('reactions#cost: history of a conversation without reactions asks no table of theirs', async () => {
+test('reactions#cost, pins#cost: history of a conversation without them asks no table of theirs', async () => {
   const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
   const { id: cid } = await scene.direct(anna, ben);
   await scene.send(anna, cid);
@@ -54,18 +55,15 @@ test('reactions#cost: history of a conversation without reactions asks no table 
   const page = async (flags: number) => {
     asked.length = 0;
     const rows = await messagesBefore(watched, conv!.env, cid, Number.MAX_SAFE_INTEGER, 0, 51);
-    await withReactions(
-      watched,
-      conv!.env,
-      { ...conv!, flags },
-      null,
-      rows.map((row) => viewMessage(row as MessageRow)),
-    );
+    const messages = rows.map((row) => viewMessage(row as MessageRow));
+    await withReactions(watched, conv!.env, { ...conv!, flags }, null, messages);
+    await withPins(watched, conv!.env, { ...conv!, flags }, messages);
     const plans = await Promise.all(asked.map(({ text, values }) => db.query(`EXPLAIN ${text}`, values)));
     return JSON.stringify(plans);
   };
-  assert.doesNotMatch(await page(conv!.flags), /reactions/);
+  assert.doesNotMatch(await page(conv!.flags), /reactions|pins/);
   assert.match(await page(1), /message_reactions/);
+  assert.match(await page(8), /pins/);
 });
 
 test('identity#features: a feature that is off is refused everywhere, and hello does not name it', async () => {
@@ -73,17 +71,21 @@ test('identity#features: a feature that is off is refused everywhere, and hello 
   const { id: cid } = await scene.direct(anna, ben);
   const { id } = await scene.send(anna, cid);
   const socket = await scene.online(anna);
-  assert.deepEqual(socket.hello.features, ['reactions']);
+  assert.deepEqual(socket.hello.features, [...featureNames]);
   assert.equal((await anna.api('PUT', `/v1/messages/${id}/reactions/${emoji}`, {})).status, 200);
+  assert.equal((await anna.api('PUT', `/v1/messages/${id}/pin`)).status, 200);
 
-  await parley(service, 'env', 'set', environments.dev.id, '--features-off', 'reactions');
+  await parley(service, 'env', 'set', environments.dev.id, '--features-off', featureNames.join(','));
   const late = await scene.online(anna);
   assert.deepEqual(late.hello.features, []);
-  for (const op of operationList.filter((o) => o.feature === 'reactions')) {
-    const path = op.path.replace('{messageId}', id).replace('{emoji}', emoji);
+  for (const op of operationList.filter((o) => o.feature)) {
+    const path = op.path
+      .replace('{messageId}', id)
+      .replace('{conversationId}', cid)
+      .replace('{emoji}', emoji);
     const answer = await anna.api(op.method, path, op.body ? {} : undefined);
     assertError(answer, 403, 'feature_disabled');
-    assert.deepEqual(answer.body.error.details, { feature: 'reactions' });
+    assert.deepEqual(answer.body.error.details, { feature: op.feature });
   }
   await late.refused('reaction.set', { id, emoji: '👍', on: true }, 'feature_disabled');
   // Also on a socket from before, a second later at most.
@@ -93,8 +95,9 @@ test('identity#features: a feature that is off is refused everywhere, and hello 
   }, 'the old socket is refused');
   const { body } = await anna.api('GET', `/v1/messages/${id}`);
   assert.equal(body.reactions.total, 1, 'what is stored stays readable');
+  assert.equal(body.pinnedBy, anna.id);
   await parley(service, 'env', 'set', environments.dev.id, '--features-off', 'none');
-  assert.deepEqual((await scene.online(anna)).hello.features, ['reactions']);
+  assert.deepEqual((await scene.online(anna)).hello.features, [...featureNames]);
 });
 
 test('events#personal: a change on one device arrives at the other, and hello tells one that was away', async () => {
@@ -135,6 +138,7 @@ test('identity#features: a client that knows none of it sees a whole stream and 
     const { id } = await scene.send(who, cid, { text: `from ${who.id}` });
     ids.push(id);
     for (const one of others) await one.api('PUT', `/v1/messages/${id}/reactions/${emoji}`, {});
+    await who.api('PUT', `/v1/messages/${id}/pin`);
   }
   await others[1]!.api('DELETE', `/v1/messages/${ids[0]}/reactions/${emoji}`);
   const { seq } = await scene.send(others[0]!, cid, { text: 'last' });
@@ -154,7 +158,7 @@ test('identity#features: a client that knows none of it sees a whole stream and 
     ['last', ...ids.map((_, i) => `from ${others[1 - i]!.id}`)],
   );
   const news = socket.events(cid).filter((f) => f.e === 'message.new');
-  assert.ok(news.every((f) => !('reactions' in f.d.message)));
+  assert.ok(news.every((f) => !('reactions' in f.d.message) && !('pinnedAt' in f.d.message)));
   const gap = await scene.events(cid);
   assert.deepEqual(
     gap.map((e) => e.seq),

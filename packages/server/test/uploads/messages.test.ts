@@ -4,11 +4,12 @@ import { describe, test } from 'node:test';
 import { assertError } from '../support/api.ts';
 import { createScene } from '../support/scene.ts';
 import type { Actor } from '../support/scene.ts';
+import { upload } from '../storage/suite.ts';
 import { document, picture, ready, transfer } from './files.ts';
 import { useService } from '../support/use.ts';
 
 describe('attachments of messages (uploads#use)', () => {
-  const { service, scene } = useService();
+  const { service, scene, sql } = useService();
   let alice: Actor;
   let bob: Actor;
   let conv: string;
@@ -48,6 +49,59 @@ describe('attachments of messages (uploads#use)', () => {
     const edit = { text: 'look', expectedVersion: 1 };
     const { body: edited } = await alice.api('PATCH', `/v1/messages/${sent.id}`, edit);
     assert.deepEqual(edited.attachments, sent.attachments, 'an edit keeps them');
+  });
+
+  test('uploads#voice: length and waveform of a voice note go from the announcement into the message, as given', async () => {
+    await begin();
+    const body = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(60)]);
+    const fields = {
+      conversationId: conv,
+      filename: 'note.ogg',
+      size: body.length,
+      contentType: 'audio/ogg',
+    };
+    const announce = (more: object) => alice.api('POST', '/v1/uploads', { ...fields, ...more });
+    const bytes = (n: number): string => Buffer.alloc(n, 0x5a).toString('base64');
+    const wrong: [string, object][] = [
+      ['durationMs', { durationMs: 0 }],
+      ['durationMs', { durationMs: 3_600_001 }],
+      ['durationMs', { durationMs: 1.5 }],
+      ['waveform', { waveform: '' }],
+      ['waveform', { waveform: bytes(129) }],
+      ['waveform', { waveform: bytes(131) }],
+      ['waveform', { waveform: 'abc' }],
+      ['waveform', { waveform: '****' }],
+      ['waveform', { waveform: 'ab-_' }],
+      ['durationMs', { durationMs: 1_000, contentType: 'image/png', filename: 'note.png' }],
+      ['waveform', { waveform: bytes(1), contentType: 'video/webm', filename: 'note.webm' }],
+    ];
+    for (const [param, more] of wrong) assertError(await announce(more), 400, 'invalid_request', param);
+    const rows = await sql(
+      'SELECT 1 FROM attachments a JOIN conversations c ON c.env = a.env AND c.no = a.conv WHERE c.id = $1',
+      [conv],
+    );
+    assert.equal(rows.length, 0, 'nothing was written');
+    for (const voice of [
+      { durationMs: 3_600_000, waveform: bytes(128) },
+      { durationMs: 1 },
+      { waveform: bytes(1) },
+    ]) {
+      const { body: ticket } = await announce(voice);
+      assert.equal((await upload(ticket.upload, body)).status, 201);
+      const done = (await alice.api('POST', `/v1/uploads/${ticket.attachmentId}/complete`)).body;
+      const expected = {
+        id: ticket.attachmentId,
+        name: 'note.ogg',
+        size: body.length,
+        mimeType: 'audio/ogg',
+        ...voice,
+        status: 'ready',
+      };
+      assert.deepEqual(done, expected);
+      const sent = await scene.send(alice, conv, { attachments: [ticket.attachmentId] });
+      assert.deepEqual(sent.attachments, [expected]);
+      assert.deepEqual((await bob.api('GET', `/v1/messages/${sent.id}`)).body.attachments, [expected]);
+    }
   });
 
   test('a repeated clientMsgId answers with the original and its attachments', async () => {

@@ -108,4 +108,4 @@ export const routes = {
   "diagnostics.delivery": {"method":"GET","path":"/v1/diagnostics/delivery","params":[],"query":["messageId","userId"],"body":false,"key":false,"role":"viewer"},
 } as const;
 
-export const webhookEventNames = ["message.created","message.updated","message.deleted","message.reactions","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","message.read","user.deleted","notification.needed","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;
+export const webhookEventNames = ["message.created","message.updated","message.deleted","message.reactions","message.pinned","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","message.read","user.deleted","notification.needed","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;

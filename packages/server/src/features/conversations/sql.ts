@@ -152,6 +152,15 @@ export async function updateConversation(
   ]);
 }
 
+/** Notes that a locked conversation has an extension from now on (features/sql/flags.ts). */
+export async function addFlag(db: Queryable, env: number, conv: number, flag: number): Promise<void> {
+  await db.query('UPDATE conversations SET flags = flags | $3::int WHERE env = $1 AND no = $2', [
+    env,
+    conv,
+    flag,
+  ]);
+}
+
 /** Soft delete: every member's next sync lists it under `removed`. */
 export async function markDeleted(db: Queryable, env: number, conv: number, at: string): Promise<void> {
   await db.query('UPDATE conversations SET deleted_at = $3 WHERE env = $1 AND no = $2', [env, conv, at]);

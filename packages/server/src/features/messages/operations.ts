@@ -28,6 +28,7 @@ import { applyPolicies } from './policies.ts';
 import type { SendInput } from './policies.ts';
 import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
+import { withPins } from '../sql/pin-reader.ts';
 import { withReactions } from '../sql/reaction-reader.ts';
 import * as sql from './sql.ts';
 
@@ -159,8 +160,7 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
     await noteReading(ctx, conv);
     return conv;
   });
-  const complete = async (messages: MessageOrTombstone[]) =>
-    withReactions(ctx.db, env, await allowed, ctx.caller.user?.no ?? null, messages);
+  const complete = async (messages: MessageOrTombstone[]) => withExtras(ctx, await allowed, messages);
   // `after` alone gives the page just above it; `before` gives the page just below, down to `after` if that is given
   // too.
   if (input.after !== undefined && input.before === undefined) {
@@ -180,9 +180,18 @@ export async function get(ctx: Context, input: Input<'messages.get'>): Promise<M
   const row = await findAnywhere(ctx, input.messageId);
   const conv = await readableMessage(ctx, row);
   await noteReading(ctx, conv);
-  const user = ctx.caller.user?.no ?? null;
-  const [message] = await withReactions(ctx.db, ctx.env.no, conv, user, [reader.viewMessage(row)]);
+  const [message] = await withExtras(ctx, conv, [reader.viewMessage(row)]);
   return message!;
+}
+
+/** Adds what extensions show of messages of one conversation, as the caller sees it. */
+export async function withExtras(
+  { db, env, caller }: Context,
+  conv: SeenConversation,
+  messages: MessageOrTombstone[],
+): Promise<MessageOrTombstone[]> {
+  const reacted = await withReactions(db, env.no, conv, caller.user?.no ?? null, messages);
+  return withPins(db, env.no, conv, reacted);
 }
 
 /** The message, which may be in the customer's database. Whether the caller may read it is not checked yet. */
@@ -286,7 +295,7 @@ export const editReply = ({ message, eventSeq }: Edited): Change<Message> =>
 export const removeReply = ({ tombstone, hard, eventSeq }: Deleted): Change<Tombstone> =>
   new Change(hard ? 204 : 200, tombstone, eventSeq);
 
-interface LockedMessage {
+export interface LockedMessage {
   access: LockedAccess;
   row: MessageRow;
 }
@@ -295,7 +304,7 @@ interface LockedMessage {
  * Runs in one transaction with the message's conversation locked. A message that only the customer's database has is
  * moved back first.
  */
-async function withMessage<T>(
+export async function withMessage<T>(
   ctx: Context,
   id: string,
   change: (tx: Tx, locked: LockedMessage) => Promise<T>,

@@ -147,6 +147,18 @@ export const messagesAfter = (
     [env, conversationId, after, limit],
   );
 
+/** Those of the messages that exist, in any order, cold ones too. Hard-deleted ones are left out. */
+export const messagesOf = (
+  db: Queryable,
+  env: number,
+  conv: number,
+  seqs: readonly number[],
+): Promise<(MessageRow | ColdRow)[]> =>
+  db.query<MessageRow | ColdRow>(
+    `SELECT ${columns} FROM ${source} WHERE m.env = $1 AND m.conv = $2 AND m.seq = ANY($3) AND NOT m.hard`,
+    [env, conv, seqs],
+  );
+
 /** The next messages after a place, over all conversations up to `upTo`. Hard-deleted ones are included, as stubs. */
 export const messagesFrom = (
   db: Queryable,

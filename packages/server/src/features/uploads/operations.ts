@@ -36,6 +36,9 @@ export async function create(
       param: ruleOf(input.contentType) ? 'filename' : 'contentType',
       message: `The upload is refused: ${verdict.reason}.`,
     });
+  const voice = (['durationMs', 'waveform'] as const).find((field) => input[field] !== undefined);
+  if (voice && ruleOf(input.contentType)?.kind !== 'audio')
+    throw new ApiError('invalid_request', { param: voice, message: `${voice} is for audio types only.` });
   const id = ids.make('attachment');
   const contentType = essence(input.contentType);
   const object = { key: `${ctx.env.id}/${id}`, contentType, resource: resourceOf(contentType) };
@@ -54,6 +57,8 @@ export async function create(
     size,
     width: input.width || null,
     height: input.height || null,
+    durationMs: input.durationMs ?? null,
+    waveform: input.waveform ?? null,
     keepSeconds: keepPending,
   });
   if (!announced)

@@ -17,10 +17,12 @@ export interface AttachmentRow {
   mimeType: string | null;
   width: number | null;
   height: number | null;
+  durationMs: number | null;
+  waveform: string | null;
 }
 
 const columns = `a.id, c.id AS cid, a.uploader, a.name, a.size, a.content_type AS "contentType", a.object_key AS key, a.storage,
-  a.resource, a.ready_at AS "readyAt", a.mime_type AS "mimeType", a.width, a.height`;
+  a.resource, a.ready_at AS "readyAt", a.mime_type AS "mimeType", a.width, a.height, a.duration_ms AS "durationMs", a.waveform`;
 
 /** The attachment as callers see it, with the same fields that `take_attachments` puts into a message. */
 export const viewReady = (row: AttachmentRow): Attachment => ({
@@ -30,6 +32,8 @@ export const viewReady = (row: AttachmentRow): Attachment => ({
   mimeType: row.mimeType!,
   ...(row.width === null ? {} : { width: row.width }),
   ...(row.height === null ? {} : { height: row.height }),
+  ...(row.durationMs === null ? {} : { durationMs: row.durationMs }),
+  ...(row.waveform === null ? {} : { waveform: row.waveform }),
   status: 'ready',
 });
 
@@ -41,12 +45,19 @@ export async function insertUpload(
   room: number | null,
   upload: Pick<
     AttachmentRow,
-    'id' | 'uploader' | 'name' | 'size' | 'contentType' | 'key' | 'storage' | 'resource'
-  > & {
-    width: number | null;
-    height: number | null;
-    keepSeconds: number;
-  },
+    | 'id'
+    | 'uploader'
+    | 'name'
+    | 'size'
+    | 'contentType'
+    | 'key'
+    | 'storage'
+    | 'resource'
+    | 'width'
+    | 'height'
+    | 'durationMs'
+    | 'waveform'
+  > & { keepSeconds: number },
 ): Promise<boolean> {
   const rows = await db.query(
     `WITH counted AS (
@@ -54,8 +65,9 @@ export async function insertUpload(
        ON CONFLICT (env) DO UPDATE SET bytes = u.bytes + excluded.bytes
          WHERE $13::bigint IS NULL OR u.bytes + excluded.bytes <= $13::bigint RETURNING 1
      )
-     INSERT INTO attachments (env, conv, id, uploader, name, size, content_type, object_key, resource, width, height, created_at, keep_until, storage)
-     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now(), now() + $12 * interval '1 second', $14 FROM counted RETURNING 1`,
+     INSERT INTO attachments (env, conv, id, uploader, name, size, content_type, object_key, resource, width, height, created_at, keep_until, storage,
+       duration_ms, waveform)
+     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, now(), now() + $12 * interval '1 second', $14, $15, $16 FROM counted RETURNING 1`,
     [
       env,
       conv,
@@ -71,6 +83,8 @@ export async function insertUpload(
       upload.keepSeconds,
       room,
       upload.storage,
+      upload.durationMs,
+      upload.waveform,
     ],
   );
   return rows.length > 0;

@@ -65,7 +65,7 @@ BEGIN
   FOR i IN SELECT k FROM generate_series(1, cardinality(p_files)) k WHERE p_files[k] IS NOT NULL AND verdicts[k] IS NULL ORDER BY k LOOP
     SELECT count(*), count(a.id), count(l.id),
       json_agg(json_strip_nulls(json_build_object('id', l.id, 'name', l.name, 'size', l.size, 'mimeType', l.mime_type,
-        'width', l.width, 'height', l.height, 'status', 'ready')) ORDER BY f.pos)::text
+        'width', l.width, 'height', l.height, 'durationMs', l.duration_ms, 'waveform', l.waveform, 'status', 'ready')) ORDER BY f.pos)::text
     INTO wanted, ready, locked, files
     FROM json_array_elements_text(p_files[i]::json) WITH ORDINALITY AS f(id, pos)
     LEFT JOIN LATERAL (

@@ -17,19 +17,24 @@ DECLARE
   m record;
   going bigint[] := '{}';
   reacted boolean; -- it has reactions
+  pinned boolean; -- it has, or had, pins
   shown message_reactions;
 BEGIN
-  SELECT c.last_message_seq, c.flags & 1 <> 0 INTO latest, reacted FROM conversations c WHERE c.env = p_env AND c.no = p_conv FOR NO KEY UPDATE SKIP LOCKED;
+  SELECT c.last_message_seq, c.flags & 1 <> 0, c.flags & 8 <> 0 INTO latest, reacted, pinned FROM conversations c WHERE c.env = p_env AND c.no = p_conv FOR NO KEY UPDATE SKIP LOCKED;
   IF NOT FOUND THEN RETURN NULL; END IF;
   SELECT s.cold_seq INTO floor FROM sink_conversations s WHERE s.env = p_env AND s.conv = p_conv FOR UPDATE;
   SELECT min(l.message) INTO unconfirmed FROM sink_log l WHERE l.env = p_env AND l.conv = p_conv;
   FOR m IN
-    -- A reaction is a change too: due_at is after its event, which refers to the message.
-    SELECT seq, id, greatest(created_at, edited_at, deleted_at, t.due_at) AS changed, coalesce(seq >= unconfirmed, false) OR coalesce(t.waiting, false) OR EXISTS (
+    -- A reaction is a change too: due_at is after its event, which refers to the message. So is a pin.
+    WITH pinning AS MATERIALIZED (
+      SELECT e.message, max(e.created_at) AS at FROM events e
+      WHERE pinned AND e.conv = p_conv AND e.env = p_env AND e.type = 'message.pinned' GROUP BY e.message
+    )
+    SELECT seq, id, greatest(created_at, edited_at, deleted_at, t.due_at, p.at) AS changed, coalesce(seq >= unconfirmed, false) OR coalesce(t.waiting, false) OR EXISTS (
       SELECT 1 FROM sink_refused r WHERE r.env = p_env AND r.conv = p_conv AND r.message = x.seq) AS missing, t.message IS NOT NULL AS reacted
     FROM messages x LEFT JOIN LATERAL (
       SELECT * FROM message_reactions WHERE reacted AND conv = x.conv AND message = x.seq AND env = x.env LIMIT 1
-    ) t ON true WHERE x.env = p_env AND x.conv = p_conv AND x.seq > floor ORDER BY x.seq LIMIT p_limit
+    ) t ON true LEFT JOIN pinning p ON p.message = x.seq WHERE x.env = p_env AND x.conv = p_conv AND x.seq > floor ORDER BY x.seq LIMIT p_limit
   LOOP
     IF m.id IS NOT NULL THEN
       IF m.reacted AND NOT m.missing THEN
