@@ -3,6 +3,7 @@ import { connect as tcp } from 'node:net';
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { featureNames } from '@parley/protocol';
 import { environments } from '../support/service.ts';
 import { connect, open } from '../support/socket.ts';
 import { devToken, nowSeconds, signToken } from '../support/tokens.ts';
