@@ -9,6 +9,7 @@ export type {
 } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
 export type { MessageItem } from './state/message-item.ts';
+export type { PinsSnapshot } from './features/pins.ts';
 export type { ReactorsPage } from './features/reactions.ts';
 export type { PresenceApi } from './state/presence.ts';
 export type { UsersApi } from './state/users.ts';

@@ -11,6 +11,8 @@ export interface NewUpload {
   contentType: string;
   width?: number;
   height?: number;
+  durationMs?: number;
+  waveform?: string;
 }
 export interface UploadTicket {
   attachmentId: string;
@@ -34,6 +36,10 @@ export interface UploadOptions {
   filename?: string;
   width?: number;
   height?: number;
+  /** Of a voice note: its length. */
+  durationMs?: number;
+  /** Of a voice note: base64 of up to 128 bytes, its loudness over its length. */
+  waveform?: string;
 }
 /** A browser's File, or a Blob with a name. */
 export type UploadFile = Blob & { name?: string };
@@ -75,13 +81,13 @@ export const createUploads = (http: Http, parts: UploadParts) => {
   };
 
   async function run(conversationId: string, file: UploadFile, options: UploadOptions): Promise<Attachment> {
-    const { onProgress, signal, filename = file.name || 'file', ...size } = options;
+    const { onProgress, signal, filename = file.name || 'file', ...more } = options;
     const { attachmentId, upload } = await uploads.createUpload({
       conversationId,
       filename,
       size: file.size,
       contentType: file.type || 'application/octet-stream',
-      ...size,
+      ...more,
     });
     for (let tries = 1; ; tries++) {
       let status = 0;

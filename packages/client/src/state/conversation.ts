@@ -2,6 +2,7 @@ import type { Api } from '../api.ts';
 import type { Clock } from '../clock.ts';
 import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
+import type { PinsSnapshot } from '../features/pins.ts';
 import type { ReactionsFeature, ReactionsHost, ReactorsPage } from '../features/reactions.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Draft } from '../outbox/storage.ts';
@@ -24,6 +25,7 @@ import { entryItem, serverItem } from './message-item.ts';
 import type { MessageItem } from './message-item.ts';
 import { MessageWindow } from './message-window.ts';
 import type { ToldReactions } from './message-window.ts';
+import { Pins } from './pins.ts';
 import { Typing } from './typing.ts';
 
 export interface MessagesSnapshot {
@@ -64,6 +66,8 @@ export class ConversationHandle {
   readonly messages: Store<MessagesSnapshot>;
   readonly members: Store<readonly Member[]>;
   readonly typing: Store<readonly string[]>;
+  /** The pinned messages, which are loaded when somebody first looks. */
+  readonly pins: Store<PinsSnapshot>;
   #host: ConversationHost;
   #window = new MessageWindow(() => this.#host.me());
   #gap: GapRepair<EventFrame>;
@@ -78,6 +82,7 @@ export class ConversationHandle {
   #echoed = new Map<string, boolean>();
   #loading: { older?: Promise<void>; newer?: Promise<void> } = {};
   #reactions?: ReactionsFeature;
+  #pins: Pins;
 
   constructor(id: string, host: ConversationHost) {
     this.id = id;
@@ -86,6 +91,13 @@ export class ConversationHandle {
     this.members = this.#members.store;
     this.#typing = new Typing(host.clock, (state) => host.sendTyping(id, state));
     this.typing = this.#typing.store;
+    this.pins = this.#pins = new Pins({
+      ...host,
+      id,
+      find: (messageId) => this.#window.items.find((m) => m.id === messageId),
+      told: (pin) => this.#window.apply(pin),
+      changed: () => this.#store.touch(),
+    });
     this.#gap = new GapRepair({
       clock: host.clock,
       random: host.random,
@@ -140,6 +152,9 @@ export class ConversationHandle {
   async reactors(messageId: string, emoji?: string, cursor?: string): Promise<ReactorsPage> {
     return (await this.#bindReactions()).list(messageId, emoji, cursor);
   }
+  /** Shows at once; resolves when it is committed, or rejects and is taken back. */
+  pin = (messageId: string): Promise<void> => this.#pins.set(messageId, true);
+  unpin = (messageId: string): Promise<void> => this.#pins.set(messageId, false);
   /** Marks messages as read up to `seq`, or all of them. */
   markRead(seq?: number): void {
     this.#host.markRead(this.id, seq);
@@ -186,16 +201,7 @@ export class ConversationHandle {
   }
 
   loadMembers(): Promise<readonly Member[]> {
-    return this.#members.load(async () => {
-      const members: Member[] = [];
-      let cursor: string | null = null;
-      do {
-        const page = await this.#host.api.members(this.id, cursor ?? undefined);
-        members.push(...page.data);
-        cursor = page.nextCursor;
-      } while (cursor !== null && members.length < 1_000);
-      return members;
-    });
+    return this.#members.load((cursor) => this.#host.api.members(this.id, cursor));
   }
   addMembers = async (userIds: readonly string[]): Promise<void> =>
     void (await this.#host.api.addMembers(this.id, userIds));
@@ -236,6 +242,7 @@ export class ConversationHandle {
     }
     this.#gap.resume();
     if (lastSeq !== undefined) this.#gap.reach(lastSeq);
+    this.#pins.feature?.retry();
     return this.#gap.settled();
   }
   /** @internal */
@@ -267,7 +274,9 @@ export class ConversationHandle {
   }
   /** @internal */
   receiveReactions(d: ToldReactions): void {
-    if (!this.#window.apply({ e: 'reaction.own', d })) this.#gap.reload();
+    const own = { e: 'reaction.own', d } as const;
+    if (!this.#window.apply(own)) this.#gap.reload();
+    this.#pins.feature?.event(own);
     this.#store.touch();
   }
   /** @internal */
@@ -295,6 +304,7 @@ export class ConversationHandle {
       return (wanted) => {
         this.#unacked = true;
         this.#members.missed();
+        this.#pins.feature?.missed();
         finish(wanted ? () => this.#window.replace(page.data, page.hasMore, false) : null, true);
         return position;
       };
@@ -330,6 +340,7 @@ export class ConversationHandle {
   #apply(event: EventFrame): void {
     if (!this.#window.apply(event)) this.#gap.reload();
     this.#members.event(event);
+    this.#pins.feature?.event(event);
     if (event.e === 'message.new') {
       const { message } = event.d;
       this.#unacked ||= message.senderId !== this.#host.me();
@@ -352,6 +363,7 @@ export class ConversationHandle {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
     if (this.#unacked) this.#host.onCaughtUp(this.id, this.#gap.lastSeq);
     this.#unacked = false;
+    this.#pins.feature?.retry();
     if (this.#members.stale) this.loadMembers().catch(() => {}); // The list stays stale, and the next progress tries again.
     this.#store.touch();
   }
@@ -378,7 +390,8 @@ export class ConversationHandle {
     const items = this.#window.items.map((m) => {
       let view = this.#views.get(m);
       if (!view) this.#views.set(m, (view = serverItem(m, this.#keys.get(m.id))));
-      return this.#reactions?.show(view) ?? view;
+      view = this.#reactions?.show(view) ?? view;
+      return this.#pins.feature?.show(view) ?? view;
     });
     const { hasOlder, hasNewer } = this.#window;
     return { items: [...items, ...waiting], hasOlder, hasNewer, status: this.#status };

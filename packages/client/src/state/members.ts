@@ -1,6 +1,8 @@
 import { Derived } from '../store.ts';
 import type { EphemeralFrames, EventFrame, Member } from '../types.ts';
 
+const maxMembers = 1_000;
+
 type Receipt = EphemeralFrames['receipt'];
 
 /**
@@ -17,12 +19,19 @@ export class Members {
   constructor() {
     this.store = new Derived(() => [...(this.#members?.values() ?? [])]);
   }
-  async load(pages: () => Promise<Member[]>): Promise<readonly Member[]> {
+  async load(
+    page: (cursor?: string) => Promise<{ data: Member[]; nextCursor: string | null }>,
+  ): Promise<readonly Member[]> {
     const log: EventFrame[] = (this.#log = []);
     this.stale = false;
-    let members: Member[];
+    const members: Member[] = [];
     try {
-      members = await pages();
+      let cursor: string | null = null;
+      do {
+        const { data, nextCursor } = await page(cursor ?? undefined);
+        members.push(...data);
+        cursor = nextCursor;
+      } while (cursor !== null && members.length < maxMembers);
     } catch (e) {
       this.missed();
       throw e;

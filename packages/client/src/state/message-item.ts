@@ -28,12 +28,14 @@ export interface MessageItem {
   deletedAt: string | null;
   /** Missing where nobody has reacted, or the last one took it back; one's own show at once. */
   reactions?: Reactions;
+  /** Missing where it is not pinned; one's own pins show at once. `by` is null for the server. */
+  pinned?: { at: string; by: string | null };
 }
 
 const none = { replyTo: null, attachments: [], metadata: {}, version: 0, editedAt: null };
 
 export function serverItem(m: MessageOrTombstone, clientMsgId: string | undefined): MessageItem {
-  const { reactions, ...message } = m as Message;
+  const { reactions, pinnedAt, pinnedBy = null, ...message } = m as Message;
   return {
     ...none,
     ...message,
@@ -42,6 +44,7 @@ export function serverItem(m: MessageOrTombstone, clientMsgId: string | undefine
     ...(clientMsgId === undefined ? {} : { clientMsgId }),
     // The server shows none either where the last one was taken back.
     ...(reactions?.total ? { reactions } : {}),
+    ...(pinnedAt ? { pinned: { at: pinnedAt, by: pinnedBy } } : {}),
   };
 }
 

@@ -12,7 +12,11 @@ export type ToldReactions = { id: string; revision: number } & Partial<
   Reactions & Pick<SocketEvents['message.reactions'], 'changes' | 'more'>
 >;
 /** What changes messages: events of the stream, and what only this user is told. */
-export type Applied = EventFrame | { e: 'reaction.own'; d: ToldReactions };
+export type Applied = EventFrame | { e: 'reaction.own'; d: ToldReactions } | ToldPin;
+export interface ToldPin {
+  e: 'message.pinned';
+  d: SocketEvents['message.pinned'];
+}
 
 const maxItems = 1_000;
 const maxLog = 2_000;
@@ -33,6 +37,12 @@ const normal = (m: MessageOrTombstone): MessageOrTombstone =>
         deletedAt: m.deletedAt,
       }
     : m;
+
+/** What only messages have that were read: the copy in an event lacks it, and what is known of it stays. */
+const onlyRead = ({ reactions, pinnedAt, pinnedBy = null }: MessageOrTombstone) => ({
+  ...(reactions && { reactions }),
+  ...(pinnedAt && { pinnedAt, pinnedBy }),
+});
 
 const isNewer = (a: MessageOrTombstone, b: MessageOrTombstone): boolean =>
   !isTombstone(b) && (isTombstone(a) || (a as Message).version > b.version);
@@ -112,15 +122,13 @@ export class MessageWindow {
   /** Takes over a newer copy of a message, from the answer of a call. */
   upsert(message: MessageOrTombstone): void {
     const at = this.#find(message.id);
-    if (at >= 0 && isNewer(message, this.items[at]!)) this.#set(at, normal(message));
+    const known = this.items[at];
+    if (known && isNewer(message, known))
+      this.#set(at, isTombstone(message) ? normal(message) : { ...onlyRead(known), ...message });
   }
 
-  /** The copy of a message in an event has no reactions: those that are known stay. */
   #set(at: number, message: MessageOrTombstone): void {
-    const { reactions } = this.items[at]!;
-    const kept =
-      reactions && !isTombstone(message) && !message.reactions ? { ...message, reactions } : message;
-    this.items = this.items.map((m, i) => (i === at ? kept : m));
+    this.items = this.items.map((m, i) => (i === at ? message : m));
   }
 
   /** Counts and one's own are told apart: of each the newer one stays. An event that tells every change tells one's own too. */
@@ -152,6 +160,14 @@ export class MessageWindow {
       case 'message.reactions':
       case 'reaction.own':
         return this.#react(event.d);
+      case 'message.pinned': {
+        const { id, pinned, at: pinnedAt, actorId: pinnedBy } = event.d;
+        const at = this.#find(id);
+        const message = this.items[at];
+        if (!message || isTombstone(message)) return;
+        const { pinnedAt: _at, pinnedBy: _by, ...rest } = message;
+        return this.#set(at, pinned ? { ...rest, pinnedAt, pinnedBy } : rest);
+      }
       case 'message.new': {
         const { message } = event.d;
         const last = this.items.at(-1)?.seq ?? -1;

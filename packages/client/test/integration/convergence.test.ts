@@ -101,6 +101,11 @@ test('convergence: after each type of event, the state equals a fresh fetch', as
           await eventually(() => ann.events.has('message.reactions') && bob.events.has('message.reactions'));
         },
       ],
+      ['message.pinned', () => server('PUT', `/v1/messages/${message.id}/pin`)],
+      [
+        'message.updated',
+        () => server('PATCH', `/v1/messages/${message.id}`, { text: 'again', expectedVersion: 2 }),
+      ],
       ['message.deleted', () => server('DELETE', `/v1/messages/${message.id}`)],
       ['message.new', send],
       ['message.deleted', () => server('DELETE', `/v1/messages/${message.id}?hard=true`)],
@@ -202,7 +207,10 @@ async function act(
   else if (what < 0.86 && handle) ignored(handle.update({ metadata: { i } }));
   else if (what < 0.88 && handle) ignored(handle.mute(random.chance(0.5)));
   else if (what < 0.9 && handle) ignored(handle.loadOlder());
-  else if (what < 0.91 && handle) ignored(handle.leave());
+  else if (what < 0.907 && any.length > 0) {
+    const { id } = random.pick(any);
+    ignored(random.chance(0.7) ? handle!.pin(id!) : handle!.unpin(id!));
+  } else if (what < 0.91 && handle) ignored(handle.leave());
   else if (what < 0.925 && cids.length < 8)
     cids.push(await create([person.id, ...(other === person.id ? [] : [other])]));
   else if (what < 0.94)

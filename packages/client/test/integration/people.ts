@@ -14,7 +14,7 @@ export const newClient = (url: string, userId: string, random: () => number = Ma
 export interface Shown {
   list: unknown[];
   unreadTotal: number;
-  conversations: Record<string, { messages: unknown[]; members: unknown[] }>;
+  conversations: Record<string, { messages: unknown[]; members: unknown[]; pins: unknown[] }>;
 }
 
 /**
@@ -36,6 +36,7 @@ export function shown(client: Client, handles: Iterable<ConversationHandle>): Sh
         .get()
         .map(({ userId, role }) => `${userId} ${role}`)
         .sort(),
+      pins: handle.pins.get().items.map(({ key: _key, ...message }) => message),
     };
   }
   const list = items.map(({ lastActivityAt: _at, ...item }) => item).sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -54,6 +55,7 @@ export async function fresh(url: string, userId: string, ids: string[]): Promise
       await whenReady(handle);
       while (handle.messages.get().hasOlder) await handle.loadOlder();
       await handle.loadMembers();
+      await eventually(() => handle.pins.get().status === 'ready');
     }
     return shown(client, handles);
   } finally {
