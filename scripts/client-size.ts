@@ -1,5 +1,5 @@
 // What pages load before they show anything must stay small, minified and gzipped: the client SDK without calls, and what
-// the React kit adds to it and to React, without calls, and without the emoji and the viewer of pictures, which load when somebody opens them.
+// the React kit adds to it and to React, without calls, and without what loads when it is first shown: the emoji, the viewer of pictures, the list of pins, and voice notes.
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
@@ -10,7 +10,16 @@ const packages = [
     name: 'packages/react',
     entry: 'src/index.ts',
     limit: 25 * kB,
-    external: ['react', 'react-dom', 'react/jsx-runtime', '@parley/client', './emoji.tsx', './viewer.tsx'],
+    external: [
+      'react',
+      'react-dom',
+      'react/jsx-runtime',
+      '@parley/client',
+      './emoji.tsx',
+      './viewer.tsx',
+      './pins.tsx',
+      './voice.tsx',
+    ],
   },
 ];
 

@@ -5,6 +5,7 @@ import { UndoMessage } from './message.tsx';
 import { firstName, nameOf, samples } from './people.ts';
 import { Calls, Head, OfflineSwitch, Person } from './person.tsx';
 import { Sequence } from './sequence.tsx';
+import { VoiceComposer } from './recorder.tsx';
 import { ensurePeople, sessionOf } from './session.ts';
 import type { Session } from './session.ts';
 
@@ -70,11 +71,17 @@ function SideThread({ session, id, other, onPerson }: SideProps) {
       Header: (props: ThreadHeaderProps) => (
         <Head
           {...props}
-          actions={<OfflineSwitch />}
+          actions={
+            <>
+              {props.actions}
+              <OfflineSwitch />
+            </>
+          }
           subtitle={<Who userId={userId} other={other} {...(onPerson ? { onPerson } : {})} />}
         />
       ),
       Message: UndoMessage,
+      Composer: VoiceComposer,
     }),
     [userId, other, onPerson],
   );

@@ -142,7 +142,7 @@ async function named(response: Response): Promise<Response> {
 function ofFrame({ t, d }: Record<string, unknown>): ActionId | null {
   const data = (d ?? {}) as { replyTo?: string; attachments?: unknown; state?: string; source?: string };
   if (t === 'auth') return 'connect';
-  if (t === 'message.send') return data.replyTo ? 'reply' : data.attachments ? 'upload' : 'send';
+  if (t === 'message.send') return data.replyTo ? 'reply' : data.attachments ? null : 'send'; // Its upload was shown.
   if (t === 'typing') return data.state === 'start' ? 'typing' : null;
   if (t === 'read') return 'read';
   if (t === 'presence.watch') return 'presence';
@@ -152,7 +152,9 @@ function ofFrame({ t, d }: Record<string, unknown>): ActionId | null {
 
 const requests: readonly [method: string, path: RegExp, id: ActionId][] = [
   ['PATCH', /^\/v1\/messages\//, 'edit'],
-  ['DELETE', /^\/v1\/messages\//, 'delete'],
+  ['DELETE', /^\/v1\/messages\/[^/]+$/, 'delete'],
+  ['PUT', /\/pin$/, 'pin'],
+  ['DELETE', /\/pin$/, 'pin'],
   ['POST', /^\/v1\/uploads$/, 'upload'],
   ['POST', /\/members$/, 'members'],
   ['DELETE', /\/members\//, 'members'],
@@ -162,5 +164,6 @@ const requests: readonly [method: string, path: RegExp, id: ActionId][] = [
 function ofRequest(method: string, path: string, body: unknown): ActionId | null {
   if (method === 'POST' && path === '/v1/conversations')
     return String(body).includes('"group"') ? 'group' : 'direct';
+  if (path === '/v1/uploads' && String(body).includes('"waveform"')) return 'voice';
   return requests.find(([m, p]) => m === method && p.test(path))?.[2] ?? null;
 }

@@ -10,6 +10,8 @@ export type ActionId =
   | 'read'
   | 'presence'
   | 'upload'
+  | 'voice'
+  | 'pin'
   | 'direct'
   | 'group'
   | 'members'
@@ -87,6 +89,23 @@ presence.get('tomas')?.online;`,
   onProgress: (part) => (bar.value = part),
 });
 chat.send({ text: 'Here it is', attachments: [id] });`,
+  },
+  {
+    id: 'voice',
+    title: 'Send a voice note',
+    code: `const { id } = await chat.upload(recording, {
+  durationMs: 4_200,
+  waveform, // base64 of up to 128 bytes
+});
+chat.send({ attachments: [id] });`,
+  },
+  {
+    id: 'pin',
+    title: 'Pin a message',
+    code: `await chat.pin(message.id);
+await chat.unpin(message.id);
+
+const { items } = usePins(id); // the newest pin first`,
   },
   {
     id: 'direct',

@@ -9,6 +9,7 @@ import type { IconName } from './icons.tsx';
 import { UndoMessage } from './message.tsx';
 import { NewChat } from './new-chat.tsx';
 import { Calls, Head } from './person.tsx';
+import { VoiceComposer } from './recorder.tsx';
 import { useMedia } from './store.ts';
 import { Wire } from './wire.tsx';
 
@@ -41,6 +42,7 @@ export function Solo({ selected, onSelect, you }: SoloProps) {
     () => ({
       Header: (props: ThreadHeaderProps) => <Head {...props} onLeft={() => onSelect(null)} />,
       Message: UndoMessage,
+      Composer: VoiceComposer,
     }),
     [onSelect],
   );

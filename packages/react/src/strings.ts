@@ -46,6 +46,17 @@ export interface Strings {
   reactions: string;
   reaction(emoji: string, n: number): string;
   reactWith(emoji: string): string;
+  pin: string;
+  unpin: string;
+  pinnedBy(name: string): string;
+  pins: string;
+  noPins: string;
+  notPinned: string;
+  loading: string;
+  voiceNote: string;
+  play: string;
+  pause: string;
+  position: string;
   failed: string;
   retry: string;
   discard: string;
@@ -132,6 +143,17 @@ export const english: Strings = {
   reactions: 'Reactions',
   reaction: (emoji, n) => `${emoji}, ${n}`,
   reactWith: (emoji) => `React with ${emoji}`,
+  pin: 'Pin',
+  unpin: 'Unpin',
+  pinnedBy: (name) => `Pinned by ${name}`,
+  pins: 'Pinned messages',
+  noPins: 'Nothing is pinned yet.',
+  notPinned: 'The pin could not be changed.',
+  loading: 'Loading…',
+  voiceNote: 'Voice note',
+  play: 'Play',
+  pause: 'Pause',
+  position: 'Position',
   failed: 'Not sent',
   retry: 'Send again',
   discard: 'Discard',

@@ -1,10 +1,12 @@
-import { createContext, useContext, useState } from 'react';
+import { createContext, lazy, Suspense, useContext, useState } from 'react';
 import type { CSSProperties } from 'react';
 import type { Attachment as AttachmentData } from '@parley/client';
 import { useParley } from '../hooks/context.ts';
 import { linkOf, useLink } from '../hooks/link.ts';
 import { isPicture } from '../hooks/upload.ts';
 import { Icon } from './icon.tsx';
+
+const VoiceNote = lazy(() => import('./voice.tsx'));
 
 /** Opens a picture in the viewer of the list around it; null where there is none. */
 export const ViewerContext = createContext<((attachment: AttachmentData) => void) | null>(null);
@@ -27,11 +29,17 @@ export interface AttachmentProps {
   onOpen?: (attachment: AttachmentData, url: string) => void;
 }
 
-/** A picture that keeps its place while it loads, a film or a sound to play, or a file to download. */
+/** A picture that keeps its place while it loads, a film, a sound or a voice note to play, or a file to download. */
 export function Attachment({ attachment, onOpen }: AttachmentProps) {
   const { mimeType } = attachment;
   if (isPicture(mimeType)) return <Picture attachment={attachment} {...(onOpen ? { onOpen } : {})} />;
   const [kind] = mimeType.split('/');
+  if (kind === 'audio' && (attachment.waveform || attachment.durationMs))
+    return (
+      <Suspense fallback={<div className="parley-voice" />}>
+        <VoiceNote attachment={attachment} />
+      </Suspense>
+    );
   if (kind === 'video' || kind === 'audio') return <Player attachment={attachment} kind={kind} />;
   return <File attachment={attachment} />;
 }

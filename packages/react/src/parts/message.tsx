@@ -5,6 +5,7 @@ import { useParley } from '../hooks/context.ts';
 import { useMessageById } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
 import { useName } from '../hooks/people.ts';
+import { useCanPin } from '../hooks/pins.ts';
 import { Attachment } from './attachment.tsx';
 import { UserAvatar } from './avatar.tsx';
 import { Icon } from './icon.tsx';
@@ -35,7 +36,7 @@ export interface MessageProps extends Omit<ComponentPropsWithoutRef<'li'>, 'chil
 }
 
 export interface MessageAction {
-  /** Of the usual ones: `reply`, `edit`, `delete`. */
+  /** Of the usual ones: `reply`, `edit`, `pin`, `delete`. */
   id: string;
   label: string;
   icon: ReactNode;
@@ -59,6 +60,7 @@ export const Message = memo(
     const name = useName(item.senderId);
     const deleted = item.deletedAt !== null;
     const failed = item.status === 'failed';
+    const canPin = useCanPin() && item.status === 'sent' && item.id !== null && !deleted;
     const canChange = own && item.status === 'sent' && !deleted;
     const author = own ? strings.you : name;
     const label = `${author}, ${timeOf(item.createdAt, locale)}: ${deleted ? strings.deleted : says(item, '')}`;
@@ -107,6 +109,15 @@ export const Message = memo(
         usual.push({ id, label: strings[id], icon: icon(id), onPress });
       if (onReply && item.id !== null) add('reply', () => onReply(item));
       if (onEdit && canChange && item.text !== null) add('edit', () => onEdit(item));
+      if (canPin) {
+        const change = item.pinned ? conversation?.unpin : conversation?.pin;
+        usual.push({
+          id: 'pin',
+          label: item.pinned ? strings.unpin : strings.pin,
+          icon: icon('pin'),
+          onPress: () => void change?.(item.id!).catch(() => announcer.say(strings.notPinned)),
+        });
+      }
       if (canChange) add('delete', remove);
       const shown = choose ? choose(usual, item) : usual;
       return shown.length === 0 ? null : shown.map((one) => <Action key={one.id} of={one} />);
@@ -143,6 +154,7 @@ export const Message = memo(
               <Time at={item.createdAt} />
             </div>
           ) : null}
+          {item.pinned ? <Pinned by={item.pinned.by} /> : null}
           {deleted ? (
             <div className="parley-bubble">{strings.deleted}</div>
           ) : (
@@ -181,6 +193,18 @@ export const Message = memo(
     );
   }),
 );
+
+/** Says that a message is pinned, and by whom. */
+function Pinned({ by }: { by: string | null }) {
+  const { strings, client } = useParley();
+  const name = useName(by);
+  return (
+    <span className="parley-pinned">
+      <Icon name="pin" size={12} />
+      <bdi>{strings.pinnedBy(by !== null && by === client.userId ? strings.you : name)}</bdi>
+    </span>
+  );
+}
 
 function Failure({ item }: { item: MessageItem }) {
   const { strings } = useParley();

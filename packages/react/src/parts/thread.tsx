@@ -1,4 +1,4 @@
-import { forwardRef, useCallback, useState } from 'react';
+import { forwardRef, lazy, Suspense, useCallback, useRef, useState } from 'react';
 import type {
   ComponentPropsWithoutRef,
   ComponentType,
@@ -12,6 +12,7 @@ import { useParley } from '../hooks/context.ts';
 import { useConversationItem } from '../hooks/conversations.ts';
 import { useStatus } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
+import { useCanPin } from '../hooks/pins.ts';
 import { otherOf, useMembers, usePresence, useTitle } from '../hooks/people.ts';
 import { Avatar, UserAvatar } from './avatar.tsx';
 import { Composer } from './composer.tsx';
@@ -21,11 +22,14 @@ import type { ConnectionBannerProps } from './connection-banner.tsx';
 import { Icon } from './icon.tsx';
 import type { MessageProps } from './message.tsx';
 import { MessageList } from './message-list.tsx';
-import type { MessageListProps } from './message-list.tsx';
+import type { MessageListHandle, MessageListProps } from './message-list.tsx';
+import type { PinListProps } from './pins.tsx';
 import { timeOf } from './time.tsx';
 import { cx, useFrame } from './tools.ts';
 import { TypingIndicator } from './typing-indicator.tsx';
 import type { TypingIndicatorProps } from './typing-indicator.tsx';
+
+const PinList = lazy(() => import('./pins.tsx'));
 
 export interface ThreadHeaderProps extends ComponentPropsWithoutRef<'header'> {
   conversationId: string;
@@ -42,6 +46,8 @@ export interface ThreadSlots {
   Messages?: ComponentType<MessageListProps>;
   Message?: ComponentType<MessageProps>;
   Typing?: ComponentType<TypingIndicatorProps> | null;
+  /** The list behind the button in the head; null leaves the button out too. */
+  Pins?: ComponentType<PinListProps> | null;
   Composer?: ComponentType<ComposerProps> | null;
 }
 
@@ -84,7 +90,10 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
   const [dropped, setDropped] = useState<readonly File[] | null>(null);
   const [over, setOver] = useState(false);
   const { Header = ThreadHeader, Banner = ConnectionBanner, Messages = MessageList } = slots;
-  const { Typing = TypingIndicator, Composer: Write = Composer } = slots;
+  const { Typing = TypingIndicator, Composer: Write = Composer, Pins = PinList } = slots;
+  const canPin = useCanPin();
+  const list = useRef<MessageListHandle>(null);
+  const [pinsOpen, setPinsOpen] = useState(false);
 
   const reply = useCallback((item: MessageItem) => setAbout({ kind: 'reply', item }), []);
   const edit = useCallback((item: MessageItem) => setAbout({ kind: 'edit', item }), []);
@@ -100,6 +109,15 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
           item.text !== null,
       );
     if (last) edit(last);
+  };
+  const goTo = async ({ id, seq }: MessageItem): Promise<void> => {
+    setPinsOpen(false);
+    if (!conversation?.messages.get().items.some((item) => item.id === id)) {
+      await conversation?.jumpTo(seq!).catch(() => undefined);
+      // The list follows when React has rendered it.
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    list.current?.scrollTo(id!);
   };
   const hasFiles = (event: DragEvent): boolean => event.dataTransfer.types.includes('Files');
   const onKeyDown = (event: KeyboardEvent<HTMLElement>): void => {
@@ -132,7 +150,39 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
       }}
     >
       {Header ? (
-        <Header conversationId={conversationId} actions={actions} {...(onBack ? { onBack } : {})} />
+        <Header
+          conversationId={conversationId}
+          actions={
+            canPin && Pins ? (
+              <>
+                <button
+                  type="button"
+                  className="parley-button"
+                  aria-label={strings.pins}
+                  title={strings.pins}
+                  aria-haspopup="dialog"
+                  aria-expanded={pinsOpen}
+                  onClick={() => setPinsOpen(!pinsOpen)}
+                >
+                  <Icon name="pin" />
+                </button>
+                {actions}
+              </>
+            ) : (
+              actions
+            )
+          }
+          {...(onBack ? { onBack } : {})}
+        />
+      ) : null}
+      {pinsOpen && Pins ? (
+        <Suspense fallback={null}>
+          <Pins
+            conversationId={conversationId}
+            onGo={(item) => void goTo(item)}
+            onClose={() => setPinsOpen(false)}
+          />
+        </Suspense>
       ) : null}
       {Banner ? <Banner conversationId={conversationId} /> : null}
       <Messages
@@ -142,6 +192,7 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
         {...(messageActions ? { actions: messageActions } : {})}
         {...(renderAttachment ? { renderAttachment } : {})}
         slots={{ Message: slots.Message }}
+        handle={list}
       />
       {Typing ? <Typing conversationId={conversationId} /> : null}
       {Write ? (
