@@ -44,6 +44,7 @@ export class FakeServer {
   /** Events at or below it are no longer kept. */
   floor = 0;
   epoch = 'life ';
+  features = ['pins'];
   /** Throws a Refusal to refuse, `Error` to fail on the way; may delay. `after`: the work was done, the answer is lost. */
   onRest: (method: string, path: string, when: 'before' | 'after') => void | Promise<void> = () => {};
   onFrame: (socket: FakeSocket, frame: Json) => 'ignore' | void = () => {};
@@ -144,6 +145,16 @@ export class FakeServer {
     else conv.messages[at] = stone;
     if (hard || !deletedAt) this.#event(conv, 'message.deleted', { id, deletedAt: stone.deletedAt, hard });
     return stone;
+  }
+  pin(id: string, pinned: boolean, actorId: string | null = null): Json | undefined {
+    const [conv, at] = this.#find(id);
+    const { pinnedAt, pinnedBy, ...rest } = conv.messages[at] as Message;
+    if (pinned === (pinnedAt !== undefined))
+      return pinned ? { messageId: id, pinnedAt, pinnedBy } : undefined;
+    const mark = { pinnedAt: this.now(), pinnedBy: actorId };
+    conv.messages[at] = pinned ? { ...rest, ...mark } : rest;
+    this.#event(conv, 'message.pinned', { id, pinned, actorId, at: mark.pinnedAt });
+    return pinned ? { messageId: id, ...mark } : undefined;
   }
   rename(cid: string, name: string): void {
     const conv = this.conversations.get(cid)!;
@@ -262,6 +273,7 @@ export class FakeServer {
     if (root === 'messages') {
       const [conv] = this.#find(id);
       this.conv(conv.id, user);
+      if (sub === 'pin') return this.pin(id, method === 'PUT', user);
       return method === 'PATCH' ? this.edit(id, body.text as string) : this.delete(id);
     }
     const conv = this.conv(id, user);
@@ -287,6 +299,10 @@ export class FakeServer {
         const rest = conv.events.filter((e) => e.seq > after);
         const data = rest.slice(0, limit).map((e) => ({ seq: e.seq, type: e.e, ...this.#now(conv, e) }));
         return { data, hasMore: rest.length > limit };
+      }
+      case 'GET pins': {
+        const pinned = (conv.messages as Message[]).filter((m) => m.pinnedAt);
+        return { data: pinned.sort((a, b) => (a.pinnedAt! < b.pinnedAt! ? 1 : -1)) };
       }
       case 'GET members':
         return { data: [...conv.members].map(([userId, m]) => ({ userId, ...m })), nextCursor: null };
@@ -353,6 +369,7 @@ export class FakeServer {
           tokenExpiresAt: this.now(),
           limits: { maxFrameBytes: 16_384, sendsPerSecond: 10 },
           storeEpoch: this.epoch,
+          features: this.features,
         },
       });
     }

@@ -9,6 +9,12 @@ const hooks = await import('../src/hooks/index.ts');
 const frames = (server: ReturnType<typeof world>['server'], t: string) =>
   server.frames.filter((frame) => frame['t'] === t);
 
+/** The module of a feature is loaded before anything of it shows. */
+const settle = async (clock: ReturnType<typeof world>['clock']): Promise<void> => {
+  await import('../../client/src/features/pins.ts');
+  for (let i = 0; i < 3; i++) await act(() => clock.advance(0));
+};
+
 test('StrictMode: the provider connects once, a conversation is opened once and closed at the end', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
@@ -73,6 +79,52 @@ test('an incoming message renders one row, and a message that changes only its o
     await act(async () => void ann.conversations.send(cid, text));
     assert.deepEqual(rendered.splice(0), [text]);
   }
+});
+
+test('usePins: the list is loaded when somebody asks for it, and a pin renders the list and one row', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob']);
+  const first = server.send(cid, 'bob', { text: 'one' });
+  const second = server.send(cid, 'bob', { text: 'two' });
+  server.pin(first.id, true);
+  const ann = await connected(client('ann'), clock);
+  const rendered: string[] = [];
+  const { memo } = await import('react');
+  const Row = memo(({ of }: { of: string }) => {
+    const item = hooks.useMessage(cid, of);
+    rendered.push(`${item?.text} ${item?.pinned?.by}`);
+    return null;
+  });
+  const List = () =>
+    hooks.useMessages(cid).items.map((item) => createElement(Row, { key: item.key, of: item.key }));
+  let view!: ReturnType<typeof hooks.usePins>;
+  const Pins = () => {
+    view = hooks.usePins(cid);
+    return null;
+  };
+  const asked = () => server.requests.filter((request) => request.endsWith('/pins')).length;
+  const page = (pins: boolean) =>
+    provide({ client: ann }, createElement(List, { key: 'l' }), pins && createElement(Pins, { key: 'p' }));
+  const { render } = await mount(page(false));
+  await settle(clock);
+  assert.equal(asked(), 0);
+  await render(page(true));
+  await settle(clock);
+  assert.equal(asked(), 1);
+  assert.deepEqual([view.status, view.items.map((item) => item.text)], ['ready', ['one']]);
+  rendered.length = 0;
+  await clock.advance(1_000);
+  await act(() => view.pin(second.id));
+  await settle(clock);
+  assert.deepEqual(
+    view.items.map((item) => [item.text, item.pinned!.by]),
+    [
+      ['two', 'ann'],
+      ['one', null],
+    ],
+  );
+  assert.ok(rendered.length > 0);
+  assert.deepEqual(new Set(rendered), new Set(['two ann']));
 });
 
 test('usePresence: all uses are one watch; without a connection nothing is known', async () => {

@@ -95,6 +95,14 @@ test('server SDK: every method, against the real service, with a webhook that ve
     assert.equal(reacted.reactions.total, 1);
     for await (const { userId } of reactions.list(message.id)) assert.equal(userId, 'bob');
     assert.equal((await reactions.remove(message.id, '👍', { userId: 'bob' })).reactions.total, 0);
+    const { pins } = parley;
+    assert.equal((await pins.set(message.id)).pinnedBy, null);
+    assert.deepEqual(
+      (await pins.list(conv.id)).data.map(({ id }) => id),
+      [message.id],
+    );
+    await pins.remove(message.id);
+    assert.deepEqual((await pins.list(conv.id)).data, []);
     assert.ok((await messages.delete(message.id))!.deletedAt);
     const oldest = (await messages.list(conv.id)).data.at(-1)!;
     assert.equal(await messages.delete(oldest.id, { hard: true }), undefined);

@@ -37,7 +37,9 @@ export function Messages(props: { conversationId: string; members: string[]; del
   });
   const nameOf = useNames([
     ...props.members,
-    ...(query.data?.pages.flatMap((page) => page.data.map(({ senderId }) => senderId)) ?? []),
+    ...(query.data?.pages.flatMap((page) =>
+      page.data.flatMap(({ senderId, pinnedBy = null }) => [senderId, pinnedBy]),
+    ) ?? []),
   ]);
   const may = useMay('messages.send') && !props.deleted;
   if (query.error) return <Failed error={query.error} retry={() => void query.refetch()} />;
@@ -77,6 +79,12 @@ export function Messages(props: { conversationId: string; members: string[]; del
                 seq {message.seq} · <Time at={message.createdAt} />
               </Text>
               {(message.version ?? 1) > 1 ? <Tag tone="neutral">version {message.version}</Tag> : null}
+              {message.pinnedAt ? (
+                <Tag>
+                  pinned by {message.pinnedBy == null ? 'the server' : nameOf(message.pinnedBy)},{' '}
+                  <Time at={message.pinnedAt} />
+                </Tag>
+              ) : null}
               <Anchor component={Link} size="sm" href={`/${env}/delivery?messageId=${message.id}`}>
                 Did it arrive?
               </Anchor>
@@ -92,7 +100,8 @@ export function Messages(props: { conversationId: string; members: string[]; del
             )}
             {message.attachments.map((file) => (
               <Text key={file.id} size="sm" className="person">
-                <Icon of={FileIcon} /> {file.name} ({file.mimeType}, {file.size} bytes)
+                <Icon of={FileIcon} /> {file.name} ({file.mimeType}, {file.size} bytes
+                {file.durationMs ? `, ${(file.durationMs / 1000).toFixed(1)} s` : ''})
               </Text>
             ))}
             {message.reactions ? (
