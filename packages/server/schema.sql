@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -347,6 +347,8 @@ CREATE TABLE attachments (
   message bigint,
   keep_until timestamp(3) with time zone NOT NULL,
   storage integer,
+  duration_ms integer,
+  waveform text,
   CONSTRAINT attachments_resource_check CHECK (resource = ANY (ARRAY['image'::text, 'video'::text, 'raw'::text])),
   CONSTRAINT attachments_pkey PRIMARY KEY (env, id)
 );
@@ -952,6 +954,15 @@ CREATE TABLE message_reactions (
   CONSTRAINT message_reactions_pkey PRIMARY KEY (conv, message, env)
 ) WITH (fillfactor=70);
 CREATE INDEX message_reactions_due ON message_reactions USING btree (due_at) WHERE waiting;
+
+CREATE TABLE pins (
+  env integer NOT NULL,
+  conv bigint NOT NULL,
+  message bigint NOT NULL,
+  by bigint,
+  at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT pins_pkey PRIMARY KEY (conv, message, env)
+);
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());
 INSERT INTO store_marks (mark, at) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), clock_timestamp());
