@@ -61,8 +61,8 @@ test('a list that was refused is asked for again, and one that is off is empty',
   server.pin(messages[1]!.id, true, 'bob');
   await settle();
   let refuse = true;
-  server.onRest = (_method, path) => {
-    if (refuse && path.endsWith('/pins')) throw new Refusal('history_unavailable', 400);
+  server.onRest = (_method, path, when) => {
+    if (refuse && path.endsWith('/pins') && when === 'before') throw new Refusal('not_member', 403);
   };
   assert.deepEqual(texts(), []);
   await settle();
@@ -88,10 +88,10 @@ test('the last intention wins, also where a refusal comes between', async () => 
   server.onRest = (method, _path, when) => {
     if (method === 'DELETE' && when === 'before') throw new Refusal('forbidden', 403);
   };
-  const all = [conversation.pin(id), conversation.unpin(id), conversation.pin(id)];
+  const all = Promise.allSettled([conversation.pin(id), conversation.unpin(id), conversation.pin(id)]);
   await settle();
   assert.deepEqual(marks(), ['ann', undefined]);
-  const results = await Promise.allSettled(all);
+  const results = await all;
   assert.deepEqual(
     results.map((r) => r.status),
     ['fulfilled', 'rejected', 'fulfilled'],
