@@ -80,6 +80,24 @@ test('a list that was refused is asked for again, and one that is off is empty',
   assert.ok(server.requests.slice(asked).every((request) => !request.endsWith('/pin')));
 });
 
+test('a call waits for the one before it, and the last intention shows at once', async () => {
+  const { server, messages, conversation, settle, texts, marks } = await talk();
+  texts();
+  await settle();
+  let go = (): void => undefined;
+  const held = new Promise<void>((resolve) => (go = resolve));
+  server.onRest = (method, _path, when) => (method === 'PUT' && when === 'before' ? held : undefined);
+  const { id } = messages[0]!;
+  const all = Promise.all([conversation.pin(id), conversation.unpin(id)]);
+  await settle();
+  assert.deepEqual([texts(), marks()], [[], [undefined, undefined]]);
+  go();
+  await all;
+  await settle();
+  assert.deepEqual([texts(), marks()], [[], [undefined, undefined]]);
+  assert.equal(server.conversations.get(messages[0]!.conversationId)!.events.at(-1)!.e, 'message.pinned');
+});
+
 test('the last intention wins, also where a refusal comes between', async () => {
   const { server, messages, conversation, settle, texts, marks } = await talk();
   texts();

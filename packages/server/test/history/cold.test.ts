@@ -221,6 +221,10 @@ test('pins#storage: a pinned message may leave the buffer and is listed from the
   );
   assert.equal(await change('DELETE'), 204);
   await it.storage.settled();
+  await db.query(
+    `UPDATE messages SET created_at = created_at - interval '10 days' WHERE conv = $1 AND seq = $2`,
+    [conv!.no, seq],
+  );
   await db.query(`SELECT cool_messages($1, $2, now() - interval '24 hours', 100)`, [conv!.env, conv!.no]);
   const last = (await server('GET', `/v1/conversations/${cid}/events?before=1000&limit=1`)).body.data.at(-1);
   assert.deepEqual([last.type, last.id, last.pinned], ['message.pinned', id, false]);
