@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { accessibilityProblems, useBrowser } from '../../react/test/browser.ts';
+import { accessibilityProblems, fakeDevices, useBrowser } from '../../react/test/browser.ts';
 import { startService } from '../../server/test/support/service.ts';
 import { use } from '../../server/test/support/use.ts';
 import { conversation, field, newChat, open, row, say, signIn } from './demo.ts';
@@ -31,7 +31,7 @@ describe('the demo', () => {
     () => startService(),
     (s) => s.dispose(),
   );
-  const browser = useBrowser();
+  const browser = useBrowser(fakeDevices);
   const be = (name: string, options?: Parameters<typeof signIn>[3]): Promise<Visit> =>
     signIn(browser, service.url, name, options);
 
@@ -75,6 +75,45 @@ describe('the demo', () => {
     const texts = (page: Page) => page.locator('.parley-bubble').allInnerTexts();
     assert.deepEqual(await texts(a.page), ['one', 'meanwhile', 'two, while away', 'three, while away']);
     assert.deepEqual(await texts(b.page), await texts(a.page));
+    await leave(a, b);
+  });
+
+  it('a message is pinned, listed and gone to; a voice note is recorded, sent and played', async () => {
+    const options = { permissions: ['microphone'] };
+    const [a, b] = [await be('Pia', options), await be('Quin')];
+    await newChat(a.page, ['Quin']);
+    await say(a.page, 'The address is 5 Mill Lane');
+    await say(a.page, 'See you there');
+    await conversation(b.page, 'Pia').click();
+    await row(a.page, 'The address').hover();
+    await row(a.page, 'The address').getByRole('button', { name: 'Pin' }).click();
+    await row(a.page, 'The address').getByText('Pinned by You').waitFor();
+    await row(b.page, 'The address').getByText('Pinned by Pia').waitFor();
+    await b.page.getByRole('button', { name: 'Pinned messages' }).click();
+    const list = b.page.getByRole('dialog', { name: 'Pinned messages' });
+    await list.getByText('The address is 5 Mill Lane').waitFor();
+    await shoot(b.page, 'pins');
+    assert.deepEqual(await accessibilityProblems(b.page), []);
+    await list.getByText('The address is 5 Mill Lane').click();
+    await list.waitFor({ state: 'detached' });
+    await row(b.page, 'The address').and(b.page.locator('[data-highlight]')).waitFor();
+    await b.page.getByRole('button', { name: 'Pinned messages' }).click();
+    await list.getByRole('button', { name: 'Unpin' }).click();
+    await list.getByText('Nothing is pinned yet.').waitFor();
+    await row(a.page, 'The address').getByText('Pinned by You').waitFor({ state: 'detached' });
+    await list.getByRole('button', { name: 'Close' }).click();
+
+    await a.page.getByRole('button', { name: 'Record a voice note' }).click();
+    await a.page.getByRole('button', { name: 'Send the voice note' }).waitFor();
+    await a.page.waitForTimeout(1_500); // So long is the recording.
+    await a.page.getByRole('button', { name: 'Send the voice note' }).click();
+    const note = b.page.getByRole('group', { name: 'Voice note' });
+    await note.getByText(/^0:0\d$/).waitFor();
+    await shoot(b.page, 'voice-note');
+    assert.deepEqual(await accessibilityProblems(b.page), []);
+    await note.getByRole('button', { name: 'Play' }).click();
+    await note.getByRole('button', { name: 'Pause' }).waitFor();
+    await note.getByRole('button', { name: 'Play' }).waitFor();
     await leave(a, b);
   });
 
