@@ -27,6 +27,7 @@ const features = [
   'storage',
   'messages',
   'reactions',
+  'polls',
   'calls',
   'analytics',
   'plans',

@@ -34,6 +34,10 @@ export const limits = {
   emojiPerMessage: 20,
   reactorsShown: 3,
   reactionChanges: 20,
+  /** polls#poll. */
+  pollQuestionCharacters: 300,
+  pollOptionCharacters: 100,
+  pollOptions: { min: 2, max: 10 },
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,

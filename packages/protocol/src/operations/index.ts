@@ -7,6 +7,7 @@ import { logsOperations } from './logs.ts';
 import { messagesOperations } from './messages.ts';
 import { organizationsOperations } from './organizations.ts';
 import { pushOperations } from './push.ts';
+import { pollsOperations } from './polls.ts';
 import { reactionsOperations } from './reactions.ts';
 import { storageOperations } from './storage.ts';
 import { uploadsOperations } from './uploads.ts';
@@ -21,6 +22,7 @@ export const operations = {
   ...conversationsOperations,
   ...messagesOperations,
   ...reactionsOperations,
+  ...pollsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

@@ -27,6 +27,7 @@ import * as logs from './logs/operations.ts';
 import * as members from './conversations/members.ts';
 import * as messages from './messages/operations.ts';
 import { versions } from './messages/versions.ts';
+import * as polls from './polls/operations.ts';
 import * as push from './push/operations.ts';
 import * as reactions from './reactions/operations.ts';
 import * as receipts from './receipts/operations.ts';
@@ -159,6 +160,8 @@ export const handlers = {
   'reactions.set': reactions.set,
   'reactions.remove': reactions.remove,
   'reactions.list': reactions.list,
+  'polls.vote': polls.vote,
+  'polls.close': polls.close,
   sync: sync.sync,
   'events.list': events.list,
   'webhooks.create': webhooks.create,

@@ -39,10 +39,12 @@ export interface Told {
   /** Read later it has the reactions as they are then, and no changes. */
   'message.reactions': {
     message: Pick<MessageOrTombstone, 'id' | 'seq'>;
-    reactions?: Omit<Reactions, 'own'> | undefined;
+    reactions?: Omit<Reactions, 'own' | 'ownVotes'> | undefined;
     changes?: ReactionChange[];
     more?: boolean;
   };
+  /** Something was added to a message that is no edit. */
+  'message.enriched': { message: MessageOrTombstone };
   'member.added': { users: Person[] };
   'member.removed': { users: Person[]; data: { reason: 'removed' | 'left' } };
   'member.updated': { users: Person[]; data: { role: Role } };
@@ -106,6 +108,7 @@ const reactionsOf = ({ reactions, changes = [], more = false }: Told['message.re
   revision: reactions?.revision ?? 0,
   total: reactions?.total ?? 0,
   counts: reactions?.counts ?? [],
+  ...(reactions?.votes ? { votes: reactions.votes } : {}),
   changes,
   more,
 });
@@ -142,6 +145,10 @@ const described = {
       },
       kept: true,
     },
+  },
+  'message.enriched': {
+    d: ({ message: { id, poll } }) => ({ id, ...(poll ? { poll } : {}) }),
+    webhook: null,
   },
   'member.added': {
     d: (e) => ({ userIds: idsOf(e), userId: idOf(e), actorId: e.actorId }),
