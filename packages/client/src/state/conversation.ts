@@ -15,6 +15,7 @@ import type {
   Member,
   Message,
   MessageOrTombstone,
+  Poll,
   Reactions,
 } from '../types.ts';
 import type { UploadFile, UploadOptions, Uploads } from '../uploads.ts';
@@ -23,7 +24,7 @@ import { Members } from './members.ts';
 import { entryItem, serverItem } from './message-item.ts';
 import type { MessageItem } from './message-item.ts';
 import { MessageWindow } from './message-window.ts';
-import type { ToldReactions } from './message-window.ts';
+import type { Applied, ToldReactions } from './message-window.ts';
 import { Typing } from './typing.ts';
 
 export interface MessagesSnapshot {
@@ -65,7 +66,7 @@ export class ConversationHandle {
   readonly members: Store<readonly Member[]>;
   readonly typing: Store<readonly string[]>;
   #host: ConversationHost;
-  #window = new MessageWindow();
+  #window = new MessageWindow(() => this.#host.me());
   #gap: GapRepair<EventFrame>;
   #members = new Members();
   #typing: Typing;
@@ -139,6 +140,14 @@ export class ConversationHandle {
   /** Who reacted, newest first: with one emoji, or with any. */
   async reactors(messageId: string, emoji?: string, cursor?: string): Promise<ReactorsPage> {
     return (await this.#bindReactions()).list(messageId, emoji, cursor);
+  }
+  /** Votes for these options of a message's poll, instead of those before; none takes the vote back. Shows at once. */
+  async vote(messageId: string, options: readonly number[]): Promise<Reactions> {
+    return (await this.#bindReactions()).vote(messageId, options);
+  }
+  /** Only the author of the message may. */
+  async closePoll(messageId: string): Promise<Poll> {
+    return (await this.#bindReactions()).close(messageId);
   }
   /** Marks messages as read up to `seq`, or all of them. */
   markRead(seq?: number): void {
@@ -267,12 +276,16 @@ export class ConversationHandle {
   }
   /** @internal */
   receiveReactions(d: ToldReactions): void {
-    if (!this.#window.apply({ e: 'reaction.own', d })) this.#gap.reload();
-    this.#store.touch();
+    this.#tell({ e: 'reaction.own', d });
   }
   /** @internal */
   outboxChanged(): void {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
+    this.#store.touch();
+  }
+
+  #tell(what: Applied): void {
+    if (!this.#window.apply(what)) this.#gap.reload();
     this.#store.touch();
   }
 
@@ -281,6 +294,7 @@ export class ConversationHandle {
     return (this.#reactions ??= bindReactions({
       ...this.#host,
       told: (id, reactions) => this.receiveReactions({ id, ...reactions }),
+      closed: (id, poll) => this.#tell({ e: 'message.enriched', d: { id, poll } }),
       changed: () => this.#store.touch(),
     }));
   }

@@ -1,6 +1,6 @@
 import type { ErrorInfo } from '../errors.ts';
 import type { OutboxEntry } from '../outbox/storage.ts';
-import type { Attachment, Message, MessageOrTombstone, Reactions } from '../types.ts';
+import type { Attachment, Message, MessageOrTombstone, NewPoll, Poll, Reactions } from '../types.ts';
 
 /** One line of a conversation: a message from the server, or one of this user on its way. */
 export interface MessageItem {
@@ -26,18 +26,32 @@ export interface MessageItem {
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
-  /** Missing as long as nobody has reacted; one's own show at once. */
+  /** Missing where nobody has reacted, or the last one took it back; one's own show at once. */
   reactions?: Reactions;
+  /** The poll of the message, if it has one; its results are `reactions.votes`, one's own vote `reactions.ownVotes`. */
+  poll?: Poll;
 }
 
 const none = { replyTo: null, attachments: [], metadata: {}, version: 0, editedAt: null };
 
-export const serverItem = (m: MessageOrTombstone, clientMsgId: string | undefined): MessageItem => ({
-  ...none,
-  ...(m as Message),
-  key: clientMsgId ?? m.id,
-  status: 'sent',
-  ...(clientMsgId === undefined ? {} : { clientMsgId }),
+export function serverItem(m: MessageOrTombstone, clientMsgId: string | undefined): MessageItem {
+  const { reactions, ...message } = m as Message;
+  return {
+    ...none,
+    ...message,
+    key: clientMsgId ?? m.id,
+    status: 'sent',
+    ...(clientMsgId === undefined ? {} : { clientMsgId }),
+    // The server shows none either where the last one was taken back.
+    ...(reactions?.total || reactions?.votes ? { reactions } : {}),
+  };
+}
+
+const unsentPoll = ({ options, ...poll }: NewPoll): Poll => ({
+  multiple: false,
+  anonymous: false,
+  ...poll,
+  options: options.map(({ text }, i) => ({ id: i + 1, text })),
 });
 
 export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInfo | undefined): MessageItem {
@@ -56,6 +70,7 @@ export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInf
     replyTo: draft.replyTo ?? null,
     ...(draft.attachments ? { attachmentIds: draft.attachments } : {}),
     metadata: draft.metadata ?? {},
+    ...(draft.poll ? { poll: unsentPoll(draft.poll) } : {}),
     createdAt: entry.sentAt ?? new Date(createdAt).toISOString(),
     deletedAt: null,
   };

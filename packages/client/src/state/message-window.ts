@@ -1,11 +1,23 @@
-import type { EventFrame, Message, MessageOrTombstone, Reactions, Tombstone } from '../types.ts';
+import type {
+  EventFrame,
+  Message,
+  MessageOrTombstone,
+  Reactions,
+  SocketEvents,
+  Tombstone,
+} from '../types.ts';
 
-/** Reactions as an event (without one's own), an ack or one's own devices tell them. */
-export type ToldReactions = { id: string; revision: number } & Partial<Reactions>;
+/** Reactions as an event, an ack or one's own devices tell them. */
+export type ToldReactions = { id: string; revision: number } & Partial<
+  Reactions & Pick<SocketEvents['message.reactions'], 'changes' | 'more'>
+>;
 /** What changes messages: events of the stream, and what only this user is told. */
-export type Applied = EventFrame | { e: 'reaction.own'; d: ToldReactions };
-/** `ownAt` is the revision at which one's own were as they are. */
-type KnownReactions = Reactions & { ownAt?: number };
+export type Applied =
+  | EventFrame
+  | { e: 'reaction.own'; d: ToldReactions }
+  | { e: 'message.enriched'; d: SocketEvents['message.enriched'] };
+
+const voteKeys = 'poll:';
 
 const maxItems = 1_000;
 const maxLog = 2_000;
@@ -42,6 +54,13 @@ export class MessageWindow {
   #loads = 0;
   #generation = 0;
   #log: Applied[] = [];
+  /** The revision at which one's own were as they are, if it is not that of the counts. */
+  #ownAt = new WeakMap<Reactions, number>();
+  #me: () => string | null;
+
+  constructor(me: () => string | null) {
+    this.#me = me;
+  }
 
   /**
    * Begins a page request. The returned function takes what to do with the page (null if the request failed). It does
@@ -103,22 +122,49 @@ export class MessageWindow {
 
   /** The copy of a message in an event has no reactions: those that are known stay. */
   #set(at: number, message: MessageOrTombstone): void {
-    const { reactions } = this.items[at]!;
-    const kept =
-      reactions && !isTombstone(message) && !message.reactions ? { ...message, reactions } : message;
+    const { reactions, poll } = this.items[at]!;
+    let kept = message;
+    if (!isTombstone(message)) {
+      if (reactions && !message.reactions) kept = { ...message, reactions };
+      // A poll stays closed, also where an answer from before comes late.
+      if (poll?.closedAt) kept = { ...(kept as Message), poll };
+    }
     this.items = this.items.map((m, i) => (i === at ? kept : m));
   }
 
-  /** Counts and one's own are told apart: of each the newer one stays. */
-  #react({ id, revision, total, counts, own }: ToldReactions): void {
+  /** Counts and one's own are told apart: of each the newer one stays. An event that tells every change tells one's own too. */
+  #react(told: ToldReactions): void {
+    const { id, revision, total, counts, votes, changes, more } = told;
+    let { own, ownVotes = [] } = told;
     const at = this.#find(id);
     const message = this.items[at];
     if (!message || isTombstone(message)) return;
-    const known: KnownReactions = message.reactions ?? { revision: -1, total: 0, counts: [] };
-    const reactions = { ...known };
-    if (counts && revision > known.revision) Object.assign(reactions, { revision, total, counts });
-    if (own && revision >= (known.ownAt ?? (known.own ? known.revision : -1)))
-      Object.assign(reactions, { own, ownAt: revision });
+    const known: Reactions = message.reactions ?? { revision: -1, total: 0, counts: [], own: [] };
+    const ownAt = this.#ownAt.get(known) ?? known.revision;
+    const me = this.#me();
+    // Votes in an anonymous poll are not among the changes.
+    if (!own && changes && !more && !message.poll?.anonymous) {
+      const mine = new Set([...(known.own ?? []), ...(known.ownVotes ?? []).map((n) => voteKeys + n)]);
+      for (const { userId, emoji, on } of changes)
+        if (userId === me && (mine.delete(emoji), on)) mine.add(emoji);
+      own = [...mine].filter((key) => !key.startsWith(voteKeys));
+      ownVotes = [...mine]
+        .filter((key) => key.startsWith(voteKeys))
+        .map((key) => +key.slice(voteKeys.length))
+        .sort((a, b) => a - b);
+    }
+    const hasOwn = own && revision >= ownAt;
+    const shared = counts && revision > known.revision ? { revision, total: total!, counts, votes } : known;
+    const mine = hasOwn ? { own, ownVotes } : known;
+    const reactions: Reactions = {
+      revision: shared.revision,
+      total: shared.total,
+      counts: shared.counts,
+      ...(shared.votes ? { votes: shared.votes } : {}),
+      ...(mine.own ? { own: mine.own } : {}),
+      ...(mine.ownVotes?.length ? { ownVotes: mine.ownVotes } : {}),
+    };
+    this.#ownAt.set(reactions, hasOwn ? revision : ownAt);
     this.#set(at, { ...message, reactions });
   }
 
@@ -138,6 +184,13 @@ export class MessageWindow {
       }
       case 'message.updated':
         return this.upsert(event.d.message);
+      case 'message.enriched': {
+        const { id, poll } = event.d;
+        const at = this.#find(id);
+        const message = this.items[at];
+        if (message && poll && !isTombstone(message)) this.#set(at, { ...message, poll });
+        return;
+      }
       case 'message.deleted': {
         const at = this.#find(event.d.id);
         if (at < 0) return;

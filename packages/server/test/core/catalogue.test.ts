@@ -62,6 +62,13 @@ const makers: { [K in EventName]: () => Promise<string> } = {
     await ok(owner.api('PUT', `/v1/messages/${id}/reactions/%F0%9F%91%8D`, {}));
     return cid;
   },
+  'message.enriched': async () => {
+    const cid = await group();
+    const poll = { question: 'When?', options: [{ text: 'Now' }, { text: 'Later' }] };
+    const { id } = await scene.send(owner, cid, { poll });
+    await ok(owner.api('POST', `/v1/messages/${id}/poll/close`));
+    return cid;
+  },
   'member.added': async () => {
     const [cid, one, two] = await Promise.all([group(), scene.actor(), scene.actor()]);
     await ok(owner.api('POST', `/v1/conversations/${cid}/members`, { userIds: [one.id, two.id] }));
@@ -102,6 +109,7 @@ const fromSocket: {
     messageId: id,
     ...told,
   }),
+  'message.enriched': null,
   'member.added': (place, { userIds, actorId }) => ({ ...place, userIds, actorId }),
   'member.removed': (place, d) => ({ ...place, ...d }),
   'member.updated': null,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { assertError } from '../support/api.ts';
 import type { Answer } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
@@ -174,6 +175,51 @@ test('a cold message is read, edited, deleted, deleted for good and replied to l
     [21, 20, 19, 18, 17, 15, 14, 13, 12, 11, 9, 8, 7, 6, 5, 4, 3, 2],
   );
   assert.deepEqual(body.data.find((m: any) => m.seq === 6).text, 'again');
+});
+
+test('reactions#storage: a cold message comes back before it is reacted to, and the customer database gets the counts', async () => {
+  const { cid, reader, writer, messages } = await old();
+  const id: string = messages.get(5).id;
+  const path = `/v1/messages/${id}/reactions/:yes:`;
+  const socket = await scene.online(writer);
+  const stranger = await scene.actor();
+  assertError(await stranger.api('PUT', path, {}), 403, 'not_member');
+  const nothing = await reader.api('DELETE', path);
+  assert.deepEqual([nothing.status, nothing.body.reactions.total], [200, 0]);
+  const set = await reader.api('PUT', path, {});
+  assert.deepEqual([set.status, set.body.reactions.own], [200, [':yes:']]);
+  const told = await socket.event('message.reactions', cid);
+  assert.deepEqual([told.d.id, told.d.total], [id, 1]);
+  const { body } = await reader.api('GET', `/v1/conversations/${cid}/messages?limit=200`);
+  const shown = body.data.find((m: any) => m.id === id);
+  assert.deepEqual([shown.text, shown.reactions], ['m5', set.body.reactions]);
+  assert.ok(body.data.every((m: any) => m.id === id || m.reactions === undefined));
+  await it.storage.settled();
+  assert.deepEqual(JSON.parse((await it.history.get(id))!.extras!), {
+    reactions: { total: 1, counts: [{ emoji: ':yes:', count: 1 }] },
+  });
+});
+
+test('polls#storage: a cold message shows its poll, takes votes and is closed; the customer database gets poll and counts', async () => {
+  const { cid, reader, writer } = await old(3);
+  const options = [{ text: 'a' }, { text: 'b' }];
+  const sent = await scene.send(writer, cid, { text: 'vote', poll: { question: 'Which?', options } });
+  await scene.send(writer, cid);
+  await it.storage.cool([cid]);
+  const stored = async () => JSON.parse((await it.history.get(sent.id))!.extras!) as unknown;
+  assert.deepEqual(await stored(), { poll: sent.poll });
+  const shown = async () => (await reader.api('GET', `/v1/messages/${sent.id}`)).body;
+  assert.deepEqual((await shown()).poll, sent.poll);
+  const voted = await reader.api('PUT', `/v1/messages/${sent.id}/votes`, { options: [2] });
+  assert.deepEqual([voted.status, voted.body.reactions.ownVotes], [200, [2]]);
+  const closed = await writer.api('POST', `/v1/messages/${sent.id}/poll/close`);
+  assert.equal(closed.status, 200);
+  const expected = {
+    poll: closed.body.poll,
+    reactions: { total: 0, counts: [], votes: [{ option: 2, count: 1 }] },
+  };
+  await eventually(async () => isDeepStrictEqual(await stored(), expected), 'the database has the results');
+  assert.deepEqual([(await shown()).text, (await shown()).poll], ['vote', closed.body.poll]);
 });
 
 test('unread counts, read marks, lists and syncs need no customer database', async () => {

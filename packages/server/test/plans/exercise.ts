@@ -75,6 +75,11 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await ok(a.api('DELETE', `/v1/messages/${reply.id}/reactions/:party:`));
     const reactors = await ok(a.api('GET', `/v1/messages/${reply.id}/reactions?limit=1`));
     await ok(a.api('GET', `/v1/messages/${reply.id}/reactions?limit=1&cursor=${reactors.nextCursor}`));
+    const options = [{ text: 'yes' }, { text: 'no' }];
+    const poll = { question: 'Which?', options, closesAt: '2090-01-01' };
+    const asked = await scene.send(a, id, { poll });
+    for (const { api } of [b, c]) await ok(api('PUT', `/v1/messages/${asked.id}/votes`, { options: [2] }));
+    await ok(a.api('POST', `/v1/messages/${asked.id}/poll/close`));
     const file = await ready(a.api, id, picture);
     await scene.send(a, id, { attachments: [file] });
     await ok(a.api('GET', `/v1/attachments/${file}/url`));

@@ -58,6 +58,7 @@ export async function close(ctx: Context, { messageId }: Input<'polls.close'>): 
     const extras = JSON.stringify({ ...rest, poll: { ...poll, closedAt: lockedAt } });
     await notePollClosed(tx, env, row.conv, row.seq);
     await setExtras(tx, env, row, extras);
+    tx.afterCommit(() => ctx.services.reactions.changed());
     const message = viewLive({ ...row, extras });
     await record(ctx.services.log, tx, access.conv, [
       { type: 'message.enriched', actor: access.actor, message },

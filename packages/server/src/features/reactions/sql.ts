@@ -96,8 +96,8 @@ export type ReactionPlace = [at: string, user: number, emoji: string];
 
 /**
  * Notes in a locked conversation that the message's poll is closed. The row of its counts is the lock of votes: those
- * under way are counted first. Its revision is part of the one that the customer's database has, and the flag says that
- * the message changed.
+ * under way are counted first, and the last results are told at once. Its revision is part of the one that the
+ * customer's database has, and the flag says that the message changed.
  */
 export async function notePollClosed(
   tx: Queryable,
@@ -107,7 +107,7 @@ export async function notePollClosed(
 ): Promise<void> {
   await tx.query(
     `INSERT INTO message_reactions AS r (env, conv, message, revision, due_at) VALUES ($1, $2, $3, 1, clock_timestamp())
-     ON CONFLICT (conv, message, env) DO UPDATE SET revision = r.revision + 1, due_at = greatest(r.due_at, clock_timestamp())`,
+     ON CONFLICT (conv, message, env) DO UPDATE SET revision = r.revision + 1, waiting = r.waiting OR r.total > 0, due_at = clock_timestamp()`,
     [env, conv, message],
   );
   await tx.query(
