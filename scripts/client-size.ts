@@ -1,5 +1,5 @@
 // What pages load before they show anything must stay small, minified and gzipped: the client SDK without calls, and what
-// the React kit adds to it and to React, without calls, and without the emoji and the viewer of pictures, which load when somebody opens them.
+// the React kit adds to it and to React, without calls, and without the emoji, the form of a poll and the viewer of pictures, which load when somebody opens them.
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
@@ -10,7 +10,7 @@ const packages = [
     name: 'packages/react',
     entry: 'src/index.ts',
     limit: 25 * kB,
-    external: ['react', 'react-dom', 'react/jsx-runtime', '@parley/client', './emoji.tsx', './viewer.tsx'],
+    external: ['react', 'react-dom', 'react/jsx-runtime', '@parley/client', './emoji.tsx', './poll-form.tsx', './viewer.tsx'],
   },
 ];
 

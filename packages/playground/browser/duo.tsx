@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'react';
 import { Thread, usePresence } from '@parley/react';
 import type { ThreadHeaderProps } from '@parley/react';
+import { DemoComposer } from './composer.tsx';
 import { UndoMessage } from './message.tsx';
 import { firstName, nameOf, samples } from './people.ts';
 import { Calls, Head, OfflineSwitch, Person } from './person.tsx';
@@ -75,6 +76,7 @@ function SideThread({ session, id, other, onPerson }: SideProps) {
         />
       ),
       Message: UndoMessage,
+      Composer: DemoComposer,
     }),
     [userId, other, onPerson],
   );

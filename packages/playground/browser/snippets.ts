@@ -10,6 +10,8 @@ export type ActionId =
   | 'read'
   | 'presence'
   | 'upload'
+  | 'poll'
+  | 'vote'
   | 'direct'
   | 'group'
   | 'members'
@@ -87,6 +89,24 @@ presence.get('tomas')?.online;`,
   onProgress: (part) => (bar.value = part),
 });
 chat.send({ text: 'Here it is', attachments: [id] });`,
+  },
+  {
+    id: 'poll',
+    title: 'Ask the others',
+    code: `chat.send({
+  poll: {
+    question: 'When do we load the van?',
+    options: [{ text: 'Today' }, { text: 'Tomorrow' }],
+  },
+});`,
+  },
+  {
+    id: 'vote',
+    title: 'Vote, and close the poll',
+    code: `await chat.vote(message.id, [2]); // the option’s id
+await chat.closePoll(message.id);
+
+const { options, total, closed } = usePoll(message);`,
   },
   {
     id: 'direct',

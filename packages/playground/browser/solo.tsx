@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { Chat, useUnreadTotal } from '@parley/react';
 import type { ThreadHeaderProps } from '@parley/react';
 import { Code } from './code.tsx';
+import { DemoComposer } from './composer.tsx';
 import { IconButton } from './controls.tsx';
 import { Icon } from './icons.tsx';
 import type { IconName } from './icons.tsx';
@@ -41,6 +42,7 @@ export function Solo({ selected, onSelect, you }: SoloProps) {
     () => ({
       Header: (props: ThreadHeaderProps) => <Head {...props} onLeft={() => onSelect(null)} />,
       Message: UndoMessage,
+      Composer: DemoComposer,
     }),
     [onSelect],
   );

@@ -19,6 +19,7 @@ export { Message, Quote } from './parts/message.tsx';
 export type { MessageAction, MessageActions, MessageProps, QuoteProps } from './parts/message.tsx';
 export { MessageList } from './parts/message-list.tsx';
 export type { MessageListHandle, MessageListProps } from './parts/message-list.tsx';
+export { PollButton, PollCard } from './parts/poll.tsx';
 export { ReactionBar } from './parts/reactions.tsx';
 export type { ReactionBarProps } from './parts/reactions.tsx';
 export { Receipt as ReceiptPoints } from './parts/receipt.tsx';
