@@ -27,6 +27,7 @@ export const routes = {
   "reactions.set": {"method":"PUT","path":"/v1/messages/{messageId}/reactions/{emoji}","params":["messageId","emoji"],"query":[],"body":true,"statuses":[200],"page":null},
   "reactions.remove": {"method":"DELETE","path":"/v1/messages/{messageId}/reactions/{emoji}","params":["messageId","emoji"],"query":["userId"],"body":false,"statuses":[200],"page":null},
   "reactions.list": {"method":"GET","path":"/v1/messages/{messageId}/reactions","params":["messageId"],"query":["emoji","limit","cursor"],"body":false,"statuses":[200],"page":"cursor"},
+  "polls.close": {"method":"POST","path":"/v1/messages/{messageId}/poll/close","params":["messageId"],"query":[],"body":false,"statuses":[200],"page":null},
   "webhooks.create": {"method":"POST","path":"/v1/webhooks","params":[],"query":[],"body":true,"statuses":[201],"page":null},
   "webhooks.list": {"method":"GET","path":"/v1/webhooks","params":[],"query":["limit","cursor"],"body":false,"statuses":[200],"page":"cursor"},
   "webhooks.get": {"method":"GET","path":"/v1/webhooks/{webhookId}","params":["webhookId"],"query":[],"body":false,"statuses":[200],"page":null},
