@@ -35,6 +35,7 @@ async function page(userId = 'ann') {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob']);
   const user = await connected(client(userId), clock);
+  Object.defineProperty(user, 'features', { value: ['polls'] });
   const asked: unknown[] = [];
   const { open } = user.conversations;
   user.conversations.open = (id) => {

@@ -43,7 +43,11 @@ export const NewPoll = closed({
       ),
       text: line({ minLength: 1, maxLength: limits.pollOptionCharacters }),
     }),
-    { minItems: limits.pollOptions.min, maxItems: limits.pollOptions.max },
+    {
+      minItems: limits.pollOptions.min,
+      maxItems: limits.pollOptions.max,
+      description: 'What can be voted for, 2 to 10',
+    },
   ),
   multiple: optional(Type.Boolean({ default: false, description: 'A user may choose more than one option' })),
   anonymous: optional(Type.Boolean({ default: false, description: 'Nobody is told who voted for what' })),

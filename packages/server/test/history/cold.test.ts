@@ -201,7 +201,8 @@ test('reactions#storage: a cold message comes back before it is reacted to, and 
 });
 
 test('polls#storage: a cold message shows its poll, takes votes and is closed; the customer database gets poll and counts', async () => {
-  const { cid, reader, writer } = await old(3);
+  const [writer, reader] = [await scene.actor(), await scene.actor()];
+  const { id: cid } = await scene.group(writer, [reader]);
   const options = [{ text: 'a' }, { text: 'b' }];
   const sent = await scene.send(writer, cid, { text: 'vote', poll: { question: 'Which?', options } });
   await scene.send(writer, cid);
