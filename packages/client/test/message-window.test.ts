@@ -73,7 +73,7 @@ test('one’s own come with the changes of an event, unless it leaves some out, 
   assert.deepEqual(shown(), { revision: 41, total: 31, counts: likes(31), own: ['d'] });
 });
 
-test('sdk#polls: votes stand beside reactions; of an anonymous poll one’s own come only from what is told to oneself', () => {
+test('sdk#polls: votes stand beside reactions; one’s own come only from what is told to oneself', () => {
   for (const anonymous of [false, true]) {
     const options = [
       { id: 1, text: 'a' },
@@ -89,7 +89,7 @@ test('sdk#polls: votes stand beside reactions; of an anonymous poll one’s own 
     const changes = anonymous ? [] : [change('ann', 'poll:2')];
     told('message.reactions', { revision: 2, total: 0, counts: [], votes, changes, more: false });
     assert.deepEqual(shown().reactions?.votes, votes);
-    assert.deepEqual(shown().reactions?.ownVotes, anonymous ? undefined : [2]);
+    assert.equal(shown().reactions?.ownVotes, undefined);
     // The own vote was the first of both, and is told after the event.
     window.apply({ e: 'reaction.own', d: { id: 'msg_1', revision: 1, own: [], ownVotes: [2] } });
     assert.deepEqual(shown().reactions?.ownVotes, [2]);

@@ -138,8 +138,8 @@ describe('the demo', () => {
   });
 
   it('polls#votes: one asks, the others vote with the keyboard, the results are bars, and the author closes', async () => {
-    const [a, b] = [await be('Ida'), await be('Jon')];
-    await newChat(a.page, ['Jon']);
+    const [a, b] = [await be('Ida'), await be('Kurt')];
+    await newChat(a.page, ['Kurt']);
     await a.page.getByRole('button', { name: 'New poll' }).click();
     const form = a.page.getByRole('dialog', { name: 'New poll' });
     await form.getByLabel('Question').fill('When do we load?');

@@ -17,8 +17,6 @@ export type Applied =
   | { e: 'reaction.own'; d: ToldReactions }
   | { e: 'message.enriched'; d: SocketEvents['message.enriched'] };
 
-const voteKeys = 'poll:';
-
 const maxItems = 1_000;
 const maxLog = 2_000;
 
@@ -135,27 +133,23 @@ export class MessageWindow {
   /** Counts and one's own are told apart: of each the newer one stays. An event that tells every change tells one's own too. */
   #react(told: ToldReactions): void {
     const { id, revision, total, counts, votes, changes, more } = told;
-    let { own, ownVotes = [] } = told;
+    let { own } = told;
     const at = this.#find(id);
     const message = this.items[at];
     if (!message || isTombstone(message)) return;
     const known: Reactions = message.reactions ?? { revision: -1, total: 0, counts: [], own: [] };
     const ownAt = this.#ownAt.get(known) ?? known.revision;
     const me = this.#me();
-    // Votes in an anonymous poll are not among the changes.
-    if (!own && changes && !more && !message.poll?.anonymous) {
-      const mine = new Set([...(known.own ?? []), ...(known.ownVotes ?? []).map((n) => voteKeys + n)]);
-      for (const { userId, emoji, on } of changes)
-        if (userId === me && (mine.delete(emoji), on)) mine.add(emoji);
-      own = [...mine].filter((key) => !key.startsWith(voteKeys));
-      ownVotes = [...mine]
-        .filter((key) => key.startsWith(voteKeys))
-        .map((key) => +key.slice(voteKeys.length))
-        .sort((a, b) => a - b);
-    }
+    // Votes in an anonymous poll are not among the changes, so of a message with a poll only what is told to oneself counts.
+    if (!own && !more && !message.poll)
+      own = changes?.reduce<string[]>(
+        (mine, { userId, emoji, on }) =>
+          userId === me ? [...mine.filter((e) => e !== emoji), ...(on ? [emoji] : [])] : mine,
+        known.own ?? [],
+      );
     const hasOwn = own && revision >= ownAt;
     const shared = counts && revision > known.revision ? { revision, total: total!, counts, votes } : known;
-    const mine = hasOwn ? { own, ownVotes } : known;
+    const mine = hasOwn ? { own, ownVotes: told.ownVotes } : known;
     const reactions: Reactions = {
       revision: shared.revision,
       total: shared.total,
