@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setReactions } from '../../src/features/reactions/sql.ts';
 import { assertError } from '../support/api.ts';
 import type { Answer } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
@@ -9,7 +10,7 @@ import { startReceiver } from '../webhooks/receiver.ts';
 
 /** polls.md, over REST and the socket. */
 
-const { scene, server, sql } = useService();
+const { scene, server, sql, db } = useService();
 
 const options = [{ text: 'Monday' }, { text: 'Tuesday' }, { text: 'Never' }];
 const question = 'When do we meet?';
@@ -254,6 +255,42 @@ test('polls#close: the author and the server close; then no vote counts, results
   assert.deepEqual(edited.poll, closed.poll);
   const other = await ask();
   assert.equal((await ok(close(server, other.id))).reactions, undefined, 'nobody voted');
+});
+
+test('polls#close: a vote that is being committed is counted before the close', async () => {
+  const { people, cid, id, message } = await ask();
+  const [anna, ben, carl] = people;
+  await ok(vote(ben, id, 1));
+  const [at] = await sql(
+    `SELECT c.env, c.no AS conv, u.no AS usr FROM conversations c JOIN users u ON u.env = c.env AND u.id = $2 WHERE c.id = $1`,
+    [cid, carl.id],
+  );
+  const mine = { conversationId: cid, message: message.seq, emoji: 'poll:1', on: true, replace: true };
+  const { env, conv, usr: user } = at as { env: number; conv: number; usr: number };
+  let closing: Promise<Answer> | undefined;
+  await db.tx(async (tx) => {
+    const [done] = await setReactions(tx, [{ ...mine, env, conv, user }], null);
+    assert.equal((done as { changed: boolean }).changed, true);
+    let closed = false;
+    closing = close(anna.api, id);
+    void closing.then(() => (closed = true));
+    const waits = async () =>
+      (
+        await sql(
+          `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INTO message_reactions AS r%'`,
+        )
+      ).length > 0;
+    await until(async () => closed || (await waits()), 'the close waits for the vote');
+    assert.equal(closed, false);
+  });
+  let answer = await closing!;
+  // It waits for a second at most, and a slow machine may need longer than that for the steps above.
+  if (answer.status === 503) answer = await close(anna.api, id);
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  assert.deepEqual(
+    answer.body.reactions.votes.map((v: any) => [v.option, v.count]),
+    [[1, 2]],
+  );
 });
 
 test('polls#closes-at: from that moment of the store’s clock on a vote is refused, and so is closing', async () => {
