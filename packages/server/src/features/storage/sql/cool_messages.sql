@@ -33,7 +33,7 @@ BEGIN
     ) t ON true WHERE x.env = p_env AND x.conv = p_conv AND x.seq > floor ORDER BY x.seq LIMIT p_limit
   LOOP
     IF m.id IS NOT NULL THEN
-      IF reacted AND NOT m.missing AND m.changed < p_before THEN
+      IF reacted AND NOT m.missing AND m.changed < p_before AND m.seq IS DISTINCT FROM latest THEN
         PERFORM 1 FROM messages x WHERE x.env = p_env AND x.conv = p_conv AND x.seq = m.seq FOR NO KEY UPDATE SKIP LOCKED;
         m.missing := NOT FOUND;
         SELECT t.* INTO shown FROM message_reactions t WHERE t.conv = p_conv AND t.message = m.seq AND t.env = p_env FOR NO KEY UPDATE SKIP LOCKED;
