@@ -28,6 +28,7 @@ const features = [
   'messages',
   'reactions',
   'pins',
+  'polls',
   'calls',
   'analytics',
   'plans',

@@ -1,5 +1,6 @@
 // What pages load before they show anything must stay small, minified and gzipped: the client SDK without calls, and what
-// the React kit adds to it and to React, without calls, and without what loads when it is first shown: the emoji, the viewer of pictures, the list of pins, and voice notes.
+// the React kit adds to it and to React, without calls, and without what loads when it is first shown: the emoji, the viewer of pictures, the list of
+// pins, the form of a poll, and voice notes.
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
@@ -18,6 +19,7 @@ const packages = [
       './emoji.tsx',
       './viewer.tsx',
       './pins.tsx',
+      './poll-form.tsx',
       './voice.tsx',
     ],
   },

@@ -363,7 +363,10 @@ export function createClient(options: ClientOptions): Client {
   }
 
   function send(cid: string, draft: string | Draft): MessageItem {
-    const entry = outbox.add(cid, typeof draft === 'string' ? { text: draft } : draft);
+    const given = typeof draft === 'string' ? { text: draft } : draft;
+    const { poll } = given;
+    if (poll && features?.includes('polls') === false) throw new ParleyError('feature_disabled');
+    const entry = outbox.add(cid, poll ? { text: poll.question, ...given } : given);
     open.get(cid)?.stopTyping();
     return item(entry);
   }

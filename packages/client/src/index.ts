@@ -32,10 +32,13 @@ export type {
   Member,
   Message,
   MessageOrTombstone,
+  NewPoll,
+  Poll,
   PresenceItem,
   Reaction,
   ReactionCount,
   Reactions,
   Tombstone,
   User,
+  VoteCount,
 } from './types.ts';

@@ -18,6 +18,8 @@ export type {
   Member,
   Message,
   MessageOrTombstone,
+  NewPoll,
+  Poll,
   PresenceItem,
   Reaction,
   ReactionCount,
@@ -27,4 +29,5 @@ export type {
   SyncResult,
   Tombstone,
   User,
+  VoteCount,
 } from '@parley/protocol';

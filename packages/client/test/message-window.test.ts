@@ -72,3 +72,34 @@ test('one’s own come with the changes of an event, unless it leaves some out, 
   event(41, 31, [], { own: ['d'] });
   assert.deepEqual(shown(), { revision: 41, total: 31, counts: likes(31), own: ['d'] });
 });
+
+test('sdk#polls: votes stand beside reactions; one’s own come only from what is told to oneself', () => {
+  for (const anonymous of [false, true]) {
+    const options = [
+      { id: 1, text: 'a' },
+      { id: 2, text: 'b' },
+    ];
+    const poll = { question: 'Which?', options, multiple: false, anonymous };
+    const window = new MessageWindow(() => 'ann');
+    window.replace([{ ...message, poll }], false, false);
+    const shown = () => serverItem(window.items[0]!, undefined);
+    const told = (e: string, d: object) =>
+      window.apply({ t: 'event', cid: 'conv_1', seq: 10, e, d: { id: 'msg_1', ...d } } as EventFrame);
+    const votes = [{ option: 2, count: 2, userIds: [] }];
+    const changes = anonymous ? [] : [change('ann', 'poll:2')];
+    told('message.reactions', { revision: 2, total: 0, counts: [], votes, changes, more: false });
+    assert.deepEqual(shown().reactions?.votes, votes);
+    assert.equal(shown().reactions?.ownVotes, undefined);
+    // The own vote was the first of both, and is told after the event.
+    window.apply({ e: 'reaction.own', d: { id: 'msg_1', revision: 1, own: [], ownVotes: [2] } });
+    assert.deepEqual(shown().reactions?.ownVotes, [2]);
+    const closed = { ...poll, closedAt: '2026-01-01T00:00:01.000Z' };
+    told('message.enriched', { poll: closed });
+    // The answer to an edit from before the close comes late.
+    window.upsert({ ...message, poll, version: 2, text: 'edited' });
+    assert.deepEqual([shown().text, shown().poll], ['edited', closed]);
+    assert.deepEqual(shown().reactions?.votes, votes);
+    told('message.reactions', { revision: 3, total: 0, counts: [], changes: [], more: false });
+    assert.deepEqual(shown().reactions, undefined, 'the last vote was taken back');
+  }
+});

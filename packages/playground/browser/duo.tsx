@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useState } from 'react';
 import { Thread, usePresence } from '@parley/react';
 import type { ThreadHeaderProps } from '@parley/react';
+import { DemoComposer } from './composer.tsx';
 import { UndoMessage } from './message.tsx';
 import { firstName, nameOf, samples } from './people.ts';
 import { Calls, Head, OfflineSwitch, Person } from './person.tsx';
 import { Sequence } from './sequence.tsx';
-import { VoiceComposer } from './recorder.tsx';
 import { ensurePeople, sessionOf } from './session.ts';
 import type { Session } from './session.ts';
 
@@ -81,7 +81,7 @@ function SideThread({ session, id, other, onPerson }: SideProps) {
         />
       ),
       Message: UndoMessage,
-      Composer: VoiceComposer,
+      Composer: DemoComposer,
     }),
     [userId, other, onPerson],
   );

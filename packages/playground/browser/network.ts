@@ -140,8 +140,15 @@ async function named(response: Response): Promise<Response> {
 }
 
 function ofFrame({ t, d }: Record<string, unknown>): ActionId | null {
-  const data = (d ?? {}) as { replyTo?: string; attachments?: unknown; state?: string; source?: string };
+  const data = (d ?? {}) as {
+    replyTo?: string;
+    attachments?: unknown;
+    poll?: unknown;
+    state?: string;
+    source?: string;
+  };
   if (t === 'auth') return 'connect';
+  if (t === 'message.send' && data.poll) return 'poll';
   if (t === 'message.send') return data.replyTo ? 'reply' : data.attachments ? null : 'send'; // Its upload was shown.
   if (t === 'typing') return data.state === 'start' ? 'typing' : null;
   if (t === 'read') return 'read';
@@ -155,6 +162,8 @@ const requests: readonly [method: string, path: RegExp, id: ActionId][] = [
   ['DELETE', /^\/v1\/messages\/[^/]+$/, 'delete'],
   ['PUT', /\/pin$/, 'pin'],
   ['DELETE', /\/pin$/, 'pin'],
+  ['PUT', /^\/v1\/messages\/[^/]+\/votes$/, 'vote'],
+  ['POST', /\/poll\/close$/, 'vote'],
   ['POST', /^\/v1\/uploads$/, 'upload'],
   ['POST', /\/members$/, 'members'],
   ['DELETE', /\/members\//, 'members'],

@@ -1,12 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
-import { Composer, useConversation } from '@parley/react';
-import type { ComposerProps } from '@parley/react';
+import { useConversation } from '@parley/react';
 import { IconButton } from './controls.tsx';
-
-/** The kit's composer, with a button that records a voice note. */
-export const VoiceComposer = (props: ComposerProps) => (
-  <Composer {...props} tools={<Recorder conversationId={props.conversationId} />} />
-);
 
 /** A recording ends by itself after so many milliseconds. */
 const longest = 5 * 60_000;
@@ -16,7 +10,7 @@ const canRecord = (): boolean =>
   typeof MediaRecorder !== 'undefined' && navigator.mediaDevices?.getUserMedia !== undefined;
 
 /** Records until it is pressed again, then sends the voice note. */
-function Recorder({ conversationId }: { conversationId: string }) {
+export function Recorder({ conversationId }: { conversationId: string }) {
   const conversation = useConversation(conversationId);
   const running = useRef<MediaRecorder | null>(null);
   const [state, setState] = useState<'idle' | 'recording' | 'sending'>('idle');

@@ -12,6 +12,8 @@ export type ActionId =
   | 'upload'
   | 'voice'
   | 'pin'
+  | 'poll'
+  | 'vote'
   | 'direct'
   | 'group'
   | 'members'
@@ -106,6 +108,24 @@ chat.send({ attachments: [id] });`,
 await chat.unpin(message.id);
 
 const { items } = usePins(id); // the newest pin first`,
+  },
+  {
+    id: 'poll',
+    title: 'Ask the others',
+    code: `chat.send({
+  poll: {
+    question: 'When do we load the van?',
+    options: [{ text: 'Today' }, { text: 'Tomorrow' }],
+  },
+});`,
+  },
+  {
+    id: 'vote',
+    title: 'Vote, and close the poll',
+    code: `await chat.vote(message.id, [2]); // the option’s id
+await chat.closePoll(message.id);
+
+const { options, total, closed } = usePoll(message);`,
   },
   {
     id: 'direct',

@@ -3,13 +3,13 @@ import type { ReactNode } from 'react';
 import { Chat, useUnreadTotal } from '@parley/react';
 import type { ThreadHeaderProps } from '@parley/react';
 import { Code } from './code.tsx';
+import { DemoComposer } from './composer.tsx';
 import { IconButton } from './controls.tsx';
 import { Icon } from './icons.tsx';
 import type { IconName } from './icons.tsx';
 import { UndoMessage } from './message.tsx';
 import { NewChat } from './new-chat.tsx';
 import { Calls, Head } from './person.tsx';
-import { VoiceComposer } from './recorder.tsx';
 import { useMedia } from './store.ts';
 import { Wire } from './wire.tsx';
 
@@ -42,7 +42,7 @@ export function Solo({ selected, onSelect, you }: SoloProps) {
     () => ({
       Header: (props: ThreadHeaderProps) => <Head {...props} onLeft={() => onSelect(null)} />,
       Message: UndoMessage,
-      Composer: VoiceComposer,
+      Composer: DemoComposer,
     }),
     [onSelect],
   );

@@ -176,6 +176,35 @@ describe('the demo', () => {
     await leave(a, b);
   });
 
+  it('polls#votes: one asks, the others vote with the keyboard, the results are bars, and the author closes', async () => {
+    const [a, b] = [await be('Ida'), await be('Kurt')];
+    await newChat(a.page, ['Kurt']);
+    await a.page.getByRole('button', { name: 'New poll' }).click();
+    const form = a.page.getByRole('dialog', { name: 'New poll' });
+    await form.getByLabel('Question').fill('When do we load?');
+    await form.getByLabel('Option 1').fill('Today');
+    await form.getByLabel('Option 2').fill('Tomorrow');
+    assert.deepEqual(await accessibilityProblems(a.page), []);
+    await shoot(a.page, 'poll-form');
+    await form.getByLabel('Option 2').press('Enter');
+    await conversation(b.page, 'Ida').click();
+    const [asked, seen] = [a, b].map(({ page }) => page.getByRole('group', { name: 'When do we load?' }));
+    const today = seen!.getByRole('radio', { name: 'Today' });
+    await today.focus();
+    await today.press(' ');
+    await asked!.getByRole('radio', { name: 'Today, 1 vote' }).waitFor();
+    await today.press('ArrowDown');
+    await asked!.getByRole('radio', { name: 'Tomorrow, 1 vote' }).check();
+    await seen!.getByRole('radio', { name: 'Tomorrow, 2 votes' }).and(b.page.locator(':checked')).waitFor();
+    await asked!.getByRole('radio', { name: 'Tomorrow, 2 votes' }).waitFor();
+    assert.deepEqual(await accessibilityProblems(a.page), []);
+    await shoot(a.page, 'poll');
+    await asked!.getByRole('button', { name: 'Close the poll' }).click();
+    await seen!.getByText('Closed').waitFor();
+    assert.ok(await today.isDisabled());
+    await leave(a, b);
+  });
+
   it('two people side by side: each has a network, and the server numbers what both say', async () => {
     const a = await open(browser, service.url);
     await a.page.getByRole('button', { name: /Nora Lind/ }).click();

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
 import { nullable, open, optional, Seq, Timestamp } from './schemas/common.ts';
+import { ownVotes, Poll } from './schemas/polls.ts';
 import { reactionChanges, reactionCounts } from './schemas/reactions.ts';
 import { Conversation, MessageOrTombstone, Role } from './schemas/resources.ts';
 
@@ -38,8 +39,10 @@ export const socketEvents = {
         description: 'The caller’s own; only where a client reads the event over REST',
       }),
     ),
+    ownVotes,
   }),
   'message.pinned': open({ id: Type.String(), pinned: Type.Boolean(), actorId, at: Timestamp }),
+  'message.enriched': open({ id: Type.String(), poll: optional(Poll) }),
   'member.added': open({ userIds: Type.Array(userId), userId, actorId }),
   'member.removed': open({ userId, actorId, reason }),
   'member.updated': open({ userId, role: Role, actorId }),

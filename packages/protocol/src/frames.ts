@@ -4,6 +4,7 @@ import { limits, realtime } from './limits.ts';
 import { closed, nullable, open, optional, Seq, Timestamp, IdParam, UserId } from './schemas/common.ts';
 import { callFrames, callPushes } from './call-frames.ts';
 import { frame } from './frame.ts';
+import { ownVotes, VotedOptions } from './schemas/polls.ts';
 import { Emoji, Reactions } from './schemas/reactions.ts';
 import { SyncResult, User } from './schemas/resources.ts';
 import { ClientMsgId, editFields, messageFields } from './operations/messages.ts';
@@ -77,6 +78,11 @@ export const clientFrames = {
     },
     open({ id: Type.String(), reactions: Reactions }),
     'React to a message, or take it back; the ack has the counts and one’s own reactions',
+  ),
+  'poll.vote': frame(
+    { id: IdParam, options: VotedOptions },
+    open({ id: Type.String(), reactions: Reactions }),
+    'Vote in the poll of a message, change the vote, or take it back; the ack has the results and one’s own vote',
   ),
   typing: frame(
     { cid, state: Type.Union([Type.Literal('start'), Type.Literal('stop')]) },
@@ -183,6 +189,7 @@ export const ephemeralFrames = {
     id: Type.String(),
     revision: Type.Integer(),
     own: Type.Array(Type.String(), { description: 'The user’s own reactions to the message' }),
+    ownVotes,
   }),
   personal: open({
     rev: Type.Integer({ minimum: 1, description: 'The `personalRev` from now on' }),

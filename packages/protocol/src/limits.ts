@@ -39,6 +39,10 @@ export const limits = {
   /** uploads#voice. */
   voiceMs: 3_600_000,
   waveformBytes: 128,
+  /** polls#poll. */
+  pollQuestionCharacters: 300,
+  pollOptionCharacters: 100,
+  pollOptions: { min: 2, max: 10 },
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,

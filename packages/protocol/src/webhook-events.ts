@@ -26,6 +26,7 @@ export const webhookEvents = {
     messageId,
     total: reactionCounts.total,
     counts: reactionCounts.counts,
+    votes: reactionCounts.votes,
     ...reactionChanges,
   }),
   'message.pinned': open({ conversationId, seq: Seq, messageId, pinned: Type.Boolean(), actorId }),

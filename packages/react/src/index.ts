@@ -20,6 +20,7 @@ export type { MessageAction, MessageActions, MessageProps, QuoteProps } from './
 export { MessageList } from './parts/message-list.tsx';
 export type { MessageListHandle, MessageListProps } from './parts/message-list.tsx';
 export type { PinListProps } from './parts/pins.tsx';
+export { PollButton, PollCard } from './parts/poll.tsx';
 export { ReactionBar } from './parts/reactions.tsx';
 export type { ReactionBarProps } from './parts/reactions.tsx';
 export { Receipt as ReceiptPoints } from './parts/receipt.tsx';

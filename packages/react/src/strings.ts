@@ -57,6 +57,20 @@ export interface Strings {
   play: string;
   pause: string;
   position: string;
+  votes(n: number): string;
+  pollOption(text: string, n: number): string;
+  anonymous: string;
+  pollClosed: string;
+  pollOpenUntil: string;
+  takeVoteBack: string;
+  closePoll: string;
+  notVoted: string;
+  newPoll: string;
+  pollQuestion: string;
+  pollOptionAt(n: number): string;
+  pollMultiple: string;
+  pollAnonymous: string;
+  askPoll: string;
   failed: string;
   retry: string;
   discard: string;
@@ -154,6 +168,20 @@ export const english: Strings = {
   play: 'Play',
   pause: 'Pause',
   position: 'Position',
+  votes: (n) => plural(n, 'vote', 'votes'),
+  pollOption: (text, n) => `${text}, ${plural(n, 'vote', 'votes')}`,
+  anonymous: 'Anonymous',
+  pollClosed: 'Closed',
+  pollOpenUntil: 'Open until',
+  takeVoteBack: 'Take my vote back',
+  closePoll: 'Close the poll',
+  notVoted: 'The poll could not be changed.',
+  newPoll: 'New poll',
+  pollQuestion: 'Question',
+  pollOptionAt: (n) => `Option ${n}`,
+  pollMultiple: 'More than one choice',
+  pollAnonymous: 'Anonymous: nobody sees who voted for what',
+  askPoll: 'Ask',
   failed: 'Not sent',
   retry: 'Send again',
   discard: 'Discard',

@@ -103,6 +103,11 @@ test('server SDK: every method, against the real service, with a webhook that ve
     );
     await pins.remove(message.id);
     assert.deepEqual((await pins.list(conv.id)).data, []);
+    const options = [{ text: 'yes' }, { text: 'no' }];
+    const asked = await messages.send(conv.id, { poll: { question: 'Which?', options } });
+    assert.ok((await parley.polls.close(asked.id)).poll?.closedAt);
+    await assert.rejects(parley.polls.close(asked.id), { code: 'state_conflict', status: 409 });
+    assert.equal(await messages.delete(asked.id, { hard: true }), undefined);
     assert.ok((await messages.delete(message.id))!.deletedAt);
     const oldest = (await messages.list(conv.id)).data.at(-1)!;
     assert.equal(await messages.delete(oldest.id, { hard: true }), undefined);

@@ -16,6 +16,7 @@ import type {
   Member,
   Message,
   MessageOrTombstone,
+  Poll,
   Reactions,
 } from '../types.ts';
 import type { UploadFile, UploadOptions, Uploads } from '../uploads.ts';
@@ -24,7 +25,7 @@ import { Members } from './members.ts';
 import { entryItem, serverItem } from './message-item.ts';
 import type { MessageItem } from './message-item.ts';
 import { MessageWindow } from './message-window.ts';
-import type { ToldReactions } from './message-window.ts';
+import type { Applied, ToldReactions } from './message-window.ts';
 import { Pins } from './pins.ts';
 import { Typing } from './typing.ts';
 
@@ -155,6 +156,14 @@ export class ConversationHandle {
   /** Shows at once; resolves when it is committed, or rejects and is taken back. */
   pin = (messageId: string): Promise<void> => this.#pins.set(messageId, true);
   unpin = (messageId: string): Promise<void> => this.#pins.set(messageId, false);
+  /** Votes for these options of a message's poll, instead of those before; none takes the vote back. Shows at once. */
+  async vote(messageId: string, options: readonly number[]): Promise<Reactions> {
+    return (await this.#bindReactions()).vote(messageId, options);
+  }
+  /** Only the author of the message may. */
+  async closePoll(messageId: string): Promise<Poll> {
+    return (await this.#bindReactions()).close(messageId);
+  }
   /** Marks messages as read up to `seq`, or all of them. */
   markRead(seq?: number): void {
     this.#host.markRead(this.id, seq);
@@ -275,13 +284,17 @@ export class ConversationHandle {
   /** @internal */
   receiveReactions(d: ToldReactions): void {
     const own = { e: 'reaction.own', d } as const;
-    if (!this.#window.apply(own)) this.#gap.reload();
+    this.#tell(own);
     this.#pins.feature?.event(own);
-    this.#store.touch();
   }
   /** @internal */
   outboxChanged(): void {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
+    this.#store.touch();
+  }
+
+  #tell(what: Applied): void {
+    if (!this.#window.apply(what)) this.#gap.reload();
     this.#store.touch();
   }
 
@@ -290,6 +303,7 @@ export class ConversationHandle {
     return (this.#reactions ??= bindReactions({
       ...this.#host,
       told: (id, reactions) => this.receiveReactions({ id, ...reactions }),
+      closed: (id, poll) => this.#tell({ e: 'message.enriched', d: { id, poll } }),
       changed: () => this.#store.touch(),
     }));
   }

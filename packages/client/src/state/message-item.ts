@@ -1,6 +1,6 @@
 import type { ErrorInfo } from '../errors.ts';
 import type { OutboxEntry } from '../outbox/storage.ts';
-import type { Attachment, Message, MessageOrTombstone, Reactions } from '../types.ts';
+import type { Attachment, Message, MessageOrTombstone, NewPoll, Poll, Reactions } from '../types.ts';
 
 /** One line of a conversation: a message from the server, or one of this user on its way. */
 export interface MessageItem {
@@ -30,6 +30,8 @@ export interface MessageItem {
   reactions?: Reactions;
   /** Missing where it is not pinned; one's own pins show at once. `by` is null for the server. */
   pinned?: { at: string; by: string | null };
+  /** The poll of the message, if it has one; its results are `reactions.votes`, one's own vote `reactions.ownVotes`. */
+  poll?: Poll;
 }
 
 const none = { replyTo: null, attachments: [], metadata: {}, version: 0, editedAt: null };
@@ -43,10 +45,17 @@ export function serverItem(m: MessageOrTombstone, clientMsgId: string | undefine
     status: 'sent',
     ...(clientMsgId === undefined ? {} : { clientMsgId }),
     // The server shows none either where the last one was taken back.
-    ...(reactions?.total ? { reactions } : {}),
+    ...(reactions?.total || reactions?.votes ? { reactions } : {}),
     ...(pinnedAt ? { pinned: { at: pinnedAt, by: pinnedBy } } : {}),
   };
 }
+
+const unsentPoll = ({ options, ...poll }: NewPoll): Poll => ({
+  multiple: false,
+  anonymous: false,
+  ...poll,
+  options: options.map(({ text }, i) => ({ id: i + 1, text })),
+});
 
 export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInfo | undefined): MessageItem {
   const { clientMsgId, conversationId, draft, createdAt } = entry;
@@ -64,6 +73,7 @@ export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInf
     replyTo: draft.replyTo ?? null,
     ...(draft.attachments ? { attachmentIds: draft.attachments } : {}),
     metadata: draft.metadata ?? {},
+    ...(draft.poll ? { poll: unsentPoll(draft.poll) } : {}),
     createdAt: entry.sentAt ?? new Date(createdAt).toISOString(),
     deletedAt: null,
   };

@@ -12,7 +12,11 @@ export type ToldReactions = { id: string; revision: number } & Partial<
   Reactions & Pick<SocketEvents['message.reactions'], 'changes' | 'more'>
 >;
 /** What changes messages: events of the stream, and what only this user is told. */
-export type Applied = EventFrame | { e: 'reaction.own'; d: ToldReactions } | ToldPin;
+export type Applied =
+  | EventFrame
+  | { e: 'reaction.own'; d: ToldReactions }
+  | { e: 'message.enriched'; d: SocketEvents['message.enriched'] }
+  | ToldPin;
 export interface ToldPin {
   e: 'message.pinned';
   d: SocketEvents['message.pinned'];
@@ -128,28 +132,39 @@ export class MessageWindow {
   }
 
   #set(at: number, message: MessageOrTombstone): void {
-    this.items = this.items.map((m, i) => (i === at ? message : m));
+    const { poll } = this.items[at]!;
+    // A poll stays closed, also where an answer from before comes late.
+    const kept = poll?.closedAt && !isTombstone(message) ? { ...message, poll } : message;
+    this.items = this.items.map((m, i) => (i === at ? kept : m));
   }
 
   /** Counts and one's own are told apart: of each the newer one stays. An event that tells every change tells one's own too. */
-  #react({ id, revision, total, counts, changes, more, own }: ToldReactions): void {
+  #react(told: ToldReactions): void {
+    const { id, revision, total, counts, votes, changes, more } = told;
+    let { own } = told;
     const at = this.#find(id);
     const message = this.items[at];
     if (!message || isTombstone(message)) return;
-    const known = message.reactions ?? { revision: -1, total: 0, counts: [], own: [] };
+    const known: Reactions = message.reactions ?? { revision: -1, total: 0, counts: [], own: [] };
     const ownAt = this.#ownAt.get(known) ?? known.revision;
     const me = this.#me();
-    if (!own && !more)
+    // Votes in an anonymous poll are not among the changes, so of a message with a poll only what is told to oneself counts.
+    if (!own && !more && !message.poll)
       own = changes?.reduce<string[]>(
         (mine, { userId, emoji, on }) =>
           userId === me ? [...mine.filter((e) => e !== emoji), ...(on ? [emoji] : [])] : mine,
         known.own ?? [],
       );
     const hasOwn = own && revision >= ownAt;
-    const reactions = {
-      ...known,
-      ...(counts && revision > known.revision ? { revision, total: total!, counts } : {}),
-      ...(hasOwn ? { own } : {}),
+    const shared = counts && revision > known.revision ? { revision, total: total!, counts, votes } : known;
+    const mine = hasOwn ? { own, ownVotes: told.ownVotes } : known;
+    const reactions: Reactions = {
+      revision: shared.revision,
+      total: shared.total,
+      counts: shared.counts,
+      ...(shared.votes ? { votes: shared.votes } : {}),
+      ...(mine.own ? { own: mine.own } : {}),
+      ...(mine.ownVotes?.length ? { ownVotes: mine.ownVotes } : {}),
     };
     this.#ownAt.set(reactions, hasOwn ? revision : ownAt);
     this.#set(at, { ...message, reactions });
@@ -179,6 +194,13 @@ export class MessageWindow {
       }
       case 'message.updated':
         return this.upsert(event.d.message);
+      case 'message.enriched': {
+        const { id, poll } = event.d;
+        const at = this.#find(id);
+        const message = this.items[at];
+        if (message && poll && !isTombstone(message)) this.#set(at, { ...message, poll });
+        return;
+      }
       case 'message.deleted': {
         const at = this.#find(event.d.id);
         if (at < 0) return;

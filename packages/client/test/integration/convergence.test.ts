@@ -106,6 +106,22 @@ test('convergence: after each type of event, the state equals a fresh fetch', as
         'message.updated',
         () => server('PATCH', `/v1/messages/${message.id}`, { text: 'again', expectedVersion: 2 }),
       ],
+      [
+        'message.enriched',
+        async () => {
+          const poll = { question: 'Which?', options: [{ text: 'a' }, { text: 'b' }] };
+          const sent = (await server('POST', `${path}/messages`, { senderId: bob.id, poll })).body;
+          const shown = (person: Person) =>
+            opened(person, cid)
+              .messages.get()
+              .items.find((m) => m.id === sent.id);
+          await eventually(() => shown(bob) !== undefined);
+          await opened(bob, cid).vote(sent.id, [2]);
+          await server('POST', `/v1/messages/${sent.id}/poll/close`);
+          // A worker tells the last results, after the answer.
+          await eventually(() => [ann, bob].every((person) => shown(person)?.reactions?.revision === 2));
+        },
+      ],
       ['message.deleted', () => server('DELETE', `/v1/messages/${message.id}`)],
       ['message.new', send],
       ['message.deleted', () => server('DELETE', `/v1/messages/${message.id}?hard=true`)],

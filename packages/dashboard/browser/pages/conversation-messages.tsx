@@ -104,7 +104,8 @@ export function Messages(props: { conversationId: string; members: string[]; del
                 {file.durationMs ? `, ${(file.durationMs / 1000).toFixed(1)} s` : ''})
               </Text>
             ))}
-            {message.reactions ? (
+            {message.poll ? <PollResults poll={message.poll} votes={message.reactions?.votes ?? []} /> : null}
+            {message.reactions?.total ? (
               <Text size="sm">
                 {message.reactions.counts.map(({ emoji, count }) => `${emoji} ${count}`).join(', ')}
               </Text>
@@ -125,6 +126,42 @@ export function Messages(props: { conversationId: string; members: string[]; del
         </Group>
       ) : null}
     </Section>
+  );
+}
+
+type Shown = MessagePage['data'][number];
+
+/** What a poll asks, and how many voted for what; nobody is named. */
+function PollResults(props: {
+  poll: NonNullable<Shown['poll']>;
+  votes: NonNullable<NonNullable<Shown['reactions']>['votes']>;
+}): ReactNode {
+  const { poll, votes } = props;
+  const over =
+    poll.closedAt !== undefined || (poll.closesAt !== undefined && Date.parse(poll.closesAt) <= Date.now());
+  const tags = [
+    ...(over ? ['closed'] : []),
+    ...(poll.anonymous ? ['anonymous'] : []),
+    ...(poll.multiple ? ['several choices'] : []),
+  ];
+  return (
+    <div dir="auto">
+      <Group gap="xs">
+        <Text size="sm" fw={600}>
+          Poll: {poll.question}
+        </Text>
+        {tags.map((tag) => (
+          <Tag key={tag} tone="neutral">
+            {tag}
+          </Tag>
+        ))}
+      </Group>
+      {poll.options.map(({ id, text }) => (
+        <Text key={id} size="sm">
+          {text}: {votes.find((v) => v.option === id)?.count ?? 0}
+        </Text>
+      ))}
+    </div>
   );
 }
 

@@ -32,6 +32,7 @@ export const examples: Record<string, Example> = {
   },
   'messages.list': { query: { limit: 20 } },
   'messages.update': { body: { text: 'It is in the post, with no charge.', expectedVersion: 1 } },
+  'polls.vote': { body: { options: [1] } },
   'events.list': { query: { after: 0 } },
   'webhooks.create': {
     body: { url: 'https://example.com/parley', events: ['message.created', 'message.read'] },

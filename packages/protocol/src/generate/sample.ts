@@ -35,6 +35,12 @@ const known: Record<string, Json> = {
   durationMs: null,
   waveform: null,
   text: 'Hello',
+  question: 'When do we meet?',
+  options: [
+    { id: 1, text: 'Monday' },
+    { id: 2, text: 'Tuesday' },
+  ],
+  closesAt: '2030-01-15T09:30:00.000Z',
   name: 'Team',
   imageUrl: 'https://example.com/alice.png',
   metadata: {},

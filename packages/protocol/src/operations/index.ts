@@ -8,6 +8,7 @@ import { messagesOperations } from './messages.ts';
 import { organizationsOperations } from './organizations.ts';
 import { pinsOperations } from './pins.ts';
 import { pushOperations } from './push.ts';
+import { pollsOperations } from './polls.ts';
 import { reactionsOperations } from './reactions.ts';
 import { storageOperations } from './storage.ts';
 import { uploadsOperations } from './uploads.ts';
@@ -23,6 +24,7 @@ export const operations = {
   ...messagesOperations,
   ...reactionsOperations,
   ...pinsOperations,
+  ...pollsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

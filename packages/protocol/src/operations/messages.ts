@@ -13,6 +13,7 @@ import {
   Text,
   UserId,
 } from '../schemas/common.ts';
+import { NewPoll } from '../schemas/polls.ts';
 import { Message, MessageOrTombstone, MessageVersion, SyncResult, Tombstone } from '../schemas/resources.ts';
 import { operation, pageCost, table } from './define.ts';
 
@@ -29,6 +30,7 @@ export const messageFields = {
   replyTo: optional(nullable(IdParam)),
   attachments: optional(Type.Array(IdParam, { maxItems: limits.attachmentsPerMessage })),
   metadata: optional(Metadata),
+  poll: optional(NewPoll),
 };
 export const editFields = {
   text: optional(Text),
@@ -39,7 +41,7 @@ export const editFields = {
 export const messagesOperations = table(
   operation('messages.send', 'POST /v1/conversations/{conversationId}/messages', {
     summary: 'Send a message',
-    text: 'A message needs text, an attachment or metadata. `clientMsgId` makes sending again safe, over REST and the socket alike, for 48 hours: a duplicate gives the original. A server may send as a member (`senderId`), or without one: a system message. Members get the event `message.new`.',
+    text: 'A message needs text, an attachment, metadata or a poll. `clientMsgId` makes sending again safe, over REST and the socket alike, for 48 hours: a duplicate gives the original. A server may send as a member (`senderId`), or without one: a system message. Members get the event `message.new`.',
     tag,
     callers: ['server', 'client', 'dashboard'],
     permission: 'explorer.write',
@@ -47,7 +49,14 @@ export const messagesOperations = table(
     body: { clientMsgId: optional(ClientMsgId), ...messageFields, senderId: optional(UserId) },
     statuses: [201],
     response: MessageOrTombstone,
-    errors: ['not_found', 'not_member', 'text_too_long', 'metadata_too_large', 'attachment_not_ready'],
+    errors: [
+      'not_found',
+      'not_member',
+      'text_too_long',
+      'metadata_too_large',
+      'attachment_not_ready',
+      'feature_disabled',
+    ],
     rate: 'send',
     repeatable: true,
     cost: 0,

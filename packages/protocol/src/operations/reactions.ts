@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { IdParam, open, optional, page, pageQuery, UserId } from '../schemas/common.ts';
-import { Emoji, Reaction, Reactions } from '../schemas/reactions.ts';
+import { Emoji, Reaction, ReactionKey, Reactions } from '../schemas/reactions.ts';
 import { operation, pageCost, table } from './define.ts';
 
 const common = { tag: 'Reactions', feature: 'reactions' } as const;
@@ -48,11 +48,11 @@ export const reactionsOperations = table(
   operation('reactions.list', 'GET /v1/messages/{messageId}/reactions', {
     ...common,
     summary: 'Who reacted to a message, newest first',
-    text: 'One row for each user and emoji. How many there are is in `reactions` of the message itself.',
+    text: 'One row for each user and emoji. Votes for a poll are among them, as `poll:1` for its first option, unless it is anonymous. How many there are is in `reactions` of the message itself.',
     callers: ['server', 'client', 'dashboard'],
     permission: 'content.read',
     params: ofMessage,
-    query: { emoji: optional(Emoji), ...pageQuery },
+    query: { emoji: optional(ReactionKey), ...pageQuery },
     response: page(Reaction),
     errors,
     cost: pageCost(50),

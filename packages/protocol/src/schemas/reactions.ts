@@ -2,6 +2,7 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { limits } from '../limits.ts';
 import { open, optional, Timestamp } from './common.ts';
+import { ownVotes, pollVotes } from './polls.ts';
 
 /** reactions#emoji: a key, not checked against a list. `poll:` is kept for votes. */
 export const Emoji = Type.String({
@@ -10,6 +11,14 @@ export const Emoji = Type.String({
   pattern: '^(?!poll:)[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]+$',
   description:
     'An emoji, or any key of 1 to 64 bytes without control characters, such as `:party:`; it may not begin with `poll:`',
+});
+
+/** What a list of reactions can be asked for: an emoji, or the key of votes. */
+export const ReactionKey = Type.String({
+  minLength: 1,
+  maxLength: limits.emojiBytes,
+  pattern: '^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]+$',
+  description: 'An emoji, or `poll:` and the id of an option',
 });
 
 const userId = Type.String({ minLength: 1 });
@@ -27,17 +36,19 @@ export type ReactionCount = Static<typeof ReactionCount>;
 /** What everybody sees of a message's reactions. */
 export const reactionCounts = {
   revision: Type.Integer({ minimum: 0, description: 'Grows with every change: the higher one is newer' }),
-  total: Type.Integer({ minimum: 0, description: 'All reactions together' }),
+  total: Type.Integer({ minimum: 0, description: 'All reactions together, without votes' }),
   counts: Type.Array(ReactionCount, {
     maxItems: limits.emojiPerMessage,
     description: 'By emoji, in the order of their first use',
   }),
+  ...pollVotes,
 };
 
 export const Reactions = open(
   {
     ...reactionCounts,
     own: optional(Type.Array(Type.String(), { description: 'The caller’s own; only for clients' })),
+    ownVotes,
   },
   'Reactions',
 );

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { limits } from '../limits.ts';
 import { nullable, open, optional, Seq, Timestamp } from './common.ts';
+import { Poll } from './polls.ts';
 import { Reactions } from './reactions.ts';
 
 /** messages#fields: resources as the service sends them. */
@@ -138,6 +139,7 @@ export const Message = open(
     createdAt: Timestamp,
     editedAt: nullable(Timestamp),
     deletedAt: nullable(Timestamp),
+    poll: optional(Poll),
     /** Only where messages are read over REST (reactions#message). */
     reactions: optional(Reactions),
     /** Likewise (pins#message). */

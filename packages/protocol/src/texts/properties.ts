@@ -25,6 +25,9 @@ export const propertyTexts: Record<string, string> = {
     'Length of a voice note, in milliseconds, at most an hour; only with audio types',
   waveform:
     'Loudness of a voice note over its length: base64 of up to 128 bytes, each 0 to 255; only with audio types',
+  poll: 'The poll of the message; missing where it has none',
+  question: 'What is asked',
+  'poll.vote.options': 'All options that the user votes for',
   endpoint: 'The storage’s address, if it is not the provider’s own',
   folder: 'Files go into this folder',
   forcePathStyle: 'Puts the bucket into the path instead of the host name',

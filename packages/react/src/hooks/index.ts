@@ -12,6 +12,8 @@ export type { MessagesView } from './messages.ts';
 export { useMembers, useName, usePresence, useTitle, useUser } from './people.ts';
 export { usePins } from './pins.ts';
 export type { PinsView } from './pins.ts';
+export { usePoll } from './polls.ts';
+export type { PollOptionView, PollView } from './polls.ts';
 export { useReactions } from './reactions.ts';
 export type { ReactionsView } from './reactions.ts';
 export { useReadState, useReceipt } from './reading.ts';

@@ -10,6 +10,7 @@ import { Attachment } from './attachment.tsx';
 import { UserAvatar } from './avatar.tsx';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
+import { PollCard } from './poll.tsx';
 import { ReactionBar } from './reactions.tsx';
 import { Receipt } from './receipt.tsx';
 import { isEmojiOnly, linked } from './text.tsx';
@@ -46,7 +47,7 @@ export interface MessageAction {
 export type MessageActions = (usual: readonly MessageAction[], item: MessageItem) => readonly MessageAction[];
 
 const says = (item: MessageItem, fallback: string): string =>
-  item.text || item.attachments.map(({ name }) => name).join(', ') || fallback;
+  item.text || item.poll?.question || item.attachments.map(({ name }) => name).join(', ') || fallback;
 
 /** One message. It renders again only when it changes, or its place among its neighbours does. */
 export const Message = memo(
@@ -74,7 +75,7 @@ export const Message = memo(
       if (event.key === 'ArrowRight' || event.key === 'Enter')
         event.currentTarget.querySelector<HTMLElement>('.parley-actions button')?.focus();
       else if (shortcuts && key === 'r' && onReply && !deleted) onReply(item);
-      else if (shortcuts && key === 'e' && onEdit && canChange) onEdit(item);
+      else if (shortcuts && key === 'e' && onEdit && canChange && !item.poll) onEdit(item);
       else if (event.key === 'Delete' && canChange) remove();
       else return;
       event.preventDefault();
@@ -108,7 +109,7 @@ export const Message = memo(
       const add = (id: IconName & ('reply' | 'edit' | 'delete'), onPress: () => void) =>
         usual.push({ id, label: strings[id], icon: icon(id), onPress });
       if (onReply && item.id !== null) add('reply', () => onReply(item));
-      if (onEdit && canChange && item.text !== null) add('edit', () => onEdit(item));
+      if (onEdit && canChange && item.text !== null && !item.poll) add('edit', () => onEdit(item));
       if (canPin) {
         const change = item.pinned ? conversation?.unpin : conversation?.pin;
         usual.push({
@@ -159,7 +160,7 @@ export const Message = memo(
             <div className="parley-bubble">{strings.deleted}</div>
           ) : (
             <>
-              {item.text || item.replyTo ? (
+              {(item.text && item.text !== item.poll?.question) || item.replyTo ? (
                 <div className="parley-bubble" dir="auto" data-large={large || undefined}>
                   {item.replyTo ? (
                     <Quote conversationId={item.conversationId} messageId={item.replyTo} onGo={onQuote} />
@@ -176,6 +177,7 @@ export const Message = memo(
               {item.attachmentIds && item.attachments.length === 0 ? (
                 <div className="parley-bubble">{strings.files(item.attachmentIds.length)}</div>
               ) : null}
+              <PollCard item={item} />
               <ReactionBar item={item} offer={hot && !failed} />
             </>
           )}

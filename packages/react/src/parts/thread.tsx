@@ -106,7 +106,8 @@ function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }
           item.senderId === client.userId &&
           item.status === 'sent' &&
           item.deletedAt === null &&
-          item.text !== null,
+          item.text !== null &&
+          !item.poll,
       );
     if (last) edit(last);
   };

@@ -30,6 +30,7 @@ export const routes = {
   "pins.set": {"method":"PUT","path":"/v1/messages/{messageId}/pin","params":["messageId"],"query":[],"body":false,"statuses":[200],"page":null},
   "pins.remove": {"method":"DELETE","path":"/v1/messages/{messageId}/pin","params":["messageId"],"query":[],"body":false,"statuses":[204],"page":null},
   "pins.list": {"method":"GET","path":"/v1/conversations/{conversationId}/pins","params":["conversationId"],"query":[],"body":false,"statuses":[200],"page":null},
+  "polls.close": {"method":"POST","path":"/v1/messages/{messageId}/poll/close","params":["messageId"],"query":[],"body":false,"statuses":[200],"page":null},
   "webhooks.create": {"method":"POST","path":"/v1/webhooks","params":[],"query":[],"body":true,"statuses":[201],"page":null},
   "webhooks.list": {"method":"GET","path":"/v1/webhooks","params":[],"query":["limit","cursor"],"body":false,"statuses":[200],"page":"cursor"},
   "webhooks.get": {"method":"GET","path":"/v1/webhooks/{webhookId}","params":["webhookId"],"query":[],"body":false,"statuses":[200],"page":null},

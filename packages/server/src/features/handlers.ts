@@ -28,6 +28,7 @@ import * as members from './conversations/members.ts';
 import * as messages from './messages/operations.ts';
 import { versions } from './messages/versions.ts';
 import * as pins from './pins/operations.ts';
+import * as polls from './polls/operations.ts';
 import * as push from './push/operations.ts';
 import * as reactions from './reactions/operations.ts';
 import * as receipts from './receipts/operations.ts';
@@ -163,6 +164,8 @@ export const handlers = {
   'pins.set': pins.set,
   'pins.remove': pins.remove,
   'pins.list': pins.list,
+  'polls.vote': polls.vote,
+  'polls.close': polls.close,
   sync: sync.sync,
   'events.list': events.list,
   'webhooks.create': webhooks.create,

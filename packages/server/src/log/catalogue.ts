@@ -47,6 +47,8 @@ export interface Told {
     message: Pick<MessageOrTombstone, 'id' | 'seq'>;
     data: { pinned: boolean; at: string };
   };
+  /** Something was added to a message that is no edit. */
+  'message.enriched': { message: MessageOrTombstone };
   'member.added': { users: Person[] };
   'member.removed': { users: Person[]; data: { reason: 'removed' | 'left' } };
   'member.updated': { users: Person[]; data: { role: Role } };
@@ -110,6 +112,7 @@ const reactionsOf = ({ reactions, changes = [], more = false }: Told['message.re
   revision: reactions?.revision ?? 0,
   total: reactions?.total ?? 0,
   counts: reactions?.counts ?? [],
+  ...(reactions?.votes ? { votes: reactions.votes } : {}),
   changes,
   more,
 });
@@ -141,6 +144,7 @@ const described = {
       id: e.message.id,
       ...reactionsOf(e),
       ...(e.reactions?.own ? { own: e.reactions.own } : {}),
+      ...(e.reactions?.ownVotes ? { ownVotes: e.reactions.ownVotes } : {}),
     }),
     webhook: {
       name: 'message.reactions',
@@ -162,6 +166,10 @@ const described = {
         actorId: e.actorId,
       }),
     },
+  },
+  'message.enriched': {
+    d: ({ message: { id, poll } }) => ({ id, ...(poll ? { poll } : {}) }),
+    webhook: null,
   },
   'member.added': {
     d: (e) => ({ userIds: idsOf(e), userId: idOf(e), actorId: e.actorId }),

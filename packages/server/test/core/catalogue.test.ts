@@ -35,6 +35,7 @@ const ok = async (answer: Promise<{ status: number }>): Promise<void> => {
 const group = async (...others: Actor[]): Promise<string> =>
   (await scene.group(owner, [watcher, ...others], { name: 'Team', metadata: { color: 'red' } })).id;
 const message = { text: 'hello', metadata: { k: [1] } };
+const poll = { question: 'When?', options: [{ text: 'Now' }, { text: 'Later' }] };
 
 /** Makes the event happen in a conversation of its own, and answers with the conversation. */
 const makers: { [K in EventName]: () => Promise<string> } = {
@@ -58,8 +59,14 @@ const makers: { [K in EventName]: () => Promise<string> } = {
   },
   'message.reactions': async () => {
     const cid = await group();
-    const { id } = await scene.send(owner, cid, message);
-    await ok(owner.api('PUT', `/v1/messages/${id}/reactions/%F0%9F%91%8D`, {}));
+    const { id } = await scene.send(owner, cid, { ...message, poll });
+    await ok(owner.api('PUT', `/v1/messages/${id}/votes`, { options: [1] }));
+    return cid;
+  },
+  'message.enriched': async () => {
+    const cid = await group();
+    const { id } = await scene.send(owner, cid, { poll });
+    await ok(owner.api('POST', `/v1/messages/${id}/poll/close`));
     return cid;
   },
   'message.pinned': async () => {
@@ -109,6 +116,7 @@ const fromSocket: {
     ...told,
   }),
   'message.pinned': (place, { id, pinned, actorId }) => ({ ...place, messageId: id, pinned, actorId }),
+  'message.enriched': null,
   'member.added': (place, { userIds, actorId }) => ({ ...place, userIds, actorId }),
   'member.removed': (place, d) => ({ ...place, ...d }),
   'member.updated': null,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { assertError } from '../support/api.ts';
 import type { Answer } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
@@ -233,6 +234,29 @@ test('pins#storage: a pinned message may leave the buffer and is listed from the
     seq,
   ]);
   assert.equal(here.length, 1);
+});
+
+test('polls#storage: a cold message shows its poll, takes votes and is closed; the customer database gets poll and counts', async () => {
+  const [writer, reader] = [await scene.actor(), await scene.actor()];
+  const { id: cid } = await scene.group(writer, [reader]);
+  const options = [{ text: 'a' }, { text: 'b' }];
+  const sent = await scene.send(writer, cid, { text: 'vote', poll: { question: 'Which?', options } });
+  await scene.send(writer, cid);
+  await it.storage.cool([cid]);
+  const stored = async () => JSON.parse((await it.history.get(sent.id))!.extras!) as unknown;
+  assert.deepEqual(await stored(), { poll: sent.poll });
+  const shown = async () => (await reader.api('GET', `/v1/messages/${sent.id}`)).body;
+  assert.deepEqual((await shown()).poll, sent.poll);
+  const voted = await reader.api('PUT', `/v1/messages/${sent.id}/votes`, { options: [2] });
+  assert.deepEqual([voted.status, voted.body.reactions.ownVotes], [200, [2]]);
+  const closed = await writer.api('POST', `/v1/messages/${sent.id}/poll/close`);
+  assert.equal(closed.status, 200);
+  const expected = {
+    poll: closed.body.poll,
+    reactions: { total: 0, counts: [], votes: [{ option: 2, count: 1 }] },
+  };
+  await eventually(async () => isDeepStrictEqual(await stored(), expected), 'the database has the results');
+  assert.deepEqual([(await shown()).text, (await shown()).poll], ['vote', closed.body.poll]);
 });
 
 test('unread counts, read marks, lists and syncs need no customer database', async () => {

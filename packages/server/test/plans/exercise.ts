@@ -79,6 +79,11 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await ok(a.api('PUT', `/v1/messages/${reply.id}/pin`));
     await ok(a.api('GET', `/v1/conversations/${id}/pins`));
     await ok(a.api('DELETE', `/v1/messages/${reply.id}/pin`));
+    const options = [{ text: 'yes' }, { text: 'no' }];
+    const poll = { question: 'Which?', options, closesAt: '2090-01-01' };
+    const asked = await scene.send(a, id, { poll });
+    for (const { api } of [b, c]) await ok(api('PUT', `/v1/messages/${asked.id}/votes`, { options: [2] }));
+    await ok(a.api('POST', `/v1/messages/${asked.id}/poll/close`));
     const file = await ready(a.api, id, picture);
     await scene.send(a, id, { attachments: [file] });
     await ok(a.api('GET', `/v1/attachments/${file}/url`));

@@ -14,6 +14,7 @@ const message: PushedMessage = {
   senderName: 'Ada',
   text: 'hi',
   attachments: null,
+  question: null,
 };
 const made = (changes: Partial<PushedMessage>, content: PushContent = 'full') =>
   notificationOf({ ...message, ...changes }, 3, content);
@@ -66,6 +67,7 @@ test('push: the body is the text, cut between code points, or says that there is
     [{ text: null, attachments: '[{}]' }, 'sent a file'],
     [{ text: null, attachments: '[{},{},{}]' }, 'sent 3 files'],
     [{ text: null }, 'sent a message'],
+    [{ text: null, question: 'Lunch?' }, 'Lunch?'],
   ];
   for (const [changes, body] of bodies) assert.equal(made(changes).body, body);
 });

@@ -100,6 +100,31 @@ test('identity#features: a feature that is off is refused everywhere, and hello 
   assert.deepEqual((await scene.online(anna)).hello.features, [...featureNames]);
 });
 
+test('identity#features: polls that are off are refused as a field, a frame and a call, and still shown', async () => {
+  const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
+  const { id: cid } = await scene.direct(anna, ben);
+  const poll = { question: 'Which?', options: [{ text: 'a' }, { text: 'b' }] };
+  const { id } = await scene.send(anna, cid, { poll });
+  await parley(service, 'env', 'set', environments.dev.id, '--features-off', 'polls');
+  const socket = await scene.online(anna);
+  assert.ok(!socket.hello.features.includes('polls'));
+  const at = `/v1/conversations/${cid}/messages`;
+  for (const answer of [
+    await anna.api('POST', at, { clientMsgId: 'off', poll }),
+    await anna.api('PUT', `/v1/messages/${id}/votes`, { options: [1] }),
+    await anna.api('POST', `/v1/messages/${id}/poll/close`),
+  ]) {
+    assertError(answer, 403, 'feature_disabled');
+    assert.deepEqual(answer.body.error.details, { feature: 'polls' });
+  }
+  await socket.refused('poll.vote', { id, options: [1] }, 'feature_disabled');
+  await socket.refused('message.send', { cid, clientMsgId: 'off', poll }, 'feature_disabled');
+  const { body } = await anna.api('GET', at);
+  assert.equal(body.data.length, 1);
+  assert.equal(body.data[0].poll.question, 'Which?');
+  await parley(service, 'env', 'set', environments.dev.id, '--features-off', 'none');
+});
+
 test('events#personal: a change on one device arrives at the other, and hello tells one that was away', async () => {
   const [anna, ben] = await Promise.all([scene.actor(), scene.actor()]);
   const { id: cid } = await scene.direct(anna, ben);

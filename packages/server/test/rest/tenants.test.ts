@@ -137,6 +137,7 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'messages.update': () => ({ body: { text: 'mine', expectedVersion: 1 } }),
   'reactions.set': ({ userId }) => ({ body: { userId } }),
   'reactions.remove': ({ userId }) => ({ query: `?userId=${userId}` }),
+  'polls.vote': () => ({ body: { options: [1] } }),
   sync: () => ({ body: { cursor: null } }),
   'webhooks.update': () => ({ body: { description: 'mine' } }),
   'calls.start': ({ conversationId }) => ({ body: { conversationId, kind: 'audio' } }),

@@ -25,6 +25,7 @@ import { pageLimit } from '../pages.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
 import { applyPolicies } from './policies.ts';
+import { newPoll } from './polls.ts';
 import type { SendInput } from './policies.ts';
 import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
@@ -41,6 +42,8 @@ const missing = () => new ApiError('not_found', { message: 'Message not found.' 
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
   const { input, sender } = await applyPolicies(ctx, given);
+  const clientMsgId = input.clientMsgId ?? repeatKey(ctx);
+  const poll = input.poll && (await newPoll(ctx, input.poll, { ...input, clientMsgId, sender }));
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
@@ -52,12 +55,13 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
       conversationId: input.conversationId,
       sender: sender?.no ?? null,
       own: ctx.caller.user !== null,
-      clientMsgId: input.clientMsgId ?? repeatKey(ctx),
+      clientMsgId,
       id,
       text: input.text ?? null,
       replyTo: input.replyTo ?? null,
       metadata,
       attachments: files && JSON.stringify(files),
+      ...(poll ? { extras: JSON.stringify({ poll } satisfies reader.Extras) } : {}),
     });
   const appended = await append().catch(async (error: unknown) => {
     // The message that is replied to may be in the customer's database.
@@ -89,6 +93,7 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     createdAt: appended.at,
     editedAt: null,
     deletedAt: null,
+    ...(poll ? { poll } : {}),
   };
   const conv = { env: ctx.env.no, no: appended.conv, id: input.conversationId };
   log.publish(
@@ -229,10 +234,15 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
       });
     const text = input.text ?? row.text;
     const metadata = input.metadata === undefined ? row.metadata : JSON.stringify(input.metadata);
-    if (text === null && row.attachments === null && (metadata ?? '{}') === '{}')
+    if (
+      text === null &&
+      row.attachments === null &&
+      (metadata ?? '{}') === '{}' &&
+      !reader.extrasOf(row).poll
+    )
       throw new ApiError('invalid_request', {
         param: 'metadata',
-        message: 'A message needs text, an attachment or metadata.',
+        message: 'A message needs text, an attachment, metadata or a poll.',
       });
     await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
     const edited = await sql.editMessage(tx, ctx.env.no, row, { text, metadata, at: access.conv.lockedAt });

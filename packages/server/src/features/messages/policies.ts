@@ -31,11 +31,11 @@ const attachmentsOnce: Policy = (_ctx, draft) => {
 };
 
 const content: Policy = (_ctx, draft) => {
-  const { text, attachments, metadata } = draft.input;
-  if (!text && !attachments?.length && Object.keys(metadata ?? {}).length === 0)
+  const { text, attachments, metadata, poll } = draft.input;
+  if (!text && !attachments?.length && Object.keys(metadata ?? {}).length === 0 && !poll)
     throw new ApiError('invalid_request', {
       param: 'text',
-      message: 'A message needs text, an attachment or metadata.',
+      message: 'A message needs text, an attachment, metadata or a poll.',
     });
   return draft;
 };

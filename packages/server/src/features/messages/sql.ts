@@ -23,6 +23,44 @@ export async function editMessage(
   };
 }
 
+/** Under which key a message was sent, if it was sent before. */
+export interface SentAs {
+  conversationId: string;
+  sender: number | null;
+  clientMsgId: string | null;
+}
+
+/** Whether a moment is in the future by the store's clock, or was once: when the same message was sent before. */
+export async function endsLater(
+  db: Queryable,
+  env: number,
+  moment: string,
+  { conversationId, sender, clientMsgId }: SentAs,
+): Promise<boolean> {
+  const [row] = await db.query<{ later: boolean }>(
+    `SELECT $3::timestamptz > clock_timestamp() OR EXISTS (
+       SELECT 1 FROM conversations c CROSS JOIN LATERAL sent_before(c.env, c.no, $4, $5, clock_timestamp()) WHERE c.env = $1 AND c.id = $2
+     ) AS later`,
+    [env, conversationId, moment, sender, clientMsgId],
+  );
+  return row!.later;
+}
+
+/** Replaces what a message has beside its content, in a locked conversation; it gets no new version. */
+export async function setExtras(
+  db: Queryable,
+  env: number,
+  { conv, seq }: Pick<MessageRow, 'conv' | 'seq'>,
+  extras: string,
+): Promise<void> {
+  await db.query('UPDATE messages SET extras = $4 WHERE env = $1 AND conv = $2 AND seq = $3', [
+    env,
+    conv,
+    seq,
+    extras,
+  ]);
+}
+
 /**
  * Empties messages of one conversation, whose row is locked, and keeps every count exact. A message that is a tombstone
  * already only becomes hard-deleted.

@@ -16,6 +16,8 @@ export interface PushedMessage {
   text: string | null;
   /** JSON of the attachment objects. */
   attachments: string | null;
+  /** What its poll asks. */
+  question: string | null;
 }
 
 const bodyCharacters = 200;
@@ -90,9 +92,10 @@ function titleOf(message: Titled): string {
 }
 
 function bodyOf(message: PushedMessage): string {
-  if (message.text !== null) {
-    const points = Array.from(message.text);
-    return points.length <= bodyCharacters ? message.text : `${points.slice(0, bodyCharacters).join('')}…`;
+  const text = message.text ?? message.question;
+  if (text !== null) {
+    const points = Array.from(text);
+    return points.length <= bodyCharacters ? text : `${points.slice(0, bodyCharacters).join('')}…`;
   }
   const files = message.attachments === null ? 0 : (JSON.parse(message.attachments) as unknown[]).length;
   if (files === 0) return 'sent a message';

@@ -5,10 +5,12 @@ import type { Context } from '../context.ts';
 import { fetchBack } from '../messages/cold.ts';
 import { findAnywhere, readableMessage } from '../messages/operations.ts';
 import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
+import { extrasOf } from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
+import { ownOf, viewReactions } from '../sql/reaction-reader.ts';
 import { userNumbers } from '../users/sql.ts';
 import { listReactions } from './sql.ts';
-import type { ReactionPlace } from './sql.ts';
+import type { NewReaction, ReactionPlace } from './sql.ts';
 
 /** Reactions to messages (reactions.md). */
 
@@ -35,31 +37,38 @@ async function change(ctx: Context, wanted: Wanted): Promise<{ messageId: string
       param: 'emoji',
       message: `An emoji has at most ${limits.emojiBytes} bytes.`,
     });
-  const { services, env } = ctx;
   const row = await findAnywhere(ctx, id);
-  const user = await reactor(ctx, wanted, row);
+  return commitReaction(ctx, row, { user: await reactor(ctx, wanted, row), emoji, on, replace });
+}
+
+/** Commits a user's reaction or vote, and tells the user's own sockets. */
+export async function commitReaction(
+  ctx: Context,
+  row: MessageRow,
+  wanted: Pick<NewReaction, 'user' | 'emoji' | 'on' | 'replace'>,
+): Promise<{ messageId: string; reactions: Reactions }> {
+  const { services, env } = ctx;
+  const { id } = row;
   const commit = () =>
     services.reactions.set({
       env: env.no,
       conversationId: row.cid,
       conv: row.conv,
       message: row.seq,
-      user,
-      emoji,
-      on,
-      replace,
+      ...wanted,
     });
   let done = await commit();
   // A message in the customer's database comes back first, as for an edit.
   if (done.status === 'cold' && (await fetchBack(ctx, id, row.cid))) done = await commit();
   if (done.status === 'cold') throw new ApiError('not_found', { message: 'Message not found.' });
-  const { own, ...shared } = done.reactions;
+  const { own, revision } = done.reactions;
   if (done.changed)
-    services.sockets.toUsers(env.no, [user], {
+    services.sockets.toUsers(env.no, [wanted.user], {
       t: 'reaction.own',
-      d: { cid: row.cid, id, revision: shared.revision, own },
+      d: { cid: row.cid, id, revision, ...ownOf(own) },
     });
-  return { messageId: id, reactions: ctx.caller.user ? { ...shared, own } : shared };
+  const reactions = viewReactions({ ...done.reactions, own: ctx.caller.user ? own : null });
+  return { messageId: id, reactions };
 }
 
 /** A user reacts for itself; a server for a user whom it names. */
@@ -89,6 +98,8 @@ export async function list(ctx: Context, input: Input<'reactions.list'>): Promis
     { env: ctx.env.no, conv: row.conv, message: row.seq },
     {
       emoji: input.emoji ?? null,
+      // polls#anonymous: nobody is told who voted.
+      votes: extrasOf(row).poll?.anonymous === false,
       after: input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace),
       limit: limit + 1,
     },

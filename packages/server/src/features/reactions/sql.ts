@@ -1,8 +1,9 @@
-import { ApiError, limits } from '@parley/protocol';
-import type { ReactionChange, ReactionCount, Reactions } from '@parley/protocol';
+import { ApiError, limits, voteKeys } from '@parley/protocol';
+import type { ReactionChange, ReactionCount } from '@parley/protocol';
 import { blocked } from '../../log/lanes.ts';
 import type { Blocked } from '../../log/lanes.ts';
 import { refusals } from '../../log/refusals.ts';
+import { flags } from '../sql/flags.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
 /** How reactions are kept: sql/set_reactions.sql.ts has the functions. */
@@ -15,6 +16,7 @@ export interface NewReaction {
   /** The seq of the message. */
   message: number;
   user: number;
+  /** For a vote `poll:` and the options, with commas. */
   emoji: string;
   on: boolean;
   replace: boolean;
@@ -24,18 +26,21 @@ export interface ReactionSet {
   /** `cold`: the message is in the customer's database, and nothing was done. */
   status: 'ok' | 'cold';
   changed: boolean;
-  reactions: Required<Reactions>;
+  reactions: Pick<Answer, 'revision' | 'total' | 'counts' | 'own'>;
 }
 
 interface Answer {
   ord: number;
-  status: 'ok' | 'cold' | 'blocked' | 'not_found' | 'not_member' | 'limit_reached';
+  status: 'ok' | 'cold' | 'blocked' | 'not_found' | 'not_member' | 'limit_reached' | 'closed';
   changed: boolean;
   revision: number;
   total: number;
   counts: ReactionCount[];
   own: string[];
 }
+
+export const pollClosed = (): ApiError =>
+  new ApiError('state_conflict', { message: 'The poll is closed.', details: { state: 'closed' } });
 
 const refused = {
   not_found: () => new ApiError('not_found', { message: 'Message not found.' }),
@@ -46,6 +51,7 @@ const refused = {
       message: `A message has at most ${limits.emojiPerMessage} different emoji.`,
       details: { limit: limits.emojiPerMessage },
     }),
+  closed: () => pollClosed(),
 } as const;
 
 /** Sets and removes many at once; one answer per item, `blocked` where another transaction has locked what it needs. */
@@ -89,18 +95,46 @@ export interface ListedReaction {
 export type ReactionPlace = [at: string, user: number, emoji: string];
 
 /**
+ * Notes in a locked conversation that the message's poll is closed. The row of its counts is the lock of votes: those
+ * under way are counted first, and the last results are told at once. Its revision is part of the one that the
+ * customer's database has, and the flag says that the message changed.
+ */
+export async function notePollClosed(
+  tx: Queryable,
+  env: number,
+  conv: number,
+  message: number,
+): Promise<void> {
+  await tx.query(
+    `INSERT INTO message_reactions AS r (env, conv, message, revision, due_at) VALUES ($1, $2, $3, 1, clock_timestamp())
+     ON CONFLICT (conv, message, env) DO UPDATE SET revision = r.revision + 1, waiting = r.waiting OR r.total > 0, due_at = clock_timestamp()`,
+    [env, conv, message],
+  );
+  await tx.query(
+    'UPDATE conversations SET flags = flags | $3 WHERE no = $2 AND env = $1 AND flags & $3 = 0',
+    [env, conv, flags.reactions],
+  );
+}
+
+/**
  * Who reacted to a message, newest first. The newest of each of its emoji, of which there are few, are found by index and
  * merged.
  */
 export const listReactions = (
   db: Queryable,
   place: { env: number; conv: number; message: number },
-  { emoji, after, limit }: { emoji: string | null; after: ReactionPlace | null; limit: number },
+  {
+    emoji,
+    votes,
+    after,
+    limit,
+  }: { emoji: string | null; votes: boolean; after: ReactionPlace | null; limit: number },
 ): Promise<ListedReaction[]> =>
   db.query<ListedReaction>(
     `SELECT x.usr AS user, u.id AS "userId", x.emoji, x.at AS "createdAt"
      FROM message_reactions r CROSS JOIN LATERAL (
-       SELECT c.entry ->> 0 AS emoji FROM jsonb_array_elements(r.counts::jsonb) c(entry) WHERE $4::text IS NULL OR c.entry ->> 0 = $4
+       SELECT c.entry ->> 0 AS emoji FROM jsonb_array_elements(r.counts::jsonb) c(entry)
+       WHERE ($4::text IS NULL OR c.entry ->> 0 = $4) AND ($9 OR c.entry ->> 0 NOT LIKE '${voteKeys}%')
      ) e CROSS JOIN LATERAL (
        SELECT s.usr, s.emoji, s.at FROM reactions s
        WHERE s.conv = r.conv AND s.message = r.message AND s.emoji = e.emoji AND s.env = r.env
@@ -118,6 +152,7 @@ export const listReactions = (
       after?.[1] ?? null,
       after?.[2] ?? null,
       limit,
+      votes,
     ],
   );
 

@@ -3,6 +3,7 @@ import { lockConversationByNo } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Recorder } from '../../log/record.ts';
 import type { Db } from '../../platform/postgres/db.ts';
+import { viewReactions } from '../sql/reaction-reader.ts';
 import { clearReactions, dueReactions, lockDue, markTold, putOff } from './sql.ts';
 import type { DueMessages, DueReactions } from './sql.ts';
 
@@ -77,7 +78,7 @@ const eventOf = ({ message, id, revision, total, counts, changes }: DueReactions
   type: 'message.reactions' as const,
   actor: null,
   message: { id: id!, seq: message },
-  reactions: { revision, total, counts },
+  reactions: viewReactions({ revision, total, counts, own: null }),
   changes: (changes ?? []).slice(-limits.reactionChanges),
   more: (changes ?? []).length > limits.reactionChanges,
 });

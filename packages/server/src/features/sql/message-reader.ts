@@ -1,4 +1,4 @@
-import type { Attachment, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
+import type { Attachment, Message, MessageOrTombstone, Poll, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { parseMetadata } from '../metadata.ts';
 
@@ -19,6 +19,8 @@ export interface MessageRow {
   replyTo: string | null;
   metadata: string | null;
   attachments: string | null;
+  /** JSON of what a plain message has not; it stays in this store when the rest of the message leaves. */
+  extras: string | null;
   version: number;
   createdAt: string;
   editedAt: string | null;
@@ -29,7 +31,7 @@ export interface MessageRow {
 /** A message that this store no longer holds: where it stands, who sent it and whether it was deleted. */
 export interface ColdRow extends Pick<
   MessageRow,
-  'conv' | 'cid' | 'seq' | 'sender' | 'senderId' | 'deletedAt'
+  'conv' | 'cid' | 'seq' | 'sender' | 'senderId' | 'extras' | 'deletedAt'
 > {
   id: null;
 }
@@ -38,7 +40,7 @@ export interface ColdRow extends Pick<
 export type CopiedRow = Omit<MessageRow, 'cid' | 'sender'>;
 
 const copiedColumns = `m.conv, m.seq, m.id, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
-  m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard`;
+  m.attachments, m.extras, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard`;
 const columns = `c.id AS cid, m.sender, ${copiedColumns}`;
 /** LIMIT makes these one index look-up per row, whatever the planner expects of the tables. */
 const sender =
@@ -59,6 +61,20 @@ export const viewTombstone = (row: MessageRow): Tombstone => ({
   deletedAt: row.deletedAt!,
 });
 
+/** What `extras` holds. */
+export interface Extras {
+  poll?: Poll;
+}
+
+export const extrasOf = ({ extras }: Pick<MessageRow, 'extras'>): Extras =>
+  extras === null ? {} : (JSON.parse(extras) as Extras);
+
+/** The fields of a message that `extras` holds. */
+export function viewExtras(row: Pick<MessageRow, 'extras'>): Pick<Message, 'poll'> {
+  const { poll } = extrasOf(row);
+  return poll ? { poll } : {};
+}
+
 export const viewLive = (row: MessageRow): Message => ({
   id: row.id,
   conversationId: row.cid,
@@ -72,6 +88,7 @@ export const viewLive = (row: MessageRow): Message => ({
   createdAt: row.createdAt,
   editedAt: row.editedAt,
   deletedAt: null,
+  ...viewExtras(row),
 });
 
 export const viewMessage = (row: MessageRow): MessageOrTombstone =>

@@ -1,4 +1,5 @@
-import type { MessageOrTombstone, ReactionCount, Reactions } from '@parley/protocol';
+import { voteKeys } from '@parley/protocol';
+import type { MessageOrTombstone, ReactionCount, Reactions, VoteCount } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { hasReactions } from './flags.ts';
 import type { MessagePlace } from './message-reader.ts';
@@ -10,6 +11,7 @@ export interface ReactionsRow {
   conv: number;
   seq: number;
   revision: number;
+  /** Votes included, as in `counts` and `own`. */
   total: number;
   counts: ReactionCount[];
   /** Null if nobody's own were asked for. */
@@ -33,17 +35,35 @@ export const reactionsAt = (
         [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq), user],
       );
 
-export const viewReactions = ({
+const isVote = (key: string): boolean => key.startsWith(voteKeys);
+const optionOf = (key: string): number => Number(key.slice(voteKeys.length));
+
+/** As callers see them: votes for the poll apart from reactions. */
+export function viewReactions({
   revision,
   total,
   counts,
   own,
-}: Omit<ReactionsRow, 'env' | 'conv' | 'seq'>): Reactions => ({
-  revision,
-  total,
-  counts,
-  ...(own === null ? {} : { own }),
-});
+}: Pick<ReactionsRow, 'revision' | 'total' | 'counts' | 'own'>): Reactions {
+  const mine = own === null ? {} : ownOf(own);
+  const cast = counts.filter(({ emoji }) => isVote(emoji));
+  if (cast.length === 0) return { revision, total, counts, ...mine };
+  const votes = cast.map(({ emoji, ...rest }): VoteCount => ({ option: optionOf(emoji), ...rest }));
+  return {
+    revision,
+    total: votes.reduce((rest, { count }) => rest - count, total),
+    counts: counts.filter(({ emoji }) => !isVote(emoji)),
+    votes: votes.sort((a, b) => a.option - b.option),
+    ...mine,
+  };
+}
+
+/** A user's own reactions, and the options that the user voted for if there are any. */
+export function ownOf(keys: readonly string[]): { own: string[]; ownVotes?: number[] } {
+  const votes = keys.filter(isVote).map(optionOf);
+  const own = keys.filter((key) => !isVote(key));
+  return votes.length === 0 ? { own } : { own, ownVotes: votes.sort((a, b) => a - b) };
+}
 
 /** Adds what shows of reactions to messages of one conversation, as this user sees them. Deleted ones show none. */
 export async function withReactions(

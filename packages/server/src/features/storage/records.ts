@@ -7,8 +7,8 @@ import type {
 } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { hasReactions } from '../sql/flags.ts';
-import { messagesAt } from '../sql/message-reader.ts';
-import { reactionsAt } from '../sql/reaction-reader.ts';
+import { messagesAt, viewExtras } from '../sql/message-reader.ts';
+import { reactionsAt, viewReactions } from '../sql/reaction-reader.ts';
 import type { ReactionsRow } from '../sql/reaction-reader.ts';
 import type { CopiedRow, MessagePlace } from '../sql/message-reader.ts';
 import { conversationsWithPeople } from './sql/copy.ts';
@@ -26,11 +26,23 @@ export interface Placed {
   message: number;
 }
 
-/** Counts only: `extras` names no user. */
-const reactionExtras = ({ total, counts }: ReactionsRow): string | null =>
-  total === 0
-    ? null
-    : JSON.stringify({ reactions: { total, counts: counts.map(({ emoji, count }) => ({ emoji, count })) } });
+/** Counts only: what a database gets names no user. */
+const countsOf = (row: ReactionsRow | undefined) => {
+  if (!row || row.total === 0) return {};
+  const { total, counts, votes } = viewReactions(row);
+  return {
+    reactions: {
+      total,
+      counts: counts.map(({ emoji, count }) => ({ emoji, count })),
+      ...(votes ? { votes: votes.map(({ option, count }) => ({ option, count })) } : {}),
+    },
+  };
+};
+
+function recordExtras(row: CopiedRow, reactions: ReactionsRow | undefined): string | null {
+  const extras = { ...viewExtras(row), ...countsOf(reactions) };
+  return Object.keys(extras).length === 0 ? null : JSON.stringify(extras);
+}
 
 export const messageRecord = (
   row: CopiedRow,
@@ -48,7 +60,7 @@ export const messageRecord = (
     replyTo: gone ? null : row.replyTo,
     attachments: gone ? null : row.attachments,
     metadata: gone ? null : row.metadata,
-    extras: gone || !reactions ? null : reactionExtras(reactions),
+    extras: gone ? null : recordExtras(row, reactions),
     version: row.version,
     createdAt: row.createdAt,
     editedAt: row.editedAt,

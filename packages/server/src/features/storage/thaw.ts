@@ -26,7 +26,7 @@ const json = (text: string | null): string | null => {
   }
 };
 
-/** The sender and the deletion come from our own store, because names may have been erased since. */
+/** The sender, the deletion and the extras come from our own store: names may have been erased since, and extras stay here. */
 export const warmRow = (cold: ColdRow, found: MessageRecord): MessageRow => ({
   conv: cold.conv,
   cid: cold.cid,
@@ -38,6 +38,7 @@ export const warmRow = (cold: ColdRow, found: MessageRecord): MessageRow => ({
   replyTo: found.replyTo,
   metadata: json(found.metadata),
   attachments: json(found.attachments),
+  extras: cold.extras,
   version: found.version,
   createdAt: found.createdAt,
   editedAt: found.editedAt,

@@ -1,5 +1,12 @@
 import { ApiError, callFrameTypes, realtime } from '@parley/protocol';
-import type { CallFrameType, FrameData, FrameType, OperationFrameType, RateClass } from '@parley/protocol';
+import type {
+  CallFrameType,
+  FeatureName,
+  FrameData,
+  FrameType,
+  OperationFrameType,
+  RateClass,
+} from '@parley/protocol';
 import { clientCaller } from '../../features/callers.ts';
 import { signal } from '../../features/calls/signal.ts';
 import type { CallFrame } from '../../features/calls/signal.ts';
@@ -64,8 +71,27 @@ export function createFrameHandlers(
     return allowed(take(limiter, (checks[rate] ??= frameLimits(env, no, rate))));
   }
 
-  /** The reaction that a socket set last: they are made in the order of their frames, so that the last one decides. */
+  /** The reaction or vote that a socket set last: they are made in the order of their frames, so that the last one decides. */
   const reacting = new WeakMap<Session, Promise<unknown>>();
+  const inOrder = async <T>(
+    session: Session,
+    feature: FeatureName,
+    name: 'reactions.set' | 'reactions.remove' | 'polls.vote',
+    input: { messageId: string },
+    react: (ctx: Context) => Promise<T>,
+  ): Promise<T> => {
+    await count(session, 'reaction');
+    const ctx = contextOf(session);
+    requireFeature(ctx.env, feature);
+    const { turn } = options.turns.of(ctx.env.no, name, input);
+    const before = reacting.get(session);
+    const run = turn(async () => {
+      await before?.catch(() => undefined);
+      return react(ctx);
+    });
+    reacting.set(session, run);
+    return run;
+  };
 
   const socketFrames: SocketFrames = {
     'presence.watch': async (session, { userIds }) => {
@@ -88,18 +114,18 @@ export function createFrameHandlers(
       return { expiresAt: new Date(expiresAt!).toISOString() };
     },
     'reaction.set': async (session, { id, emoji, on, replace = false }) => {
-      await count(session, 'reaction');
-      const ctx = contextOf(session);
-      requireFeature(ctx.env, 'reactions');
       const input = { messageId: id, emoji, replace };
-      const { turn } = options.turns.of(ctx.env.no, on ? 'reactions.set' : 'reactions.remove', input);
-      const before = reacting.get(session);
-      const run = turn(async () => {
-        await before?.catch(() => undefined);
-        return on ? handlers['reactions.set'](ctx, input) : handlers['reactions.remove'](ctx, input);
-      });
-      reacting.set(session, run);
-      const { reactions } = await run;
+      const name = on ? 'reactions.set' : 'reactions.remove';
+      const { reactions } = await inOrder(session, 'reactions', name, input, (ctx) =>
+        handlers[name](ctx, input),
+      );
+      return { id, reactions };
+    },
+    'poll.vote': async (session, { id, options: wanted }) => {
+      const input = { messageId: id, options: wanted };
+      const { reactions } = await inOrder(session, 'polls', 'polls.vote', input, (ctx) =>
+        handlers['polls.vote'](ctx, input),
+      );
       return { id, reactions };
     },
     typing: (session, { cid, state }) => {

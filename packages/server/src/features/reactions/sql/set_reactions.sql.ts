@@ -1,8 +1,14 @@
-import { limits } from '@parley/protocol';
+import { limits, voteKeys } from '@parley/protocol';
 import { flags } from '../../sql/flags.ts';
 
 /** How many changes are kept for the next event: one more than it shows, so that it knows whether there were more. */
 const kept = limits.reactionChanges + 1;
+
+/** SQL of whether a key is that of a vote. */
+const isVote = (key: string): string => `(${key} LIKE '${voteKeys}%')`;
+
+/** SQL of a list with the user p_usr, or of none. */
+const named = `CASE WHEN p_usr IS NULL THEN '[]'::jsonb ELSE jsonb_build_array(p_usr) END`;
 
 /** SQL of the place of a row, in the order of its index. */
 const at = (alias: string, place: string): string =>
@@ -37,12 +43,12 @@ LANGUAGE sql STABLE AS $$
   FROM jsonb_array_elements(p_counts) WITH ORDINALITY c(entry, ord)
 $$;
 
--- The counts after a user reacted.
+-- The counts after a user reacted. A user who must not be named is null.
 CREATE OR REPLACE FUNCTION more_reactions(p_counts jsonb, p_usr bigint, p_emoji text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN coalesce(bool_or(c.entry ->> 0 = p_emoji), false)
     THEN jsonb_agg(CASE WHEN c.entry ->> 0 <> p_emoji THEN c.entry ELSE
-      jsonb_build_array(p_emoji, (c.entry ->> 1)::bigint + 1, (jsonb_build_array(p_usr) || (c.entry -> 2)) - ${limits.reactorsShown}) END ORDER BY c.ord)
-    ELSE p_counts || jsonb_build_array(jsonb_build_array(p_emoji, 1, jsonb_build_array(p_usr))) END
+      jsonb_build_array(p_emoji, (c.entry ->> 1)::bigint + 1, (${named} || (c.entry -> 2)) - ${limits.reactorsShown}) END ORDER BY c.ord)
+    ELSE p_counts || jsonb_build_array(jsonb_build_array(p_emoji, 1, ${named})) END
   FROM jsonb_array_elements(p_counts) WITH ORDINALITY c(entry, ord)
 $$;
 
@@ -60,6 +66,8 @@ $$;
 -- transaction has locked is 'blocked', and nothing waits for it; with p_wait_ms it is waited for that many milliseconds. Who
 -- deletes a message changes that row too, so a reaction is either gone with the message or finds it deleted; one that slips in
 -- before there was a row is found by the event that it leaves (tell.ts).
+-- A key such as 'poll:1,3' is a vote: the options that the user wants, instead of those before. Who closes a poll changes the
+-- row of the counts too, so a vote is either counted before or finds the poll closed.
 CREATE OR REPLACE FUNCTION set_reactions(
   p_env int[], p_conv bigint[], p_message bigint[], p_usr bigint[], p_emoji text[], p_on boolean[], p_replace boolean[], p_wait_ms int
 ) RETURNS TABLE (ord int, status text, changed boolean, revision bigint, total bigint, counts json, own text[]) LANGUAGE plpgsql
@@ -76,9 +84,14 @@ DECLARE
   moved boolean[];
   people bigint[];
   wants boolean; -- a member wants to add something
+  poll jsonb; -- that of the message, where somebody votes
+  voted boolean;
+  secret boolean; -- nobody may be told who voted
   had text[];
+  wanted text[];
   gone text[];
-  come text;
+  come text[];
+  one text;
   entries jsonb;
   noted jsonb;
   n bigint;
@@ -135,6 +148,10 @@ BEGIN
         FROM messages x WHERE x.conv = g.conv AND x.seq = g.message AND x.env = g.env LIMIT 1), verdict);
     END IF;
 
+    poll := NULL;
+    IF EXISTS (SELECT 1 FROM unnest(g.items) o WHERE ${isVote('p_emoji[o]')}) THEN
+      poll := (SELECT x.extras::jsonb -> 'poll' FROM messages x WHERE x.conv = g.conv AND x.seq = g.message AND x.env = g.env LIMIT 1);
+    END IF;
     entries := coalesce(r.counts, '[]')::jsonb;
     noted := coalesce(r.changes, '[]')::jsonb;
     n := coalesce(r.total, 0);
@@ -149,14 +166,23 @@ BEGIN
         CONTINUE;
       END IF;
       CONTINUE WHEN verdict IS NOT NULL;
-      had := ARRAY(SELECT x.emoji FROM reactions x WHERE x.conv = g.conv AND x.usr = p_usr[i] AND x.message = g.message AND x.env = g.env);
-      gone := CASE WHEN NOT p_on[i] THEN ARRAY(SELECT e FROM unnest(had) e WHERE e = p_emoji[i])
-        WHEN p_replace[i] THEN array_remove(had, p_emoji[i]) ELSE '{}' END;
-      come := CASE WHEN p_on[i] AND p_emoji[i] <> ALL (had) THEN p_emoji[i] END;
-      CONTINUE WHEN come IS NULL AND cardinality(gone) = 0;
-      IF come IS NOT NULL AND ${limits.emojiPerMessage} <= (
-        SELECT count(*) FILTER (WHERE e ->> 0 <> ALL (gone) OR (e ->> 1)::bigint > 1) + CASE WHEN bool_or(e ->> 0 = come) THEN -1 ELSE 0 END
-        FROM jsonb_array_elements(entries) e
+      voted := ${isVote('p_emoji[i]')};
+      secret := voted AND coalesce((poll ->> 'anonymous')::boolean, true);
+      IF voted AND (poll IS NULL OR poll ? 'closedAt' OR coalesce((poll ->> 'closesAt')::timestamptz <= clock_timestamp(), false)) THEN
+        verdicts[k] := 'closed';
+        CONTINUE;
+      END IF;
+      had := ARRAY(SELECT x.emoji FROM reactions x WHERE x.conv = g.conv AND x.usr = p_usr[i] AND x.message = g.message AND x.env = g.env
+        AND ${isVote('x.emoji')} = voted);
+      wanted := CASE WHEN voted THEN ARRAY(SELECT '${voteKeys}' || o FROM unnest(string_to_array(substr(p_emoji[i], ${voteKeys.length + 1}), ',')) o)
+        WHEN p_on[i] THEN ARRAY[p_emoji[i]] ELSE '{}' END;
+      gone := ARRAY(SELECT e FROM unnest(had) e
+        WHERE CASE WHEN voted OR p_on[i] AND p_replace[i] THEN e <> ALL (wanted) ELSE NOT p_on[i] AND e = p_emoji[i] END);
+      come := ARRAY(SELECT e FROM unnest(wanted) e WHERE e <> ALL (had));
+      CONTINUE WHEN cardinality(come) + cardinality(gone) = 0;
+      IF NOT voted AND cardinality(come) > 0 AND ${limits.emojiPerMessage} <= (
+        SELECT count(*) FILTER (WHERE e ->> 0 <> ALL (gone) OR (e ->> 1)::bigint > 1) + CASE WHEN bool_or(e ->> 0 = come[1]) THEN -1 ELSE 0 END
+        FROM jsonb_array_elements(entries) e WHERE NOT ${isVote('e ->> 0')}
       ) THEN
         verdicts[k] := 'limit_reached';
         CONTINUE;
@@ -165,13 +191,18 @@ BEGIN
         DELETE FROM reactions x WHERE x.conv = g.conv AND x.usr = p_usr[i] AND x.message = g.message AND x.env = g.env AND x.emoji = ANY (gone);
         entries := less_reactions(g.env, g.conv, g.message, entries, p_usr[i], gone);
       END IF;
-      IF come IS NOT NULL THEN
-        INSERT INTO reactions (env, conv, message, usr, emoji, at) VALUES (g.env, g.conv, g.message, p_usr[i], come, clock_timestamp());
-        entries := more_reactions(entries, p_usr[i], come);
+      FOREACH one IN ARRAY come LOOP
+        INSERT INTO reactions (env, conv, message, usr, emoji, at) VALUES (g.env, g.conv, g.message, p_usr[i], one, clock_timestamp());
+        entries := more_reactions(entries, CASE WHEN NOT secret THEN p_usr[i] END, one);
         added := added || g.env::bigint;
+      END LOOP;
+      n := n + cardinality(come) - cardinality(gone);
+      IF NOT secret THEN
+        noted := more_changes(noted, p_usr[i], gone, come[1]);
+        FOREACH one IN ARRAY come[2:] LOOP
+          noted := more_changes(noted, p_usr[i], '{}', one);
+        END LOOP;
       END IF;
-      n := n + CASE WHEN come IS NULL THEN 0 ELSE 1 END - cardinality(gone);
-      noted := more_changes(noted, p_usr[i], gone, come);
       revised := revised + 1;
       moved[k] := true;
     END LOOP;
@@ -209,7 +240,9 @@ BEGIN
     ) SELECT coalesce(array_agg(d.emoji), '{}') INTO gone FROM removed d;
     UPDATE message_reactions x SET counts = less_reactions(p_env, p_conv, place, r.counts::jsonb, p_usr, gone)::text,
         total = x.total - cardinality(gone), revision = x.revision + 1,
-        changes = more_changes(coalesce(r.changes, '[]')::jsonb, p_usr, gone, NULL)::text, waiting = true,
+        -- Counts of votes that name nobody are those of an anonymous poll.
+        changes = more_changes(coalesce(r.changes, '[]')::jsonb, p_usr, ARRAY(SELECT g FROM unnest(gone) g WHERE NOT EXISTS (
+          SELECT 1 FROM jsonb_array_elements(r.counts::jsonb) e WHERE e ->> 0 = g AND ${isVote('g')} AND e -> 2 = '[]')), NULL)::text, waiting = true,
         due_at = CASE WHEN x.waiting THEN x.due_at ELSE greatest(x.due_at, clock_timestamp()) END
       WHERE x.conv = p_conv AND x.message = place AND x.env = p_env AND cardinality(gone) > 0;
   END LOOP;

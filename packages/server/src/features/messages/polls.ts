@@ -1,0 +1,38 @@
+import { ApiError } from '@parley/protocol';
+import type { NewPoll, Poll } from '@parley/protocol';
+import type { Context } from '../context.ts';
+import { requireFeature } from '../enabled.ts';
+import { moment } from '../time.ts';
+import { endsLater } from './sql.ts';
+import type { SentAs } from './sql.ts';
+
+const invalid = (param: string, message: string) =>
+  new ApiError('invalid_request', { param: `poll.${param}`, message: `poll.${param} ${message}` });
+
+/** The poll of a new message as it is kept (polls#poll). */
+export async function newPoll(
+  ctx: Context,
+  given: NewPoll,
+  sent: Omit<SentAs, 'sender'> & { sender: { no: number } | null },
+): Promise<Poll> {
+  requireFeature(ctx.env, 'polls');
+  const { question, multiple = false, anonymous = false } = given;
+  const options = given.options.map(({ id, text }, i) => {
+    if (id !== undefined && id !== i + 1)
+      throw invalid(`options[${i}].id`, 'must be the place of the option in the list, from 1.');
+    return { id: i + 1, text };
+  });
+  const poll = { question, options, multiple, anonymous };
+  if (given.closesAt === undefined) return poll;
+  const closesAt = moment('poll.closesAt', given.closesAt);
+  const { conversationId, clientMsgId, sender } = sent;
+  if (
+    !(await endsLater(ctx.db, ctx.env.no, closesAt, {
+      conversationId,
+      clientMsgId,
+      sender: sender?.no ?? null,
+    }))
+  )
+    throw invalid('closesAt', 'must be in the future.');
+  return { ...poll, closesAt };
+}

@@ -1,0 +1,70 @@
+import { ApiError, voteKeys } from '@parley/protocol';
+import type { Input, Message, Output } from '@parley/protocol';
+import { record } from '../../log/record.ts';
+import type { Context } from '../context.ts';
+import { happened } from '../happenings.ts';
+import { findAnywhere, readableMessage, withMessage } from '../messages/operations.ts';
+import { setExtras } from '../messages/sql.ts';
+import { commitReaction } from '../reactions/operations.ts';
+import { notePollClosed, pollClosed } from '../reactions/sql.ts';
+import { extrasOf, viewLive } from '../sql/message-reader.ts';
+import type { MessageRow } from '../sql/message-reader.ts';
+import { withReactions } from '../sql/reaction-reader.ts';
+
+/** Polls (polls.md). A poll is part of its message; votes are reactions under keys of their own. */
+
+const missing = () => new ApiError('not_found', { message: 'This message has no poll.' });
+
+/** Replaces the caller's vote. What a poll asks never changes, so that is checked first; whether it is open, in the commit. */
+export async function vote(
+  ctx: Context,
+  { messageId, options }: Input<'polls.vote'>,
+): Promise<Output<'polls.vote'>> {
+  const row = await findAnywhere(ctx, messageId);
+  const wrong = problemOf(row, options);
+  if (wrong) {
+    await readableMessage(ctx, row);
+    throw wrong;
+  }
+  const wanted = options.toSorted((a, b) => a - b);
+  return commitReaction(ctx, row, {
+    user: ctx.caller.user!.no,
+    emoji: `${voteKeys}${wanted.join(',')}`,
+    on: wanted.length > 0,
+    replace: true,
+  });
+}
+
+function problemOf(row: MessageRow, options: readonly number[]): ApiError | null {
+  const { poll } = extrasOf(row);
+  if (!poll || row.deletedAt) return missing();
+  const refuse = (message: string) => new ApiError('invalid_request', { param: 'options', message });
+  if (options.length > 1 && !poll.multiple) return refuse('This poll takes one choice.');
+  return options.some((id) => id > poll.options.length) ? refuse('This poll has no such option.') : null;
+}
+
+/** No vote is counted afterwards; the message keeps its version. */
+export async function close(ctx: Context, { messageId }: Input<'polls.close'>): Promise<Message> {
+  const env = ctx.env.no;
+  const { message, conv } = await withMessage(ctx, messageId, async (tx, { access, row }) => {
+    const { poll, ...rest } = extrasOf(row);
+    if (!poll || row.deletedAt) throw missing();
+    if (access.actor && row.sender !== access.actor.no)
+      throw new ApiError('forbidden', { message: 'Only the author may close a poll.' });
+    const { lockedAt } = access.conv;
+    if (poll.closedAt !== undefined || (poll.closesAt !== undefined && poll.closesAt <= lockedAt))
+      throw pollClosed();
+    await happened(ctx, tx, 'messageChanges', { env, row });
+    const extras = JSON.stringify({ ...rest, poll: { ...poll, closedAt: lockedAt } });
+    await notePollClosed(tx, env, row.conv, row.seq);
+    await setExtras(tx, env, row, extras);
+    tx.afterCommit(() => ctx.services.reactions.changed());
+    const message = viewLive({ ...row, extras });
+    await record(ctx.services.log, tx, access.conv, [
+      { type: 'message.enriched', actor: access.actor, message },
+    ]);
+    return { message, conv: access.conv };
+  });
+  const [shown] = await withReactions(ctx.db, env, conv, ctx.caller.user?.no ?? null, [message]);
+  return shown as Message;
+}
