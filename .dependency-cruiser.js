@@ -27,6 +27,7 @@ const features = [
   'storage',
   'messages',
   'reactions',
+  'mentions',
   'calls',
   'analytics',
   'plans',

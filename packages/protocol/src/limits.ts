@@ -34,6 +34,8 @@ export const limits = {
   emojiPerMessage: 20,
   reactorsShown: 3,
   reactionChanges: 20,
+  /** mentions#bounds. */
+  mentionsPerMessage: 50,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,

@@ -126,7 +126,7 @@ export const conversationsOperations = table(
 
   operation('conversations.mute', 'PUT /v1/conversations/{conversationId}/mute', {
     summary: 'Mute a conversation for oneself',
-    text: 'No pushes for this conversation to this user; messages, unread counts and sockets are not affected.',
+    text: 'No pushes for this conversation to this user; messages, unread counts and sockets are not affected. It is the level `none` of `PUT …/notifications`, without end.',
     tag,
     callers: ['client'],
     params,
@@ -136,7 +136,7 @@ export const conversationsOperations = table(
 
   operation('conversations.unmute', 'DELETE /v1/conversations/{conversationId}/mute', {
     summary: 'Unmute a conversation for oneself',
-    text: 'Pushes are sent again.',
+    text: 'The level from before holds again.',
     tag,
     callers: ['client'],
     params,
@@ -151,7 +151,12 @@ export const conversationsOperations = table(
     callers: ['client'],
     params,
     body: { seq: Seq },
-    response: open({ conversationId: Type.String(), lastReadSeq: Seq, unreadCount: Type.Integer() }),
+    response: open({
+      conversationId: Type.String(),
+      lastReadSeq: Seq,
+      unreadCount: Type.Integer(),
+      mentionUnreadCount: Type.Integer({ minimum: 0, description: 'Unread messages that mention one' }),
+    }),
     errors: ['not_found', 'not_member'],
     // A mark that has already moved stays where it is.
     repeatable: true,

@@ -4,6 +4,7 @@ import { callsOperations } from './calls.ts';
 import { conversationsOperations } from './conversations.ts';
 import { environmentsOperations } from './environments.ts';
 import { logsOperations } from './logs.ts';
+import { mentionsOperations } from './mentions.ts';
 import { messagesOperations } from './messages.ts';
 import { organizationsOperations } from './organizations.ts';
 import { pushOperations } from './push.ts';
@@ -21,6 +22,7 @@ export const operations = {
   ...conversationsOperations,
   ...messagesOperations,
   ...reactionsOperations,
+  ...mentionsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

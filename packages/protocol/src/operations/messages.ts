@@ -13,6 +13,7 @@ import {
   Text,
   UserId,
 } from '../schemas/common.ts';
+import { NewMentions } from '../schemas/mentions.ts';
 import { Message, MessageOrTombstone, MessageVersion, SyncResult, Tombstone } from '../schemas/resources.ts';
 import { operation, pageCost, table } from './define.ts';
 
@@ -29,17 +30,19 @@ export const messageFields = {
   replyTo: optional(nullable(IdParam)),
   attachments: optional(Type.Array(IdParam, { maxItems: limits.attachmentsPerMessage })),
   metadata: optional(Metadata),
+  mentions: optional(NewMentions),
 };
 export const editFields = {
   text: optional(Text),
   metadata: optional(Metadata),
+  mentions: optional(NewMentions),
   expectedVersion: Type.Integer({ minimum: 1 }),
 };
 
 export const messagesOperations = table(
   operation('messages.send', 'POST /v1/conversations/{conversationId}/messages', {
     summary: 'Send a message',
-    text: 'A message needs text, an attachment or metadata. `clientMsgId` makes sending again safe, over REST and the socket alike, for 48 hours: a duplicate gives the original. A server may send as a member (`senderId`), or without one: a system message. Members get the event `message.new`.',
+    text: 'A message needs text, an attachment or metadata. `clientMsgId` makes sending again safe, over REST and the socket alike, for 48 hours: a duplicate gives the original. A server may send as a member (`senderId`), or without one: a system message. Members get the event `message.new`. `mentions` says whom it is for: the text is never read for names.',
     tag,
     callers: ['server', 'client', 'dashboard'],
     permission: 'explorer.write',
@@ -47,7 +50,14 @@ export const messagesOperations = table(
     body: { clientMsgId: optional(ClientMsgId), ...messageFields, senderId: optional(UserId) },
     statuses: [201],
     response: MessageOrTombstone,
-    errors: ['not_found', 'not_member', 'text_too_long', 'metadata_too_large', 'attachment_not_ready'],
+    errors: [
+      'not_found',
+      'not_member',
+      'text_too_long',
+      'metadata_too_large',
+      'attachment_not_ready',
+      'feature_disabled',
+    ],
     rate: 'send',
     repeatable: true,
     cost: 0,
@@ -79,13 +89,20 @@ export const messagesOperations = table(
 
   operation('messages.update', 'PATCH /v1/messages/{messageId}', {
     summary: 'Edit a message (author, server)',
-    text: '`expectedVersion` is the version that the editor saw: if somebody was faster it is `409 version_conflict`, and nothing is lost. Members get `message.updated`.',
+    text: '`expectedVersion` is the version that the editor saw: if somebody was faster it is `409 version_conflict`, and nothing is lost. Members get `message.updated`. `mentions` replaces the list; where the text changes without it, who is mentioned stays and the ranges go.',
     tag,
     callers: both,
     params: oneMessage,
     body: editFields,
     response: Message,
-    errors: ['not_found', 'not_member', 'version_conflict', 'text_too_long', 'metadata_too_large'],
+    errors: [
+      'not_found',
+      'not_member',
+      'version_conflict',
+      'text_too_long',
+      'metadata_too_large',
+      'feature_disabled',
+    ],
     cost: 2,
   }),
 

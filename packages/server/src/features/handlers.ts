@@ -25,6 +25,7 @@ import * as events from './events/operations.ts';
 import * as live from './live/operations.ts';
 import * as logs from './logs/operations.ts';
 import * as members from './conversations/members.ts';
+import * as mentions from './mentions/operations.ts';
 import * as messages from './messages/operations.ts';
 import { versions } from './messages/versions.ts';
 import * as push from './push/operations.ts';
@@ -145,6 +146,7 @@ export const handlers = {
   'conversations.delete': conversations.remove,
   'conversations.mute': conversations.mute,
   'conversations.unmute': conversations.unmute,
+  'conversations.setLevel': conversations.setLevel,
   'conversations.read': receipts.read,
   'members.list': members.list,
   'members.add': members.add,
@@ -159,6 +161,7 @@ export const handlers = {
   'reactions.set': reactions.set,
   'reactions.remove': reactions.remove,
   'reactions.list': reactions.list,
+  'mentions.list': mentions.list,
   sync: sync.sync,
   'events.list': events.list,
   'webhooks.create': webhooks.create,

@@ -16,6 +16,8 @@ export interface PushedMessage {
   text: string | null;
   /** JSON of the attachment objects. */
   attachments: string | null;
+  /** It names the user, or everyone. */
+  mention: boolean;
 }
 
 const bodyCharacters = 200;
@@ -39,6 +41,7 @@ export const notificationOf = (
     messageId: message.messageId,
     seq: String(message.seq),
     ...(message.senderId === null ? {} : { senderId: message.senderId }),
+    ...(message.mention ? { mention: 'true' } : {}),
   },
   priority: 'high',
   ttlSeconds,

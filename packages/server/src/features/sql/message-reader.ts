@@ -1,4 +1,4 @@
-import type { Attachment, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
+import type { Attachment, Mention, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { parseMetadata } from '../metadata.ts';
 
@@ -24,12 +24,16 @@ export interface MessageRow {
   editedAt: string | null;
   deletedAt: string | null;
   hard: boolean;
+  /** JSON of what extensions keep (features/extras.ts). It stays here when the message moves to the customer's database. */
+  extras: string | null;
+  /** Those of the extras, with the present ids of users. */
+  mentions: Mention[] | null;
 }
 
 /** A message that this store no longer holds: where it stands, who sent it and whether it was deleted. */
 export interface ColdRow extends Pick<
   MessageRow,
-  'conv' | 'cid' | 'seq' | 'sender' | 'senderId' | 'deletedAt'
+  'conv' | 'cid' | 'seq' | 'sender' | 'senderId' | 'deletedAt' | 'extras' | 'mentions'
 > {
   id: null;
 }
@@ -38,7 +42,8 @@ export interface ColdRow extends Pick<
 export type CopiedRow = Omit<MessageRow, 'cid' | 'sender'>;
 
 const copiedColumns = `m.conv, m.seq, m.id, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
-  m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard`;
+  m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard,
+  m.extras, CASE WHEN m.extras IS NOT NULL THEN shown_mentions(m.env, m.extras) END AS mentions`;
 const columns = `c.id AS cid, m.sender, ${copiedColumns}`;
 /** LIMIT makes these one index look-up per row, whatever the planner expects of the tables. */
 const sender =
@@ -72,6 +77,7 @@ export const viewLive = (row: MessageRow): Message => ({
   createdAt: row.createdAt,
   editedAt: row.editedAt,
   deletedAt: null,
+  ...(row.mentions ? { mentions: row.mentions } : {}),
 });
 
 export const viewMessage = (row: MessageRow): MessageOrTombstone =>
@@ -117,6 +123,20 @@ export const messagesAt = (
          ) m ${joined}`,
         [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
       );
+
+/** The same with those that moved to the customer's database, and without deleted ones. */
+export const liveAt = (
+  db: Queryable,
+  env: number,
+  places: readonly Omit<MessagePlace, 'env'>[],
+): Promise<(MessageRow | ColdRow)[]> =>
+  db.query<MessageRow | ColdRow>(
+    `SELECT ${columns} FROM unnest($2::bigint[], $3::bigint[]) p(conv, seq)
+     CROSS JOIN LATERAL (
+       SELECT * FROM messages WHERE env = $1 AND conv = p.conv AND seq = p.seq AND deleted_at IS NULL AND NOT hard LIMIT 1
+     ) m ${joined}`,
+    [env, places.map((p) => p.conv), places.map((p) => p.seq)],
+  );
 
 /** The messages below `before` and above `after`, newest first, without hard-deleted ones. */
 export const messagesBefore = (

@@ -25,11 +25,21 @@ export interface Placed {
   message: number;
 }
 
-/** Counts only: `extras` names no user. */
-const reactionExtras = ({ total, counts }: ReactionsRow): string | null =>
-  total === 0
-    ? null
-    : JSON.stringify({ reactions: { total, counts: counts.map(({ emoji, count }) => ({ emoji, count })) } });
+/** `extras` names no user: it has the ranges of mentions and the counts of reactions. */
+function extrasOf({ mentions }: CopiedRow, reactions?: ReactionsRow): string | null {
+  const extras = {
+    ...(mentions ? { mentions: mentions.map(({ userId: _, ...mention }) => mention) } : {}),
+    ...(reactions && reactions.total > 0
+      ? {
+          reactions: {
+            total: reactions.total,
+            counts: reactions.counts.map(({ emoji, count }) => ({ emoji, count })),
+          },
+        }
+      : {}),
+  };
+  return Object.keys(extras).length === 0 ? null : JSON.stringify(extras);
+}
 
 export const messageRecord = (
   row: CopiedRow,
@@ -47,7 +57,7 @@ export const messageRecord = (
     replyTo: gone ? null : row.replyTo,
     attachments: gone ? null : row.attachments,
     metadata: gone ? null : row.metadata,
-    extras: gone || !reactions ? null : reactionExtras(reactions),
+    extras: gone ? null : extrasOf(row, reactions),
     version: row.version,
     createdAt: row.createdAt,
     editedAt: row.editedAt,

@@ -43,6 +43,8 @@ export const warmRow = (cold: ColdRow, found: MessageRecord): MessageRow => ({
   editedAt: found.editedAt,
   deletedAt: cold.deletedAt,
   hard: false,
+  extras: cold.extras,
+  mentions: cold.mentions,
 });
 
 /** The conversation must be locked, unless nothing else can change these rows. Returns how many messages came back. */
