@@ -191,6 +191,7 @@ export class FakeServer {
       unreadCount: this.unread(conv, userId),
       lastReadSeq,
       muted,
+      level: muted ? 'none' : 'all',
       lastMessage: last
         ? { id: last.id, seq: last.seq, senderId: last.senderId, text: last.text, createdAt: last.createdAt }
         : null,
@@ -293,7 +294,12 @@ export class FakeServer {
       case 'PUT mute':
       case 'DELETE mute':
         Object.assign(conv.members.get(user)!, { muted: method === 'PUT', activeAt: this.clock.now() });
-        return { conversationId: id, muted: method === 'PUT' };
+        return {
+          conversationId: id,
+          muted: method === 'PUT',
+          level: method === 'PUT' ? 'none' : 'all',
+          until: null,
+        };
     }
     throw new Refusal('not_found', 404);
   }

@@ -1,4 +1,5 @@
 import type { ErrorInfo } from '../errors.ts';
+import type { Mention } from '../types.ts';
 
 /** The message that an application gives to `send`. */
 export interface Draft {
@@ -7,6 +8,8 @@ export interface Draft {
   /** Ids of completed uploads. */
   attachments?: string[];
   metadata?: Record<string, unknown>;
+  /** Whom it is for; `compose()` makes them with the text. */
+  mentions?: Mention[];
 }
 
 /**

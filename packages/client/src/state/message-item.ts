@@ -1,6 +1,6 @@
 import type { ErrorInfo } from '../errors.ts';
 import type { OutboxEntry } from '../outbox/storage.ts';
-import type { Attachment, Message, MessageOrTombstone, Reactions } from '../types.ts';
+import type { Attachment, Mention, Message, MessageOrTombstone, Reactions } from '../types.ts';
 
 /** One line of a conversation: a message from the server, or one of this user on its way. */
 export interface MessageItem {
@@ -26,6 +26,8 @@ export interface MessageItem {
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
+  /** Whom it is for; missing where it names nobody. */
+  mentions?: readonly Mention[];
   /** Missing as long as nobody has reacted; one's own show at once. */
   reactions?: Reactions;
 }
@@ -56,6 +58,7 @@ export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInf
     replyTo: draft.replyTo ?? null,
     ...(draft.attachments ? { attachmentIds: draft.attachments } : {}),
     metadata: draft.metadata ?? {},
+    ...(draft.mentions?.length ? { mentions: draft.mentions } : {}),
     createdAt: entry.sentAt ?? new Date(createdAt).toISOString(),
     deletedAt: null,
   };

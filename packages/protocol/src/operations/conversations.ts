@@ -11,6 +11,7 @@ import {
   Seq,
   UserId,
 } from '../schemas/common.ts';
+import { Notifications } from '../schemas/mentions.ts';
 import {
   Conversation,
   ConversationListItem,
@@ -32,8 +33,6 @@ const someUsers = (options: object = {}) =>
     ...options,
   });
 const Name = Type.String({ minLength: 1, maxLength: limits.conversationNameCharacters });
-
-const Muted = open({ conversationId: Type.String(), muted: Type.Boolean() });
 
 const memberTag = 'Members';
 
@@ -130,7 +129,7 @@ export const conversationsOperations = table(
     tag,
     callers: ['client'],
     params,
-    response: Muted,
+    response: Notifications,
     errors: ['not_found', 'not_member'],
   }),
 
@@ -140,7 +139,7 @@ export const conversationsOperations = table(
     tag,
     callers: ['client'],
     params,
-    response: Muted,
+    response: Notifications,
     errors: ['not_found', 'not_member'],
   }),
 

@@ -14,6 +14,7 @@ const message: PushedMessage = {
   senderName: 'Ada',
   text: 'hi',
   attachments: null,
+  mention: false,
 };
 const made = (changes: Partial<PushedMessage>, content: PushContent = 'full') =>
   notificationOf({ ...message, ...changes }, 3, content);

@@ -73,12 +73,12 @@ test('identity#features: a feature that is off is refused everywhere, and hello 
   const { id: cid } = await scene.direct(anna, ben);
   const { id } = await scene.send(anna, cid);
   const socket = await scene.online(anna);
-  assert.deepEqual(socket.hello.features, ['reactions']);
+  assert.ok(socket.hello.features.includes('reactions'));
   assert.equal((await anna.api('PUT', `/v1/messages/${id}/reactions/${emoji}`, {})).status, 200);
 
   await parley(service, 'env', 'set', environments.dev.id, '--features-off', 'reactions');
   const late = await scene.online(anna);
-  assert.deepEqual(late.hello.features, []);
+  assert.ok(!late.hello.features.includes('reactions'));
   for (const op of operationList.filter((o) => o.feature === 'reactions')) {
     const path = op.path.replace('{messageId}', id).replace('{emoji}', emoji);
     const answer = await anna.api(op.method, path, op.body ? {} : undefined);
@@ -94,7 +94,7 @@ test('identity#features: a feature that is off is refused everywhere, and hello 
   const { body } = await anna.api('GET', `/v1/messages/${id}`);
   assert.equal(body.reactions.total, 1, 'what is stored stays readable');
   await parley(service, 'env', 'set', environments.dev.id, '--features-off', 'none');
-  assert.deepEqual((await scene.online(anna)).hello.features, ['reactions']);
+  assert.ok((await scene.online(anna)).hello.features.includes('reactions'));
 });
 
 test('events#personal: a change on one device arrives at the other, and hello tells one that was away', async () => {
@@ -111,7 +111,11 @@ test('events#personal: a change on one device arrives at the other, and hello te
   await mute('PUT');
   await mute('PUT');
   const first = await phone.ephemeral('personal');
-  assert.deepEqual(first.d, { rev: personalRev + 1, kind: 'level', d: { conversationId: cid, muted: true } });
+  assert.deepEqual(first.d, {
+    rev: personalRev + 1,
+    kind: 'level',
+    d: { conversationId: cid, level: 'none', until: null, muted: true },
+  });
   const back = await scene.online(anna);
   assert.equal(back.hello.personalRev, personalRev + 1);
   assert.equal((await scene.item(anna, cid)).muted, true);
@@ -120,7 +124,7 @@ test('events#personal: a change on one device arrives at the other, and hello te
     assert.deepEqual((await socket.ephemeral('personal')).d, {
       rev: personalRev + 2,
       kind: 'level',
-      d: { conversationId: cid, muted: false },
+      d: { conversationId: cid, level: 'all', until: null, muted: false },
     });
   await other.barrier();
   assert.ok(other.frames.every((f) => f.t !== 'personal'));

@@ -201,16 +201,12 @@ export async function remove(ctx: Context, input: Input<'conversations.delete'>)
   });
 }
 
-export const mute = (ctx: Context, input: Input<'conversations.mute'>): Promise<Output<'conversations.mute'>> =>
-  changeLevel(ctx, input.conversationId, muted).then(answerMute);
-export const unmute = (
-  ctx: Context,
-  input: Input<'conversations.unmute'>,
-): Promise<Output<'conversations.unmute'>> =>
-  changeLevel(ctx, input.conversationId, { ...muted, muted: false }).then(answerMute);
+export const mute = (ctx: Context, input: Input<'conversations.mute'>): Promise<Notifications> =>
+  changeLevel(ctx, input.conversationId, muted);
+export const unmute = (ctx: Context, input: Input<'conversations.unmute'>): Promise<Notifications> =>
+  changeLevel(ctx, input.conversationId, { ...muted, muted: false });
 
 const muted: LevelRow = { level: null, muted: true, mutedUntil: null };
-const answerMute = ({ conversationId, muted }: Notifications) => ({ conversationId, muted });
 
 export async function setLevel(
   ctx: Context,
