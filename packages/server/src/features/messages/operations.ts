@@ -257,7 +257,7 @@ async function editedMentions(
 ): Promise<Pick<MessageRow, 'extras' | 'mentions'>> {
   const { mentions: before = [], ...rest } = parseExtras(row.extras);
   if (!given) {
-    if (text === row.text || before.length === 0) return row;
+    if (text === row.text || before.length === 0) return { extras: row.extras, mentions: row.mentions };
     // Nobody knows where in the new text the names stand.
     const extras = storeExtras({ ...rest, mentions: before.map(([who]) => [who]) });
     return {
