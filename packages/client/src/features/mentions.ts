@@ -79,7 +79,11 @@ export function bindMentions(host: MentionsHost) {
       throw new ParleyError('feature_disabled', 'Mentions are off in this environment.');
     const mine = ++asked;
     missed = [];
-    const found = await host.http<Page>('GET', '/mentions', after === null ? {} : { query: { cursor: after } });
+    const found = await host.http<Page>(
+      'GET',
+      '/mentions',
+      after === null ? {} : { query: { cursor: after } },
+    );
     if (mine !== asked) return;
     const later = missed;
     missed = null;

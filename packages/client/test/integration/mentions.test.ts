@@ -112,7 +112,9 @@ test('sdk#levels: a level is set on one device and shows on the other, until it 
     await until(() => item(laptop, cid).level === 'mentions');
     const end = new Date(Date.now() + 2_000);
     await handle.setLevel('none', { until: end });
-    await until(() => item(laptop, cid).mutedUntil === end.toISOString() || item(laptop, cid).level === 'mentions');
+    await until(
+      () => item(laptop, cid).mutedUntil === end.toISOString() || item(laptop, cid).level === 'mentions',
+    );
     // Nobody says that it ended: the clients ask.
     for (const client of [phone, laptop])
       await until(() => item(client, cid).level === 'mentions' && !item(client, cid).muted);

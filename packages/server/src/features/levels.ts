@@ -24,8 +24,7 @@ export interface Level {
 export function levelOf(row: LevelRow, byDefault: DefaultLevel, now: number): Level {
   if (row.muted && (row.mutedUntil === null || Date.parse(row.mutedUntil) > now))
     return { level: 'none', until: row.mutedUntil };
-  const level =
-    row.level === null ? byDefault : row.level === levelNumbers.mentions ? 'mentions' : 'all';
+  const level = row.level === null ? byDefault : row.level === levelNumbers.mentions ? 'mentions' : 'all';
   return { level, until: null };
 }
 

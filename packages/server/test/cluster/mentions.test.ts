@@ -37,7 +37,11 @@ test(
     type Act = (server: Api, at: (who: Actor) => Actor) => Promise<Answer | undefined>;
     const acts: readonly (() => Act)[] = [
       ...range(4).map(() => () => {
-        const body = { text: 'x', senderId: pick([...people.map((p) => p.id), undefined]), mentions: mentions() };
+        const body = {
+          text: 'x',
+          senderId: pick([...people.map((p) => p.id), undefined]),
+          mentions: mentions(),
+        };
         return async (server: Api) => {
           const answer = await server('POST', `${path}/messages`, body);
           if (answer.status === 201) sent.push(answer.body as Message);
@@ -89,7 +93,10 @@ test(
 
     const server = servers[1]!;
     const messages = (await allMessages(server, cid)).filter((m) => !m.deletedAt) as Message[];
-    assert.ok(messages.some((m) => m.mentions), 'there are mentions to count');
+    assert.ok(
+      messages.some((m) => m.mentions),
+      'there are mentions to count',
+    );
     const isForAll = (m: Message) => m.mentions?.some(({ type }) => type !== 'user') ?? false;
     const { data: members } = (await server('GET', `${path}/members`)).body as {
       data: { userId: string; lastReadSeq: number }[];
@@ -101,7 +108,10 @@ test(
           m.senderId !== userId &&
           (isForAll(m) || m.mentions?.some((one) => one.userId === userId)),
       ).length;
-      const me = cluster.at(b, people.find((p) => p.id === userId)!);
+      const me = cluster.at(
+        b,
+        people.find((p) => p.id === userId)!,
+      );
       const list = (await me.api('GET', '/v1/conversations')).body.data;
       const sync = (await me.api('POST', '/v1/sync', { cursor: null })).body.conversations;
       const read = (await me.api('POST', `${path}/read`, { seq: 0 })).body;

@@ -140,17 +140,29 @@ async function checkUser(world: World, user: string, cursor: string): Promise<vo
   const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
   assert.deepEqual(
     items
-      .map(({ id, type, name, lastSeq, unreadCount, mentionUnreadCount, lastReadSeq, muted, lastMessage: l }) => ({
-        id,
-        type,
-        name,
-        lastSeq,
-        unreadCount,
-        mentionUnreadCount,
-        lastReadSeq,
-        muted,
-        lastMessage: l && { id: l.id, seq: l.seq, senderId: l.senderId, text: l.text },
-      }))
+      .map(
+        ({
+          id,
+          type,
+          name,
+          lastSeq,
+          unreadCount,
+          mentionUnreadCount,
+          lastReadSeq,
+          muted,
+          lastMessage: l,
+        }) => ({
+          id,
+          type,
+          name,
+          lastSeq,
+          unreadCount,
+          mentionUnreadCount,
+          lastReadSeq,
+          muted,
+          lastMessage: l && { id: l.id, seq: l.seq, senderId: l.senderId, text: l.text },
+        }),
+      )
       .sort(byId),
     expected.map(shown).sort(byId),
   );

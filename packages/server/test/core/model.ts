@@ -119,10 +119,7 @@ export class Model {
     const { lastReadSeq } = conv.members.get(user)!;
     return conv.messages.filter(
       (m) =>
-        m.deleted === null &&
-        m.seq > lastReadSeq &&
-        m.sender !== user &&
-        (m.forAll || m.mentions.has(user)),
+        m.deleted === null && m.seq > lastReadSeq && m.sender !== user && (m.forAll || m.mentions.has(user)),
     ).length;
   }
 

@@ -42,7 +42,8 @@ for (const mode of ['anonymize', 'delete'])
       assert.equal((await anna!.api('PATCH', `/v1/messages/${id}`, edited)).status, 200);
       messages.push(id);
     }
-    const level = (cid: string, body: object) => ben!.api('PUT', `/v1/conversations/${cid}/notifications`, body);
+    const level = (cid: string, body: object) =>
+      ben!.api('PUT', `/v1/conversations/${cid}/notifications`, body);
     await level(group, { level: 'mentions' });
     await level(dm, { level: 'none', until: new Date(Date.now() + 3_600_000).toISOString() });
     const [{ no }] = (await sql('SELECT no FROM users WHERE id = $1', [ben!.id])) as [{ no: number }];
@@ -55,9 +56,10 @@ for (const mode of ['anonymize', 'delete'])
     }
     assert.deepEqual(await sql('SELECT 1 FROM mentions WHERE usr = $1', [no]), []);
     assert.deepEqual(
-      await sql('SELECT 1 FROM members WHERE usr = $1 AND (muted OR level IS NOT NULL OR muted_until IS NOT NULL)', [
-        no,
-      ]),
+      await sql(
+        'SELECT 1 FROM members WHERE usr = $1 AND (muted OR level IS NOT NULL OR muted_until IS NOT NULL)',
+        [no],
+      ),
       [],
     );
     assert.deepEqual(await tablesWith(ben!.id), []);

@@ -69,7 +69,10 @@ test('mentions#levels, T3.4: all, mentions and none; everyone is pushed to the l
   const counts = () => people.map((who) => told(who).length);
   const sent: [mentions: object[], pushed: number[]][] = [
     [[], [1, 0, 0]],
-    [[to(some!), to(none!)], [2, 1, 0]],
+    [
+      [to(some!), to(none!)],
+      [2, 1, 0],
+    ],
     [[{ type: 'everyone' }], [3, 2, 0]],
     [[{ type: 'here' }], [4, 2, 0]],
   ];
@@ -158,7 +161,11 @@ test('mentions#mute, T3.5: muted until a time: no push before, pushes after, and
   time.advance(1_999);
   assert.deepEqual([await item(), await send()], [['none', true, end], 0]);
   time.advance(1);
-  assert.deepEqual([await item(), await send()], [['mentions', false, undefined], 1], 'the level before holds again');
+  assert.deepEqual(
+    [await item(), await send()],
+    [['mentions', false, undefined], 1],
+    'the level before holds again',
+  );
   assert.deepEqual(await row(), written);
 });
 
@@ -222,7 +229,11 @@ test('identity#features: with mentions off, its operations and fields are refuse
   const socket = await scene.online(anna);
   assert.ok(!socket.hello.features.includes('mentions'));
   const off = [
-    await anna.api('POST', `/v1/conversations/${cid}/messages`, { clientMsgId: 'a', text: 'x', mentions: [] }),
+    await anna.api('POST', `/v1/conversations/${cid}/messages`, {
+      clientMsgId: 'a',
+      text: 'x',
+      mentions: [],
+    }),
     await anna.api('PATCH', `/v1/messages/${id}`, { expectedVersion: 1, mentions: [] }),
     await ben.api('GET', '/v1/mentions'),
     await ben.api('PUT', `/v1/conversations/${cid}/notifications`, { level: 'all' }),

@@ -171,7 +171,11 @@ test('mentions#all: everyone and here by owners and servers, in groups, one row 
   assert.deepEqual(await ok(owner.api('POST', `/v1/conversations/${cid}/messages`, again), 201), original);
   assertError(await edit(ben, both.id, { expectedVersion: 1, text: 'x' }), 403, 'forbidden');
   const kept = { expectedVersion: 1, text: 'others', mentions: [{ type: 'here' }] };
-  assert.deepEqual((await ok(edit(owner, both.id, kept))).mentions, [{ type: 'here' }], 'it was there before');
+  assert.deepEqual(
+    (await ok(edit(owner, both.id, kept))).mentions,
+    [{ type: 'here' }],
+    'it was there before',
+  );
 });
 
 test('mentions#edit: an edit replaces the list; a changed text alone keeps who, not where', async () => {
@@ -235,7 +239,10 @@ test('mentions#list: messages that name me, newest first, of conversations that 
     ids.unshift((await ok(trySend(anna, at, { text: `${at}`, mentions: [to(ben)] }), 201)).id);
     await ok(trySend(anna, at, { text: 'not me', mentions: [to(cleo)] }), 201);
   }
-  await ok(server('POST', `/v1/conversations/${cid}/messages`, { text: 'x', mentions: [{ type: 'everyone' }] }), 201);
+  await ok(
+    server('POST', `/v1/conversations/${cid}/messages`, { text: 'x', mentions: [{ type: 'everyone' }] }),
+    201,
+  );
   await ok(ben.api('PUT', `/v1/messages/${ids[0]}/reactions/:ok:`, {}));
   const all = await inbox(ben);
   assert.deepEqual([all.data.map((m) => m.id), all.nextCursor], [ids, null]);
@@ -249,12 +256,18 @@ test('mentions#list: messages that name me, newest first, of conversations that 
   assert.deepEqual(paged, ids);
   const inOne = await inbox(ben, `?conversationId=${cid}&limit=1`);
   const rest = await inbox(ben, `?conversationId=${cid}&limit=1&cursor=${inOne.nextCursor}`);
-  assert.deepEqual([...inOne.data, ...rest.data].map((m) => m.id), [ids[0], ids[2]]);
+  assert.deepEqual(
+    [...inOne.data, ...rest.data].map((m) => m.id),
+    [ids[0], ids[2]],
+  );
   const { id: foreign } = await scene.group(cleo, [anna]);
   assertError(await ben.api('GET', `/v1/mentions?conversationId=${foreign}`), 403, 'not_member');
   assertError(await ben.api('GET', '/v1/mentions?conversationId=conv_none'), 404, 'not_found');
   assertError(await ben.api('GET', '/v1/mentions?cursor=nonsense'), 400, 'invalid_request');
   assertError(await server('GET', '/v1/mentions'), 403, 'forbidden');
   await ok(ben.api('DELETE', `/v1/conversations/${other.id}/members/${ben.id}`), 204);
-  assert.deepEqual((await inbox(ben)).data.map((m) => m.id), [ids[0], ids[2]]);
+  assert.deepEqual(
+    (await inbox(ben)).data.map((m) => m.id),
+    [ids[0], ids[2]],
+  );
 });

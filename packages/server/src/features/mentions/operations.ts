@@ -46,7 +46,11 @@ export async function list(ctx: Context, input: Input<'mentions.list'>): Promise
 }
 
 /** The messages of the rows, each at its place; null for one that the customer's database no longer has, or that was deleted. */
-async function messagesOf(ctx: Context, user: number, rows: readonly NamedRow[]): Promise<(Message | null)[]> {
+async function messagesOf(
+  ctx: Context,
+  user: number,
+  rows: readonly NamedRow[],
+): Promise<(Message | null)[]> {
   const env = ctx.env.no;
   const places = await liveAt(ctx.db, env, rows);
   const flags = new Map(rows.map((r) => [r.conv, r.flags]));
@@ -60,4 +64,8 @@ async function messagesOf(ctx: Context, user: number, rows: readonly NamedRow[])
 }
 
 const isPlace = (value: unknown): value is MentionPlace =>
-  Array.isArray(value) && value.length === 3 && isTime(value[0]) && isInteger(value[1]) && isInteger(value[2]);
+  Array.isArray(value) &&
+  value.length === 3 &&
+  isTime(value[0]) &&
+  isInteger(value[1]) &&
+  isInteger(value[2]);

@@ -29,10 +29,7 @@ export function checkMentions(
     else if (users.size === users.add(userId).size) throw bad(at, 'A user is mentioned once.');
     if (offset === undefined && length === undefined) continue;
     if (offset === undefined || length === undefined)
-      throw bad(
-        `${at}.${offset === undefined ? 'offset' : 'length'}`,
-        'A range has both offset and length.',
-      );
+      throw bad(`${at}.${offset === undefined ? 'offset' : 'length'}`, 'A range has both offset and length.');
     if (offset < end) throw bad(`${at}.offset`, 'Ranges ascend and do not overlap.');
     end = offset + length;
     if (text === null || end > text.length) throw bad(at, 'The range is not inside the text.');

@@ -97,7 +97,10 @@ export async function plan(
   const found = members.flatMap((member) => {
     const { job, usr } = member;
     const message = messages.get(placeKey(places[job]!.env, places[job]!));
-    return message !== undefined && message.sender !== usr && isNews(message, now) && wants(member, message, now)
+    return message !== undefined &&
+      message.sender !== usr &&
+      isNews(message, now) &&
+      wants(member, message, now)
       ? [{ ...member, mentioned: isPushedMention(message.extras, usr) }]
       : [];
   });

@@ -69,7 +69,8 @@ export const consumers = {
   /** Who is mentioned (log/unread counts them). */
   mentions: {
     when: 'p_extras IS NOT NULL',
-    messages: () => `PERFORM note_mentions(c_env[p_conv[i]], c_no[p_conv[i]], c_last[p_conv[i]] + p_rank[i], p_sender[i], p_at, w.users)
+    messages:
+      () => `PERFORM note_mentions(c_env[p_conv[i]], c_no[p_conv[i]], c_last[p_conv[i]] + p_rank[i], p_sender[i], p_at, w.users)
       FROM generate_series(1, cardinality(p_id)) i, LATERAL (SELECT mentioned_users(p_extras[i]) AS users) w
       WHERE verdicts[i] IS NULL AND w.users IS NOT NULL`,
   },
