@@ -359,6 +359,7 @@ export class FakeServer {
           tokenExpiresAt: this.now(),
           limits: { maxFrameBytes: 16_384, sendsPerSecond: 10 },
           storeEpoch: this.epoch,
+          features: ['reactions', 'mentions'],
         },
       });
     }

@@ -140,9 +140,16 @@ async function named(response: Response): Promise<Response> {
 }
 
 function ofFrame({ t, d }: Record<string, unknown>): ActionId | null {
-  const data = (d ?? {}) as { replyTo?: string; attachments?: unknown; state?: string; source?: string };
+  const data = (d ?? {}) as {
+    replyTo?: string;
+    attachments?: unknown;
+    mentions?: unknown;
+    state?: string;
+    source?: string;
+  };
   if (t === 'auth') return 'connect';
-  if (t === 'message.send') return data.replyTo ? 'reply' : data.attachments ? 'upload' : 'send';
+  if (t === 'message.send')
+    return data.mentions ? 'mention' : data.replyTo ? 'reply' : data.attachments ? 'upload' : 'send';
   if (t === 'typing') return data.state === 'start' ? 'typing' : null;
   if (t === 'read') return 'read';
   if (t === 'presence.watch') return 'presence';
@@ -154,6 +161,7 @@ const requests: readonly [method: string, path: RegExp, id: ActionId][] = [
   ['PATCH', /^\/v1\/messages\//, 'edit'],
   ['DELETE', /^\/v1\/messages\//, 'delete'],
   ['POST', /^\/v1\/uploads$/, 'upload'],
+  ['PUT', /\/notifications$/, 'level'],
   ['POST', /\/members$/, 'members'],
   ['DELETE', /\/members\//, 'members'],
   ['POST', /^\/v1\/calls$/, 'call'],
