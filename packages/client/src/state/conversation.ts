@@ -68,7 +68,7 @@ export class ConversationHandle {
   readonly members: Store<readonly Member[]>;
   readonly typing: Store<readonly string[]>;
   #host: ConversationHost;
-  #window = new MessageWindow();
+  #window = new MessageWindow(() => this.#host.me());
   #gap: GapRepair<EventFrame>;
   #members = new Members();
   #typing: Typing;
