@@ -29,6 +29,7 @@ const features = [
   'reactions',
   'pins',
   'polls',
+  'mentions',
   'calls',
   'analytics',
   'plans',

@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 69 70
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -150,6 +150,8 @@ CREATE TABLE members (
   last_activity_step integer NOT NULL,
   own_activity_step integer NOT NULL,
   own_activity_at timestamp(3) with time zone NOT NULL,
+  level smallint,
+  muted_until timestamp(3) with time zone,
   CONSTRAINT members_pkey PRIMARY KEY (conv, usr, env)
 ) WITH (fillfactor=70);
 CREATE INDEX members_by_activity ON members USING btree (usr, last_activity_step DESC) INCLUDE (conv, env);
@@ -455,6 +457,7 @@ CREATE TABLE webhook_payloads (
 );
 CREATE INDEX webhook_payloads_conv ON webhook_payloads USING btree (conv, message);
 CREATE INDEX webhook_payloads_event_at ON webhook_payloads USING brin (event_at);
+CREATE INDEX webhook_payloads_mentions ON webhook_payloads USING btree (env) WHERE strpos(data, '"mentions":'::text) > 0;
 
 CREATE TABLE account_sessions (
   id text COLLATE "C" NOT NULL,
@@ -963,6 +966,18 @@ CREATE TABLE pins (
   at timestamp(3) with time zone NOT NULL,
   CONSTRAINT pins_pkey PRIMARY KEY (conv, message, env)
 );
+
+CREATE TABLE mentions (
+  env integer NOT NULL,
+  conv bigint NOT NULL,
+  usr bigint NOT NULL,
+  seq bigint NOT NULL,
+  thread bigint,
+  sender bigint,
+  at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT mentions_pkey PRIMARY KEY (conv, usr, seq, env)
+);
+CREATE INDEX mentions_of_user ON mentions USING btree (usr, at, conv, seq) WHERE usr <> 0;
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());
 INSERT INTO store_marks (mark, at) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), clock_timestamp());

@@ -6,8 +6,11 @@ import type {
   EventFrame,
   EventRecord,
   Member,
+  Mention,
   Message,
   MessageOrTombstone,
+  NotificationLevel,
+  Notifications,
   Tombstone,
   User,
 } from './types.ts';
@@ -27,6 +30,8 @@ export interface NewConversation {
 export interface Edit {
   text?: string;
   metadata?: Record<string, unknown>;
+  /** Replaces the list. Where the text changes without it, who is mentioned stays, and where goes. */
+  mentions?: Mention[];
   expectedVersion: number;
 }
 
@@ -46,7 +51,9 @@ export const createApi = (http: Http) => ({
   updateConversation: (cid: string, body: { name?: string | null; metadata?: Record<string, unknown> }) =>
     http.call<Conversation>('PATCH', `/conversations/${seg(cid)}`, { body }),
   mute: (cid: string, muted: boolean) =>
-    http.call<{ muted: boolean }>(muted ? 'PUT' : 'DELETE', `/conversations/${seg(cid)}/mute`),
+    http.call<Notifications>(muted ? 'PUT' : 'DELETE', `/conversations/${seg(cid)}/mute`),
+  setLevel: (cid: string, body: { level: NotificationLevel; until?: string | null }) =>
+    http.call<Notifications>('PUT', `/conversations/${seg(cid)}/notifications`, { body }),
   members: (cid: string, cursor?: string) =>
     http.call<{ data: Member[]; nextCursor: string | null }>('GET', `/conversations/${seg(cid)}/members`, {
       query: { limit: 200, cursor },

@@ -5,6 +5,7 @@ import type { Clock } from './clock.ts';
 import type { Conversations } from './conversations.ts';
 import type { ErrorInfo, ParleyError } from './errors.ts';
 import type { Storage } from './outbox/storage.ts';
+import type { Mentions } from './state/mention-list.ts';
 import type { MessageItem } from './state/message-item.ts';
 import type { PresenceApi } from './state/presence.ts';
 import type { UsersApi } from './state/users.ts';
@@ -60,6 +61,8 @@ export interface ClientEvents {
   state: { state: ConnectionState; error: ParleyError | null };
   /** A new message, by anybody, in any conversation. */
   message: { conversationId: string; seq: number; message: MessageOrTombstone };
+  /** A new message of somebody else that mentions this user, by name or with everybody. */
+  mention: { conversationId: string; seq: number; message: MessageOrTombstone };
   /** Events as they happen, each once. `catchUp` decides about those missed while disconnected. */
   event: ConversationEvent;
   conversation: { conversationId: string; change: 'added' | 'removed'; error?: ErrorInfo };
@@ -83,6 +86,8 @@ export interface Client {
   /** What is on in the environment beyond the base, such as `reactions`; null before the first connection. */
   readonly features: readonly string[] | null;
   readonly conversations: Conversations;
+  /** The messages that name this user, of all conversations. */
+  readonly mentions: Mentions;
   readonly presence: PresenceApi;
   readonly users: UsersApi;
   readonly uploads: Uploads;

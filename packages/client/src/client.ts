@@ -1,7 +1,7 @@
 import type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 import { createApi } from './api.ts';
 import type { Api } from './api.ts';
-import { systemClock } from './clock.ts';
+import { systemClock, Timer } from './clock.ts';
 import { Connection } from './connection/connection.ts';
 import type { ConnectionState } from './connection/connection.ts';
 import { TokenRefresh } from './connection/token-refresh.ts';
@@ -19,6 +19,8 @@ import type { Draft, OutboxEntry } from './outbox/storage.ts';
 import { randomId, utf8Length } from './random-id.ts';
 import { ConversationList } from './state/conversation-list.ts';
 import { ConversationHandle } from './state/conversation.ts';
+import { Mentions } from './state/mention-list.ts';
+import { isMentioned } from './state/mentions.ts';
 import type { ConversationHost } from './state/conversation.ts';
 import { entryItem } from './state/message-item.ts';
 import type { MessageItem } from './state/message-item.ts';
@@ -29,10 +31,12 @@ import { Delivered } from './sync/delivered.ts';
 import { Reads } from './sync/reads.ts';
 import { SavedList } from './sync/saved-list.ts';
 import { Syncer } from './sync/syncer.ts';
-import type { EventFrame, Hello, ServerFrame } from './types.ts';
+import type { EventFrame, Hello, NotificationLevel, Notifications, ServerFrame } from './types.ts';
 import { createUploads } from './uploads.ts';
 
 const catchUpMs = 10_000;
+/** The longest time that timers can wait. */
+const maxTimerMs = 2 ** 31 - 1;
 /** Applications get `conversationId` instead of the wire's short `cid`. */
 const named = <T extends { cid: string }>({ cid, ...rest }: T) => ({ conversationId: cid, ...rest });
 
@@ -135,8 +139,19 @@ export function createClient(options: ClientOptions): Client {
       open.get(cid)?.restart();
       followers?.wentBack();
     },
+    levelEnds: (at) => {
+      const end = Date.parse(at) - clockOffset;
+      if (end >= levelEnd) return;
+      levelEnd = end;
+      levelTimer.set(Math.min(Math.max(1_000, end - clock.now()), maxTimerMs), () => {
+        levelEnd = Infinity;
+        list.endLevels();
+      });
+    },
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });
+  const levelTimer = new Timer(clock);
+  let levelEnd = Infinity;
   const syncer = new Syncer({
     clock,
     request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),
@@ -200,6 +215,7 @@ export function createClient(options: ClientOptions): Client {
     random,
     me: () => me,
     features: () => features,
+    check,
     http: (...args) => http.call(...args),
     sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
     markRead,
@@ -233,12 +249,14 @@ export function createClient(options: ClientOptions): Client {
     soon: () => syncer.soon(),
   });
 
+  const mentions = new Mentions({ ...host, on: (name, fn) => events.on(name, fn) });
   let unwake: (() => void) | null = null;
 
   /** sdk#procedure: `connected` when it resolves. */
   async function onHello(hello: Hello): Promise<void> {
     session = hello.sessionId;
     features = hello.features ?? [];
+    list.defaultLevel = (hello.defaultLevel ?? 'all') as NotificationLevel;
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;
     await openUser(hello.userId);
@@ -288,9 +306,8 @@ export function createClient(options: ClientOptions): Client {
       case 'reaction.own':
         return open.get(frame.d.cid)?.receiveReactions(frame.d);
       case 'personal': {
-        const { conversationId, muted } = frame.d.d as { conversationId: string; muted: boolean };
         // Two nodes may tell in another order than it happened.
-        if (frame.d.kind === 'level' && frame.d.rev > personalRev) list.muted(conversationId, muted);
+        if (frame.d.kind === 'level' && frame.d.rev > personalRev) list.level(frame.d.d as Notifications);
         personalRev = Math.max(personalRev, frame.d.rev);
         return events.emit('frame', frame);
       }
@@ -343,7 +360,10 @@ export function createClient(options: ClientOptions): Client {
   function emitEvent(event: EventFrame): void {
     const { cid: conversationId, seq, e: type, d: data } = event;
     events.emit('event', { conversationId, seq, type, data } as ConversationEvent);
-    if (event.e === 'message.new') events.emit('message', { conversationId, seq, message: event.d.message });
+    if (event.e !== 'message.new') return;
+    const { message } = event.d;
+    events.emit('message', { conversationId, seq, message });
+    if (isMentioned(message, me)) events.emit('mention', { conversationId, seq, message });
   }
 
   function drop(cid: string, error?: ErrorInfo): void {
@@ -362,10 +382,16 @@ export function createClient(options: ClientOptions): Client {
     if (list.read(cid, mark)) reads.mark(cid, mark);
   }
 
+  function check(feature: string): void {
+    if (features?.includes(feature) === false)
+      throw new ParleyError('feature_disabled', `${feature} is off in this environment.`);
+  }
+
   function send(cid: string, draft: string | Draft): MessageItem {
     const given = typeof draft === 'string' ? { text: draft } : draft;
     const { poll } = given;
-    if (poll && features?.includes('polls') === false) throw new ParleyError('feature_disabled');
+    if (poll) check('polls');
+    if (given.mentions) check('mentions');
     const entry = outbox.add(cid, poll ? { text: poll.question, ...given } : given);
     open.get(cid)?.stopTyping();
     return item(entry);
@@ -394,6 +420,7 @@ export function createClient(options: ClientOptions): Client {
     },
     stateStore,
     conversations,
+    mentions,
     presence,
     users,
     uploads,

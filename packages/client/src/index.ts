@@ -8,6 +8,7 @@ export type {
   MessagesSnapshot,
 } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
+export type { Mentions, MentionsSnapshot } from './state/mention-list.ts';
 export type { MessageItem } from './state/message-item.ts';
 export type { PinsSnapshot } from './features/pins.ts';
 export type { ReactorsPage } from './features/reactions.ts';
@@ -18,6 +19,8 @@ export type { Clock } from './clock.ts';
 export type { ConnectionState, SocketLike } from './connection/connection.ts';
 export type { TokenProvider } from './connection/tokens.ts';
 export type { WakeSource } from './connection/wake.ts';
+export { compose } from './compose.ts';
+export type { Composition } from './compose.ts';
 export { ParleyError } from './errors.ts';
 export type { ClientErrorCode, ErrorInfo } from './errors.ts';
 export { memoryStorage } from './outbox/memory.ts';
@@ -30,10 +33,12 @@ export type {
   ConversationListItem,
   ErrorCode,
   Member,
+  Mention,
   Message,
   MessageOrTombstone,
   NewPoll,
   Poll,
+  NotificationLevel,
   PresenceItem,
   Reaction,
   ReactionCount,

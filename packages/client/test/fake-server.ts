@@ -44,7 +44,7 @@ export class FakeServer {
   /** Events at or below it are no longer kept. */
   floor = 0;
   epoch = 'life ';
-  features = ['pins'];
+  features = ['reactions', 'pins', 'mentions'];
   /** Throws a Refusal to refuse, `Error` to fail on the way; may delay. `after`: the work was done, the answer is lost. */
   onRest: (method: string, path: string, when: 'before' | 'after') => void | Promise<void> = () => {};
   onFrame: (socket: FakeSocket, frame: Json) => 'ignore' | void = () => {};
@@ -202,6 +202,7 @@ export class FakeServer {
       unreadCount: this.unread(conv, userId),
       lastReadSeq,
       muted,
+      level: muted ? 'none' : 'all',
       lastMessage: last
         ? { id: last.id, seq: last.seq, senderId: last.senderId, text: last.text, createdAt: last.createdAt }
         : null,
@@ -309,7 +310,12 @@ export class FakeServer {
       case 'PUT mute':
       case 'DELETE mute':
         Object.assign(conv.members.get(user)!, { muted: method === 'PUT', activeAt: this.clock.now() });
-        return { conversationId: id, muted: method === 'PUT' };
+        return {
+          conversationId: id,
+          muted: method === 'PUT',
+          level: method === 'PUT' ? 'none' : 'all',
+          until: null,
+        };
     }
     throw new Refusal('not_found', 404);
   }

@@ -4,6 +4,7 @@ import {
   useConversation,
   useConversationItem,
   useMembers,
+  useNotificationLevel,
   usePresence,
   useTitle,
 } from '@parley/react';
@@ -18,6 +19,36 @@ interface AboutProps {
   conversationId: string;
   onClose: () => void;
   onLeft: () => void;
+}
+
+const levels = [
+  ['all', 'All messages'],
+  ['mentions', 'Those that mention me'],
+  ['none', 'None (muted)'],
+] as const;
+
+/** Which messages are pushed to this person. */
+function Level({ id, onProblem }: { id: string; onProblem: (problem: string) => void }) {
+  const { level, set } = useNotificationLevel(id);
+  return (
+    <label>
+      Notify me of{' '}
+      <select
+        value={level ?? 'all'}
+        onChange={(event) =>
+          void set(event.target.value as (typeof levels)[number][0]).catch((error: unknown) =>
+            onProblem((error as Error).message),
+          )
+        }
+      >
+        {levels.map(([value, label]) => (
+          <option key={value} value={value}>
+            {label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
 }
 
 /** Who is in a conversation, and the calls that were in it. */
@@ -39,6 +70,7 @@ export function About({ conversationId, onClose, onLeft }: AboutProps) {
   const mayAdd = isGroup && members.some((m) => m.userId === userId && m.role === 'owner');
   return (
     <Sheet title={title} onClose={onClose}>
+      <Level id={conversationId} onProblem={setProblem} />
       <Search label="Search members" value={query} onChange={setQuery} />
       <ul className="demo-people" aria-label="Members">
         {shown.map((member) => (

@@ -144,11 +144,13 @@ function ofFrame({ t, d }: Record<string, unknown>): ActionId | null {
     replyTo?: string;
     attachments?: unknown;
     poll?: unknown;
+    mentions?: unknown;
     state?: string;
     source?: string;
   };
   if (t === 'auth') return 'connect';
   if (t === 'message.send' && data.poll) return 'poll';
+  if (t === 'message.send' && data.mentions) return 'mention';
   if (t === 'message.send') return data.replyTo ? 'reply' : data.attachments ? null : 'send'; // Its upload was shown.
   if (t === 'typing') return data.state === 'start' ? 'typing' : null;
   if (t === 'read') return 'read';
@@ -165,6 +167,7 @@ const requests: readonly [method: string, path: RegExp, id: ActionId][] = [
   ['PUT', /^\/v1\/messages\/[^/]+\/votes$/, 'vote'],
   ['POST', /\/poll\/close$/, 'vote'],
   ['POST', /^\/v1\/uploads$/, 'upload'],
+  ['PUT', /\/notifications$/, 'level'],
   ['POST', /\/members$/, 'members'],
   ['DELETE', /\/members\//, 'members'],
   ['POST', /^\/v1\/calls$/, 'call'],

@@ -1,4 +1,5 @@
-import type { Client } from '@parley/client';
+import { compose } from '@parley/client';
+import type { Client, Mention } from '@parley/client';
 import { lampPicture, lampSize } from './picture.ts';
 import { bot, firstName, samples } from './people.ts';
 import { clientOf, ensurePeople } from './session.ts';
@@ -15,6 +16,7 @@ interface Said {
   text?: string;
   replyTo?: string;
   attachments?: string[];
+  mentions?: Mention[];
 }
 /** @param clientMsgId says which message it is: another tab that does the same adds nothing. */
 async function say(by: Client, chat: string, clientMsgId: string, said: Said): Promise<string> {
@@ -39,7 +41,12 @@ export async function seed(me: string): Promise<void> {
   const table = { type: 'group', members: [me, driver!.id], name: 'Packing table' };
   const group = await create(packers!, table);
   await say(packers!, group, `seed-${me}-1`, { text: 'Two lamps left in oak, none in ash.' });
-  await say(drivers!, group, `seed-${me}-1`, { text: 'The courier comes at four today.' });
+  await say(drivers!, group, `seed-${me}-1`, {
+    ...compose()
+      .mention({ id: me, name: firstName(me) })
+      .text(', the courier comes at four today.')
+      .toDraft(),
+  });
 
   const direct = await create(customers!, { type: 'direct', members: [me] });
   await say(customers!, direct, `seed-${me}-1`, {

@@ -4,6 +4,8 @@ export type ActionId =
   | 'connect'
   | 'send'
   | 'reply'
+  | 'mention'
+  | 'level'
   | 'edit'
   | 'delete'
   | 'typing'
@@ -52,6 +54,19 @@ chat.send('Hello!'); // shows at once, sent once`,
     id: 'reply',
     title: 'Reply to a message',
     code: `chat.send({ text: 'Found it.', replyTo: message.id });`,
+  },
+  {
+    id: 'mention',
+    title: 'Mention somebody',
+    code: `chat.send(compose().text('Ask ').mention(user).toDraft());
+
+const { items } = useMentions(); // those of oneself`,
+  },
+  {
+    id: 'level',
+    title: 'Choose what is pushed',
+    code: `await chat.setLevel('mentions'); // or all, none
+await chat.setLevel('none', { until: tomorrow });`,
   },
   {
     id: 'edit',

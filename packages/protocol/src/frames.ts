@@ -92,7 +92,7 @@ export const clientFrames = {
   read: runs(
     'conversations.read',
     { cid, seq: Seq },
-    open({ cid: Type.String(), lastReadSeq: Seq }),
+    open({ cid: Type.String(), lastReadSeq: Seq, mentionUnreadCount: Type.Integer({ minimum: 0 }) }),
     'Move the own read mark forward',
     { cid: 'conversationId' },
   ),
@@ -159,6 +159,9 @@ export const Hello = open({
   }),
   features: Type.Array(Type.String(), {
     description: `The features that are on in this environment, of: ${featureNames.join(', ')}`,
+  }),
+  defaultLevel: Type.String({
+    description: 'The notification level of members who have chosen none: `all` or `mentions`',
   }),
   personalRev: Type.Integer({
     minimum: 0,

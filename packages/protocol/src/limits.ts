@@ -43,6 +43,8 @@ export const limits = {
   pollQuestionCharacters: 300,
   pollOptionCharacters: 100,
   pollOptions: { min: 2, max: 10 },
+  /** mentions#bounds. */
+  mentionsPerMessage: 50,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,

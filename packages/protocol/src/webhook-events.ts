@@ -46,7 +46,12 @@ export const webhookEvents = {
     userId,
     messages: Type.Union([Type.Literal('anonymize'), Type.Literal('delete')]),
   }),
-  'notification.needed': open({ conversationId, messageId, recipientIds: Type.Array(userId) }),
+  'notification.needed': open({
+    conversationId,
+    messageId,
+    recipientIds: Type.Array(userId),
+    mentionedIds: Type.Array(userId, { description: 'Those of the recipients whom the message mentions' }),
+  }),
   'sink.degraded': open({ lagSeconds }),
   'sink.failing': open({ errorClass: Type.String(), since: Timestamp }),
   'sink.recovered': open({ lagSeconds }),

@@ -16,6 +16,8 @@ export interface Strings {
   memberCount(n: number): string;
   unread(n: number): string;
   muted: string;
+  mentioned: string;
+  people: string;
   draft(text: string): string;
   fromYou(text: string): string;
   from(name: string, text: string): string;
@@ -127,6 +129,8 @@ export const english: Strings = {
   memberCount: (n) => plural(n, 'member', 'members'),
   unread: (n) => `${n} unread`,
   muted: 'Muted',
+  mentioned: 'Mentions you',
+  people: 'People to mention',
   draft: (text) => `Draft: ${text}`,
   fromYou: (text) => `You: ${text}`,
   from: (name, text) => `${name}: ${text}`,

@@ -200,6 +200,51 @@ test('useComposer: sends, answers, changes and keeps the draft; typing is told a
   assert.deepEqual([composer.canSend, composer.left], [false, -1]);
 });
 
+test('useComposer: a mention counts where its name stands, as long as the text has it', async () => {
+  const { clock, server, client } = world();
+  const cid = server.create(['ann', 'bob', 'cem']);
+  const ann = await connected(client('ann'), clock);
+  const { placed, mentionQuery } = await import('../src/hooks/suggestions.ts');
+  let composer!: ComposerView;
+  const Write = () => {
+    composer = hooks.useComposer(cid);
+    return composer.text;
+  };
+  await mount(provide({ client: ann }, createElement(Write)));
+  await act(() => clock.advance(0));
+  await act(async () => {
+    composer.setText('👋 @Bob and @Cem');
+    composer.mention({ type: 'user', userId: 'bob' }, '@Bob');
+  });
+  await act(async () => composer.mention({ type: 'user', userId: 'cem' }, '@Cem'));
+  await act(async () => composer.setText('Hello 👋 @Bob and others'));
+  await act(() => composer.send());
+  await act(() => clock.advance(0));
+  const [sent] = frames(server, 'message.send');
+  assert.deepEqual((sent!['d'] as { mentions: unknown }).mentions, [
+    { type: 'user', userId: 'bob', offset: 9, length: 4 },
+  ]);
+  await act(async () => composer.setText('@Bob again'));
+  await act(() => composer.send());
+  assert.equal(Object.hasOwn(frames(server, 'message.send')[1]!['d'] as object, 'mentions'), false);
+
+  const user = (userId: string) => ({ type: 'user' as const, userId });
+  const chosen = new Map([
+    ['a', { mention: user('a'), shown: '@Ann Lee' }],
+    ['b', { mention: user('b'), shown: '@Ann' }],
+    ['c', { mention: user('c'), shown: '' }],
+  ]);
+  assert.deepEqual(placed('@Ann Lee, @Ann', chosen), [
+    user('c'),
+    { ...user('a'), offset: 0, length: 8 },
+    { ...user('b'), offset: 10, length: 4 },
+  ]);
+  assert.deepEqual(
+    ['@', 'hi @be', 'mail@be', 'hi @be there', ''].map((text) => mentionQuery(text, text.length)),
+    ['', 'be', null, null, null],
+  );
+});
+
 test('read marks, receipts, unread and names', async () => {
   const { clock, server, client } = world();
   const cid = server.create(['ann', 'bob', 'cem']);

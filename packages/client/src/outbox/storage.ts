@@ -1,5 +1,5 @@
 import type { ErrorInfo } from '../errors.ts';
-import type { NewPoll } from '../types.ts';
+import type { Mention, NewPoll } from '../types.ts';
 
 /** The message that an application gives to `send`. */
 export interface Draft {
@@ -10,6 +10,8 @@ export interface Draft {
   metadata?: Record<string, unknown>;
   /** Without a text its question is the text, for lists, notifications and applications that do not know polls. */
   poll?: NewPoll;
+  /** Whom it is for; `compose()` makes them with the text. */
+  mentions?: Mention[];
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Derived } from '../store.ts';
-import type { ConversationListItem, EventFrame, SyncResult } from '../types.ts';
+import type { ConversationListItem, EventFrame, Notifications, SyncResult } from '../types.ts';
+import { isMentioned } from './mentions.ts';
 import { isTombstone } from './message-window.ts';
 
 export interface ConversationListSnapshot {
@@ -7,6 +8,8 @@ export interface ConversationListSnapshot {
   items: readonly ConversationListItem[];
   /** Unread messages over all conversations, loaded or not. */
   unreadTotal: number;
+  /** Those of them that mention this user. */
+  mentionUnreadTotal: number;
   hasMore: boolean;
 }
 
@@ -14,6 +17,8 @@ export interface ConversationListSnapshot {
 interface Head {
   lastSeq: number;
   unread: number;
+  /** Missing in lists that an earlier version stored. */
+  mentions?: number;
   lastReadSeq: number;
   /** True if the server reported events that this client never saw, so that what follows is not contiguous. */
   gap: boolean;
@@ -24,6 +29,8 @@ interface Head {
   item: ConversationListItem | null;
 }
 
+type Levelled = Pick<ConversationListItem, 'level' | 'muted'> & { mutedUntil?: string | null };
+
 export interface ConversationListOptions {
   /** A count cannot be known from events alone: the server must be asked. */
   doubt(): void;
@@ -31,6 +38,8 @@ export interface ConversationListOptions {
   wentBack(cid: string): void;
   /** Whether a read mark of this client is still on its way. */
   readPending(cid: string): boolean;
+  /** A level ends by itself at this time: `endLevels` must be called then. */
+  levelEnds(at: string): void;
   now(): string;
 }
 
@@ -45,6 +54,7 @@ export class ConversationList {
   readonly stale = new Map<string, number>();
   nextCursor: string | null = null;
   me = '';
+  defaultLevel: ConversationListItem['level'] = 'all';
   #heads = new Map<string, Head>();
   #gone = new Map<string, number>();
   #tick = 0;
@@ -66,7 +76,10 @@ export class ConversationList {
     return { heads, nextCursor: this.nextCursor, whole };
   }
   restore({ heads, nextCursor }: Pick<ReturnType<ConversationList['save']>, 'heads' | 'nextCursor'>): void {
-    for (const [cid, head] of heads) this.#heads.set(cid, { ...head, touched: 0 });
+    for (const [cid, head] of heads) {
+      this.#heads.set(cid, { ...head, touched: 0 });
+      if (head.item && !head.item.level) this.markStale(cid);
+    }
     this.nextCursor = nextCursor;
     this.store.touch();
   }
@@ -104,8 +117,9 @@ export class ConversationList {
       for (const [cid, head] of this.#heads) if (head.touched < started) this.#heads.delete(cid);
       this.nextCursor = null;
     }
-    for (const { id, lastSeq, unreadCount } of result.conversations) {
-      const head = this.#base(id, lastSeq, unreadCount, null, started);
+    for (const item of result.conversations) {
+      const { id } = item;
+      const head = this.#base(item, null, started);
       if (thorough && head?.item) this.markStale(id); // Sync contains neither read marks nor mute.
     }
     const removed = result.removed.filter((cid) => {
@@ -122,18 +136,18 @@ export class ConversationList {
 
   applyPage(items: readonly ConversationListItem[], started: number): void {
     for (const item of items) {
-      const head = this.#base(item.id, item.lastSeq, item.unreadCount, item.lastReadSeq, started);
+      const head = this.#base(item, item.lastReadSeq, started);
       if (!head) continue;
       const old = item.lastSeq < head.lastSeq;
       if (old) this.markStale(item.id);
       else this.fresh(item.id, started);
-      const muted = head.item && head.touched >= started ? head.item.muted : item.muted;
-      head.item = { ...(old && head.item ? head.item : item), muted };
+      this.#setLevel(head, old && head.item ? head.item : item, head.item && head.touched >= started ? head.item : item);
     }
     this.store.touch();
   }
 
-  #base(cid: string, lastSeq: number, unread: number, readSeq: number | null, started: number): Head | null {
+  #base(item: SyncResult['conversations'][number], readSeq: number | null, started: number): Head | null {
+    const { id: cid, lastSeq, unreadCount: unread, mentionUnreadCount = 0 } = item;
     if ((this.#gone.get(cid) ?? 0) >= started) {
       this.#o.doubt(); // The user is a member again, or was not yet told of the removal: the next answer will tell.
       return null;
@@ -157,6 +171,7 @@ export class ConversationList {
       if (readSeq !== null) head.lastReadSeq = Math.max(head.lastReadSeq, readSeq);
       else if (unread !== head.unread) this.markStale(cid); // Another device may have read.
       head.unread = unread;
+      head.mentions = mentionUnreadCount;
     }
     if (lastSeq > head.lastSeq) {
       head.lastSeq = lastSeq;
@@ -186,6 +201,7 @@ export class ConversationList {
         unreadCount: 0,
         lastReadSeq: 0,
         muted: false,
+        level: this.defaultLevel,
         lastMessage: null,
         lastMessageAt: null,
         lastActivityAt: this.#o.now(),
@@ -216,8 +232,11 @@ export class ConversationList {
           // If this client sent the message, its ack moves the read mark; another device has moved it; a server that
           // sent on the user's behalf has not.
           if (!ours && message.seq > head.lastReadSeq) this.#doubt(cid);
-          head.unread = 0;
-        } else if (!isTombstone(message) && message.seq > head.lastReadSeq) head.unread++;
+          head.unread = head.mentions = 0;
+        } else if (!isTombstone(message) && message.seq > head.lastReadSeq) {
+          head.unread++;
+          if (isMentioned(message, this.me)) head.mentions = (head.mentions ?? 0) + 1;
+        }
         if (!isTombstone(message)) {
           const { id, senderId, text, createdAt, attachments } = message;
           changed.lastMessage = { id, seq: message.seq, senderId, text, createdAt };
@@ -233,6 +252,8 @@ export class ConversationList {
         break;
       }
       case 'message.updated':
+        // It may have named this user before, and may do so now.
+        if (head.mentions || (head.unread > 0 && isMentioned(d.message, this.me))) this.#o.doubt();
         if (item?.lastMessage?.id === d.message.id && !isTombstone(d.message))
           changed.lastMessage = { ...item.lastMessage, text: d.message.text };
         break;
@@ -269,7 +290,7 @@ export class ConversationList {
     if (!head || seq <= head.lastReadSeq) return false;
     head.lastReadSeq = seq;
     head.touched = this.#tick;
-    if (seq >= head.lastSeq) head.unread = 0;
+    if (seq >= head.lastSeq) head.unread = head.mentions = 0;
     else if (head.unread > 0) this.#o.doubt();
     this.store.touch();
     return true;
@@ -283,12 +304,31 @@ export class ConversationList {
     if (head.unread > 0 || head.lastReadSeq < head.lastSeq) this.#o.doubt();
   }
 
-  muted(cid: string, muted: boolean): void {
-    const head = this.#heads.get(cid);
+  level({ conversationId, level, muted, until }: Notifications): void {
+    const head = this.#heads.get(conversationId);
     if (!head?.item) return;
     head.touched = this.#tick;
-    head.item = { ...head.item, muted };
+    this.#setLevel(head, head.item, { level, muted, mutedUntil: until });
     this.store.touch();
+  }
+
+  /** The server must be asked for levels that ended by themselves. */
+  endLevels(): void {
+    for (const [cid, { item }] of this.#heads)
+      if (item?.mutedUntil) {
+        if (item.mutedUntil <= this.#o.now()) this.markStale(cid);
+        else this.#o.levelEnds(item.mutedUntil);
+      }
+    if (this.stale.size > 0) this.#o.doubt();
+  }
+
+  #setLevel(
+    head: Head,
+    { mutedUntil: _, ...item }: ConversationListItem,
+    { level, muted, mutedUntil }: Levelled,
+  ): void {
+    head.item = { ...item, level, muted, ...(mutedUntil ? { mutedUntil } : {}) };
+    if (mutedUntil) this.#o.levelEnds(mutedUntil);
   }
 
   remove(cid: string): void {
@@ -317,21 +357,29 @@ export class ConversationList {
     this.#o.doubt();
   }
 
-  #item(item: ConversationListItem, head: Head): ConversationListItem {
-    const { lastSeq, unread, lastReadSeq } = head;
-    return { ...item, lastSeq, unreadCount: unread, lastReadSeq: Math.max(lastReadSeq, item.lastReadSeq) };
+  #item({ mentionUnreadCount: _, ...item }: ConversationListItem, head: Head): ConversationListItem {
+    const { lastSeq, unread, mentions, lastReadSeq } = head;
+    return {
+      ...item,
+      lastSeq,
+      unreadCount: unread,
+      ...(mentions ? { mentionUnreadCount: mentions } : {}),
+      lastReadSeq: Math.max(lastReadSeq, item.lastReadSeq),
+    };
   }
 
   #snapshot(): ConversationListSnapshot {
     let unreadTotal = 0;
+    let mentionUnreadTotal = 0;
     const items: ConversationListItem[] = [];
     for (const head of this.#heads.values()) {
       unreadTotal += head.unread;
+      mentionUnreadTotal += head.mentions ?? 0;
       if (head.item) items.push(this.#item(head.item, head));
     }
     items.sort((a, b) =>
       a.lastActivityAt < b.lastActivityAt ? 1 : a.lastActivityAt > b.lastActivityAt ? -1 : 0,
     );
-    return { items, unreadTotal, hasMore: this.nextCursor !== null };
+    return { items, unreadTotal, mentionUnreadTotal, hasMore: this.nextCursor !== null };
   }
 }

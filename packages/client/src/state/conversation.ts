@@ -1,4 +1,4 @@
-import type { Api } from '../api.ts';
+import type { Api, Edit } from '../api.ts';
 import type { Clock } from '../clock.ts';
 import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
@@ -17,6 +17,7 @@ import type {
   Message,
   MessageOrTombstone,
   Poll,
+  NotificationLevel,
   Reactions,
 } from '../types.ts';
 import type { UploadFile, UploadOptions, Uploads } from '../uploads.ts';
@@ -46,6 +47,8 @@ export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http
   clock: Clock;
   random(): number;
   me(): string | null;
+  /** Throws `feature_disabled` if the environment has it off. */
+  check(feature: string): void;
   events(cid: string, after: number): Promise<{ data: EventFrame[]; hasMore: boolean }>;
   sendTyping(cid: string, state: 'start' | 'stop'): void;
   markRead(cid: string, seq?: number): void;
@@ -129,7 +132,7 @@ export class ConversationHandle {
   /** `expectedVersion` is the version shown, unless given; a conflict rejects with `version_conflict`. */
   async edit(
     messageId: string,
-    change: { text?: string; metadata?: Record<string, unknown>; expectedVersion?: number },
+    change: Omit<Edit, 'expectedVersion'> & { expectedVersion?: number },
   ): Promise<Message> {
     const shown = this.#window.items.find((m) => m.id === messageId) as Message | undefined;
     const expectedVersion = change.expectedVersion ?? shown?.version;
@@ -223,9 +226,15 @@ export class ConversationHandle {
   update = async (change: { name?: string | null; metadata?: Record<string, unknown> }): Promise<void> =>
     void (await this.#host.api.updateConversation(this.id, change));
   async mute(muted = true): Promise<void> {
-    this.#host.list.muted(this.id, (await this.#host.api.mute(this.id, muted)).muted);
+    this.#host.list.level(await this.#host.api.mute(this.id, muted));
   }
   unmute = (): Promise<void> => this.mute(false);
+  /** Which messages are pushed to this user. `until` ends `none`; the level before holds again. */
+  async setLevel(level: NotificationLevel, { until }: { until?: Date | string } = {}): Promise<void> {
+    this.#host.check('mentions');
+    const end = until === undefined ? {} : { until: new Date(until).toISOString() };
+    this.#host.list.level(await this.#host.api.setLevel(this.id, { level, ...end }));
+  }
   /** Call this once for each `open`; after the last call the handle no longer follows the conversation. */
   close(): void {
     if (--this.refs !== 0) return;

@@ -1,6 +1,6 @@
 import type { ErrorInfo } from '../errors.ts';
 import type { OutboxEntry } from '../outbox/storage.ts';
-import type { Attachment, Message, MessageOrTombstone, NewPoll, Poll, Reactions } from '../types.ts';
+import type { Attachment, Mention, Message, MessageOrTombstone, NewPoll, Poll, Reactions } from '../types.ts';
 
 /** One line of a conversation: a message from the server, or one of this user on its way. */
 export interface MessageItem {
@@ -26,6 +26,8 @@ export interface MessageItem {
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
+  /** Whom it is for; missing where it names nobody. */
+  mentions?: readonly Mention[];
   /** Missing where nobody has reacted, or the last one took it back; one's own show at once. */
   reactions?: Reactions;
   /** Missing where it is not pinned; one's own pins show at once. `by` is null for the server. */
@@ -74,6 +76,7 @@ export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInf
     ...(draft.attachments ? { attachmentIds: draft.attachments } : {}),
     metadata: draft.metadata ?? {},
     ...(draft.poll ? { poll: unsentPoll(draft.poll) } : {}),
+    ...(draft.mentions?.length ? { mentions: draft.mentions } : {}),
     createdAt: entry.sentAt ?? new Date(createdAt).toISOString(),
     deletedAt: null,
   };

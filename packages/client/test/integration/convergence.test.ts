@@ -84,14 +84,19 @@ test('convergence: after each type of event, the state equals a fresh fetch', as
     const server = servers[1]!;
     const path = `/v1/conversations/${cid}`;
     let message = { id: '', version: 0 };
+    const mentions = [{ type: 'user', userId: ann.id }];
     const send = async (): Promise<void> =>
-      void (message = (await server('POST', `${path}/messages`, { senderId: bob.id, text: 'hello' })).body);
+      void (message = (await server('POST', `${path}/messages`, { senderId: bob.id, text: 'hello', mentions })).body);
     const steps: [string, () => Promise<unknown>][] = [
       ['message.new', send],
       [
         'message.updated',
         () =>
-          server('PATCH', `/v1/messages/${message.id}`, { text: 'edited', expectedVersion: message.version }),
+          server('PATCH', `/v1/messages/${message.id}`, {
+            text: 'edited',
+            mentions: [],
+            expectedVersion: message.version,
+          }),
       ],
       [
         'message.reactions',

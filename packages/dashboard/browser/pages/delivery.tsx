@@ -157,6 +157,20 @@ function Verdict({ of, name }: { of: DeliveryDiagnosis; name: string }): ReactNo
   );
 }
 
+const mentionWords = {
+  user: 'by name',
+  everyone: 'with everyone',
+  here: 'with those who are there',
+  none: 'no',
+};
+
+const pushedWords = ({ level, mutedUntil }: DeliveryDiagnosis['member']): string =>
+  level === null
+    ? '–'
+    : level === 'none'
+      ? `nothing (muted${mutedUntil === null ? '' : ` until ${mutedUntil}`})`
+      : level;
+
 /** The user as things are now. */
 function Recipient({ of: { user, member }, name }: { of: DeliveryDiagnosis; name: string }): ReactNode {
   const env = useEnv();
@@ -180,7 +194,8 @@ function Recipient({ of: { user, member }, name }: { of: DeliveryDiagnosis; name
           of={[
             ['Read up to', member.lastReadSeq ?? 'not a member'],
             ['Received up to', member.lastDeliveredSeq ?? '–'],
-            ['Muted', member.muted ? 'yes' : 'no'],
+            ['Is pushed', pushedWords(member)],
+            ['Mentioned', mentionWords[member.mention ?? 'none']],
             ['Open sockets', open ?? '…'],
             ['Devices', devices?.length ?? '…'],
             [

@@ -76,6 +76,15 @@ const choices = [
       ['none', 'Neither names nor text'],
     ],
   }),
+  choice({
+    name: 'defaultLevel',
+    label: 'Which messages are pushed',
+    about: 'To members who have chosen no level for a conversation.',
+    options: [
+      ['all', 'All'],
+      ['mentions', 'Those that mention them'],
+    ],
+  }),
 ];
 
 function Form({ env }: { env: Environment }): ReactNode {

@@ -11,6 +11,7 @@ import {
   Seq,
   UserId,
 } from '../schemas/common.ts';
+import { Notifications } from '../schemas/mentions.ts';
 import {
   Conversation,
   ConversationListItem,
@@ -32,8 +33,6 @@ const someUsers = (options: object = {}) =>
     ...options,
   });
 const Name = Type.String({ minLength: 1, maxLength: limits.conversationNameCharacters });
-
-const Muted = open({ conversationId: Type.String(), muted: Type.Boolean() });
 
 const memberTag = 'Members';
 
@@ -126,21 +125,21 @@ export const conversationsOperations = table(
 
   operation('conversations.mute', 'PUT /v1/conversations/{conversationId}/mute', {
     summary: 'Mute a conversation for oneself',
-    text: 'No pushes for this conversation to this user; messages, unread counts and sockets are not affected.',
+    text: 'No pushes for this conversation to this user; messages, unread counts and sockets are not affected. It is the level `none` of `PUT …/notifications`, without end.',
     tag,
     callers: ['client'],
     params,
-    response: Muted,
+    response: Notifications,
     errors: ['not_found', 'not_member'],
   }),
 
   operation('conversations.unmute', 'DELETE /v1/conversations/{conversationId}/mute', {
     summary: 'Unmute a conversation for oneself',
-    text: 'Pushes are sent again.',
+    text: 'The level from before holds again.',
     tag,
     callers: ['client'],
     params,
-    response: Muted,
+    response: Notifications,
     errors: ['not_found', 'not_member'],
   }),
 
@@ -151,7 +150,12 @@ export const conversationsOperations = table(
     callers: ['client'],
     params,
     body: { seq: Seq },
-    response: open({ conversationId: Type.String(), lastReadSeq: Seq, unreadCount: Type.Integer() }),
+    response: open({
+      conversationId: Type.String(),
+      lastReadSeq: Seq,
+      unreadCount: Type.Integer(),
+      mentionUnreadCount: Type.Integer({ minimum: 0, description: 'Unread messages that mention one' }),
+    }),
     errors: ['not_found', 'not_member'],
     // A mark that has already moved stays where it is.
     repeatable: true,

@@ -4,6 +4,7 @@ import { callsOperations } from './calls.ts';
 import { conversationsOperations } from './conversations.ts';
 import { environmentsOperations } from './environments.ts';
 import { logsOperations } from './logs.ts';
+import { mentionsOperations } from './mentions.ts';
 import { messagesOperations } from './messages.ts';
 import { organizationsOperations } from './organizations.ts';
 import { pinsOperations } from './pins.ts';
@@ -25,6 +26,7 @@ export const operations = {
   ...reactionsOperations,
   ...pinsOperations,
   ...pollsOperations,
+  ...mentionsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

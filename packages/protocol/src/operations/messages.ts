@@ -14,6 +14,7 @@ import {
   UserId,
 } from '../schemas/common.ts';
 import { NewPoll } from '../schemas/polls.ts';
+import { NewMentions } from '../schemas/mentions.ts';
 import { Message, MessageOrTombstone, MessageVersion, SyncResult, Tombstone } from '../schemas/resources.ts';
 import { operation, pageCost, table } from './define.ts';
 
@@ -31,17 +32,19 @@ export const messageFields = {
   attachments: optional(Type.Array(IdParam, { maxItems: limits.attachmentsPerMessage })),
   metadata: optional(Metadata),
   poll: optional(NewPoll),
+  mentions: optional(NewMentions),
 };
 export const editFields = {
   text: optional(Text),
   metadata: optional(Metadata),
+  mentions: optional(NewMentions),
   expectedVersion: Type.Integer({ minimum: 1 }),
 };
 
 export const messagesOperations = table(
   operation('messages.send', 'POST /v1/conversations/{conversationId}/messages', {
     summary: 'Send a message',
-    text: 'A message needs text, an attachment, metadata or a poll. `clientMsgId` makes sending again safe, over REST and the socket alike, for 48 hours: a duplicate gives the original. A server may send as a member (`senderId`), or without one: a system message. Members get the event `message.new`.',
+    text: 'A message needs text, an attachment, metadata or a poll. `clientMsgId` makes sending again safe, over REST and the socket alike, for 48 hours: a duplicate gives the original. A server may send as a member (`senderId`), or without one: a system message. Members get the event `message.new`. `mentions` says whom it is for: the text is never read for names.',
     tag,
     callers: ['server', 'client', 'dashboard'],
     permission: 'explorer.write',
@@ -88,13 +91,20 @@ export const messagesOperations = table(
 
   operation('messages.update', 'PATCH /v1/messages/{messageId}', {
     summary: 'Edit a message (author, server)',
-    text: '`expectedVersion` is the version that the editor saw: if somebody was faster it is `409 version_conflict`, and nothing is lost. Members get `message.updated`.',
+    text: '`expectedVersion` is the version that the editor saw: if somebody was faster it is `409 version_conflict`, and nothing is lost. Members get `message.updated`. `mentions` replaces the list; where the text changes without it, who is mentioned stays and the ranges go.',
     tag,
     callers: both,
     params: oneMessage,
     body: editFields,
     response: Message,
-    errors: ['not_found', 'not_member', 'version_conflict', 'text_too_long', 'metadata_too_large'],
+    errors: [
+      'not_found',
+      'not_member',
+      'version_conflict',
+      'text_too_long',
+      'metadata_too_large',
+      'feature_disabled',
+    ],
     cost: 2,
   }),
 

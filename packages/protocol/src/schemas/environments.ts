@@ -34,6 +34,10 @@ const settings = {
     default: 'full',
     description: 'What pushes show: names and text, names alone, or neither',
   }),
+  defaultLevel: oneOf(['all', 'mentions'], {
+    default: 'all',
+    description: 'Which messages members are pushed who have chosen nothing',
+  }),
   disabledFeatures: Type.Array(oneOf(featureNames), {
     default: [],
     maxItems: featureNames.length,
@@ -50,6 +54,7 @@ export const EnvironmentSettingsChange = closed({
   devTokens: optional(settings.devTokens),
   pushMode: optional(settings.pushMode),
   pushContent: optional(settings.pushContent),
+  defaultLevel: optional(settings.defaultLevel),
   disabledFeatures: optional(settings.disabledFeatures),
 });
 export type EnvironmentSettingsChange = Static<typeof EnvironmentSettingsChange>;

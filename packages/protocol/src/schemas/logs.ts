@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
 import { nullable, open, optional, Timestamp } from './common.ts';
+import { NotificationLevel } from './mentions.ts';
 
 /**
  * dashboard#logs: what is stored about requests, sockets and deliveries. It never contains a body, a text
@@ -186,6 +187,11 @@ export const DeliveryDiagnosis = open(
       was: nullable(Type.Boolean({ description: 'When the message was sent; null: not kept any more' })),
       is: Type.Boolean(),
       muted: nullable(Type.Boolean()),
+      level: nullable(NotificationLevel),
+      mutedUntil: nullable(Type.String({ format: 'date-time', description: 'When the level `none` ends' })),
+      mention: nullable(
+        oneOf(['user', 'everyone', 'here'], 'How the message mentions the user; null: it does not'),
+      ),
       lastReadSeq: nullable(Type.Integer()),
       lastDeliveredSeq: nullable(Type.Integer()),
     }),

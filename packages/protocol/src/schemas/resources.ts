@@ -3,6 +3,7 @@ import type { Static } from 'typebox';
 import { limits } from '../limits.ts';
 import { nullable, open, optional, Seq, Timestamp } from './common.ts';
 import { Poll } from './polls.ts';
+import { Mention, NotificationLevel } from './mentions.ts';
 import { Reactions } from './reactions.ts';
 
 /** messages#fields: resources as the service sends them. */
@@ -59,6 +60,13 @@ export const LastMessage = open({
   ),
 });
 
+const mentionUnreadCount = optional(
+  Type.Integer({
+    minimum: 1,
+    description: 'Unread messages that mention one; missing where there are none',
+  }),
+);
+
 export const ConversationListItem = open(
   {
     id: id('conv_'),
@@ -69,6 +77,11 @@ export const ConversationListItem = open(
     unreadCount: Type.Integer({ minimum: 0 }),
     lastReadSeq: Seq,
     muted: Type.Boolean(),
+    level: NotificationLevel,
+    mutedUntil: optional(
+      Type.String({ format: 'date-time', description: 'When the level `none` ends, if it does' }),
+    ),
+    mentionUnreadCount,
     lastMessage: nullable(LastMessage),
     lastMessageAt: nullable(
       Type.String({
@@ -140,6 +153,7 @@ export const Message = open(
     editedAt: nullable(Timestamp),
     deletedAt: nullable(Timestamp),
     poll: optional(Poll),
+    mentions: optional(Type.Array(Mention, { maxItems: limits.mentionsPerMessage })),
     /** Only where messages are read over REST (reactions#message). */
     reactions: optional(Reactions),
     /** Likewise (pins#message). */
@@ -180,7 +194,12 @@ export type MessageOrTombstone = Static<typeof MessageOrTombstone>;
 export const SyncResult = open(
   {
     conversations: Type.Array(
-      open({ id: id('conv_'), lastSeq: Seq, unreadCount: Type.Integer({ minimum: 0 }) }),
+      open({
+        id: id('conv_'),
+        lastSeq: Seq,
+        unreadCount: Type.Integer({ minimum: 0 }),
+        mentionUnreadCount,
+      }),
     ),
     removed: Type.Array(Type.String()),
     cursor: Type.String(),

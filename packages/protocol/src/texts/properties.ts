@@ -186,6 +186,7 @@ export const propertyTexts: Record<string, string> = {
   reason: 'Why: `removed` or `left`',
   'TraceLine.reason': 'The reason of a close',
   recipientIds: 'The users to notify',
+  mentions: 'Whom the message is for; missing where it names nobody',
   recoveryCodes: 'Shown only once; null if the account already has some',
   removed: 'Conversations that the user is no longer in',
   replayed: 'How many deliveries are made again',

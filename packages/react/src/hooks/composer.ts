@@ -1,7 +1,9 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import type { Client, Draft, MessageItem, ParleyError } from '@parley/client';
+import type { Client, Draft, Mention, MessageItem, ParleyError } from '@parley/client';
 import { useClient } from './context.ts';
 import { useConversation } from './open.ts';
+import { choose, chosenOf, placed } from './suggestions.ts';
+import type { Chosen } from './suggestions.ts';
 import { useUpload } from './upload.ts';
 import type { UploadView } from './upload.ts';
 
@@ -39,6 +41,8 @@ export interface ComposerView {
   text: string;
   /** Changes the text and tells the others that this user types. */
   setText(text: string): void;
+  /** Notes that `shown` in the text stands for this mention; it counts as long as the text has it. */
+  mention(mention: Mention, shown: string): void;
   uploads: UploadView;
   /** The text or a file is there, and the text is not too long. */
   canSend: boolean;
@@ -52,6 +56,8 @@ export interface ComposerView {
   blur(): void;
 }
 
+const nobody: { key: string; chosen: Chosen } = { key: '', chosen: new Map() };
+
 /** The text, files and the sending of one message: a new one, an answer, or a change. */
 export function useComposer(id: string, options: ComposerOptions = {}): ComposerView {
   const { editing = null, replyTo = null } = options;
@@ -60,6 +66,7 @@ export function useComposer(id: string, options: ComposerOptions = {}): Composer
   const uploads = useUpload(id);
   const [draft, setDraft] = useState({ id, text: draftOf(client, id) });
   const [changed, setChanged] = useState<{ key: string; text: string } | null>(null);
+  const [picked, setPicked] = useState<{ key: string; chosen: Chosen }>(nobody);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ParleyError | null>(null);
   const latest = useRef(options);
@@ -72,6 +79,11 @@ export function useComposer(id: string, options: ComposerOptions = {}): Composer
     : draft.id === id
       ? draft.text
       : draftOf(client, id);
+  const about = editing?.key ?? id;
+  const chosen = useMemo(
+    () => (picked.key === about ? picked.chosen : editing ? chosenOf(editing) : nobody.chosen),
+    [picked, about, editing],
+  );
   const left = maxText - [...text].length;
   const files = uploads.items.filter(({ status }) => status !== 'failed').length;
   const canSend = !busy && left >= 0 && (text.trim() !== '' || (!editing && files > 0));
@@ -93,6 +105,10 @@ export function useComposer(id: string, options: ComposerOptions = {}): Composer
     },
     [editing, put, conversation],
   );
+  const mention = useCallback(
+    (one: Mention, shown: string) => setPicked({ key: about, chosen: choose(chosen, one, shown) }),
+    [about, chosen],
+  );
   const blur = useCallback(() => conversation?.stopTyping(), [conversation]);
 
   const send = useCallback(async () => {
@@ -101,20 +117,24 @@ export function useComposer(id: string, options: ComposerOptions = {}): Composer
     try {
       if (editing?.id) {
         setBusy(true);
-        if (text !== editing.text) await conversation.edit(editing.id, { text });
+        const mentions = chosen.size > 0 ? { mentions: placed(text, chosen) } : {};
+        if (text !== editing.text) await conversation.edit(editing.id, { text, ...mentions });
       } else {
         // Without files nothing is awaited: a second Enter must not find the text still there.
         if (files > 0) setBusy(true);
         const ready = files > 0 ? await uploads.settled() : [];
         const attachments = ready.flatMap((one) => (one.attachment ? [one.attachment.id] : []));
+        const mentions = placed(text, chosen);
         const made = onBeforeSend({
           ...(text.trim() === '' ? {} : { text }),
           ...(replyTo?.id ? { replyTo: replyTo.id } : {}),
           ...(attachments.length > 0 ? { attachments } : {}),
+          ...(mentions.length > 0 ? { mentions } : {}),
         });
         if (made && (made.text || made.attachments?.length)) {
           client.conversations.send(id, made);
           put('');
+          setPicked(nobody);
           uploads.clear();
         }
       }
@@ -124,10 +144,10 @@ export function useComposer(id: string, options: ComposerOptions = {}): Composer
     } finally {
       setBusy(false);
     }
-  }, [canSend, conversation, editing, text, files, uploads, replyTo, client, id, put]);
+  }, [canSend, conversation, editing, text, chosen, files, uploads, replyTo, client, id, put]);
 
   return useMemo(
-    () => ({ text, setText, uploads, canSend, left, busy, error, send, blur }),
-    [text, setText, uploads, canSend, left, busy, error, send, blur],
+    () => ({ text, setText, mention, uploads, canSend, left, busy, error, send, blur }),
+    [text, setText, mention, uploads, canSend, left, busy, error, send, blur],
   );
 }

@@ -3,7 +3,12 @@ import type { ConversationListItem, ConversationListSnapshot } from '@parley/cli
 import { useClient } from './context.ts';
 import { shallowEqual, useStable, useStore } from './store.ts';
 
-const empty: ConversationListSnapshot = { items: [], unreadTotal: 0, hasMore: false };
+const empty: ConversationListSnapshot = {
+  items: [],
+  unreadTotal: 0,
+  mentionUnreadTotal: 0,
+  hasMore: false,
+};
 const zero = (): number => 0;
 const unknown = (): undefined => undefined;
 

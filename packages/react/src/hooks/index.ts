@@ -14,6 +14,8 @@ export { usePins } from './pins.ts';
 export type { PinsView } from './pins.ts';
 export { usePoll } from './polls.ts';
 export type { PollOptionView, PollView } from './polls.ts';
+export { useMentions, useNotificationLevel } from './mentions.ts';
+export type { MentionsView, NotificationLevelView } from './mentions.ts';
 export { useReactions } from './reactions.ts';
 export type { ReactionsView } from './reactions.ts';
 export { useReadState, useReceipt } from './reading.ts';

@@ -14,6 +14,7 @@ import { useName } from '../hooks/people.ts';
 import { maxFiles } from '../hooks/upload.ts';
 import type { UploadItem, UploadView } from '../hooks/upload.ts';
 import { Icon } from './icon.tsx';
+import { Suggestions, useSuggesting } from './suggestions.tsx';
 import { cx } from './tools.ts';
 
 const EmojiPicker = lazy(() => import('./emoji.tsx'));
@@ -78,6 +79,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
     if (about !== null) field.current?.focus();
   }, [about]);
 
+  const suggesting = useSuggesting(conversationId, composer, field);
   const close = (): void => {
     setChoosing(false);
     field.current?.focus();
@@ -90,6 +92,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
   const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>): void => {
     // Enter ends a word of an input method; some browsers say so only by the code 229.
     if (event.nativeEvent.isComposing || event.keyCode === 229) return;
+    if (suggesting.onKeyDown(event)) return;
     const mod = event.ctrlKey || event.metaKey;
     // On a touch screen Enter breaks the line: there is a button to send.
     const touch = matchMedia('(pointer: coarse)').matches;
@@ -160,6 +163,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
           </>
         )}
         <div className="parley-text" data-value={text}>
+          <Suggestions of={suggesting} />
           <textarea
             ref={field}
             rows={1}
@@ -170,6 +174,7 @@ export const Composer = forwardRef<HTMLFormElement, ComposerProps>(function Comp
             aria-label={editing ? strings.editing : placeholder}
             aria-invalid={left < 0}
             onChange={(event) => setText(event.target.value)}
+            {...suggesting.field}
             onKeyDown={onKeyDown}
             onPaste={onPaste}
             onBlur={composer.blur}

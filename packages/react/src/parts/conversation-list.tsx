@@ -195,7 +195,7 @@ export const ConversationItem = memo(function ConversationItem(props: Conversati
         <Preview item={item} draft={current ? '' : draftOf(client, item.id)} />
       )}
       {unreadCount > 0 ? (
-        <UnreadBadge count={unreadCount} muted={muted} />
+        <UnreadBadge count={unreadCount} muted={muted} mentioned={!!item.mentionUnreadCount} />
       ) : muted ? (
         <span title={strings.muted}>
           <Icon name="muted" size={14} />
@@ -250,12 +250,25 @@ function Preview({ item, draft }: { item: ConversationListItem; draft: string })
   );
 }
 
-export function UnreadBadge({ count, max = 99, muted }: { count: number; max?: number; muted?: boolean }) {
+export interface UnreadBadgeProps {
+  count: number;
+  max?: number;
+  muted?: boolean;
+  /** Some of them mention this user. */
+  mentioned?: boolean;
+}
+export function UnreadBadge({ count, max = 99, muted, mentioned }: UnreadBadgeProps) {
   const strings = useStrings();
   return (
-    <span className="parley-unread" data-muted={muted || undefined}>
-      <span aria-hidden="true">{count > max ? `${max}+` : count}</span>
-      <span className="parley-hidden">{strings.unread(count)}</span>
+    <span className="parley-unread" data-muted={(muted && !mentioned) || undefined}>
+      <span aria-hidden="true">
+        {mentioned ? '@ ' : null}
+        {count > max ? `${max}+` : count}
+      </span>
+      <span className="parley-hidden">
+        {strings.unread(count)}
+        {mentioned ? `, ${strings.mentioned}` : null}
+      </span>
     </span>
   );
 }

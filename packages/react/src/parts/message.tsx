@@ -13,7 +13,7 @@ import type { IconName } from './icon.tsx';
 import { PollCard } from './poll.tsx';
 import { ReactionBar } from './reactions.tsx';
 import { Receipt } from './receipt.tsx';
-import { isEmojiOnly, linked } from './text.tsx';
+import { isEmojiOnly, marked } from './text.tsx';
 import { Time, timeOf } from './time.tsx';
 import { cx, moveFocus } from './tools.ts';
 
@@ -54,7 +54,7 @@ export const Message = memo(
   forwardRef<HTMLLIElement, MessageProps>(function Message(props, ref) {
     const { item, own, first, last, highlight, onReply, onEdit, onQuote, ...others } = props;
     const { onDelete, actions: choose, renderAttachment, className, ...rest } = others;
-    const { strings, locale, shortcuts, announcer } = useParley();
+    const { client, strings, locale, shortcuts, announcer } = useParley();
     const conversation = useConversation(item.conversationId);
     const [hot, setHot] = useState(false);
     const [asking, setAsking] = useState(false);
@@ -165,7 +165,7 @@ export const Message = memo(
                   {item.replyTo ? (
                     <Quote conversationId={item.conversationId} messageId={item.replyTo} onGo={onQuote} />
                   ) : null}
-                  {item.text === null ? null : linked(item.text)}
+                  {item.text === null ? null : marked(item.text, item.mentions, client.userId)}
                   {item.editedAt === null ? null : <small className="parley-edited"> {strings.edited}</small>}
                 </div>
               ) : null}

@@ -1,4 +1,6 @@
+import { Fragment } from 'react';
 import type { ReactNode } from 'react';
+import type { Mention } from '@parley/client';
 
 const address = /\bhttps?:\/\/[^\s<>"]+/g;
 const trailing = /[.,;:!?'’”»)\]]+$/;
@@ -24,6 +26,29 @@ export function linked(text: string): ReactNode {
     from = match.index + url.length;
   }
   return parts.length === 0 ? text : [...parts, text.slice(from)];
+}
+
+/** A text with its links, in which mentions stand out, those of this user most. */
+export function marked(text: string, mentions: readonly Mention[] = [], me: string | null = null): ReactNode {
+  const parts: ReactNode[] = [];
+  let from = 0;
+  for (const { type, userId, offset, length } of mentions) {
+    if (offset === undefined || length === undefined) continue;
+    parts.push(
+      <Fragment key={from}>{linked(text.slice(from, offset))}</Fragment>,
+      <b
+        key={`@${offset}`}
+        className="parley-mention"
+        data-me={type !== 'user' || userId === me || undefined}
+      >
+        {text.slice(offset, offset + length)}
+      </b>,
+    );
+    from = offset + length;
+  }
+  return parts.length === 0
+    ? linked(text)
+    : [...parts, <Fragment key={from}>{linked(text.slice(from))}</Fragment>];
 }
 
 const onlyEmoji =

@@ -25,6 +25,7 @@ import * as events from './events/operations.ts';
 import * as live from './live/operations.ts';
 import * as logs from './logs/operations.ts';
 import * as members from './conversations/members.ts';
+import * as mentions from './mentions/operations.ts';
 import * as messages from './messages/operations.ts';
 import { versions } from './messages/versions.ts';
 import * as pins from './pins/operations.ts';
@@ -147,6 +148,7 @@ export const handlers = {
   'conversations.delete': conversations.remove,
   'conversations.mute': conversations.mute,
   'conversations.unmute': conversations.unmute,
+  'conversations.setLevel': conversations.setLevel,
   'conversations.read': receipts.read,
   'members.list': members.list,
   'members.add': members.add,
@@ -166,6 +168,7 @@ export const handlers = {
   'pins.list': pins.list,
   'polls.vote': polls.vote,
   'polls.close': polls.close,
+  'mentions.list': mentions.list,
   sync: sync.sync,
   'events.list': events.list,
   'webhooks.create': webhooks.create,

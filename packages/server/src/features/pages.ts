@@ -22,6 +22,11 @@ export const isString = (value: unknown): value is string =>
 
 export const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
 
+const time = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+/** A valid time of this century: PostgreSQL refuses a 30th of February, and an activity step has 32 bits. */
+export const isTime = (v: unknown): v is string =>
+  typeof v === 'string' && time.test(v) && Date.parse(v) >= 0 && new Date(v).toISOString() === v;
+
 /** Splits rows, which were read one past the page, into the page and whether more follow. */
 export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {
   return { page: rows.slice(0, limit), more: rows.length > limit };
@@ -44,9 +49,12 @@ export async function fitting(items: readonly unknown[]): Promise<number> {
   return items.length;
 }
 
-/** An upper bound of the row's JSON in bytes: all characters of its texts escaped, plus room for names and numbers. */
+/** An upper bound of the row's JSON in bytes: all characters of its texts escaped, plus room for names, numbers and mentions. */
 const most = (row: object): number =>
-  Object.values(row).reduce<number>((sum, v) => sum + (typeof v === 'string' ? 6 * v.length : 0), 1_000);
+  Object.values(row).reduce<number>(
+    (sum, v) => sum + (typeof v === 'string' ? 6 * v.length : Array.isArray(v) ? 250 * v.length : 0),
+    1_000,
+  );
 
 /**
  * Returns the page of rows, which were read one past it, as callers see them. The page ends early if it would be too

@@ -63,7 +63,12 @@ export interface Told {
 /** The same for webhook events that are no events of a conversation. */
 export interface ToldToWebhooks {
   'message.read': { users: Person[] };
-  'notification.needed': { message: MessageOrTombstone; users: Person[] };
+  /** `mentioned` are numbers of those users whom the message mentions. */
+  'notification.needed': {
+    message: MessageOrTombstone;
+    users: Person[];
+    data: { mentioned?: number[] };
+  };
   /** `secret` is the id that was erased; it is stored sealed. */
   'user.deleted': { secret: string; data: { messages: 'anonymize' | 'delete' } };
   'sink.degraded': { data: WebhookEvents['sink.degraded'] };
@@ -222,7 +227,12 @@ export const webhookOnly: {
     data: (e) => ({ conversationId: e.cid, userId: idOf(e), lastReadSeq: e.seq }),
   },
   'notification.needed': {
-    data: (e) => ({ conversationId: e.cid, messageId: e.message.id, recipientIds: idsOf(e) }),
+    data: (e) => ({
+      conversationId: e.cid,
+      messageId: e.message.id,
+      recipientIds: idsOf(e),
+      mentionedIds: idsOf({ users: e.users.filter(({ no }) => e.data.mentioned?.includes(no)) }),
+    }),
   },
   'user.deleted': {
     data: ({ secret, data }) => ({ userId: secret, messages: data.messages }),

@@ -36,6 +36,11 @@ export const operations = [
 export const script = fc.array(fc.oneof(...operations), { minLength: 5, maxLength: 40, size: 'max' });
 export type Step = { name: string; conv: number; user: number; other: number; message: number };
 
+type Named = { type: 'user'; userId: string } | { type: 'everyone' | 'here' };
+const isUser = (m: Named): m is Named & { userId: string } => m.type === 'user';
+const namesOf = (mentions: readonly Named[]): string[] => mentions.filter(isUser).map((m) => m.userId);
+const isForAll = (mentions: readonly Named[]): boolean => mentions.some((m) => !isUser(m));
+
 export class World {
   readonly model = new Model();
   readonly server: Api;
@@ -76,22 +81,27 @@ export class World {
         clientMsgId: text,
         text,
         ...(replyTo ? { replyTo: replyTo.id } : {}),
+        mentions: this.#mentions(step).filter(isUser),
       });
       if (!this.#allowed(conv, user, answer)) return;
       assert.equal(answer.status, 201);
       const sent = answer.body as Message;
-      assert.equal(this.model.send(conv, { id: sent.id, sender: user, text }, true).seq, sent.seq);
+      const named = namesOf(this.#mentions(step));
+      assert.equal(this.model.send(conv, { id: sent.id, sender: user, text, named }, true).seq, sent.seq);
       assert.equal(sent.replyTo, replyTo?.id ?? null);
     },
-    sendOnBehalf: async (conv, user) => {
+    sendOnBehalf: async (conv, user, _message, step) => {
       const text = `t${++this.#texts}`;
+      const mentions = this.#mentions(step).filter((m) => isUser(m) || conv.type === 'group');
       const answer = await this.server('POST', `/v1/conversations/${conv.id}/messages`, {
         text,
         senderId: user,
+        mentions,
       });
       if (!this.#allowed(conv, user, answer)) return;
       const sent = answer.body as Message;
-      assert.equal(this.model.send(conv, { id: sent.id, sender: user, text }, false).seq, sent.seq);
+      const kept = { id: sent.id, sender: user, text, named: namesOf(mentions), forAll: isForAll(mentions) };
+      assert.equal(this.model.send(conv, kept, false).seq, sent.seq);
     },
     sendSystem: async (conv) => {
       const text = `t${++this.#texts}`;
@@ -153,6 +163,7 @@ export class World {
         conversationId: conv.id,
         lastReadSeq: member.lastReadSeq,
         unreadCount: this.model.unread(conv, user),
+        mentionUnreadCount: this.model.mentionsUnread(conv, user),
       });
     },
     mute: async (conv, user, _message, step) => {
@@ -196,6 +207,13 @@ export class World {
       this.model.append(conv, 'conversation.deleted');
     },
   };
+
+  /** One user of the world, member or not; sometimes everyone or here besides, sometimes nobody. */
+  #mentions({ message, other }: Step): Named[] {
+    const userId = this.users[other % this.users.length]!;
+    const all: Named[] = message % 5 === 0 ? [{ type: message % 2 ? 'everyone' : 'here' }] : [];
+    return message % 2 === 0 ? all : [{ type: 'user', userId }, ...all];
+  }
 
   #as(user: string): Api {
     return this.clients.get(user)!;
@@ -253,9 +271,15 @@ export class World {
     if (!message) return;
     const byServer = step.other % 2 === 0;
     const text = `t${++this.#texts}`;
+    // Every second edit says anew whom it mentions.
+    const mentions =
+      step.conv % 2 === 0
+        ? this.#mentions(step).filter((m) => isUser(m) || (byServer && conv.type === 'group'))
+        : undefined;
     const answer = await (byServer ? this.server : this.#as(user))('PATCH', `/v1/messages/${message.id}`, {
       text,
       expectedVersion: message.version + off,
+      ...(mentions ? { mentions } : {}),
     });
     if (conv.deleted || message.deleted === 'hard') return void assertError(answer, 404, 'not_found');
     if (!byServer && !conv.members.has(user)) return void assertError(answer, 403, 'not_member');
@@ -265,6 +289,7 @@ export class World {
     assert.equal(answer.status, 200);
     message.text = text;
     message.version++;
+    if (mentions) this.model.mention(conv, message, namesOf(mentions), isForAll(mentions));
     this.model.append(conv, 'message.updated', message);
   }
 

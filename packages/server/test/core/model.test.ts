@@ -131,6 +131,7 @@ async function checkUser(world: World, user: string, cursor: string): Promise<vo
       name: c.name,
       lastSeq: c.events.length,
       unreadCount: model.unread(c, user),
+      mentionUnreadCount: model.mentionsUnread(c, user) || undefined,
       lastReadSeq: c.members.get(user)!.lastReadSeq,
       muted: c.members.get(user)!.muted,
       lastMessage: last ? { id: last.id, seq: last.seq, senderId: last.sender, text: last.text } : null,
@@ -139,22 +140,40 @@ async function checkUser(world: World, user: string, cursor: string): Promise<vo
   const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
   assert.deepEqual(
     items
-      .map(({ id, type, name, lastSeq, unreadCount, lastReadSeq, muted, lastMessage: l }) => ({
-        id,
-        type,
-        name,
-        lastSeq,
-        unreadCount,
-        lastReadSeq,
-        muted,
-        lastMessage: l && { id: l.id, seq: l.seq, senderId: l.senderId, text: l.text },
-      }))
+      .map(
+        ({
+          id,
+          type,
+          name,
+          lastSeq,
+          unreadCount,
+          mentionUnreadCount,
+          lastReadSeq,
+          muted,
+          lastMessage: l,
+        }) => ({
+          id,
+          type,
+          name,
+          lastSeq,
+          unreadCount,
+          mentionUnreadCount,
+          lastReadSeq,
+          muted,
+          lastMessage: l && { id: l.id, seq: l.seq, senderId: l.senderId, text: l.text },
+        }),
+      )
       .sort(byId),
     expected.map(shown).sort(byId),
   );
 
   const badges = expected
-    .map((c) => ({ id: c.id, lastSeq: c.events.length, unreadCount: model.unread(c, user) }))
+    .map((c) => ({
+      id: c.id,
+      lastSeq: c.events.length,
+      unreadCount: model.unread(c, user),
+      ...(model.mentionsUnread(c, user) > 0 ? { mentionUnreadCount: model.mentionsUnread(c, user) } : {}),
+    }))
     .sort(byId);
   for (const from of [null, cursor]) {
     const result = (await api('POST', '/v1/sync', { cursor: from })).body as SyncResult;

@@ -9,7 +9,15 @@ export interface ModelMessage {
   text: string;
   version: number;
   deleted: null | 'soft' | 'hard';
+  /** Whom it names, members or not. */
+  named: readonly string[];
+  /** Those whom it concerns: who was a member when it named them. */
+  mentions: Set<string>;
+  forAll: boolean;
 }
+
+export type SentMessage = Pick<ModelMessage, 'id' | 'sender' | 'text'> &
+  Partial<Pick<ModelMessage, 'named' | 'forAll'>>;
 
 export interface ModelMember {
   role: 'owner' | 'member';
@@ -65,8 +73,17 @@ export class Model {
   }
 
   /** @param own by the user itself, which reads everything up to it. */
-  send(conv: ModelConversation, message: { id: string; sender: string | null; text: string }, own: boolean) {
-    const kept: ModelMessage = { ...message, seq: 0, version: 1, deleted: null };
+  send(conv: ModelConversation, message: SentMessage, own: boolean) {
+    const kept: ModelMessage = {
+      named: [],
+      forAll: false,
+      ...message,
+      seq: 0,
+      version: 1,
+      deleted: null,
+      mentions: new Set(),
+    };
+    kept.mentions = new Set(kept.named.filter((user) => conv.members.has(user)));
     kept.seq = this.append(conv, 'message.new', kept);
     conv.messages.push(kept);
     if (own) conv.members.get(message.sender!)!.lastReadSeq = kept.seq;
@@ -88,6 +105,22 @@ export class Model {
   unread(conv: ModelConversation, user: string): number {
     const { lastReadSeq } = conv.members.get(user)!;
     return conv.messages.filter((m) => m.deleted === null && m.seq > lastReadSeq && m.sender !== user).length;
+  }
+
+  /** An edit that replaces whom the message mentions. */
+  mention(conv: ModelConversation, message: ModelMessage, named: readonly string[], forAll: boolean): void {
+    for (const user of message.named) if (!named.includes(user)) message.mentions.delete(user);
+    for (const user of named)
+      if (!message.named.includes(user) && conv.members.has(user)) message.mentions.add(user);
+    Object.assign(message, { named, forAll });
+  }
+
+  mentionsUnread(conv: ModelConversation, user: string): number {
+    const { lastReadSeq } = conv.members.get(user)!;
+    return conv.messages.filter(
+      (m) =>
+        m.deleted === null && m.seq > lastReadSeq && m.sender !== user && (m.forAll || m.mentions.has(user)),
+    ).length;
   }
 
   lastMessage(conv: ModelConversation): ModelMessage | undefined {

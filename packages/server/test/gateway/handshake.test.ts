@@ -126,6 +126,7 @@ test('socket#hello: hello carries all its fields', async () => {
     tokenExpiresAt: new Date(exp * 1000).toISOString(),
     limits: { maxFrameBytes: 16_384, sendsPerSecond: 10 },
     features: [...featureNames],
+    defaultLevel: 'all',
     personalRev: 0,
   });
   assert.equal(socket.ws.protocol, 'chat.v1');

@@ -56,7 +56,12 @@ test('socket#same-operation: the executor gets the fields under the operation’
     'messages.send': message,
     'messages.update': new Change(200, message, 9),
     'messages.delete': new Change(200, { id: 'msg_1', seq: 7, deletedAt: at }, 10),
-    'conversations.read': { conversationId: 'conv_1', lastReadSeq: 3, unreadCount: 0 },
+    'conversations.read': {
+      conversationId: 'conv_1',
+      lastReadSeq: 3,
+      unreadCount: 4,
+      mentionUnreadCount: 1,
+    },
     sync: new Reply(200, { conversations: [], removed: [], cursor: 'c', fullReload: false }),
   });
   assert.deepEqual(await run('message.send', { cid: 'conv_1', clientMsgId: 'm', text: 'x' }), {
@@ -71,7 +76,11 @@ test('socket#same-operation: the executor gets the fields under the operation’
     'the seq of the event, not that of the message',
   );
   assert.deepEqual(await run('message.delete', { id: 'msg_1' }), { id: 'msg_1', seq: 10, deletedAt: at });
-  assert.deepEqual(await run('read', { cid: 'conv_1', seq: 3 }), { cid: 'conv_1', lastReadSeq: 3 });
+  assert.deepEqual(await run('read', { cid: 'conv_1', seq: 3 }), {
+    cid: 'conv_1',
+    lastReadSeq: 3,
+    mentionUnreadCount: 1,
+  });
   assert.deepEqual(await run('sync', { cursor: null }), {
     conversations: [],
     removed: [],

@@ -84,12 +84,21 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     const asked = await scene.send(a, id, { poll });
     for (const { api } of [b, c]) await ok(api('PUT', `/v1/messages/${asked.id}/votes`, { options: [2] }));
     await ok(a.api('POST', `/v1/messages/${asked.id}/poll/close`));
+    // Mentions.
+    const toB = { type: 'user', userId: b.id };
+    for (const mentions of [[toB], [toB], [{ type: 'everyone' }]]) await scene.send(a, id, { mentions });
+    const toC = { expectedVersion: 1, mentions: [{ type: 'user', userId: c.id }] };
+    await ok(b.api('PATCH', `/v1/messages/${reply.id}`, toC));
+    const named = await ok(b.api('GET', '/v1/mentions?limit=1'));
+    await ok(b.api('GET', `/v1/mentions?limit=1&cursor=${named.nextCursor}`));
+    await ok(c.api('GET', `/v1/mentions?conversationId=${id}`));
+    for (const level of ['mentions', 'none']) await ok(c.api('PUT', `${path}/notifications`, { level }));
     const file = await ready(a.api, id, picture);
     await scene.send(a, id, { attachments: [file] });
     await ok(a.api('GET', `/v1/attachments/${file}/url`));
     const bad = await transfer(a.api, id, { ...picture, body: program });
     assert.equal((await complete(a.api, bad)).status, 400);
-    await ok(b.api('PATCH', `/v1/messages/${reply.id}`, { text: 'edited', expectedVersion: 1 }));
+    await ok(b.api('PATCH', `/v1/messages/${reply.id}`, { text: 'edited', expectedVersion: 2 }));
     await ok(b.api('DELETE', `/v1/messages/${reply.id}`));
     await ok(b.api('DELETE', `/v1/messages/${reply.id}`));
     await ok(server('DELETE', `/v1/messages/${first.id}?hard=true`));
@@ -179,7 +188,7 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await createLostSockets(db, () => undefined).add({ env: env.no, user: 1, silentMs: 60_000 });
     const nobody = { connected: (users: readonly object[]) => Promise.resolve(users.map(() => false)) };
     const lost = { key: env.no, ref: 1, data: { since: copy.startedAt } };
-    await lookBack(db, nobody as never, [lost as never]);
+    await lookBack(db, nobody as never, [lost as never], Date.now());
 
     // The command line.
     const line = (...args: string[]) => parley({ env: settings }, ...args);

@@ -15,6 +15,7 @@ const message: PushedMessage = {
   text: 'hi',
   attachments: null,
   question: null,
+  mention: false,
 };
 const made = (changes: Partial<PushedMessage>, content: PushContent = 'full') =>
   notificationOf({ ...message, ...changes }, 3, content);

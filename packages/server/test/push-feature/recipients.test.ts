@@ -245,7 +245,7 @@ describe('push: usage', () => {
 describe('push#mode', () => {
   const mode = (name: string) => parley(service, 'env', 'set', 'env_dev', '--push', name);
 
-  it('push#mode: webhook emits notification.needed { conversationId, messageId, recipientIds } instead', async () => {
+  it('push#mode: webhook emits notification.needed { conversationId, messageId, recipientIds, mentionedIds } instead', async () => {
     const receiver = await startReceiver();
     await mode('webhook');
     const { secret } = await addEndpoint(scene.server, receiver.url, ['notification.needed']);
@@ -263,7 +263,7 @@ describe('push#mode', () => {
     const received = await receiver.next('notification.needed');
     verify(secret, received);
     const { recipientIds, ...rest } = received.data;
-    assert.deepEqual(rest, { conversationId: id, messageId: message.id });
+    assert.deepEqual(rest, { conversationId: id, messageId: message.id, mentionedIds: [] });
     assert.deepEqual(recipientIds.toSorted(), [bare.id, device.id].toSorted());
     const alone = await scene.group(sender, [online]);
     await scene.send(sender, alone.id);

@@ -139,7 +139,11 @@ test('events#personal: a change on one device arrives at the other, and hello te
   await mute('PUT');
   await mute('PUT');
   const first = await phone.ephemeral('personal');
-  assert.deepEqual(first.d, { rev: personalRev + 1, kind: 'level', d: { conversationId: cid, muted: true } });
+  assert.deepEqual(first.d, {
+    rev: personalRev + 1,
+    kind: 'level',
+    d: { conversationId: cid, level: 'none', until: null, muted: true },
+  });
   const back = await scene.online(anna);
   assert.equal(back.hello.personalRev, personalRev + 1);
   assert.equal((await scene.item(anna, cid)).muted, true);
@@ -148,7 +152,7 @@ test('events#personal: a change on one device arrives at the other, and hello te
     assert.deepEqual((await socket.ephemeral('personal')).d, {
       rev: personalRev + 2,
       kind: 'level',
-      d: { conversationId: cid, muted: false },
+      d: { conversationId: cid, level: 'all', until: null, muted: false },
     });
   await other.barrier();
   assert.ok(other.frames.every((f) => f.t !== 'personal'));

@@ -326,6 +326,7 @@ for (const store of stores)
           unreadCount: 2,
           lastReadSeq: 0,
           muted: false,
+          level: 'all',
         };
         for (const [key, value] of Object.entries(expected)) assert.deepEqual(item[key], value, key);
         const { id: mid, seq, senderId, text, createdAt } = second;

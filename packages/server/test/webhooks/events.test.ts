@@ -245,7 +245,7 @@ test('webhooks#payload-gone, user.deleted { userId, messages } names the id that
   assert.equal(receiver.received.filter((r) => r.type === 'user.deleted').length, 2);
 });
 
-test('webhooks#names-at-send, notification.needed { conversationId, messageId, recipientIds }: users are named as they are called when it is sent', async () => {
+test('webhooks#names-at-send, notification.needed { conversationId, messageId, recipientIds, mentionedIds }: users are named as they are called when it is sent', async () => {
   const [a, b] = [user(), user()];
   const { id } = await group([a, b]);
   const sent = await server('POST', `/v1/conversations/${id}/messages`, { text: 'hello' });
@@ -264,6 +264,7 @@ test('webhooks#names-at-send, notification.needed { conversationId, messageId, r
       conv: conv!.no,
       message: sent.body.seq,
       users: users.map((u) => u.no),
+      data: { mentioned: [users[0]!.no] },
     });
   });
   const { data } = await event('notification.needed', about(id));
@@ -273,6 +274,7 @@ test('webhooks#names-at-send, notification.needed { conversationId, messageId, r
       conversationId: id,
       messageId: sent.body.id,
       recipientIds: [a, b].sort(),
+      mentionedIds: [[a, b].sort()[0]],
     },
   );
 });

@@ -73,6 +73,12 @@ export const environmentCommands: readonly Command[] = [
         text: 'what a notification tells of a message',
       },
       {
+        name: 'default-level',
+        value: 'level',
+        values: ['all', 'mentions'],
+        text: 'which messages members are pushed who have chosen nothing',
+      },
+      {
         name: 'features-off',
         value: 'names',
         text: `features that are off, of ${featureNames.join(', ')}, with commas, or none`,
@@ -91,6 +97,7 @@ export const environmentCommands: readonly Command[] = [
         devTokens: flags['dev-tokens'],
         pushMode: flags['push'],
         pushContent: flags['push-content'],
+        defaultLevel: flags['default-level'],
         disabledFeatures:
           off === undefined
             ? undefined

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ApiError, idPrefixes, limits } from '@parley/protocol';
-import type { Conversation, Input, Output } from '@parley/protocol';
+import type { Conversation, Input, Notifications, Output } from '@parley/protocol';
 import { lockConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
@@ -8,6 +8,8 @@ import { record as noteChange } from '../audit/operations.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
 import { happened } from '../happenings.ts';
+import { levelNumbers, levelOf } from '../levels.ts';
+import type { LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
@@ -137,7 +139,10 @@ export async function list(
   input: Input<'conversations.list'>,
 ): Promise<Output<'conversations.list'>> {
   const user = await listedUser(ctx, input.userId);
-  const page = await listConversations(ctx.db, ctx.env.no, user, pageLimit(input.limit), input.cursor);
+  const page = await listConversations(ctx.db, ctx.env.no, user, pageLimit(input.limit), input.cursor, {
+    byDefault: ctx.env.settings.defaultLevel,
+    now: ctx.services.clock.now(),
+  });
   // The dashboard reads message texts only per conversation, where the audit log notes who did.
   if (ctx.caller.person) for (const item of page.data) item.lastMessage = null;
   return page;
@@ -196,20 +201,40 @@ export async function remove(ctx: Context, input: Input<'conversations.delete'>)
   });
 }
 
-export const mute = (ctx: Context, input: Input<'conversations.mute'>) =>
-  setMuted(ctx, input.conversationId, true);
-export const unmute = (ctx: Context, input: Input<'conversations.unmute'>) =>
-  setMuted(ctx, input.conversationId, false);
+export const mute = (ctx: Context, input: Input<'conversations.mute'>): Promise<Notifications> =>
+  changeLevel(ctx, input.conversationId, muted);
+export const unmute = (ctx: Context, input: Input<'conversations.unmute'>): Promise<Notifications> =>
+  changeLevel(ctx, input.conversationId, { ...muted, muted: false });
 
-async function setMuted(ctx: Context, conversationId: string, muted: boolean) {
+const muted: LevelRow = { level: null, muted: true, mutedUntil: null };
+
+export async function setLevel(
+  ctx: Context,
+  { conversationId, level, until = null }: Input<'conversations.setLevel'>,
+): Promise<Notifications> {
+  if (level !== 'none') {
+    if (until !== null) throw bad('until', 'Only the level none ends by itself.');
+    return changeLevel(ctx, conversationId, { level: levelNumbers[level], muted: false, mutedUntil: null });
+  }
+  const end = until === null ? null : Date.parse(until);
+  if (end !== null && !(end > ctx.services.clock.now())) throw bad('until', 'until must be in the future.');
+  const mutedUntil = end === null ? null : new Date(end).toISOString();
+  return changeLevel(ctx, conversationId, { ...muted, mutedUntil });
+}
+
+/** Muting is the level `none`: one state, seen from two sides. @param change with `level` null the one from before stays. */
+async function changeLevel(ctx: Context, conversationId: string, change: LevelRow): Promise<Notifications> {
   const row = await readable(ctx, ctx.db, conversationId);
-  const answer = { conversationId: row.id, muted };
+  const next = { ...change, level: change.level ?? row.level };
+  const { level, until } = levelOf(next, ctx.env.settings.defaultLevel, ctx.services.clock.now());
+  const answer = { conversationId: row.id, level, until, muted: level === 'none' };
   const user = ctx.caller.user?.no;
-  if (user !== undefined && row.muted !== muted)
+  const same = row.muted === next.muted && row.mutedUntil === next.mutedUntil && row.level === next.level;
+  if (user !== undefined && !same)
     await ctx.db.tx(async (tx) => {
       await personalChange(ctx, tx, 'level', answer);
       // This locks the conversation, and comes last, so that senders wait for nothing else.
-      await sql.setMuted(tx, ctx.env.no, row.no, user, muted);
+      await sql.setLevel(tx, ctx.env.no, row.no, user, change);
     });
   return answer;
 }

@@ -2,8 +2,10 @@ import type { Attachment, Conversation, ConversationListItem, Role } from '@parl
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, memberOf } from '../sql/lookups.ts';
 import { latestLive } from '../sql/message-reader.ts';
+import { levelOf } from '../levels.ts';
+import type { DefaultLevel, LevelRow } from '../levels.ts';
 import { parseMetadata } from '../metadata.ts';
-import { newReader, unreadCount } from '../../log/unread/sql/counters.ts';
+import { mentionUnreadCount, newReader, unreadCount } from '../../log/unread/sql/counters.ts';
 
 export interface ConversationRow {
   no: number;
@@ -34,12 +36,15 @@ export const viewConversation = (row: ConversationRow, members: MemberView[]): C
 
 export interface SeenConversation extends ConversationRow {
   role: Role | null;
+  /** Null if the user is not a member, as are `mutedUntil` and `level`. */
   muted: boolean | null;
+  mutedUntil: string | null;
+  level: number | null;
   /** What extensions it has (features/sql/flags.ts). */
   flags: number;
 }
 
-/** The conversation, with the role of one user in it, and whether the user muted it (null if the user is not a member). */
+/** The conversation, with the role of one user in it, and which messages the user is pushed (null if it is not a member). */
 export async function findConversation(
   db: Queryable,
   env: number,
@@ -48,7 +53,7 @@ export async function findConversation(
 ): Promise<SeenConversation | undefined> {
   const [row] = await db.query<SeenConversation>(
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-       c.deleted_at AS "deletedAt", c.flags, m.role, m.muted
+       c.deleted_at AS "deletedAt", c.flags, m.role, m.muted, m.muted_until AS "mutedUntil", m.level
      FROM conversations c LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = $3
      WHERE c.env = $1 AND c.id = $2`,
     [env, id, user],
@@ -180,22 +185,41 @@ export async function revive(db: Queryable, env: number, conv: number): Promise<
   );
 }
 
-export async function setMuted(
+/** Which messages the user is pushed; with `level` null the one from before stays. It counts as activity for the user. */
+export async function setLevel(
   db: Queryable,
   env: number,
   conv: number,
   user: number,
-  muted: boolean,
+  { level, muted, mutedUntil }: LevelRow,
 ): Promise<void> {
   await db.query(
     `WITH held AS MATERIALIZED (SELECT no FROM conversations WHERE env = $1 AND no = $2 FOR NO KEY UPDATE)
-     UPDATE members m SET muted = $4, own_activity_at = x.a, own_activity_step = activity_step(x.a)
-     FROM (SELECT held.no, activity_now() AS a FROM held) x WHERE m.env = $1 AND m.conv = x.no AND m.usr = $3 AND m.muted <> $4`,
-    [env, conv, user, muted],
+     UPDATE members m SET level = coalesce($4, m.level), muted = $5, muted_until = $6,
+       own_activity_at = x.a, own_activity_step = activity_step(x.a)
+     FROM (SELECT held.no, activity_now() AS a FROM held) x WHERE m.env = $1 AND m.conv = x.no AND m.usr = $3`,
+    [env, conv, user, level, muted, mutedUntil],
   );
 }
 
-interface ListRow {
+/** Conversations in which the user has chosen a level. */
+export const convsWithLevel = async (db: Queryable, env: number, user: number): Promise<number[]> =>
+  (
+    await db.query<{ conv: number }>(
+      'SELECT conv FROM members WHERE usr = $2 AND env + 0 = $1 AND (muted OR level IS NOT NULL) ORDER BY conv',
+      [env, user],
+    )
+  ).map((r) => r.conv);
+
+/** Of an erased user. The conversation is locked. */
+export async function forgetLevel(tx: Queryable, env: number, conv: number, user: number): Promise<void> {
+  await tx.query(
+    'UPDATE members SET level = NULL, muted = false, muted_until = NULL WHERE env = $1 AND conv = $2 AND usr = $3',
+    [env, conv, user],
+  );
+}
+
+interface ListRow extends LevelRow {
   no: number;
   id: string;
   type: 'direct' | 'group';
@@ -203,8 +227,8 @@ interface ListRow {
   metadata: string | null;
   lastSeq: number;
   unreadCount: number;
+  mentionUnreadCount: number;
   lastReadSeq: number;
-  muted: boolean;
   createdAt: string;
   lastActivityAt: string;
   members: MemberView[] | null;
@@ -223,6 +247,12 @@ function attachmentHint(attachments: string | null) {
   return { attachments: { count: all.length, mimeType: all[0]!.mimeType, name: all[0]!.name } };
 }
 
+/** What levels depend on besides the member. */
+export interface LevelTerms {
+  byDefault: DefaultLevel;
+  now: number;
+}
+
 /**
  * List items of the given conversations, as one member sees them. The cost does not depend on how many messages are
  * unread.
@@ -232,11 +262,12 @@ export async function listItems(
   env: number,
   user: number,
   convs: number[],
+  { byDefault, now }: LevelTerms,
 ): Promise<Map<number, ConversationListItem>> {
   const rows = await db.query<ListRow>(
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq",
-       ${unreadCount('c', 'm')} AS "unreadCount", m.last_read_seq AS "lastReadSeq", m.muted,
-       c.created_at AS "createdAt", c.last_activity_at AS "lastActivityAt",
+       ${unreadCount('c', 'm')} AS "unreadCount", ${mentionUnreadCount('c', 'm')} AS "mentionUnreadCount",
+       m.last_read_seq AS "lastReadSeq", m.level, m.muted, m.muted_until AS "mutedUntil", c.created_at AS "createdAt", c.last_activity_at AS "lastActivityAt",
        CASE WHEN c.type = 'direct' THEN (
          SELECT json_agg(json_build_object('userId', du.id, 'role', d.role) ORDER BY du.id)
          FROM members d JOIN users du ON du.env = d.env AND du.no = d.usr WHERE d.env = c.env AND d.conv = c.no
@@ -249,32 +280,38 @@ export async function listItems(
     [env, user, convs],
   );
   return new Map(
-    rows.map((r) => [
-      r.no,
-      {
-        id: r.id,
-        type: r.type,
-        name: r.name,
-        metadata: parseMetadata(r.metadata),
-        lastSeq: r.lastSeq,
-        unreadCount: r.unreadCount,
-        lastReadSeq: r.lastReadSeq,
-        muted: r.muted,
-        lastMessage: r.messageId
-          ? {
-              id: r.messageId,
-              seq: r.messageSeq,
-              senderId: r.senderId,
-              text: r.text,
-              createdAt: r.messageAt,
-              ...attachmentHint(r.attachments),
-            }
-          : null,
-        lastMessageAt: r.messageId ? r.messageAt : null,
-        lastActivityAt: r.lastActivityAt,
-        createdAt: r.createdAt,
-        ...(r.members ? { members: r.members } : {}),
-      },
-    ]),
+    rows.map((r) => {
+      const { level, until } = levelOf(r, byDefault, now);
+      return [
+        r.no,
+        {
+          id: r.id,
+          type: r.type,
+          name: r.name,
+          metadata: parseMetadata(r.metadata),
+          lastSeq: r.lastSeq,
+          unreadCount: r.unreadCount,
+          ...(r.mentionUnreadCount > 0 ? { mentionUnreadCount: r.mentionUnreadCount } : {}),
+          lastReadSeq: r.lastReadSeq,
+          muted: level === 'none',
+          level,
+          ...(until === null ? {} : { mutedUntil: until }),
+          lastMessage: r.messageId
+            ? {
+                id: r.messageId,
+                seq: r.messageSeq,
+                senderId: r.senderId,
+                text: r.text,
+                createdAt: r.messageAt,
+                ...attachmentHint(r.attachments),
+              }
+            : null,
+          lastMessageAt: r.messageId ? r.messageAt : null,
+          lastActivityAt: r.lastActivityAt,
+          createdAt: r.createdAt,
+          ...(r.members ? { members: r.members } : {}),
+        },
+      ];
+    }),
   );
 }

@@ -1,6 +1,9 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { DeliveryDiagnosis, Input, TimelineStep } from '@parley/protocol';
 import type { Context } from '../context.ts';
+import { mentionOf } from '../extras.ts';
+import { isPushed, levelOf } from '../levels.ts';
+import type { Level } from '../levels.ts';
 import { existingUser } from '../users/operations.ts';
 import * as sql from './sql.ts';
 import type { Membership, MessageFacts, Move, PushFacts, SocketFacts, WebhookFacts } from './sql.ts';
@@ -23,6 +26,8 @@ interface Facts {
   deliveries: WebhookFacts[];
   /** Membership events before this moment are no longer stored. */
   membersSince: string;
+  /** As it is now; null if the user is not a member. */
+  level: Level | null;
 }
 
 export async function delivery(
@@ -54,6 +59,7 @@ export async function delivery(
     webhooksSince: ago(limits.webhookReplayHours * 3_600_000),
   };
   const user = { no: row.no, id: row.id, deactivatedAt: row.deactivated_at };
+  const level = member ? levelOf(member, env.settings.defaultLevel, now) : null;
   const facts: Facts = {
     message,
     user,
@@ -65,6 +71,7 @@ export async function delivery(
     means,
     deliveries,
     membersSince: kept.membersSince,
+    level,
   };
   const was = wasMember(facts);
   const verdict = verdictOf(facts, was);
@@ -84,7 +91,10 @@ export async function delivery(
     member: {
       was,
       is: member !== undefined,
-      muted: member?.muted ?? null,
+      muted: level && level.level === 'none',
+      level: level && level.level,
+      mutedUntil: level && level.until,
+      mention: mentionOf(message.extras, user.no),
       lastReadSeq: member?.lastReadSeq ?? null,
       lastDeliveredSeq: member?.lastDeliveredSeq ?? null,
     },
@@ -225,14 +235,22 @@ const pushWords: Record<string, string> = {
   failed: 'the push failed for good',
 };
 
+const until = (level: Level | null): string => (level?.until == null ? '' : ` until ${level.until}`);
+
 /** The first reason why no push was sent, judged by how things are now. */
-function noPush({ member, means, sockets, user }: Facts, was: boolean | null): TimelineStep {
+function noPush({ level, message, means, sockets, user }: Facts, was: boolean | null): TimelineStep {
   const reasons: [boolean, string][] = [
     [was === false, 'the user was no member'],
     [means.mode === 'off', 'pushes are off in this environment'],
-    [means.mode === 'webhook', 'this environment pushes by itself, on the webhook notification.needed'],
     [user.deactivatedAt !== null, 'the user is deactivated'],
-    [member?.muted ?? false, 'the user has muted the conversation'],
+    [level?.level === 'none', `the user has muted the conversation${until(level)}`],
+    [
+      level !== null && !isPushed(level.level, message.extras, user.no),
+      mentionOf(message.extras, user.no) === 'here'
+        ? 'the user is pushed mentions only, and `here` is for those who are there'
+        : 'the user is pushed mentions only, and the message does not mention it',
+    ],
+    [means.mode === 'webhook', 'this environment pushes by itself, on the webhook notification.needed'],
     [sockets.length > 0, 'the user had a socket'],
     [means.devices === 0, 'the user has no device'],
     [means.reachable === 0, 'there are no credentials for the providers of its devices'],

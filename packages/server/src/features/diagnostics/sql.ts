@@ -1,5 +1,6 @@
 import type { WebhookAttempt } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import type { LevelRow } from '../levels.ts';
 
 /** Queries for what is stored about one message and one user. They read no message text. */
 
@@ -14,6 +15,7 @@ export interface MessageFacts {
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
+  extras: string | null;
 }
 
 export async function messageFacts(
@@ -23,7 +25,7 @@ export async function messageFacts(
 ): Promise<MessageFacts | undefined> {
   const [row] = await db.query<MessageFacts>(
     `SELECT m.conv, c.id AS cid, c.type, m.id, m.seq, m.sender, u.id AS "senderId", m.created_at AS "createdAt",
-       m.edited_at AS "editedAt", m.deleted_at AS "deletedAt"
+       m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.extras
      FROM messages m JOIN conversations c ON c.env = m.env AND c.no = m.conv
      LEFT JOIN users u ON u.env = m.env AND u.no = m.sender
      WHERE m.env = $1 AND m.id = $2`,
@@ -32,8 +34,7 @@ export async function messageFacts(
   return row;
 }
 
-export interface Membership {
-  muted: boolean;
+export interface Membership extends LevelRow {
   lastReadSeq: number;
   lastDeliveredSeq: number;
 }
@@ -45,7 +46,7 @@ export async function membership(
   user: number,
 ): Promise<Membership | undefined> {
   const [row] = await db.query<Membership>(
-    `SELECT muted, last_read_seq AS "lastReadSeq", last_delivered_seq AS "lastDeliveredSeq" FROM members
+    `SELECT level, muted, muted_until AS "mutedUntil", last_read_seq AS "lastReadSeq", last_delivered_seq AS "lastDeliveredSeq" FROM members
      WHERE env = $1 AND conv = $2 AND usr = $3`,
     [env, conv, user],
   );

@@ -4,11 +4,13 @@ import type { Person } from '../../log/catalogue.ts';
 import { lockConversationByNo } from '../../log/sql/lock.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record, tell } from '../../log/record.ts';
+import { eraseMentions } from '../../log/unread/sql/mentions.ts';
 import type { Db, Tx } from '../../platform/postgres/db.ts';
 import { record as note } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
 import { happened } from '../happenings.ts';
 import { removeFromGroup } from '../conversations/members.ts';
+import { convsWithLevel, forgetLevel } from '../conversations/sql.ts';
 import { conversationsOf, findMembers } from '../conversations/sql/members.ts';
 import { messagesAt, messagesBy, viewTombstone } from '../sql/message-reader.ts';
 import { emptyMessages } from '../messages/operations.ts';
@@ -28,6 +30,7 @@ import { erasedContext } from '../webhooks/signature.ts';
 const batchSize = 50;
 /** Messages that lose the user's reactions in one transaction: who deletes one of them waits for no more than these. */
 const reactionBatch = 20;
+const mentionBatch = 1_000;
 
 export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
   const env = ctx.env.no;
@@ -89,6 +92,7 @@ async function finish(
   user: Person,
   mode: users.ErasureMode,
 ): Promise<void> {
+  await forget(ctx, env, user.no);
   if (mode === 'delete')
     for (const conv of await conversationsOf(ctx.db, env, user.no)) {
       let looked = 0;
@@ -102,6 +106,14 @@ async function finish(
       await takeBack(ctx, env, conv, user.no);
     }
   await users.endErasure(ctx.db, env, user.no);
+}
+
+/** What was the user's alone goes: its notification levels, and its list of mentions. */
+async function forget(ctx: ErasureContext, env: number, user: number): Promise<void> {
+  for (const conv of await convsWithLevel(ctx.db, env, user))
+    await locked(ctx, env, conv, (tx) => forgetLevel(tx, env, conv, user));
+  for (let gone = mentionBatch; gone === mentionBatch;)
+    gone = await insisting(() => eraseMentions(ctx.db, env, user, mentionBatch));
 }
 
 /** Takes the user's reactions back, also those of a conversation that it left. */

@@ -10,6 +10,7 @@ import type {
 } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
+import { changeMentions } from '../../log/unread/sql/mentions.ts';
 import { liveEvent, record } from '../../log/record.ts';
 import type { MessageRecord } from '../../platform/history/port.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
@@ -20,10 +21,12 @@ import { lockForChange, readable } from '../conversations/access.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
+import { parseExtras, storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
+import { allowAll, checkMentions, isForAll, mentionedUsers, storedMentions } from './mentions.ts';
 import { applyPolicies } from './policies.ts';
 import { newPoll } from './polls.ts';
 import type { SendInput } from './policies.ts';
@@ -41,9 +44,10 @@ const missing = () => new ApiError('not_found', { message: 'Message not found.' 
  */
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
-  const { input, sender } = await applyPolicies(ctx, given);
+  const { input, sender, extras: kept } = await applyPolicies(ctx, given);
   const clientMsgId = input.clientMsgId ?? repeatKey(ctx);
   const poll = input.poll && (await newPoll(ctx, input.poll, { ...input, clientMsgId, sender }));
+  const extras = storeExtras({ ...kept, ...(poll ? { poll } : {}) });
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
@@ -61,7 +65,7 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
       replyTo: input.replyTo ?? null,
       metadata,
       attachments: files && JSON.stringify(files),
-      ...(poll ? { extras: JSON.stringify({ poll } satisfies reader.Extras) } : {}),
+      ...(extras === null ? {} : { extras }),
     });
   const appended = await append().catch(async (error: unknown) => {
     // The message that is replied to may be in the customer's database.
@@ -94,6 +98,7 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     editedAt: null,
     deletedAt: null,
     ...(poll ? { poll } : {}),
+    ...(kept.mentions ? { mentions: input.mentions! } : {}),
   };
   const conv = { env: ctx.env.no, no: appended.conv, id: input.conversationId };
   log.publish(
@@ -222,8 +227,8 @@ export interface Edited {
 }
 
 export async function edit(ctx: Context, input: Input<'messages.update'>): Promise<Edited> {
-  if (input.text === undefined && input.metadata === undefined)
-    throw new ApiError('invalid_request', { param: 'text', message: 'Give text or metadata.' });
+  if (input.text === undefined && input.metadata === undefined && input.mentions === undefined)
+    throw new ApiError('invalid_request', { param: 'text', message: 'Give text, metadata or mentions.' });
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
     if (access.actor && row.sender !== access.actor.no)
       throw new ApiError('forbidden', { message: 'Only the author may edit a message.' });
@@ -238,20 +243,56 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
       text === null &&
       row.attachments === null &&
       (metadata ?? '{}') === '{}' &&
-      !reader.extrasOf(row).poll
+      !parseExtras(row.extras).poll
     )
       throw new ApiError('invalid_request', {
         param: 'metadata',
         message: 'A message needs text, an attachment, metadata or a poll.',
       });
+    const mentions = await editedMentions(ctx, tx, { access, row }, text, input.mentions);
     await happened(ctx, tx, 'messageChanges', { env: ctx.env.no, row });
-    const edited = await sql.editMessage(tx, ctx.env.no, row, { text, metadata, at: access.conv.lockedAt });
+    const edited = await sql.editMessage(tx, ctx.env.no, row, {
+      text,
+      metadata,
+      ...mentions,
+      at: access.conv.lockedAt,
+    });
     const message = reader.viewLive(edited);
     const [seq] = await record(ctx.services.log, tx, access.conv, [
       { type: 'message.updated', actor: access.actor, message },
     ]);
     return { message, eventSeq: seq! };
   });
+}
+
+/** Who the message mentions after the edit. Users who are newly named have it counted; nobody is pushed. */
+async function editedMentions(
+  ctx: Context,
+  tx: Tx,
+  { access, row }: LockedMessage,
+  text: string | null,
+  given: Input<'messages.update'>['mentions'],
+): Promise<Pick<MessageRow, 'extras' | 'mentions'>> {
+  const { mentions: before = [], ...rest } = parseExtras(row.extras);
+  if (!given) {
+    if (text === row.text || before.length === 0) return { extras: row.extras, mentions: row.mentions };
+    // Nobody knows where in the new text the names stand.
+    const extras = storeExtras({ ...rest, mentions: before.map(([who]) => [who]) });
+    return {
+      extras,
+      mentions: row.mentions!.map(({ offset: _, length: __, ...mention }) => mention),
+    };
+  }
+  checkMentions(ctx, text, given);
+  if (given.some(isForAll) && !row.mentions?.some(isForAll))
+    allowAll(access.conv, access.role, access.actor === null);
+  const mentions = await storedMentions(tx, ctx.env.no, given);
+  const [old, now] = [mentionedUsers(before), mentionedUsers(mentions)];
+  await changeMentions(tx, ctx.env.no, row, {
+    added: now.filter((user) => !old.includes(user)),
+    removed: old.filter((user) => !now.includes(user)),
+  });
+  return { extras: storeExtras({ ...rest, mentions }), mentions: given.length > 0 ? given : null };
 }
 
 export interface Deleted {

@@ -2,7 +2,10 @@ import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
+import type { Extras } from '../extras.ts';
 import { userNumbers } from '../users/sql.ts';
+import { allowAll, checkMentions, isForAll, storedMentions } from './mentions.ts';
+import { wasSent } from './sql.ts';
 
 /**
  * What happens to a message before it is appended. The policies run in the order of the list; each refuses the message
@@ -16,6 +19,8 @@ export interface Draft {
   readonly input: SendInput;
   /** null for a system message, and before the policy `sender`. */
   readonly sender: { no: number; id: string } | null;
+  /** What is kept with the message beside its own columns. */
+  readonly extras: Extras;
 }
 
 type Policy = (ctx: Context, draft: Draft) => Draft | Promise<Draft>;
@@ -38,6 +43,34 @@ const content: Policy = (_ctx, draft) => {
       message: 'A message needs text, an attachment, metadata or a poll.',
     });
   return draft;
+};
+
+const ranges: Policy = (ctx, draft) => {
+  const { text, mentions } = draft.input;
+  if (mentions) checkMentions(ctx, text ?? null, mentions);
+  return draft;
+};
+
+/** Who is mentioned, and whether the sender may mention all together. A repeat is answered whatever changed since. */
+const mentions: Policy = async (ctx, draft) => {
+  const { conversationId, clientMsgId, mentions: given = [] } = draft.input;
+  if (given.length === 0) return draft;
+  try {
+    if (given.some(isForAll)) {
+      const conversation = await readable(ctx, ctx.db, conversationId);
+      allowAll(conversation, conversation.role, ctx.caller.user === null);
+    }
+    return {
+      ...draft,
+      extras: { ...draft.extras, mentions: await storedMentions(ctx.db, ctx.env.no, given) },
+    };
+  } catch (error) {
+    const repeated =
+      clientMsgId !== undefined &&
+      (await wasSent(ctx.db, ctx.env.no, conversationId, draft.sender?.no ?? null, clientMsgId));
+    if (!repeated) throw error;
+    return draft;
+  }
 };
 
 /** A user sends for itself; a server for a user whom it names, or a system message. */
@@ -64,10 +97,10 @@ const plan: Policy = async (ctx, draft) => {
   return draft;
 };
 
-const policies: readonly Policy[] = [attachmentsOnce, content, sender, plan];
+const policies: readonly Policy[] = [attachmentsOnce, content, ranges, sender, mentions, plan];
 
 export async function applyPolicies(ctx: Context, input: SendInput): Promise<Draft> {
-  let draft: Draft = { input, sender: null };
+  let draft: Draft = { input, sender: null, extras: {} };
   for (const policy of policies) draft = await policy(ctx, draft);
   return draft;
 }

@@ -1,26 +1,47 @@
-import type { MessageVersion } from '@parley/protocol';
+import type { Mention, MessageVersion } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { countDeletions } from '../../log/unread/sql/deletions.ts';
+import { dropMentions } from '../../log/unread/sql/mentions.ts';
 
 export async function editMessage(
   db: Queryable,
   env: number,
   row: MessageRow,
-  fields: { text: string | null; metadata: string | null; at: string },
+  {
+    at,
+    ...fields
+  }: {
+    text: string | null;
+    metadata: string | null;
+    extras: string | null;
+    /** Those of the extras, as callers see them. */
+    mentions: Mention[] | null;
+    at: string;
+  },
 ): Promise<MessageRow> {
   await db.query(
-    `UPDATE messages SET text = $4, metadata = $5, version = version + 1, edited_at = $6
+    `UPDATE messages SET text = $4, metadata = $5, extras = $6, version = version + 1, edited_at = $7
      WHERE env = $1 AND conv = $2 AND seq = $3`,
-    [env, row.conv, row.seq, fields.text, fields.metadata, fields.at],
+    [env, row.conv, row.seq, fields.text, fields.metadata, fields.extras, at],
   );
-  return {
-    ...row,
-    text: fields.text,
-    metadata: fields.metadata,
-    version: row.version + 1,
-    editedAt: fields.at,
-  };
+  return { ...row, ...fields, version: row.version + 1, editedAt: at };
+}
+
+/** Whether the sender has sent a message under this clientMsgId (messages#dedup). */
+export async function wasSent(
+  db: Queryable,
+  env: number,
+  conversationId: string,
+  sender: number | null,
+  clientMsgId: string,
+): Promise<boolean> {
+  const rows = await db.query(
+    `SELECT 1 FROM conversations c CROSS JOIN LATERAL sent_before(c.env, c.no, $3, $4, clock_timestamp()) s
+     WHERE c.env = $1 AND c.id = $2`,
+    [env, conversationId, sender, clientMsgId],
+  );
+  return rows.length > 0;
 }
 
 /** Under which key a message was sent, if it was sent before. */
@@ -74,18 +95,20 @@ export async function emptyMessages(
   hard: boolean,
   at: string,
 ): Promise<number[]> {
-  const live = await db.query<{ seq: number; sender: number | null }>(
+  const live = await db.query<{ seq: number; sender: number | null; extras: string | null }>(
     `WITH target AS (
-       SELECT seq, sender, deleted_at FROM messages WHERE env = $1 AND conv = $2 AND seq = ANY($3)
+       SELECT seq, sender, deleted_at, extras FROM messages WHERE env = $1 AND conv = $2 AND seq = ANY($3)
      ), emptied AS (
        UPDATE messages SET text = NULL, metadata = NULL, attachments = NULL, reply_to = NULL, extras = NULL,
          deleted_at = coalesce(deleted_at, $5::timestamptz), hard = $4
        WHERE env = $1 AND conv = $2 AND seq = ANY($3)
-     ) SELECT seq, sender FROM target WHERE deleted_at IS NULL`,
+     ) SELECT seq, sender, extras FROM target WHERE deleted_at IS NULL`,
     [env, conv, seqs, hard, at],
   );
   if (live.length === 0) return [];
   await countDeletions(db, env, conv, live);
+  const extended = live.flatMap(({ seq, extras }) => (extras === null ? [] : [{ seq, extras }]));
+  if (extended.length > 0) await dropMentions(db, env, conv, extended);
   return live.map((l) => l.seq);
 }
 

@@ -1,12 +1,13 @@
 import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { PushNotification } from '../../platform/push/port.ts';
-import { extrasOf } from '../sql/message-reader.ts';
+import { parseExtras } from '../extras.ts';
+import { isPushedMention } from '../levels.ts';
 import { usersByNumber } from '../users/sql.ts';
 import { callNotification, notificationOf } from './notification.ts';
 import type { PushContent } from './notification.ts';
 import type { CallRef, SendData } from './notify.ts';
-import { isNews, loadMessages, placeKey } from './plan.ts';
+import { isNews, loadMessages, placeKey, wants } from './plan.ts';
 import type { MessageRef } from './sql/planning.ts';
 import { ringingCalls, sentOrUnderWay, stillWaiting } from './sql/sending.ts';
 import type { Due } from './sql/sending.ts';
@@ -101,10 +102,11 @@ async function showMessages(
   });
   const distinct = [...new Map(senders.map((s) => [s.no, s])).values()];
   const names = new Map((await usersByNumber(db, distinct)).map((u) => [u.no, u.name]));
-  for (const { i, type, name } of waiting) {
+  for (const { i, type, name, ...levelled } of waiting) {
     const { job, env, usr, content } = asked[i]!;
     const message = messages.get(placeKey(env, asked[i]!));
     if (!message || message.sender === usr || !isNews(message, now)) continue;
+    if (!wants({ ...levelled, usr }, message, now)) continue;
     const senderName = message.sender === null ? null : (names.get(message.sender) ?? null);
     shown.set(job, (badge) =>
       notificationOf(
@@ -118,7 +120,8 @@ async function showMessages(
           senderName,
           text: message.text,
           attachments: message.attachments,
-          question: extrasOf(message).poll?.question ?? null,
+          question: parseExtras(message.extras).poll?.question ?? null,
+          mention: isPushedMention(message.extras, usr),
         },
         badge,
         content,

@@ -3,7 +3,8 @@ import { enqueue } from '../../platform/jobs/sql/jobs.ts';
 import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Db, Queryable } from '../../platform/postgres/db.ts';
 import type { LostSocket } from '../../platform/presence/port.ts';
-import { connectedUsers } from './plan.ts';
+import { isPushedMention } from '../levels.ts';
+import { connectedUsers, wants } from './plan.ts';
 import type { Planned, Presence } from './plan.ts';
 import { pushableUsers, undeliveredMessages } from './sql/planning.ts';
 
@@ -52,7 +53,12 @@ export interface Looked {
   planned: Planned[];
 }
 
-export async function lookBack(db: Queryable, presence: Presence, jobs: readonly Job[]): Promise<Looked[]> {
+export async function lookBack(
+  db: Queryable,
+  presence: Presence,
+  jobs: readonly Job[],
+  now: number,
+): Promise<Looked[]> {
   const users = jobs.map((job) => ({ env: job.key, usr: job.ref! }));
   const online = await connectedUsers(presence, users);
   const rows = await undeliveredMessages(
@@ -68,15 +74,16 @@ export async function lookBack(db: Queryable, presence: Presence, jobs: readonly
   return jobs.map(({ key: env, ref }, job) => ({
     runAt: null,
     planned: rows
-      .filter((row) => row.job === job && isFirst(row))
+      .filter((row) => row.job === job && isFirst(row) && wants({ ...row, usr: ref! }, row, now))
       .slice(-mostInAll)
-      .map(({ mode, conv, seq }) => ({
+      .map(({ mode, conv, seq, extras }) => ({
         runAt: null,
         env,
         conv,
         seq,
         pushTo: mode === 'webhook' ? [] : [ref!],
         recipients: mode === 'webhook' ? [ref!] : [],
+        mentioned: isPushedMention(extras, ref!) ? [ref!] : [],
       })),
   }));
 }

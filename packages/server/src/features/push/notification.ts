@@ -18,6 +18,8 @@ export interface PushedMessage {
   attachments: string | null;
   /** What its poll asks. */
   question: string | null;
+  /** It names the user, or everyone. */
+  mention: boolean;
 }
 
 const bodyCharacters = 200;
@@ -41,6 +43,7 @@ export const notificationOf = (
     messageId: message.messageId,
     seq: String(message.seq),
     ...(message.senderId === null ? {} : { senderId: message.senderId }),
+    ...(message.mention ? { mention: 'true' } : {}),
   },
   priority: 'high',
   ttlSeconds,

@@ -5,11 +5,12 @@ import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { OutboxRow } from '../../platform/jobs/sql/outbox.ts';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import type { PresenceRegistry } from '../../platform/presence/port.ts';
+import { isPushed, isPushedMention, levelOf } from '../levels.ts';
 import { messagesAt } from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { notify } from './notify.ts';
 import { messagesToPush, waitingMembers } from './sql/planning.ts';
-import type { MessageRef } from './sql/planning.ts';
+import type { Levelled, MessageRef } from './sql/planning.ts';
 
 /**
  * Decides who is pushed a message. The outbox passes on each message that may need it, which becomes a job. The job
@@ -34,6 +35,13 @@ export async function loadMessages(
   return new Map((await messagesAt(db, distinct)).map((m) => [placeKey(m.env, m), m]));
 }
 
+/** Whether the member's level lets the message through. */
+export const wants = (
+  member: Levelled & { usr: number },
+  { extras }: Pick<MessageRow, 'extras'>,
+  now: number,
+): boolean => isPushed(levelOf(member, member.byDefault, now).level, extras, member.usr);
+
 export type Presence = Pick<PresenceRegistry, 'connected'>;
 
 export async function dispatchToPush(tx: Tx, rows: readonly OutboxRow[]): Promise<void> {
@@ -55,8 +63,9 @@ export interface Planned extends MessageRef {
   env: number;
   /** Numbers of the users to push to. */
   pushTo: number[];
-  /** Numbers of the users that notification.needed names. */
+  /** Numbers of the users that notification.needed names, and those of them whom the message mentions. */
   recipients: number[];
+  mentioned: number[];
 }
 
 const askAtOnce = 1_000;
@@ -85,14 +94,29 @@ export async function plan(
 ): Promise<Planned[]> {
   const places = jobs.map((j) => ({ env: j.key, ...(j.data as MessageRef) }));
   const [messages, members] = await Promise.all([loadMessages(db, places), waitingMembers(db, places)]);
-  const found = members.filter(({ job, usr }) => {
+  const found = members.flatMap((member) => {
+    const { job, usr } = member;
     const message = messages.get(placeKey(places[job]!.env, places[job]!));
-    return message !== undefined && message.sender !== usr && isNews(message, now);
+    return message !== undefined &&
+      message.sender !== usr &&
+      isNews(message, now) &&
+      wants(member, message, now)
+      ? [{ ...member, mentioned: isPushedMention(message.extras, usr) }]
+      : [];
   });
   const online = await connectedUsers(presence, found);
-  const planned = places.map((place): Planned => ({ runAt: null, ...place, pushTo: [], recipients: [] }));
-  for (const { job, mode, usr } of found)
-    if (!online.has(usr)) planned[job]![mode === 'webhook' ? 'recipients' : 'pushTo'].push(usr);
+  const planned = places.map((place): Planned => ({
+    runAt: null,
+    ...place,
+    pushTo: [],
+    recipients: [],
+    mentioned: [],
+  }));
+  for (const { job, mode, usr, mentioned } of found) {
+    if (online.has(usr)) continue;
+    planned[job]![mode === 'webhook' ? 'recipients' : 'pushTo'].push(usr);
+    if (mentioned) planned[job]!.mentioned.push(usr);
+  }
   return planned;
 }
 
@@ -106,7 +130,12 @@ export async function recordPlan(
     tx,
     planned.map(({ env, conv, seq, pushTo }) => ({ env, users: pushTo, pushed: { conv, seq } })),
   );
-  for (const { env, conv, seq, recipients } of planned)
+  for (const { env, conv, seq, recipients, mentioned } of planned)
     if (recipients.length > 0)
-      await tell(log, tx, env, 'notification.needed', { conv, message: seq, users: recipients });
+      await tell(log, tx, env, 'notification.needed', {
+        conv,
+        message: seq,
+        users: recipients,
+        data: mentioned.length > 0 ? { mentioned } : {},
+      });
 }

@@ -163,7 +163,8 @@ export function createPushService(options: {
     queue: lostQueue.name,
     slots: 50,
     leaseMs,
-    run: async (batch) => (await lookBack(db, presence, batch)).map((looked) => Promise.resolve(looked)),
+    run: async (batch) =>
+      (await lookBack(db, presence, batch, now())).map((looked) => Promise.resolve(looked)),
     record: async (tx, looked) => {
       await recordPlan(
         { committed: options.wakeOutbox },

@@ -29,5 +29,6 @@ export async function read(
     conversationId: input.conversationId,
     lastReadSeq: marked.lastReadSeq,
     unreadCount: marked.unreadCount,
+    mentionUnreadCount: marked.mentionUnreadCount,
   };
 }

@@ -1,8 +1,10 @@
+import { mentionsFlag } from '../../log/unread/sql/counters.ts';
+
 /**
  * Bits of `conversations.flags`: what extensions a conversation has. Readers look into the table of an extension only
  * where its bit is set, so that conversations without it cost nothing. A bit is never taken away.
  */
-export const flags = { reactions: 1, pins: 8 } as const;
+export const flags = { reactions: 1, mentions: mentionsFlag, pins: 8 } as const;
 
 export const hasReactions = (conversation: { flags: number }): boolean =>
   (conversation.flags & flags.reactions) !== 0;

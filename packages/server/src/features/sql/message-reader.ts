@@ -1,5 +1,6 @@
-import type { Attachment, Message, MessageOrTombstone, Poll, Tombstone } from '@parley/protocol';
+import type { Attachment, Mention, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { parseExtras } from '../extras.ts';
 import { parseMetadata } from '../metadata.ts';
 
 /**
@@ -19,19 +20,21 @@ export interface MessageRow {
   replyTo: string | null;
   metadata: string | null;
   attachments: string | null;
-  /** JSON of what a plain message has not; it stays in this store when the rest of the message leaves. */
-  extras: string | null;
   version: number;
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
   hard: boolean;
+  /** JSON of what extensions keep (features/extras.ts). It stays here when the message moves to the customer's database. */
+  extras: string | null;
+  /** Those of the extras, with the present ids of users. */
+  mentions: Mention[] | null;
 }
 
 /** A message that this store no longer holds: where it stands, who sent it and whether it was deleted. */
 export interface ColdRow extends Pick<
   MessageRow,
-  'conv' | 'cid' | 'seq' | 'sender' | 'senderId' | 'extras' | 'deletedAt'
+  'conv' | 'cid' | 'seq' | 'sender' | 'senderId' | 'deletedAt' | 'extras' | 'mentions'
 > {
   id: null;
 }
@@ -40,7 +43,8 @@ export interface ColdRow extends Pick<
 export type CopiedRow = Omit<MessageRow, 'cid' | 'sender'>;
 
 const copiedColumns = `m.conv, m.seq, m.id, u.id AS "senderId", m.text, m.reply_to AS "replyTo", m.metadata,
-  m.attachments, m.extras, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard`;
+  m.attachments, m.version, m.created_at AS "createdAt", m.edited_at AS "editedAt", m.deleted_at AS "deletedAt", m.hard,
+  m.extras, CASE WHEN m.extras IS NOT NULL THEN shown_mentions(m.env, m.extras) END AS mentions`;
 const columns = `c.id AS cid, m.sender, ${copiedColumns}`;
 /** LIMIT makes these one index look-up per row, whatever the planner expects of the tables. */
 const sender =
@@ -61,18 +65,10 @@ export const viewTombstone = (row: MessageRow): Tombstone => ({
   deletedAt: row.deletedAt!,
 });
 
-/** What `extras` holds. */
-export interface Extras {
-  poll?: Poll;
-}
-
-export const extrasOf = ({ extras }: Pick<MessageRow, 'extras'>): Extras =>
-  extras === null ? {} : (JSON.parse(extras) as Extras);
-
 /** The fields of a message that `extras` holds. */
-export function viewExtras(row: Pick<MessageRow, 'extras'>): Pick<Message, 'poll'> {
-  const { poll } = extrasOf(row);
-  return poll ? { poll } : {};
+export function viewExtras({ extras, mentions }: Pick<MessageRow, 'extras' | 'mentions'>) {
+  const { poll } = parseExtras(extras);
+  return { ...(mentions ? { mentions } : {}), ...(poll ? { poll } : {}) } satisfies Partial<Message>;
 }
 
 export const viewLive = (row: MessageRow): Message => ({
@@ -134,6 +130,20 @@ export const messagesAt = (
          ) m ${joined}`,
         [places.map((p) => p.env), places.map((p) => p.conv), places.map((p) => p.seq)],
       );
+
+/** The same with those that moved to the customer's database, and without deleted ones. */
+export const liveAt = (
+  db: Queryable,
+  env: number,
+  places: readonly Omit<MessagePlace, 'env'>[],
+): Promise<(MessageRow | ColdRow)[]> =>
+  db.query<MessageRow | ColdRow>(
+    `SELECT ${columns} FROM unnest($2::bigint[], $3::bigint[]) p(conv, seq)
+     CROSS JOIN LATERAL (
+       SELECT * FROM messages WHERE env = $1 AND conv = p.conv AND seq = p.seq AND deleted_at IS NULL AND NOT hard LIMIT 1
+     ) m ${joined}`,
+    [env, places.map((p) => p.conv), places.map((p) => p.seq)],
+  );
 
 /** The messages below `before` and above `after`, newest first, without hard-deleted ones. */
 export const messagesBefore = (

@@ -39,8 +39,14 @@ const countsOf = (row: ReactionsRow | undefined) => {
   };
 };
 
+/** It names no user: of mentions there are the ranges, of reactions the counts. */
 function recordExtras(row: CopiedRow, reactions: ReactionsRow | undefined): string | null {
-  const extras = { ...viewExtras(row), ...countsOf(reactions) };
+  const { mentions, ...others } = viewExtras(row);
+  const extras = {
+    ...(mentions ? { mentions: mentions.map(({ userId: _, ...mention }) => mention) } : {}),
+    ...others,
+    ...countsOf(reactions),
+  };
   return Object.keys(extras).length === 0 ? null : JSON.stringify(extras);
 }
 

@@ -38,12 +38,13 @@ export const warmRow = (cold: ColdRow, found: MessageRecord): MessageRow => ({
   replyTo: found.replyTo,
   metadata: json(found.metadata),
   attachments: json(found.attachments),
-  extras: cold.extras,
   version: found.version,
   createdAt: found.createdAt,
   editedAt: found.editedAt,
   deletedAt: cold.deletedAt,
   hard: false,
+  extras: cold.extras,
+  mentions: cold.mentions,
 });
 
 /** The conversation must be locked, unless nothing else can change these rows. Returns how many messages came back. */

@@ -1,7 +1,7 @@
 import { limits } from '@parley/protocol';
 import type { SyncResult } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { unreadCount } from '../../log/unread/sql/counters.ts';
+import { mentionUnreadCount, unreadCount } from '../../log/unread/sql/counters.ts';
 import { conversationOf, memberOf, membershipsOf } from '../sql/lookups.ts';
 
 export interface Cursor {
@@ -53,8 +53,9 @@ const select = (columns: string, from: string, order: string): string =>
    CROSS JOIN LATERAL (SELECT q.env, q.usr, q.ord, to_timestamp(q.ms / 1000.0) AS since) w
    CROSS JOIN LATERAL (${from}) x ORDER BY w.ord${order}`;
 
-const item = `c.id, c.last_seq AS "lastSeq", ${unreadCount('c', 'm')} AS "unreadCount", c.last_activity_at AS at`;
-const columns = 'x.id, x."lastSeq", x."unreadCount"';
+const item = `c.id, c.last_seq AS "lastSeq", ${unreadCount('c', 'm')} AS "unreadCount",
+  ${mentionUnreadCount('c', 'm')} AS "mentionUnreadCount", c.last_activity_at AS at`;
+const columns = 'x.id, x."lastSeq", x."unreadCount", x."mentionUnreadCount"';
 
 const conversation = conversationOf('m.env', 'm.conv');
 
@@ -99,6 +100,7 @@ export async function ask(
     questions.map((q) => q.user),
     questions.map((q) => Math.min(q.cursor?.since ?? 0, now) - limits.syncOverlapMs),
   ]);
-  for (const { ord, ...item } of rows) answers[ord - 1]!.push(item);
+  for (const { ord, mentionUnreadCount, ...item } of rows)
+    answers[ord - 1]!.push(mentionUnreadCount ? { ...item, mentionUnreadCount } : item);
   return answers;
 }

@@ -138,6 +138,15 @@ export async function userNumbers(db: Queryable, env: number, ids: string[]): Pr
   return new Map(rows.map((r) => [r.id, r.no]));
 }
 
+/** The same, with erased users under their alias: a message may name them as it did before. */
+export async function numbersOfAll(db: Queryable, env: number, ids: string[]): Promise<Map<string, number>> {
+  const rows = await db.query<{ id: string; no: number }>(
+    'SELECT id, no FROM users WHERE env = $1 AND id = ANY($2)',
+    [env, ids],
+  );
+  return new Map(rows.map((r) => [r.id, r.no]));
+}
+
 /** Creates the users that do not exist yet, in the order of their ids, so that two requests cannot deadlock. */
 export async function createMissingUsers(
   db: Queryable,

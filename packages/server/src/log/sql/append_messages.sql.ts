@@ -146,7 +146,7 @@ BEGIN
   END IF;
 
   IF verdicts IS NULL OR num_nulls(VARIADIC verdicts) > 0 THEN
-    noted := tell_of_messages(listening, c_env, nos, lasts, p_conv, p_rank, p_sender, p_id, p_text, p_reply, p_meta, p_files, verdicts, ts);
+    noted := tell_of_messages(listening, c_env, nos, lasts, p_conv, p_rank, p_sender, p_id, p_text, p_reply, p_meta, p_files, p_extras, verdicts, ts);
   END IF;
   IF step > ANY (steps) THEN
     PERFORM renew_members(c_env[k.c], nos[k.c], step)

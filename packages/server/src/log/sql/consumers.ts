@@ -66,6 +66,14 @@ export const consumers = {
     reads: (rows) => `INSERT INTO activity_notes (at, env, users, counts)
       SELECT p_at, r.env, array_agg(DISTINCT r.usr), jsonb_build_object('reads', count(*) FILTER (WHERE r.moved)) FROM ${rows} r GROUP BY r.env`,
   },
+  /** Who is mentioned (log/unread counts them). */
+  mentions: {
+    when: 'p_extras IS NOT NULL',
+    messages:
+      () => `PERFORM note_mentions(c_env[p_conv[i]], c_no[p_conv[i]], c_last[p_conv[i]] + p_rank[i], p_sender[i], p_at, w.users)
+      FROM generate_series(1, cardinality(p_id)) i, LATERAL (SELECT mentioned_users(p_extras[i]) AS users) w
+      WHERE verdicts[i] IS NULL AND w.users IS NOT NULL`,
+  },
   /** Attachments belong to the message that names them from now on. */
   attachments: {
     when: 'p_files IS NOT NULL',

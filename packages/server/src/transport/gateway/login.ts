@@ -122,6 +122,7 @@ export class Login {
         limits: helloLimits,
         storeEpoch: this.#options.storeEpoch(),
         features: featuresOn(session.env!.settings.disabledFeatures),
+        defaultLevel: session.env!.settings.defaultLevel,
         personalRev,
       }),
     );

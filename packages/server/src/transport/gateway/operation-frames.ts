@@ -46,7 +46,7 @@ const acks: Acks = {
     editedAt: editedAt!,
   }),
   'message.delete': ({ body: { id, deletedAt }, eventSeq }) => ({ id, seq: eventSeq, deletedAt }),
-  read: ({ lastReadSeq }, { cid }) => ({ cid, lastReadSeq }),
+  read: ({ lastReadSeq, mentionUnreadCount }, { cid }) => ({ cid, lastReadSeq, mentionUnreadCount }),
 };
 
 type Fields = Record<string, unknown>;

@@ -2,8 +2,9 @@ import { limits } from '@parley/protocol';
 import type { ConversationListItem } from '@parley/protocol';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import { conversationOf } from '../../sql/lookups.ts';
-import { decodeCursor, encodeCursor, fitting } from '../../pages.ts';
+import { decodeCursor, encodeCursor, fitting, isTime } from '../../pages.ts';
 import { listItems } from '../sql.ts';
+import type { LevelTerms } from '../sql.ts';
 
 /**
  * A user's conversations by last activity, newest first, in pages that neither repeat nor skip while messages arrive:
@@ -35,10 +36,6 @@ interface Cursor {
 
 const isPosition = (v: unknown): v is Position =>
   Array.isArray(v) && v.length === 2 && isTime(v[0]) && Number.isSafeInteger(v[1]);
-/** A valid time of this century: PostgreSQL refuses a 30th of February, and an activity step has 32 bits. */
-const time = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-const isTime = (v: unknown): v is string =>
-  typeof v === 'string' && time.test(v) && Date.parse(v) >= 0 && new Date(v).toISOString() === v;
 const isCursor = (v: unknown): v is Cursor => {
   const c = v as Cursor | null;
   return (
@@ -98,6 +95,7 @@ export async function listConversations(
   user: number,
   limit: number,
   cursorText: string | undefined,
+  levels: LevelTerms,
 ): Promise<{ data: ConversationListItem[]; nextCursor: string | null }> {
   const cursor = cursorText === undefined ? null : decodeCursor(cursorText, isCursor);
   const now =
@@ -129,6 +127,7 @@ export async function listConversations(
     env,
     user,
     wanted.map((r) => r.no),
+    levels,
   );
   // Null if the user left the conversation, or it was deleted, between the two queries.
   const views = wanted.map((r) => items.get(r.no) ?? null);

@@ -1,6 +1,7 @@
 import { consumers } from '../../../log/sql/consumers.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
+import type { DefaultLevel, LevelRow } from '../../levels.ts';
 import { conversationOf, membershipsOf, userOf } from '../../sql/lookups.ts';
 
 /** Who is pushed what: messages that may need a push, members who wait for one, and their devices. */
@@ -11,12 +12,22 @@ export interface MessageRef {
 }
 export const pushMode = (alias: string): string => `coalesce(${alias}.settings ->> 'pushMode', 'providers')`;
 
+/** SQL for members whose level may not be `none`; whether it is depends on the time (features/levels.ts). */
+const mayBePushed = '(NOT muted OR muted_until IS NOT NULL)';
+
 /**
- * SQL for whether member `m` (user `r`) of conversation `c` still waits for the message with this seq: the
- * conversation and the user are live, and the member neither muted the conversation nor has read the message.
+ * SQL for whether member `m` (user `r`) of conversation `c` may still wait for the message with this seq: the
+ * conversation and the user are live, and the member neither muted the conversation for ever nor has read the message.
  */
 export const memberWaits = (seq: string): string =>
-  `c.deleted_at IS NULL AND NOT m.muted AND m.last_read_seq < ${seq} AND r.deactivated_at IS NULL`;
+  `c.deleted_at IS NULL AND ${mayBePushed} AND m.last_read_seq < ${seq} AND r.deactivated_at IS NULL`;
+
+/** What decides which messages a member is pushed. */
+export interface Levelled extends LevelRow {
+  byDefault: DefaultLevel;
+}
+/** Its columns: of member `m` and environment `e`. */
+export const levelColumns = `m.level, m.muted, m.muted_until AS "mutedUntil", coalesce(e.settings ->> 'defaultLevel', 'all') AS "byDefault"`;
 
 /** The messages among these rows of the outbox that somebody may be pushed. */
 export const messagesToPush = (
@@ -28,7 +39,7 @@ export const messagesToPush = (
      WHERE o.no = ANY($1) AND CASE ${pushMode('e')}
        WHEN 'providers' THEN e.listeners & ${consumers.push.bit} <> 0 AND EXISTS (
          SELECT 1 FROM members m JOIN push_devices d ON d.env = m.env AND d.usr = m.usr
-         WHERE m.env = o.env AND m.conv = o.conv AND NOT m.muted AND m.usr IS DISTINCT FROM o.actor)
+         WHERE m.env = o.env AND m.conv = o.conv AND ${mayBePushed} AND m.usr IS DISTINCT FROM o.actor)
        WHEN 'webhook' THEN (
          SELECT true FROM webhook_endpoints w
          WHERE w.env = o.env AND w.status = 'enabled' AND 'notification.needed' = ANY(w.events) LIMIT 1)
@@ -37,13 +48,20 @@ export const messagesToPush = (
     [rows],
   );
 
-/** The members who wait for the message of each place, and how they are pushed to; `job` is the index of the place. */
+interface WaitingMember extends Levelled {
+  job: number;
+  env: number;
+  mode: 'providers' | 'webhook';
+  usr: number;
+}
+
+/** The members who may wait for the message of each place, and how they are pushed to; `job` is the index of the place. */
 export const waitingMembers = (
   db: Queryable,
   places: readonly ({ env: number } & MessageRef)[],
-): Promise<{ job: number; env: number; mode: 'providers' | 'webhook'; usr: number }[]> =>
-  db.query<{ job: number; env: number; mode: 'providers' | 'webhook'; usr: number }>(
-    `SELECT u.ord::int - 1 AS job, u.env, ${pushMode('e')} AS mode, m.usr
+): Promise<WaitingMember[]> =>
+  db.query<WaitingMember>(
+    `SELECT u.ord::int - 1 AS job, u.env, ${pushMode('e')} AS mode, m.usr, ${levelColumns}
        FROM unnest($1::int[], $2::bigint[], $3::bigint[]) WITH ORDINALITY u(env, conv, seq, ord)
        JOIN environments e ON e.no = u.env AND e.status = 'active'
        CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
@@ -100,6 +118,12 @@ export const pushableUsers = (
 /** How many messages of a conversation are pushed after a socket died, the latest ones. */
 const mostOfOne = 100;
 
+interface Undelivered extends Levelled, MessageRef {
+  job: number;
+  mode: 'providers' | 'webhook';
+  extras: string | null;
+}
+
 /**
  * Messages since a time that no socket of the user has confirmed, of users without one, the latest of each
  * conversation; `job` is the index of the user.
@@ -108,13 +132,13 @@ export const undeliveredMessages = (
   db: Queryable,
   users: readonly { env: number; usr: number; since: string }[],
   online: readonly number[],
-): Promise<{ job: number; mode: 'providers' | 'webhook'; conv: number; seq: number }[]> =>
-  db.query<{ job: number; mode: 'providers' | 'webhook'; conv: number; seq: number }>(
-    `SELECT u.ord::int - 1 AS job, ${pushMode('e')} AS mode, m.conv, x.seq
+): Promise<Undelivered[]> =>
+  db.query<Undelivered>(
+    `SELECT u.ord::int - 1 AS job, ${pushMode('e')} AS mode, m.conv, x.seq, x.extras, ${levelColumns}
      FROM unnest($1::int[], $2::bigint[], $3::timestamptz[]) WITH ORDINALITY u(env, usr, since, ord)
      JOIN environments e ON e.no = u.env AND e.status = 'active' AND ${pushMode('e')} <> 'off'
      CROSS JOIN ${userOf('u.env', 'u.usr')} r
-     CROSS JOIN ${membershipsOf('u.env', 'u.usr', 'NOT muted')} m
+     CROSS JOIN ${membershipsOf('u.env', 'u.usr', mayBePushed)} m
      CROSS JOIN ${conversationOf('m.env', 'm.conv')} c
      CROSS JOIN LATERAL (
        SELECT * FROM messages WHERE conv = m.conv AND env = m.env AND seq > greatest(m.last_read_seq, m.last_delivered_seq)

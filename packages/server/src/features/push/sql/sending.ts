@@ -6,8 +6,8 @@ import { conversationOf, memberOf, membershipsOf, userOf } from '../../sql/looku
 import type { PushContent, PushedCall } from '../notification.ts';
 import { envOf, sendQueue } from '../notify.ts';
 import type { CallRef, SendData } from '../notify.ts';
-import { memberWaits, pushMode } from './planning.ts';
-import type { MessageRef } from './planning.ts';
+import { levelColumns, memberWaits, pushMode } from './planning.ts';
+import type { Levelled, MessageRef } from './planning.ts';
 
 /** What is read before pushes are sent. */
 
@@ -94,14 +94,21 @@ export const ringingCalls = (
     ],
   );
 
-/** The users who still wait for a message, with its conversation; `i` is the index in `asked`. */
+interface StillWaiting extends Levelled {
+  i: number;
+  type: 'direct' | 'group';
+  name: string | null;
+}
+
+/** The users who may still wait for a message, with its conversation; `i` is the index in `asked`. */
 export const stillWaiting = (
   db: Queryable,
   asked: readonly ({ env: number; usr: number } & MessageRef)[],
-): Promise<{ i: number; type: 'direct' | 'group'; name: string | null }[]> =>
-  db.query<{ i: number; type: 'direct' | 'group'; name: string | null }>(
-    `SELECT u.ord::int - 1 AS i, c.type, c.name
+): Promise<StillWaiting[]> =>
+  db.query<StillWaiting>(
+    `SELECT u.ord::int - 1 AS i, c.type, c.name, ${levelColumns}
        FROM unnest($1::int[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY u(env, usr, conv, seq, ord)
+       JOIN environments e ON e.no = u.env
        CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
        CROSS JOIN ${memberOf('u.env', 'u.conv', 'u.usr')} m
        CROSS JOIN ${userOf('u.env', 'u.usr')} r

@@ -45,6 +45,11 @@ export async function forgetUser(tx: Queryable, env: number, convs: number[], us
     'UPDATE webhook_payloads SET data = NULL WHERE env = $1 AND conv = ANY($2) AND strpos(data, $3) > 0',
     [env, convs, JSON.stringify(userId)],
   );
+  // A message may mention somebody who was never in its conversation.
+  await tx.query(
+    `UPDATE webhook_payloads SET data = NULL WHERE env = $1 AND strpos(data, '"mentions":') > 0 AND strpos(data, $2) > 0`,
+    [env, JSON.stringify(userId)],
+  );
 }
 
 /** Stored data by event id; null if it was removed. */

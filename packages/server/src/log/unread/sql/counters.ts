@@ -44,6 +44,28 @@ export const unreadCount = (c: string, m: string, counted: CountedPlace = inConv
     counted,
   )}`;
 
+/** The bit of `conversations.flags` of those that ever had a mention: the others are not asked about. */
+export const mentionsFlag = 4;
+
+/**
+ * How many unread messages of the conversation mention the reader, given the conversation's flags and what is read. The
+ * cost grows with the count alone.
+ */
+export const mentionsAbove = (
+  { env, no, flags }: { env: string; no: string; flags: string },
+  usr: string,
+  seq: string,
+): string =>
+  `CASE WHEN ${flags} & ${mentionsFlag} = 0 THEN 0 ELSE mentions_above(${env}, ${no}, ${usr}, ${seq}) END`;
+
+/** The same of member `m` of conversation `c`. */
+export const mentionUnreadCount = (c: string, m: string): string =>
+  mentionsAbove(
+    { env: `${c}.env`, no: `${c}.no`, flags: `${c}.flags` },
+    `${m}.usr`,
+    `${m}.last_read_seq`,
+  );
+
 /** The columns of a place after an append: the seq of the last message, and how many there are. */
 export const placeAfterAppend = (last: string, count: string): string =>
   `last_message_seq = ${last}, message_count = ${count}`;

@@ -1,4 +1,4 @@
-import { deletedAbove, inConversations } from './counters.ts';
+import { deletedAbove, inConversations, mentionsAbove, mentionsFlag } from './counters.ts';
 import type { CountedPlace } from './counters.ts';
 
 /** The SQL functions that count deleted messages and move read marks, for each kind of place. */
@@ -43,7 +43,7 @@ const readMarks = (counted: CountedPlace): string => {
 -- between. A conversation that another transaction has locked is 'blocked'; with p_wait_ms it is waited for that many
 -- milliseconds.
 CREATE OR REPLACE FUNCTION ${functions.markRead}(p_env int[], p_conv text[], p_usr bigint[], p_seq bigint[], p_wait_ms int)
-RETURNS TABLE (ord int, status text, conv bigint, read_seq bigint, unread bigint, changed boolean) LANGUAGE plpgsql
+RETURNS TABLE (ord int, status text, conv bigint, read_seq bigint, unread bigint, mentions bigint, changed boolean) LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
@@ -67,7 +67,7 @@ BEGIN
     SELECT u.ord, u.env, u.usr, c.no AS cno, c.message_count, m.last_read_seq, m.read_count, m.own_unread,
       CASE WHEN c.no IS NULL THEN 'not_found' WHEN c.no <> ALL (locked) THEN 'blocked' WHEN m.usr IS NULL THEN 'not_member' ELSE 'ok' END AS verdict,
       greatest(m.last_read_seq, max(least(u.seq, c.last_seq)) OVER (PARTITION BY u.env, c.no, u.usr)) AS target,
-      c.last_message_seq, c.last_deleted_seq
+      c.last_message_seq, c.last_deleted_seq, c.flags
     FROM unnest(p_env, p_conv, p_usr, p_seq) WITH ORDINALITY AS u(env, cid, usr, seq, ord)
     LEFT JOIN LATERAL (
       SELECT * FROM ${places} WHERE env = u.env AND id = u.cid AND deleted_at IS NULL LIMIT 1
@@ -101,10 +101,48 @@ BEGIN
   )
   SELECT i.ord::int, i.verdict, i.cno, k.target,
     i.message_count - k.read_count - k.own_unread - k.above,
+    ${mentionsAbove({ env: 'i.env', no: 'i.cno', flags: 'i.flags' }, 'i.usr', 'k.target')},
     k.target > k.last_read_seq
   FROM item i LEFT JOIN counted k ON k.env = i.env AND k.cno = i.cno AND k.usr = i.usr LEFT JOIN told ON true;
 END $$;
 `;
 };
 
-export const sql = [inConversations].map((counted) => deletions(counted) + readMarks(counted)).join('');
+const mentions = `
+-- The number of messages above p_seq that mention a member, by name or all together (usr 0). One that does both counts once; one's
+-- own count not at all.
+CREATE OR REPLACE FUNCTION mentions_above(p_env int, p_conv bigint, p_usr bigint, p_seq bigint) RETURNS bigint LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+BEGIN
+  RETURN (
+    SELECT count(DISTINCT x.seq) FROM (VALUES (p_usr), (0)) w(usr) CROSS JOIN LATERAL (
+      SELECT r.seq FROM mentions r WHERE r.conv = p_conv AND r.usr = w.usr AND r.seq > p_seq AND r.env = p_env
+        AND r.thread IS NULL AND r.sender IS DISTINCT FROM p_usr OFFSET 0
+    ) x
+  );
+END $$;
+
+-- Notes whom a message mentions: those of the users who are members, and 0 for all together. The conversation is locked.
+CREATE OR REPLACE FUNCTION note_mentions(p_env int, p_conv bigint, p_seq bigint, p_sender bigint, p_at timestamptz, p_users bigint[])
+RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+AS $$
+BEGIN
+  INSERT INTO mentions (env, conv, usr, seq, sender, at)
+    SELECT p_env, p_conv, w.usr, p_seq, p_sender, p_at FROM (SELECT DISTINCT usr FROM unnest(p_users) u(usr)) w
+    WHERE w.usr = 0 OR EXISTS (SELECT 1 FROM members m WHERE m.conv = p_conv AND m.usr = w.usr AND m.env = p_env)
+    ON CONFLICT DO NOTHING;
+  IF FOUND THEN
+    UPDATE conversations c SET flags = c.flags | ${mentionsFlag} WHERE c.no = p_conv AND c.env = p_env AND c.flags & ${mentionsFlag} = 0;
+  END IF;
+END $$;
+
+-- The users in the mentions of a message's extras, as numbers; 0 stands for everyone and here.
+CREATE OR REPLACE FUNCTION mentioned_users(p_extras text) RETURNS bigint[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT array_agg(CASE jsonb_typeof(e -> 0) WHEN 'number' THEN (e ->> 0)::bigint ELSE 0 END) FROM jsonb_array_elements(p_extras::jsonb -> 'mentions') e
+$$;
+`;
+
+export const sql =
+  mentions + [inConversations].map((counted) => deletions(counted) + readMarks(counted)).join('');

@@ -13,10 +13,11 @@ export interface ReadMarked {
   conv: number;
   lastReadSeq: number;
   unreadCount: number;
+  mentionUnreadCount: number;
   changed: boolean;
 }
 
-const readSql = `SELECT ord, status, conv, read_seq, unread, changed FROM mark_read($1, $2, $3, $4, $5)`;
+const readSql = `SELECT ord, status, conv, read_seq, unread, mentions, changed FROM mark_read($1, $2, $3, $4, $5)`;
 
 type ReadAnswer = ReadMarked | Error | Blocked;
 
@@ -32,6 +33,7 @@ export async function readBatch(
     conv: number;
     read_seq: number;
     unread: number;
+    mentions: number;
     changed: boolean;
   }>(readSql, [
     items.map((i) => i.env),
@@ -42,8 +44,15 @@ export async function readBatch(
   ]);
   const results = new Array<ReadAnswer>(items.length);
   for (const row of rows) {
-    const { status, conv, read_seq: lastReadSeq, unread: unreadCount, changed } = row;
-    if (status === 'ok') results[row.ord - 1] = { conv, lastReadSeq, unreadCount, changed };
+    const { status, conv, read_seq: lastReadSeq, unread, mentions, changed } = row;
+    if (status === 'ok')
+      results[row.ord - 1] = {
+        conv,
+        lastReadSeq,
+        unreadCount: unread,
+        mentionUnreadCount: mentions,
+        changed,
+      };
     else results[row.ord - 1] = status === 'blocked' ? blocked : refusal(status);
   }
   return results;

@@ -1,0 +1,117 @@
+import type { ClientEvents } from '../client-types.ts';
+import { ParleyError } from '../errors.ts';
+import type { CallOptions } from '../http.ts';
+import type { MentionsSnapshot } from '../state/mention-list.ts';
+import { isTombstone } from '../state/message-window.ts';
+import type { Message, MessageOrTombstone } from '../types.ts';
+
+/** The messages that name this user; it is loaded when somebody first asks for them. */
+
+export interface MentionsHost {
+  /** Those that are on; null before the first `hello`. */
+  features(): readonly string[] | null;
+  me(): string | null;
+  http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
+  on<K extends 'event' | 'state'>(name: K, fn: (value: ClientEvents[K]) => void): () => void;
+  get(): MentionsSnapshot;
+  set(snapshot: MentionsSnapshot): void;
+}
+
+interface Page {
+  data: Message[];
+  nextCursor: string | null;
+}
+
+const maxItems = 1_000;
+
+export type MentionsFeature = ReturnType<typeof bindMentions>;
+
+export function bindMentions(host: MentionsHost) {
+  let cursor: string | null = null;
+  let more: Promise<void> | null = null;
+  let asked = 0;
+  /** What happened while a page was on its way, which may be older. */
+  let missed: (() => void)[] | null = null;
+
+  const show = (items: readonly Message[]): void =>
+    host.set({ items: items.slice(0, maxItems), hasMore: cursor !== null, status: 'ready' });
+  const without = (fits: (m: Message) => boolean): void => {
+    const { items } = host.get();
+    if (items.some(fits)) show(items.filter((m) => !fits(m)));
+  };
+  const names = ({ mentions }: MessageOrTombstone): boolean =>
+    !!mentions?.some(({ userId }) => userId === host.me());
+
+  function put(message: MessageOrTombstone): void {
+    const { items } = host.get();
+    const known = items.find((m) => m.id === message.id);
+    if (isTombstone(message) || !names(message)) return without((m) => m.id === message.id);
+    if (known) {
+      // An event tells nothing of reactions.
+      const kept = known.reactions ? { ...message, reactions: known.reactions } : message;
+      if (message.version >= known.version) show(items.map((m) => (m === known ? kept : m)));
+      return;
+    }
+    // Of messages older than those that are shown, the next page tells.
+    const last = items.at(-1);
+    if (cursor !== null && last && message.createdAt < last.createdAt) return;
+    show([...items, message].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)));
+  }
+
+  function apply(event: ClientEvents['event']): void {
+    switch (event.type) {
+      case 'message.new':
+      case 'message.updated':
+        return put(event.data.message);
+      case 'message.deleted':
+        return without((m) => m.id === event.data.id);
+      case 'member.removed':
+        if (event.data.userId !== host.me()) return;
+        return without((m) => m.conversationId === event.conversationId);
+      case 'conversation.deleted':
+        return without((m) => m.conversationId === event.conversationId);
+      default: // It is not about a mention.
+    }
+  }
+
+  async function page(after: string | null, take: (page: Page) => void): Promise<void> {
+    if (host.features()?.includes('mentions') === false)
+      throw new ParleyError('feature_disabled', 'Mentions are off in this environment.');
+    const mine = ++asked;
+    missed = [];
+    const found = await host.http<Page>(
+      'GET',
+      '/mentions',
+      after === null ? {} : { query: { cursor: after } },
+    );
+    if (mine !== asked) return;
+    const later = missed;
+    missed = null;
+    cursor = found.nextCursor;
+    take(found);
+    for (const again of later) again();
+  }
+
+  host.on('event', (event) => {
+    apply(event);
+    missed?.push(() => apply(event));
+  });
+  // What was missed while disconnected is in the first page.
+  host.on('state', ({ state }) => {
+    if (state === 'connected' && host.get().status === 'ready') load().catch(() => {});
+  });
+
+  /** Loads the newest ones; what was shown before goes. */
+  const load = (): Promise<void> => page(null, ({ data }) => show(data));
+  return {
+    load,
+    /** Loads the next page, if there is one. */
+    loadMore(): Promise<void> {
+      if (cursor === null) return Promise.resolve();
+      return (more ??= page(cursor, ({ data }) => {
+        const known = new Set(host.get().items.map((m) => m.id));
+        show([...host.get().items, ...data.filter((m) => !known.has(m.id))]);
+      }).finally(() => (more = null)));
+    },
+  };
+}

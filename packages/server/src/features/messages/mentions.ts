@@ -1,0 +1,77 @@
+import { ApiError } from '@parley/protocol';
+import type { Mention, NewMention, Role } from '@parley/protocol';
+import type { Queryable } from '../../platform/postgres/db.ts';
+import type { Context } from '../context.ts';
+import { requireFeature } from '../enabled.ts';
+import type { StoredMention } from '../extras.ts';
+import { numbersOfAll } from '../users/sql.ts';
+
+/** What is checked of `mentions` before they are stored (mentions.md). */
+
+const bad = (param: string, message: string) => new ApiError('invalid_request', { param, message });
+
+/** Checks what can be checked without the store. @param text the text that the ranges are in. */
+export function checkMentions(
+  { env }: Pick<Context, 'env'>,
+  text: string | null,
+  mentions: readonly NewMention[],
+): void {
+  requireFeature(env, 'mentions');
+  const users = new Set<string>();
+  let all = 0;
+  let end = 0;
+  for (const [i, { type, userId, offset, length }] of mentions.entries()) {
+    const at = `mentions[${i}]`;
+    if (type !== 'user') {
+      if (userId !== undefined) throw bad(`${at}.userId`, `A mention of ${type} names no user.`);
+      if (++all > 1) throw bad(at, 'A message mentions everyone or here once.');
+    } else if (userId === undefined) throw bad(`${at}.userId`, 'userId is required.');
+    else if (users.size === users.add(userId).size) throw bad(at, 'A user is mentioned once.');
+    if (offset === undefined && length === undefined) continue;
+    if (offset === undefined || length === undefined)
+      throw bad(`${at}.${offset === undefined ? 'offset' : 'length'}`, 'A range has both offset and length.');
+    if (offset < end) throw bad(`${at}.offset`, 'Ranges ascend and do not overlap.');
+    end = offset + length;
+    if (text === null || end > text.length) throw bad(at, 'The range is not inside the text.');
+    if (splitsPair(text, offset) || splitsPair(text, end))
+      throw bad(at, 'The range begins or ends inside a surrogate pair.');
+  }
+}
+
+/** Whether a cut at this place separates the two halves of a character. */
+const splitsPair = (text: string, at: number): boolean =>
+  at > 0 &&
+  at < text.length &&
+  (text.charCodeAt(at - 1) & 0xfc00) === 0xd800 &&
+  (text.charCodeAt(at) & 0xfc00) === 0xdc00;
+
+/** Everyone and here: in groups, by owners and servers. */
+export function allowAll(conversation: { type: string }, role: Role | null, isServer: boolean): void {
+  if (conversation.type === 'direct') throw bad('mentions', 'Everyone and here are for groups.');
+  if (!isServer && role !== 'owner')
+    throw new ApiError('forbidden', {
+      param: 'mentions',
+      message: 'Only owners may mention everyone or here.',
+    });
+}
+
+export const isForAll = ({ type }: { type: Mention['type'] }): boolean => type !== 'user';
+
+/** The form in which mentions are stored. A user who is not a member is kept, one that does not exist is refused. */
+export async function storedMentions(
+  db: Queryable,
+  env: number,
+  mentions: readonly NewMention[],
+): Promise<StoredMention[]> {
+  const ids = mentions.flatMap(({ userId }) => userId ?? []);
+  const numbers = ids.length === 0 ? new Map<string, number>() : await numbersOfAll(db, env, ids);
+  return mentions.map(({ type, userId, offset, length }, i): StoredMention => {
+    const who = type === 'user' ? numbers.get(userId!) : type;
+    if (who === undefined) throw bad(`mentions[${i}].userId`, 'There is no such user.');
+    return offset === undefined ? [who] : [who, offset, length!];
+  });
+}
+
+/** The users that rows are kept of: 0 stands for all together. */
+export const mentionedUsers = (mentions: readonly StoredMention[] = []): number[] =>
+  mentions.map(([who]) => (typeof who === 'number' ? who : 0));
