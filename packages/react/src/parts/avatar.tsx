@@ -1,6 +1,9 @@
 import { forwardRef, useState } from 'react';
 import type { ComponentPropsWithoutRef, CSSProperties } from 'react';
+import { useClient } from '../hooks/context.ts';
 import { useName, usePresence, useUser } from '../hooks/people.ts';
+import { useRoster } from '../hooks/roster.ts';
+import { useSlot } from '../hooks/slots.ts';
 import { cx } from './tools.ts';
 
 /** A person has one colour everywhere: the hue is a hash of the id. */
@@ -63,5 +66,32 @@ export function UserAvatar({
   const user = useUser(userId);
   const name = useName(userId);
   const online = usePresence(presence ? [userId] : []).get(userId)?.online;
-  return <Avatar id={userId} name={name} src={user?.imageUrl} online={online} {...rest} />;
+  const Shown = useSlot<AvatarProps>('Avatar', Avatar);
+  return Shown ? <Shown id={userId} name={name} src={user?.imageUrl} online={online} {...rest} /> : null;
+}
+
+export interface GroupAvatarProps {
+  conversationId: string;
+  name: string;
+  size?: number;
+  /** False: the members are not fetched yet. */
+  seen?: boolean;
+}
+
+/** Two of the people in a group; the initials of its name until the members are known. */
+export function GroupAvatar({ conversationId, name, size = 40, seen = true }: GroupAvatarProps) {
+  const { userId: me } = useClient();
+  const members = useRoster(seen ? conversationId : null);
+  const Shown = useSlot<AvatarProps>('Avatar', Avatar);
+  // The others; oneself only where there is one other.
+  const others = members.filter(({ userId }) => userId !== me);
+  const [first, second] = others.length > 1 ? others : members;
+  if (!first || !second) return Shown ? <Shown id={conversationId} name={name} size={size} /> : null;
+  const one = Math.round(size * 0.65);
+  return (
+    <span className="parley-avatar-pair" style={{ '--parley-avatar-size': `${size}px` } as CSSProperties}>
+      <UserAvatar userId={first.userId} size={one} />
+      <UserAvatar userId={second.userId} size={one} />
+    </span>
+  );
 }
