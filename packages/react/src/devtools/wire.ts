@@ -62,10 +62,7 @@ export class Wire {
   note = (way: WireFrame['way'], frame: unknown): void => {
     if (this.#paused) return;
     const data = withoutToken(typeof frame === 'string' ? parsed(frame) : (frame as WireFrame['data']));
-    this.#frames = [
-      ...this.#frames.slice(1 - maxFrames),
-      { no: ++this.#count, at: this.#now(), way, data },
-    ];
+    this.#frames = [...this.#frames.slice(1 - maxFrames), { no: ++this.#count, at: this.#now(), way, data }];
     this.#changed();
   };
 
@@ -76,7 +73,9 @@ export class Wire {
       constructor(url: string, protocols: string[]) {
         super(url, protocols);
         this.addEventListener('message', ({ data }) => note('in', data));
-        this.addEventListener('close', ({ code, reason }) => note('none', { t: 'closed', code, why: reason }));
+        this.addEventListener('close', ({ code, reason }) =>
+          note('none', { t: 'closed', code, why: reason }),
+        );
       }
       override send(data: string): void {
         note('out', data);

@@ -132,7 +132,11 @@ class Rosters {
   #mark(id: string, userId: string, lastReadSeq: number, lastDeliveredSeq: number): void {
     const members = this.#known.get(id);
     const mark = { lastReadSeq, lastDeliveredSeq };
-    if (members) this.#set(id, members.map((m) => (m.userId === userId ? raised(m, mark) : m)));
+    if (members)
+      this.#set(
+        id,
+        members.map((m) => (m.userId === userId ? raised(m, mark) : m)),
+      );
     // The answer that is on its way may be older than this mark.
     else if (this.#interests.has(id)) this.#ask(id);
   }

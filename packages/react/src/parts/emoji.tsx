@@ -53,9 +53,7 @@ export default function EmojiPicker({ onPick, onClose }: EmojiPickerProps) {
   const terms = query.toLocaleLowerCase().split(/\s+/).filter(Boolean);
   const found = ({ emoji, words }: Emoji): boolean => {
     const more = strings.emojiWords[emoji]?.toLocaleLowerCase().split(/\s+/) ?? [];
-    return terms.every(
-      (term) => emoji === term || [...words, ...more].some((word) => word.startsWith(term)),
-    );
+    return terms.every((term) => emoji === term || [...words, ...more].some((word) => word.startsWith(term)));
   };
   const named = groups.map((group, i) => ({
     label: strings.emojiGroups[i] ?? '',
@@ -63,7 +61,17 @@ export default function EmojiPicker({ onPick, onClose }: EmojiPickerProps) {
   }));
   const shown =
     terms.length > 0
-      ? [{ label: strings.emojiSearch, rows: inRows(groups.flat().filter(found).map((one) => one.emoji)) }]
+      ? [
+          {
+            label: strings.emojiSearch,
+            rows: inRows(
+              groups
+                .flat()
+                .filter(found)
+                .map((one) => one.emoji),
+            ),
+          },
+        ]
       : kept.length > 0
         ? [{ label: strings.emojiRecent, rows: inRows(kept) }, ...named]
         : named;
