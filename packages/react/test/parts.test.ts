@@ -44,8 +44,8 @@ describe('the parts of the kit', () => {
     const page = await open({});
     const picker = page.getByRole('dialog', { name: 'Emoji' });
     const field = page.locator('.parley-composer textarea');
-    const open = () => page.getByRole('button', { name: 'Emoji' }).click();
-    await open();
+    const show = () => page.getByRole('button', { name: 'Emoji' }).click();
+    await show();
     await picker.getByRole('grid').waitFor();
     const rows = await picker
       .getByRole('row')
@@ -73,7 +73,7 @@ describe('the parts of the kit', () => {
     await page.keyboard.press('Enter');
     await picker.waitFor({ state: 'detached' });
     assert.equal(await field.inputValue(), '🚀');
-    await open();
+    await show();
     const recent = picker.locator('[role=rowgroup][aria-label=Recent]');
     assert.deepEqual(await recent.getByRole('gridcell').allInnerTexts(), ['🚀']);
     await search.fill('nothing like it');
@@ -85,9 +85,6 @@ describe('the parts of the kit', () => {
 
   it('the wire: frames without their words, chosen by arrows, opened by Enter, copied by C, filtered and paused', async () => {
     const page = await open({ wire: 'shown' });
-    await page
-      .context()
-      .grantPermissions(['clipboard-read', 'clipboard-write'], { origin: 'http://kit.test' });
     const panel = page.getByRole('region', { name: 'Wire' });
     await page.locator('.parley-composer textarea').fill('Between us');
     await page.locator('.parley-composer textarea').press('Enter');
@@ -102,10 +99,11 @@ describe('the parts of the kit', () => {
     await page.keyboard.press('ArrowDown');
     assert.match((await focused(page))!, /message\.send/);
     await page.evaluate(() => {
-      // A page in the background may not use the real one.
-      Object.assign(globalThis, { copied: [] });
-      navigator.clipboard.writeText = async (text) =>
-        void (globalThis as unknown as { copied: string[] }).copied.push(text);
+      // This page has an address that browsers give no clipboard.
+      const copied: string[] = [];
+      Object.assign(globalThis, { copied });
+      const clipboard = { writeText: async (text: string) => void copied.push(text) };
+      Object.defineProperty(navigator, 'clipboard', { value: clipboard });
     });
     await page.keyboard.press('c');
     const copied = await page.evaluate(() => (globalThis as unknown as { copied: string[] }).copied);
@@ -130,7 +128,10 @@ describe('the parts of the kit', () => {
     const page = await open({});
     await page.setViewportSize({ width: 700, height: 420 });
     const list = page.locator('.parley-scroll');
-    await list.evaluate((box) => void (box.scrollTop = 150));
+    await list.evaluate((box) => {
+      const { top } = box.querySelectorAll('.parley-bubble')[1]!.getBoundingClientRect();
+      box.scrollTop += top - box.getBoundingClientRect().top - 10;
+    });
     const covered = await list.evaluate((box) => {
       const day = box.querySelector('.parley-day')!;
       const band = day.getBoundingClientRect();
