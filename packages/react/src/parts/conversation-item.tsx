@@ -149,7 +149,9 @@ export function UnreadBadge({ count, max = 99, muted }: UnreadBadgeProps) {
   const strings = useStrings();
   return (
     <span className="parley-unread" data-muted={muted || undefined}>
-      <span aria-hidden="true">{count > max ? `${max}+` : count}</span>
+      <span aria-hidden="true" dir="ltr">
+        {count > max ? `${max}+` : count}
+      </span>
       <span className="parley-hidden">{strings.unread(count)}</span>
     </span>
   );
