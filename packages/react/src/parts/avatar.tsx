@@ -30,15 +30,19 @@ export interface AvatarProps extends ComponentPropsWithoutRef<'span'> {
   id: string;
   name: string;
   src?: string | null | undefined;
-  size?: number;
+  /** In pixels; without it `--parley-avatar-size` of an ancestor, or 40. */
+  size?: number | undefined;
   online?: boolean | undefined;
 }
 
+const sized = (size: number | undefined) =>
+  size === undefined ? {} : { '--parley-avatar-size': `${size}px` };
+
 /** A picture or initials; beside a name, therefore hidden from screen readers unless it gets an `aria-label`. */
 export const Avatar = forwardRef<HTMLSpanElement, AvatarProps>(function Avatar(props, ref) {
-  const { id, name, src, size = 40, online, className, style, children, ...rest } = props;
+  const { id, name, src, size, online, className, style, children, ...rest } = props;
   const [broken, setBroken] = useState<string | null>(null);
-  const shape = { '--parley-avatar-size': `${size}px`, '--parley-hue': hueOf(id), ...style } as CSSProperties;
+  const shape = { ...sized(size), '--parley-hue': hueOf(id), ...style } as CSSProperties;
   const named = rest['aria-label'] === undefined ? { 'aria-hidden': true } : { role: 'img' };
   return (
     <span ref={ref} className={cx('parley-avatar', className)} style={shape} {...named} {...rest}>
@@ -79,7 +83,7 @@ export interface GroupAvatarProps {
 }
 
 /** Two of the people in a group; the initials of its name until the members are known. */
-export function GroupAvatar({ conversationId, name, size = 40, seen = true }: GroupAvatarProps) {
+export function GroupAvatar({ conversationId, name, size, seen = true }: GroupAvatarProps) {
   const { userId: me } = useClient();
   const members = useRoster(seen ? conversationId : null);
   const Shown = useSlot<AvatarProps>('Avatar', Avatar);
@@ -87,11 +91,10 @@ export function GroupAvatar({ conversationId, name, size = 40, seen = true }: Gr
   const others = members.filter(({ userId }) => userId !== me);
   const [first, second] = others.length > 1 ? others : members;
   if (!first || !second) return Shown ? <Shown id={conversationId} name={name} size={size} /> : null;
-  const one = Math.round(size * 0.65);
   return (
-    <span className="parley-avatar-pair" style={{ '--parley-avatar-size': `${size}px` } as CSSProperties}>
-      <UserAvatar userId={first.userId} size={one} />
-      <UserAvatar userId={second.userId} size={one} />
+    <span className="parley-avatar-pair" style={sized(size) as CSSProperties}>
+      <UserAvatar userId={first.userId} />
+      <UserAvatar userId={second.userId} />
     </span>
   );
 }
