@@ -26,6 +26,7 @@ const features = [
   'push',
   'storage',
   'messages',
+  'reactions',
   'calls',
   'analytics',
   'plans',

@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -99,6 +99,7 @@ CREATE TABLE users (
   erased_at timestamp(3) with time zone,
   erasing text,
   last_seen_at timestamp(3) with time zone,
+  personal_rev bigint NOT NULL DEFAULT 0,
   CONSTRAINT users_pkey PRIMARY KEY (no, env),
   CONSTRAINT users_env_id_key UNIQUE (env, id)
 ) WITH (fillfactor=85);
@@ -129,6 +130,7 @@ CREATE TABLE conversations (
   deleted_at timestamp(3) with time zone,
   last_deleted_seq bigint NOT NULL DEFAULT 0,
   creator bigint,
+  flags integer NOT NULL DEFAULT 0,
   CONSTRAINT conversations_pkey PRIMARY KEY (no, env),
   CONSTRAINT conversations_id_env_key UNIQUE (id, env)
 ) WITH (fillfactor=70);
@@ -179,6 +181,8 @@ CREATE TABLE messages (
   deleted_at timestamp(3) with time zone,
   hard boolean NOT NULL DEFAULT false,
   active_at timestamp with time zone,
+  thread bigint,
+  extras text,
   CONSTRAINT messages_pkey PRIMARY KEY (conv, seq, env),
   CONSTRAINT messages_id_env_key UNIQUE (id, env)
 );
@@ -923,6 +927,31 @@ CREATE TABLE slot_faults (
   CONSTRAINT slot_faults_pkey PRIMARY KEY (env, slot),
   CONSTRAINT slot_faults_env_fkey FOREIGN KEY (env) REFERENCES environments(no)
 );
+
+CREATE TABLE reactions (
+  env integer NOT NULL,
+  conv bigint NOT NULL,
+  message bigint NOT NULL,
+  usr bigint NOT NULL,
+  emoji text COLLATE "C" NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT reactions_pkey PRIMARY KEY (conv, usr, message, emoji, env)
+);
+CREATE INDEX reactions_of_message ON reactions USING btree (conv, message, emoji, at, usr);
+
+CREATE TABLE message_reactions (
+  env integer NOT NULL,
+  conv bigint NOT NULL,
+  message bigint NOT NULL,
+  counts text NOT NULL DEFAULT '[]'::text,
+  total bigint NOT NULL DEFAULT 0,
+  revision bigint NOT NULL DEFAULT 0,
+  waiting boolean NOT NULL DEFAULT false,
+  due_at timestamp(3) with time zone,
+  changes text,
+  CONSTRAINT message_reactions_pkey PRIMARY KEY (conv, message, env)
+) WITH (fillfactor=70);
+CREATE INDEX message_reactions_due ON message_reactions USING btree (due_at) WHERE waiting;
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());
 INSERT INTO store_marks (mark, at) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), clock_timestamp());

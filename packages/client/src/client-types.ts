@@ -80,6 +80,8 @@ export interface Client {
   readonly stateStore: Store<ConnectionState>;
   /** Known from the first token on. */
   readonly userId: string | null;
+  /** What is on in the environment beyond the base, such as `reactions`; null before the first connection. */
+  readonly features: readonly string[] | null;
   readonly conversations: Conversations;
   readonly presence: PresenceApi;
   readonly users: UsersApi;

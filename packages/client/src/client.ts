@@ -75,6 +75,8 @@ export function createClient(options: ClientOptions): Client {
 
   let me: string | null = null;
   let session = '';
+  let features: readonly string[] | null = null;
+  let personalRev = 0;
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -197,6 +199,8 @@ export function createClient(options: ClientOptions): Client {
     clock,
     random,
     me: () => me,
+    features: () => features,
+    http: (...args) => http.call(...args),
     sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
     markRead,
     send,
@@ -234,6 +238,7 @@ export function createClient(options: ClientOptions): Client {
   /** sdk#procedure: `connected` when it resolves. */
   async function onHello(hello: Hello): Promise<void> {
     session = hello.sessionId;
+    features = hello.features ?? [];
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;
     await openUser(hello.userId);
@@ -280,6 +285,15 @@ export function createClient(options: ClientOptions): Client {
       case 'presence':
         presence.receive(frame.d);
         return events.emit('presence', frame.d);
+      case 'reaction.own':
+        return open.get(frame.d.cid)?.receiveReactions(frame.d);
+      case 'personal': {
+        const { conversationId, muted } = frame.d.d as { conversationId: string; muted: boolean };
+        // Two nodes may tell in another order than it happened.
+        if (frame.d.kind === 'level' && frame.d.rev > personalRev) list.muted(conversationId, muted);
+        personalRev = Math.max(personalRev, frame.d.rev);
+        return events.emit('frame', frame);
+      }
       case 'user.updated':
         return users.receive([frame.d.user]);
       case 'resync_required':
@@ -371,6 +385,9 @@ export function createClient(options: ClientOptions): Client {
     },
     get userId() {
       return me;
+    },
+    get features() {
+      return features;
     },
     stateStore,
     conversations,

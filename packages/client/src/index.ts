@@ -9,6 +9,7 @@ export type {
 } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
 export type { MessageItem } from './state/message-item.ts';
+export type { ReactorsPage } from './features/reactions.ts';
 export type { PresenceApi } from './state/presence.ts';
 export type { UsersApi } from './state/users.ts';
 export type { Store } from './store.ts';
@@ -31,6 +32,9 @@ export type {
   Message,
   MessageOrTombstone,
   PresenceItem,
+  Reaction,
+  ReactionCount,
+  Reactions,
   Tombstone,
   User,
 } from './types.ts';

@@ -97,6 +97,7 @@ export const errors = {
   ),
   forbidden: row('permission', 403, 'error', 'no', 'The caller may not do this.'),
   not_member: row('permission', 403, 'error', 'no', 'The user is not a member of the conversation.'),
+  feature_disabled: row('permission', 403, 'error', 'no', 'The feature is off in this environment.'),
   user_deactivated: row('permission', 403, { close: 4003 }, 'no', 'The user is deactivated.'),
   dev_tokens_disabled: row(
     'permission',
@@ -136,6 +137,14 @@ export const errors = {
   ),
   already_member: row('conflict', 409, null, 'no', 'The user is a member already.'),
   call_ended: row('conflict', 409, 'error', 'no', 'The call has already ended.'),
+  limit_reached: row('conflict', 409, 'error', 'no', 'A bound of this object is used up; `param` names it.'),
+  state_conflict: row(
+    'conflict',
+    409,
+    'error',
+    'after re-read',
+    'It has ended or changed since; `details` says how it stands.',
+  ),
   resync_required: row(
     'conflict',
     410,
@@ -198,6 +207,8 @@ export interface ErrorDetails {
   message?: string;
   param?: string;
   retryAfterMs?: number;
+  /** What a program needs to know besides the code. */
+  details?: Record<string, unknown>;
 }
 
 /** The only exception that operations throw; every binding turns it into its own form. */
@@ -205,12 +216,14 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly retryAfterMs: number | null;
-  constructor(code: ErrorCode, details: ErrorDetails = {}) {
-    super(details.message ?? errors[code].text);
+  readonly details: Record<string, unknown> | undefined;
+  constructor(code: ErrorCode, given: ErrorDetails = {}) {
+    super(given.message ?? errors[code].text);
     this.name = 'ApiError';
     this.code = code;
-    this.param = details.param;
-    this.retryAfterMs = details.retryAfterMs ?? errorRow(code).retryAfterMs;
+    this.param = given.param;
+    this.retryAfterMs = given.retryAfterMs ?? errorRow(code).retryAfterMs;
+    this.details = given.details;
   }
   get row(): ErrorRow {
     return errors[this.code];

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Static } from 'typebox';
 import { nullable, open, optional, Seq, Timestamp } from './schemas/common.ts';
+import { reactionChanges, reactionCounts } from './schemas/reactions.ts';
 import { Conversation, MessageOrTombstone, Role } from './schemas/resources.ts';
 
 const userId = Type.String({ minLength: 1 });
@@ -28,6 +29,16 @@ export const socketEvents = {
   }),
   'message.updated': open({ message: MessageOrTombstone }),
   'message.deleted': open({ id: Type.String(), deletedAt: Timestamp, hard: Type.Boolean() }),
+  'message.reactions': open({
+    id: Type.String(),
+    ...reactionCounts,
+    ...reactionChanges,
+    own: optional(
+      Type.Array(Type.String(), {
+        description: 'The caller’s own; only where a client reads the event over REST',
+      }),
+    ),
+  }),
   'member.added': open({ userIds: Type.Array(userId), userId, actorId }),
   'member.removed': open({ userId, actorId, reason }),
   'member.updated': open({ userId, role: Role, actorId }),

@@ -4,10 +4,12 @@ import { limits, realtime } from './limits.ts';
 import { closed, nullable, open, optional, Seq, Timestamp, IdParam, UserId } from './schemas/common.ts';
 import { callFrames, callPushes } from './call-frames.ts';
 import { frame } from './frame.ts';
+import { Emoji, Reactions } from './schemas/reactions.ts';
 import { SyncResult, User } from './schemas/resources.ts';
 import { ClientMsgId, editFields, messageFields } from './operations/messages.ts';
 import type { Input, OperationName } from './operations/index.ts';
 import type { EventName, SocketEvents } from './events.ts';
+import { featureNames } from './features.ts';
 
 /** socket#envelopes: client to server frames. */
 
@@ -65,6 +67,16 @@ export const clientFrames = {
     open({ id: Type.String(), seq: Seq, deletedAt: Timestamp }),
     'Delete a message (soft); the ack’s seq is that of the deletion',
     { id: 'messageId' },
+  ),
+  'reaction.set': frame(
+    {
+      id: IdParam,
+      emoji: Emoji,
+      on: Type.Boolean({ description: 'false takes it back' }),
+      replace: optional(Type.Boolean({ description: 'Takes one’s other reactions to the message away' })),
+    },
+    open({ id: Type.String(), reactions: Reactions }),
+    'React to a message, or take it back; the ack has the counts and one’s own reactions',
   ),
   typing: frame(
     { cid, state: Type.Union([Type.Literal('start'), Type.Literal('stop')]) },
@@ -139,6 +151,14 @@ export const Hello = open({
     description:
       'Another one than before: the store was restored to an earlier state, and what was shown may not have happened. Load everything again',
   }),
+  features: Type.Array(Type.String(), {
+    description: `The features that are on in this environment, of: ${featureNames.join(', ')}`,
+  }),
+  personalRev: Type.Integer({
+    minimum: 0,
+    description:
+      'Grows with every change of what belongs to the user alone (frame `personal`). Another one than before: load what is shown of it again',
+  }),
 });
 export type Hello = Static<typeof Hello>;
 export const helloLimits = { maxFrameBytes: limits.frameBytes, sendsPerSecond: realtime.sendsPerSecond };
@@ -158,6 +178,20 @@ export const ephemeralFrames = {
   }),
   presence: PresenceItem,
   'user.updated': open({ user: User }),
+  'reaction.own': open({
+    cid: Type.String(),
+    id: Type.String(),
+    revision: Type.Integer(),
+    own: Type.Array(Type.String(), { description: 'The user’s own reactions to the message' }),
+  }),
+  personal: open({
+    rev: Type.Integer({ minimum: 1, description: 'The `personalRev` from now on' }),
+    kind: Type.String({ description: 'What changed: `level`' }),
+    d: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      description: 'What the operation that changed it answered',
+    }),
+  }),
   hb: open({}),
   goaway: open({ reconnectAfterMs: Type.Integer() }),
   resync_required: open({ cid: Type.String() }),
@@ -177,6 +211,13 @@ export type EventFrame = {
 export type ServerFrame =
   | { t: 'hello'; d: Hello }
   | { t: 'ack'; re: string | number; d: unknown }
-  | { t: 'error'; re?: string | number; code: string; message: string; retryAfterMs?: number }
+  | {
+      t: 'error';
+      re?: string | number;
+      code: string;
+      message: string;
+      retryAfterMs?: number;
+      details?: Record<string, unknown>;
+    }
   | EventFrame
   | EphemeralFrame;

@@ -1,6 +1,7 @@
 export * from './call-frames.ts';
 export * from './errors.ts';
 export * from './events.ts';
+export * from './features.ts';
 export * from './frames.ts';
 export * from './ids.ts';
 export * from './limits.ts';
@@ -15,6 +16,7 @@ export * from './schemas/rtc.ts';
 export * from './schemas/environments.ts';
 export * from './schemas/logs.ts';
 export * from './schemas/push.ts';
+export * from './schemas/reactions.ts';
 export * from './schemas/resources.ts';
 export * from './schemas/storage.ts';
 export * from './schemas/webhooks.ts';

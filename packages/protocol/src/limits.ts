@@ -29,6 +29,11 @@ export const limits = {
   auditDays: 365,
   requestLogDays: 7,
   clientMsgIdCharacters: 128,
+  /** reactions#limits. */
+  emojiBytes: 64,
+  emojiPerMessage: 20,
+  reactorsShown: 3,
+  reactionChanges: 20,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,
@@ -103,6 +108,7 @@ export const rateLimits = {
   send: { perSecond: realtime.sendsPerSecond, burst: 20 },
   sendMinute: { perMinute: 300 },
   upload: { perMinute: 30 },
+  reaction: { perSecond: 5, burst: 20 },
   coldHistory: { perSecond: 50, burst: 50 },
   /** Connecting to the database of one slot because somebody asked: to test, migrate or promote it. */
   slotTries: { perMinute: 60 },

@@ -3,6 +3,7 @@ import type { Static } from 'typebox';
 import { Changes } from './events.ts';
 import { Call } from './schemas/calls.ts';
 import { nullable, open, Seq, Timestamp } from './schemas/common.ts';
+import { reactionChanges, reactionCounts } from './schemas/reactions.ts';
 import { Conversation, Message } from './schemas/resources.ts';
 
 const conversationId = Type.String({ pattern: '^conv_' });
@@ -19,6 +20,14 @@ export const webhookEvents = {
   'message.created': open({ conversationId, seq: Seq, message: Message }),
   'message.updated': open({ conversationId, seq: Seq, message: Message }),
   'message.deleted': open({ conversationId, seq: Seq, messageId, hard: Type.Boolean() }),
+  'message.reactions': open({
+    conversationId,
+    seq: Seq,
+    messageId,
+    total: reactionCounts.total,
+    counts: reactionCounts.counts,
+    ...reactionChanges,
+  }),
   'conversation.created': open({ conversation: Conversation }),
   'conversation.updated': open({ conversation: Conversation, changes: Changes }),
   'conversation.deleted': open({ conversationId }),

@@ -23,6 +23,8 @@ export { Message, Quote } from './parts/message.tsx';
 export type { MessageAction, MessageActions, MessageProps, QuoteProps } from './parts/message.tsx';
 export { MessageList } from './parts/message-list.tsx';
 export type { MessageListHandle, MessageListProps } from './parts/message-list.tsx';
+export { ReactionBar } from './parts/reactions.tsx';
+export type { ReactionBarProps } from './parts/reactions.tsx';
 export { PlainReceipt as Receipt } from './parts/receipt.tsx';
 export type { ReceiptProps } from './parts/receipt.tsx';
 export { Thread, ThreadHeader } from './parts/thread.tsx';

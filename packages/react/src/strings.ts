@@ -43,6 +43,9 @@ export interface Strings {
   delivered: string;
   read: string;
   readBy(n: number): string;
+  reactions: string;
+  reaction(emoji: string, n: number): string;
+  reactWith(emoji: string): string;
   failed: string;
   retry: string;
   discard: string;
@@ -131,6 +134,9 @@ export const english: Strings = {
   delivered: 'Delivered',
   read: 'Read',
   readBy: (n) => `Read by ${n}`,
+  reactions: 'Reactions',
+  reaction: (emoji, n) => `${emoji}, ${n}`,
+  reactWith: (emoji) => `React with ${emoji}`,
   failed: 'Not sent',
   retry: 'Send again',
   discard: 'Discard',

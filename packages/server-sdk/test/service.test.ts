@@ -90,6 +90,11 @@ test('server SDK: every method, against the real service, with a webhook that ve
       code: 'version_conflict',
       status: 409,
     });
+    const { reactions } = parley;
+    const reacted = await reactions.set(message.id, '👍', { userId: 'bob' });
+    assert.equal(reacted.reactions.total, 1);
+    for await (const { userId } of reactions.list(message.id)) assert.equal(userId, 'bob');
+    assert.equal((await reactions.remove(message.id, '👍', { userId: 'bob' })).reactions.total, 0);
     assert.ok((await messages.delete(message.id))!.deletedAt);
     const oldest = (await messages.list(conv.id)).data.at(-1)!;
     assert.equal(await messages.delete(oldest.id, { hard: true }), undefined);

@@ -187,6 +187,7 @@ export class ConversationList {
         lastReadSeq: 0,
         muted: false,
         lastMessage: null,
+        lastMessageAt: null,
         lastActivityAt: this.#o.now(),
         ...(type === 'direct' ? { members } : {}),
       };
@@ -227,7 +228,7 @@ export class ConversationList {
               mimeType: file.mimeType,
               name: file.name,
             };
-          changed.lastActivityAt = createdAt;
+          changed.lastActivityAt = changed.lastMessageAt = createdAt;
         }
         break;
       }

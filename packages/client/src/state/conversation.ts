@@ -2,6 +2,7 @@ import type { Api } from '../api.ts';
 import type { Clock } from '../clock.ts';
 import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
+import type { ReactionsFeature, ReactionsHost, ReactorsPage } from '../features/reactions.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Draft } from '../outbox/storage.ts';
 import { Derived } from '../store.ts';
@@ -14,6 +15,7 @@ import type {
   Member,
   Message,
   MessageOrTombstone,
+  Reactions,
 } from '../types.ts';
 import type { UploadFile, UploadOptions, Uploads } from '../uploads.ts';
 import type { ConversationList } from './conversation-list.ts';
@@ -21,6 +23,7 @@ import { Members } from './members.ts';
 import { entryItem, serverItem } from './message-item.ts';
 import type { MessageItem } from './message-item.ts';
 import { MessageWindow } from './message-window.ts';
+import type { ToldReactions } from './message-window.ts';
 import { Typing } from './typing.ts';
 
 export interface MessagesSnapshot {
@@ -32,7 +35,7 @@ export interface MessagesSnapshot {
 }
 
 /** What a conversation needs from its client. */
-export interface ConversationHost {
+export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http'> {
   api: Api;
   list: ConversationList;
   outbox: Outbox;
@@ -62,7 +65,7 @@ export class ConversationHandle {
   readonly members: Store<readonly Member[]>;
   readonly typing: Store<readonly string[]>;
   #host: ConversationHost;
-  #window = new MessageWindow();
+  #window = new MessageWindow(() => this.#host.me());
   #gap: GapRepair<EventFrame>;
   #members = new Members();
   #typing: Typing;
@@ -74,6 +77,7 @@ export class ConversationHandle {
   /** Entries whose event came before their ack; false if it may be the event of another message. */
   #echoed = new Map<string, boolean>();
   #loading: { older?: Promise<void>; newer?: Promise<void> } = {};
+  #reactions?: ReactionsFeature;
 
   constructor(id: string, host: ConversationHost) {
     this.id = id;
@@ -124,6 +128,17 @@ export class ConversationHandle {
   }
   async delete(messageId: string): Promise<void> {
     this.#upsert(await this.#host.api.deleteMessage(messageId));
+  }
+  /** Shows at once; resolves with the counts when it is committed, or rejects and is taken back. */
+  async react(messageId: string, emoji: string): Promise<Reactions> {
+    return (await this.#bindReactions()).set(messageId, emoji, true);
+  }
+  async unreact(messageId: string, emoji: string): Promise<Reactions> {
+    return (await this.#bindReactions()).set(messageId, emoji, false);
+  }
+  /** Who reacted, newest first: with one emoji, or with any. */
+  async reactors(messageId: string, emoji?: string, cursor?: string): Promise<ReactorsPage> {
+    return (await this.#bindReactions()).list(messageId, emoji, cursor);
   }
   /** Marks messages as read up to `seq`, or all of them. */
   markRead(seq?: number): void {
@@ -251,9 +266,23 @@ export class ConversationHandle {
     this.#members.receipt(receipt);
   }
   /** @internal */
+  receiveReactions(d: ToldReactions): void {
+    if (!this.#window.apply({ e: 'reaction.own', d })) this.#gap.reload();
+    this.#store.touch();
+  }
+  /** @internal */
   outboxChanged(): void {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
     this.#store.touch();
+  }
+
+  async #bindReactions(): Promise<ReactionsFeature> {
+    const { bindReactions } = await import('../features/reactions.ts');
+    return (this.#reactions ??= bindReactions({
+      ...this.#host,
+      told: (id, reactions) => this.receiveReactions({ id, ...reactions }),
+      changed: () => this.#store.touch(),
+    }));
   }
 
   async #reload(): Promise<(wanted: boolean) => number> {
@@ -349,7 +378,7 @@ export class ConversationHandle {
     const items = this.#window.items.map((m) => {
       let view = this.#views.get(m);
       if (!view) this.#views.set(m, (view = serverItem(m, this.#keys.get(m.id))));
-      return view;
+      return this.#reactions?.show(view) ?? view;
     });
     const { hasOlder, hasNewer } = this.#window;
     return { items: [...items, ...waiting], hasOlder, hasNewer, status: this.#status };

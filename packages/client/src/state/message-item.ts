@@ -1,6 +1,6 @@
 import type { ErrorInfo } from '../errors.ts';
 import type { OutboxEntry } from '../outbox/storage.ts';
-import type { Attachment, Message, MessageOrTombstone } from '../types.ts';
+import type { Attachment, Message, MessageOrTombstone, Reactions } from '../types.ts';
 
 /** One line of a conversation: a message from the server, or one of this user on its way. */
 export interface MessageItem {
@@ -26,17 +26,24 @@ export interface MessageItem {
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
+  /** Missing where nobody has reacted, or the last one took it back; one's own show at once. */
+  reactions?: Reactions;
 }
 
 const none = { replyTo: null, attachments: [], metadata: {}, version: 0, editedAt: null };
 
-export const serverItem = (m: MessageOrTombstone, clientMsgId: string | undefined): MessageItem => ({
-  ...none,
-  ...(m as Message),
-  key: clientMsgId ?? m.id,
-  status: 'sent',
-  ...(clientMsgId === undefined ? {} : { clientMsgId }),
-});
+export function serverItem(m: MessageOrTombstone, clientMsgId: string | undefined): MessageItem {
+  const { reactions, ...message } = m as Message;
+  return {
+    ...none,
+    ...message,
+    key: clientMsgId ?? m.id,
+    status: 'sent',
+    ...(clientMsgId === undefined ? {} : { clientMsgId }),
+    // The server shows none either where the last one was taken back.
+    ...(reactions?.total ? { reactions } : {}),
+  };
+}
 
 export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInfo | undefined): MessageItem {
   const { clientMsgId, conversationId, draft, createdAt } = entry;

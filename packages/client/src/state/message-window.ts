@@ -1,4 +1,18 @@
-import type { EventFrame, Message, MessageOrTombstone, Tombstone } from '../types.ts';
+import type {
+  EventFrame,
+  Message,
+  MessageOrTombstone,
+  Reactions,
+  SocketEvents,
+  Tombstone,
+} from '../types.ts';
+
+/** Reactions as an event, an ack or one's own devices tell them. */
+export type ToldReactions = { id: string; revision: number } & Partial<
+  Reactions & Pick<SocketEvents['message.reactions'], 'changes' | 'more'>
+>;
+/** What changes messages: events of the stream, and what only this user is told. */
+export type Applied = EventFrame | { e: 'reaction.own'; d: ToldReactions };
 
 const maxItems = 1_000;
 const maxLog = 2_000;
@@ -34,7 +48,14 @@ export class MessageWindow {
   hasNewer = false;
   #loads = 0;
   #generation = 0;
-  #log: EventFrame[] = [];
+  #log: Applied[] = [];
+  /** The revision at which one's own were as they are, if it is not that of the counts. */
+  #ownAt = new WeakMap<Reactions, number>();
+  #me: () => string | null;
+
+  constructor(me: () => string | null) {
+    this.#me = me;
+  }
 
   /**
    * Begins a page request. The returned function takes what to do with the page (null if the request failed). It does
@@ -82,7 +103,7 @@ export class MessageWindow {
   }
 
   /** Returns false if too many events arrived during a page request, so that the latest page must be loaded again. */
-  apply(event: EventFrame): boolean {
+  apply(event: Applied): boolean {
     if (this.#loads > 0 && this.#log.push(event) > maxLog) return false;
     this.#apply(event);
     return true;
@@ -91,12 +112,46 @@ export class MessageWindow {
   /** Takes over a newer copy of a message, from the answer of a call. */
   upsert(message: MessageOrTombstone): void {
     const at = this.#find(message.id);
-    if (at >= 0 && isNewer(message, this.items[at]!))
-      this.items = this.items.map((m, i) => (i === at ? normal(message) : m));
+    if (at >= 0 && isNewer(message, this.items[at]!)) this.#set(at, normal(message));
   }
 
-  #apply(event: EventFrame): void {
+  /** The copy of a message in an event has no reactions: those that are known stay. */
+  #set(at: number, message: MessageOrTombstone): void {
+    const { reactions } = this.items[at]!;
+    const kept =
+      reactions && !isTombstone(message) && !message.reactions ? { ...message, reactions } : message;
+    this.items = this.items.map((m, i) => (i === at ? kept : m));
+  }
+
+  /** Counts and one's own are told apart: of each the newer one stays. An event that tells every change tells one's own too. */
+  #react({ id, revision, total, counts, changes, more, own }: ToldReactions): void {
+    const at = this.#find(id);
+    const message = this.items[at];
+    if (!message || isTombstone(message)) return;
+    const known = message.reactions ?? { revision: -1, total: 0, counts: [], own: [] };
+    const ownAt = this.#ownAt.get(known) ?? known.revision;
+    const me = this.#me();
+    if (!own && !more)
+      own = changes?.reduce<string[]>(
+        (mine, { userId, emoji, on }) =>
+          userId === me ? [...mine.filter((e) => e !== emoji), ...(on ? [emoji] : [])] : mine,
+        known.own ?? [],
+      );
+    const hasOwn = own && revision >= ownAt;
+    const reactions = {
+      ...known,
+      ...(counts && revision > known.revision ? { revision, total: total!, counts } : {}),
+      ...(hasOwn ? { own } : {}),
+    };
+    this.#ownAt.set(reactions, hasOwn ? revision : ownAt);
+    this.#set(at, { ...message, reactions });
+  }
+
+  #apply(event: Applied): void {
     switch (event.e) {
+      case 'message.reactions':
+      case 'reaction.own':
+        return this.#react(event.d);
       case 'message.new': {
         const { message } = event.d;
         const last = this.items.at(-1)?.seq ?? -1;

@@ -93,6 +93,14 @@ test('convergence: after each type of event, the state equals a fresh fetch', as
         () =>
           server('PATCH', `/v1/messages/${message.id}`, { text: 'edited', expectedVersion: message.version }),
       ],
+      [
+        'message.reactions',
+        async () => {
+          await server('PUT', `/v1/messages/${message.id}/reactions/%F0%9F%91%8D`, { userId: bob.id });
+          // A worker tells it, after the answer.
+          await eventually(() => ann.events.has('message.reactions') && bob.events.has('message.reactions'));
+        },
+      ],
       ['message.deleted', () => server('DELETE', `/v1/messages/${message.id}`)],
       ['message.new', send],
       ['message.deleted', () => server('DELETE', `/v1/messages/${message.id}?hard=true`)],

@@ -91,9 +91,9 @@ describe('the server', () => {
     assert.match(await page('/'), /<html/);
     assert.match(await page('/docs'), /User tokens/);
     const script = /\/playground\/main-[^"]*\.js/.exec(await page('/'))![0];
-    const chunks = (await page(script))
-      .matchAll(/"\.\/([\w-]+\.js)"/g)
-      .map(([, name]) => `/playground/${name}`);
+    const chunks = [...(await page(script)).matchAll(/"\.\/([\w-]+\.js)"/g)].map(
+      ([, name]) => `/playground/${name}`,
+    );
     const scripts = await Promise.all([...new Set(chunks)].map(page));
     assert.ok(
       scripts.some((text) => text.includes('WebSocket')),

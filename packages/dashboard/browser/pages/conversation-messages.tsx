@@ -95,6 +95,11 @@ export function Messages(props: { conversationId: string; members: string[]; del
                 <Icon of={FileIcon} /> {file.name} ({file.mimeType}, {file.size} bytes)
               </Text>
             ))}
+            {message.reactions ? (
+              <Text size="sm">
+                {message.reactions.counts.map(({ emoji, count }) => `${emoji} ${count}`).join(', ')}
+              </Text>
+            ) : null}
             {message.deletedAt || (message.version ?? 1) > 1 ? <History messageId={message.id} /> : null}
           </Stack>
         ))}

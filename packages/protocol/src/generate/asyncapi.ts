@@ -65,8 +65,9 @@ export function asyncapi(): JsonObject {
         code: { type: 'string', description: `One of ${socketErrorCodes.join(', ')}; more may come` },
         message: { type: 'string' },
         retryAfterMs: { type: 'integer', minimum: 0 },
+        details: { type: 'object' },
       },
-      ['re', 'retryAfterMs'],
+      ['re', 'retryAfterMs', 'details'],
     ),
     'A frame was refused; the connection is kept. `re` is missing where the frame had no readable id',
   );

@@ -14,8 +14,8 @@ export const errorsPage = (): string => `# Errors
 
 Generated from \`packages/protocol/src/errors.ts\` by \`npm run generate\`; do not edit.
 
-REST: \`{ error: { type, code, message, param?, requestId, retryAfterMs? } }\`. Socket: an \`error\` frame
-\`{ t, re, code, message, retryAfterMs }\`, or a close code.
+REST: \`{ error: { type, code, message, param?, requestId, retryAfterMs?, details? } }\`. Socket: an \`error\` frame
+\`{ t, re, code, message, retryAfterMs, details }\`, or a close code.
 
 ${table(
   ['Code', 'Type', 'HTTP', 'Socket', 'Retryable', 'retryAfterMs', 'Meaning'],

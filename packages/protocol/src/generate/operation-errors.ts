@@ -22,6 +22,7 @@ export function operationErrors(op: Operation): ErrorCode[] {
   }
   // For the environment or the organization that the request names.
   if (op.callers.includes('dashboard') && op.scope !== 'account') codes.add('not_found');
+  if (op.feature) codes.add('feature_disabled');
   if (op.recent) codes.add('reauth_required');
   if (op.body) codes.add('body_too_large');
   if (acceptsIdempotencyKey(op)) codes.add('idempotency_mismatch');

@@ -1,6 +1,7 @@
 import type { Static, TObject, TProperties, TSchema } from 'typebox';
 import { closed } from '../schemas/common.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { FeatureName } from '../features.ts';
 import { limits } from '../limits.ts';
 import type { Permission } from '../roles.ts';
 
@@ -19,7 +20,7 @@ export type Plane = 'tenant' | 'control';
  */
 export type Scope = 'environment' | 'organization' | 'organizations' | 'account';
 /** Which limit a call counts against, besides its caller's own (plans#rates). */
-export type RateClass = 'request' | 'send' | 'upload';
+export type RateClass = 'request' | 'send' | 'upload' | 'reaction';
 export type Format = 'application/json' | 'application/jsonl' | 'text/csv';
 export type Method = 'GET' | 'PUT' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -49,6 +50,8 @@ export interface Operation {
   /** The content types of the answer; the first is the usual one. Each line of `application/jsonl` is an object of its own. */
   formats: readonly Format[];
   errors: readonly ErrorCode[];
+  /** The feature that it belongs to: where that is off, it is `feature_disabled`. */
+  feature?: FeatureName;
   rate: RateClass;
   /**
    * Running it again changes nothing, and it waits for something that needs no transaction (another server, the group
@@ -99,6 +102,7 @@ interface Spec<
   /** The default is JSON alone. */
   formats?: readonly Format[];
   errors?: readonly ErrorCode[];
+  feature?: FeatureName;
   rate?: RateClass;
   repeatable?: boolean;
   changesNothing?: boolean;
@@ -158,6 +162,7 @@ export function operation<
     repeatable: spec.repeatable ?? false,
     changesNothing: spec.changesNothing ?? method === 'GET',
     cost: typeof cost === 'function' ? cost : () => cost,
+    ...(spec.feature ? { feature: spec.feature } : {}),
     ...(spec.deprecated ? { deprecated: spec.deprecated } : {}),
   };
 }

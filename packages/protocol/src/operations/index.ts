@@ -7,6 +7,7 @@ import { logsOperations } from './logs.ts';
 import { messagesOperations } from './messages.ts';
 import { organizationsOperations } from './organizations.ts';
 import { pushOperations } from './push.ts';
+import { reactionsOperations } from './reactions.ts';
 import { storageOperations } from './storage.ts';
 import { uploadsOperations } from './uploads.ts';
 import { usersOperations } from './users.ts';
@@ -19,6 +20,7 @@ export const operations = {
   ...usersOperations,
   ...conversationsOperations,
   ...messagesOperations,
+  ...reactionsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

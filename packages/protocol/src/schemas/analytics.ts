@@ -24,6 +24,7 @@ const figures = {
   attachmentBytes: count('Their size'),
   reads: count('Read marks moved'),
   activeUsers: count('Distinct users who sent, read, connected or joined a call'),
+  reactions: count('Reactions set'),
   newUsers: count('Users created'),
   conversations: count('Conversations created'),
   peakConnections: count('Most sockets open at one moment, on all nodes together (about)'),

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { Static, TProperties } from 'typebox';
+import { featureNames } from '../features.ts';
 import { planNames } from '../plans.ts';
 import type { PlanName } from '../plans.ts';
 import { closed, line, nullable, open, optional, Timestamp } from './common.ts';
@@ -33,6 +34,12 @@ const settings = {
     default: 'full',
     description: 'What pushes show: names and text, names alone, or neither',
   }),
+  disabledFeatures: Type.Array(oneOf(featureNames), {
+    default: [],
+    maxItems: featureNames.length,
+    uniqueItems: true,
+    description: 'Features that are off: their calls and frames are `403 feature_disabled`',
+  }),
 } satisfies TProperties;
 
 export const EnvironmentSettings = open(settings, 'EnvironmentSettings');
@@ -43,6 +50,7 @@ export const EnvironmentSettingsChange = closed({
   devTokens: optional(settings.devTokens),
   pushMode: optional(settings.pushMode),
   pushContent: optional(settings.pushContent),
+  disabledFeatures: optional(settings.disabledFeatures),
 });
 export type EnvironmentSettingsChange = Static<typeof EnvironmentSettingsChange>;
 

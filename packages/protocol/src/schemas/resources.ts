@@ -2,6 +2,7 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { limits } from '../limits.ts';
 import { nullable, open, optional, Seq, Timestamp } from './common.ts';
+import { Reactions } from './reactions.ts';
 
 /** messages#fields: resources as the service sends them. */
 
@@ -68,6 +69,12 @@ export const ConversationListItem = open(
     lastReadSeq: Seq,
     muted: Type.Boolean(),
     lastMessage: nullable(LastMessage),
+    lastMessageAt: nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'When `lastMessage` was sent, to sort by messages alone',
+      }),
+    ),
     lastActivityAt: Timestamp,
     createdAt: Timestamp,
     /** Only for direct conversations: the two members. */
@@ -129,6 +136,8 @@ export const Message = open(
     createdAt: Timestamp,
     editedAt: nullable(Timestamp),
     deletedAt: nullable(Timestamp),
+    /** Only where messages are read over REST (reactions#message). */
+    reactions: optional(Reactions),
   },
   'Message',
 );
@@ -181,6 +190,12 @@ export const ErrorBody = open(
       param: optional(Type.String()),
       requestId: id('req_'),
       retryAfterMs: optional(Type.Integer({ minimum: 0 })),
+      details: optional(
+        Type.Unsafe<Record<string, unknown>>({
+          type: 'object',
+          description: 'What a program needs to know besides the code',
+        }),
+      ),
     }),
   },
   'Error',

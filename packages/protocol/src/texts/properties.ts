@@ -15,6 +15,9 @@ export const propertyTexts: Record<string, string> = {
   bucket: 'The bucket’s name',
   cloudinaryUrl: '`cloudinary://<key>:<secret>@<cloud>`; kept encrypted, never shown',
   container: 'The container’s name',
+  emoji: 'The emoji, or the key that stands for one',
+  'ReactionChange.on': 'true: it was set; false: it was taken back',
+  reactions: 'What shows of the reactions to the message; missing where there are none',
   endpoint: 'The storage’s address, if it is not the provider’s own',
   folder: 'Files go into this folder',
   forcePathStyle: 'Puts the bucket into the path instead of the host name',
@@ -270,6 +273,8 @@ export const webhookTexts: Record<string, string> = {
     'A message was sent. `message` is what was committed with it, whatever was edited since.',
   'message.updated': 'A message was edited. `seq` is the edit’s own; `message.seq` stays.',
   'message.deleted': 'A message was deleted; nothing of what it said is in here.',
+  'message.reactions':
+    'The reactions to a message changed; within 1 to 10 s there is one event for all changes.',
   'conversation.created': 'A conversation was made, or a deleted direct one came back.',
   'conversation.updated': 'Name or metadata changed.',
   'conversation.deleted': 'A conversation was deleted.',

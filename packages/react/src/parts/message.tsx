@@ -9,6 +9,7 @@ import { Attachment } from './attachment.tsx';
 import { UserAvatar } from './avatar.tsx';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
+import { ReactionBar } from './reactions.tsx';
 import { Receipt } from './receipt.tsx';
 import { isEmojiOnly, linked } from './text.tsx';
 import { Time, timeOf } from './time.tsx';
@@ -163,6 +164,7 @@ export const Message = memo(
               {item.attachmentIds && item.attachments.length === 0 ? (
                 <div className="parley-bubble">{strings.files(item.attachmentIds.length)}</div>
               ) : null}
+              <ReactionBar item={item} offer={hot && !failed} />
             </>
           )}
           {own && (last || failed) && !deleted ? (

@@ -7,6 +7,7 @@ import { createLostSweep } from '../features/live/history.ts';
 import { tellOwners } from '../features/plans/notices.ts';
 import { createPlanTable } from '../features/plans/table.ts';
 import { createPushService } from '../features/push/service.ts';
+import { createReactionService } from '../features/reactions/service.ts';
 import { removeEnded } from '../features/retention/ended.ts';
 import { removeExpired } from '../features/retention/retention.ts';
 import { createStorageService } from '../features/storage/service.ts';
@@ -41,6 +42,7 @@ export function createFeatures(
   const webhooks = createWebhookService({ ...platform, recorder });
   const outbox = createOutbox({ ...platform, consumers: [webhooks.consumer, push.consumer] });
   const storage = createStorageService({ ...platform, log, retention, mailQueue });
+  const reactions = createReactionService({ ...platform, log });
   const media = createMediaService(platform);
   const calls = createCallService({ ...platform, presence: registry });
   const analytics = createAnalytics({
@@ -63,11 +65,12 @@ export function createFeatures(
     calls: calls.services,
     accounts: accounts.services,
     analytics,
+    reactions,
     connections: (env) => presence.connections(env),
     linkOrigin: accounts.services.linkOrigin,
     plans,
     storage,
-    happenings: createHappenings({ clock, log, vault, sockets, calls: calls.services, media }),
+    happenings: createHappenings({ clock, log, vault, sockets, calls: calls.services, media, reactions }),
   };
   return {
     services,
@@ -79,6 +82,7 @@ export function createFeatures(
     storage,
     media,
     calls,
+    reactions,
     analytics,
     keyUsage: createKeyUsage(platform),
     lostSweep: createLostSweep(db, logger),

@@ -3,12 +3,13 @@ import type { CallContext } from '../features/calls/moves.ts';
 import type { Happenings } from '../features/happenings.ts';
 import { forgetAnswers } from '../features/idempotency/sql.ts';
 import { dropDevicesOf } from '../features/push/sql.ts';
+import { reactionsEmptied } from '../features/reactions/happenings.ts';
 import { eraseInSinks, wantLatest } from '../features/storage/happenings.ts';
 import { dropOfMessages, dropUnusedOf } from '../features/uploads/sql.ts';
 import { forgetMessages, forgetUser, keepMessageCreated } from '../features/webhooks/sql/payloads.ts';
 import type { Services } from '../features/context.ts';
 
-type Needed = CallContext['services'] & Pick<Services, 'media' | 'vault'>;
+type Needed = CallContext['services'] & Pick<Services, 'media' | 'reactions' | 'vault'>;
 
 /** Who listens to what happens inside a transaction, in the order in which they run. */
 export const createHappenings = (services: Needed): Happenings => ({
@@ -19,6 +20,7 @@ export const createHappenings = (services: Needed): Happenings => ({
         tx.afterCommit(() => services.media.wake());
     },
     wantLatest,
+    (tx, emptied) => reactionsEmptied(services.reactions, tx, emptied),
     async (tx, { env, ids, hard }) => hard && forgetAnswers(tx, env, ids),
     async (tx, { env, conv, seqs, hard }) => hard && forgetMessages(tx, env, conv, seqs),
   ],

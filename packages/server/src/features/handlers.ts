@@ -28,6 +28,7 @@ import * as members from './conversations/members.ts';
 import * as messages from './messages/operations.ts';
 import { versions } from './messages/versions.ts';
 import * as push from './push/operations.ts';
+import * as reactions from './reactions/operations.ts';
 import * as receipts from './receipts/operations.ts';
 import * as mediaStorage from './storage/media-operations.ts';
 import * as storage from './storage/operations.ts';
@@ -155,6 +156,9 @@ export const handlers = {
   'messages.update': async (ctx, input) => messages.editReply(await messages.edit(ctx, input)),
   'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
   'messages.versions': versions,
+  'reactions.set': reactions.set,
+  'reactions.remove': reactions.remove,
+  'reactions.list': reactions.list,
   sync: sync.sync,
   'events.list': events.list,
   'webhooks.create': webhooks.create,

@@ -15,6 +15,8 @@ export interface Happened {
   messagesEmptied: {
     env: number;
     conv: number;
+    /** Those of the conversation. */
+    flags: number;
     seqs: number[];
     ids: string[];
     emptied: number[];

@@ -4,6 +4,8 @@ import type {
   EventName,
   Message,
   MessageOrTombstone,
+  ReactionChange,
+  Reactions,
   Role,
   SocketEvents,
   WebhookEventName,
@@ -34,6 +36,13 @@ export interface Told {
   'message.new': { message: MessageOrTombstone; clientMsgId?: string | null | undefined };
   'message.updated': { message: MessageOrTombstone };
   'message.deleted': { message: MessageOrTombstone; data: { hard: boolean } };
+  /** Read later it has the reactions as they are then, and no changes; for a client also its own. */
+  'message.reactions': {
+    message: Pick<MessageOrTombstone, 'id' | 'seq'>;
+    reactions?: Reactions | undefined;
+    changes?: ReactionChange[];
+    more?: boolean;
+  };
   'member.added': { users: Person[] };
   'member.removed': { users: Person[]; data: { reason: 'removed' | 'left' } };
   'member.updated': { users: Person[]; data: { role: Role } };
@@ -93,6 +102,14 @@ const asOf = (event: Place & { conversation: Conversation }): Conversation => ({
   lastSeq: event.seq,
 });
 
+const reactionsOf = ({ reactions, changes = [], more = false }: Told['message.reactions']) => ({
+  revision: reactions?.revision ?? 0,
+  total: reactions?.total ?? 0,
+  counts: reactions?.counts ?? [],
+  changes,
+  more,
+});
+
 const described = {
   'message.new': {
     // Events that are read later have no clientMsgId.
@@ -113,6 +130,21 @@ const described = {
     webhook: {
       name: 'message.deleted',
       data: (e) => ({ ...place(e), messageId: e.message.id, hard: e.data.hard }),
+    },
+  },
+  'message.reactions': {
+    d: (e) => ({
+      id: e.message.id,
+      ...reactionsOf(e),
+      ...(e.reactions?.own ? { own: e.reactions.own } : {}),
+    }),
+    webhook: {
+      name: 'message.reactions',
+      data: (e) => {
+        const { revision: _, ...told } = reactionsOf(e);
+        return { ...place(e), messageId: e.message.id, ...told };
+      },
+      kept: true,
     },
   },
   'member.added': {

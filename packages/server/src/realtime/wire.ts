@@ -22,7 +22,12 @@ export const ackFrame = (re: string | number, d: unknown): Buffer =>
 
 export const errorFrame = (
   re: string | number | undefined,
-  error: { code: string; message: string; retryAfterMs: number | null },
+  error: {
+    code: string;
+    message: string;
+    retryAfterMs: number | null;
+    details?: Record<string, unknown> | undefined;
+  },
 ): Buffer =>
   textFrame(
     JSON.stringify({
@@ -31,6 +36,7 @@ export const errorFrame = (
       code: error.code,
       message: error.message,
       ...(error.retryAfterMs === null ? {} : { retryAfterMs: error.retryAfterMs }),
+      ...(error.details === undefined ? {} : { details: error.details }),
     }),
   );
 

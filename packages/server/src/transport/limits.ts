@@ -38,6 +38,8 @@ function ownLimits(user: string, rate: RateClass): Check[] {
       ];
     case 'upload':
       return [{ key: { what: 'upload', of: user }, limit: rateLimits.upload }];
+    case 'reaction':
+      return [{ key: { what: 'reaction', of: user }, limit: rateLimits.reaction }];
     case 'request':
       return [];
   }

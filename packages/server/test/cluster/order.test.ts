@@ -62,6 +62,8 @@ test('events#delivery-order: every type of event crosses to the other node', asy
     text: 'edited',
     expectedVersion: message.version,
   });
+  await owner.api('PUT', `/v1/messages/${message.id}/reactions/:ok:`, {});
+  await watcher.event('message.reactions', conv.id);
   await owner.api('DELETE', `/v1/messages/${message.id}`);
   const second = await scene.send(owner, conv.id);
   assert.equal((await scene.server('DELETE', `/v1/messages/${second.id}?hard=true`)).status, 204);

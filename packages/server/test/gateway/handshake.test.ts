@@ -124,6 +124,8 @@ test('socket#hello: hello carries all its fields', async () => {
     heartbeatMs: 25_000,
     tokenExpiresAt: new Date(exp * 1000).toISOString(),
     limits: { maxFrameBytes: 16_384, sendsPerSecond: 10 },
+    features: ['reactions'],
+    personalRev: 0,
   });
   assert.equal(socket.ws.protocol, 'chat.v1');
   await socket.barrier();

@@ -67,6 +67,14 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
       ),
     );
     const reply = await scene.send(b, id, { text: 'reply', replyTo: first.id });
+    for (const one of [first, reply])
+      for (const { api } of [a, b, c]) {
+        await ok(api('PUT', `/v1/messages/${one.id}/reactions/%F0%9F%91%8D`, {}));
+        await ok(api('PUT', `/v1/messages/${one.id}/reactions/:party:`, { replace: true }));
+      }
+    await ok(a.api('DELETE', `/v1/messages/${reply.id}/reactions/:party:`));
+    const reactors = await ok(a.api('GET', `/v1/messages/${reply.id}/reactions?limit=1`));
+    await ok(a.api('GET', `/v1/messages/${reply.id}/reactions?limit=1&cursor=${reactors.nextCursor}`));
     const file = await ready(a.api, id, picture);
     await scene.send(a, id, { attachments: [file] });
     await ok(a.api('GET', `/v1/attachments/${file}/url`));

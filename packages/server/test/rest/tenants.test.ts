@@ -35,6 +35,8 @@ interface Ids {
   callId: string;
   /** Of a push device. */
   token: string;
+  /** Belongs to nobody. */
+  emoji: string;
 }
 
 interface Victim {
@@ -74,6 +76,7 @@ async function createVictim(): Promise<Victim> {
     deliveryId: 'whd_00000000000000000000000000',
     callId: (await create('/v1/calls', { conversationId: id, kind: 'audio', callerId: user.id })).id,
     token: `device-${randomUUID()}`,
+    emoji: ':any:',
   };
   assert.equal(
     (await user.api('POST', '/v1/push/devices', { provider: 'fcm', token: ids.token })).status,
@@ -115,6 +118,7 @@ const nobody = (): Ids => {
     deliveryId: `whd_${ulid()}`,
     callId: `call_${ulid()}`,
     token: `device-${randomUUID()}`,
+    emoji: ':any:',
   };
 };
 
@@ -131,6 +135,8 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'members.update': () => ({ body: { role: 'owner' } }),
   'messages.send': () => ({ body: { text: 'mine', clientMsgId: 'c' } }),
   'messages.update': () => ({ body: { text: 'mine', expectedVersion: 1 } }),
+  'reactions.set': ({ userId }) => ({ body: { userId } }),
+  'reactions.remove': ({ userId }) => ({ query: `?userId=${userId}` }),
   sync: () => ({ body: { cursor: null } }),
   'webhooks.update': () => ({ body: { description: 'mine' } }),
   'calls.start': ({ conversationId }) => ({ body: { conversationId, kind: 'audio' } }),

@@ -119,8 +119,9 @@ export class TestSocket {
     if (frame.t === 'error') {
       assert.ok((errorCodes as string[]).includes(frame.code), JSON.stringify(frame));
       assert.equal(typeof frame.message, 'string');
-      const { t: _t, re: _re, code: _code, message: _message, retryAfterMs, ...rest } = frame;
+      const { t: _t, re: _re, code: _code, message: _message, retryAfterMs, details, ...rest } = frame;
       assert.ok(bare(rest), `error frame: ${JSON.stringify(frame)}`);
+      assert.ok(details === undefined || typeof details === 'object');
       assert.ok(retryAfterMs === undefined || (Number.isInteger(retryAfterMs) && retryAfterMs >= 0));
       return;
     }

@@ -24,6 +24,7 @@ export const routes = {
   "messages.get": {"method":"GET","path":"/v1/messages/{messageId}","params":["messageId"],"query":[],"body":false,"key":true,"role":"developer"},
   "messages.versions": {"method":"GET","path":"/v1/messages/{messageId}/versions","params":["messageId"],"query":[],"body":false,"key":false,"role":"developer"},
   "events.list": {"method":"GET","path":"/v1/conversations/{conversationId}/events","params":["conversationId"],"query":["before","after","limit"],"body":false,"key":true,"role":"developer"},
+  "reactions.list": {"method":"GET","path":"/v1/messages/{messageId}/reactions","params":["messageId"],"query":["emoji","limit","cursor"],"body":false,"key":true,"role":"developer"},
   "webhooks.create": {"method":"POST","path":"/v1/webhooks","params":[],"query":[],"body":true,"key":true,"role":"developer"},
   "webhooks.list": {"method":"GET","path":"/v1/webhooks","params":[],"query":["limit","cursor"],"body":false,"key":true,"role":"viewer"},
   "webhooks.get": {"method":"GET","path":"/v1/webhooks/{webhookId}","params":["webhookId"],"query":[],"body":false,"key":true,"role":"viewer"},
@@ -107,4 +108,4 @@ export const routes = {
   "diagnostics.delivery": {"method":"GET","path":"/v1/diagnostics/delivery","params":[],"query":["messageId","userId"],"body":false,"key":false,"role":"viewer"},
 } as const;
 
-export const webhookEventNames = ["message.created","message.updated","message.deleted","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","message.read","user.deleted","notification.needed","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;
+export const webhookEventNames = ["message.created","message.updated","message.deleted","message.reactions","conversation.created","conversation.updated","conversation.deleted","member.added","member.removed","message.read","user.deleted","notification.needed","sink.degraded","sink.failing","sink.recovered","call.started","call.ended"] as const;

@@ -1,4 +1,4 @@
-import { planNames } from '@parley/protocol';
+import { featureNames, planNames } from '@parley/protocol';
 import { onlyOrganization } from '../../features/tenancy/access.ts';
 import type { Command } from '../command.ts';
 import { all, environmentId, given, inEnvironment, run } from '../operation.ts';
@@ -73,6 +73,11 @@ export const environmentCommands: readonly Command[] = [
         text: 'what a notification tells of a message',
       },
       {
+        name: 'features-off',
+        value: 'names',
+        text: `features that are off, of ${featureNames.join(', ')}, with commas, or none`,
+      },
+      {
         name: 'local',
         value: 'bool',
         values: bool,
@@ -80,12 +85,18 @@ export const environmentCommands: readonly Command[] = [
       },
     ],
     needs: 'store',
-    run: ({ ctx, args, flags: { name, status, plan: wanted, local, ...flags } }) => {
+    run: ({ ctx, args, flags: { name, status, plan: wanted, local, 'features-off': off, ...flags } }) => {
       const settings = given({
         clientConversationCreation: flags['creation'],
         devTokens: flags['dev-tokens'],
         pushMode: flags['push'],
         pushContent: flags['push-content'],
+        disabledFeatures:
+          off === undefined
+            ? undefined
+            : String(off)
+                .split(',')
+                .filter((one) => one !== 'none'),
       });
       return run('environments.update', ctx, {
         environmentId: args['env id'],

@@ -5,18 +5,14 @@ import { lockConversation, lockConversationByNo } from '../../log/sql/lock.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import type { Context } from '../context.ts';
 import { findConversation } from './sql.ts';
-import type { ConversationRow } from './sql.ts';
+import type { SeenConversation } from './sql.ts';
 import { roleOf } from './sql/members.ts';
 
 /** Only members and the server may see or change a conversation. Ids of other tenants and unknown ids get the same answer. */
 
 const missing = () => new ApiError('not_found', { message: 'Conversation not found.' });
 
-export async function readable(
-  ctx: Context,
-  db: Queryable,
-  id: string,
-): Promise<ConversationRow & { role: Role | null }> {
+export async function readable(ctx: Context, db: Queryable, id: string): Promise<SeenConversation> {
   const user = ctx.caller.user?.no ?? null;
   const row = await findConversation(db, ctx.env.no, id, user);
   if (!row || (user !== null && row.deletedAt)) throw missing();

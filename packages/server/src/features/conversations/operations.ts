@@ -11,6 +11,7 @@ import { happened } from '../happenings.ts';
 import { parseMetadata } from '../metadata.ts';
 import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
+import { personalChange } from '../users/personal.ts';
 import { findUser } from '../users/sql.ts';
 import { lockForChange, readable, requireOwner } from './access.ts';
 import { listConversations } from './sql/list.ts';
@@ -202,6 +203,13 @@ export const unmute = (ctx: Context, input: Input<'conversations.unmute'>) =>
 
 async function setMuted(ctx: Context, conversationId: string, muted: boolean) {
   const row = await readable(ctx, ctx.db, conversationId);
-  if (ctx.caller.user) await sql.setMuted(ctx.db, ctx.env.no, row.no, ctx.caller.user.no, muted);
-  return { conversationId: row.id, muted };
+  const answer = { conversationId: row.id, muted };
+  const user = ctx.caller.user?.no;
+  if (user !== undefined && row.muted !== muted)
+    await ctx.db.tx(async (tx) => {
+      await personalChange(ctx, tx, 'level', answer);
+      // This locks the conversation, and comes last, so that senders wait for nothing else.
+      await sql.setMuted(tx, ctx.env.no, row.no, user, muted);
+    });
+  return answer;
 }

@@ -32,16 +32,23 @@ export const viewConversation = (row: ConversationRow, members: MemberView[]): C
   ...(row.deletedAt ? { deletedAt: row.deletedAt } : {}),
 });
 
-/** The conversation, with the role of one user in it (null if the user is not a member). */
+export interface SeenConversation extends ConversationRow {
+  role: Role | null;
+  muted: boolean | null;
+  /** What extensions it has (features/sql/flags.ts). */
+  flags: number;
+}
+
+/** The conversation, with the role of one user in it, and whether the user muted it (null if the user is not a member). */
 export async function findConversation(
   db: Queryable,
   env: number,
   id: string,
   user: number | null,
-): Promise<(ConversationRow & { role: Role | null }) | undefined> {
-  const [row] = await db.query<ConversationRow & { role: Role | null }>(
+): Promise<SeenConversation | undefined> {
+  const [row] = await db.query<SeenConversation>(
     `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
-       c.deleted_at AS "deletedAt", m.role
+       c.deleted_at AS "deletedAt", c.flags, m.role, m.muted
      FROM conversations c LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = $3
      WHERE c.env = $1 AND c.id = $2`,
     [env, id, user],
@@ -254,6 +261,7 @@ export async function listItems(
               ...attachmentHint(r.attachments),
             }
           : null,
+        lastMessageAt: r.messageId ? r.messageAt : null,
         lastActivityAt: r.lastActivityAt,
         createdAt: r.createdAt,
         ...(r.members ? { members: r.members } : {}),

@@ -12,6 +12,7 @@ import { removeFromGroup } from '../conversations/members.ts';
 import { conversationsOf, findMembers } from '../conversations/sql/members.ts';
 import { messagesAt, messagesBy, viewTombstone } from '../sql/message-reader.ts';
 import { emptyMessages } from '../messages/operations.ts';
+import { eraseReactions } from '../reactions/sql.ts';
 import { subjectOf } from '../users/operations.ts';
 import * as users from '../users/sql.ts';
 import { erasedContext } from '../webhooks/signature.ts';
@@ -25,6 +26,8 @@ import { erasedContext } from '../webhooks/signature.ts';
 
 /** Messages that are erased in one transaction with the conversation locked: senders there wait for no more than these. */
 const batchSize = 50;
+/** Messages that lose the user's reactions in one transaction: who deletes one of them waits for no more than these. */
+const reactionBatch = 20;
 
 export async function erase(ctx: Context, input: Input<'users.erase'>): Promise<void> {
   const env = ctx.env.no;
@@ -96,35 +99,49 @@ async function finish(
         after = next;
       }
       await locked(ctx, env, conv, (tx, held) => leave(ctx, tx, held, user, looked));
+      await takeBack(ctx, env, conv, user.no);
     }
   await users.endErasure(ctx.db, env, user.no);
 }
 
+/** Takes the user's reactions back, also those of a conversation that it left. */
+async function takeBack(ctx: ErasureContext, env: number, conv: number, user: number): Promise<void> {
+  for (let messages = reactionBatch; messages === reactionBatch;) {
+    messages = await insisting(() => eraseReactions(ctx.db, env, conv, user, reactionBatch));
+    if (messages > 0) ctx.services.reactions.changed();
+  }
+}
+
 /**
- * How often a conversation that is locked by others is tried, waiting a second each time; after that `resumeErasures`
- * finishes the rest.
+ * How often is tried what others have locked, waiting a second or more each time; after that `resumeErasures` finishes
+ * the rest.
  */
 const lockTries = 10;
 
-/** Runs in one transaction with the conversation locked; does nothing if the conversation no longer exists. */
-async function locked(
-  ctx: ErasureContext,
-  env: number,
-  convNo: number,
-  run: (tx: Tx, conv: LockedConversation) => Promise<void>,
-): Promise<void> {
+async function insisting<T>(run: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      return await ctx.db.tx(async (tx) => {
-        const conv = await lockConversationByNo(tx, env, convNo);
-        if (conv) await run(tx, conv);
-      });
+      return await run();
     } catch (error) {
       const busy = error instanceof ApiError && error.code === 'service_unavailable';
       if (!busy || tries === lockTries) throw error;
     }
   }
 }
+
+/** Runs in one transaction with the conversation locked; does nothing if the conversation no longer exists. */
+const locked = (
+  ctx: ErasureContext,
+  env: number,
+  convNo: number,
+  run: (tx: Tx, conv: LockedConversation) => Promise<void>,
+): Promise<void> =>
+  insisting(() =>
+    ctx.db.tx(async (tx) => {
+      const conv = await lockConversationByNo(tx, env, convNo);
+      if (conv) await run(tx, conv);
+    }),
+  );
 
 /**
  * Hard-deletes messages of a locked conversation. They may have been found before the lock was taken, so some may no

@@ -1,8 +1,9 @@
-import type { Conversation, MessageOrTombstone } from '@parley/protocol';
+import type { Conversation, MessageOrTombstone, Reactions } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { viewConversation } from '../conversations/sql.ts';
 import { messagesAt, viewMessage } from '../sql/message-reader.ts';
+import { reactionsAt, viewReactions } from '../sql/reaction-reader.ts';
 import { usersByNumber } from '../users/sql.ts';
 import { conversationsOf, membersOf } from './sql.ts';
 import type { KeptEvent } from './sql.ts';
@@ -13,6 +14,8 @@ export interface References {
   /** The conversation, with its present members for the event types that show them. */
   conversation(event: KeptEvent): Conversation | undefined;
   message(event: KeptEvent): MessageOrTombstone | undefined;
+  /** The reactions to the message, for events of the type that shows them; a deleted one shows none. */
+  reactions(event: KeptEvent): Reactions | undefined;
   /** True if the message was deleted for good. */
   hardDeleted(event: KeptEvent): boolean;
   users(event: KeptEvent): Person[];
@@ -21,8 +24,15 @@ export interface References {
 
 const showsConversation = new Set(['conversation.created', 'conversation.updated']);
 
-/** Loads everything that the events refer to, in four queries however many events there are. */
-export async function loadReferences(db: Queryable, events: readonly KeptEvent[]): Promise<References> {
+/**
+ * Loads everything that the events refer to, in five queries at most, however many events there are.
+ * @param user whose own reactions are wanted too.
+ */
+export async function loadReferences(
+  db: Queryable,
+  events: readonly KeptEvent[],
+  user: number | null = null,
+): Promise<References> {
   const places = events.flatMap(({ env, conv }) => (conv === null ? [] : [{ env, no: conv }]));
   const shown = events.flatMap(({ env, conv, type }) =>
     conv !== null && showsConversation.has(type) ? [{ env, no: conv }] : [],
@@ -33,17 +43,22 @@ export async function loadReferences(db: Queryable, events: readonly KeptEvent[]
   const users = events.flatMap(({ env, users, actor }) =>
     [...(users ?? []), ...(actor === null ? [] : [actor])].map((no) => ({ env, no })),
   );
-  const [conversationRows, memberRows, messageRows, userRows] = await Promise.all([
+  const reacted = events.flatMap(({ env, conv, message, type }) =>
+    type === 'message.reactions' && conv !== null && message !== null ? [{ env, conv, seq: message }] : [],
+  );
+  const [conversationRows, memberRows, messageRows, userRows, reactionRows] = await Promise.all([
     conversationsOf(db, distinct(places)),
     membersOf(db, distinct(shown)),
     messagesAt(db, distinct(messages)),
     usersByNumber(db, distinct(users)),
+    reactionsAt(db, distinct(reacted), user),
   ]);
   const members = new Map(memberRows.map((r) => [`${r.env} ${r.conv}`, r.members]));
   const conversations = new Map(conversationRows.map((c) => [`${c.env} ${c.no}`, c]));
   const hard = new Set(messageRows.filter((m) => m.hard).map((m) => `${m.env} ${m.conv} ${m.seq}`));
   const byMessage = new Map(messageRows.map((m) => [`${m.env} ${m.conv} ${m.seq}`, viewMessage(m)]));
   const people = new Map(userRows.map(({ env, no, id }) => [`${env} ${no}`, { no, id }]));
+  const reactions = new Map(reactionRows.map((r) => [`${r.env} ${r.conv} ${r.seq}`, viewReactions(r)]));
   return {
     conversationId: ({ env, conv }) => conversations.get(`${env} ${conv}`)?.id,
     conversation: ({ env, conv }) => {
@@ -51,6 +66,10 @@ export async function loadReferences(db: Queryable, events: readonly KeptEvent[]
       return row && viewConversation(row, members.get(`${env} ${conv}`) ?? []);
     },
     message: ({ env, conv, message }) => byMessage.get(`${env} ${conv} ${message}`),
+    reactions: ({ env, conv, message }) => {
+      const place = `${env} ${conv} ${message}`;
+      return byMessage.get(place)?.deletedAt ? undefined : reactions.get(place);
+    },
     hardDeleted: ({ env, conv, message }) => hard.has(`${env} ${conv} ${message}`),
     users: (event) => (event.users ?? []).flatMap((no) => people.get(`${event.env} ${no}`) ?? []),
     actorId: ({ env, actor }) => people.get(`${env} ${actor}`)?.id ?? null,

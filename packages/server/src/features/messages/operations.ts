@@ -19,6 +19,7 @@ import type { Context } from '../context.ts';
 import { lockForChange, readable } from '../conversations/access.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
+import type { SeenConversation } from '../conversations/sql.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
 import { thawMessages } from '../storage/thaw.ts';
@@ -27,6 +28,7 @@ import { applyPolicies } from './policies.ts';
 import type { SendInput } from './policies.ts';
 import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
+import { withReactions } from '../sql/reaction-reader.ts';
 import * as sql from './sql.ts';
 
 const missing = () => new ApiError('not_found', { message: 'Message not found.' });
@@ -153,36 +155,47 @@ export async function list(ctx: Context, input: Input<'messages.list'>): Promise
   const limit = pageLimit(input.limit);
   const { conversationId } = input;
   const env = ctx.env.no;
-  const allowed = readable(ctx, ctx.db, conversationId).then((conv) => noteReading(ctx, conv));
+  const allowed = readable(ctx, ctx.db, conversationId).then(async (conv) => {
+    await noteReading(ctx, conv);
+    return conv;
+  });
+  const complete = async (messages: MessageOrTombstone[]) =>
+    withReactions(ctx.db, env, await allowed, ctx.caller.user?.no ?? null, messages);
   // `after` alone gives the page just above it; `before` gives the page just below, down to `after` if that is given
   // too.
   if (input.after !== undefined && input.before === undefined) {
     const { data, more } = await cold.page(ctx, allowed, { start: input.after, limit }, (from) =>
       reader.messagesAfter(ctx.db, env, conversationId, from, limit + 1),
     );
-    return { data: data.reverse(), hasMore: more };
+    return { data: await complete(data.reverse()), hasMore: more };
   }
   const start = input.before ?? Number.MAX_SAFE_INTEGER;
   const { data, more } = await cold.page(ctx, allowed, { start, limit }, (from) =>
     reader.messagesBefore(ctx.db, env, conversationId, from, input.after ?? 0, limit + 1),
   );
-  return { data, hasMore: more };
+  return { data: await complete(data), hasMore: more };
 }
 
 export async function get(ctx: Context, input: Input<'messages.get'>): Promise<MessageOrTombstone> {
-  const row =
-    (await reader.findMessage(ctx.db, ctx.env.no, input.messageId)) ??
-    (await cold.find(ctx, input.messageId));
+  const row = await findAnywhere(ctx, input.messageId);
+  const conv = await readableMessage(ctx, row);
+  await noteReading(ctx, conv);
+  const user = ctx.caller.user?.no ?? null;
+  const [message] = await withReactions(ctx.db, ctx.env.no, conv, user, [reader.viewMessage(row)]);
+  return message!;
+}
+
+/** The message, which may be in the customer's database. Whether the caller may read it is not checked yet. */
+export async function findAnywhere(ctx: Context, id: string): Promise<MessageRow> {
+  const row = (await reader.findMessage(ctx.db, ctx.env.no, id)) ?? (await cold.find(ctx, id));
   if (!row) throw missing();
-  await readableMessage(ctx, row);
-  await noteReading(ctx, { no: row.conv, id: row.cid });
-  return reader.viewMessage(row);
+  return row;
 }
 
 /** Checks that the caller may read the message's conversation; otherwise the message counts as not found. */
-async function readableMessage(ctx: Context, row: MessageRow): Promise<void> {
+export async function readableMessage(ctx: Context, row: MessageRow): Promise<SeenConversation> {
   try {
-    await readable(ctx, ctx.db, row.cid);
+    return await readable(ctx, ctx.db, row.cid);
   } catch (error) {
     throw error instanceof ApiError && error.code === 'not_found' ? missing() : error;
   }
@@ -265,7 +278,7 @@ export async function emptyMessages(
 ): Promise<void> {
   const { env, no, lockedAt } = conv;
   const emptied = await sql.emptyMessages(tx, env, no, messages.seqs, messages.hard, lockedAt);
-  await happened(ctx, tx, 'messagesEmptied', { env, conv: no, emptied, ...messages });
+  await happened(ctx, tx, 'messagesEmptied', { env, conv: no, flags: conv.flags, emptied, ...messages });
 }
 
 export const editReply = ({ message, eventSeq }: Edited): Change<Message> =>

@@ -40,7 +40,7 @@ export async function emptyMessages(
     `WITH target AS (
        SELECT seq, sender, deleted_at FROM messages WHERE env = $1 AND conv = $2 AND seq = ANY($3)
      ), emptied AS (
-       UPDATE messages SET text = NULL, metadata = NULL, attachments = NULL, reply_to = NULL,
+       UPDATE messages SET text = NULL, metadata = NULL, attachments = NULL, reply_to = NULL, extras = NULL,
          deleted_at = coalesce(deleted_at, $5::timestamptz), hard = $4
        WHERE env = $1 AND conv = $2 AND seq = ANY($3)
      ) SELECT seq, sender FROM target WHERE deleted_at IS NULL`,

@@ -1,4 +1,4 @@
-import type { PlanName } from '@parley/protocol';
+import type { FeatureName, PlanName } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, membershipsOf as members, userOf } from '../sql/lookups.ts';
 
@@ -44,13 +44,17 @@ export interface Standing {
   suspended: boolean;
   deactivated: boolean;
 }
-/** The present plans of environments, by environment number. */
-export async function plansOf(db: Queryable, envs: readonly number[]): Promise<Map<number, PlanName>> {
-  const rows = await db.query<{ no: number; plan: PlanName }>(
-    'SELECT no, plan FROM environments WHERE no = ANY($1)',
+export interface Terms {
+  plan: PlanName;
+  disabledFeatures: FeatureName[];
+}
+/** The present plans of environments and what is off in them, by environment number. */
+export async function termsOf(db: Queryable, envs: readonly number[]): Promise<Map<number, Terms>> {
+  const rows = await db.query<Terms & { no: number }>(
+    `SELECT no, plan, coalesce(settings -> 'disabledFeatures', '[]') AS "disabledFeatures" FROM environments WHERE no = ANY($1)`,
     [envs],
   );
-  return new Map(rows.map(({ no, plan }) => [no, plan]));
+  return new Map(rows.map(({ no, ...terms }) => [no, terms]));
 }
 
 export const standings = (

@@ -6,8 +6,11 @@ import type {
   MessageRecord,
 } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { hasReactions } from '../sql/flags.ts';
 import { messagesAt } from '../sql/message-reader.ts';
-import type { CopiedRow } from '../sql/message-reader.ts';
+import { reactionsAt } from '../sql/reaction-reader.ts';
+import type { ReactionsRow } from '../sql/reaction-reader.ts';
+import type { CopiedRow, MessagePlace } from '../sql/message-reader.ts';
 import { conversationsWithPeople } from './sql/copy.ts';
 import type { LogRow } from './sql/sink.ts';
 
@@ -23,7 +26,17 @@ export interface Placed {
   message: number;
 }
 
-export const messageRecord = (row: CopiedRow, conversationId: string): MessageRecord => {
+/** Counts only: `extras` names no user. */
+const reactionExtras = ({ total, counts }: ReactionsRow): string | null =>
+  total === 0
+    ? null
+    : JSON.stringify({ reactions: { total, counts: counts.map(({ emoji, count }) => ({ emoji, count })) } });
+
+export const messageRecord = (
+  row: CopiedRow,
+  conversationId: string,
+  reactions?: ReactionsRow,
+): MessageRecord => {
   const gone = row.deletedAt !== null;
   return {
     kind: 'message',
@@ -35,13 +48,13 @@ export const messageRecord = (row: CopiedRow, conversationId: string): MessageRe
     replyTo: gone ? null : row.replyTo,
     attachments: gone ? null : row.attachments,
     metadata: gone ? null : row.metadata,
-    extras: null,
+    extras: gone || !reactions ? null : reactionExtras(reactions),
     version: row.version,
     createdAt: row.createdAt,
     editedAt: row.editedAt,
     deletedAt: row.deletedAt,
     hard: row.hard,
-    revision: messageRevision(row),
+    revision: messageRevision({ ...row, reactions: reactions?.revision ?? 0 }),
   };
 };
 
@@ -83,6 +96,16 @@ export async function conversationRecords(
   });
 }
 
+/** Reactions by the conversation and seq of their message; only conversations that have some are asked about. */
+export const reactionsOf = async (
+  db: Queryable,
+  env: number,
+  messages: readonly (Omit<MessagePlace, 'env'> & { flags: number })[],
+): Promise<Map<string, ReactionsRow>> => {
+  const places = messages.filter(hasReactions).map(({ conv, seq }) => ({ env, conv, seq }));
+  return new Map((await reactionsAt(db, places)).map((r) => [`${r.conv} ${r.seq}`, r]));
+};
+
 /** The records that rows of the log are about, each once. A message that is cold already has not changed. */
 export async function recordsOf(db: Queryable, env: number, rows: readonly LogRow[]): Promise<Placed[]> {
   const places = new Map(
@@ -91,14 +114,17 @@ export async function recordsOf(db: Queryable, env: number, rows: readonly LogRo
       .map((r) => [`${r.conv} ${r.message}`, { env, conv: r.conv, seq: r.message! }]),
   );
   const events = rows.filter((r) => r.message === null);
-  const [messages, conversations] = [
-    await messagesAt(db, [...places.values()]),
-    await conversationRecords(db, env, [...new Set(events.map((r) => r.conv))], {
-      seqs: events.map((r) => r.seq),
-    }),
-  ];
+  const messages = await messagesAt(db, [...places.values()]);
+  const reactions = await reactionsOf(db, env, messages);
+  const conversations = await conversationRecords(db, env, [...new Set(events.map((r) => r.conv))], {
+    seqs: events.map((r) => r.seq),
+  });
   return [
     ...conversations,
-    ...messages.map((m): Placed => ({ record: messageRecord(m, m.cid), conv: m.conv, message: m.seq })),
+    ...messages.map((m): Placed => ({
+      record: messageRecord(m, m.cid, reactions.get(`${m.conv} ${m.seq}`)),
+      conv: m.conv,
+      message: m.seq,
+    })),
   ];
 }

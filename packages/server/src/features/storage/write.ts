@@ -75,7 +75,16 @@ async function writeOrSplit(
     );
   } catch (error) {
     if (!(error instanceof HistoryError) || error.errorClass !== 'refused') throw error;
-    if (piece.length === 1) return void refused.set(piece[0]!, error.message);
+    if (piece.length === 1) {
+      const [{ record, ...place }] = piece as [Placed];
+      if (record.extras === null) return void refused.set(piece[0]!, error.message);
+      // What extras tell is kept here too: a database that has no place for them is better off without them than without the record.
+      const plain: Placed[] = [{ ...place, record: { ...record, extras: null } }];
+      const without = new Map<Placed, string>();
+      await writeOrSplit(history, plain, rewrite, without);
+      for (const reason of without.values()) refused.set(piece[0]!, reason);
+      return;
+    }
     const half = Math.ceil(piece.length / 2);
     for (const part of [piece.slice(0, half), piece.slice(half)])
       await writeOrSplit(history, part, rewrite, refused);

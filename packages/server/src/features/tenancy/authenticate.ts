@@ -38,8 +38,8 @@ export interface Authenticated {
   keyId: string | null;
   /** Seconds; null unless it is a user token. */
   issuedAt: number | null;
-  /** Checks again whether the credential is still valid, and returns when the user was last seen. */
-  recheck(): Promise<{ lastSeenAt: string | null }>;
+  /** Checks again whether the credential is still valid, and returns what the user’s row says now. */
+  recheck(): Promise<{ lastSeenAt: string | null; personalRev: number }>;
 }
 
 /** The owner of a credential that is genuine but was refused: expired, revoked, or of a deactivated user. */
@@ -136,7 +136,7 @@ export function createAuthenticator(options: {
       issuedAt: null,
       recheck: async () => {
         check(present(await find()));
-        return { lastSeenAt: null };
+        return { lastSeenAt: null, personalRev: 0 };
       },
     };
   }
@@ -204,7 +204,7 @@ export function createAuthenticator(options: {
         check(now);
         if (now.user_no !== row.user_no) throw new ApiError('token_invalid');
         checkUser(now, claims);
-        return { lastSeenAt: now.last_seen_at };
+        return { lastSeenAt: now.last_seen_at, personalRev: now.personal_rev! };
       },
     };
   }

@@ -247,6 +247,15 @@ export const unfinishedErasures = (
     `SELECT env, no, id, erasing FROM users WHERE erasing IS NOT NULL AND erased_at < now() - interval '1 minute' ORDER BY env, no LIMIT 100`,
   );
 
+/** Counts a change of the user's personal state, and returns the number of it. */
+export async function nextPersonalRev(tx: Queryable, env: number, user: number): Promise<number> {
+  const [row] = await tx.query<{ rev: number }>(
+    'UPDATE users SET personal_rev = personal_rev + 1 WHERE no = $2 AND env = $1 RETURNING personal_rev AS rev',
+    [env, user],
+  );
+  return row!.rev;
+}
+
 /** Stores when users were last online; returns those that were not erased. */
 export const setLastSeen = (
   db: Queryable,

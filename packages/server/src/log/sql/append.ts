@@ -23,6 +23,10 @@ export interface NewMessage {
   metadata: string | null;
   /** JSON array of attachment ids. */
   attachments: string | null;
+  /** The seq of the message that it is an answer to in a thread. */
+  thread?: number;
+  /** JSON of what extensions keep with a message. */
+  extras?: string;
 }
 
 export type Appended =
@@ -93,7 +97,7 @@ export async function appendBatch(
 }
 
 const appendSql = `SELECT convs, seqs, at, verdicts, originals, attached, noted
-  FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
+  FROM append_messages($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`;
 
 async function append(
   db: Queryable,
@@ -130,6 +134,8 @@ async function append(
     unlessEmpty(items.map((i) => i.replyTo)),
     unlessEmpty(items.map((i) => i.metadata)),
     unlessEmpty(items.map((i) => i.attachments)),
+    items.some((i) => i.thread !== undefined) ? bigintArray(items.map((i) => i.thread ?? null)) : null,
+    unlessEmpty(items.map((i) => i.extras ?? null)),
     waitMs,
   ]);
   const { verdicts, originals, attached } = row!;

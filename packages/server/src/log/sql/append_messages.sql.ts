@@ -13,13 +13,14 @@ export const sql = `
 --   2. Decide, message by message, what is refused and what was sent before (append_rules.sql).
 --   3. Write the others, all at once, and tell the consumers of the log (consumers.ts).
 -- A clientMsgId of one sender occurs at most once per conversation in a call. A message that comes alone and has no
--- attachments, as most do in a quiet service, takes the same steps without arrays, at half the cost.
+-- attachments or extras, as most do in a quiet service, takes the same steps without arrays, at half the cost.
 CREATE OR REPLACE FUNCTION append_messages(
   c_env int[], c_id text[], -- the conversations, each once
   p_conv int[],             -- for each message: the index of its conversation in c_id, from 1
   p_rank int[],             -- for each message: its index among the messages of that conversation, from 1
   p_sender bigint[], p_own boolean[], p_cmid text[], p_id text[], p_text text[],
   p_reply text[], p_meta text[], p_files text[], -- null if no message has any; files: JSON arrays of attachment ids
+  p_thread bigint[], p_extras text[],            -- null if all messages are plain
   p_wait_ms int,                 -- milliseconds to wait for locked conversations; null: no wait
   OUT convs text, OUT seqs text, -- for each conversation: its number, and its last seq before
   OUT at bigint,                 -- milliseconds since the epoch
@@ -51,7 +52,7 @@ DECLARE
   sender_tid tid;
   original bigint;
 BEGIN
-  IF total = 1 AND p_files IS NULL AND p_wait_ms IS NULL THEN
+  IF total = 1 AND p_files IS NULL AND p_thread IS NULL AND p_extras IS NULL AND p_wait_ms IS NULL THEN
     SELECT c.ctid, c.no, c.last_seq, c.message_count, c.last_activity_step
       INTO conv_tid, conv_no, conv_last, conv_count, conv_step FROM conversations c
       WHERE c.id = c_id[1] AND c.env = c_env[1] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
@@ -125,9 +126,9 @@ BEGIN
       END IF;
     END IF;
 
-    INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, attachments, created_at, active_at)
+    INSERT INTO messages (env, conv, seq, id, sender, text, reply_to, metadata, attachments, created_at, active_at, thread, extras)
       SELECT c_env[p_conv[i]], nos[p_conv[i]], lasts[p_conv[i]] + p_rank[i], p_id[i], p_sender[i], p_text[i], p_reply[i], p_meta[i], attached[i], ts,
-        nullif(active, ts)
+        nullif(active, ts), p_thread[i], p_extras[i]
       FROM generate_series(1, total) i WHERE verdicts[i] IS NULL;
     INSERT INTO sent_ids (env, conv, sender, client_msg_id, seq, created_at)
       SELECT c_env[p_conv[i]], nos[p_conv[i]], coalesce(p_sender[i], 0), p_cmid[i], lasts[p_conv[i]] + p_rank[i], ts

@@ -9,6 +9,8 @@ export interface LockedConversation {
   name: string | null;
   metadata: string | null;
   lastSeq: number;
+  /** What extensions it has (features/sql/flags.ts). */
+  flags: number;
   createdAt: string;
   deletedAt: string | null;
   /** When it was locked; everything that this transaction does in it gets this time. */
@@ -32,7 +34,7 @@ const locking = (where: string): string =>
    ), timed AS MATERIALIZED (
      SELECT held.*, activity_clock() AS clock FROM held
    )
-   SELECT env, no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt",
+   SELECT env, no, id, type, name, metadata, last_seq AS "lastSeq", flags, created_at AS "createdAt", deleted_at AS "deletedAt",
      (clock).at AS "lockedAt", (clock).active AS "activeAt" FROM timed`;
 
 /** Locks the conversation until the transaction ends; nothing else can be appended meanwhile. */

@@ -245,7 +245,10 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
       guarded(async () => {
         for (;;) {
           const found = await messages
-            .find({ env, senderId: erasure.userId }, { projection: { version: 1, deletedAt: 1 }, ...bounded })
+            .find(
+              { env, senderId: erasure.userId },
+              { projection: { revision: 1, deletedAt: 1 }, ...bounded },
+            )
             .limit(eraseBatch)
             .toArray();
           if (found.length === 0) break;
@@ -268,7 +271,7 @@ export async function openMongodb(target: HistoryTarget, deps: HistoryDeps): Pro
                       ? {
                           ...gone,
                           deletedAt: (m['deletedAt'] as Date | null) ?? new Date(),
-                          revision: (m['version'] as number) * 4 + 2,
+                          revision: (m['revision'] as number) - ((m['revision'] as number) % 4) + 2,
                         }
                       : {}),
                   },

@@ -232,7 +232,7 @@ export async function openMysql(target: HistoryTarget, deps: HistoryDeps): Promi
       const values = [replacement, env, userId];
       const goneOf = (fields: readonly string[]) =>
         `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = 1,
-        deleted_at = coalesce(deleted_at, UTC_TIMESTAMP(3)), revision = version * 4 + 2${fields.includes('extras') ? ', extras = NULL' : ''}`;
+        deleted_at = coalesce(deleted_at, UTC_TIMESTAMP(3)), revision = revision - revision % 4 + 2${fields.includes('extras') ? ', extras = NULL' : ''}`;
       const statementsOf = (fields: readonly string[]): [string, unknown[]][] => [
         [
           `UPDATE ${at('parley_messages')} SET sender_id = ?${messages === 'delete' ? goneOf(fields) : ''} WHERE env = ? AND sender_id = ?`,

@@ -66,9 +66,14 @@ export interface MemberRecord extends Extended {
 
 export type HistoryRecord = MessageRecord | ConversationRecord | MemberRecord;
 
-/** The revision of a message: it grows with edits, and with deletions after them. */
-export const messageRevision = (m: { version: number; deletedAt: string | null; hard: boolean }): number =>
-  m.version * 4 + (m.hard ? 2 : m.deletedAt === null ? 0 : 1);
+/** The revision of a message: it grows with edits and changes of its reactions, and with deletions after them. */
+export const messageRevision = (m: {
+  version: number;
+  deletedAt: string | null;
+  hard: boolean;
+  /** How often they changed. */
+  reactions?: number;
+}): number => (m.version + (m.reactions ?? 0)) * 4 + (m.hard ? 2 : m.deletedAt === null ? 0 : 1);
 
 export interface ReadRange {
   conversationId: string;

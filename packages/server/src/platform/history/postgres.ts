@@ -265,7 +265,7 @@ export async function openPostgres(target: HistoryTarget, deps: HistoryDeps): Pr
       const values = [env, userId, replacement];
       const goneOf = (fields: readonly string[]) =>
         `, text = NULL, reply_to = NULL, attachments = NULL, metadata = NULL, hard = true, deleted_at = coalesce(deleted_at, now()),
-        revision = version * 4 + 2${fields.includes('extras') ? ', extras = NULL' : ''}`;
+        revision = revision - revision % 4 + 2${fields.includes('extras') ? ', extras = NULL' : ''}`;
       const statementsOf = (fields: readonly string[]): [string, unknown[]][] => [
         [
           `UPDATE ${at('parley_messages')} SET sender_id = $3${messages === 'delete' ? goneOf(fields) : ''} WHERE env = $1 AND sender_id = $2`,

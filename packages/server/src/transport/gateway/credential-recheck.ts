@@ -1,5 +1,5 @@
 import type { Environment } from '../../features/context.ts';
-import { plansOf, standings } from '../../features/presence/sql.ts';
+import { standings, termsOf } from '../../features/presence/sql.ts';
 import type { Db } from '../../platform/postgres/db.ts';
 import type { Session } from './session.ts';
 
@@ -47,7 +47,7 @@ export class CredentialRecheck {
           issuedAt: s!.tokenIssuedAt,
         })),
       );
-      await this.#renewPlans();
+      await this.#renewTerms();
       for (const row of rows)
         for (const session of all[row.ord - 1]!)
           session.close(row.suspended || row.deactivated ? 4003 : 4001);
@@ -59,18 +59,21 @@ export class CredentialRecheck {
     }
   }
 
-  /** A change of plan also applies to sockets that are already open. */
-  async #renewPlans(): Promise<void> {
+  /** A change of plan, or of the features that are off, also applies to sockets that are already open. */
+  async #renewTerms(): Promise<void> {
     const known = new Map<number, Environment>();
     for (const { env } of this.#sessions.values()) if (env) known.set(env.no, env);
-    const plans = await plansOf(this.#db, [...known.keys()]);
+    const terms = await termsOf(this.#db, [...known.keys()]);
     const changed = new Map<number, Environment>();
     for (const session of this.#sessions.values()) {
       const { env } = session;
-      const plan = env && plans.get(env.no);
-      if (!plan || plan === env.plan) continue;
+      const now = env && terms.get(env.no);
+      if (!now) continue;
+      const { plan, disabledFeatures } = now;
+      if (plan === env.plan && String(disabledFeatures) === String(env.settings.disabledFeatures)) continue;
       let renewed = changed.get(env.no);
-      if (!renewed) changed.set(env.no, (renewed = { ...env, plan }));
+      if (!renewed)
+        changed.set(env.no, (renewed = { ...env, plan, settings: { ...env.settings, disabledFeatures } }));
       session.env = renewed;
       session.context = undefined;
     }

@@ -4,6 +4,7 @@ import { clientCaller } from '../../features/callers.ts';
 import { signal } from '../../features/calls/signal.ts';
 import type { CallFrame } from '../../features/calls/signal.ts';
 import type { Context, Services } from '../../features/context.ts';
+import { requireFeature } from '../../features/enabled.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
 import type { Authenticator } from '../../features/tenancy/authenticate.ts';
 import type { Db } from '../../platform/postgres/db.ts';
@@ -63,6 +64,9 @@ export function createFrameHandlers(
     return allowed(take(limiter, (checks[rate] ??= frameLimits(env, no, rate))));
   }
 
+  /** The reaction that a socket set last: they are made in the order of their frames, so that the last one decides. */
+  const reacting = new WeakMap<Session, Promise<unknown>>();
+
   const socketFrames: SocketFrames = {
     'presence.watch': async (session, { userIds }) => {
       await count(session, 'request');
@@ -82,6 +86,21 @@ export function createFrameHandlers(
       session.keyId = keyId;
       session.expiryAnnounced = expiresAt! - services.clock.now() < realtime.tokenExpiringMs;
       return { expiresAt: new Date(expiresAt!).toISOString() };
+    },
+    'reaction.set': async (session, { id, emoji, on, replace = false }) => {
+      await count(session, 'reaction');
+      const ctx = contextOf(session);
+      requireFeature(ctx.env, 'reactions');
+      const input = { messageId: id, emoji, replace };
+      const { turn } = options.turns.of(ctx.env.no, on ? 'reactions.set' : 'reactions.remove', input);
+      const before = reacting.get(session);
+      const run = turn(async () => {
+        await before?.catch(() => undefined);
+        return on ? handlers['reactions.set'](ctx, input) : handlers['reactions.remove'](ctx, input);
+      });
+      reacting.set(session, run);
+      const { reactions } = await run;
+      return { id, reactions };
     },
     typing: (session, { cid, state }) => {
       const user = session.user!;

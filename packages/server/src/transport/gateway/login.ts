@@ -1,4 +1,4 @@
-import { ApiError, helloLimits, realtime } from '@parley/protocol';
+import { ApiError, featuresOn, helloLimits, realtime } from '@parley/protocol';
 import type { Services } from '../../features/context.ts';
 import { channels } from '../../features/node-bus.ts';
 import type { NodeBus } from '../../features/node-bus.ts';
@@ -82,7 +82,7 @@ export class Login {
     if (!session.isOpen) return;
     await hub.attach(session, env.no, user.no, user.id);
     // From here on a revocation reaches the session; one that came before is found by checking again.
-    const { lastSeenAt } = await recheck();
+    const { lastSeenAt, personalRev } = await recheck();
     if (!session.isOpen) return;
     session.registered = true;
     sessions.admit(session);
@@ -100,7 +100,7 @@ export class Login {
     if (!session.isOpen) return;
     session.state = 'live';
     tally.add(env.no, 'socketsOpened');
-    this.#hello(session);
+    this.#hello(session, personalRev);
   }
 
   /** socket#ten-sockets: a user's eleventh socket closes the oldest one, on whichever node that is. */
@@ -110,7 +110,7 @@ export class Login {
     else bus.publish('evict', session, channels.node(node));
   }
 
-  #hello(session: Session): void {
+  #hello(session: Session, personalRev: number): void {
     const { services, keepAlive } = this.#options;
     session.send(
       pushFrame('hello', {
@@ -121,6 +121,8 @@ export class Login {
         tokenExpiresAt: new Date(session.tokenExpiresAt).toISOString(),
         limits: helloLimits,
         storeEpoch: this.#options.storeEpoch(),
+        features: featuresOn(session.env!.settings.disabledFeatures),
+        personalRev,
       }),
     );
     keepAlive.begin(session);

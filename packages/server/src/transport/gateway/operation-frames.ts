@@ -1,6 +1,14 @@
 import { clientFrames, operations } from '@parley/protocol';
-import type { AckData, FrameData, OperationFrameType, OperationOf, RateClass } from '@parley/protocol';
+import type {
+  AckData,
+  FrameData,
+  Operation,
+  OperationFrameType,
+  OperationOf,
+  RateClass,
+} from '@parley/protocol';
 import { Reply } from '../../features/context.ts';
+import { requireFeature } from '../../features/enabled.ts';
 import type { Change, Context } from '../../features/context.ts';
 import type { TypedHandlers } from '../../features/handlers.ts';
 import type { OperationTurns } from '../turns.ts';
@@ -58,12 +66,13 @@ export function bindOperationFrames(options: OperationFrameOptions): Map<string,
   for (const [type, frame] of Object.entries(clientFrames)) {
     if (!('runs' in frame)) continue;
     const { operation: name, rename } = frame.runs;
-    const { rate } = operations[name];
+    const { rate, feature } = operations[name] as Operation;
     const execute = options.handlers[name] as (ctx: Context, input: Fields) => Promise<unknown>;
     const ack = (acks as unknown as Record<string, Ack | undefined>)[type];
     bound.set(type, async (session, d) => {
       const counting = options.count(session, rate);
       if (counting) await counting;
+      if (feature) requireFeature(session.env!, feature);
       const input = renamed(d, rename);
       const { turn } = options.turns.of(session.user!.env, name, input);
       const answer = await turn(() => execute(options.contextOf(session), input));

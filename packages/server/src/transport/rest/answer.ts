@@ -28,6 +28,7 @@ export const failure = (error: ApiError, requestId: string): Answer => ({
       ...(error.param === undefined ? {} : { param: error.param }),
       requestId,
       ...(error.retryAfterMs === null ? {} : { retryAfterMs: error.retryAfterMs }),
+      ...(error.details === undefined ? {} : { details: error.details }),
     },
   } satisfies ErrorBody,
 });

@@ -4,6 +4,7 @@ import type { AccountRole, Operation, OperationName } from '@parley/protocol';
 import { sessionCookie } from '../../features/accounts/context.ts';
 import { isRecent } from '../../features/accounts/sql/sessions.ts';
 import type { Caller, Environment, HttpContext, HttpRequest, Person } from '../../features/context.ts';
+import { requireFeature } from '../../features/enabled.ts';
 import { provenBy } from '../../features/tenancy/authenticate.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { keyName } from '../../platform/rate-limit/port.ts';
@@ -46,6 +47,7 @@ export function createRoute(
       reply.headers({ Deprecation: operation.deprecated.since, Sunset: operation.deprecated.sunset });
     if (!operation.callers.includes(caller.kind) && !operation.callers.includes('anyone'))
       throw new ApiError('forbidden', { message: notFor(operation) });
+    if (env && operation.feature) requireFeature(env, operation.feature);
     if (caller.person) checkRole(operation, place.role, caller.person, options.services.clock);
 
     const input = readInput(request.params as Record<string, unknown>, query, request.body);

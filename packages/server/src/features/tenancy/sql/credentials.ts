@@ -19,13 +19,14 @@ export interface FoundCredential extends EnvironmentRow {
   deactivated_at: string | null;
   tokens_from: string | null;
   last_seen_at: string | null;
+  personal_rev: number | null;
 }
 
 /** LIMIT makes each of these one index look-up, also before the planner has statistics. */
 const lookupSql = `
   SELECT w.ord, ${environmentColumns('e')}, k.secret, k.revoked_at,
     CASE WHEN k.ahead_at > now() - interval '1 day' THEN k.ahead ELSE 0 END AS ahead, u.no AS user_no, u.deactivated_at, u.tokens_from,
-    u.last_seen_at
+    u.last_seen_at, u.personal_rev
   FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS w(key, env, usr, ord)
   LEFT JOIN LATERAL (SELECT * FROM secret_keys WHERE id = w.key LIMIT 1) k ON true
   LEFT JOIN LATERAL (SELECT no FROM environments WHERE w.key IS NULL AND id = w.env LIMIT 1) d ON true

@@ -1,0 +1,112 @@
+import { ApiError, limits } from '@parley/protocol';
+import type { Input, Output, Reactions } from '@parley/protocol';
+import { noteReading } from '../audit/content.ts';
+import type { Context } from '../context.ts';
+import { fetchBack } from '../messages/cold.ts';
+import { findAnywhere, readableMessage } from '../messages/operations.ts';
+import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
+import type { MessageRow } from '../sql/message-reader.ts';
+import { userNumbers } from '../users/sql.ts';
+import { listReactions } from './sql.ts';
+import type { ReactionPlace } from './sql.ts';
+
+/** Reactions to messages (reactions.md). */
+
+interface Wanted {
+  messageId: string;
+  emoji: string;
+  userId?: string;
+  on: boolean;
+  replace: boolean;
+}
+
+export const set = (
+  ctx: Context,
+  { replace = false, ...input }: Input<'reactions.set'>,
+): Promise<Output<'reactions.set'>> => change(ctx, { ...input, replace, on: true });
+
+export const remove = (ctx: Context, input: Input<'reactions.remove'>): Promise<Output<'reactions.remove'>> =>
+  change(ctx, { ...input, replace: false, on: false });
+
+async function change(ctx: Context, wanted: Wanted): Promise<{ messageId: string; reactions: Reactions }> {
+  const { messageId: id, emoji, on, replace } = wanted;
+  if (Buffer.byteLength(emoji) > limits.emojiBytes)
+    throw new ApiError('invalid_request', {
+      param: 'emoji',
+      message: `An emoji has at most ${limits.emojiBytes} bytes.`,
+    });
+  const { services, env } = ctx;
+  const row = await findAnywhere(ctx, id);
+  const user = await reactor(ctx, wanted, row);
+  const commit = () =>
+    services.reactions.set({
+      env: env.no,
+      conversationId: row.cid,
+      conv: row.conv,
+      message: row.seq,
+      user,
+      emoji,
+      on,
+      replace,
+    });
+  let done = await commit();
+  // A message in the customer's database comes back first, as for an edit.
+  if (done.status === 'cold' && (await fetchBack(ctx, id, row.cid))) done = await commit();
+  if (done.status === 'cold') throw new ApiError('not_found', { message: 'Message not found.' });
+  const { own, ...shared } = done.reactions;
+  if (done.changed)
+    services.sockets.toUsers(env.no, [user], {
+      t: 'reaction.own',
+      d: { cid: row.cid, id, revision: shared.revision, own },
+    });
+  return { messageId: id, reactions: ctx.caller.user ? { ...shared, own } : shared };
+}
+
+/** A user reacts for itself; a server for a user whom it names. */
+async function reactor(ctx: Context, { userId }: Wanted, row: MessageRow): Promise<number> {
+  const { user } = ctx.caller;
+  if (user) {
+    if (userId !== undefined)
+      throw new ApiError('forbidden', { param: 'userId', message: 'Only a server may name the user.' });
+    return user.no;
+  }
+  if (userId === undefined)
+    throw new ApiError('invalid_request', { param: 'userId', message: 'A server must say who reacts.' });
+  const no = (await userNumbers(ctx.db, ctx.env.no, [userId])).get(userId);
+  if (no !== undefined) return no;
+  await readableMessage(ctx, row);
+  throw new ApiError('not_member');
+}
+
+export async function list(ctx: Context, input: Input<'reactions.list'>): Promise<Output<'reactions.list'>> {
+  const row = await findAnywhere(ctx, input.messageId);
+  await readableMessage(ctx, row);
+  await noteReading(ctx, { no: row.conv, id: row.cid });
+  if (row.deletedAt) throw new ApiError('not_found', { message: 'Message not found.' });
+  const limit = pageLimit(input.limit);
+  const rows = await listReactions(
+    ctx.db,
+    { env: ctx.env.no, conv: row.conv, message: row.seq },
+    {
+      emoji: input.emoji ?? null,
+      after: input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace),
+      limit: limit + 1,
+    },
+  );
+  return keyPage(
+    rows,
+    limit,
+    ({ createdAt, user, emoji }) => [createdAt, user, emoji],
+    ({ userId, emoji, createdAt }) => ({ userId, emoji, createdAt }),
+  );
+}
+
+const time = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const isPlace = (value: unknown): value is ReactionPlace =>
+  Array.isArray(value) &&
+  value.length === 3 &&
+  typeof value[0] === 'string' &&
+  time.test(value[0]) &&
+  !Number.isNaN(Date.parse(value[0])) &&
+  isInteger(value[1]) &&
+  isString(value[2]);

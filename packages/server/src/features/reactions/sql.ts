@@ -1,0 +1,264 @@
+import { ApiError, limits } from '@parley/protocol';
+import type { ReactionChange, ReactionCount, Reactions } from '@parley/protocol';
+import { blocked } from '../../log/lanes.ts';
+import type { Blocked } from '../../log/lanes.ts';
+import { refusals } from '../../log/refusals.ts';
+import type { Queryable } from '../../platform/postgres/db.ts';
+
+/** How reactions are kept: sql/set_reactions.sql.ts has the functions. */
+
+export interface NewReaction {
+  env: number;
+  /** For the lanes of conversations that are locked. */
+  conversationId: string;
+  conv: number;
+  /** The seq of the message. */
+  message: number;
+  user: number;
+  emoji: string;
+  on: boolean;
+  replace: boolean;
+}
+
+export interface ReactionSet {
+  /** `cold`: the message is in the customer's database, and nothing was done. */
+  status: 'ok' | 'cold';
+  changed: boolean;
+  reactions: Required<Reactions>;
+}
+
+interface Answer {
+  ord: number;
+  status: 'ok' | 'cold' | 'blocked' | 'not_found' | 'not_member' | 'limit_reached';
+  changed: boolean;
+  revision: number;
+  total: number;
+  counts: ReactionCount[];
+  own: string[];
+}
+
+const refused = {
+  not_found: () => new ApiError('not_found', { message: 'Message not found.' }),
+  not_member: refusals.not_member,
+  limit_reached: () =>
+    new ApiError('limit_reached', {
+      param: 'emoji',
+      message: `A message has at most ${limits.emojiPerMessage} different emoji.`,
+      details: { limit: limits.emojiPerMessage },
+    }),
+} as const;
+
+/** Sets and removes many at once; one answer per item, `blocked` where another transaction has locked what it needs. */
+export async function setReactions(
+  db: Queryable,
+  items: readonly NewReaction[],
+  waitMs: number | null,
+): Promise<(ReactionSet | Error | Blocked)[]> {
+  const rows = await db.query<Answer>(
+    'SELECT ord, status, changed, revision, total, counts, own FROM set_reactions($1, $2, $3, $4, $5, $6, $7, $8)',
+    [
+      items.map((i) => i.env),
+      items.map((i) => i.conv),
+      items.map((i) => i.message),
+      items.map((i) => i.user),
+      items.map((i) => i.emoji),
+      items.map((i) => i.on),
+      items.map((i) => i.replace),
+      waitMs,
+    ],
+  );
+  const answers = new Array<ReactionSet | Error | Blocked>(items.length);
+  for (const { ord, status, changed, ...reactions } of rows)
+    answers[ord - 1] =
+      status === 'ok' || status === 'cold'
+        ? { status, changed, reactions }
+        : status === 'blocked'
+          ? blocked
+          : refused[status]();
+  return answers;
+}
+
+export interface ListedReaction {
+  user: number;
+  userId: string;
+  emoji: string;
+  createdAt: string;
+}
+
+/** Where a page ended. */
+export type ReactionPlace = [at: string, user: number, emoji: string];
+
+/**
+ * Who reacted to a message, newest first. The newest of each of its emoji, of which there are few, are found by index and
+ * merged.
+ */
+export const listReactions = (
+  db: Queryable,
+  place: { env: number; conv: number; message: number },
+  { emoji, after, limit }: { emoji: string | null; after: ReactionPlace | null; limit: number },
+): Promise<ListedReaction[]> =>
+  db.query<ListedReaction>(
+    `SELECT x.usr AS user, u.id AS "userId", x.emoji, x.at AS "createdAt"
+     FROM message_reactions r CROSS JOIN LATERAL (
+       SELECT c.entry ->> 0 AS emoji FROM jsonb_array_elements(r.counts::jsonb) c(entry) WHERE $4::text IS NULL OR c.entry ->> 0 = $4
+     ) e CROSS JOIN LATERAL (
+       SELECT s.usr, s.emoji, s.at FROM reactions s
+       WHERE s.conv = r.conv AND s.message = r.message AND s.emoji = e.emoji AND s.env = r.env
+         AND ($5::timestamptz IS NULL OR (s.at, s.usr, s.emoji) < ($5::timestamptz, $6::bigint, $7::text))
+       ORDER BY s.at DESC, s.usr DESC LIMIT $8
+     ) x CROSS JOIN LATERAL (SELECT id FROM users WHERE no = x.usr AND env = r.env LIMIT 1) u
+     WHERE r.env = $1 AND r.conv = $2 AND r.message = $3
+     ORDER BY x.at DESC, x.usr DESC, x.emoji DESC LIMIT $8`,
+    [
+      place.env,
+      place.conv,
+      place.message,
+      emoji,
+      after?.[0] ?? null,
+      after?.[1] ?? null,
+      after?.[2] ?? null,
+      limit,
+    ],
+  );
+
+/** After messages of a locked conversation were emptied: what shows of their reactions is told as nothing, and removed (tell.ts). */
+export async function dropReactions(
+  db: Queryable,
+  env: number,
+  conv: number,
+  seqs: number[],
+): Promise<boolean> {
+  const rows = await db.query(
+    // An erasure of reactions locks rows in this order too.
+    `WITH held AS MATERIALIZED (
+       SELECT message FROM message_reactions WHERE conv = $2 AND message = ANY($3) AND env = $1 AND total > 0
+       ORDER BY message FOR NO KEY UPDATE
+     )
+     UPDATE message_reactions r SET revision = r.revision + 1, waiting = true, due_at = clock_timestamp(), changes = NULL
+     FROM held WHERE r.conv = $2 AND r.message = held.message AND r.env = $1 RETURNING r.message`,
+    [env, conv, seqs],
+  );
+  return rows.length > 0;
+}
+
+/** Removes an erased user's reactions to some messages of the conversation. Returns to how many there were. */
+export async function eraseReactions(
+  db: Queryable,
+  env: number,
+  conv: number,
+  user: number,
+  most: number,
+): Promise<number> {
+  const [row] = await db.query<{ n: number }>('SELECT erase_reactions($1, $2, $3, $4) AS n', [
+    env,
+    conv,
+    user,
+    most,
+  ]);
+  return row!.n;
+}
+
+/** Messages of one conversation whose events are due. */
+export interface DueMessages {
+  env: number;
+  conv: number;
+  messages: number[];
+}
+
+/** The messages whose events are due, the longest waiting first, and how many milliseconds the next one can wait. */
+export async function dueReactions(
+  db: Queryable,
+  limit: number,
+): Promise<{ due: DueMessages[]; nextMs: number | null }> {
+  const rows = await db.query<{ env: number; conv: number; message: number; waitMs: number }>(
+    `SELECT env, conv, message, extract(epoch FROM due_at - clock_timestamp())::float8 * 1000 AS "waitMs"
+     FROM message_reactions WHERE waiting ORDER BY due_at LIMIT $1`,
+    [limit],
+  );
+  const due = new Map<number, DueMessages>();
+  for (const { env, conv, message, waitMs } of rows) {
+    if (waitMs > 0) continue;
+    const known = due.get(conv);
+    if (known) known.messages.push(message);
+    else due.set(conv, { env, conv, messages: [message] });
+  }
+  const next = rows.find((r) => r.waitMs > 0);
+  return { due: [...due.values()], nextMs: next ? next.waitMs : rows.length === limit ? 0 : null };
+}
+
+export interface DueReactions {
+  message: number;
+  /** Null if it is in the customer's database. */
+  id: string | null;
+  /** It was deleted. */
+  gone: boolean;
+  revision: number;
+  total: number;
+  counts: ReactionCount[];
+  /** The newest since the last event, at most one more than the event shows. */
+  changes: ReactionChange[] | null;
+}
+
+/**
+ * Those of the messages that are still due, in a locked conversation; their rows stay locked until the transaction ends.
+ * It leaves out those that others have locked, because who sends to the conversation would wait for them too.
+ */
+export const lockDue = (tx: Queryable, { env, conv, messages }: DueMessages): Promise<DueReactions[]> =>
+  tx.query<DueReactions>(
+    `WITH due AS MATERIALIZED (
+       SELECT * FROM message_reactions WHERE conv = $2 AND message = ANY($3) AND env = $1 AND waiting AND due_at <= clock_timestamp()
+       ORDER BY message FOR NO KEY UPDATE SKIP LOCKED
+     )
+     SELECT r.message, m.id, m.hard OR m.deleted_at IS NOT NULL AS gone, r.revision, r.total, shown_reactions(r.env, r.counts) AS counts, (
+       SELECT json_agg(json_build_object('userId', u.id, 'emoji', c.change ->> 1, 'on', (c.change ->> 2)::boolean) ORDER BY c.ord)
+       FROM jsonb_array_elements(r.changes::jsonb) WITH ORDINALITY c(change, ord)
+       CROSS JOIN LATERAL (SELECT id FROM users WHERE no = (c.change ->> 0)::bigint AND env = r.env LIMIT 1) u
+     ) AS changes
+     FROM due r CROSS JOIN LATERAL (SELECT * FROM messages WHERE conv = r.conv AND seq = r.message AND env = r.env LIMIT 1) m
+     ORDER BY r.message`,
+    [env, conv, messages],
+  );
+
+/** Notes that these were told, and that the next event of a message may follow after its window. */
+export async function markTold(
+  tx: Queryable,
+  env: number,
+  conv: number,
+  told: readonly { message: number; windowMs: number }[],
+): Promise<void> {
+  await tx.query(
+    `UPDATE message_reactions r SET waiting = false, changes = NULL, due_at = clock_timestamp() + t.ms * interval '1 millisecond'
+     FROM unnest($3::bigint[], $4::int[]) t(message, ms) WHERE r.conv = $2 AND r.message = t.message AND r.env = $1`,
+    [env, conv, told.map((t) => t.message), told.map((t) => t.windowMs)],
+  );
+}
+
+/** Removes a batch of the reactions to a message that was deleted. Returns true when none is left. */
+export async function clearReactions(
+  tx: Queryable,
+  env: number,
+  conv: number,
+  message: number,
+  batch: number,
+): Promise<boolean> {
+  const gone = await tx.query(
+    `DELETE FROM reactions WHERE ctid = ANY(ARRAY(SELECT ctid FROM reactions WHERE conv = $2 AND message = $3 AND env = $1 LIMIT $4))
+     RETURNING 1 AS one`,
+    [env, conv, message, batch],
+  );
+  if (gone.length === batch) return false;
+  await tx.query(
+    `UPDATE message_reactions SET counts = '[]', total = 0, changes = NULL, waiting = false WHERE conv = $2 AND message = $3 AND env = $1`,
+    [env, conv, message],
+  );
+  return true;
+}
+
+/** Puts off what is due in a conversation that others have locked for long, so that it does not hold up the rest. */
+export async function putOff(db: Queryable, { env, conv, messages }: DueMessages, ms: number): Promise<void> {
+  await db.query(
+    `UPDATE message_reactions SET due_at = clock_timestamp() + $3 * interval '1 millisecond'
+     WHERE conv = $2 AND message = ANY($4) AND env = $1 AND waiting`,
+    [env, conv, ms, messages],
+  );
+}

@@ -1,0 +1,8 @@
+/**
+ * Bits of `conversations.flags`: what extensions a conversation has. Readers look into the table of an extension only
+ * where its bit is set, so that conversations without it cost nothing. A bit is never taken away.
+ */
+export const flags = { reactions: 1 } as const;
+
+export const hasReactions = (conversation: { flags: number }): boolean =>
+  (conversation.flags & flags.reactions) !== 0;

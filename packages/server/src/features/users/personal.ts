@@ -1,0 +1,21 @@
+import type { Tx } from '../../platform/postgres/db.ts';
+import type { Context } from '../context.ts';
+import { nextPersonalRev } from './sql.ts';
+
+/** What belongs to one user and to no conversation's stream; a feature adds its kind. */
+export type PersonalKind = 'level';
+
+/**
+ * Tells all of the caller's sockets of a change of its personal state, after the commit. A device that is away learns
+ * from `hello.personalRev` that something changed (events#personal).
+ */
+export async function personalChange(
+  { env, caller, services }: Context,
+  tx: Tx,
+  kind: PersonalKind,
+  d: Record<string, unknown>,
+): Promise<void> {
+  const user = caller.user!.no;
+  const rev = await nextPersonalRev(tx, env.no, user);
+  tx.afterCommit(() => services.sockets.toUsers(env.no, [user], { t: 'personal', d: { rev, kind, d } }));
+}
