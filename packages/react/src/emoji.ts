@@ -1,4 +1,4 @@
 'use client';
 
-export { default as EmojiPicker } from './parts/emoji.tsx';
+export { EmojiPicker } from './parts/emoji.tsx';
 export type { EmojiPickerProps } from './parts/emoji.tsx';

@@ -2,7 +2,7 @@ import type { ComponentType } from 'react';
 import type { AvatarProps } from './parts/avatar.tsx';
 import type { ConversationItemProps, UnreadBadgeProps } from './parts/conversation-item.tsx';
 import type { EmojiPickerProps } from './parts/emoji.tsx';
-import type { ReceiptProps } from './parts/receipt.tsx';
+import type { ReceiptProps } from './parts/receipt-view.tsx';
 import type { ThreadSlots } from './parts/thread.tsx';
 
 /**

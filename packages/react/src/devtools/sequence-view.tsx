@@ -1,4 +1,4 @@
-import { forwardRef, useCallback, useSyncExternalStore } from 'react';
+import { forwardRef, useSyncExternalStore } from 'react';
 import type { ComponentPropsWithoutRef, CSSProperties } from 'react';
 import { cx } from '../parts/tools.ts';
 import { passagesOf } from './passages.ts';
@@ -36,14 +36,10 @@ const laneOf = (index: number, people: number): number =>
 
 function useFrames(people: readonly SequencePerson[]): readonly (readonly WireFrame[])[] {
   const wires = people.map(({ wire }) => wire);
-  const subscribe = useCallback(
-    (changed: () => void) => {
-      const offs = wires.map((wire) => wire.subscribe(changed));
-      return () => offs.forEach((off) => off());
-    },
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- the same wires in another list are the same.
-    wires,
-  );
+  const subscribe = (changed: () => void): (() => void) => {
+    const offs = wires.map((wire) => wire.subscribe(changed));
+    return () => offs.forEach((off) => off());
+  };
   // The number of the newest frame of each stands for all of them: what is kept changes with it.
   useSyncExternalStore(
     subscribe,

@@ -40,7 +40,7 @@ const inRows = (all: readonly string[]): string[][] =>
   );
 
 /** Emoji in a grid: arrows move in two directions, letters search. */
-export default function EmojiPicker({ onPick, onClose }: EmojiPickerProps) {
+export function EmojiPicker({ onPick, onClose }: EmojiPickerProps) {
   const strings = useStrings();
   const box = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
