@@ -1,11 +1,11 @@
 import { useEffect, useMemo, useState } from 'react';
 import { Thread, usePresence } from '@parley/react';
 import type { ThreadHeaderProps } from '@parley/react';
+import { SequenceView } from '@parley/react/devtools';
 import { DemoComposer } from './composer.tsx';
 import { UndoMessage } from './message.tsx';
 import { firstName, nameOf, samples } from './people.ts';
 import { Calls, Head, OfflineSwitch, Person } from './person.tsx';
-import { Sequence } from './sequence.tsx';
 import { ensurePeople, sessionOf } from './session.ts';
 import type { Session } from './session.ts';
 
@@ -46,7 +46,14 @@ export function Duo({ me, partner, onPartner }: DuoProps) {
     <main className="demo-duo">
       <Side session={me} id={pair.id} other={partner} />
       <Side session={other} id={pair.id} other={me.userId} onPerson={onPartner} />
-      <Sequence conversationId={pair.id} a={me} b={other} />
+      <SequenceView
+        conversationId={pair.id}
+        people={[me, other].map(({ userId, network: { wire } }) => ({
+          userId,
+          name: firstName(userId),
+          wire,
+        }))}
+      />
     </main>
   );
 }

@@ -1,42 +1,19 @@
 import type { ClientOptions } from '@parley/client';
+import { createWire } from '@parley/react/devtools';
 import { nameOf } from './people.ts';
 import type { ActionId } from './snippets.ts';
 import { Value } from './store.ts';
 
-/** A frame as it went over the socket. `none`: the socket closed. */
-export interface Frame {
-  no: number;
-  at: number;
-  way: 'out' | 'in' | 'none';
-  /** The frame without its token. */
-  data: Readonly<Record<string, unknown>>;
-}
-
-const maxFrames = 300;
 /** What the page does by itself does not hide what somebody did just before. */
 const byItself = new Set<ActionId>(['connect', 'read', 'presence', 'typing']);
 const chosenMs = 6_000;
 
-const parsed = (text: unknown): Record<string, unknown> => {
-  try {
-    return JSON.parse(String(text)) as Record<string, unknown>;
-  } catch {
-    return { t: '?' };
-  }
-};
-const withoutToken = (frame: Record<string, unknown>): Record<string, unknown> => {
-  const d = frame['d'];
-  const has = typeof d === 'object' && d !== null && 'token' in d;
-  return has ? { ...frame, d: { ...d, token: '…' } } : frame;
-};
-
 /** The network of one person: it can be cut, and everything that goes over it can be watched. */
 export class Network {
   readonly offline = new Value(false);
-  readonly frames = new Value<readonly Frame[]>([]);
+  readonly wire = createWire();
   /** What the person did last, as far as the network tells. */
   readonly action = new Value<{ id: ActionId; no: number } | null>(null);
-  readonly paused = new Value(false);
   readonly #sockets = new Set<WebSocket>();
   readonly #wakes = new Set<() => void>();
   #count = 0;
@@ -75,10 +52,9 @@ export class Network {
       closed?.call(socket, new CloseEvent('close', { code: 1006 }));
     }
     this.#sockets.clear();
-    this.#note('none', { t: 'closed', code: 1006, why: 'no network' });
+    this.wire.note('none', { t: 'closed', code: 1006, why: 'no network' });
   };
 
-  clear = (): void => this.frames.set([]);
   did = (id: ActionId): void => {
     // Whoever calls joins her own call.
     if (id === 'answer' && this.action.get()?.id === 'call') return;
@@ -88,12 +64,6 @@ export class Network {
     this.action.set({ id, no: ++this.#count });
   };
 
-  #note(way: Frame['way'], data: Record<string, unknown>): void {
-    if (this.paused.get()) return;
-    const frame = { no: ++this.#count, at: Date.now(), way, data: withoutToken(data) };
-    this.frames.set([...this.frames.get().slice(1 - maxFrames), frame]);
-  }
-
   #socketClass(): NonNullable<ClientOptions['WebSocket']> {
     const network = this;
     return class extends WebSocket {
@@ -102,16 +72,15 @@ export class Network {
         super(url, protocols);
         network.#sockets.add(this);
         this.addEventListener('message', ({ data }) => {
-          if (network.#sockets.has(this)) network.#note('in', parsed(data));
+          if (network.#sockets.has(this)) network.wire.note('in', data);
         });
         this.addEventListener('close', ({ code, reason }) => {
-          if (network.#sockets.delete(this)) network.#note('none', { t: 'closed', code, why: reason });
+          if (network.#sockets.delete(this)) network.wire.note('none', { t: 'closed', code, why: reason });
         });
       }
       override send(data: string): void {
-        const frame = parsed(data);
-        network.#note('out', frame);
-        const action = ofFrame(frame);
+        network.wire.note('out', data);
+        const action = ofFrame(JSON.parse(data) as Record<string, unknown>);
         if (action) network.did(action);
         super.send(data);
       }

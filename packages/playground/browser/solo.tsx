@@ -2,16 +2,16 @@ import { useEffect, useMemo, useState } from 'react';
 import type { ReactNode } from 'react';
 import { Chat, useUnreadTotal } from '@parley/react';
 import type { ThreadHeaderProps } from '@parley/react';
+import { WirePanel } from '@parley/react/devtools';
 import { Code } from './code.tsx';
 import { DemoComposer } from './composer.tsx';
 import { IconButton } from './controls.tsx';
 import { Icon } from './icons.tsx';
 import type { IconName } from './icons.tsx';
-import { UndoMessage } from './message.tsx';
+import { UndoMessage, useSession } from './message.tsx';
 import { NewChat } from './new-chat.tsx';
 import { Calls, Head } from './person.tsx';
 import { useMedia } from './store.ts';
-import { Wire } from './wire.tsx';
 
 export type Panel = 'wire' | 'code';
 type Tab = 'chats' | Panel | 'you';
@@ -35,6 +35,7 @@ interface SoloProps {
 export function Solo({ selected, onSelect, you }: SoloProps) {
   const wide = useMedia('(width >= 70em)');
   const narrow = useMedia('(width < 48em)');
+  const { network } = useSession();
   const [panel, setPanel] = useState<Panel>('wire');
   const [tab, setTab] = useState<Tab>('chats');
   const [making, setMaking] = useState(false);
@@ -48,7 +49,8 @@ export function Solo({ selected, onSelect, you }: SoloProps) {
   );
   useTitle();
   const shown = wide || tab === 'chats' ? 'chats' : tab;
-  const content = (of: Panel) => (of === 'wire' ? <Wire conversationId={selected} /> : <Code />);
+  const content = (of: Panel) =>
+    of === 'wire' ? <WirePanel wire={network.wire} conversationId={selected} reveal /> : <Code />;
   return (
     <div
       className="demo-solo"

@@ -62,13 +62,13 @@ describe('the demo', () => {
     await a.page.getByRole('button', { name: 'Go offline' }).click();
     await say(a.page, 'two, while away');
     await say(a.page, 'three, while away');
-    await a.page.locator('.demo-outbox', { hasText: '2 messages wait' }).waitFor();
+    await a.page.locator('.parley-outbox', { hasText: '2 messages wait' }).waitFor();
     await a.page.locator('.parley-connection[data-state=lost]', { hasText: '2 messages wait' }).waitFor();
-    await a.page.locator('.demo-frame[data-way=none]').first().waitFor();
+    await a.page.locator('.parley-frame[data-way=none]').first().waitFor();
     await shoot(a.page, 'offline');
     await say(b.page, 'meanwhile');
     await a.page.getByRole('button', { name: 'Go online' }).click();
-    await a.page.locator('.demo-outbox').waitFor({ state: 'detached' });
+    await a.page.locator('.parley-outbox').waitFor({ state: 'detached' });
     await row(b.page, 'three, while away').waitFor();
     await row(a.page, 'meanwhile').waitFor();
     await row(a.page, 'three, while away').locator('.parley-receipt[data-state=read]').waitFor();
@@ -229,8 +229,8 @@ describe('the demo', () => {
     await nora.locator('.parley-receipt[data-state=waiting]').waitFor();
     await nora.getByRole('button', { name: 'Go online' }).click();
     await tomas.locator('.parley-message', { hasText: 'in the post' }).waitFor();
-    await a.page.locator('.demo-sequence g[data-from=a][data-heard]').first().waitFor();
-    await a.page.locator('.demo-sequence g[data-from=b][data-heard]').first().waitFor();
+    await a.page.locator('.parley-sequence g[data-from="0"][data-heard]').first().waitFor();
+    await a.page.locator('.parley-sequence g[data-from="1"][data-heard]').first().waitFor();
     for (const theme of ['light', 'dark']) {
       if (theme === 'dark') await a.page.getByRole('button', { name: 'Light or dark' }).click();
       await a.page.evaluate(() =>

@@ -58,7 +58,7 @@ describe('playground', () => {
     await row(a.page, 'Hello Bob').locator('.parley-receipt[data-state=read]').waitFor();
     await say(b.page, 'Hello Ada');
     await row(a.page, 'Hello Ada').waitFor();
-    await a.page.locator('.demo-frame[data-way=out]', { hasText: 'message.send' }).first().waitFor();
+    await a.page.locator('.parley-frame[data-way=out]', { hasText: 'message.send' }).first().waitFor();
     await a.page.getByRole('tab', { name: 'Code' }).click();
     await a.page.locator('.demo-code li[data-now]').waitFor();
     for (const visit of [a, b]) {

@@ -89,6 +89,11 @@ export interface Strings {
   attach: string;
   emoji: string;
   emojiGroups: readonly string[];
+  emojiSearch: string;
+  emojiRecent: string;
+  emojiFound(n: number): string;
+  /** Words that find an emoji, besides the English ones: `{ '👍': 'daumen gut' }`. */
+  emojiWords: Readonly<Record<string, string>>;
   replyingTo(name: string): string;
   editing: string;
   cancel: string;
@@ -202,6 +207,10 @@ export const english: Strings = {
   attach: 'Attach files',
   emoji: 'Emoji',
   emojiGroups: ['Faces', 'Hands and hearts', 'Things'],
+  emojiSearch: 'Search emoji',
+  emojiRecent: 'Recent',
+  emojiFound: (n) => `${n} found`,
+  emojiWords: {},
   replyingTo: (name) => `Reply to ${name}`,
   editing: 'Edit message',
   cancel: 'Cancel',

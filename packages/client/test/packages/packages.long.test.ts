@@ -247,6 +247,8 @@ describe('the kit', () => {
         html: said.html,
         version: String(version),
         calls: true,
+        devtools: true,
+        emoji: true,
         styles: true,
         tokens: true,
       });

@@ -1,11 +1,13 @@
-import { createElement, Fragment, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
+import { createElement, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import type { ReactNode } from 'react';
 import type { Client } from '@parley/client';
 import { english } from '../strings.ts';
+import type { Slots } from '../slots.ts';
 import type { Strings } from '../strings.ts';
 import { Announcer } from './announcer.ts';
 import { ParleyContext } from './context.ts';
 import type { ParleyContextValue } from './context.ts';
+import { SlotsContext } from './slots.ts';
 
 export interface ParleyProviderProps {
   client: Client;
@@ -21,12 +23,16 @@ export interface ParleyProviderProps {
   /** `auto` follows the system. */
   theme?: 'light' | 'dark' | 'auto';
   density?: 'compact' | 'touch';
+  /** Parts of your own in the place of the kit's. Keep the object the same between renders, or all of them render. */
+  slots?: Slots;
   /** False: no shortcuts of single letters. */
   shortcuts?: boolean;
   /** The time of day in milliseconds, for "Today" and "Yesterday". */
   now?: () => number;
   children?: ReactNode;
 }
+
+const usual: Slots = {};
 
 export function ParleyProvider(props: ParleyProviderProps): ReactNode {
   const {
@@ -37,6 +43,7 @@ export function ParleyProvider(props: ParleyProviderProps): ReactNode {
     dir,
     theme,
     density,
+    slots = usual,
     shortcuts = true,
     now = Date.now,
   } = props;
@@ -63,7 +70,7 @@ export function ParleyProvider(props: ParleyProviderProps): ReactNode {
   return createElement(
     ParleyContext.Provider,
     { value },
-    createElement(Fragment, null, props.children),
+    createElement(SlotsContext.Provider, { value: slots }, props.children),
     createElement(Region, { announcer }),
   );
 }

@@ -48,17 +48,18 @@ export interface Receipt {
   others: number;
 }
 
-const summary = (members: readonly Member[], me: string | null, seq: number): string => {
-  let [others, delivered, read] = [0, 0, 0];
+/** Where a sent message has come to, by the marks of the members. */
+export function receiptOf(members: readonly Member[], me: string | null, seq: number): Receipt {
+  let [others, delivered, readBy] = [0, 0, 0];
   for (const m of members) {
     if (m.userId === me) continue;
     others++;
-    if (m.lastReadSeq >= seq) read++;
+    if (m.lastReadSeq >= seq) readBy++;
     if (Math.max(m.lastReadSeq, m.lastDeliveredSeq) >= seq) delivered++;
   }
-  const state = read > 0 && (read === others || others > 1) ? 'read' : delivered > 0 ? 'delivered' : 'sent';
-  return `${state} ${read} ${others}`;
-};
+  return { state: readBy > 0 ? 'read' : delivered > 0 ? 'delivered' : 'sent', readBy, others };
+}
+const textOf = ({ state, readBy, others }: Receipt): string => `${state} ${readBy} ${others}`;
 
 /** Where a message of this user has come to; renders only when that changes. */
 export function useReceipt(id: string, item: Pick<MessageItem, 'status' | 'seq'>): Receipt {
@@ -70,7 +71,7 @@ export function useReceipt(id: string, item: Pick<MessageItem, 'status' | 'seq'>
     () =>
       status !== 'sent' || seq === null
         ? `${status === 'failed' ? 'failed' : 'waiting'} 0 0`
-        : summary(conversation?.members.get() ?? [], client.userId, seq),
+        : textOf(receiptOf(conversation?.members.get() ?? [], client.userId, seq)),
     () => 'sent 0 0',
   );
   return useMemo(() => {

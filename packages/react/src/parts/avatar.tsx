@@ -1,6 +1,9 @@
 import { forwardRef, useState } from 'react';
 import type { ComponentPropsWithoutRef, CSSProperties } from 'react';
+import { useClient } from '../hooks/context.ts';
 import { useName, usePresence, useUser } from '../hooks/people.ts';
+import { useRoster } from '../hooks/roster.ts';
+import { useSlot } from '../hooks/slots.ts';
 import { cx } from './tools.ts';
 
 /** A person has one colour everywhere: the hue is a hash of the id. */
@@ -27,15 +30,19 @@ export interface AvatarProps extends ComponentPropsWithoutRef<'span'> {
   id: string;
   name: string;
   src?: string | null | undefined;
-  size?: number;
+  /** In pixels; without it `--parley-avatar-size` of an ancestor, or 40. */
+  size?: number | undefined;
   online?: boolean | undefined;
 }
 
+const sized = (size: number | undefined) =>
+  size === undefined ? {} : { '--parley-avatar-size': `${size}px` };
+
 /** A picture or initials; beside a name, therefore hidden from screen readers unless it gets an `aria-label`. */
 export const Avatar = forwardRef<HTMLSpanElement, AvatarProps>(function Avatar(props, ref) {
-  const { id, name, src, size = 40, online, className, style, children, ...rest } = props;
+  const { id, name, src, size, online, className, style, children, ...rest } = props;
   const [broken, setBroken] = useState<string | null>(null);
-  const shape = { '--parley-avatar-size': `${size}px`, '--parley-hue': hueOf(id), ...style } as CSSProperties;
+  const shape = { ...sized(size), '--parley-hue': hueOf(id), ...style } as CSSProperties;
   const named = rest['aria-label'] === undefined ? { 'aria-hidden': true } : { role: 'img' };
   return (
     <span ref={ref} className={cx('parley-avatar', className)} style={shape} {...named} {...rest}>
@@ -63,5 +70,31 @@ export function UserAvatar({
   const user = useUser(userId);
   const name = useName(userId);
   const online = usePresence(presence ? [userId] : []).get(userId)?.online;
-  return <Avatar id={userId} name={name} src={user?.imageUrl} online={online} {...rest} />;
+  const Shown = useSlot<AvatarProps>('Avatar', Avatar);
+  return Shown ? <Shown id={userId} name={name} src={user?.imageUrl} online={online} {...rest} /> : null;
+}
+
+export interface GroupAvatarProps {
+  conversationId: string;
+  name: string;
+  size?: number;
+  /** False: the members are not fetched yet. */
+  seen?: boolean;
+}
+
+/** Two of the people in a group; the initials of its name until the members are known. */
+export function GroupAvatar({ conversationId, name, size, seen = true }: GroupAvatarProps) {
+  const { userId: me } = useClient();
+  const members = useRoster(seen ? conversationId : null);
+  const Shown = useSlot<AvatarProps>('Avatar', Avatar);
+  // The others; oneself only where there is one other.
+  const others = members.filter(({ userId }) => userId !== me);
+  const [first, second] = others.length > 1 ? others : members;
+  if (!first || !second) return Shown ? <Shown id={conversationId} name={name} size={size} /> : null;
+  return (
+    <span className="parley-avatar-pair" style={sized(size) as CSSProperties}>
+      <UserAvatar userId={first.userId} />
+      <UserAvatar userId={second.userId} />
+    </span>
+  );
 }

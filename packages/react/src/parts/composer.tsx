@@ -1,4 +1,4 @@
-import { forwardRef, lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { forwardRef, Suspense, useEffect, useRef, useState } from 'react';
 import type {
   ChangeEvent,
   ClipboardEvent,
@@ -13,11 +13,10 @@ import { useParley } from '../hooks/context.ts';
 import { useName } from '../hooks/people.ts';
 import { maxFiles } from '../hooks/upload.ts';
 import type { UploadItem, UploadView } from '../hooks/upload.ts';
+import { EmojiPicker } from './emoji-picker.tsx';
 import { Icon } from './icon.tsx';
 import { Suggestions, useSuggesting } from './suggestions.tsx';
 import { cx } from './tools.ts';
-
-const EmojiPicker = lazy(() => import('./emoji.tsx'));
 
 export interface ComposerProps extends Omit<ComponentPropsWithoutRef<'form'>, 'onSubmit'> {
   conversationId: string;

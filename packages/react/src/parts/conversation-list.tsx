@@ -1,16 +1,13 @@
-import { forwardRef, memo, useEffect, useRef, useState } from 'react';
+import { forwardRef, useEffect, useRef, useState } from 'react';
 import type { ComponentPropsWithoutRef, KeyboardEvent, ReactNode, RefObject } from 'react';
-import type { ConversationListItem, User } from '@parley/client';
-import { draftOf } from '../hooks/composer.ts';
+import type { ConversationListItem } from '@parley/client';
 import { useConnection } from '../hooks/connection.ts';
-import { useParley, useStrings } from '../hooks/context.ts';
+import { useParley } from '../hooks/context.ts';
 import { useConversations } from '../hooks/conversations.ts';
-import { otherOf, useName, usePresence, useTitle } from '../hooks/people.ts';
-import { shallowEqual, useStore } from '../hooks/store.ts';
-import { useTypists } from '../hooks/typists.ts';
-import { Avatar, UserAvatar } from './avatar.tsx';
+import { otherOf } from '../hooks/people.ts';
+import { useSlot } from '../hooks/slots.ts';
+import { ConversationItem } from './conversation-item.tsx';
 import { Icon } from './icon.tsx';
-import { Time } from './time.tsx';
 import { cx, moveFocus, useFrame } from './tools.ts';
 
 export interface ConversationListProps extends Omit<
@@ -38,6 +35,7 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
     const typed = useRef({ text: '', at: 0 });
     useSlash(search, shortcuts);
     const { items, hasMore, loadMore } = useConversations();
+    const Item = useSlot('ConversationItem', ConversationItem) ?? ConversationItem;
     const { state } = useConnection();
     const [query, setQuery] = useState('');
     const wanted = query.trim().toLocaleLowerCase();
@@ -108,7 +106,7 @@ export const ConversationList = forwardRef<HTMLElement, ConversationListProps>(
         <ul onKeyDown={onKeyDown}>
           {shown.map((item) => (
             <li key={item.id}>
-              <ConversationItem
+              <Item
                 item={item}
                 current={item.id === selectedId}
                 tabIndex={item.id === tabStop ? 0 : -1}
@@ -151,124 +149,4 @@ function useSlash(search: RefObject<HTMLInputElement | null>, on: boolean): void
     document.addEventListener('keydown', listen);
     return () => document.removeEventListener('keydown', listen);
   }, [search, on]);
-}
-
-export interface ConversationItemProps {
-  item: ConversationListItem;
-  current?: boolean;
-  tabIndex?: number;
-  onSelect?: (id: string) => void;
-  href?: string;
-}
-
-const same = (a: ConversationItemProps, b: ConversationItemProps): boolean =>
-  shallowEqual({ ...a, item: null }, { ...b, item: null }) && shallowEqual(a.item, b.item);
-
-/** One row of the list; renders when the conversation's row changes. */
-export const ConversationItem = memo(function ConversationItem(props: ConversationItemProps) {
-  const { item, current = false, tabIndex, onSelect, href } = props;
-  const { client, strings } = useParley();
-  const title = useTitle(item);
-  const other = otherOf(item, client.userId);
-  const online = usePresence([other]).get(other ?? '')?.online;
-  const typists = useTypists(item.id);
-  const { unreadCount, muted, lastMessage } = item;
-  const attributes = {
-    className: 'parley-conversation',
-    'aria-current': current ? ('true' as const) : undefined,
-    'data-unread': unreadCount > 0 || undefined,
-    'data-muted': muted || undefined,
-    'data-typing': typists.length > 0 || undefined,
-    tabIndex,
-    onClick: () => onSelect?.(item.id),
-  };
-  const content = (
-    <>
-      {other === null ? <Avatar id={item.id} name={title} /> : <UserAvatar userId={other} presence />}
-      <b>
-        <bdi>{title}</bdi>
-      </b>
-      {lastMessage ? <Time at={lastMessage.createdAt} day /> : <span />}
-      {typists.length > 0 ? (
-        <Typing userIds={typists} group={other === null} />
-      ) : (
-        <Preview item={item} draft={current ? '' : draftOf(client, item.id)} />
-      )}
-      {unreadCount > 0 ? (
-        <UnreadBadge count={unreadCount} muted={muted} mentioned={!!item.mentionUnreadCount} />
-      ) : muted ? (
-        <span title={strings.muted}>
-          <Icon name="muted" size={14} />
-        </span>
-      ) : null}
-      {online ? <span className="parley-hidden">{strings.online}</span> : null}
-    </>
-  );
-  return href === undefined ? (
-    <button type="button" {...attributes}>
-      {content}
-    </button>
-  ) : (
-    <a href={href} {...attributes}>
-      {content}
-    </a>
-  );
-}, same);
-
-const noUsers: ReadonlyMap<string, User> = new Map();
-
-function Typing({ userIds, group }: { userIds: readonly string[]; group: boolean }) {
-  const { client, strings } = useParley();
-  useStore(client.users.store, noUsers);
-  return (
-    <span className="parley-preview">
-      {group ? strings.typing(userIds.map((id) => client.users.find(id)?.name || id)) : strings.typingHere}
-    </span>
-  );
-}
-
-function Preview({ item, draft }: { item: ConversationListItem; draft: string }) {
-  const { client, strings } = useParley();
-  const last = item.lastMessage;
-  const group = item.type === 'group';
-  const name = useName(group ? last?.senderId : null);
-  const files = last?.attachments;
-  const text =
-    last?.text || (files ? (files.mimeType.startsWith('image/') ? strings.photo : files.name) : '');
-  return (
-    <span className="parley-preview">
-      <bdi>
-        {draft
-          ? strings.draft(draft)
-          : last && last.senderId === client.userId
-            ? strings.fromYou(text)
-            : group && last?.senderId != null
-              ? strings.from(name, text)
-              : text}
-      </bdi>
-    </span>
-  );
-}
-
-export interface UnreadBadgeProps {
-  count: number;
-  max?: number;
-  muted?: boolean;
-  /** Some of them mention this user. */
-  mentioned?: boolean;
-}
-export function UnreadBadge({ count, max = 99, muted, mentioned }: UnreadBadgeProps) {
-  const strings = useStrings();
-  return (
-    <span className="parley-unread" data-muted={(muted && !mentioned) || undefined}>
-      <span aria-hidden="true">
-        {mentioned ? '@ ' : null}
-        {count > max ? `${max}+` : count}
-      </span>
-      <span className="parley-hidden">
-        {strings.unread(count)}
-        {mentioned ? `, ${strings.mentioned}` : null}
-      </span>
-    </span>
-  );
 }

@@ -16,6 +16,7 @@ import { useParley } from '../hooks/context.ts';
 import { useMessages } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
 import { useMembers } from '../hooks/people.ts';
+import { useSlots } from '../hooks/slots.ts';
 import { isPicture } from '../hooks/upload.ts';
 import { ViewerContext } from './attachment.tsx';
 import { Icon } from './icon.tsx';
@@ -32,6 +33,10 @@ export interface MessageListHandle {
   scrollTo(messageId: string): void;
 }
 
+interface MessageListSlots {
+  Message?: ComponentType<MessageProps> | undefined;
+}
+
 export interface MessageListProps extends Omit<ComponentPropsWithoutRef<'div'>, 'children'> {
   conversationId: string;
   /** Messages of one person within so many milliseconds stand together. */
@@ -44,7 +49,7 @@ export interface MessageListProps extends Omit<ComponentPropsWithoutRef<'div'>, 
   /** Changes the buttons of each message. Keep the function the same between renders, or all rows render. */
   actions?: MessageProps['actions'];
   renderAttachment?: MessageProps['renderAttachment'];
-  slots?: { Message?: ComponentType<MessageProps> | undefined };
+  slots?: MessageListSlots;
   handle?: Ref<MessageListHandle>;
 }
 
@@ -63,7 +68,8 @@ export const MessageList = forwardRef<HTMLDivElement, MessageListProps>(function
   const [active, setActive] = useState<string | null>(null);
   const [tinted, setTinted] = useState<string | null>(null);
   const [viewed, setViewed] = useState<{ pictures: readonly Attachment[]; first: string } | null>(null);
-  const Row = slots.Message ?? Message;
+  const common = useSlots<MessageListSlots>();
+  const Row = slots.Message ?? common.Message ?? Message;
   const me = client.userId;
 
   const go = useCallback(

@@ -14,7 +14,8 @@ import { useStatus } from '../hooks/messages.ts';
 import { useConversation } from '../hooks/open.ts';
 import { useCanPin } from '../hooks/pins.ts';
 import { otherOf, useMembers, usePresence, useTitle } from '../hooks/people.ts';
-import { Avatar, UserAvatar } from './avatar.tsx';
+import { useSlots } from '../hooks/slots.ts';
+import { GroupAvatar, UserAvatar } from './avatar.tsx';
 import { Composer } from './composer.tsx';
 import type { ComposerProps } from './composer.tsx';
 import { ConnectionBanner } from './connection-banner.tsx';
@@ -66,7 +67,8 @@ export interface ThreadProps extends Omit<ComponentPropsWithoutRef<'section'>, '
 /** One conversation: head, banner, messages, who types, and where one writes. */
 export const Thread = forwardRef<HTMLElement, ThreadProps>(function Thread(props, ref) {
   // Replies and changes belong to one conversation: another one starts afresh.
-  return <OneThread key={props.conversationId} {...props} forwarded={ref} />;
+  const slots = { ...useSlots<ThreadSlots>(), ...props.slots };
+  return <OneThread key={props.conversationId} {...props} slots={slots} forwarded={ref} />;
 });
 
 function OneThread(props: ThreadProps & { forwarded: ForwardedRef<HTMLElement> }) {
@@ -231,7 +233,7 @@ export const ThreadHeader = forwardRef<HTMLElement, ThreadHeaderProps>(function 
         </button>
       ) : null}
       {other === null ? (
-        <Avatar id={conversationId} name={title} size={36} />
+        <GroupAvatar conversationId={conversationId} name={title} size={36} />
       ) : (
         <UserAvatar userId={other} size={36} presence />
       )}

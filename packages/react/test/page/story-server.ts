@@ -41,6 +41,8 @@ export class StoryServer {
   /** Addresses of attachments, by id. */
   files = new Map<string, string>();
   offline = false;
+  /** Sees each frame: `out` is what the page says. */
+  watch: (way: 'out' | 'in', frame: Json) => void = () => undefined;
   /** Milliseconds until a page of messages is there. */
   latencyMs = 0;
 
@@ -160,6 +162,7 @@ export class StoryServer {
     return { data: [], hasMore: false };
   }
   run(socket: StorySocket, frame: Json): void {
+    this.watch('out', frame);
     const d = (frame['d'] ?? {}) as Json;
     const now = new Date().toISOString();
     const ack = (data: Json): void => socket.push({ t: 'ack', re: frame['id'], d: data });
@@ -249,6 +252,7 @@ class StorySocket {
     queueMicrotask(() => this.#server.run(this, frame));
   }
   push(frame: Json): void {
+    this.#server.watch('in', frame);
     const data = JSON.stringify(frame);
     queueMicrotask(() => (this.onmessage as ((event: { data: string }) => void) | null)?.({ data }));
   }

@@ -1,9 +1,11 @@
 import { createRoot } from 'react-dom/client';
 import { createClient } from '@parley/client';
-import { Chat, ParleyProvider } from '@parley/react';
-import type { ParleyProviderProps } from '@parley/react';
+import { Avatar, Chat, Message, ParleyProvider, Receipt } from '@parley/react';
+import type { ParleyProviderProps, Slots } from '@parley/react';
+import { createWire, WirePanel } from '@parley/react/devtools';
 import '@fontsource-variable/geist';
 import '@parley/react/styles.css';
+import '@parley/react/devtools.css';
 import { StoryServer } from './story-server.ts';
 import type { Line, Story } from './story-server.ts';
 
@@ -113,8 +115,22 @@ server.files = new Map([
 ]);
 Object.assign(globalThis, { story: server });
 const client = createClient(server.options());
-const { theme, dir } = (globalThis as unknown as { options: Pick<ParleyProviderProps, 'theme' | 'dir'> })
-  .options;
+const wire = createWire({ now: () => Date.parse(at('09:50')) });
+server.watch = wire.note;
+const given = (globalThis as unknown as { options: Options }).options;
+interface Options extends Pick<ParleyProviderProps, 'theme' | 'dir'> {
+  /** Parts of the page's own, each around the usual one. */
+  slots?: boolean;
+  /** Shows the frames beside the chat, or what they say too. */
+  wire?: 'shown' | 'revealed';
+}
+const slots: Slots = {
+  Avatar: (props) => <Avatar {...props} data-mine="" />,
+  Receipt: (props) => <Receipt {...props} variant="checks" />,
+  Message: (props) => <Message {...props} data-mine="" />,
+  Typing: null,
+};
+const { theme, dir } = given;
 const root = document.getElementById('root')!;
 root.style.fontFamily = "'Geist Variable', sans-serif";
 createRoot(root).render(
@@ -125,7 +141,15 @@ createRoot(root).render(
     now={() => Date.parse(at('09:50'))}
     {...(theme ? { theme } : {})}
     {...(dir ? { dir } : {})}
+    {...(given.slots ? { slots } : {})}
   >
-    <Chat list={{ sort: (a, b) => b.lastActivityAt.localeCompare(a.lastActivityAt) }} />
+    <Chat
+      list={{ sort: (a, b) => b.lastActivityAt.localeCompare(a.lastActivityAt) }}
+      aside={
+        given.wire ? (
+          <WirePanel wire={wire} conversationId="conv_tomas" reveal={given.wire === 'revealed'} />
+        ) : null
+      }
+    />
   </ParleyProvider>,
 );

@@ -1,0 +1,4 @@
+'use client';
+
+export { EmojiPicker } from './parts/emoji.tsx';
+export type { EmojiPickerProps } from './parts/emoji.tsx';

@@ -1,0 +1,11 @@
+import { lazy } from 'react';
+import { useSlot } from '../hooks/slots.ts';
+import type { EmojiPickerProps } from './emoji.tsx';
+
+const Usual = lazy(async () => ({ default: (await import('./emoji.tsx')).EmojiPicker }));
+
+/** The picker of the provider's slots, or the kit's, which loads when it is first shown: put `Suspense` around it. */
+export function EmojiPicker(props: EmojiPickerProps) {
+  const Shown = useSlot<EmojiPickerProps>('EmojiPicker', Usual) ?? Usual;
+  return <Shown {...props} />;
+}
