@@ -1,12 +1,17 @@
-// What pages load before they show anything must stay small, minified and gzipped: the client SDK without calls, and what
-// the React kit adds to it and to React, without calls, and without what loads when it is first shown: the emoji, the viewer of pictures, the list of
-// pins, the form of a poll, and voice notes.
+// What pages load before they show anything must stay small, minified and gzipped: the client SDK without calls and without features, which
+// load at their first use or are left out by bundlers where nobody uses them, and what the React kit adds to it and to React, without calls, and
+// without what loads when it is first shown: the emoji, the viewer of pictures, the list of pins, the form of a poll, and voice notes.
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 const kB = 1024;
 const packages = [
-  { name: 'packages/client', entry: 'src/index.ts', limit: 16 * kB, external: ['node:*', '../features/*'] },
+  {
+    name: 'packages/client',
+    entry: 'src/index.ts',
+    limit: 16 * kB,
+    external: ['node:*', './features/*', '../features/*'],
+  },
   {
     name: 'packages/react',
     entry: 'src/index.ts',

@@ -1,7 +1,7 @@
 import type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 import { createApi } from './api.ts';
 import type { Api } from './api.ts';
-import { systemClock, Timer } from './clock.ts';
+import { systemClock } from './clock.ts';
 import { Connection } from './connection/connection.ts';
 import type { ConnectionState } from './connection/connection.ts';
 import { TokenRefresh } from './connection/token-refresh.ts';
@@ -35,8 +35,6 @@ import type { EventFrame, Hello, NotificationLevel, Notifications, ServerFrame }
 import { createUploads } from './uploads.ts';
 
 const catchUpMs = 10_000;
-/** The longest time that timers can wait. */
-const maxTimerMs = 2 ** 31 - 1;
 /** Applications get `conversationId` instead of the wire's short `cid`. */
 const named = <T extends { cid: string }>({ cid, ...rest }: T) => ({ conversationId: cid, ...rest });
 
@@ -139,19 +137,13 @@ export function createClient(options: ClientOptions): Client {
       open.get(cid)?.restart();
       followers?.wentBack();
     },
-    levelEnds: (at) => {
-      const end = Date.parse(at) - clockOffset;
-      if (end >= levelEnd) return;
-      levelEnd = end;
-      levelTimer.set(Math.min(Math.max(1_000, end - clock.now()), maxTimerMs), () => {
-        levelEnd = Infinity;
-        list.endLevels();
-      });
+    levelEnds: async (at) => {
+      const { watchLevels } = await import('./features/levels.ts');
+      (ends ??= watchLevels(clock, () => list.endLevels()))(Date.parse(at) - clockOffset);
     },
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });
-  const levelTimer = new Timer(clock);
-  let levelEnd = Infinity;
+  let ends: ((at: number) => void) | undefined;
   const syncer = new Syncer({
     clock,
     request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),
@@ -249,7 +241,11 @@ export function createClient(options: ClientOptions): Client {
     soon: () => syncer.soon(),
   });
 
-  const mentions = new Mentions({ ...host, on: (name, fn) => events.on(name, fn) });
+  const mentions = new Mentions({
+    ...host,
+    onEvent: (fn) => events.on('event', fn),
+    onConnected: (fn) => events.on('state', ({ state }) => state === 'connected' && fn()),
+  });
   let unwake: (() => void) | null = null;
 
   /** sdk#procedure: `connected` when it resolves. */

@@ -8,7 +8,8 @@ export type {
   MessagesSnapshot,
 } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
-export type { Mentions, MentionsSnapshot } from './state/mention-list.ts';
+export type { Mentions } from './state/mention-list.ts';
+export type { MentionsSnapshot } from './features/mentions.ts';
 export type { MessageItem } from './state/message-item.ts';
 export type { PinsSnapshot } from './features/pins.ts';
 export type { ReactorsPage } from './features/reactions.ts';
@@ -19,8 +20,8 @@ export type { Clock } from './clock.ts';
 export type { ConnectionState, SocketLike } from './connection/connection.ts';
 export type { TokenProvider } from './connection/tokens.ts';
 export type { WakeSource } from './connection/wake.ts';
-export { compose } from './compose.ts';
-export type { Composition } from './compose.ts';
+export { compose } from './features/compose.ts';
+export type { Composition } from './features/compose.ts';
 export { ParleyError } from './errors.ts';
 export type { ClientErrorCode, ErrorInfo } from './errors.ts';
 export { memoryStorage } from './outbox/memory.ts';

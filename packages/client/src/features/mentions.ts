@@ -1,18 +1,28 @@
-import type { ClientEvents } from '../client-types.ts';
 import { ParleyError } from '../errors.ts';
 import type { CallOptions } from '../http.ts';
-import type { MentionsSnapshot } from '../state/mention-list.ts';
 import { isTombstone } from '../state/message-window.ts';
-import type { Message, MessageOrTombstone } from '../types.ts';
+import type { Message, MessageOrTombstone, SocketEvents } from '../types.ts';
 
 /** The messages that name this user; it is loaded when somebody first asks for them. */
+
+export interface MentionsSnapshot {
+  /** Messages that name this user, newest first. */
+  items: readonly Message[];
+  hasMore: boolean;
+  status: 'loading' | 'ready';
+}
+
+type Heard = {
+  [Type in keyof SocketEvents]: { conversationId: string; type: Type; data: SocketEvents[Type] };
+}[keyof SocketEvents];
 
 export interface MentionsHost {
   /** Those that are on; null before the first `hello`. */
   features(): readonly string[] | null;
   me(): string | null;
   http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
-  on<K extends 'event' | 'state'>(name: K, fn: (value: ClientEvents[K]) => void): () => void;
+  onEvent(fn: (event: Heard) => void): void;
+  onConnected(fn: () => void): void;
   get(): MentionsSnapshot;
   set(snapshot: MentionsSnapshot): void;
 }
@@ -58,7 +68,7 @@ export function bindMentions(host: MentionsHost) {
     show([...items, message].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1)));
   }
 
-  function apply(event: ClientEvents['event']): void {
+  function apply(event: Heard): void {
     switch (event.type) {
       case 'message.new':
       case 'message.updated':
@@ -92,13 +102,13 @@ export function bindMentions(host: MentionsHost) {
     for (const again of later) again();
   }
 
-  host.on('event', (event) => {
+  host.onEvent((event) => {
     apply(event);
     missed?.push(() => apply(event));
   });
   // What was missed while disconnected is in the first page.
-  host.on('state', ({ state }) => {
-    if (state === 'connected' && host.get().status === 'ready') load().catch(() => {});
+  host.onConnected(() => {
+    if (host.get().status === 'ready') load().catch(() => {});
   });
 
   /** Loads the newest ones; what was shown before goes. */

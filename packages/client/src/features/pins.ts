@@ -60,7 +60,7 @@ export function bindPins(host: PinsHost, publish: (snapshot: PinsSnapshot) => vo
 
   const isOff = (): boolean => host.features()?.includes('pins') === false;
   /** The last intention for a message. */
-  const wanted = (id: string): Intention | undefined => [...asked].findLast((one) => one.id === id);
+  const wanted = (id: string): Intention | undefined => [...asked].reverse().find((one) => one.id === id);
 
   function viewOf(message: MessageOrTombstone): MessageItem {
     let view = views.get(message);

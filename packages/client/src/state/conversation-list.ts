@@ -141,7 +141,11 @@ export class ConversationList {
       const old = item.lastSeq < head.lastSeq;
       if (old) this.markStale(item.id);
       else this.fresh(item.id, started);
-      this.#setLevel(head, old && head.item ? head.item : item, head.item && head.touched >= started ? head.item : item);
+      this.#setLevel(
+        head,
+        old && head.item ? head.item : item,
+        head.item && head.touched >= started ? head.item : item,
+      );
     }
     this.store.touch();
   }

@@ -1,14 +1,6 @@
-import type { MentionsFeature, MentionsHost } from '../features/mentions.ts';
+import type { MentionsFeature, MentionsHost, MentionsSnapshot } from '../features/mentions.ts';
 import { Value } from '../store.ts';
 import type { Store } from '../store.ts';
-import type { Message } from '../types.ts';
-
-export interface MentionsSnapshot {
-  /** Messages that name this user, newest first. */
-  items: readonly Message[];
-  hasMore: boolean;
-  status: 'loading' | 'ready';
-}
 
 /** The messages that name this user, of all conversations. Whoever first subscribes loads them. */
 export class Mentions implements Store<MentionsSnapshot> {

@@ -42,6 +42,7 @@ export const guides: Group<Guide>[] = [
     entries: [
       guide('conversations', 'Conversations and unread'),
       guide('polls', 'Polls'),
+      guide('mentions', 'Mentions and notifications'),
       guide('offline', 'Offline and outbox'),
       guide('react', 'React kit'),
       guide('pins', 'Pins'),

@@ -86,7 +86,8 @@ export async function exercise(node: InProcess, db: PgDb, settings: Record<strin
     await ok(a.api('POST', `/v1/messages/${asked.id}/poll/close`));
     // Mentions.
     const toB = { type: 'user', userId: b.id };
-    for (const mentions of [[toB], [toB], [{ type: 'everyone' }]]) await scene.send(a, id, { mentions });
+    for (const mentions of [[toB], [toB], [{ type: 'everyone' }]])
+      await scene.send(a, id, { text: 'you', mentions });
     const toC = { expectedVersion: 1, mentions: [{ type: 'user', userId: c.id }] };
     await ok(b.api('PATCH', `/v1/messages/${reply.id}`, toC));
     const named = await ok(b.api('GET', '/v1/mentions?limit=1'));

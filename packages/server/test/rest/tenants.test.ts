@@ -135,6 +135,7 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'members.update': () => ({ body: { role: 'owner' } }),
   'messages.send': () => ({ body: { text: 'mine', clientMsgId: 'c' } }),
   'messages.update': () => ({ body: { text: 'mine', expectedVersion: 1 } }),
+  'conversations.setLevel': () => ({ body: { level: 'all' } }),
   'reactions.set': ({ userId }) => ({ body: { userId } }),
   'reactions.remove': ({ userId }) => ({ query: `?userId=${userId}` }),
   'polls.vote': () => ({ body: { options: [1] } }),

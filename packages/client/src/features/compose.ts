@@ -1,5 +1,5 @@
-import type { Draft } from './outbox/storage.ts';
-import type { Mention } from './types.ts';
+import type { Draft } from '../outbox/storage.ts';
+import type { Mention } from '../types.ts';
 
 /** A text that grows piece by piece, and knows where it mentions whom. */
 export interface Composition {
