@@ -42,6 +42,19 @@ describe('the parts of the kit', () => {
       .locator('.parley-meta .parley-receipt[data-variant=checks]', { hasText: 'Delivered' })
       .waitFor();
     assert.equal(await other.locator('.parley-typing').count(), 0, 'null leaves a part out');
+
+    // In a group a receipt counts, also with check marks.
+    await row(other, 'Packing table').click();
+    await other.locator('.parley-thread-head', { hasText: '3 members' }).waitFor();
+    await other.locator('.parley-composer textarea').fill('On my way');
+    await other.locator('.parley-composer textarea').press('Enter');
+    const receipt = other.locator('.parley-meta .parley-receipt');
+    await other.locator('.parley-meta .parley-receipt[data-state=sent]').waitFor();
+    for (const [i, userId] of ['ines', 'sami'].entries()) {
+      await other.evaluate(`story.read('conv_packing', '${userId}', 2)`);
+      await receipt.filter({ hasText: `Read by ${i + 1}` }).waitFor();
+    }
+    await row(other, 'Packing table').locator('.parley-receipt[data-state=read]').waitFor();
     await other.context().close();
   });
 

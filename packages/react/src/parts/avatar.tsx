@@ -35,8 +35,8 @@ export interface AvatarProps extends ComponentPropsWithoutRef<'span'> {
   online?: boolean | undefined;
 }
 
-const sized = (size: number | undefined) =>
-  size === undefined ? {} : { '--parley-avatar-size': `${size}px` };
+const sized = (size: number | undefined): CSSProperties =>
+  (size === undefined ? {} : { '--parley-avatar-size': `${size}px` }) as CSSProperties;
 
 /** A picture or initials; beside a name, therefore hidden from screen readers unless it gets an `aria-label`. */
 export const Avatar = forwardRef<HTMLSpanElement, AvatarProps>(function Avatar(props, ref) {
@@ -92,7 +92,7 @@ export function GroupAvatar({ conversationId, name, size, seen = true }: GroupAv
   const [first, second] = others.length > 1 ? others : members;
   if (!first || !second) return Shown ? <Shown id={conversationId} name={name} size={size} /> : null;
   return (
-    <span className="parley-avatar-pair" style={sized(size) as CSSProperties}>
+    <span className="parley-avatar-pair" style={sized(size)}>
       <UserAvatar userId={first.userId} />
       <UserAvatar userId={second.userId} />
     </span>
