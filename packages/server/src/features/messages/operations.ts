@@ -20,12 +20,12 @@ import { lockForChange, readable } from '../conversations/access.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
+import { parseExtras, storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
 import { applyPolicies } from './policies.ts';
-import { newPoll } from './polls.ts';
 import type { SendInput } from './policies.ts';
 import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
@@ -40,9 +40,8 @@ const missing = () => new ApiError('not_found', { message: 'Message not found.' 
  */
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
-  const { input, sender } = await applyPolicies(ctx, given);
-  const clientMsgId = input.clientMsgId ?? repeatKey(ctx);
-  const poll = input.poll && (await newPoll(ctx, input.poll, { ...input, clientMsgId, sender }));
+  const { input, sender, extras: kept } = await applyPolicies(ctx, given);
+  const extras = storeExtras(kept);
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
@@ -54,13 +53,13 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
       conversationId: input.conversationId,
       sender: sender?.no ?? null,
       own: ctx.caller.user !== null,
-      clientMsgId,
+      clientMsgId: input.clientMsgId ?? repeatKey(ctx),
       id,
       text: input.text ?? null,
       replyTo: input.replyTo ?? null,
       metadata,
       attachments: files && JSON.stringify(files),
-      ...(poll ? { extras: JSON.stringify({ poll } satisfies reader.Extras) } : {}),
+      ...(extras === null ? {} : { extras }),
     });
   const appended = await append().catch(async (error: unknown) => {
     // The message that is replied to may be in the customer's database.
@@ -92,7 +91,7 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     createdAt: appended.at,
     editedAt: null,
     deletedAt: null,
-    ...(poll ? { poll } : {}),
+    ...(kept.poll ? { poll: kept.poll } : {}),
   };
   const conv = { env: ctx.env.no, no: appended.conv, id: input.conversationId };
   log.publish(
@@ -229,7 +228,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
       text === null &&
       row.attachments === null &&
       (metadata ?? '{}') === '{}' &&
-      !reader.extrasOf(row).poll
+      !parseExtras(row.extras).poll
     )
       throw new ApiError('invalid_request', {
         param: 'metadata',

@@ -2,7 +2,9 @@ import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
+import type { Extras } from '../extras.ts';
 import { userNumbers } from '../users/sql.ts';
+import { newPoll } from './polls.ts';
 
 /**
  * What happens to a message before it is appended. The policies run in the order of the list; each refuses the message
@@ -16,6 +18,8 @@ export interface Draft {
   readonly input: SendInput;
   /** null for a system message, and before the policy `sender`. */
   readonly sender: { no: number; id: string } | null;
+  /** What is kept with the message beside its own columns. */
+  readonly extras: Extras;
 }
 
 type Policy = (ctx: Context, draft: Draft) => Draft | Promise<Draft>;
@@ -64,10 +68,15 @@ const plan: Policy = async (ctx, draft) => {
   return draft;
 };
 
-const policies: readonly Policy[] = [attachmentsOnce, content, sender, plan];
+const poll: Policy = async (ctx, draft) =>
+  draft.input.poll
+    ? { ...draft, extras: { ...draft.extras, poll: await newPoll(ctx, draft.input.poll, draft) } }
+    : draft;
+
+const policies: readonly Policy[] = [attachmentsOnce, content, sender, poll, plan];
 
 export async function applyPolicies(ctx: Context, input: SendInput): Promise<Draft> {
-  let draft: Draft = { input, sender: null };
+  let draft: Draft = { input, sender: null, extras: {} };
   for (const policy of policies) draft = await policy(ctx, draft);
   return draft;
 }

@@ -23,26 +23,27 @@ export async function editMessage(
   };
 }
 
-/** Under which key a message was sent, if it was sent before. */
-export interface SentAs {
-  conversationId: string;
-  sender: number | null;
-  clientMsgId: string | null;
-}
-
-/** Whether a moment is in the future by the store's clock, or was once: when the same message was sent before. */
-export async function endsLater(
+/** Whether the sender has sent a message under this clientMsgId (messages#dedup). */
+export async function wasSent(
   db: Queryable,
   env: number,
-  moment: string,
-  { conversationId, sender, clientMsgId }: SentAs,
+  conversationId: string,
+  sender: number | null,
+  clientMsgId: string,
 ): Promise<boolean> {
-  const [row] = await db.query<{ later: boolean }>(
-    `SELECT $3::timestamptz > clock_timestamp() OR EXISTS (
-       SELECT 1 FROM conversations c CROSS JOIN LATERAL sent_before(c.env, c.no, $4, $5, clock_timestamp()) WHERE c.env = $1 AND c.id = $2
-     ) AS later`,
-    [env, conversationId, moment, sender, clientMsgId],
+  const rows = await db.query(
+    `SELECT 1 FROM conversations c CROSS JOIN LATERAL sent_before(c.env, c.no, $3, $4, clock_timestamp()) s
+     WHERE c.env = $1 AND c.id = $2`,
+    [env, conversationId, sender, clientMsgId],
   );
+  return rows.length > 0;
+}
+
+/** Whether a moment is in the future, by the store's clock. */
+export async function isFuture(db: Queryable, moment: string): Promise<boolean> {
+  const [row] = await db.query<{ later: boolean }>('SELECT $1::timestamptz > clock_timestamp() AS later', [
+    moment,
+  ]);
   return row!.later;
 }
 
@@ -51,7 +52,7 @@ export async function setExtras(
   db: Queryable,
   env: number,
   { conv, seq }: Pick<MessageRow, 'conv' | 'seq'>,
-  extras: string,
+  extras: string | null,
 ): Promise<void> {
   await db.query('UPDATE messages SET extras = $4 WHERE env = $1 AND conv = $2 AND seq = $3', [
     env,

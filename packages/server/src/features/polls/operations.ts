@@ -2,12 +2,13 @@ import { ApiError, voteKeys } from '@parley/protocol';
 import type { Input, Message, Output } from '@parley/protocol';
 import { record } from '../../log/record.ts';
 import type { Context } from '../context.ts';
+import { parseExtras, storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
 import { findAnywhere, readableMessage, withMessage } from '../messages/operations.ts';
 import { setExtras } from '../messages/sql.ts';
 import { commitReaction } from '../reactions/operations.ts';
 import { notePollClosed, pollClosed } from '../reactions/sql.ts';
-import { extrasOf, viewLive } from '../sql/message-reader.ts';
+import { viewLive } from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { withReactions } from '../sql/reaction-reader.ts';
 
@@ -36,7 +37,7 @@ export async function vote(
 }
 
 function problemOf(row: MessageRow, options: readonly number[]): ApiError | null {
-  const { poll } = extrasOf(row);
+  const { poll } = parseExtras(row.extras);
   if (!poll || row.deletedAt) return missing();
   const refuse = (message: string) => new ApiError('invalid_request', { param: 'options', message });
   if (options.length > 1 && !poll.multiple) return refuse('This poll takes one choice.');
@@ -47,7 +48,7 @@ function problemOf(row: MessageRow, options: readonly number[]): ApiError | null
 export async function close(ctx: Context, { messageId }: Input<'polls.close'>): Promise<Message> {
   const env = ctx.env.no;
   const { message, conv } = await withMessage(ctx, messageId, async (tx, { access, row }) => {
-    const { poll, ...rest } = extrasOf(row);
+    const { poll, ...rest } = parseExtras(row.extras);
     if (!poll || row.deletedAt) throw missing();
     if (access.actor && row.sender !== access.actor.no)
       throw new ApiError('forbidden', { message: 'Only the author may close a poll.' });
@@ -55,7 +56,7 @@ export async function close(ctx: Context, { messageId }: Input<'polls.close'>): 
     if (poll.closedAt !== undefined || (poll.closesAt !== undefined && poll.closesAt <= lockedAt))
       throw pollClosed();
     await happened(ctx, tx, 'messageChanges', { env, row });
-    const extras = JSON.stringify({ ...rest, poll: { ...poll, closedAt: lockedAt } });
+    const extras = storeExtras({ ...rest, poll: { ...poll, closedAt: lockedAt } });
     await notePollClosed(tx, env, row.conv, row.seq);
     await setExtras(tx, env, row, extras);
     tx.afterCommit(() => ctx.services.reactions.changed());

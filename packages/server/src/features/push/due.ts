@@ -1,7 +1,7 @@
 import type { Job } from '../../platform/jobs/sql/jobs.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import type { PushNotification } from '../../platform/push/port.ts';
-import { extrasOf } from '../sql/message-reader.ts';
+import { parseExtras } from '../extras.ts';
 import { usersByNumber } from '../users/sql.ts';
 import { callNotification, notificationOf } from './notification.ts';
 import type { PushContent } from './notification.ts';
@@ -118,7 +118,7 @@ async function showMessages(
           senderName,
           text: message.text,
           attachments: message.attachments,
-          question: extrasOf(message).poll?.question ?? null,
+          question: parseExtras(message.extras).poll?.question ?? null,
         },
         badge,
         content,

@@ -2,10 +2,10 @@ import { ApiError, limits } from '@parley/protocol';
 import type { Input, Output, Reactions } from '@parley/protocol';
 import { noteReading } from '../audit/content.ts';
 import type { Context } from '../context.ts';
+import { parseExtras } from '../extras.ts';
 import { fetchBack } from '../messages/cold.ts';
 import { findAnywhere, readableMessage } from '../messages/operations.ts';
 import { decodeCursor, isInteger, isString, keyPage, pageLimit } from '../pages.ts';
-import { extrasOf } from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { ownOf, viewReactions } from '../sql/reaction-reader.ts';
 import { userNumbers } from '../users/sql.ts';
@@ -99,7 +99,7 @@ export async function list(ctx: Context, input: Input<'reactions.list'>): Promis
     {
       emoji: input.emoji ?? null,
       // polls#anonymous: nobody is told who voted.
-      votes: extrasOf(row).poll?.anonymous === false,
+      votes: parseExtras(row.extras).poll?.anonymous === false,
       after: input.cursor === undefined ? null : decodeCursor(input.cursor, isPlace),
       limit: limit + 1,
     },

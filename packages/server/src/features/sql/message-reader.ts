@@ -1,5 +1,6 @@
-import type { Attachment, Message, MessageOrTombstone, Poll, Tombstone } from '@parley/protocol';
+import type { Attachment, Message, MessageOrTombstone, Tombstone } from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { parseExtras } from '../extras.ts';
 import { parseMetadata } from '../metadata.ts';
 
 /**
@@ -19,7 +20,7 @@ export interface MessageRow {
   replyTo: string | null;
   metadata: string | null;
   attachments: string | null;
-  /** JSON of what a plain message has not; it stays in this store when the rest of the message leaves. */
+  /** JSON of what extensions keep (features/extras.ts). It stays here when the message moves to the customer's database. */
   extras: string | null;
   version: number;
   createdAt: string;
@@ -61,17 +62,9 @@ export const viewTombstone = (row: MessageRow): Tombstone => ({
   deletedAt: row.deletedAt!,
 });
 
-/** What `extras` holds. */
-export interface Extras {
-  poll?: Poll;
-}
-
-export const extrasOf = ({ extras }: Pick<MessageRow, 'extras'>): Extras =>
-  extras === null ? {} : (JSON.parse(extras) as Extras);
-
 /** The fields of a message that `extras` holds. */
 export function viewExtras(row: Pick<MessageRow, 'extras'>): Pick<Message, 'poll'> {
-  const { poll } = extrasOf(row);
+  const { poll } = parseExtras(row.extras);
   return poll ? { poll } : {};
 }
 
