@@ -28,7 +28,6 @@ import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
 import { allowAll, checkMentions, isForAll, mentionedUsers, storedMentions } from './mentions.ts';
 import { applyPolicies } from './policies.ts';
-import { newPoll } from './polls.ts';
 import type { SendInput } from './policies.ts';
 import * as reader from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
@@ -45,9 +44,7 @@ const missing = () => new ApiError('not_found', { message: 'Message not found.' 
 export async function send(ctx: Context, given: SendInput): Promise<MessageOrTombstone> {
   const { log, ids } = ctx.services;
   const { input, sender, extras: kept } = await applyPolicies(ctx, given);
-  const clientMsgId = input.clientMsgId ?? repeatKey(ctx);
-  const poll = input.poll && (await newPoll(ctx, input.poll, { ...input, clientMsgId, sender }));
-  const extras = storeExtras({ ...kept, ...(poll ? { poll } : {}) });
+  const extras = storeExtras(kept);
   const files = input.attachments?.length ? input.attachments : null;
   const empty = Object.keys(input.metadata ?? {}).length === 0;
   const id = ids.make('message');
@@ -59,7 +56,7 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
       conversationId: input.conversationId,
       sender: sender?.no ?? null,
       own: ctx.caller.user !== null,
-      clientMsgId,
+      clientMsgId: input.clientMsgId ?? repeatKey(ctx),
       id,
       text: input.text ?? null,
       replyTo: input.replyTo ?? null,
@@ -97,8 +94,8 @@ export async function send(ctx: Context, given: SendInput): Promise<MessageOrTom
     createdAt: appended.at,
     editedAt: null,
     deletedAt: null,
-    ...(poll ? { poll } : {}),
     ...(kept.mentions ? { mentions: input.mentions! } : {}),
+    ...(kept.poll ? { poll: kept.poll } : {}),
   };
   const conv = { env: ctx.env.no, no: appended.conv, id: input.conversationId };
   log.publish(

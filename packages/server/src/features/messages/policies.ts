@@ -5,6 +5,7 @@ import { readable } from '../conversations/access.ts';
 import type { Extras } from '../extras.ts';
 import { userNumbers } from '../users/sql.ts';
 import { allowAll, checkMentions, isForAll, storedMentions } from './mentions.ts';
+import { newPoll } from './polls.ts';
 import { wasSent } from './sql.ts';
 
 /**
@@ -97,7 +98,12 @@ const plan: Policy = async (ctx, draft) => {
   return draft;
 };
 
-const policies: readonly Policy[] = [attachmentsOnce, content, ranges, sender, mentions, plan];
+const poll: Policy = async (ctx, draft) =>
+  draft.input.poll
+    ? { ...draft, extras: { ...draft.extras, poll: await newPoll(ctx, draft.input.poll, draft) } }
+    : draft;
+
+const policies: readonly Policy[] = [attachmentsOnce, content, ranges, sender, mentions, poll, plan];
 
 export async function applyPolicies(ctx: Context, input: SendInput): Promise<Draft> {
   let draft: Draft = { input, sender: null, extras: {} };

@@ -3,19 +3,19 @@ import type { NewPoll, Poll } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { requireFeature } from '../enabled.ts';
 import { moment } from '../time.ts';
-import { endsLater } from './sql.ts';
-import type { SentAs } from './sql.ts';
+import type { Draft } from './policies.ts';
+import { isFuture, wasSent } from './sql.ts';
 
 const invalid = (param: string, message: string) =>
   new ApiError('invalid_request', { param: `poll.${param}`, message: `poll.${param} ${message}` });
 
-/** The poll of a new message as it is kept (polls#poll). */
+/** The poll of a new message as it is kept (polls#poll). A repeat is answered whatever the time is. */
 export async function newPoll(
-  ctx: Context,
+  { env, db }: Context,
   given: NewPoll,
-  sent: Omit<SentAs, 'sender'> & { sender: { no: number } | null },
+  { input, sender }: Pick<Draft, 'input' | 'sender'>,
 ): Promise<Poll> {
-  requireFeature(ctx.env, 'polls');
+  requireFeature(env, 'polls');
   const { question, multiple = false, anonymous = false } = given;
   const options = given.options.map(({ id, text }, i) => {
     if (id !== undefined && id !== i + 1)
@@ -25,14 +25,10 @@ export async function newPoll(
   const poll = { question, options, multiple, anonymous };
   if (given.closesAt === undefined) return poll;
   const closesAt = moment('poll.closesAt', given.closesAt);
-  const { conversationId, clientMsgId, sender } = sent;
-  if (
-    !(await endsLater(ctx.db, ctx.env.no, closesAt, {
-      conversationId,
-      clientMsgId,
-      sender: sender?.no ?? null,
-    }))
-  )
+  const { conversationId, clientMsgId } = input;
+  const repeated = (): Promise<boolean> | false =>
+    clientMsgId !== undefined && wasSent(db, env.no, conversationId, sender?.no ?? null, clientMsgId);
+  if (!(await isFuture(db, closesAt)) && !(await repeated()))
     throw invalid('closesAt', 'must be in the future.');
   return { ...poll, closesAt };
 }

@@ -44,26 +44,11 @@ export async function wasSent(
   return rows.length > 0;
 }
 
-/** Under which key a message was sent, if it was sent before. */
-export interface SentAs {
-  conversationId: string;
-  sender: number | null;
-  clientMsgId: string | null;
-}
-
-/** Whether a moment is in the future by the store's clock, or was once: when the same message was sent before. */
-export async function endsLater(
-  db: Queryable,
-  env: number,
-  moment: string,
-  { conversationId, sender, clientMsgId }: SentAs,
-): Promise<boolean> {
-  const [row] = await db.query<{ later: boolean }>(
-    `SELECT $3::timestamptz > clock_timestamp() OR EXISTS (
-       SELECT 1 FROM conversations c CROSS JOIN LATERAL sent_before(c.env, c.no, $4, $5, clock_timestamp()) WHERE c.env = $1 AND c.id = $2
-     ) AS later`,
-    [env, conversationId, moment, sender, clientMsgId],
-  );
+/** Whether a moment is in the future, by the store's clock. */
+export async function isFuture(db: Queryable, moment: string): Promise<boolean> {
+  const [row] = await db.query<{ later: boolean }>('SELECT $1::timestamptz > clock_timestamp() AS later', [
+    moment,
+  ]);
   return row!.later;
 }
 
@@ -72,7 +57,7 @@ export async function setExtras(
   db: Queryable,
   env: number,
   { conv, seq }: Pick<MessageRow, 'conv' | 'seq'>,
-  extras: string,
+  extras: string | null,
 ): Promise<void> {
   await db.query('UPDATE messages SET extras = $4 WHERE env = $1 AND conv = $2 AND seq = $3', [
     env,

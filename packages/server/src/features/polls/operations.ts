@@ -2,12 +2,12 @@ import { ApiError, voteKeys } from '@parley/protocol';
 import type { Input, Message, Output } from '@parley/protocol';
 import { record } from '../../log/record.ts';
 import type { Context } from '../context.ts';
+import { parseExtras, storeExtras } from '../extras.ts';
 import { happened } from '../happenings.ts';
 import { findAnywhere, readableMessage, withMessage } from '../messages/operations.ts';
 import { setExtras } from '../messages/sql.ts';
 import { commitReaction } from '../reactions/operations.ts';
 import { notePollClosed, pollClosed } from '../reactions/sql.ts';
-import { parseExtras, storeExtras } from '../extras.ts';
 import { viewLive } from '../sql/message-reader.ts';
 import type { MessageRow } from '../sql/message-reader.ts';
 import { withReactions } from '../sql/reaction-reader.ts';
@@ -56,7 +56,7 @@ export async function close(ctx: Context, { messageId }: Input<'polls.close'>): 
     if (poll.closedAt !== undefined || (poll.closesAt !== undefined && poll.closesAt <= lockedAt))
       throw pollClosed();
     await happened(ctx, tx, 'messageChanges', { env, row });
-    const extras = storeExtras({ ...rest, poll: { ...poll, closedAt: lockedAt } })!;
+    const extras = storeExtras({ ...rest, poll: { ...poll, closedAt: lockedAt } });
     await notePollClosed(tx, env, row.conv, row.seq);
     await setExtras(tx, env, row, extras);
     tx.afterCommit(() => ctx.services.reactions.changed());
