@@ -10,7 +10,15 @@ const packages = [
     name: 'packages/react',
     entry: 'src/index.ts',
     limit: 25 * kB,
-    external: ['react', 'react-dom', 'react/jsx-runtime', '@parley/client', './emoji.tsx', './poll-form.tsx', './viewer.tsx'],
+    external: [
+      'react',
+      'react-dom',
+      'react/jsx-runtime',
+      '@parley/client',
+      './emoji.tsx',
+      './poll-form.tsx',
+      './viewer.tsx',
+    ],
   },
 ];
 
