@@ -1,9 +1,8 @@
 import { ApiError } from '@parley/protocol';
-import type { NewPoll, Poll } from '@parley/protocol';
+import type { Input, NewPoll, Poll } from '@parley/protocol';
 import type { Context } from '../context.ts';
 import { requireFeature } from '../enabled.ts';
 import { moment } from '../time.ts';
-import type { Draft } from './policies.ts';
 import { isFuture, wasSent } from './sql.ts';
 
 const invalid = (param: string, message: string) =>
@@ -13,7 +12,7 @@ const invalid = (param: string, message: string) =>
 export async function newPoll(
   { env, db }: Context,
   given: NewPoll,
-  { input, sender }: Pick<Draft, 'input' | 'sender'>,
+  { input, sender }: { input: Input<'messages.send'>; sender: { no: number } | null },
 ): Promise<Poll> {
   requireFeature(env, 'polls');
   const { question, multiple = false, anonymous = false } = given;
