@@ -51,7 +51,7 @@ export const createApi = (http: Http) => ({
   updateConversation: (cid: string, body: { name?: string | null; metadata?: Record<string, unknown> }) =>
     http.call<Conversation>('PATCH', `/conversations/${seg(cid)}`, { body }),
   mute: (cid: string, muted: boolean) =>
-    http.call<Notifications>(muted ? 'PUT' : 'DELETE', `/conversations/${seg(cid)}/mute`),
+    http.call<unknown>(muted ? 'PUT' : 'DELETE', `/conversations/${seg(cid)}/mute`),
   setLevel: (cid: string, body: { level: NotificationLevel; until?: string | null }) =>
     http.call<Notifications>('PUT', `/conversations/${seg(cid)}/notifications`, { body }),
   members: (cid: string, cursor?: string) =>

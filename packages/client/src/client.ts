@@ -137,13 +137,13 @@ export function createClient(options: ClientOptions): Client {
       open.get(cid)?.restart();
       followers?.wentBack();
     },
-    levelEnds: async (at) => {
-      const { watchLevels } = await import('./features/levels.ts');
-      (ends ??= watchLevels(clock, () => list.endLevels()))(Date.parse(at) - clockOffset);
-    },
+    levelEnds: () =>
+      void (levels ??= import('./features/levels.ts').then(({ watchLevels }) =>
+        watchLevels({ clock, list, offset: () => clockOffset, ended: () => syncer.soon() }),
+      )).then((look) => look()),
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });
-  let ends: ((at: number) => void) | undefined;
+  let levels: Promise<() => void> | undefined;
   const syncer = new Syncer({
     clock,
     request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),

@@ -5,12 +5,12 @@ import type { EventFrame, SyncResult } from '../src/types.ts';
 
 const cid = 'conv_a';
 function setup() {
-  const asked = { doubts: 0, wentBack: [] as string[], ends: [] as string[] };
+  const asked = { doubts: 0, wentBack: [] as string[] };
   const list = new ConversationList({
     doubt: () => void asked.doubts++,
     readPending: () => false,
     wentBack: (id) => void asked.wentBack.push(id),
-    levelEnds: (at) => void asked.ends.push(at),
+    levelEnds: () => undefined,
     now: () => '2026-01-01T00:00:00Z',
   });
   list.me = 'ann';

@@ -313,8 +313,6 @@ export class FakeServer {
         return {
           conversationId: id,
           muted: method === 'PUT',
-          level: method === 'PUT' ? 'none' : 'all',
-          until: null,
         };
     }
     throw new Refusal('not_found', 404);

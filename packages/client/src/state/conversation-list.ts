@@ -38,8 +38,8 @@ export interface ConversationListOptions {
   wentBack(cid: string): void;
   /** Whether a read mark of this client is still on its way. */
   readPending(cid: string): boolean;
-  /** A level ends by itself at this time: `endLevels` must be called then. */
-  levelEnds(at: string): void;
+  /** A level that ends by itself came in. */
+  levelEnds(): void;
   now(): string;
 }
 
@@ -316,23 +316,13 @@ export class ConversationList {
     this.store.touch();
   }
 
-  /** The server must be asked for levels that ended by themselves. */
-  endLevels(): void {
-    for (const [cid, { item }] of this.#heads)
-      if (item?.mutedUntil) {
-        if (item.mutedUntil <= this.#o.now()) this.markStale(cid);
-        else this.#o.levelEnds(item.mutedUntil);
-      }
-    if (this.stale.size > 0) this.#o.doubt();
-  }
-
   #setLevel(
     head: Head,
     { mutedUntil: _, ...item }: ConversationListItem,
     { level, muted, mutedUntil }: Levelled,
   ): void {
     head.item = { ...item, level, muted, ...(mutedUntil ? { mutedUntil } : {}) };
-    if (mutedUntil) this.#o.levelEnds(mutedUntil);
+    if (mutedUntil) this.#o.levelEnds();
   }
 
   remove(cid: string): void {

@@ -226,7 +226,13 @@ export class ConversationHandle {
   update = async (change: { name?: string | null; metadata?: Record<string, unknown> }): Promise<void> =>
     void (await this.#host.api.updateConversation(this.id, change));
   async mute(muted = true): Promise<void> {
-    this.#host.list.level(await this.#host.api.mute(this.id, muted));
+    const { api, list } = this.#host;
+    await api.mute(this.id, muted);
+    // The frame `personal` says which level holds after unmuting; without a socket the next sync does.
+    if (list.item(this.id)?.muted === muted) return;
+    const level = muted ? 'none' : list.defaultLevel;
+    list.level({ conversationId: this.id, level, until: null, muted });
+    list.markStale(this.id);
   }
   unmute = (): Promise<void> => this.mute(false);
   /** Which messages are pushed to this user. `until` ends `none`; the level before holds again. */

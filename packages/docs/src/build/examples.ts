@@ -24,6 +24,7 @@ export const examples: Record<string, Example> = {
   },
   'conversations.list': { query: { userId: 'alice' } },
   'conversations.update': { body: { name: 'Order 4812, shipped' } },
+  'conversations.setLevel': { body: { level: 'mentions' } },
   'members.add': { body: { userIds: ['carol'] } },
   'members.remove': { ids: { userId: 'carol' } },
   'members.update': { ids: { userId: 'bob' }, body: { role: 'owner' } },

@@ -11,7 +11,6 @@ import {
   Seq,
   UserId,
 } from '../schemas/common.ts';
-import { Notifications } from '../schemas/mentions.ts';
 import {
   Conversation,
   ConversationListItem,
@@ -33,6 +32,8 @@ const someUsers = (options: object = {}) =>
     ...options,
   });
 const Name = Type.String({ minLength: 1, maxLength: limits.conversationNameCharacters });
+
+const Muted = open({ conversationId: Type.String(), muted: Type.Boolean() });
 
 const memberTag = 'Members';
 
@@ -129,7 +130,7 @@ export const conversationsOperations = table(
     tag,
     callers: ['client'],
     params,
-    response: Notifications,
+    response: Muted,
     errors: ['not_found', 'not_member'],
   }),
 
@@ -139,7 +140,7 @@ export const conversationsOperations = table(
     tag,
     callers: ['client'],
     params,
-    response: Notifications,
+    response: Muted,
     errors: ['not_found', 'not_member'],
   }),
 

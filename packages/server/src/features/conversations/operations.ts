@@ -201,12 +201,13 @@ export async function remove(ctx: Context, input: Input<'conversations.delete'>)
   });
 }
 
-export const mute = (ctx: Context, input: Input<'conversations.mute'>): Promise<Notifications> =>
-  changeLevel(ctx, input.conversationId, muted);
-export const unmute = (ctx: Context, input: Input<'conversations.unmute'>): Promise<Notifications> =>
-  changeLevel(ctx, input.conversationId, { ...muted, muted: false });
+export const mute = async (ctx: Context, input: Input<'conversations.mute'>) =>
+  answerMute(await changeLevel(ctx, input.conversationId, muted));
+export const unmute = async (ctx: Context, input: Input<'conversations.unmute'>) =>
+  answerMute(await changeLevel(ctx, input.conversationId, { ...muted, muted: false }));
 
 const muted: LevelRow = { level: null, muted: true, mutedUntil: null };
+const answerMute = ({ conversationId, muted }: Notifications) => ({ conversationId, muted });
 
 export async function setLevel(
   ctx: Context,
