@@ -86,7 +86,9 @@ test('convergence: after each type of event, the state equals a fresh fetch', as
     let message = { id: '', version: 0 };
     const mentions = [{ type: 'user', userId: ann.id }];
     const send = async (): Promise<void> =>
-      void (message = (await server('POST', `${path}/messages`, { senderId: bob.id, text: 'hello', mentions })).body);
+      void (message = (
+        await server('POST', `${path}/messages`, { senderId: bob.id, text: 'hello', mentions })
+      ).body);
     const steps: [string, () => Promise<unknown>][] = [
       ['message.new', send],
       [

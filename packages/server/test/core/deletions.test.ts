@@ -131,7 +131,8 @@ test('a list and a sync cost little more with 20,000 deleted messages above the 
     return counted.pages();
   };
   for (const read of [
-    (q: Queryable, env: number, no: number) => listConversations(q, env, no, 50, undefined, { byDefault: 'all', now: 0 }),
+    (q: Queryable, env: number, no: number) =>
+      listConversations(q, env, no, 50, undefined, { byDefault: 'all', now: 0 }),
     (q: Queryable, env: number, no: number) => createSyncer(q)(env, no, null),
   ]) {
     const [none, many] = [await cost('none-deleted', read), await cost('many-deleted', read)];

@@ -63,7 +63,8 @@ async function cost(user: string, read: (db: Queryable, env: number, no: number)
 for (const [name, read] of [
   [
     'a conversation list',
-    (q: Queryable, env: number, no: number) => listConversations(q, env, no, rows, undefined, { byDefault: 'all', now: 0 }),
+    (q: Queryable, env: number, no: number) =>
+      listConversations(q, env, no, rows, undefined, { byDefault: 'all', now: 0 }),
   ],
   ['a full sync', (q: Queryable, env: number, no: number) => createSyncer(q)(env, no, null)],
 ] as const)

@@ -60,11 +60,7 @@ export const mentionsAbove = (
 
 /** The same of member `m` of conversation `c`. */
 export const mentionUnreadCount = (c: string, m: string): string =>
-  mentionsAbove(
-    { env: `${c}.env`, no: `${c}.no`, flags: `${c}.flags` },
-    `${m}.usr`,
-    `${m}.last_read_seq`,
-  );
+  mentionsAbove({ env: `${c}.env`, no: `${c}.no`, flags: `${c}.flags` }, `${m}.usr`, `${m}.last_read_seq`);
 
 /** The columns of a place after an append: the seq of the last message, and how many there are. */
 export const placeAfterAppend = (last: string, count: string): string =>

@@ -45,12 +45,7 @@ export async function dropMentions(
 }
 
 /** Removes rows of an erased user, who has no more use for them. Returns how many. */
-export async function eraseMentions(
-  db: Queryable,
-  env: number,
-  user: number,
-  most: number,
-): Promise<number> {
+export async function eraseMentions(db: Queryable, env: number, user: number, most: number): Promise<number> {
   const gone = await db.query(
     `DELETE FROM mentions WHERE ctid = ANY(ARRAY(
        SELECT ctid FROM mentions WHERE usr = $2 AND usr <> 0 AND env + 0 = $1 LIMIT $3)) RETURNING 1 AS one`,
