@@ -137,13 +137,22 @@ export function createClient(options: ClientOptions): Client {
       open.get(cid)?.restart();
       followers?.wentBack();
     },
-    levelEnds: () =>
-      void (levels ??= import('./features/levels.ts').then(({ watchLevels }) =>
-        watchLevels({ clock, list, offset: () => clockOffset, ended: () => syncer.soon() }),
-      )).then((look) => look()),
+    levelEnds: () => {
+      levels ??= import('./features/levels.ts').then(({ watchLevels }) =>
+        watchLevels({
+          clock,
+          list,
+          isOn: () => connection.ready,
+          offset: () => clockOffset,
+          ended: () => syncer.soon(),
+        }),
+      );
+      lookAtLevels();
+    },
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });
   let levels: Promise<() => void> | undefined;
+  const lookAtLevels = () => void levels?.then((look) => look());
   const syncer = new Syncer({
     clock,
     request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),
@@ -262,6 +271,7 @@ export function createClient(options: ClientOptions): Client {
     users.stale();
     if (presence.watching) presence.refresh().catch(onError);
     await syncer.start(hello.storeEpoch);
+    lookAtLevels();
     let timer: unknown;
     const timeout = new Promise<void>((resolve) => (timer = clock.setTimeout(resolve, catchUpMs)));
     await Promise.race([Promise.all([...open.values()].map((c) => c.resume())), timeout]);
@@ -279,6 +289,7 @@ export function createClient(options: ClientOptions): Client {
     delivered.stop();
     tokenRefresh.stop();
     followers?.pause();
+    lookAtLevels();
     void saved?.flush();
     for (const conversation of open.values()) conversation.pause();
   }
