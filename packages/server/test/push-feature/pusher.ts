@@ -59,6 +59,7 @@ export async function startPusher(options: {
     endpoints: Object.assign({}, ...options.vendors.map((v) => v.endpoints)) as PushEndpoints,
   });
   const outbox = createOutbox({ consumers: [push.consumer], work, logger, pollMs: 50 });
+  work.start();
   push.start();
   outbox.start();
   return {
@@ -68,6 +69,7 @@ export async function startPusher(options: {
       await outbox.stop();
       await push.stop();
       await push.close();
+      await work.stop();
     },
   };
 }
