@@ -185,8 +185,8 @@ export const conversationsOperations = table(
   }),
 
   operation('members.remove', 'DELETE /v1/conversations/{conversationId}/members/{userId}', {
-    summary: 'Remove a member, or leave (owner, self, server)',
-    text: 'A member may remove itself (leave), the owner and the server anybody. The removed user gets `member.removed` and then nothing more of the conversation. When the owner leaves, only the server manages the group.',
+    summary: 'Remove a member, or leave (owner, moderator, self, server)',
+    text: 'A member may remove itself (leave), the owner and the server anybody, a moderator those who are neither owner nor moderator. The removed user gets `member.removed` and then nothing more of the conversation. When the owner leaves, only the server manages the group.',
     tag: memberTag,
     callers: all,
     permission: 'explorer.write',
@@ -195,13 +195,13 @@ export const conversationsOperations = table(
   }),
 
   operation('members.update', 'PATCH /v1/conversations/{conversationId}/members/{userId}', {
-    summary: "Set a member's role",
-    text: 'A group may have several owners, or none.',
+    summary: "Set a member's role (server, owner)",
+    text: 'A group may have several owners, or none. Where the setting `ownersSetRoles` is on, an owner may make a member a moderator and a moderator a member; it makes no owner, and changes none.',
     tag: memberTag,
-    callers: ['server'],
+    callers: both,
     params: { ...params, userId: UserId },
     body: { role: Role },
     response: Member,
-    errors: ['not_found'],
+    errors: ['not_found', 'not_member'],
   }),
 );

@@ -34,6 +34,10 @@ const settings = {
     default: 'full',
     description: 'What pushes show: names and text, names alone, or neither',
   }),
+  ownersSetRoles: Type.Boolean({
+    default: false,
+    description: 'Owners of a group may make members moderators, and moderators members',
+  }),
   disabledFeatures: Type.Array(oneOf(featureNames), {
     default: [],
     maxItems: featureNames.length,
@@ -50,6 +54,7 @@ export const EnvironmentSettingsChange = closed({
   devTokens: optional(settings.devTokens),
   pushMode: optional(settings.pushMode),
   pushContent: optional(settings.pushContent),
+  ownersSetRoles: optional(settings.ownersSetRoles),
   disabledFeatures: optional(settings.disabledFeatures),
 });
 export type EnvironmentSettingsChange = Static<typeof EnvironmentSettingsChange>;

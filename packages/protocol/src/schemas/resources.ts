@@ -23,7 +23,7 @@ export const User = open(
 );
 export type User = Static<typeof User>;
 
-export const Role = Type.Union([Type.Literal('owner'), Type.Literal('member')]);
+export const Role = Type.Union([Type.Literal('owner'), Type.Literal('moderator'), Type.Literal('member')]);
 export type Role = Static<typeof Role>;
 
 export const ConversationType = Type.Union([Type.Literal('direct'), Type.Literal('group')]);

@@ -72,6 +72,7 @@ export const environmentCommands: readonly Command[] = [
         values: ['full', 'name', 'none'],
         text: 'what a notification tells of a message',
       },
+      { name: 'owners-set-roles', value: 'bool', values: bool, text: 'whether owners make moderators' },
       {
         name: 'features-off',
         value: 'names',
@@ -91,6 +92,7 @@ export const environmentCommands: readonly Command[] = [
         devTokens: flags['dev-tokens'],
         pushMode: flags['push'],
         pushContent: flags['push-content'],
+        ownersSetRoles: flags['owners-set-roles'],
         disabledFeatures:
           off === undefined
             ? undefined

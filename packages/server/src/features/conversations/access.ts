@@ -51,3 +51,17 @@ export async function lockForChange(
 export function requireOwner({ role, actor }: LockedAccess): void {
   if (actor && role !== 'owner') throw new ApiError('forbidden', { message: 'Only the owner may do this.' });
 }
+
+/** members#moderators: whether the caller keeps order in the conversation: its owner, a moderator, or the server. */
+export const moderates = ({ role, actor }: LockedAccess): boolean =>
+  actor === null || role === 'owner' || role === 'moderator';
+
+/** Throws `forbidden` unless the caller may act against a member of this role: a moderator may not against its equals. */
+export function requireModerator(access: LockedAccess, against: Role): void {
+  if (!moderates(access))
+    throw new ApiError('forbidden', { message: 'Only the owner or a moderator may do this.' });
+  if (access.role === 'moderator' && against !== 'member')
+    throw new ApiError('forbidden', {
+      message: 'A moderator may not do this to the owner or another moderator.',
+    });
+}

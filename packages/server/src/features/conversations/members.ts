@@ -1,12 +1,13 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Input, Member, Output } from '@parley/protocol';
+import type { Input, Member, Output, Role } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable, requireOwner } from './access.ts';
+import { lockForChange, readable, requireModerator, requireOwner } from './access.ts';
+import type { LockedAccess } from './access.ts';
 import { insertMembers } from './sql.ts';
 import { happened } from '../happenings.ts';
 import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
@@ -93,10 +94,11 @@ export async function remove(ctx: Context, input: Input<'members.remove'>): Prom
     const access = await lockForChange(ctx, tx, input.conversationId);
     requireGroup(access.conv);
     const leaving = access.actor?.id === input.userId;
-    if (!leaving) requireOwner(access);
+    if (!leaving) requireModerator(access, 'member');
     const user = await findUser(tx, ctx.env.no, input.userId);
     const [member] = user ? await sql.findMembers(tx, ctx.env.no, access.conv.no, [user.no]) : [];
     if (!member) throw notAMember();
+    if (!leaving) requireModerator(access, member.role);
     await note(ctx, tx, 'members.remove', access.conv, member.no);
     await removeFromGroup(ctx, tx, access.conv, {
       user: { no: member.no, id: member.userId },
@@ -123,18 +125,32 @@ export async function removeFromGroup(
 
 export async function update(ctx: Context, input: Input<'members.update'>): Promise<Member> {
   return ctx.db.tx(async (tx) => {
-    const { conv } = await lockForChange(ctx, tx, input.conversationId);
+    const access = await lockForChange(ctx, tx, input.conversationId);
+    const { conv, actor } = access;
     requireGroup(conv);
+    requireRoleSetter(ctx, access, input.role);
     const user = await findUser(tx, ctx.env.no, input.userId);
     const [member] = user ? await sql.findMembers(tx, ctx.env.no, conv.no, [user.no]) : [];
     if (!member) throw notAMember();
+    if (actor && member.role === 'owner')
+      throw new ApiError('forbidden', { message: 'Only a server may change the role of an owner.' });
     if (member.role !== input.role) {
       await sql.setRole(tx, ctx.env.no, conv.no, member.no, input.role);
       const users = [{ no: member.no, id: member.userId }];
       await record(ctx.services.log, tx, conv, [
-        { type: 'member.updated', actor: null, users, data: { role: input.role } },
+        { type: 'member.updated', actor, users, data: { role: input.role } },
       ]);
     }
     return { ...viewMember(member), role: input.role };
   });
+}
+
+/** members#role: the server, and owners where the environment says so; those make no owners. */
+function requireRoleSetter(ctx: Context, access: LockedAccess, role: Role): void {
+  if (!access.actor) return;
+  if (!ctx.env.settings.ownersSetRoles)
+    throw new ApiError('forbidden', { message: 'Only a server may set roles in this environment.' });
+  requireOwner(access);
+  if (role === 'owner')
+    throw new ApiError('forbidden', { param: 'role', message: 'Only a server may make an owner.' });
 }

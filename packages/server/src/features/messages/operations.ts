@@ -5,7 +5,6 @@ import type {
   Message,
   MessageOrTombstone,
   Output,
-  Role,
   Tombstone,
 } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
@@ -16,7 +15,7 @@ import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { noteReading, noteSending } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable } from '../conversations/access.ts';
+import { lockForChange, moderates, readable } from '../conversations/access.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
@@ -247,8 +246,10 @@ export async function remove(ctx: Context, input: Input<'messages.delete'>): Pro
   if (hard && ctx.caller.user)
     throw new ApiError('forbidden', { param: 'hard', message: 'Only a server may delete for good.' });
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
-    if (access.actor && row.sender !== access.actor.no && access.role !== ('owner' satisfies Role))
-      throw new ApiError('forbidden', { message: 'Only the author or the owner may delete a message.' });
+    if (row.sender !== access.actor?.no && !moderates(access))
+      throw new ApiError('forbidden', {
+        message: 'Only the author, a moderator or the owner may delete a message.',
+      });
     if (row.deletedAt && !hard)
       return {
         tombstone: reader.viewTombstone(row),
