@@ -16,6 +16,7 @@ const features = [
   'logs',
   'live',
   'diagnostics',
+  'blocks',
   'conversations',
   'presence',
   'receipts',

@@ -75,6 +75,12 @@ export interface ClientEvents {
   error: ParleyError;
 }
 
+export interface BlocksApi extends Store<readonly string[]> {
+  /** Shows at once; rejects, and is taken back, if it is refused. */
+  add(userId: string): Promise<void>;
+  remove(userId: string): Promise<void>;
+}
+
 export interface Client {
   readonly state: ConnectionState;
   readonly stateStore: Store<ConnectionState>;
@@ -83,6 +89,8 @@ export interface Client {
   /** What is on in the environment beyond the base, such as `reactions`; null before the first connection. */
   readonly features: readonly string[] | null;
   readonly conversations: Conversations;
+  /** The ids of those whom the user blocks. Their messages have `blocked` in groups. */
+  readonly blocks: BlocksApi;
   readonly presence: PresenceApi;
   readonly users: UsersApi;
   readonly uploads: Uploads;

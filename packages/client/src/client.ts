@@ -11,6 +11,7 @@ import { Conversations } from './conversations.ts';
 import { Emitter } from './emitter.ts';
 import { asError, ParleyError } from './errors.ts';
 import type { ErrorInfo } from './errors.ts';
+import type { BlockChange, BlocksFeature } from './features/blocks.ts';
 import { Http, responseError } from './http.ts';
 import { memoryStorage } from './outbox/memory.ts';
 import { Outbox } from './outbox/outbox.ts';
@@ -77,6 +78,8 @@ export function createClient(options: ClientOptions): Client {
   let session = '';
   let features: readonly string[] | null = null;
   let personalRev = 0;
+  const blocked = new Value<readonly string[]>([]);
+  let blocking: BlocksFeature | null = null;
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -191,6 +194,19 @@ export function createClient(options: ClientOptions): Client {
     onError,
   });
 
+  async function blocks(): Promise<BlocksFeature> {
+    const { bindBlocks } = await import('./features/blocks.ts');
+    return (blocking ??= bindBlocks({
+      features: () => features,
+      http: (...args) => http.call(...args),
+      show: (ids) => blocked.set(ids),
+    }));
+  }
+  const loadBlocks = async () => (await blocks()).load();
+  blocked.subscribe(() => {
+    for (const conversation of open.values()) conversation.blocksChanged();
+  });
+
   const host: ConversationHost = {
     api,
     list,
@@ -200,6 +216,7 @@ export function createClient(options: ClientOptions): Client {
     random,
     me: () => me,
     features: () => features,
+    blocked,
     http: (...args) => http.call(...args),
     sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
     markRead,
@@ -239,6 +256,10 @@ export function createClient(options: ClientOptions): Client {
   async function onHello(hello: Hello): Promise<void> {
     session = hello.sessionId;
     features = hello.features ?? [];
+    const { personalRev: rev = 0 } = hello;
+    // Who never changed anything of its own has nobody blocked.
+    if (rev > 0 && rev !== personalRev && features.includes('blocks')) loadBlocks().catch(onError);
+    personalRev = rev;
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;
     await openUser(hello.userId);
@@ -288,9 +309,14 @@ export function createClient(options: ClientOptions): Client {
       case 'reaction.own':
         return open.get(frame.d.cid)?.receiveReactions(frame.d);
       case 'personal': {
-        const { conversationId, muted } = frame.d.d as { conversationId: string; muted: boolean };
+        const { kind, d } = frame.d;
+        const { conversationId, muted } = d as { conversationId: string; muted: boolean };
         // Two nodes may tell in another order than it happened.
-        if (frame.d.kind === 'level' && frame.d.rev > personalRev) list.muted(conversationId, muted);
+        if (kind === 'level' && frame.d.rev > personalRev) list.muted(conversationId, muted);
+        if (kind === 'block') {
+          if (frame.d.rev > personalRev) blocks().then((of) => of.receive(d as BlockChange), onError);
+          else loadBlocks().catch(onError);
+        }
         personalRev = Math.max(personalRev, frame.d.rev);
         return events.emit('frame', frame);
       }
@@ -391,6 +417,12 @@ export function createClient(options: ClientOptions): Client {
     },
     stateStore,
     conversations,
+    blocks: {
+      get: blocked.get,
+      subscribe: blocked.subscribe,
+      add: async (userId) => (await blocks()).add(userId),
+      remove: async (userId) => (await blocks()).remove(userId),
+    },
     presence,
     users,
     uploads,

@@ -1,5 +1,5 @@
 export { createClient } from './client.ts';
-export type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
+export type { BlocksApi, Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 export type { Conversations } from './conversations.ts';
 /** `Conversation` is the open conversation that `open`, `createDirect` and `createGroup` give: it shows, sends and hears. */
 export type {

@@ -16,6 +16,7 @@ export * from './schemas/rtc.ts';
 export * from './schemas/environments.ts';
 export * from './schemas/logs.ts';
 export * from './schemas/push.ts';
+export * from './schemas/blocks.ts';
 export * from './schemas/reactions.ts';
 export * from './schemas/resources.ts';
 export * from './schemas/storage.ts';

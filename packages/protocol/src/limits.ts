@@ -34,6 +34,7 @@ export const limits = {
   emojiPerMessage: 20,
   reactorsShown: 3,
   reactionChanges: 20,
+  blocksPerUser: 1_000,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,

@@ -40,6 +40,7 @@ export const webhookEvents = {
     reason: Type.Union([Type.Literal('removed'), Type.Literal('left')]),
   }),
   'message.read': open({ conversationId, userId, lastReadSeq: Seq }),
+  'user.blocked': open({ userId, blockedId: userId, blocked: Type.Boolean() }),
   'user.deleted': open({
     userId,
     messages: Type.Union([Type.Literal('anonymize'), Type.Literal('delete')]),

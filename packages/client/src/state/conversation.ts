@@ -43,6 +43,8 @@ export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http
   clock: Clock;
   random(): number;
   me(): string | null;
+  /** Whom the user blocks. */
+  blocked: Store<readonly string[]>;
   events(cid: string, after: number): Promise<{ data: EventFrame[]; hasMore: boolean }>;
   sendTyping(cid: string, state: 'start' | 'stop'): void;
   markRead(cid: string, seq?: number): void;
@@ -72,6 +74,7 @@ export class ConversationHandle {
   #store: Derived<MessagesSnapshot>;
   #status: MessagesSnapshot['status'] = 'loading';
   #views = new WeakMap<MessageOrTombstone, MessageItem>();
+  #blocked = new WeakMap<MessageItem, MessageItem>();
   #keys = new Map<string, string>();
   #unacked = false;
   /** Entries whose event came before their ack; false if it may be the event of another message. */
@@ -200,6 +203,9 @@ export class ConversationHandle {
   addMembers = async (userIds: readonly string[]): Promise<void> =>
     void (await this.#host.api.addMembers(this.id, userIds));
   removeMember = (userId: string): Promise<void> => this.#host.api.removeMember(this.id, userId);
+  /** Makes a member a moderator, or a moderator a member; for owners, where the environment allows it. */
+  setRole = async (userId: string, role: 'moderator' | 'member'): Promise<void> =>
+    void (await (await this.#moderation()).setRole(userId, role));
   async leave(): Promise<void> {
     const me = this.#host.me();
     if (me === null) throw new ParleyError('disconnected');
@@ -271,9 +277,17 @@ export class ConversationHandle {
     this.#store.touch();
   }
   /** @internal */
+  blocksChanged(): void {
+    this.#store.touch();
+  }
+  /** @internal */
   outboxChanged(): void {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
     this.#store.touch();
+  }
+
+  async #moderation() {
+    return (await import('../features/moderation.ts')).bindModeration(this.#host, this.id);
   }
 
   async #bindReactions(): Promise<ReactionsFeature> {
@@ -375,10 +389,15 @@ export class ConversationHandle {
       if (hidden === null || (!hidden && outbox.inFlight(this.id) !== entry))
         waiting.push(entryItem(entry, this.#host.me(), error));
     }
+    const blocked = this.#host.blocked.get();
     const items = this.#window.items.map((m) => {
       let view = this.#views.get(m);
       if (!view) this.#views.set(m, (view = serverItem(m, this.#keys.get(m.id))));
-      return this.#reactions?.show(view) ?? view;
+      const shown = this.#reactions?.show(view) ?? view;
+      if (m.senderId === null || !blocked.includes(m.senderId)) return shown;
+      let marked = this.#blocked.get(shown);
+      if (!marked) this.#blocked.set(shown, (marked = { ...shown, blocked: true }));
+      return marked;
     });
     const { hasOlder, hasNewer } = this.#window;
     return { items: [...items, ...waiting], hasOlder, hasNewer, status: this.#status };

@@ -26,6 +26,8 @@ export interface MessageItem {
   createdAt: string;
   editedAt: string | null;
   deletedAt: string | null;
+  /** The user blocks who sent it. */
+  blocked?: true;
   /** Missing as long as nobody has reacted; one's own show at once. */
   reactions?: Reactions;
 }

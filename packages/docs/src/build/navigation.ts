@@ -41,6 +41,7 @@ export const guides: Group<Guide>[] = [
     title: 'Guides',
     entries: [
       guide('conversations', 'Conversations and unread'),
+      guide('moderation', 'Moderation'),
       guide('offline', 'Offline and outbox'),
       guide('react', 'React kit'),
       guide('uploads', 'Uploads'),

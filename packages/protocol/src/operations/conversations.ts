@@ -53,7 +53,7 @@ export const conversationsOperations = table(
     },
     statuses: [201, 200],
     response: Conversation,
-    errors: ['metadata_too_large', 'not_found', 'user_deactivated'],
+    errors: ['metadata_too_large', 'not_found', 'user_deactivated', 'blocked'],
     cost: ({ type, members }) => (type === 'direct' ? 2 : 2 + members.length / 25),
   }),
 
@@ -180,7 +180,7 @@ export const conversationsOperations = table(
     params,
     body: { userIds: someUsers({ minItems: 1 }) },
     response: open({ data: Type.Array(Member) }),
-    errors: ['not_found', 'not_member', 'already_member'],
+    errors: ['not_found', 'not_member', 'already_member', 'blocked'],
     cost: ({ userIds }) => 2 + userIds.length / 25,
   }),
 

@@ -1,5 +1,6 @@
 import { accountsOperations } from './accounts.ts';
 import { analyticsOperations } from './analytics.ts';
+import { blocksOperations } from './blocks.ts';
 import { callsOperations } from './calls.ts';
 import { conversationsOperations } from './conversations.ts';
 import { environmentsOperations } from './environments.ts';
@@ -21,6 +22,7 @@ export const operations = {
   ...conversationsOperations,
   ...messagesOperations,
   ...reactionsOperations,
+  ...blocksOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

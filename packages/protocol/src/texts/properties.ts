@@ -281,6 +281,7 @@ export const webhookTexts: Record<string, string> = {
   'member.added': 'Users joined a group.',
   'member.removed': 'A user left a group or was removed.',
   'message.read': 'A read mark moved; at most one every 10 s for each member.',
+  'user.blocked': 'A user blocked another (`blocked`: true), or unblocked it.',
   'user.deleted': 'A user was erased.',
   'notification.needed': 'Somebody should be notified: only where the environment’s `pushMode` is `webhook`.',
   'sink.degraded': 'Your history database is more than 5 minutes behind.',

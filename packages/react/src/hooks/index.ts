@@ -10,6 +10,8 @@ export { useConversation } from './open.ts';
 export { useMessage, useMessageById, useMessages, useStatus, useWaiting } from './messages.ts';
 export type { MessagesView } from './messages.ts';
 export { useMembers, useName, usePresence, useTitle, useUser } from './people.ts';
+export { useBlocks } from './blocks.ts';
+export type { BlocksView } from './blocks.ts';
 export { useReactions } from './reactions.ts';
 export type { ReactionsView } from './reactions.ts';
 export { useReadState, useReceipt } from './reading.ts';

@@ -1,3 +1,4 @@
+import { forgetBlocks } from '../features/blocks/sql.ts';
 import { endCallOf, leaveCalls } from '../features/calls/moves.ts';
 import type { CallContext } from '../features/calls/moves.ts';
 import type { Happenings } from '../features/happenings.ts';
@@ -25,11 +26,13 @@ export const createHappenings = (services: Needed): Happenings => ({
     async (tx, { env, conv, seqs, hard }) => hard && forgetMessages(tx, env, conv, seqs),
   ],
   memberRemoved: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
+  pairBlocked: [(tx, { env, conv, user }) => leaveCalls({ services }, tx, env, user, conv)],
   conversationDeleted: [(tx, conv) => endCallOf({ services }, tx, conv, 'ended_by_server')],
   userCutOff: [(tx, { env, user }) => leaveCalls({ services }, tx, env, user)],
   userErased: [
     (tx, { env, user }) => dropUnusedOf(tx, env, user),
     (tx, { env, user }) => dropDevicesOf(tx, env, user),
+    (tx, { env, user }) => forgetBlocks(tx, env, user),
     (tx, { env, user }) => leaveCalls({ services }, tx, env, user),
     (tx, erased) => eraseInSinks(services.vault, tx, erased),
   ],

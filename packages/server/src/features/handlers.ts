@@ -7,6 +7,7 @@ import * as organizations from './accounts/operations/organizations.ts';
 import * as password from './accounts/operations/password.ts';
 import * as session from './accounts/operations/session.ts';
 import * as analytics from './analytics/operations.ts';
+import * as blocks from './blocks/operations.ts';
 import * as calls from './calls/operations.ts';
 import * as audit from './audit/operations.ts';
 import type {
@@ -156,6 +157,9 @@ export const handlers = {
   'messages.update': async (ctx, input) => messages.editReply(await messages.edit(ctx, input)),
   'messages.delete': async (ctx, input) => messages.removeReply(await messages.remove(ctx, input)),
   'messages.versions': versions,
+  'blocks.add': blocks.add,
+  'blocks.remove': blocks.remove,
+  'blocks.list': blocks.list,
   'reactions.set': reactions.set,
   'reactions.remove': reactions.remove,
   'reactions.list': reactions.list,

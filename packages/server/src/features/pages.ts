@@ -22,6 +22,10 @@ export const isString = (value: unknown): value is string =>
 
 export const isInteger = (value: unknown): value is number => Number.isSafeInteger(value);
 
+/** A time as this service writes it. */
+export const isTime = (value: unknown): value is string =>
+  typeof value === 'string' && /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) && !Number.isNaN(Date.parse(value));
+
 /** Splits rows, which were read one past the page, into the page and whether more follow. */
 export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {
   return { page: rows.slice(0, limit), more: rows.length > limit };

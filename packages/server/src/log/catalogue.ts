@@ -58,6 +58,8 @@ export interface Told {
 export interface ToldToWebhooks {
   'message.read': { users: Person[] };
   'notification.needed': { message: MessageOrTombstone; users: Person[] };
+  /** Who blocks, and who is blocked. */
+  'user.blocked': { users: Person[]; data: { blocked: boolean } };
   /** `secret` is the id that was erased; it is stored sealed. */
   'user.deleted': { secret: string; data: { messages: 'anonymize' | 'delete' } };
   'sink.degraded': { data: WebhookEvents['sink.degraded'] };
@@ -195,6 +197,9 @@ export const webhookOnly: {
   },
   'notification.needed': {
     data: (e) => ({ conversationId: e.cid, messageId: e.message.id, recipientIds: idsOf(e) }),
+  },
+  'user.blocked': {
+    data: (e) => ({ userId: idOf(e), blockedId: e.users[1]!.id, blocked: e.data.blocked }),
   },
   'user.deleted': {
     data: ({ secret, data }) => ({ userId: secret, messages: data.messages }),

@@ -4,6 +4,7 @@ import { ApiError } from '@parley/protocol';
 export const refusals = {
   not_found: () => new ApiError('not_found', { message: 'Conversation not found.' }),
   not_member: () => new ApiError('not_member'),
+  pair_blocked: () => new ApiError('blocked'),
   reply_not_found: () =>
     new ApiError('invalid_request', {
       param: 'replyTo',

@@ -2,7 +2,9 @@ import { ApiError } from '@parley/protocol';
 import type { Role } from '@parley/protocol';
 import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { lockConversation, lockConversationByNo } from '../../log/sql/lock.ts';
+import { guards } from '../../log/sql/guards.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
+import { blockersOf } from '../blocks/sql.ts';
 import type { Context } from '../context.ts';
 import { findConversation } from './sql.ts';
 import type { SeenConversation } from './sql.ts';
@@ -45,6 +47,20 @@ export async function lockForChange(
   const role = await roleOf(tx, env, conv.no, ctx.caller.user.no);
   if (role === null) throw new ApiError('not_member');
   return { conv, role, actor: ctx.caller.user };
+}
+
+/**
+ * Throws unless the caller may write in the conversation, whatever it writes: messages have the same rules in
+ * append_rules.sql. They bind users alone.
+ */
+export function requireWriting({ caller }: Pick<Context, 'caller'>, conv: { flags: number }): void {
+  if (caller.user && (conv.flags & guards.blockedPair) !== 0) throw new ApiError('blocked');
+}
+
+/** blocks#adding: a user adds nobody who blocks it. */
+export async function requireWelcome(ctx: Context, tx: Tx, users: readonly number[]): Promise<void> {
+  if (ctx.caller.user && (await blockersOf(tx, ctx.env.no, ctx.caller.user.no, users)).size > 0)
+    throw new ApiError('blocked');
 }
 
 /** Throws `forbidden` unless the caller is the owner or the server. */

@@ -6,7 +6,7 @@ import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable, requireModerator, requireOwner } from './access.ts';
+import { lockForChange, readable, requireModerator, requireOwner, requireWelcome } from './access.ts';
 import type { LockedAccess } from './access.ts';
 import { insertMembers } from './sql.ts';
 import { happened } from '../happenings.ts';
@@ -71,6 +71,7 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     requireOwner(access);
     const users = await resolveUsers(ctx, tx, ids);
     const numbers = ids.map((id) => users.get(id)!);
+    await requireWelcome(ctx, tx, numbers);
     const [already] = await sql.findMembers(tx, env, conv.no, numbers);
     if (already) throw new ApiError('already_member', { message: `${already.userId} is a member already.` });
     requireRoom((await sql.countMembers(tx, env, conv.no)) + ids.length);

@@ -15,7 +15,7 @@ import type { Queryable, Tx } from '../../platform/postgres/db.ts';
 import { noteReading, noteSending } from '../audit/content.ts';
 import { Change } from '../context.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, moderates, readable } from '../conversations/access.ts';
+import { lockForChange, moderates, readable, requireWriting } from '../conversations/access.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import type { LockedAccess } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
@@ -210,6 +210,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
   if (input.text === undefined && input.metadata === undefined)
     throw new ApiError('invalid_request', { param: 'text', message: 'Give text or metadata.' });
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
+    requireWriting(ctx, access.conv);
     if (access.actor && row.sender !== access.actor.no)
       throw new ApiError('forbidden', { message: 'Only the author may edit a message.' });
     if (row.deletedAt) throw missing();

@@ -1,15 +1,16 @@
 import type { FeatureName, PlanName } from '@parley/protocol';
+import { guards } from '../../log/sql/guards.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, membershipsOf as members, userOf } from '../sql/lookups.ts';
 
-/** The conversations of many users at once: [position in the question, id, last seq]. */
+/** The conversations of many users at once; `ord` is the position in the question, `quiet` see blocks#direct. */
 export const membershipsOf = (
   db: Queryable,
   envs: number[],
   users: number[],
-): Promise<{ ord: number; cid: string; lastSeq: number }[]> =>
+): Promise<{ ord: number; cid: string; lastSeq: number; quiet: boolean }[]> =>
   db.query(
-    `SELECT w.ord, c.id AS cid, c.last_seq AS "lastSeq" FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS w(env, usr, ord)
+    `SELECT w.ord, c.id AS cid, c.last_seq AS "lastSeq", c.flags & ${guards.blockedPair} <> 0 AS quiet FROM unnest($1::int[], $2::bigint[]) WITH ORDINALITY AS w(env, usr, ord)
      CROSS JOIN ${members('w.env', 'w.usr')} m CROSS JOIN ${conversationOf('m.env', 'm.conv')} c WHERE c.deleted_at IS NULL`,
     [envs, users],
   );

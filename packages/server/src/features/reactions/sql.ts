@@ -15,6 +15,8 @@ export interface NewReaction {
   /** The seq of the message. */
   message: number;
   user: number;
+  /** The user itself does it, not a server for it. */
+  own: boolean;
   emoji: string;
   on: boolean;
   replace: boolean;
@@ -29,7 +31,7 @@ export interface ReactionSet {
 
 interface Answer {
   ord: number;
-  status: 'ok' | 'cold' | 'blocked' | 'not_found' | 'not_member' | 'limit_reached';
+  status: 'ok' | 'cold' | 'blocked' | 'not_found' | 'not_member' | 'pair_blocked' | 'limit_reached';
   changed: boolean;
   revision: number;
   total: number;
@@ -40,6 +42,7 @@ interface Answer {
 const refused = {
   not_found: () => new ApiError('not_found', { message: 'Message not found.' }),
   not_member: refusals.not_member,
+  pair_blocked: refusals.pair_blocked,
   limit_reached: () =>
     new ApiError('limit_reached', {
       param: 'emoji',
@@ -55,12 +58,13 @@ export async function setReactions(
   waitMs: number | null,
 ): Promise<(ReactionSet | Error | Blocked)[]> {
   const rows = await db.query<Answer>(
-    'SELECT ord, status, changed, revision, total, counts, own FROM set_reactions($1, $2, $3, $4, $5, $6, $7, $8)',
+    'SELECT ord, status, changed, revision, total, counts, own FROM set_reactions($1, $2, $3, $4, $5, $6, $7, $8, $9)',
     [
       items.map((i) => i.env),
       items.map((i) => i.conv),
       items.map((i) => i.message),
       items.map((i) => i.user),
+      items.map((i) => i.own),
       items.map((i) => i.emoji),
       items.map((i) => i.on),
       items.map((i) => i.replace),

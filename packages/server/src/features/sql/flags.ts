@@ -1,6 +1,7 @@
 /**
  * Bits of `conversations.flags`: what extensions a conversation has. Readers look into the table of an extension only
- * where its bit is set, so that conversations without it cost nothing. A bit is never taken away.
+ * where its bit is set, so that conversations without it cost nothing. A bit is never taken away, except those that an
+ * append looks at (log/sql/guards.ts).
  */
 export const flags = { reactions: 1 } as const;
 

@@ -4,6 +4,7 @@ import {
   senderAfterOwn,
   senderAfterSeveral,
 } from '../unread/sql/counters.ts';
+import { guarded } from './guards.ts';
 
 export const sql = `
 -- The group commit: appends messages to conversations, each message with the next seq of its conversation.
@@ -40,6 +41,7 @@ DECLARE
   lasts bigint[];
   counts bigint[];
   steps int[];
+  marks int[]; -- the flags of the conversations
   sender_tids tid[];
   doubtful boolean;
   listening int; -- the listeners of all these environments, as bits
@@ -49,12 +51,13 @@ DECLARE
   conv_last bigint;
   conv_count bigint;
   conv_step int;
+  conv_flags int;
   sender_tid tid;
   original bigint;
 BEGIN
   IF total = 1 AND p_files IS NULL AND p_thread IS NULL AND p_extras IS NULL AND p_wait_ms IS NULL THEN
-    SELECT c.ctid, c.no, c.last_seq, c.message_count, c.last_activity_step
-      INTO conv_tid, conv_no, conv_last, conv_count, conv_step FROM conversations c
+    SELECT c.ctid, c.no, c.last_seq, c.message_count, c.last_activity_step, c.flags
+      INTO conv_tid, conv_no, conv_last, conv_count, conv_step, conv_flags FROM conversations c
       WHERE c.id = c_id[1] AND c.env = c_env[1] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
     SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
     step := activity_step(active);
@@ -65,8 +68,9 @@ BEGIN
     nos := ARRAY[conv_no];
     lasts := ARRAY[conv_last];
     steps := ARRAY[conv_step];
-    IF original IS NOT NULL OR sender_tid IS NULL AND p_sender[1] IS NOT NULL OR conv_no IS NULL OR p_reply IS NOT NULL THEN
-      verdicts := ARRAY[append_verdict(c_env[1], c_id[1], conv_no, original, p_sender[1], sender_tid, p_reply[1])];
+    IF original IS NOT NULL OR sender_tid IS NULL AND p_sender[1] IS NOT NULL OR conv_no IS NULL OR p_reply IS NOT NULL
+        OR conv_flags & ${guarded} <> 0 AND p_own[1] THEN
+      verdicts := ARRAY[append_verdict(c_env[1], c_id[1], conv_no, original, p_sender[1], sender_tid, p_reply[1], p_own[1], conv_flags)];
       IF verdicts[1] IS NULL THEN verdicts := NULL; END IF;
     END IF;
     IF verdicts IS NULL THEN
@@ -93,17 +97,18 @@ BEGIN
       PERFORM 1 FROM generate_series(1, cardinality(c_id)) k, LATERAL (
         SELECT 1 FROM conversations c WHERE c.id = c_id[k] AND c.env = c_env[k] FOR NO KEY UPDATE) c;
     END IF;
-    SELECT array_agg(c.tid), array_agg(c.no), array_agg(c.last_seq), array_agg(c.message_count), array_agg(c.last_activity_step)
-    INTO tids, nos, lasts, counts, steps
+    SELECT array_agg(c.tid), array_agg(c.no), array_agg(c.last_seq), array_agg(c.message_count), array_agg(c.last_activity_step), array_agg(c.flags)
+    INTO tids, nos, lasts, counts, steps, marks
     FROM generate_series(1, cardinality(c_id)) k LEFT JOIN LATERAL (
-      SELECT c.ctid AS tid, c.no, c.last_seq, c.message_count, c.last_activity_step FROM conversations c
+      SELECT c.ctid AS tid, c.no, c.last_seq, c.message_count, c.last_activity_step, c.flags FROM conversations c
       WHERE c.id = c_id[k] AND c.env = c_env[k] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED
     ) c ON true;
     SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
     step := activity_step(active);
 
     SELECT array_agg(m.tid), array_agg(d.seq),
-      bool_or(d.seq IS NOT NULL OR m.tid IS NULL AND p_sender[i] IS NOT NULL OR nos[p_conv[i]] IS NULL),
+      bool_or(d.seq IS NOT NULL OR m.tid IS NULL AND p_sender[i] IS NOT NULL OR nos[p_conv[i]] IS NULL
+        OR marks[p_conv[i]] & ${guarded} <> 0 AND p_own[i]),
       (SELECT bit_or(e.listeners) FROM environments e WHERE e.no = ANY (c_env))
     INTO sender_tids, originals, doubtful, listening
     FROM generate_series(1, total) i
@@ -111,7 +116,8 @@ BEGIN
     LEFT JOIN sending_member(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i]) m ON true;
 
     IF doubtful OR p_reply IS NOT NULL OR p_files IS NOT NULL THEN
-      SELECT array_agg(append_verdict(c_env[p_conv[i]], c_id[p_conv[i]], nos[p_conv[i]], originals[i], p_sender[i], sender_tids[i], p_reply[i]))
+      SELECT array_agg(append_verdict(c_env[p_conv[i]], c_id[p_conv[i]], nos[p_conv[i]], originals[i], p_sender[i], sender_tids[i], p_reply[i],
+          p_own[i], marks[p_conv[i]]))
         INTO verdicts FROM generate_series(1, total) i;
       IF p_files IS NOT NULL THEN
         SELECT f.verdicts, f.attached INTO verdicts, attached

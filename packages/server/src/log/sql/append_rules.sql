@@ -29,9 +29,11 @@ $$;
 
 -- Why a message is not written; null if it is. Another rule that needs the store has its place here: it is asked under the
 -- conversation's lock, for messages that something already known about them makes doubtful.
--- p_conv is null if the conversation could not be locked, p_member if the sender is none.
+-- p_conv is null if the conversation could not be locked, p_member if the sender is none. p_flags are those of the
+-- conversation (guards.ts), which bind users alone: p_own is false for what a server sends.
 CREATE OR REPLACE FUNCTION append_verdict(
-  p_env int, p_conv_id text, p_conv bigint, p_original bigint, p_sender bigint, p_member tid, p_reply text
+  p_env int, p_conv_id text, p_conv bigint, p_original bigint, p_sender bigint, p_member tid, p_reply text,
+  p_own boolean, p_flags int
 ) RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF p_conv IS NULL THEN
@@ -40,6 +42,7 @@ BEGIN
   END IF;
   IF p_original IS NOT NULL THEN RETURN 'duplicate'; END IF;
   IF p_sender IS NOT NULL AND p_member IS NULL THEN RETURN 'not_member'; END IF;
+  IF p_own AND p_flags & 256 <> 0 THEN RETURN 'pair_blocked'; END IF;
   IF p_reply IS NOT NULL AND NOT EXISTS (SELECT 1 FROM reply_target(p_env, p_conv, p_reply)) THEN RETURN 'reply_not_found'; END IF;
   RETURN NULL;
 END $$;

@@ -6,7 +6,7 @@ import { conversationOf, memberOf, membershipsOf, userOf } from '../../sql/looku
 import type { PushContent, PushedCall } from '../notification.ts';
 import { envOf, sendQueue } from '../notify.ts';
 import type { CallRef, SendData } from '../notify.ts';
-import { memberWaits, pushMode } from './planning.ts';
+import { authorOf, memberWaits, notBlocked, pushMode } from './planning.ts';
 import type { MessageRef } from './planning.ts';
 
 /** What is read before pushes are sent. */
@@ -105,7 +105,7 @@ export const stillWaiting = (
        CROSS JOIN ${conversationOf('u.env', 'u.conv')} c
        CROSS JOIN ${memberOf('u.env', 'u.conv', 'u.usr')} m
        CROSS JOIN ${userOf('u.env', 'u.usr')} r
-       WHERE ${memberWaits('u.seq')}`,
+       WHERE ${memberWaits('u.seq')} AND ${notBlocked('u.env', 'u.usr', authorOf('u.env', 'u.conv', 'u.seq'))}`,
     [asked.map((a) => a.env), asked.map((a) => a.usr), asked.map((a) => a.conv), asked.map((a) => a.seq)],
   );
 

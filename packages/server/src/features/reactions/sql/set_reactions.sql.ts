@@ -1,4 +1,5 @@
 import { limits } from '@parley/protocol';
+import { guards } from '../../../log/sql/guards.ts';
 import { flags } from '../../sql/flags.ts';
 
 /** How many changes are kept for the next event: one more than it shows, so that it knows whether there were more. */
@@ -61,7 +62,8 @@ $$;
 -- deletes a message changes that row too, so a reaction is either gone with the message or finds it deleted; one that slips in
 -- before there was a row is found by the event that it leaves (tell.ts).
 CREATE OR REPLACE FUNCTION set_reactions(
-  p_env int[], p_conv bigint[], p_message bigint[], p_usr bigint[], p_emoji text[], p_on boolean[], p_replace boolean[], p_wait_ms int
+  p_env int[], p_conv bigint[], p_message bigint[], p_usr bigint[], p_own boolean[], p_emoji text[], p_on boolean[], p_replace boolean[],
+  p_wait_ms int
 ) RETURNS TABLE (ord int, status text, changed boolean, revision bigint, total bigint, counts json, own text[]) LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
@@ -75,7 +77,8 @@ DECLARE
   verdicts text[];
   moved boolean[];
   people bigint[];
-  wants boolean; -- a member wants to add something
+  wants boolean; -- a member wants to add something, and may
+  closed boolean; -- users may add nothing: one of the two blocks the other
   had text[];
   gone text[];
   come text;
@@ -109,7 +112,8 @@ BEGIN
     -- The locks keep a member from being removed or erased before the commit: an erasure changes users.id, which is a key.
     people := ARRAY(SELECT k.usr FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
       SELECT b.usr FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k);
-    wants := EXISTS (SELECT 1 FROM unnest(g.items) o WHERE p_on[o] AND p_usr[o] = ANY (people));
+    closed := coalesce(m.flags & ${guards.blockedPair} <> 0, false);
+    wants := EXISTS (SELECT 1 FROM unnest(g.items) o WHERE p_on[o] AND p_usr[o] = ANY (people) AND NOT (closed AND p_own[o]));
     IF verdict IS NULL AND wants AND m.flags & ${flags.reactions} = 0 THEN
       PERFORM 1 FROM conversations c WHERE c.no = g.conv AND c.env = g.env FOR NO KEY UPDATE SKIP LOCKED;
       IF FOUND THEN
@@ -141,6 +145,10 @@ BEGIN
       i := g.items[k];
       IF p_usr[i] <> ALL (people) THEN
         verdicts[k] := CASE WHEN EXISTS (SELECT 1 FROM ${member('g', 'p_usr[i]')}) THEN 'blocked' ELSE 'not_member' END;
+        CONTINUE;
+      END IF;
+      IF closed AND p_own[i] AND p_on[i] THEN
+        verdicts[k] := 'pair_blocked';
         CONTINUE;
       END IF;
       CONTINUE WHEN verdict IS NOT NULL;
