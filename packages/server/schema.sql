@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 72 73
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -100,12 +100,14 @@ CREATE TABLE users (
   erasing text,
   last_seen_at timestamp(3) with time zone,
   personal_rev bigint NOT NULL DEFAULT 0,
+  silenced_until timestamp(3) with time zone,
+  deactivated_until timestamp(3) with time zone,
   CONSTRAINT users_pkey PRIMARY KEY (no, env),
   CONSTRAINT users_env_id_key UNIQUE (env, id)
 ) WITH (fillfactor=85);
 CREATE INDEX users_erasing ON users USING btree (env, no) WHERE erasing IS NOT NULL;
-CREATE INDEX users_erased ON users USING btree (no) WHERE erased_at IS NOT NULL;
 CREATE INDEX users_by_name ON users USING btree (env, lower(name) text_pattern_ops, id) WHERE name IS NOT NULL AND erased_at IS NULL;
+CREATE INDEX users_barred ON users USING btree (no) WHERE erased_at IS NOT NULL OR silenced_until IS NOT NULL;
 
 CREATE TABLE erased_ids (
   env integer NOT NULL,
@@ -150,6 +152,7 @@ CREATE TABLE members (
   last_activity_step integer NOT NULL,
   own_activity_step integer NOT NULL,
   own_activity_at timestamp(3) with time zone NOT NULL,
+  silenced_until timestamp(3) with time zone,
   CONSTRAINT members_pkey PRIMARY KEY (conv, usr, env)
 ) WITH (fillfactor=70);
 CREATE INDEX members_by_activity ON members USING btree (usr, last_activity_step DESC) INCLUDE (conv, env);
@@ -952,6 +955,29 @@ CREATE TABLE message_reactions (
   CONSTRAINT message_reactions_pkey PRIMARY KEY (conv, message, env)
 ) WITH (fillfactor=70);
 CREATE INDEX message_reactions_due ON message_reactions USING btree (due_at) WHERE waiting;
+
+CREATE TABLE blocks (
+  env integer NOT NULL,
+  usr bigint NOT NULL,
+  blocked bigint NOT NULL,
+  at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT blocks_pkey PRIMARY KEY (usr, blocked, env)
+);
+CREATE INDEX blocks_by_blocked ON blocks USING btree (blocked, usr);
+
+CREATE TABLE restrictions (
+  env integer NOT NULL,
+  conv bigint NOT NULL,
+  usr bigint NOT NULL,
+  kind text NOT NULL,
+  until timestamp(3) with time zone,
+  reason text,
+  by_usr bigint,
+  at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT restrictions_pkey PRIMARY KEY (conv, usr, env)
+);
+CREATE INDEX restrictions_by_user ON restrictions USING btree (usr, conv);
+CREATE INDEX restrictions_ended ON restrictions USING btree (until) WHERE until IS NOT NULL;
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());
 INSERT INTO store_marks (mark, at) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), clock_timestamp());

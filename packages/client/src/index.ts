@@ -9,6 +9,7 @@ export type {
 } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
 export type { MessageItem } from './state/message-item.ts';
+export type { RestrictOptions } from './features/moderation.ts';
 export type { ReactorsPage } from './features/reactions.ts';
 export type { PresenceApi } from './state/presence.ts';
 export type { UsersApi } from './state/users.ts';
@@ -35,6 +36,7 @@ export type {
   Reaction,
   ReactionCount,
   Reactions,
+  Restriction,
   Tombstone,
   User,
 } from './types.ts';

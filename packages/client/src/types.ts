@@ -22,6 +22,7 @@ export type {
   Reaction,
   ReactionCount,
   Reactions,
+  Restriction,
   ServerFrame,
   SocketEvents,
   SyncResult,

@@ -99,6 +99,13 @@ export const errors = {
   not_member: row('permission', 403, 'error', 'no', 'The user is not a member of the conversation.'),
   feature_disabled: row('permission', 403, 'error', 'no', 'The feature is off in this environment.'),
   blocked: row('permission', 403, 'error', 'no', 'One of the two users has blocked the other.'),
+  restricted: row(
+    'permission',
+    403,
+    'error',
+    'after retryAfterMs',
+    'The user is silenced or banned; `retryAfterMs` says for how long, if it ends.',
+  ),
   user_deactivated: row('permission', 403, { close: 4003 }, 'no', 'The user is deactivated.'),
   dev_tokens_disabled: row(
     'permission',

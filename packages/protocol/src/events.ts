@@ -8,6 +8,8 @@ const userId = Type.String({ minLength: 1 });
 const actorId = nullable(userId);
 const reason = Type.Union([Type.Literal('removed'), Type.Literal('left')]);
 
+export const banned = Type.Literal(true, { description: 'The user was banned; otherwise missing' });
+
 /** `changes` of conversation.updated: only the changed fields, with their new values. */
 export const Changes = open({
   name: optional(nullable(Type.String())),
@@ -31,7 +33,7 @@ export const socketEvents = {
   'message.deleted': open({ id: Type.String(), deletedAt: Timestamp, hard: Type.Boolean() }),
   'message.reactions': open({ id: Type.String(), ...reactionCounts, ...reactionChanges }),
   'member.added': open({ userIds: Type.Array(userId), userId, actorId }),
-  'member.removed': open({ userId, actorId, reason }),
+  'member.removed': open({ userId, actorId, reason, banned: optional(banned) }),
   'member.updated': open({ userId, role: Role, actorId }),
   'conversation.created': open({ conversation: Conversation }),
   'conversation.updated': open({ changes: Changes, actorId }),

@@ -19,6 +19,7 @@ export * from './schemas/push.ts';
 export * from './schemas/blocks.ts';
 export * from './schemas/reactions.ts';
 export * from './schemas/resources.ts';
+export * from './schemas/restrictions.ts';
 export * from './schemas/storage.ts';
 export * from './schemas/webhooks.ts';
 export * from './webhook-events.ts';

@@ -35,6 +35,7 @@ export const limits = {
   reactorsShown: 3,
   reactionChanges: 20,
   blocksPerUser: 1_000,
+  restrictionReasonCharacters: 500,
   frameBytes: 16 * 1024,
   socketsPerUser: 10,
   presenceWatch: 200,

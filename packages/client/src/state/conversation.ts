@@ -2,6 +2,7 @@ import type { Api } from '../api.ts';
 import type { Clock } from '../clock.ts';
 import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
+import type { RestrictOptions } from '../features/moderation.ts';
 import type { ReactionsFeature, ReactionsHost, ReactorsPage } from '../features/reactions.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Draft } from '../outbox/storage.ts';
@@ -16,6 +17,7 @@ import type {
   Message,
   MessageOrTombstone,
   Reactions,
+  Restriction,
 } from '../types.ts';
 import type { UploadFile, UploadOptions, Uploads } from '../uploads.ts';
 import type { ConversationList } from './conversation-list.ts';
@@ -206,6 +208,15 @@ export class ConversationHandle {
   /** Makes a member a moderator, or a moderator a member; for owners, where the environment allows it. */
   setRole = async (userId: string, role: 'moderator' | 'member'): Promise<void> =>
     void (await (await this.#moderation()).setRole(userId, role));
+  /** The member reads everything and writes nothing until the end, or for ever; for owners and moderators. */
+  silence = async (userId: string, options?: RestrictOptions): Promise<Restriction> =>
+    (await this.#moderation()).restrict(userId, 'silence', options);
+  /** The user leaves, and cannot come back until the end. */
+  ban = async (userId: string, options?: RestrictOptions): Promise<Restriction> =>
+    (await this.#moderation()).restrict(userId, 'ban', options);
+  unrestrict = async (userId: string): Promise<void> => (await this.#moderation()).unrestrict(userId);
+  /** Who is banned or silenced here. */
+  restrictions = async (): Promise<Restriction[]> => (await this.#moderation()).restrictions();
   async leave(): Promise<void> {
     const me = this.#host.me();
     if (me === null) throw new ParleyError('disconnected');

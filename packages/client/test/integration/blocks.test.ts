@@ -35,9 +35,7 @@ test('sdk#blocks: shows at once and on the other device, marks messages, and a d
     assert.deepEqual(marked(onLaptop!), [true, false]);
     assert.equal(onLaptop!.messages.get().items[0], onLaptop!.messages.get().items[0]);
     // What is written to the blocked one fails for good.
-    const failed = new Promise<string>((resolve) =>
-      phone.on('failed', ({ error }) => resolve(error!.code)),
-    );
+    const failed = new Promise<string>((resolve) => phone.on('failed', ({ error }) => resolve(error!.code)));
     phone.conversations.send(direct, 'hello');
     assert.equal(await failed, 'blocked');
     await assert.rejects(phone.blocks.add(anna.id), { code: 'invalid_request' });

@@ -46,7 +46,7 @@ test('sdk#reactions: one’s own shows at once and on the other device, edits le
   const [laptop, other] = [newClient(service.url, ben.id), newClient(service.url, anna.id)];
   try {
     const [onPhone, onLaptop, onOther] = await Promise.all([phone, laptop, other].map((c) => opened(c, cid)));
-    assert.deepEqual(phone.features, ['reactions']);
+    assert.ok(phone.features?.includes('reactions'));
     const before = onPhone!.messages.get().items;
     const reacting = onPhone!.react(id, '👍');
     await until(() => brief(onPhone!, id) === '👍1 | 👍');

@@ -180,7 +180,7 @@ export const conversationsOperations = table(
     params,
     body: { userIds: someUsers({ minItems: 1 }) },
     response: open({ data: Type.Array(Member) }),
-    errors: ['not_found', 'not_member', 'already_member', 'blocked'],
+    errors: ['not_found', 'not_member', 'already_member', 'blocked', 'restricted'],
     cost: ({ userIds }) => 2 + userIds.length / 25,
   }),
 

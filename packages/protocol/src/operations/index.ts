@@ -9,6 +9,7 @@ import { messagesOperations } from './messages.ts';
 import { organizationsOperations } from './organizations.ts';
 import { pushOperations } from './push.ts';
 import { reactionsOperations } from './reactions.ts';
+import { restrictionsOperations } from './restrictions.ts';
 import { storageOperations } from './storage.ts';
 import { uploadsOperations } from './uploads.ts';
 import { usersOperations } from './users.ts';
@@ -23,6 +24,7 @@ export const operations = {
   ...messagesOperations,
   ...reactionsOperations,
   ...blocksOperations,
+  ...restrictionsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

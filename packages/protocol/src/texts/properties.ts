@@ -280,6 +280,8 @@ export const webhookTexts: Record<string, string> = {
   'conversation.deleted': 'A conversation was deleted.',
   'member.added': 'Users joined a group.',
   'member.removed': 'A user left a group or was removed.',
+  'member.restricted':
+    'A user was banned or silenced, in a group or (`conversationId` null) in the environment; `kind` is null when it was lifted. An end that was set is not told again.',
   'message.read': 'A read mark moved; at most one every 10 s for each member.',
   'user.blocked': 'A user blocked another (`blocked`: true), or unblocked it.',
   'user.deleted': 'A user was erased.',

@@ -20,6 +20,7 @@ import type {
 } from './context.ts';
 import { browse } from './conversations/browse.ts';
 import * as conversations from './conversations/operations.ts';
+import * as restrictions from './conversations/restrictions.ts';
 import * as diagnostics from './diagnostics/operations.ts';
 import * as erasure from './erasure/operations.ts';
 import * as events from './events/operations.ts';
@@ -160,6 +161,11 @@ export const handlers = {
   'blocks.add': blocks.add,
   'blocks.remove': blocks.remove,
   'blocks.list': blocks.list,
+  'restrictions.set': restrictions.set,
+  'restrictions.remove': restrictions.remove,
+  'restrictions.list': restrictions.list,
+  'users.silence': restrictions.silenceUser,
+  'users.unsilence': restrictions.unsilenceUser,
   'reactions.set': reactions.set,
   'reactions.remove': reactions.remove,
   'reactions.list': reactions.list,

@@ -24,7 +24,9 @@ export const isInteger = (value: unknown): value is number => Number.isSafeInteg
 
 /** A time as this service writes it. */
 export const isTime = (value: unknown): value is string =>
-  typeof value === 'string' && /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) && !Number.isNaN(Date.parse(value));
+  typeof value === 'string' &&
+  /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) &&
+  !Number.isNaN(Date.parse(value));
 
 /** Splits rows, which were read one past the page, into the page and whether more follow. */
 export function cut<T>(rows: T[], limit: number): { page: T[]; more: boolean } {

@@ -44,7 +44,7 @@ export interface Told {
     more?: boolean;
   };
   'member.added': { users: Person[] };
-  'member.removed': { users: Person[]; data: { reason: 'removed' | 'left' } };
+  'member.removed': { users: Person[]; data: { reason: 'removed' | 'left'; banned?: true } };
   'member.updated': { users: Person[]; data: { role: Role } };
   'conversation.created': { users: Person[]; conversation: Conversation };
   'conversation.updated': {
@@ -58,6 +58,11 @@ export interface Told {
 export interface ToldToWebhooks {
   'message.read': { users: Person[] };
   'notification.needed': { message: MessageOrTombstone; users: Person[] };
+  /** Who is restricted, and who did it, if that was a user. */
+  'member.restricted': {
+    users: Person[];
+    data: Omit<WebhookEvents['member.restricted'], 'userId' | 'by'>;
+  };
   /** Who blocks, and who is blocked. */
   'user.blocked': { users: Person[]; data: { blocked: boolean } };
   /** `secret` is the id that was erased; it is stored sealed. */
@@ -154,11 +159,11 @@ const described = {
     },
   },
   'member.removed': {
-    d: (e) => ({ userId: idOf(e), actorId: e.actorId, reason: e.data.reason }),
+    d: (e) => ({ userId: idOf(e), actorId: e.actorId, ...e.data }),
     routes: 'leave',
     webhook: {
       name: 'member.removed',
-      data: (e) => ({ ...place(e), userId: idOf(e), actorId: e.actorId, reason: e.data.reason }),
+      data: (e) => ({ ...place(e), userId: idOf(e), actorId: e.actorId, ...e.data }),
     },
   },
   'member.updated': {
@@ -197,6 +202,9 @@ export const webhookOnly: {
   },
   'notification.needed': {
     data: (e) => ({ conversationId: e.cid, messageId: e.message.id, recipientIds: idsOf(e) }),
+  },
+  'member.restricted': {
+    data: (e) => ({ ...e.data, userId: idOf(e), by: e.users[1]?.id ?? null }),
   },
   'user.blocked': {
     data: (e) => ({ userId: idOf(e), blockedId: e.users[1]!.id, blocked: e.data.blocked }),

@@ -80,7 +80,10 @@ test(
     };
     await Promise.all(range(12).map(work));
     for (const [x, y] of pairs) {
-      const answer = await scene.server('POST', '/v1/conversations', { type: 'direct', members: [x.id, y.id] });
+      const answer = await scene.server('POST', '/v1/conversations', {
+        type: 'direct',
+        members: [x.id, y.id],
+      });
       assert.ok(answer.status < 300);
       const [row] = await cluster.sql(
         `SELECT c.flags & 256 <> 0 AS flag, EXISTS (

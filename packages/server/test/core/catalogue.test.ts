@@ -147,6 +147,7 @@ for (const name of eventNames)
 /** What only webhooks hear of, and by which test each is made to happen. */
 const elsewhere: Record<WebhookOnlyName, string> = {
   'message.read': 'webhooks/events.test.ts',
+  'member.restricted': 'moderation/restrictions.test.ts',
   'user.blocked': 'moderation/blocks.test.ts',
   'user.deleted': 'webhooks/events.test.ts',
   'notification.needed': 'push-feature/recipients.test.ts',

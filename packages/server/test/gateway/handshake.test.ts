@@ -3,6 +3,7 @@ import { connect as tcp } from 'node:net';
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { featureNames } from '@parley/protocol';
 import { environments } from '../support/service.ts';
 import { connect, open } from '../support/socket.ts';
 import { devToken, nowSeconds, signToken } from '../support/tokens.ts';
@@ -124,7 +125,7 @@ test('socket#hello: hello carries all its fields', async () => {
     heartbeatMs: 25_000,
     tokenExpiresAt: new Date(exp * 1000).toISOString(),
     limits: { maxFrameBytes: 16_384, sendsPerSecond: 10 },
-    features: ['reactions'],
+    features: [...featureNames],
     personalRev: 0,
   });
   assert.equal(socket.ws.protocol, 'chat.v1');

@@ -16,13 +16,17 @@ import { setUp, useService } from '../support/use.ts';
 const { service, scene, server, db } = useService();
 setUp(() => pretendNode(db));
 
-/** One who asks, with what the question needs: a group of its own, in which it has its role. */
-interface Asked {
+/** What a caller of each role finds: a group of its own, in which it has its role. Rows change it in their order. */
+interface World {
+  by: Api;
   cid: string;
-  /** A message, a member and a moderator of others. */
-  messageId: string;
-  ownMessageId: string;
-  member: Actor;
+  /** Messages of the owner: one to read and edit, one to delete, one to delete for good. */
+  messages: [string, string, string];
+  /** The caller's own, or the system's: one to edit, one to delete. */
+  own: [string, string];
+  /** Members: one to remove, one to make a moderator. */
+  members: [Actor, Actor];
+  owner: Actor;
   moderator: Actor;
   other: Actor;
   self: Actor;
@@ -31,26 +35,37 @@ type Who = Role | 'stranger' | 'server';
 type Outcome = 'yes' | 'forbidden' | 'not_member' | 'invalid_request';
 
 const everybody = ['owner', 'moderator', 'member', 'stranger', 'server'] as const;
+const worlds = new Map<Who, World>();
+setUp(async () => {
+  for (const who of everybody) worlds.set(who, await world(who));
+});
 
-async function ask(who: Who): Promise<{ by: Api; of: Asked }> {
-  const [owner, moderator, member, self, other] = await Promise.all(
-    ['owner', 'moderator', 'member', 'self', 'other'].map((name) => scene.actor(name)),
-  ) as [Actor, Actor, Actor, Actor, Actor];
+async function world(who: Who): Promise<World> {
+  const [owner, moderator, one, two, self, other] = (await Promise.all(
+    ['owner', 'moderator', 'one', 'two', 'self', 'other'].map((name) => scene.actor(name)),
+  )) as [Actor, Actor, Actor, Actor, Actor, Actor];
   const inside = who !== 'stranger' && who !== 'server';
-  const { id: cid } = await scene.group(owner, [moderator, member, ...(inside ? [self] : [])]);
+  const { id: cid } = await scene.group(owner, [moderator, one, two, ...(inside ? [self] : [])]);
   const role = (userId: string, as: string) =>
     server('PATCH', `/v1/conversations/${cid}/members/${userId}`, { role: as });
   assert.equal((await role(moderator.id, 'moderator')).status, 200);
   if (inside) assert.equal((await role(self.id, who)).status, 200);
-  const { id: messageId } = await scene.send(owner, cid);
-  const { id: ownMessageId } = await scene.send(inside ? self : null, cid);
+  const send = async (from: Actor | null): Promise<string> => (await scene.send(from, cid)).id;
+  const mine = inside ? self : null;
   return {
     by: who === 'server' ? server : self.api,
-    of: { cid, messageId, ownMessageId, member, moderator, other, self },
+    cid,
+    messages: [await send(owner), await send(owner), await send(owner)],
+    own: [await send(mine), await send(mine)],
+    members: [one, two],
+    owner,
+    moderator,
+    other,
+    self,
   };
 }
 
-const conversation = ({ cid }: Asked): string => `/v1/conversations/${cid}`;
+const conversation = ({ cid }: World): string => `/v1/conversations/${cid}`;
 const inside = {
   owner: 'yes',
   moderator: 'yes',
@@ -64,7 +79,7 @@ const moderators = { ...inside, member: 'forbidden' } as const;
 interface Row {
   /** The operation, and what is special about this use of it. */
   name: string;
-  call: (by: Api, of: Asked) => Promise<Answer>;
+  call: (by: Api, of: World) => Promise<Answer>;
   may: Record<Who, Outcome>;
 }
 const row = (name: string, may: Record<Who, Outcome>, call: Row['call']): Row => ({ name, may, call });
@@ -81,52 +96,57 @@ const table: Row[] = [
   row('conversations.read', { ...inside, server: 'forbidden' }, (by, of) =>
     by('POST', `${conversation(of)}/read`, { seq: 1 }),
   ),
-  row(
-    'conversations.delete',
-    { owner: 'forbidden', moderator: 'forbidden', member: 'forbidden', stranger: 'forbidden', server: 'yes' },
-    (by, of) => by('DELETE', conversation(of)),
-  ),
   row('members.list', inside, (by, of) => by('GET', `${conversation(of)}/members`)),
   row('members.add', owners, (by, of) =>
     by('POST', `${conversation(of)}/members`, { userIds: [of.other.id] }),
   ),
   row('members.remove: a member', moderators, (by, of) =>
-    by('DELETE', `${conversation(of)}/members/${of.member.id}`),
+    by('DELETE', `${conversation(of)}/members/${of.members[0].id}`),
   ),
   row('members.remove: a moderator', owners, (by, of) =>
     by('DELETE', `${conversation(of)}/members/${of.moderator.id}`),
   ),
   row('members.update: a moderator', { ...owners, owner: 'forbidden' }, (by, of) =>
-    by('PATCH', `${conversation(of)}/members/${of.member.id}`, { role: 'moderator' }),
+    by('PATCH', `${conversation(of)}/members/${of.members[1].id}`, { role: 'moderator' }),
+  ),
+  row('restrictions.set: a silence', moderators, (by, of) =>
+    by('PUT', `${conversation(of)}/restrictions/${of.members[1].id}`, { kind: 'silence' }),
+  ),
+  row('restrictions.set: a ban of the owner', owners, (by, of) =>
+    by('PUT', `${conversation(of)}/restrictions/${of.owner.id}`, { kind: 'ban' }),
+  ),
+  row('restrictions.list', moderators, (by, of) => by('GET', `${conversation(of)}/restrictions`)),
+  row('restrictions.remove', moderators, (by, of) =>
+    by('DELETE', `${conversation(of)}/restrictions/${of.members[1].id}`),
   ),
   row('messages.send', inside, (by, of) =>
     by('POST', `${conversation(of)}/messages`, { text: 'x', clientMsgId: randomUUID() }),
   ),
   row('messages.list', inside, (by, of) => by('GET', `${conversation(of)}/messages`)),
-  row('messages.get', inside, (by, of) => by('GET', `/v1/messages/${of.messageId}`)),
+  row('messages.get', inside, (by, of) => by('GET', `/v1/messages/${of.messages[0]}`)),
   row(
     'messages.update: of another',
     { ...inside, owner: 'forbidden', moderator: 'forbidden', member: 'forbidden' },
-    (by, of) => by('PATCH', `/v1/messages/${of.messageId}`, { text: 'y', expectedVersion: 1 }),
+    (by, of) => by('PATCH', `/v1/messages/${of.messages[0]}`, { text: 'y', expectedVersion: 1 }),
   ),
   row('messages.update: its own', inside, (by, of) =>
-    by('PATCH', `/v1/messages/${of.ownMessageId}`, { text: 'y', expectedVersion: 1 }),
+    by('PATCH', `/v1/messages/${of.own[0]}`, { text: 'y', expectedVersion: 1 }),
   ),
-  row('messages.delete: of another', moderators, (by, of) => by('DELETE', `/v1/messages/${of.messageId}`)),
-  row('messages.delete: its own', inside, (by, of) => by('DELETE', `/v1/messages/${of.ownMessageId}`)),
+  row('messages.delete: of another', moderators, (by, of) => by('DELETE', `/v1/messages/${of.messages[1]}`)),
+  row('messages.delete: its own', inside, (by, of) => by('DELETE', `/v1/messages/${of.own[1]}`)),
   row(
     'messages.delete: for good',
     { ...inside, owner: 'forbidden', moderator: 'forbidden', member: 'forbidden', stranger: 'forbidden' },
-    (by, of) => by('DELETE', `/v1/messages/${of.messageId}?hard=true`),
+    (by, of) => by('DELETE', `/v1/messages/${of.messages[2]}?hard=true`),
   ),
   row('events.list', inside, (by, of) => by('GET', `${conversation(of)}/events`)),
   row('reactions.set', { ...inside, server: 'invalid_request' }, (by, of) =>
-    by('PUT', `/v1/messages/${of.messageId}/reactions/x`, {}),
+    by('PUT', `/v1/messages/${of.messages[0]}/reactions/x`, {}),
   ),
   row('reactions.remove', { ...inside, server: 'invalid_request' }, (by, of) =>
-    by('DELETE', `/v1/messages/${of.messageId}/reactions/x`),
+    by('DELETE', `/v1/messages/${of.messages[0]}/reactions/x`),
   ),
-  row('reactions.list', inside, (by, of) => by('GET', `/v1/messages/${of.messageId}/reactions`)),
+  row('reactions.list', inside, (by, of) => by('GET', `/v1/messages/${of.messages[0]}/reactions`)),
   row('uploads.create', inside, (by, of) =>
     by('POST', '/v1/uploads', {
       conversationId: of.cid,
@@ -139,6 +159,12 @@ const table: Row[] = [
     by('POST', '/v1/calls', { conversationId: of.cid, kind: 'audio' }),
   ),
   row('calls.list', inside, (by, of) => by('GET', `/v1/calls?conversationId=${of.cid}`)),
+  // The last one, because it ends everything.
+  row(
+    'conversations.delete',
+    { owner: 'forbidden', moderator: 'forbidden', member: 'forbidden', stranger: 'forbidden', server: 'yes' },
+    (by, of) => by('DELETE', conversation(of)),
+  ),
 ];
 
 /** Operations of clients that concern no conversation, or one only by what a row above has made. */
@@ -155,7 +181,16 @@ const elsewhere = [
 ];
 
 test('members#moderators: the table has every operation of conversations, members, messages, files and calls', () => {
-  const tags = ['Conversations', 'Members', 'Read state', 'Messages', 'Sync and events', 'Reactions', 'Calls'];
+  const tags = [
+    'Conversations',
+    'Members',
+    'Restrictions',
+    'Read state',
+    'Messages',
+    'Sync and events',
+    'Reactions',
+    'Calls',
+  ];
   const named = new Set([...table.map(({ name }) => name.split(':')[0]), ...elsewhere]);
   const missing = operationList.filter(
     (o) => o.callers.includes('client') && tags.includes(o.tag) && !named.has(o.name),
@@ -172,8 +207,8 @@ describe('members#moderators: every operation for every role', () => {
     it(name, async () => {
       const outcomes = await Promise.all(
         everybody.map(async (who): Promise<[Who, string]> => {
-          const { by, of } = await ask(who);
-          const answer = await call(by, of);
+          const of = worlds.get(who)!;
+          const answer = await call(of.by, of);
           return [who, answer.status < 300 ? 'yes' : answer.body.error.code];
         }),
       );
@@ -182,37 +217,37 @@ describe('members#moderators: every operation for every role', () => {
 });
 
 test('members#moderators: over the socket a moderator deletes the messages of others and edits only its own', async () => {
-  const { of } = await ask('moderator');
+  const of = await world('moderator');
   const socket = await scene.online(of.self);
-  await socket.refused('message.update', { id: of.messageId, text: 'y', expectedVersion: 1 }, 'forbidden');
-  await socket.request('message.delete', { id: of.messageId });
+  await socket.refused('message.update', { id: of.messages[0], text: 'y', expectedVersion: 1 }, 'forbidden');
+  await socket.request('message.delete', { id: of.messages[0] });
   const { d } = await socket.event('message.deleted', of.cid);
-  assert.equal(d.id, of.messageId);
+  assert.equal(d.id, of.messages[0]);
 });
 
 test('members#role: owners make moderators where the environment says so, and touch no owner', async () => {
-  const { of } = await ask('owner');
+  const of = await world('owner');
   const set = (by: Api, userId: string, role: string) =>
     by('PATCH', `${conversation(of)}/members/${userId}`, { role });
-  assertError(await set(of.self.api, of.member.id, 'moderator'), 403, 'forbidden');
+  assertError(await set(of.self.api, of.members[0].id, 'moderator'), 403, 'forbidden');
   await parley(service, 'env', 'set', environments.dev.id, '--owners-set-roles', 'true');
   try {
-    const { status, body } = await set(of.self.api, of.member.id, 'moderator');
+    const { status, body } = await set(of.self.api, of.members[0].id, 'moderator');
     assert.equal(status, 200);
     assert.equal(body.role, 'moderator');
     const event = (await scene.events(of.cid)).at(-1)!;
     assert.deepEqual(
       { type: event.type, userId: event.userId, role: event.role, actorId: event.actorId },
-      { type: 'member.updated', userId: of.member.id, role: 'moderator', actorId: of.self.id },
+      { type: 'member.updated', userId: of.members[0].id, role: 'moderator', actorId: of.self.id },
     );
-    assertError(await set(of.self.api, of.member.id, 'owner'), 403, 'forbidden', 'role');
-    assertError(await set(of.moderator.api, of.member.id, 'member'), 403, 'forbidden');
+    assertError(await set(of.self.api, of.members[0].id, 'owner'), 403, 'forbidden', 'role');
+    assertError(await set(of.moderator.api, of.members[0].id, 'member'), 403, 'forbidden');
     assertError(await set(of.moderator.api, of.moderator.id, 'owner'), 403, 'forbidden');
-    assertError(await set(of.other.api, of.member.id, 'member'), 403, 'not_member');
+    assertError(await set(of.other.api, of.members[0].id, 'member'), 403, 'not_member');
     assertError(await set(of.self.api, of.self.id, 'member'), 403, 'forbidden');
     assertError(await set(of.self.api, of.other.id, 'member'), 404, 'not_found');
     assert.equal((await set(of.self.api, of.moderator.id, 'member')).status, 200);
-    assertError(await of.moderator.api('DELETE', `/v1/messages/${of.messageId}`), 403, 'forbidden');
+    assertError(await of.moderator.api('DELETE', `/v1/messages/${of.messages[0]}`), 403, 'forbidden');
   } finally {
     await parley(service, 'env', 'set', environments.dev.id, '--owners-set-roles', 'false');
   }

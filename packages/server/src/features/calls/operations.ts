@@ -8,7 +8,7 @@ import { actingUser } from '../callers.ts';
 import { Reply } from '../context.ts';
 import type { Context } from '../context.ts';
 import { blockersOf } from '../blocks/sql.ts';
-import { lockForChange, readable, requireWriting } from '../conversations/access.ts';
+import { lockForChange, readable, requireWriting, requireWritingIn } from '../conversations/access.ts';
 import { roleOf } from '../conversations/sql/members.ts';
 import { listMembers } from '../conversations/sql.ts';
 import { decodeCursor, encodeCursor, isInteger, pageLimit, shown } from '../pages.ts';
@@ -52,8 +52,9 @@ export async function start(ctx: Context, input: Input<'calls.start'>): Promise<
   );
   await ctx.services.analytics.active.admit(ctx.env, caller.no);
   return ctx.db.tx(async (tx) => {
-    const { conv: held } = await lockForChange(ctx, tx, { no: conv.no });
-    requireWriting(ctx, held);
+    const access = await lockForChange(ctx, tx, { no: conv.no });
+    requireWriting(access);
+    const held = access.conv;
     const members = await listMembers(tx, env, held.no);
     if (!members.some((m) => m.no === caller.no)) throw new ApiError('not_member');
     const live = await sql.liveCallOf(tx, env, held.no);
@@ -217,7 +218,7 @@ export async function join(ctx: Context, input: Input<'calls.join'>): Promise<Ou
   const me = actingUser(ctx);
   return ctx.services.analytics.active.acting(ctx.db, ctx.env, me.no, async (tx) => {
     const { call, at } = await lockLive(ctx, tx, input.callId);
-    requireWriting(ctx, await readable(ctx, tx, call.cid));
+    await requireWritingIn(ctx, tx, await readable(ctx, tx, call.cid));
     const mine = call.participants.find((p) => p.usr === me.no);
     if (input.answer && mine && isIn(mine))
       throw new ApiError('call_ended', { message: 'The call was answered on another device.' });

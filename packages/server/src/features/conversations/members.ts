@@ -1,6 +1,7 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Input, Member, Output, Role } from '@parley/protocol';
 import type { Person } from '../../log/catalogue.ts';
+import { restricted } from '../../log/refusals.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
@@ -14,13 +15,16 @@ import { decodeCursor, isString, keyPage, pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { findUser } from '../users/sql.ts';
 import * as sql from './sql/members.ts';
+import { bansOf, liftBans } from './sql/restrictions.ts';
 
 const notAMember = () =>
   new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
 
-function requireGroup(conv: LockedConversation): void {
-  if (conv.type === 'direct')
-    throw new ApiError('invalid_request', { message: 'Members of a direct conversation cannot be changed.' });
+export function requireGroup(
+  conv: LockedConversation,
+  message = 'Members of a direct conversation cannot be changed.',
+): void {
+  if (conv.type === 'direct') throw new ApiError('invalid_request', { message });
 }
 
 function requireRoom(members: number): void {
@@ -72,6 +76,7 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     const users = await resolveUsers(ctx, tx, ids);
     const numbers = ids.map((id) => users.get(id)!);
     await requireWelcome(ctx, tx, numbers);
+    await passBans(ctx, tx, conv, numbers);
     const [already] = await sql.findMembers(tx, env, conv.no, numbers);
     if (already) throw new ApiError('already_member', { message: `${already.userId} is a member already.` });
     requireRoom((await sql.countMembers(tx, env, conv.no)) + ids.length);
@@ -81,6 +86,13 @@ export async function add(ctx: Context, input: Input<'members.add'>): Promise<Ou
     for (const user of numbers) await note(ctx, tx, 'members.add', conv, user);
     return { data: (await sql.findMembers(tx, env, conv.no, numbers)).map(viewMember) };
   });
+}
+
+/** restrictions#ban: users add nobody who is banned; a server that does lifts the ban. */
+async function passBans(ctx: Context, tx: Tx, conv: LockedConversation, users: number[]): Promise<void> {
+  if (!ctx.caller.user) return liftBans(tx, conv.env, conv.no, users);
+  const bans = await bansOf(tx, conv.env, conv.no, users);
+  if (bans.size > 0) throw restricted('A user is banned from the conversation.', Math.max(...bans.values()));
 }
 
 const viewMember = ({ userId, role, lastReadSeq, lastDeliveredSeq }: Member): Member => ({
@@ -114,13 +126,11 @@ export async function removeFromGroup(
   ctx: Pick<Context, 'services'>,
   tx: Tx,
   conv: LockedConversation,
-  change: { user: Person; actor: Person | null; reason: 'left' | 'removed' },
+  change: { user: Person; actor: Person | null; reason: 'left' | 'removed'; banned?: true },
 ): Promise<void> {
-  const { user, actor, reason } = change;
+  const { user, actor, ...data } = change;
   await sql.removeMember(tx, conv.env, conv.no, user.no);
-  await record(ctx.services.log, tx, conv, [
-    { type: 'member.removed', actor, users: [user], data: { reason } },
-  ]);
+  await record(ctx.services.log, tx, conv, [{ type: 'member.removed', actor, users: [user], data }]);
   await happened(ctx, tx, 'memberRemoved', { env: conv.env, conv: conv.no, user: user.no });
 }
 

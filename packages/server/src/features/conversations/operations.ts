@@ -14,7 +14,7 @@ import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
 import { findUser } from '../users/sql.ts';
-import { lockForChange, readable, requireOwner, requireWelcome, requireWriting } from './access.ts';
+import { lockForChange, readable, requireOpen, requireOwner, requireWelcome } from './access.ts';
 import { listConversations } from './sql/list.ts';
 import * as sql from './sql.ts';
 
@@ -105,7 +105,7 @@ async function openPair(ctx: Context, tx: Tx, conv: number, a: number, b: number
 /** Returns the conversation that the pair already has; a deleted one is restored. */
 async function existingDirect(ctx: Context, tx: Tx, id: string) {
   const conv = await lockConversation(tx, ctx.env.no, id);
-  requireWriting(ctx, conv!);
+  requireOpen(ctx, conv!);
   if (conv!.deletedAt) {
     await sql.revive(tx, ctx.env.no, conv!.no);
     return appendCreated(ctx, tx, id);

@@ -1,12 +1,5 @@
 import { ApiError, limits } from '@parley/protocol';
-import type {
-  Attachment,
-  Input,
-  Message,
-  MessageOrTombstone,
-  Output,
-  Tombstone,
-} from '@parley/protocol';
+import type { Attachment, Input, Message, MessageOrTombstone, Output, Tombstone } from '@parley/protocol';
 import type { LogEvent } from '../../log/events.ts';
 import type { LockedConversation } from '../../log/sql/lock.ts';
 import { liveEvent, record } from '../../log/record.ts';
@@ -210,7 +203,7 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
   if (input.text === undefined && input.metadata === undefined)
     throw new ApiError('invalid_request', { param: 'text', message: 'Give text or metadata.' });
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
-    requireWriting(ctx, access.conv);
+    requireWriting(access);
     if (access.actor && row.sender !== access.actor.no)
       throw new ApiError('forbidden', { message: 'Only the author may edit a message.' });
     if (row.deletedAt) throw missing();

@@ -1,7 +1,7 @@
 import type { FeatureName, PlanName } from '@parley/protocol';
 import { guards } from '../../log/sql/guards.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
-import { conversationOf, membershipsOf as members, userOf } from '../sql/lookups.ts';
+import { conversationOf, deactivatedAt, membershipsOf as members, userOf } from '../sql/lookups.ts';
 
 /** The conversations of many users at once; `ord` is the position in the question, `quiet` see blocks#direct. */
 export const membershipsOf = (
@@ -63,11 +63,11 @@ export const standings = (
   sessions: { env: number; user: number | null; keyId: string | null; issuedAt: number }[],
 ): Promise<Standing[]> =>
   db.query<Standing>(
-    `SELECT w.ord, e.status = 'suspended' AS suspended, coalesce(u.deactivated_at IS NOT NULL, false) AS deactivated
+    `SELECT w.ord, e.status = 'suspended' AS suspended, ${deactivatedAt('u')} IS NOT NULL AS deactivated
      FROM unnest($1::int[], $2::bigint[], $3::text[], $4::float8[]) WITH ORDINALITY AS w(env, usr, key, iat, ord)
      JOIN environments e ON e.no = w.env LEFT JOIN secret_keys k ON k.id = w.key
      LEFT JOIN users u ON u.env = w.env AND u.no = w.usr
-     WHERE e.status = 'suspended' OR k.revoked_at IS NOT NULL OR u.deactivated_at IS NOT NULL
+     WHERE e.status = 'suspended' OR k.revoked_at IS NOT NULL OR ${deactivatedAt('u')} IS NOT NULL
        OR u.tokens_from > to_timestamp(w.iat)`,
     [
       sessions.map((s) => s.env),

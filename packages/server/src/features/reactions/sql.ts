@@ -2,7 +2,7 @@ import { ApiError, limits } from '@parley/protocol';
 import type { ReactionChange, ReactionCount, Reactions } from '@parley/protocol';
 import { blocked } from '../../log/lanes.ts';
 import type { Blocked } from '../../log/lanes.ts';
-import { refusals } from '../../log/refusals.ts';
+import { refusal } from '../../log/refusals.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
 
 /** How reactions are kept: sql/set_reactions.sql.ts has the functions. */
@@ -31,7 +31,8 @@ export interface ReactionSet {
 
 interface Answer {
   ord: number;
-  status: 'ok' | 'cold' | 'blocked' | 'not_found' | 'not_member' | 'pair_blocked' | 'limit_reached';
+  /** `ok`, `cold`, `blocked`, or why it was refused. */
+  status: string;
   changed: boolean;
   revision: number;
   total: number;
@@ -39,17 +40,16 @@ interface Answer {
   own: string[];
 }
 
-const refused = {
+/** Refusals that have other words than those of the log. */
+const refused: Partial<Record<string, () => ApiError>> = {
   not_found: () => new ApiError('not_found', { message: 'Message not found.' }),
-  not_member: refusals.not_member,
-  pair_blocked: refusals.pair_blocked,
   limit_reached: () =>
     new ApiError('limit_reached', {
       param: 'emoji',
       message: `A message has at most ${limits.emojiPerMessage} different emoji.`,
       details: { limit: limits.emojiPerMessage },
     }),
-} as const;
+};
 
 /** Sets and removes many at once; one answer per item, `blocked` where another transaction has locked what it needs. */
 export async function setReactions(
@@ -78,7 +78,7 @@ export async function setReactions(
         ? { status, changed, reactions }
         : status === 'blocked'
           ? blocked
-          : refused[status]();
+          : (refused[status]?.() ?? refusal(status));
   return answers;
 }
 

@@ -1,7 +1,7 @@
 import { ApiError, limits } from '@parley/protocol';
 import type { Attachment, Input, Output } from '@parley/protocol';
 import type { Context } from '../context.ts';
-import { readable, requireWriting } from '../conversations/access.ts';
+import { readable, requireWritingIn } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
 import { allowedType, essence, resourceOf, ruleOf } from './content/allowed.ts';
 import { verify } from './content/verify.ts';
@@ -30,7 +30,7 @@ export async function create(
   const { ids, clock, media, plans } = ctx.services;
   const conv = await readable(ctx, ctx.db, input.conversationId);
   if (conv.deletedAt) throw new ApiError('not_found', { message: 'Conversation not found.' });
-  requireWriting(ctx, conv);
+  await requireWritingIn(ctx, ctx.db, conv);
   if (input.size > limits.fileBytes) throw new ApiError('file_too_large', { param: 'size' });
   const verdict = allowedType(input.contentType, input.filename);
   if (!verdict.ok)
@@ -69,7 +69,7 @@ export async function complete(ctx: Context, input: Input<'uploads.complete'>): 
   const { media } = ctx.services;
   const env = ctx.env.no;
   const { row, conv } = await found(ctx, input.attachmentId);
-  requireWriting(ctx, conv);
+  await requireWritingIn(ctx, ctx.db, conv);
   if (ctx.caller.user && row.uploader !== ctx.caller.user.no)
     throw new ApiError('forbidden', { message: 'Only the uploader may complete an upload.' });
   if (row.readyAt) return sql.viewReady(row);

@@ -43,6 +43,7 @@ DECLARE
   steps int[];
   marks int[]; -- the flags of the conversations
   sender_tids tid[];
+  silences timestamptz[]; -- until when each sender is silenced
   doubtful boolean;
   listening int; -- the listeners of all these environments, as bits
   -- The same of one message alone.
@@ -53,6 +54,7 @@ DECLARE
   conv_step int;
   conv_flags int;
   sender_tid tid;
+  silence timestamptz;
   original bigint;
 BEGIN
   IF total = 1 AND p_files IS NULL AND p_thread IS NULL AND p_extras IS NULL AND p_wait_ms IS NULL THEN
@@ -61,7 +63,7 @@ BEGIN
       WHERE c.id = c_id[1] AND c.env = c_env[1] AND c.deleted_at IS NULL FOR NO KEY UPDATE SKIP LOCKED;
     SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
     step := activity_step(active);
-    SELECT d.seq, m.tid, e.listeners INTO original, sender_tid, listening FROM environments e
+    SELECT d.seq, m.tid, m.silenced, e.listeners INTO original, sender_tid, silence, listening FROM environments e
       LEFT JOIN sent_before(c_env[1], conv_no, p_sender[1], p_cmid[1], ts) d ON true
       LEFT JOIN sending_member(c_env[1], conv_no, p_sender[1]) m ON true
       WHERE e.no = c_env[1];
@@ -69,8 +71,9 @@ BEGIN
     lasts := ARRAY[conv_last];
     steps := ARRAY[conv_step];
     IF original IS NOT NULL OR sender_tid IS NULL AND p_sender[1] IS NOT NULL OR conv_no IS NULL OR p_reply IS NOT NULL
-        OR conv_flags & ${guarded} <> 0 AND p_own[1] THEN
-      verdicts := ARRAY[append_verdict(c_env[1], c_id[1], conv_no, original, p_sender[1], sender_tid, p_reply[1], p_own[1], conv_flags)];
+        OR (conv_flags & ${guarded} <> 0 OR silence > ts) AND p_own[1] THEN
+      verdicts := ARRAY[append_verdict(c_env[1], c_id[1], conv_no, original, p_sender[1], sender_tid, p_reply[1],
+        p_own[1], conv_flags, silence, ts)];
       IF verdicts[1] IS NULL THEN verdicts := NULL; END IF;
     END IF;
     IF verdicts IS NULL THEN
@@ -106,18 +109,18 @@ BEGIN
     SELECT k.at, k.active INTO ts, active FROM activity_clock() k;
     step := activity_step(active);
 
-    SELECT array_agg(m.tid), array_agg(d.seq),
+    SELECT array_agg(m.tid), array_agg(m.silenced), array_agg(d.seq),
       bool_or(d.seq IS NOT NULL OR m.tid IS NULL AND p_sender[i] IS NOT NULL OR nos[p_conv[i]] IS NULL
-        OR marks[p_conv[i]] & ${guarded} <> 0 AND p_own[i]),
+        OR (marks[p_conv[i]] & ${guarded} <> 0 OR m.silenced > ts) AND p_own[i]),
       (SELECT bit_or(e.listeners) FROM environments e WHERE e.no = ANY (c_env))
-    INTO sender_tids, originals, doubtful, listening
+    INTO sender_tids, silences, originals, doubtful, listening
     FROM generate_series(1, total) i
     LEFT JOIN sent_before(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i], p_cmid[i], ts) d ON true
     LEFT JOIN sending_member(c_env[p_conv[i]], nos[p_conv[i]], p_sender[i]) m ON true;
 
     IF doubtful OR p_reply IS NOT NULL OR p_files IS NOT NULL THEN
       SELECT array_agg(append_verdict(c_env[p_conv[i]], c_id[p_conv[i]], nos[p_conv[i]], originals[i], p_sender[i], sender_tids[i], p_reply[i],
-          p_own[i], marks[p_conv[i]]))
+          p_own[i], marks[p_conv[i]], silences[i], ts))
         INTO verdicts FROM generate_series(1, total) i;
       IF p_files IS NOT NULL THEN
         SELECT f.verdicts, f.attached INTO verdicts, attached

@@ -1,7 +1,7 @@
 import { consumers } from '../../../log/sql/consumers.ts';
 import type { Queryable } from '../../../platform/postgres/db.ts';
 import type { PushProviderName } from '../../../platform/push/port.ts';
-import { conversationOf, membershipsOf, userOf } from '../../sql/lookups.ts';
+import { conversationOf, deactivatedAt, membershipsOf, userOf } from '../../sql/lookups.ts';
 
 /** Who is pushed what: messages that may need a push, members who wait for one, and their devices. */
 
@@ -16,7 +16,7 @@ export const pushMode = (alias: string): string => `coalesce(${alias}.settings -
  * conversation and the user are live, and the member neither muted the conversation nor has read the message.
  */
 export const memberWaits = (seq: string): string =>
-  `c.deleted_at IS NULL AND NOT m.muted AND m.last_read_seq < ${seq} AND r.deactivated_at IS NULL`;
+  `c.deleted_at IS NULL AND NOT m.muted AND m.last_read_seq < ${seq} AND ${deactivatedAt('r')} IS NULL`;
 
 /** blocks#push: SQL for whether a user does not block the author of a message. */
 export const notBlocked = (env: string, user: string, author: string): string =>
@@ -128,7 +128,7 @@ export const undeliveredMessages = (
      CROSS JOIN LATERAL (
        SELECT * FROM messages WHERE conv = m.conv AND env = m.env AND seq > greatest(m.last_read_seq, m.last_delivered_seq)
        ORDER BY seq DESC LIMIT ${mostOfOne}) x
-     WHERE NOT u.usr = ANY($4::bigint[]) AND r.deactivated_at IS NULL AND c.deleted_at IS NULL AND c.last_activity_at >= u.since
+     WHERE NOT u.usr = ANY($4::bigint[]) AND ${deactivatedAt('r')} IS NULL AND c.deleted_at IS NULL AND c.last_activity_at >= u.since
        AND x.created_at >= u.since AND x.deleted_at IS NULL AND x.sender IS DISTINCT FROM u.usr
        AND ${notBlocked('u.env', 'u.usr', 'x.sender')}
      ORDER BY x.created_at, m.conv, x.seq`,

@@ -77,6 +77,8 @@ DECLARE
   verdicts text[];
   moved boolean[];
   people bigint[];
+  silences timestamptz[]; -- until when each of the people is silenced
+  silence timestamptz;
   wants boolean; -- a member wants to add something, and may
   closed boolean; -- users may add nothing: one of the two blocks the other
   had text[];
@@ -110,10 +112,12 @@ BEGIN
     ) x WHERE c.no = g.conv AND c.env = g.env AND c.deleted_at IS NULL;
     IF NOT FOUND OR m.gone THEN verdict := 'not_found'; ELSIF m.cold THEN verdict := 'cold'; END IF;
     -- The locks keep a member from being removed or erased before the commit: an erasure changes users.id, which is a key.
-    people := ARRAY(SELECT k.usr FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
-      SELECT b.usr FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k);
+    SELECT coalesce(array_agg(k.usr), '{}'), array_agg(k.silenced) INTO people, silences
+      FROM (SELECT DISTINCT p_usr[o] AS usr FROM unnest(g.items) o ORDER BY 1) w, LATERAL (
+        SELECT b.usr, greatest(b.silenced_until, u.silenced_until) AS silenced FROM ${member('g', 'w.usr')} FOR KEY SHARE OF b, u SKIP LOCKED) k;
     closed := coalesce(m.flags & ${guards.blockedPair} <> 0, false);
-    wants := EXISTS (SELECT 1 FROM unnest(g.items) o WHERE p_on[o] AND p_usr[o] = ANY (people) AND NOT (closed AND p_own[o]));
+    wants := EXISTS (SELECT 1 FROM unnest(g.items) o WHERE p_on[o] AND p_usr[o] = ANY (people)
+      AND NOT (p_own[o] AND (closed OR coalesce(silences[array_position(people, p_usr[o])] > clock_timestamp(), false))));
     IF verdict IS NULL AND wants AND m.flags & ${flags.reactions} = 0 THEN
       PERFORM 1 FROM conversations c WHERE c.no = g.conv AND c.env = g.env FOR NO KEY UPDATE SKIP LOCKED;
       IF FOUND THEN
@@ -149,6 +153,11 @@ BEGIN
       END IF;
       IF closed AND p_own[i] AND p_on[i] THEN
         verdicts[k] := 'pair_blocked';
+        CONTINUE;
+      END IF;
+      silence := silences[array_position(people, p_usr[i])];
+      IF silence > clock_timestamp() AND p_own[i] AND p_on[i] THEN
+        verdicts[k] := refused_until('restricted', silence, clock_timestamp());
         CONTINUE;
       END IF;
       CONTINUE WHEN verdict IS NOT NULL;
