@@ -8,6 +8,7 @@ import { assertError } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
 import { setUp, useService } from '../support/use.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
+import type { Received } from '../webhooks/receiver.ts';
 
 /** blocks.md, over REST and the socket. */
 
@@ -261,10 +262,8 @@ test('blocks#personal: all devices of the one who blocks are told, nobody else; 
       });
     }
     for (const blocked of [true, false]) {
-      const { data } = await receiver.next(
-        'user.blocked',
-        (r) => r.data.userId === anna.id && r.data.blocked === blocked,
-      );
+      const is = ({ data: d }: Received) => d.userId === anna.id && d.blocked === blocked;
+      const { data } = await receiver.next('user.blocked', is);
       assert.deepEqual(data, { userId: anna.id, blockedId: ben.id, blocked });
     }
     await other.barrier();

@@ -8,6 +8,7 @@ import type { Api } from '../support/api.ts';
 import type { Actor } from '../support/scene.ts';
 import { setUp, useService } from '../support/use.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
+import type { Received } from '../webhooks/receiver.ts';
 
 /** restrictions.md, over REST and the socket. */
 
@@ -231,12 +232,11 @@ test('restrictions#environment: a silence in the environment holds everywhere; w
     assert.equal((await server('DELETE', `/v1/users/${member.id}/silence`)).status, 204);
     assert.equal((await server('DELETE', `/v1/users/${member.id}/silence`)).status, 204);
     await assertSilent(member, cid, own, true);
-    const told = (conversationId: string | null, kind: string | null) =>
-      receiver.next(
-        'member.restricted',
-        ({ data }) =>
-          data.userId === member.id && data.conversationId === conversationId && data.kind === kind,
-      );
+    const told = (conversationId: string | null, kind: string | null) => {
+      const wanted = JSON.stringify([member.id, conversationId, kind]);
+      const is = ({ data: d }: Received) => JSON.stringify([d.userId, d.conversationId, d.kind]) === wanted;
+      return receiver.next('member.restricted', is);
+    };
     assert.equal((await told(null, 'silence')).data.by, null);
     assert.equal((await told(cid, 'silence')).data.by, owner.id);
     assert.deepEqual((await told(null, null)).data, {
