@@ -26,6 +26,7 @@ const features = [
   'webhooks',
   'push',
   'storage',
+  'words',
   'messages',
   'reactions',
   'calls',

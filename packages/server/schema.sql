@@ -1,5 +1,5 @@
 -- The tables of a new store, written by npm run schema from the migrations; do not edit.
--- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 72 73
+-- made from: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 20 23 24 25 26 27 28 30 31 32 34 36 37 38 40 41 45 46 47 50 51 52 55 56 58 59 62 63 64 65 66 67 68 72 73 74
 
 CREATE SEQUENCE request_log_no CACHE 1000;
 
@@ -56,6 +56,7 @@ CREATE TABLE environments (
   ended_at timestamp(3) with time zone,
   removing_until timestamp(3) with time zone,
   removed_at timestamp(3) with time zone,
+  words integer NOT NULL DEFAULT 0,
   CONSTRAINT environments_kind_check CHECK (kind = ANY (ARRAY['production'::text, 'development'::text])),
   CONSTRAINT environments_status_check CHECK (status = ANY (ARRAY['active'::text, 'suspended'::text])),
   CONSTRAINT environments_pkey PRIMARY KEY (no),
@@ -133,6 +134,7 @@ CREATE TABLE conversations (
   last_deleted_seq bigint NOT NULL DEFAULT 0,
   creator bigint,
   flags integer NOT NULL DEFAULT 0,
+  rules text,
   CONSTRAINT conversations_pkey PRIMARY KEY (no, env),
   CONSTRAINT conversations_id_env_key UNIQUE (id, env)
 ) WITH (fillfactor=70);
@@ -153,6 +155,7 @@ CREATE TABLE members (
   own_activity_step integer NOT NULL,
   own_activity_at timestamp(3) with time zone NOT NULL,
   silenced_until timestamp(3) with time zone,
+  last_sent_at timestamp(3) with time zone,
   CONSTRAINT members_pkey PRIMARY KEY (conv, usr, env)
 ) WITH (fillfactor=70);
 CREATE INDEX members_by_activity ON members USING btree (usr, last_activity_step DESC) INCLUDE (conv, env);
@@ -978,6 +981,16 @@ CREATE TABLE restrictions (
 );
 CREATE INDEX restrictions_by_user ON restrictions USING btree (usr, conv);
 CREATE INDEX restrictions_ended ON restrictions USING btree (until) WHERE until IS NOT NULL;
+
+CREATE TABLE word_lists (
+  env integer NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  action text NOT NULL,
+  conversations text NOT NULL,
+  entries text NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT word_lists_pkey PRIMARY KEY (env, name)
+);
 
 INSERT INTO store_clock (seen) VALUES (clock_timestamp());
 INSERT INTO store_marks (mark, at) VALUES (substr(replace(gen_random_uuid()::text, '-', ''), 1, 16), clock_timestamp());

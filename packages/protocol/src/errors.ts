@@ -106,6 +106,13 @@ export const errors = {
     'after retryAfterMs',
     'The user is silenced or banned; `retryAfterMs` says for how long, if it ends.',
   ),
+  message_rejected: row(
+    'permission',
+    403,
+    'error',
+    'no',
+    'A word list refused the message; `message` is the reason for people.',
+  ),
   user_deactivated: row('permission', 403, { close: 4003 }, 'no', 'The user is deactivated.'),
   dev_tokens_disabled: row(
     'permission',

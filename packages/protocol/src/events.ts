@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Static } from 'typebox';
 import { nullable, open, optional, Seq, Timestamp } from './schemas/common.ts';
 import { reactionChanges, reactionCounts } from './schemas/reactions.ts';
-import { Conversation, MessageOrTombstone, Role } from './schemas/resources.ts';
+import { Conversation, ConversationRules, MessageOrTombstone, Role } from './schemas/resources.ts';
 
 const userId = Type.String({ minLength: 1 });
 const actorId = nullable(userId);
@@ -14,6 +14,7 @@ export const banned = Type.Literal(true, { description: 'The user was banned; ot
 export const Changes = open({
   name: optional(nullable(Type.String())),
   metadata: optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
+  rules: optional(ConversationRules),
 });
 
 /** events#types: the per-conversation seq stream. `d` by event name. */

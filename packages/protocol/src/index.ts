@@ -22,4 +22,5 @@ export * from './schemas/resources.ts';
 export * from './schemas/restrictions.ts';
 export * from './schemas/storage.ts';
 export * from './schemas/webhooks.ts';
+export * from './schemas/words.ts';
 export * from './webhook-events.ts';

@@ -14,6 +14,7 @@ import {
 import {
   Conversation,
   ConversationListItem,
+  ConversationRulesChange,
   ConversationType,
   ExplorerConversation,
   Member,
@@ -104,12 +105,16 @@ export const conversationsOperations = table(
   }),
 
   operation('conversations.update', 'PATCH /v1/conversations/{conversationId}', {
-    summary: 'Change name or metadata (owner, server)',
-    text: 'Only what is given changes. Members get `conversation.updated` with just the changed fields.',
+    summary: 'Change name, metadata or rules (owner, server)',
+    text: 'Only what is given changes, also of `rules`, which groups have: `slowModeSeconds` lets each member send one message in that time; earlier ones are `429 rate_limited` with the rest. Owners, moderators and servers are exempt. Members get `conversation.updated` with just the changed fields.',
     tag,
     callers: both,
     params,
-    body: { name: optional(nullable(Name)), metadata: optional(Metadata) },
+    body: {
+      name: optional(nullable(Name)),
+      metadata: optional(Metadata),
+      rules: optional(ConversationRulesChange),
+    },
     response: Conversation,
     errors: ['not_found', 'not_member', 'metadata_too_large'],
   }),

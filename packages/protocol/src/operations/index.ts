@@ -14,6 +14,7 @@ import { storageOperations } from './storage.ts';
 import { uploadsOperations } from './uploads.ts';
 import { usersOperations } from './users.ts';
 import { webhooksOperations } from './webhooks.ts';
+import { wordsOperations } from './words.ts';
 import { httpCallers } from './define.ts';
 import type { InputOf, Operation, OutputOf } from './define.ts';
 
@@ -25,6 +26,7 @@ export const operations = {
   ...reactionsOperations,
   ...blocksOperations,
   ...restrictionsOperations,
+  ...wordsOperations,
   ...webhooksOperations,
   ...uploadsOperations,
   ...pushOperations,

@@ -15,6 +15,7 @@ export const propertyTexts: Record<string, string> = {
   bucket: 'The bucket’s name',
   cloudinaryUrl: '`cloudinary://<key>:<secret>@<cloud>`; kept encrypted, never shown',
   container: 'The container’s name',
+  rules: 'What was decided about the conversation, where it differs from the default',
   emoji: 'The emoji, or the key that stands for one',
   'ReactionChange.on': 'true: it was set; false: it was taken back',
   reactions: 'What shows of the reactions to the message; missing where there are none',
@@ -276,7 +277,7 @@ export const webhookTexts: Record<string, string> = {
   'message.reactions':
     'The reactions to a message changed; within 1 to 10 s there is one event for all changes.',
   'conversation.created': 'A conversation was made, or a deleted direct one came back.',
-  'conversation.updated': 'Name or metadata changed.',
+  'conversation.updated': 'Name, metadata or rules changed.',
   'conversation.deleted': 'A conversation was deleted.',
   'member.added': 'Users joined a group.',
   'member.removed': 'A user left a group or was removed.',

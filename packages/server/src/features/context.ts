@@ -19,6 +19,8 @@ import type { ConversationLog } from '../log/conversation-log.ts';
 /** An environment: the record that callers see, and the number that rows refer to it by. */
 export interface Environment extends EnvironmentRecord {
   no: number;
+  /** Grows with every change of its word lists; 0: it never had one. */
+  words: number;
 }
 
 /** A person who signed in to the dashboard. */

@@ -40,6 +40,7 @@ import * as uploads from './uploads/operations.ts';
 import * as users from './users/operations.ts';
 import * as slots from './storage/slot-operations.ts';
 import * as webhooks from './webhooks/operations.ts';
+import * as words from './words/operations.ts';
 
 /** The operations that the operator may call. They need no running service. */
 export type CommandName = {
@@ -166,6 +167,10 @@ export const handlers = {
   'restrictions.list': restrictions.list,
   'users.silence': restrictions.silenceUser,
   'users.unsilence': restrictions.unsilenceUser,
+  'wordLists.set': words.set,
+  'wordLists.get': words.get,
+  'wordLists.list': words.list,
+  'wordLists.delete': words.remove,
   'reactions.set': reactions.set,
   'reactions.remove': reactions.remove,
   'reactions.list': reactions.list,

@@ -6,6 +6,12 @@ export const refusals = {
   not_member: () => new ApiError('not_member'),
   pair_blocked: () => new ApiError('blocked'),
   restricted: (ms?: number) => restricted('The user is silenced.', ms),
+  slow: (ms?: number) =>
+    new ApiError('rate_limited', {
+      message: 'Slow mode is on: wait before the next message.',
+      retryAfterMs: ms!,
+      details: { slowMode: true },
+    }),
   reply_not_found: () =>
     new ApiError('invalid_request', {
       param: 'replyTo',

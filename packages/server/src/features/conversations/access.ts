@@ -80,6 +80,13 @@ export async function requireWelcome(ctx: Context, tx: Tx, users: readonly numbe
     throw new ApiError('blocked');
 }
 
+export function requireGroup(
+  conv: LockedConversation,
+  message = 'Members of a direct conversation cannot be changed.',
+): void {
+  if (conv.type === 'direct') throw new ApiError('invalid_request', { message });
+}
+
 /** Throws `forbidden` unless the caller is the owner or the server. */
 export function requireOwner({ role, actor }: LockedAccess): void {
   if (actor && role !== 'owner') throw new ApiError('forbidden', { message: 'Only the owner may do this.' });

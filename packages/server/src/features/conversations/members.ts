@@ -7,7 +7,14 @@ import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
 import type { Context } from '../context.ts';
-import { lockForChange, readable, requireModerator, requireOwner, requireWelcome } from './access.ts';
+import {
+  lockForChange,
+  readable,
+  requireGroup,
+  requireModerator,
+  requireOwner,
+  requireWelcome,
+} from './access.ts';
 import type { LockedAccess } from './access.ts';
 import { insertMembers } from './sql.ts';
 import { happened } from '../happenings.ts';
@@ -19,13 +26,6 @@ import { bansOf, liftBans } from './sql/restrictions.ts';
 
 const notAMember = () =>
   new ApiError('not_found', { message: 'The user is not a member of the conversation.' });
-
-export function requireGroup(
-  conv: LockedConversation,
-  message = 'Members of a direct conversation cannot be changed.',
-): void {
-  if (conv.type === 'direct') throw new ApiError('invalid_request', { message });
-}
 
 function requireRoom(members: number): void {
   if (members > limits.groupMembers)

@@ -1,6 +1,8 @@
 import { ApiError, limits } from '@parley/protocol';
-import type { Conversation, Input, Output } from '@parley/protocol';
+import type { Conversation, ConversationRules, Input, Output } from '@parley/protocol';
+import { guards } from '../../log/sql/guards.ts';
 import { lockConversation } from '../../log/sql/lock.ts';
+import type { LockedConversation } from '../../log/sql/lock.ts';
 import { record } from '../../log/record.ts';
 import type { Tx } from '../../platform/postgres/db.ts';
 import { record as noteChange } from '../audit/operations.ts';
@@ -14,7 +16,14 @@ import { pageLimit } from '../pages.ts';
 import { resolveUsers } from '../users/operations.ts';
 import { personalChange } from '../users/personal.ts';
 import { findUser } from '../users/sql.ts';
-import { lockForChange, readable, requireOpen, requireOwner, requireWelcome } from './access.ts';
+import {
+  lockForChange,
+  readable,
+  requireGroup,
+  requireOpen,
+  requireOwner,
+  requireWelcome,
+} from './access.ts';
 import { listConversations } from './sql/list.ts';
 import * as sql from './sql.ts';
 
@@ -158,17 +167,23 @@ export async function get(ctx: Context, input: Input<'conversations.get'>): Prom
 }
 
 export async function update(ctx: Context, input: Input<'conversations.update'>): Promise<Conversation> {
-  if (!('name' in input) && !('metadata' in input)) throw bad('name', 'Give name or metadata.');
+  if (!('name' in input) && !('metadata' in input) && !input.rules)
+    throw bad('name', 'Give name, metadata or rules.');
   return ctx.db.tx(async (tx) => {
     const access = await lockForChange(ctx, tx, input.conversationId);
     requireOwner(access);
     const { conv, actor } = access;
-    const before = { name: conv.name, metadata: conv.metadata };
+    const before = { name: conv.name, metadata: conv.metadata, rules: conv.rules };
     if (input.name !== undefined) conv.name = input.name;
     if (input.metadata !== undefined) conv.metadata = JSON.stringify(input.metadata);
+    if (input.rules) {
+      requireGroup(conv, 'Rules are for groups.');
+      setRules(conv, input.rules);
+    }
     const changes = {
       ...(conv.name !== before.name ? { name: conv.name } : {}),
       ...(conv.metadata !== before.metadata ? { metadata: parseMetadata(conv.metadata) } : {}),
+      ...(conv.rules !== before.rules ? { rules: parseRules(conv.rules) } : {}),
     };
     const conversation = sql.viewConversation(conv, await sql.listMemberViews(tx, ctx.env.no, conv.no));
     if (Object.keys(changes).length > 0) {
@@ -179,6 +194,17 @@ export async function update(ctx: Context, input: Input<'conversations.update'>)
     }
     return { ...conversation, lastSeq: conv.lastSeq };
   });
+}
+
+const parseRules = (rules: string | null): ConversationRules =>
+  rules === null ? {} : (JSON.parse(rules) as ConversationRules);
+
+/** Only what differs from the default is kept; what an append must look at has a flag. */
+function setRules(conv: LockedConversation, change: ConversationRules): void {
+  const { slowModeSeconds = 0 } = { ...parseRules(conv.rules), ...change };
+  const rules: ConversationRules = slowModeSeconds > 0 ? { slowModeSeconds } : {};
+  conv.rules = Object.keys(rules).length > 0 ? JSON.stringify(rules) : null;
+  conv.flags = slowModeSeconds > 0 ? conv.flags | guards.slowMode : conv.flags & ~guards.slowMode;
 }
 
 export async function remove(ctx: Context, input: Input<'conversations.delete'>): Promise<void> {

@@ -1,4 +1,10 @@
-import type { Attachment, Conversation, ConversationListItem, Role } from '@parley/protocol';
+import type {
+  Attachment,
+  Conversation,
+  ConversationListItem,
+  ConversationRules,
+  Role,
+} from '@parley/protocol';
 import type { Queryable } from '../../platform/postgres/db.ts';
 import { conversationOf, memberOf } from '../sql/lookups.ts';
 import { latestLive } from '../sql/message-reader.ts';
@@ -11,6 +17,8 @@ export interface ConversationRow {
   type: 'direct' | 'group';
   name: string | null;
   metadata: string | null;
+  /** JSON; null: all as by default. */
+  rules: string | null;
   lastSeq: number;
   createdAt: string;
   deletedAt: string | null;
@@ -21,6 +29,10 @@ export interface MemberView {
   role: Role;
 }
 
+/** Missing where all is as by default. */
+const viewRules = ({ rules }: { rules: string | null }): { rules?: ConversationRules } =>
+  rules === null ? {} : { rules: JSON.parse(rules) as ConversationRules };
+
 export const viewConversation = (row: ConversationRow, members: MemberView[]): Conversation => ({
   id: row.id,
   type: row.type,
@@ -29,6 +41,7 @@ export const viewConversation = (row: ConversationRow, members: MemberView[]): C
   lastSeq: row.lastSeq,
   createdAt: row.createdAt,
   members,
+  ...viewRules(row),
   ...(row.deletedAt ? { deletedAt: row.deletedAt } : {}),
 });
 
@@ -47,7 +60,7 @@ export async function findConversation(
   user: number | null,
 ): Promise<SeenConversation | undefined> {
   const [row] = await db.query<SeenConversation>(
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
+    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq", c.created_at AS "createdAt",
        c.deleted_at AS "deletedAt", c.flags, m.role, m.muted
      FROM conversations c LEFT JOIN members m ON m.env = c.env AND m.conv = c.no AND m.usr = $3
      WHERE c.env = $1 AND c.id = $2`,
@@ -89,7 +102,7 @@ export async function insertConversation(
     `INSERT INTO conversations (env, id, type, name, metadata, creator, last_activity_at, last_activity_step, created_at)
      SELECT $1, $2, $3, $4, $5, $6, a, activity_step(a), t FROM activity_clock() x(t, a)
      ON CONFLICT (env, id) DO NOTHING
-     RETURNING no, id, type, name, metadata, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
+     RETURNING no, id, type, name, metadata, rules, last_seq AS "lastSeq", created_at AS "createdAt", deleted_at AS "deletedAt"`,
     [env, row.id, row.type, row.name, row.metadata, row.creator],
   );
   return created;
@@ -146,14 +159,12 @@ export async function updateConversation(
   db: Queryable,
   env: number,
   conv: number,
-  fields: { name: string | null; metadata: string | null },
+  fields: { name: string | null; metadata: string | null; rules: string | null; flags: number },
 ): Promise<void> {
-  await db.query('UPDATE conversations SET name = $3, metadata = $4 WHERE env = $1 AND no = $2', [
-    env,
-    conv,
-    fields.name,
-    fields.metadata,
-  ]);
+  await db.query(
+    'UPDATE conversations SET name = $3, metadata = $4, rules = $5, flags = $6 WHERE env = $1 AND no = $2',
+    [env, conv, fields.name, fields.metadata, fields.rules, fields.flags],
+  );
 }
 
 /** Soft delete: every member's next sync lists it under `removed`. */
@@ -196,6 +207,7 @@ interface ListRow {
   type: 'direct' | 'group';
   name: string | null;
   metadata: string | null;
+  rules: string | null;
   lastSeq: number;
   unreadCount: number;
   lastReadSeq: number;
@@ -229,7 +241,7 @@ export async function listItems(
   convs: number[],
 ): Promise<Map<number, ConversationListItem>> {
   const rows = await db.query<ListRow>(
-    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.last_seq AS "lastSeq",
+    `SELECT c.no, c.id, c.type, c.name, c.metadata, c.rules, c.last_seq AS "lastSeq",
        ${unreadCount('c', 'm')} AS "unreadCount", m.last_read_seq AS "lastReadSeq", m.muted,
        c.created_at AS "createdAt", c.last_activity_at AS "lastActivityAt",
        CASE WHEN c.type = 'direct' THEN (
@@ -268,6 +280,7 @@ export async function listItems(
         lastMessageAt: r.messageId ? r.messageAt : null,
         lastActivityAt: r.lastActivityAt,
         createdAt: r.createdAt,
+        ...viewRules(r),
         ...(r.members ? { members: r.members } : {}),
       },
     ]),

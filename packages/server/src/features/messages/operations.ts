@@ -14,6 +14,7 @@ import type { LockedAccess } from '../conversations/access.ts';
 import type { SeenConversation } from '../conversations/sql.ts';
 import { happened } from '../happenings.ts';
 import { pageLimit } from '../pages.ts';
+import { listsFor, rejected } from '../words/check.ts';
 import { thawMessages } from '../storage/thaw.ts';
 import * as cold from './cold.ts';
 import { applyPolicies } from './policies.ts';
@@ -202,6 +203,7 @@ export interface Edited {
 export async function edit(ctx: Context, input: Input<'messages.update'>): Promise<Edited> {
   if (input.text === undefined && input.metadata === undefined)
     throw new ApiError('invalid_request', { param: 'text', message: 'Give text or metadata.' });
+  const lists = input.text === undefined ? null : await listsFor(ctx);
   return withMessage(ctx, input.messageId, async (tx, { access, row }) => {
     requireWriting(access);
     if (access.actor && row.sender !== access.actor.no)
@@ -211,7 +213,9 @@ export async function edit(ctx: Context, input: Input<'messages.update'>): Promi
       throw new ApiError('version_conflict', {
         message: `The message is at version ${row.version}: read it again.`,
       });
-    const text = input.text ?? row.text;
+    const found = lists?.find(input.text!, access.conv.type === 'direct');
+    if (found?.reject) throw rejected();
+    const text = found?.text ?? input.text ?? row.text;
     const metadata = input.metadata === undefined ? row.metadata : JSON.stringify(input.metadata);
     if (text === null && row.attachments === null && (metadata ?? '{}') === '{}')
       throw new ApiError('invalid_request', {

@@ -1,8 +1,10 @@
 import { ApiError } from '@parley/protocol';
 import type { Input } from '@parley/protocol';
+import { wasSent } from '../../log/sql/append.ts';
 import type { Context } from '../context.ts';
 import { readable } from '../conversations/access.ts';
 import { userNumbers } from '../users/sql.ts';
+import { isDirect, listsFor, rejected } from '../words/check.ts';
 
 /**
  * What happens to a message before it is appended. The policies run in the order of the list; each refuses the message
@@ -64,7 +66,20 @@ const plan: Policy = async (ctx, draft) => {
   return draft;
 };
 
-const policies: readonly Policy[] = [attachmentsOnce, content, sender, plan];
+/** words#send. A repetition of what was stored before is answered as at first, whatever the lists say now. */
+const words: Policy = async (ctx, draft) => {
+  const { text, conversationId, clientMsgId } = draft.input;
+  const lists = text === undefined ? null : listsFor(ctx);
+  if (!lists) return draft;
+  const found = (await lists).find(text!, isDirect(conversationId));
+  if (found.reject) {
+    const sent = { env: ctx.env.no, conversationId, sender: draft.sender!.no, clientMsgId: clientMsgId! };
+    if (!(await wasSent(ctx.db, sent))) throw rejected();
+  }
+  return { ...draft, input: { ...draft.input, text: found.text } };
+};
+
+const policies: readonly Policy[] = [attachmentsOnce, content, sender, plan, words];
 
 export async function applyPolicies(ctx: Context, input: SendInput): Promise<Draft> {
   let draft: Draft = { input, sender: null };

@@ -4,7 +4,7 @@ import {
   senderAfterOwn,
   senderAfterSeveral,
 } from '../unread/sql/counters.ts';
-import { guarded } from './guards.ts';
+import { guarded, guards } from './guards.ts';
 
 export const sql = `
 -- The group commit: appends messages to conversations, each message with the next seq of its conversation.
@@ -87,7 +87,9 @@ BEGIN
           last_activity_at = greatest(c.last_activity_at, active), last_activity_step = greatest(c.last_activity_step, step)
         WHERE c.ctid = conv_tid;
       IF p_own[1] THEN
-        UPDATE members m SET ${senderAfterOwn('conv_last + 1', 'conv_count + 1')} WHERE m.ctid = sender_tid;
+        UPDATE members m SET ${senderAfterOwn('conv_last + 1', 'conv_count + 1')},
+            last_sent_at = CASE WHEN conv_flags & ${guards.slowMode} <> 0 THEN ts ELSE m.last_sent_at END
+          WHERE m.ctid = sender_tid;
       ELSIF sender_tid IS NOT NULL THEN
         UPDATE members m SET ${senderAfterBehalf('m')} WHERE m.ctid = sender_tid;
       END IF;
@@ -126,6 +128,17 @@ BEGIN
         SELECT f.verdicts, f.attached INTO verdicts, attached
           FROM take_attachments(c_env, nos, p_conv, p_sender, p_own, p_files, verdicts) f;
       END IF;
+      -- Of several messages of a member that slow mode lets send one, the first is taken.
+      IF EXISTS (SELECT 1 FROM unnest(marks) f WHERE f & ${guards.slowMode} <> 0) THEN
+        SELECT array_agg(CASE WHEN s.pause IS NOT NULL AND s.n > 1 THEN refused_until('slow', ts + s.pause, ts) ELSE verdicts[s.i] END ORDER BY s.i)
+          INTO verdicts FROM (
+            SELECT i, p.pause, row_number() OVER (PARTITION BY p_conv[i], p_sender[i], p.pause IS NULL ORDER BY i) AS n
+            FROM generate_series(1, total) i LEFT JOIN LATERAL (
+              SELECT slow_mode(c_env[p_conv[i]], nos[p_conv[i]], sender_tids[i]) AS pause
+              WHERE verdicts[i] IS NULL AND p_own[i] AND marks[p_conv[i]] & ${guards.slowMode} <> 0
+            ) p ON true
+          ) s;
+      END IF;
       IF num_nonnulls(VARIADIC verdicts) = 0 THEN
         verdicts := NULL;
       ELSE
@@ -146,7 +159,8 @@ BEGIN
         last_activity_at = greatest(c.last_activity_at, active), last_activity_step = greatest(c.last_activity_step, step)
       FROM (SELECT p_conv[i] AS c, max(p_rank[i]) AS n FROM generate_series(1, total) i WHERE verdicts[i] IS NULL GROUP BY 1) k
       WHERE c.ctid = tids[k.c];
-    UPDATE members m SET ${senderAfterSeveral('m', { last: 'lasts[k.c]', count: 'counts[k.c]', own: 'k.own', behalf: 'k.behalf' })}
+    UPDATE members m SET ${senderAfterSeveral('m', { last: 'lasts[k.c]', count: 'counts[k.c]', own: 'k.own', behalf: 'k.behalf' })},
+        last_sent_at = CASE WHEN k.own IS NOT NULL AND marks[k.c] & ${guards.slowMode} <> 0 THEN ts ELSE m.last_sent_at END
       FROM (
         SELECT sender_tids[i] AS tid, p_conv[i] AS c, max(p_rank[i]) FILTER (WHERE p_own[i]) AS own,
           array_agg(p_rank[i]) FILTER (WHERE NOT p_own[i]) AS behalf

@@ -36,6 +36,12 @@ RETURNS TABLE (seq bigint) LANGUAGE sql STABLE AS $$
   SELECT r.seq FROM messages r WHERE r.id = p_id AND r.env = p_env AND r.conv + 0 = p_conv AND NOT r.hard LIMIT 1
 $$;
 
+-- How long a member waits between two messages; null if there is no slow mode, or the member is exempt.
+CREATE OR REPLACE FUNCTION slow_mode(p_env int, p_conv bigint, p_member tid) RETURNS interval LANGUAGE sql STABLE AS $$
+  SELECT (c.rules::json ->> 'slowModeSeconds')::int * interval '1 second' FROM conversations c, members m
+  WHERE c.no = p_conv AND c.env = p_env AND m.ctid = p_member AND m.role = 'member'
+$$;
+
 -- Why a message is not written; null if it is. Another rule that needs the store has its place here: it is asked under the
 -- conversation's lock, for messages that something already known about them makes doubtful.
 -- p_conv is null if the conversation could not be locked, p_member if the sender is none. p_flags are those of the
@@ -44,6 +50,8 @@ CREATE OR REPLACE FUNCTION append_verdict(
   p_env int, p_conv_id text, p_conv bigint, p_original bigint, p_sender bigint, p_member tid, p_reply text,
   p_own boolean, p_flags int, p_silenced timestamptz, p_at timestamptz
 ) RETURNS text LANGUAGE plpgsql STABLE AS $$
+DECLARE
+  free timestamptz; -- when slow mode lets the member send again
 BEGIN
   IF p_conv IS NULL THEN
     PERFORM 1 FROM conversations c WHERE c.id = p_conv_id AND c.env = p_env AND c.deleted_at IS NULL;
@@ -53,6 +61,10 @@ BEGIN
   IF p_sender IS NOT NULL AND p_member IS NULL THEN RETURN 'not_member'; END IF;
   IF p_own AND p_flags & 256 <> 0 THEN RETURN 'pair_blocked'; END IF;
   IF p_own AND p_silenced > p_at THEN RETURN refused_until('restricted', p_silenced, p_at); END IF;
+  IF p_own AND p_flags & 1024 <> 0 THEN
+    SELECT m.last_sent_at + slow_mode(p_env, p_conv, p_member) INTO free FROM members m WHERE m.ctid = p_member;
+    IF free > p_at THEN RETURN refused_until('slow', free, p_at); END IF;
+  END IF;
   IF p_reply IS NOT NULL AND NOT EXISTS (SELECT 1 FROM reply_target(p_env, p_conv, p_reply)) THEN RETURN 'reply_not_found'; END IF;
   RETURN NULL;
 END $$;

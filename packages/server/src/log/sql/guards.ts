@@ -5,6 +5,8 @@
 export const guards = {
   /** A direct conversation of two users of whom one blocks the other. */
   blockedPair: 256,
+  /** Members send at most one message in some time. */
+  slowMode: 1024,
 } as const;
 
 /** All of them. */
