@@ -99,7 +99,7 @@ export default {
       name: 'never-the-server',
       comment: 'What runs elsewhere talks to the server over the network.',
       severity: 'error',
-      from: { path: '^packages/(client|react|server-sdk|playground|dashboard|docs)/(src|browser)/' },
+      from: { path: '^packages/(client|react|server-sdk|pages|playground|dashboard|docs)/(src|browser)/' },
       to: { path: '^packages/server/' },
     },
     {

@@ -5,7 +5,12 @@ import { build } from 'esbuild';
 
 const kB = 1024;
 const packages = [
-  { name: 'packages/client', entry: 'src/index.ts', limit: 16 * kB, external: ['node:*', './features/*', '../features/*'] },
+  {
+    name: 'packages/client',
+    entry: 'src/index.ts',
+    limit: 16 * kB,
+    external: ['node:*', './features/*', '../features/*'],
+  },
   {
     name: 'packages/react',
     entry: 'src/index.ts',

@@ -19,6 +19,7 @@ import { max } from './workloads/max.ts';
 import { abuse, neighbours } from './workloads/neighbours.ts';
 import { nodes } from './workloads/nodes.ts';
 import { bigrooms, direct, light, send } from './workloads/paced.ts';
+import { reactions } from './workloads/reactions.ts';
 import { requestlog } from './workloads/request-log.ts';
 import { retention } from './workloads/retention.ts';
 import { sink } from './workloads/sink.ts';
@@ -45,6 +46,7 @@ const workloads: Record<WorkloadName, (bench: Bench) => Promise<void>> = {
   neighbours,
   abuse,
   requestlog,
+  reactions,
   sink,
   calls,
   retention,

@@ -8,6 +8,7 @@ export const onRequest = [
   'neighbours',
   'abuse',
   'requestlog',
+  'reactions',
   'sink',
   'calls',
   'retention',
@@ -66,6 +67,7 @@ Workloads: ${workloadNames.join(', ')} (by default all but ${onRequest.join(', '
   neighbours: one tenant does to the service what it can, row by row, while another measures (docs/isolation.md)
   abuse: it does all of it at once, for as long as --seconds says; fails where the other felt too much
   requestlog: REST with and without the request log, in turns, and what the log costs of it
+  reactions: to one message and to 1,000, sends into the same conversation beside them, and pages with and without
   sink: history in a customer's own database: writing, what it costs a send, cold pages (docs/storage.md)
   calls: participants on one media worker until it is full, joins, memory, chat beside it, and LiveKit's server; needs Go (docs/calls.md)
   retention: thirty days of traffic one after the other: what is kept, and what a message costs, must stay as it was

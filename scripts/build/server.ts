@@ -2,12 +2,12 @@
 // places. Node strips types of no file in node_modules. Its pages are bundled here, and not by a dependency at the first start.
 import { cp, glob, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { build } from 'esbuild';
 import ts from 'typescript';
-import { buildOptions as dashboardOptions, compressed } from '../../packages/dashboard/src/build.ts';
+import { bundleDashboard } from '../../packages/dashboard/src/build.ts';
 import { prepareSite, writeSite } from '../../packages/docs/src/build/site.ts';
-import { compressed as compressedSite, packed } from '../../packages/docs/src/load.ts';
-import { buildOptions as playgroundOptions } from '../../packages/playground/src/pages.ts';
+import { compressed, packed } from '../../packages/pages/src/index.ts';
+import { bundlePlayground } from '../../packages/playground/src/build.ts';
+import type { Bundled } from '../../packages/pages/src/bundle.ts';
 import { bundledPackages, licenceTexts } from './licences.ts';
 import { pack, published, readManifest, root } from './manifest.ts';
 import type { Manifest } from './manifest.ts';
@@ -15,9 +15,10 @@ import type { Manifest } from './manifest.ts';
 const packages = join(root, 'packages');
 const server = join(packages, 'server');
 /** Tools of the checkout. */
-const left = /\/platform\/media\/(build|package)\.ts$|\/protocol\/src\/generate\/|\/docs\/src\/build\//;
+const left =
+  /\/platform\/media\/(build|package)\.ts$|\/protocol\/src\/generate\/|\/docs\/src\/build\/|\/(pages|dashboard|playground)\/src\/(build|bundle)\.ts$/;
 /** Packages of the checkout that are folders of this one; the manifest's `imports` say where. */
-const inside = /(['"`])@parley\/(protocol|playground|dashboard|docs)(?=['"`/])/g;
+const inside = /(['"`])@parley\/(protocol|pages|playground|dashboard|docs)(?=['"`/])/g;
 const mediasoup = join(root, 'node_modules/mediasoup');
 /** Of mediasoup: what runs, and the sources that the worker is built from. */
 const vendored = [
@@ -35,7 +36,7 @@ const workers = ['@parley/media-worker-linux-x64', '@parley/media-worker-linux-a
 /** @returns the path of the tarball. */
 export async function buildServer(stage: string, into: string): Promise<string> {
   await modules(join(server, 'src'), join(stage, 'src'));
-  for (const name of ['protocol', 'playground', 'dashboard', 'docs'])
+  for (const name of ['protocol', 'pages', 'playground', 'dashboard', 'docs'])
     await modules(join(packages, name, 'src'), join(stage, name, 'src'));
   for (const name of ['migrations', 'schema.sql', 'media'])
     await cp(join(server, name), join(stage, name), { recursive: true });
@@ -46,7 +47,11 @@ export async function buildServer(stage: string, into: string): Promise<string> 
     await write(join(stage, 'playground/browser', name), commandsOf(page));
   }
 
-  const bundled = [...(await dashboard(stage)), ...(await playground(stage)), ...(await docs(stage))];
+  const contained = [
+    ...(await bundled(stage, 'dashboard', await bundleDashboard())),
+    ...(await bundled(stage, 'playground', await bundlePlayground())),
+    ...(await docs(stage)),
+  ];
   for (const name of vendored)
     await cp(join(mediasoup, name), join(stage, 'vendor/mediasoup', name), {
       recursive: true,
@@ -58,7 +63,7 @@ export async function buildServer(stage: string, into: string): Promise<string> 
     join(stage, 'vendor/mediasoup/package.json'),
     JSON.stringify({ name, version, license }, null, 2),
   );
-  await write(join(stage, 'THIRD-PARTY-LICENSES'), await licenceTexts([...bundled, mediasoup]));
+  await write(join(stage, 'THIRD-PARTY-LICENSES'), await licenceTexts([...contained, mediasoup]));
   return pack(stage, await manifest(), join(server, 'README.md'), into);
 }
 
@@ -101,30 +106,15 @@ const commandsOf = (text: string): string =>
     .replaceAll('npm start -- ', 'npx parley start ')
     .replaceAll('npm start', 'npx parley start');
 
-async function dashboard(stage: string): Promise<string[]> {
-  const { outputFiles, metafile } = await build({ ...dashboardOptions, metafile: true, absWorkingDir: root });
-  const files = new Map(outputFiles.map((file) => [basename(file.path), Buffer.from(file.contents)]));
-  for (const [name, body] of await compressed(files))
-    await write(join(stage, 'dashboard/prebuilt', name), body);
+async function bundled(stage: string, name: string, { files, metafile }: Bundled): Promise<string[]> {
+  await write(join(stage, name, 'prebuilt.bin'), packed(await compressed(files)));
   return bundledPackages(metafile);
 }
 
 async function docs(stage: string): Promise<string[]> {
   const prepared = await prepareSite(commandsOf);
-  const site = writeSite(prepared, { base: '/docs' });
-  await write(join(stage, 'docs/prebuilt.bin'), packed(await compressedSite(site)));
-  return bundledPackages(prepared.metafile);
-}
-
-async function playground(stage: string): Promise<string[]> {
-  const { outputFiles, metafile } = await build({
-    ...playgroundOptions,
-    metafile: true,
-    absWorkingDir: root,
-  });
-  for (const file of outputFiles)
-    await write(join(stage, 'playground/prebuilt', basename(file.path)), file.contents);
-  return bundledPackages(metafile);
+  const files = writeSite(prepared, { base: '/docs' });
+  return bundled(stage, 'docs', { files, metafile: prepared.metafile });
 }
 
 async function manifest(): Promise<Manifest> {
@@ -146,6 +136,7 @@ async function manifest(): Promise<Manifest> {
       '#playground': './playground/src/pages.js',
       '#dashboard': './dashboard/src/pages.js',
       '#docs': './docs/src/pages.js',
+      '#pages': './pages/src/index.js',
       // Its own package would download or compile a worker when it is installed.
       '#mediasoup': './vendor/mediasoup/node/lib/index.js',
     },

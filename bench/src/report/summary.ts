@@ -18,6 +18,7 @@ export const ownSections: { workload: string; title: string }[] = [
   { workload: 'store', title: 'The store’s limit' },
   { workload: 'history', title: 'History' },
   { workload: 'list', title: 'Conversation list' },
+  { workload: 'reactions', title: 'Reactions' },
   { workload: 'growth ×1', title: 'Growth: the first store' },
   { workload: 'growth ×10', title: 'Growth: ten times as large' },
   { workload: 'growth ×100', title: 'Growth: a hundred times as large' },

@@ -20,7 +20,8 @@ export const restConnections = 64;
 const get = (path: string): string =>
   `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${tenants[0]!.secretKey}\r\n\r\n`;
 
-async function pages(
+/** @param workload null: nothing is recorded. */
+export async function pages(
   bench: Bench,
   parley: RunningParley,
   workload: string | null,

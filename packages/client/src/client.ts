@@ -33,6 +33,12 @@ import { Syncer } from './sync/syncer.ts';
 import type { EventFrame, Hello, ServerFrame } from './types.ts';
 import { createUploads } from './uploads.ts';
 
+interface RestrictionChange {
+  conversationId: string | null;
+  kind: 'ban' | 'silence' | null;
+  until: string | null;
+}
+
 const catchUpMs = 10_000;
 /** Applications get `conversationId` instead of the wire's short `cid`. */
 const named = <T extends { cid: string }>({ cid, ...rest }: T) => ({ conversationId: cid, ...rest });
@@ -80,6 +86,7 @@ export function createClient(options: ClientOptions): Client {
   let personalRev = 0;
   const blocked = new Value<readonly string[]>([]);
   let blocking: BlocksFeature | null = null;
+  const silences = new Value<ReadonlyMap<string, number>>(new Map());
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -207,6 +214,11 @@ export function createClient(options: ClientOptions): Client {
     for (const conversation of open.values()) conversation.blocksChanged();
   });
 
+  /** 0: it is over. */
+  function silenced(cid: string, until: number): void {
+    if ((silences.get().get(cid) ?? 0) !== until) silences.set(new Map(silences.get()).set(cid, until));
+  }
+
   const host: ConversationHost = {
     api,
     list,
@@ -217,6 +229,8 @@ export function createClient(options: ClientOptions): Client {
     me: () => me,
     features: () => features,
     blocked,
+    silences,
+    clockOffset: () => clockOffset,
     http: (...args) => http.call(...args),
     sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
     markRead,
@@ -313,6 +327,13 @@ export function createClient(options: ClientOptions): Client {
         const { conversationId, muted } = d as { conversationId: string; muted: boolean };
         // Two nodes may tell in another order than it happened.
         if (kind === 'level' && frame.d.rev > personalRev) list.muted(conversationId, muted);
+        if (kind === 'restriction') {
+          const { conversationId: cid, kind: what, until } = d as unknown as RestrictionChange;
+          silenced(
+            cid ?? '',
+            what !== 'silence' ? 0 : until === null ? Infinity : Date.parse(until) - clockOffset,
+          );
+        }
         if (kind === 'block') {
           if (frame.d.rev > personalRev) blocks().then((of) => of.receive(d as BlockChange), onError);
           else loadBlocks().catch(onError);
@@ -402,7 +423,11 @@ export function createClient(options: ClientOptions): Client {
       const { id, seq, createdAt } = await api.sendMessage(entry);
       return { id, seq, createdAt };
     }
-    return connection.request('message.send', d);
+    return connection.request('message.send', d).catch((e: unknown) => {
+      const { code, retryAfterMs = Infinity } = asError(e);
+      if (code === 'restricted') silenced(cid, clock.now() + retryAfterMs);
+      throw e;
+    });
   }
 
   return {

@@ -28,6 +28,7 @@ export type {
   Attachment,
   Conversation as ConversationRecord,
   ConversationListItem,
+  ConversationRules,
   ErrorCode,
   Member,
   Message,

@@ -8,6 +8,7 @@ export type {
   CallSource,
   Conversation,
   ConversationListItem,
+  ConversationRules,
   EndedHere,
   EphemeralFrames,
   ErrorCode,

@@ -1,51 +1,49 @@
 import { randomBytes } from 'node:crypto';
-import { loadBundle } from './build.ts';
-import type { Asset, Bundle } from './build.ts';
+import { answerWith, createLoader } from '@parley/pages';
+import type { Answer } from '@parley/pages';
 
 /** Serves the web app under /dashboard: one page for every address of the app, and its hashed assets. */
-
-interface Answer {
-  status: number;
-  headers: Record<string, string>;
-  body: Buffer | string;
-}
 
 const path = '/dashboard';
 const assetPath = `${path}/assets/`;
 
-let bundle: Promise<Bundle> | undefined;
+const load = createLoader({
+  name: 'dashboard',
+  builder: new URL('./build.ts', import.meta.url),
+  sources: ['packages/dashboard/{src,browser}/**/*.{ts,tsx,css}', 'packages/react/src/tokens.css'],
+  prebuilt: new URL('../prebuilt.bin', import.meta.url),
+});
 
 /** Builds the bundle, or reads it from the cache. Earlier requests wait for it; a failed build is tried again. */
 export async function prepareDashboard(): Promise<void> {
   await load();
 }
 
-function load(): Promise<Bundle> {
-  bundle ??= loadBundle();
-  bundle.catch(() => (bundle = undefined));
-  return bundle;
-}
-
 export const dashboardApp = {
   path,
   /** @param asked the path of the address, at or below `path`. */
   answer: async (asked: string, acceptEncoding: string): Promise<Answer> => {
-    const built = await load();
-    if (!asked.startsWith(assetPath)) return page(built);
-    const asset = built.assets.get(asked.slice(assetPath.length));
-    return asset ? assetAnswer(asset, acceptEncoding) : { status: 404, headers: {}, body: '' };
+    const files = await load();
+    if (!asked.startsWith(assetPath)) return page([...files.keys()]);
+    const name = asked.slice(assetPath.length);
+    return answerWith(name, files.get(name), acceptEncoding);
   },
 };
 
 /** The mark, redrawn on 16 units. */
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><style>.s{fill:#0F6B4F}.h{fill:#E8752F}@media (prefers-color-scheme:dark){.s{fill:#57D0A3}.h{fill:#F5A268}}</style><path class="s" fill-rule="evenodd" d="M8.5 0a5.5 5.5 0 0 1 0 11H2V6.5A6.5 6.5 0 0 1 8.5 0Zm0 3.25a2.25 2.25 0 1 0 0 4.5 2.25 2.25 0 0 0 0-4.5Z"/><path class="h" d="M2 12h5a4 4 0 0 1-4 4H2Z"/></svg>`;
 
-function page(built: Bundle): Answer {
+function page(names: string[]): Answer {
   const nonce = randomBytes(16).toString('base64');
-  const fonts = built.fonts
+  const named = (pattern: RegExp): string[] => names.filter((name) => pattern.test(name));
+  const [script] = named(/^main-.*\.js$/);
+  // The font that every page shows.
+  const fonts = named(/^geist-latin-wght-normal-.*\.woff2$/)
     .map((name) => `<link rel="preload" as="font" type="font/woff2" href="${assetPath}${name}" crossorigin>`)
     .join('');
-  const styles = built.styles.map((name) => `<link rel="stylesheet" href="${assetPath}${name}">`).join('');
+  const styles = named(/^main-.*\.css$/)
+    .map((name) => `<link rel="stylesheet" href="${assetPath}${name}">`)
+    .join('');
   return {
     status: 200,
     headers: {
@@ -68,7 +66,7 @@ function page(built: Bundle): Answer {
 <title>Parley</title>
 <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon)}">
 ${fonts}${styles}
-<script type="module" src="${assetPath}${built.script}" nonce="${nonce}"></script>
+<script type="module" src="${assetPath}${script}" nonce="${nonce}"></script>
 </head>
 <body>
 <div id="app"></div>
@@ -95,20 +93,3 @@ const policy = (nonce: string): string =>
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ');
-
-function assetAnswer(asset: Asset, acceptEncoding: string): Answer {
-  const encoding = (['br', 'gzip'] as const).find(
-    (name) => asset.bodies[name] && new RegExp(`\\b${name}\\b`).test(acceptEncoding),
-  );
-  return {
-    status: 200,
-    headers: {
-      'content-type': asset.contentType,
-      'cache-control': 'public, max-age=31536000, immutable',
-      'cross-origin-resource-policy': 'same-origin',
-      vary: 'accept-encoding',
-      ...(encoding ? { 'content-encoding': encoding } : {}),
-    },
-    body: (encoding && asset.bodies[encoding]) ?? asset.bodies.identity,
-  };
-}

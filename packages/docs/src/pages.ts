@@ -1,25 +1,12 @@
 import { createHash } from 'node:crypto';
-import { extname, posix } from 'node:path';
+import { posix } from 'node:path';
+import { answerWith, createLoader } from '@parley/pages';
+import type { Answer } from '@parley/pages';
 import { firstScript } from './first-script.ts';
-import { loadSite } from './load.ts';
-import type { Files } from './load.ts';
 
 /** Serves the documentation under /docs. */
 
-interface Answer {
-  status: number;
-  headers: Record<string, string>;
-  body: Buffer | string;
-}
-
 const path = '/docs';
-const contentTypes: Record<string, string> = {
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.json': 'application/json',
-  '.woff2': 'font/woff2',
-};
 const scriptHash = createHash('sha256').update(firstScript).digest('base64');
 
 /** Only our own files, and calls of this service: no other network, no embedding. */
@@ -35,14 +22,19 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-let site: Promise<Files> | undefined;
-
-/** A build that failed is tried again with the next request. */
-function load(): Promise<Files> {
-  site ??= loadSite();
-  site.catch(() => (site = undefined));
-  return site;
-}
+const load = createLoader({
+  name: 'docs',
+  builder: new URL('./build/build.ts', import.meta.url),
+  sources: [
+    'docs/**/*.md',
+    'packages/docs/{src,browser}/**/*.{ts,css}',
+    'packages/protocol/{src,generated}/**/*.{ts,json}',
+    'packages/{client,react,server-sdk}/src/**/*.{ts,tsx}',
+    'packages/{client,react,server-sdk}/package.json',
+    'packages/react/src/tokens.css',
+  ],
+  prebuilt: new URL('../prebuilt.bin', import.meta.url),
+});
 
 export const docsApp = {
   path,
@@ -53,25 +45,11 @@ export const docsApp = {
     const isAsset = below.startsWith('assets/');
     const found = isAsset ? below : posix.join(below, 'index.html');
     const name = files.has(found) ? found : '404.html';
-    const { bodies, etag } = files.get(name)!;
-    const encoding = (['br', 'gzip'] as const).find(
-      (one) => bodies[one] && new RegExp(`\\b${one}\\b(?!;q=0(\\.0*)?(,|$))`).test(acceptEncoding),
-    );
-    return {
-      status: name === found ? 200 : 404,
-      headers: {
-        'content-type': contentTypes[extname(name)]!,
-        'cache-control':
-          isAsset && name === found ? 'public, max-age=31536000, immutable' : 'public, max-age=300',
-        'content-security-policy': policy,
-        'x-content-type-options': 'nosniff',
-        'referrer-policy': 'no-referrer',
-        // Each encoding is another representation, and has a tag of its own.
-        etag: `"${etag}${encoding ? `-${encoding}` : ''}"`,
-        vary: 'accept-encoding',
-        ...(encoding ? { 'content-encoding': encoding } : {}),
-      },
-      body: (encoding && bodies[encoding]) ?? bodies.identity,
-    };
+    const answer = answerWith(name, files.get(name), acceptEncoding, {
+      ...(isAsset && name === found ? {} : { 'cache-control': 'public, max-age=300' }),
+      'content-security-policy': policy,
+      'referrer-policy': 'no-referrer',
+    });
+    return { ...answer, status: name === found ? 200 : 404 };
   },
 };

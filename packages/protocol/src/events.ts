@@ -32,7 +32,16 @@ export const socketEvents = {
   }),
   'message.updated': open({ message: MessageOrTombstone }),
   'message.deleted': open({ id: Type.String(), deletedAt: Timestamp, hard: Type.Boolean() }),
-  'message.reactions': open({ id: Type.String(), ...reactionCounts, ...reactionChanges }),
+  'message.reactions': open({
+    id: Type.String(),
+    ...reactionCounts,
+    ...reactionChanges,
+    own: optional(
+      Type.Array(Type.String(), {
+        description: 'The caller’s own; only where a client reads the event over REST',
+      }),
+    ),
+  }),
   'member.added': open({ userIds: Type.Array(userId), userId, actorId }),
   'member.removed': open({ userId, actorId, reason, banned: optional(banned) }),
   'member.updated': open({ userId, role: Role, actorId }),

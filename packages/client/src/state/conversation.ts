@@ -1,4 +1,4 @@
-import type { Api } from '../api.ts';
+import type { Api, ConversationChange } from '../api.ts';
 import type { Clock } from '../clock.ts';
 import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
@@ -11,6 +11,7 @@ import type { Store } from '../store.ts';
 import { GapRepair } from '../sync/gap-repair.ts';
 import type {
   Attachment,
+  ConversationRules,
   EphemeralFrames,
   EventFrame,
   Member,
@@ -47,6 +48,10 @@ export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http
   me(): string | null;
   /** Whom the user blocks. */
   blocked: Store<readonly string[]>;
+  /** Until when the user is silenced, by conversation; '' is everywhere. */
+  silences: Store<ReadonlyMap<string, number>>;
+  /** By how much the server's clock is ahead. */
+  clockOffset(): number;
   events(cid: string, after: number): Promise<{ data: EventFrame[]; hasMore: boolean }>;
   sendTyping(cid: string, state: 'start' | 'stop'): void;
   markRead(cid: string, seq?: number): void;
@@ -68,8 +73,10 @@ export class ConversationHandle {
   readonly messages: Store<MessagesSnapshot>;
   readonly members: Store<readonly Member[]>;
   readonly typing: Store<readonly string[]>;
+  /** From when on the user may send again (slow mode, a silence), in milliseconds; Infinity: never. Null: now, as far as is known. */
+  readonly sendableAt: Store<number | null>;
   #host: ConversationHost;
-  #window = new MessageWindow();
+  #window = new MessageWindow(() => this.#host.me());
   #gap: GapRepair<EventFrame>;
   #members = new Members();
   #typing: Typing;
@@ -91,6 +98,14 @@ export class ConversationHandle {
     this.members = this.#members.store;
     this.#typing = new Typing(host.clock, (state) => host.sendTyping(id, state));
     this.typing = this.#typing.store;
+    const sources = [this.messages, this.members, host.list.store, host.silences];
+    this.sendableAt = {
+      get: () => this.#sendableAt(),
+      subscribe: (listener) => {
+        const ends = sources.map((store) => store.subscribe(listener));
+        return () => ends.forEach((end) => end());
+      },
+    };
     this.#gap = new GapRepair({
       clock: host.clock,
       random: host.random,
@@ -222,7 +237,9 @@ export class ConversationHandle {
     if (me === null) throw new ParleyError('disconnected');
     await this.removeMember(me);
   }
-  update = async (change: { name?: string | null; metadata?: Record<string, unknown> }): Promise<void> =>
+  /** Only what is given changes; for owners. */
+  setRules = (rules: ConversationRules): Promise<void> => this.update({ rules });
+  update = async (change: ConversationChange): Promise<void> =>
     void (await this.#host.api.updateConversation(this.id, change));
   async mute(muted = true): Promise<void> {
     this.#host.list.muted(this.id, (await this.#host.api.mute(this.id, muted)).muted);
@@ -379,6 +396,20 @@ export class ConversationHandle {
     this.#unacked = false;
     if (this.#members.stale) this.loadMembers().catch(() => {}); // The list stays stale, and the next progress tries again.
     this.#store.touch();
+  }
+
+  #sendableAt(): number | null {
+    const { list, silences, clock, clockOffset, me } = this.#host;
+    const pause = list.item(this.id)?.rules?.slowModeSeconds ?? 0;
+    const role = this.members.get().find((m) => m.userId === me())?.role ?? 'member';
+    const last = pause > 0 && role === 'member' && this.#window.items.findLast((m) => m.senderId === me());
+    const ends = silences.get();
+    const at = Math.max(
+      last ? Date.parse(last.createdAt) + pause * 1_000 - clockOffset() : 0,
+      ends.get(this.id) ?? 0,
+      ends.get('') ?? 0,
+    );
+    return at > clock.now() ? at : null;
   }
 
   #upsert(message: MessageOrTombstone): void {

@@ -28,19 +28,24 @@ export interface MessageItem {
   deletedAt: string | null;
   /** The user blocks who sent it. */
   blocked?: true;
-  /** Missing as long as nobody has reacted; one's own show at once. */
+  /** Missing where nobody has reacted, or the last one took it back; one's own show at once. */
   reactions?: Reactions;
 }
 
 const none = { replyTo: null, attachments: [], metadata: {}, version: 0, editedAt: null };
 
-export const serverItem = (m: MessageOrTombstone, clientMsgId: string | undefined): MessageItem => ({
-  ...none,
-  ...(m as Message),
-  key: clientMsgId ?? m.id,
-  status: 'sent',
-  ...(clientMsgId === undefined ? {} : { clientMsgId }),
-});
+export function serverItem(m: MessageOrTombstone, clientMsgId: string | undefined): MessageItem {
+  const { reactions, ...message } = m as Message;
+  return {
+    ...none,
+    ...message,
+    key: clientMsgId ?? m.id,
+    status: 'sent',
+    ...(clientMsgId === undefined ? {} : { clientMsgId }),
+    // The server shows none either where the last one was taken back.
+    ...(reactions?.total ? { reactions } : {}),
+  };
+}
 
 export function entryItem(entry: OutboxEntry, me: string | null, error: ErrorInfo | undefined): MessageItem {
   const { clientMsgId, conversationId, draft, createdAt } = entry;

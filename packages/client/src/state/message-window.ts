@@ -1,11 +1,18 @@
-import type { EventFrame, Message, MessageOrTombstone, Reactions, Tombstone } from '../types.ts';
+import type {
+  EventFrame,
+  Message,
+  MessageOrTombstone,
+  Reactions,
+  SocketEvents,
+  Tombstone,
+} from '../types.ts';
 
-/** Reactions as an event (without one's own), an ack or one's own devices tell them. */
-export type ToldReactions = { id: string; revision: number } & Partial<Reactions>;
+/** Reactions as an event, an ack or one's own devices tell them. */
+export type ToldReactions = { id: string; revision: number } & Partial<
+  Reactions & Pick<SocketEvents['message.reactions'], 'changes' | 'more'>
+>;
 /** What changes messages: events of the stream, and what only this user is told. */
 export type Applied = EventFrame | { e: 'reaction.own'; d: ToldReactions };
-/** `ownAt` is the revision at which one's own were as they are. */
-type KnownReactions = Reactions & { ownAt?: number };
 
 const maxItems = 1_000;
 const maxLog = 2_000;
@@ -42,6 +49,13 @@ export class MessageWindow {
   #loads = 0;
   #generation = 0;
   #log: Applied[] = [];
+  /** The revision at which one's own were as they are, if it is not that of the counts. */
+  #ownAt = new WeakMap<Reactions, number>();
+  #me: () => string | null;
+
+  constructor(me: () => string | null) {
+    this.#me = me;
+  }
 
   /**
    * Begins a page request. The returned function takes what to do with the page (null if the request failed). It does
@@ -109,16 +123,27 @@ export class MessageWindow {
     this.items = this.items.map((m, i) => (i === at ? kept : m));
   }
 
-  /** Counts and one's own are told apart: of each the newer one stays. */
-  #react({ id, revision, total, counts, own }: ToldReactions): void {
+  /** Counts and one's own are told apart: of each the newer one stays. An event that tells every change tells one's own too. */
+  #react({ id, revision, total, counts, changes, more, own }: ToldReactions): void {
     const at = this.#find(id);
     const message = this.items[at];
     if (!message || isTombstone(message)) return;
-    const known: KnownReactions = message.reactions ?? { revision: -1, total: 0, counts: [] };
-    const reactions = { ...known };
-    if (counts && revision > known.revision) Object.assign(reactions, { revision, total, counts });
-    if (own && revision >= (known.ownAt ?? (known.own ? known.revision : -1)))
-      Object.assign(reactions, { own, ownAt: revision });
+    const known = message.reactions ?? { revision: -1, total: 0, counts: [], own: [] };
+    const ownAt = this.#ownAt.get(known) ?? known.revision;
+    const me = this.#me();
+    if (!own && !more)
+      own = changes?.reduce<string[]>(
+        (mine, { userId, emoji, on }) =>
+          userId === me ? [...mine.filter((e) => e !== emoji), ...(on ? [emoji] : [])] : mine,
+        known.own ?? [],
+      );
+    const hasOwn = own && revision >= ownAt;
+    const reactions = {
+      ...known,
+      ...(counts && revision > known.revision ? { revision, total: total!, counts } : {}),
+      ...(hasOwn ? { own } : {}),
+    };
+    this.#ownAt.set(reactions, hasOwn ? revision : ownAt);
     this.#set(at, { ...message, reactions });
   }
 

@@ -79,6 +79,18 @@ test('sdk#reactions: one’s own shows at once and on the other device, edits le
     await onPhone!.unreact(id, '👍');
     await until(() => brief(onLaptop!, id) === '👍1 | ');
     await until(() => brief(onOther!, id) === '👍1 | 👍');
+
+    // A device that was away hears of its user's own too, and shows none where the last one was taken back.
+    laptop.disconnect();
+    refuse = false;
+    await onPhone!.react(id, '🎈');
+    await onOther!.unreact(id, '👍');
+    await laptop.connect();
+    await until(() => brief(onLaptop!, id) === '🎈1 | 🎈');
+    await onPhone!.unreact(id, '🎈');
+    for (const handle of [onPhone!, onLaptop!, onOther!])
+      await until(() => reactionsOf(handle, id) === undefined);
+    await onOther!.react(id, '👍');
     // A device that has just been switched on shows the same.
     const fresh = newClient(service.url, anna.id);
     assert.equal(brief(await opened(fresh, cid), id), '👍1 | 👍');

@@ -91,7 +91,14 @@ describe('the server', () => {
     assert.match(await page('/'), /<html/);
     assert.match(await page('/docs'), /User tokens/);
     const script = /\/playground\/main-[^"]*\.js/.exec(await page('/'))![0];
-    assert.match(await page(script), /WebSocket/);
+    const chunks = [...(await page(script)).matchAll(/"\.\/([\w-]+\.js)"/g)].map(
+      ([, name]) => `/playground/${name}`,
+    );
+    const scripts = await Promise.all([...new Set(chunks)].map(page));
+    assert.ok(
+      scripts.some((text) => text.includes('WebSocket')),
+      'the client is among what the script loads',
+    );
     const asset = /\/dashboard\/assets\/main-[^"]*\.js/.exec(await page('/dashboard'))![0];
     assert.ok((await page(asset)).length > 10_000);
   });

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
-import type { BuildOptions, Metafile } from 'esbuild';
+import { bundle } from '@parley/pages/bundle';
+import type { Bundled } from '@parley/pages/bundle';
 import { readAsyncApi, readOpenApi } from './documents.ts';
 import type { OpenApi } from './documents.ts';
 import { html } from './html.ts';
@@ -42,40 +42,21 @@ export interface SiteOptions {
   elsewhere?: true;
 }
 
-const buildOptions = {
-  entryPoints: [join(browser, 'main.ts')],
-  bundle: true,
-  minify: true,
-  splitting: true,
-  format: 'esm',
-  target: 'es2022',
-  outdir: '/assets',
-  entryNames: '[name]-[hash]',
-  chunkNames: '[name]-[hash]',
-  assetNames: '[name]-[hash]',
-  loader: { '.woff2': 'file' },
-  legalComments: 'none',
-  write: false,
-  metafile: true,
-  logLevel: 'silent',
-  absWorkingDir: root,
-} satisfies BuildOptions;
-
 const hashed = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
 
 /** What is the same wherever the site will be. */
 export interface Prepared {
   assets: Site;
-  metafile: Metafile;
+  metafile: Bundled['metafile'];
   pages: Page[];
   groups: Group[];
 }
 
 /** @param reword changes the sources, for a package in which commands have other names. */
 export async function prepareSite(reword: (text: string) => string = (text) => text): Promise<Prepared> {
-  const { outputFiles, metafile } = await build(buildOptions);
+  const { files, metafile } = await bundle([join(browser, 'main.ts')]);
   const assets: Site = new Map(
-    outputFiles.map(({ path, contents }) => [`assets/${posix.basename(path)}`, Buffer.from(contents)]),
+    [...files].map(([name, contents]) => [`assets/${name}`, Buffer.from(contents)]),
   );
   return { assets, metafile, ...(await allPages(reword)) };
 }

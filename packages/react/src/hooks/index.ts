@@ -16,6 +16,8 @@ export { useReactions } from './reactions.ts';
 export type { ReactionsView } from './reactions.ts';
 export { useReadState, useReceipt } from './reading.ts';
 export type { ReadState, Receipt, ReceiptState } from './reading.ts';
+export { useSendable } from './sendable.ts';
+export type { SendableView } from './sendable.ts';
 export { useUpload } from './upload.ts';
 export type { UploadItem, UploadView } from './upload.ts';
 export { useComposer } from './composer.ts';

@@ -36,10 +36,10 @@ export interface Told {
   'message.new': { message: MessageOrTombstone; clientMsgId?: string | null | undefined };
   'message.updated': { message: MessageOrTombstone };
   'message.deleted': { message: MessageOrTombstone; data: { hard: boolean } };
-  /** Read later it has the reactions as they are then, and no changes. */
+  /** Read later it has the reactions as they are then, and no changes; for a client also its own. */
   'message.reactions': {
     message: Pick<MessageOrTombstone, 'id' | 'seq'>;
-    reactions?: Omit<Reactions, 'own'> | undefined;
+    reactions?: Reactions | undefined;
     changes?: ReactionChange[];
     more?: boolean;
   };
@@ -140,7 +140,11 @@ const described = {
     },
   },
   'message.reactions': {
-    d: (e) => ({ id: e.message.id, ...reactionsOf(e) }),
+    d: (e) => ({
+      id: e.message.id,
+      ...reactionsOf(e),
+      ...(e.reactions?.own ? { own: e.reactions.own } : {}),
+    }),
     webhook: {
       name: 'message.reactions',
       data: (e) => {

@@ -113,6 +113,27 @@ test('files sent with messages, and their bytes; a file that no message has coun
     assert.equal(after[name] - before[name], n, name);
 });
 
+test('reactions that were set, by users and by a server; taking one back does not count down', async () => {
+  const [a, b] = [await scene.actor(), await scene.actor()];
+  const { id: cid } = await scene.group(a, [b]);
+  const { id } = await scene.send(a, cid);
+  const counted = async () => {
+    const { totals, series } = await report();
+    const inSeries = series.reduce((sum: number, step: any) => sum + step.reactions, 0);
+    return [totals.reactions, inSeries];
+  };
+  const before = await counted();
+  const path = `/v1/messages/${id}/reactions/:yes:`;
+  const done = async (answer: Promise<{ status: number }>) => assert.equal((await answer).status, 200);
+  await done(a.api('PUT', path, {}));
+  await done(a.api('PUT', path, {}));
+  await done(server('PUT', path, { userId: b.id }));
+  await done(a.api('DELETE', path));
+  await done(a.api('PUT', path, {}));
+  const after = await counted();
+  assert.deepEqual([after[0] - before[0], after[1] - before[1]], [3, 3]);
+});
+
 test('analytics#deletions: deletions are messages that were deleted, each once, however often and in whichever way', async () => {
   const [a, b, leaver] = await Promise.all([scene.actor(), scene.actor(), scene.actor()]);
   const { id: cid } = await scene.group(a, [b, leaver]);

@@ -176,6 +176,29 @@ test('a cold message is read, edited, deleted, deleted for good and replied to l
   assert.deepEqual(body.data.find((m: any) => m.seq === 6).text, 'again');
 });
 
+test('reactions#storage: a cold message comes back before it is reacted to, and the customer database gets the counts', async () => {
+  const { cid, reader, writer, messages } = await old();
+  const id: string = messages.get(5).id;
+  const path = `/v1/messages/${id}/reactions/:yes:`;
+  const socket = await scene.online(writer);
+  const stranger = await scene.actor();
+  assertError(await stranger.api('PUT', path, {}), 403, 'not_member');
+  const nothing = await reader.api('DELETE', path);
+  assert.deepEqual([nothing.status, nothing.body.reactions.total], [200, 0]);
+  const set = await reader.api('PUT', path, {});
+  assert.deepEqual([set.status, set.body.reactions.own], [200, [':yes:']]);
+  const told = await socket.event('message.reactions', cid);
+  assert.deepEqual([told.d.id, told.d.total], [id, 1]);
+  const { body } = await reader.api('GET', `/v1/conversations/${cid}/messages?limit=200`);
+  const shown = body.data.find((m: any) => m.id === id);
+  assert.deepEqual([shown.text, shown.reactions], ['m5', set.body.reactions]);
+  assert.ok(body.data.every((m: any) => m.id === id || m.reactions === undefined));
+  await it.storage.settled();
+  assert.deepEqual(JSON.parse((await it.history.get(id))!.extras!), {
+    reactions: { total: 1, counts: [{ emoji: ':yes:', count: 1 }] },
+  });
+});
+
 test('unread counts, read marks, lists and syncs need no customer database', async () => {
   const { cid, reader } = await old();
   const unread = async () => (await scene.item(reader, cid)).unreadCount;

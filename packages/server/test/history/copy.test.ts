@@ -135,7 +135,7 @@ test('a batch of a copy ends before its conversations have too many people, pres
       [env, groups, conv],
     );
     const sizes: number[] = [];
-    const ahead: { no: number; id: string }[] = [];
+    const ahead: { no: number; id: string; flags: number }[] = [];
     let next: Copy | null = { kind: 'fill', conv, seq: 0, done: 0, total: 0, startedAt: '' };
     const seen = new Set<number>();
     while (next) {

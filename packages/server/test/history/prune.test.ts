@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setReactions } from '../../src/features/reactions/sql.ts';
+import { blocked } from '../../src/log/lanes.ts';
 import { openHistory } from '../../src/platform/history/open.ts';
+import type { Queryable } from '../../src/platform/postgres/db.ts';
 import { createVault, loadMasterKey } from '../../src/platform/secrets.ts';
 import type { Vault } from '../../src/platform/secrets.ts';
 import { setUp, use, useService } from '../support/use.ts';
@@ -95,4 +98,61 @@ test('a backlog older than the buffer stays, in whichever order its changes were
   await pruning.turn();
   assert.ok(written);
   assert.deepEqual(await lost(cid), []);
+});
+
+test('reactions#storage: a message leaves either before the first reaction to it, or after it was told', async () => {
+  const anna = await scene.actor();
+  const { id: cid } = await scene.group(anna, []);
+  const sent: any[] = [];
+  for (const text of ['one', 'two', 'latest']) sent.push(await scene.send(null, cid, { text }));
+  // Those after the first of a conversation do not lock it.
+  assert.equal((await anna.api('PUT', `/v1/messages/${sent[2].id}/reactions/:yes:`, {})).status, 200);
+  await (await worker('first')).turn();
+  const [conv] = await db.query<{ no: number; usr: number }>(
+    'SELECT c.no, b.usr FROM conversations c JOIN members b ON b.env = c.env AND b.conv = c.no WHERE c.id = $1',
+    [cid],
+  );
+  const cool = async (on: Queryable): Promise<unknown> =>
+    (await on.query('SELECT cool_messages($1, $2, clock_timestamp(), 100) AS looked', [env.no, conv!.no]))[0];
+  const react = async (on: Queryable, { seq }: { seq: number }): Promise<string> => {
+    const [set] = await setReactions(
+      on,
+      [
+        {
+          env: env.no,
+          conversationId: cid,
+          conv: conv!.no,
+          message: seq,
+          user: conv!.usr,
+          own: true,
+          emoji: ':no:',
+          on: true,
+          replace: false,
+        },
+      ],
+      null,
+    );
+    return set === blocked ? 'blocked' : set instanceof Error ? set.message : set!.status;
+  };
+  await db.tx(async (tx) => {
+    assert.equal(await react(tx, sent[1]), 'ok');
+    assert.deepEqual(await cool(db), { looked: 1 }, 'one leaves, and two stays');
+    assert.equal(await react(db, sent[0]), 'cold');
+  });
+  assert.deepEqual(await cool(db), { looked: 0 }, 'two has not been told');
+
+  const [bare, latest] = [await scene.send(null, cid), await scene.send(null, cid)];
+  await (await worker('second')).turn();
+  // As if both had been told, and long ago.
+  await sql(
+    `UPDATE message_reactions SET waiting = false, due_at = now() - interval '1 day' WHERE conv = $1`,
+    [conv!.no],
+  );
+  await db.tx(async (tx) => {
+    assert.deepEqual(await cool(tx), { looked: 3 });
+    assert.equal(await react(db, sent[2]), 'blocked');
+    assert.equal(await react(db, bare), 'blocked', 'nobody has reacted to it before');
+    assert.equal(await react(db, latest), 'ok');
+  });
+  assert.deepEqual([await react(db, sent[2]), await react(db, bare)], ['cold', 'cold']);
 });

@@ -40,6 +40,10 @@ test('words#send: what is sent and edited is refused or masked, over REST and so
 
   const refused = await say(ben, cid, 'How FRIGHTFUL!');
   assertError(refused, 403, 'message_rejected');
+  const elsewhere = createScene(service.url, 'dev');
+  const dora = await elsewhere.actor();
+  const { id: theirs } = await elsewhere.group(dora, []);
+  assert.equal((await say(dora, theirs, 'frightful')).status, 201, 'lists are of one environment');
   assert.match(refused.body.error.message, /words/);
   for (const text of ['awfully', 'two, words'])
     assertError(await say(ben, direct, text), 403, 'message_rejected');

@@ -23,6 +23,8 @@ setUp(async () => {
   foreign = createScene(service.url, 'other');
   const endpoint = { url: 'https://hooks.example.com/x', events: ['sink.failing'] };
   webhookId = (await create('/v1/webhooks', endpoint)).id;
+  const words = { entries: ['theirs-alone'], action: 'reject', conversations: 'all' };
+  assert.equal((await foreign.server('PUT', '/v1/moderation/lists/theirs', words)).status, 200);
 });
 
 interface Ids {
@@ -35,6 +37,10 @@ interface Ids {
   callId: string;
   /** Of a push device. */
   token: string;
+  /** Of a word list. */
+  name: string;
+  /** Belongs to nobody. */
+  emoji: string;
 }
 
 interface Victim {
@@ -74,6 +80,8 @@ async function createVictim(): Promise<Victim> {
     deliveryId: 'whd_00000000000000000000000000',
     callId: (await create('/v1/calls', { conversationId: id, kind: 'audio', callerId: user.id })).id,
     token: `device-${randomUUID()}`,
+    name: 'theirs',
+    emoji: ':any:',
   };
   assert.equal(
     (await user.api('POST', '/v1/push/devices', { provider: 'fcm', token: ids.token })).status,
@@ -87,6 +95,7 @@ async function createVictim(): Promise<Victim> {
     `/v1/conversations/${id}/messages`,
     `/v1/conversations/${id}/events`,
     `/v1/webhooks/${webhookId}`,
+    '/v1/moderation/lists/theirs',
     `/v1/calls?conversationId=${id}`,
   ];
   return {
@@ -115,6 +124,8 @@ const nobody = (): Ids => {
     deliveryId: `whd_${ulid()}`,
     callId: `call_${ulid()}`,
     token: `device-${randomUUID()}`,
+    name: 'nobodys',
+    emoji: ':any:',
   };
 };
 
@@ -134,6 +145,10 @@ const samples: Record<string, (ids: Ids) => { body?: unknown; query?: string }> 
   'blocks.add': () => ({ body: {} }),
   'restrictions.set': () => ({ body: { kind: 'silence' } }),
   'users.silence': () => ({ body: {} }),
+  // Refused, so that there is no list of this name here when it is read.
+  'wordLists.set': () => ({ body: { entries: ['*'], action: 'reject', conversations: 'all' } }),
+  'reactions.set': ({ userId }) => ({ body: { userId } }),
+  'reactions.remove': ({ userId }) => ({ query: `?userId=${userId}` }),
   sync: () => ({ body: { cursor: null } }),
   'webhooks.update': () => ({ body: { description: 'mine' } }),
   'calls.start': ({ conversationId }) => ({ body: { conversationId, kind: 'audio' } }),

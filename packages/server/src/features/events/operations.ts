@@ -19,13 +19,14 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
   const floor = new Date(
     ctx.services.clock.now() - (await ctx.services.storage.retention.msOf(ctx.env.no)),
   ).toISOString();
+  const user = ctx.caller.user?.no ?? null;
   const end = Math.min((input.before ?? Infinity) - 1, conv.lastSeq);
   // The same rule as for messages: `before` alone gives the page just below it; otherwise the page is just above
   // `after`, up to `before` if it is given.
   if (input.before !== undefined && input.after === undefined) {
     if (end < 1) return { data: [], hasMore: false };
     const found = reachable(
-      await eventsBetween(ctx.db, ctx.env.no, conv, Math.max(0, end - limit), end),
+      await eventsBetween(ctx.db, ctx.env.no, conv, Math.max(0, end - limit), end, user),
       end,
       floor,
     );
@@ -35,7 +36,7 @@ export async function list(ctx: Context, input: Input<'events.list'>): Promise<O
   const after = input.after ?? 0;
   if (after >= end) return { data: [], hasMore: false };
   if (end - after > limits.eventsGap) throw new ApiError('resync_required');
-  const found = await readEvents(ctx.db, ctx.env.no, conv, after, Math.min(after + limit, end), floor);
+  const found = await readEvents(ctx.db, ctx.env.no, conv, after, Math.min(after + limit, end), floor, user);
   const data = found.slice(0, await fitting(found));
   return { data, hasMore: after + data.length < end };
 }
@@ -60,6 +61,7 @@ type Place = Pick<ConversationRow, 'no' | 'id'>;
 /**
  * Events of a conversation with after < seq <= upTo. Throws `resync_required` if the first is older than `floor` or
  * any is missing.
+ * @param user whose own reactions the records show.
  */
 export async function readEvents(
   db: Queryable,
@@ -68,8 +70,9 @@ export async function readEvents(
   after: number,
   upTo: number,
   floor: string,
+  user: number | null = null,
 ): Promise<EventRecord[]> {
-  const records = await eventsBetween(db, env, conv, after, upTo);
+  const records = await eventsBetween(db, env, conv, after, upTo, user);
   const [first] = records;
   if (first?.seq !== after + 1 || first.createdAt < floor || records.length !== upTo - after)
     throw new ApiError('resync_required');
@@ -86,6 +89,7 @@ async function eventsBetween(
   conv: Place,
   after: number,
   upTo: number,
+  user: number | null,
 ): Promise<EventRecord[]> {
   const [messages, events] = await Promise.all([
     messagesBetween(db, env, conv.no, after, upTo),
@@ -95,7 +99,7 @@ async function eventsBetween(
     recordOf('message.new', conv.id, m.seq, m.createdAt, null, { message: viewMessage(m) }),
   );
   if (events.length > 0) {
-    const references = await loadReferences(db, events);
+    const references = await loadReferences(db, events, user);
     for (const event of events) {
       const message = references.message(event);
       if (event.message !== null && !message) continue;

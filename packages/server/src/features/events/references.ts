@@ -24,8 +24,15 @@ export interface References {
 
 const showsConversation = new Set(['conversation.created', 'conversation.updated']);
 
-/** Loads everything that the events refer to, in five queries at most, however many events there are. */
-export async function loadReferences(db: Queryable, events: readonly KeptEvent[]): Promise<References> {
+/**
+ * Loads everything that the events refer to, in five queries at most, however many events there are.
+ * @param user whose own reactions are wanted too.
+ */
+export async function loadReferences(
+  db: Queryable,
+  events: readonly KeptEvent[],
+  user: number | null = null,
+): Promise<References> {
   const places = events.flatMap(({ env, conv }) => (conv === null ? [] : [{ env, no: conv }]));
   const shown = events.flatMap(({ env, conv, type }) =>
     conv !== null && showsConversation.has(type) ? [{ env, no: conv }] : [],
@@ -44,7 +51,7 @@ export async function loadReferences(db: Queryable, events: readonly KeptEvent[]
     membersOf(db, distinct(shown)),
     messagesAt(db, distinct(messages)),
     usersByNumber(db, distinct(users)),
-    reactionsAt(db, distinct(reacted)),
+    reactionsAt(db, distinct(reacted), user),
   ]);
   const members = new Map(memberRows.map((r) => [`${r.env} ${r.conv}`, r.members]));
   const conversations = new Map(conversationRows.map((c) => [`${c.env} ${c.no}`, c]));

@@ -43,7 +43,7 @@ const columns = `c.id AS cid, m.sender, ${copiedColumns}`;
 /** LIMIT makes these one index look-up per row, whatever the planner expects of the tables. */
 const sender =
   'LEFT JOIN LATERAL (SELECT id FROM users WHERE env = m.env AND no = m.sender LIMIT 1) u ON true';
-const joined = `CROSS JOIN LATERAL (SELECT id FROM conversations WHERE env = m.env AND no = m.conv LIMIT 1) c ${sender}`;
+const joined = `CROSS JOIN LATERAL (SELECT id, flags FROM conversations WHERE env = m.env AND no = m.conv LIMIT 1) c ${sender}`;
 const source = `messages m ${joined}`;
 /** The number of the conversation whose id is the second parameter. */
 const byId = '(SELECT no FROM conversations WHERE env = $1 AND id = $2)';
@@ -103,15 +103,15 @@ export interface MessagePlace {
   seq: number;
 }
 
-/** The messages at these places, of any conversations and in any order. Hard-deleted ones are included, as stubs. */
+/** The messages at these places, of any conversations and in any order, with the flags of the conversation. Hard-deleted ones are included, as stubs. */
 export const messagesAt = (
   db: Queryable,
   places: readonly MessagePlace[],
-): Promise<(MessageRow & { env: number })[]> =>
+): Promise<(MessageRow & { env: number; flags: number })[]> =>
   places.length === 0
     ? Promise.resolve([])
-    : db.query<MessageRow & { env: number }>(
-        `SELECT m.env, ${columns} FROM unnest($1::int[], $2::bigint[], $3::bigint[]) p(env, conv, seq)
+    : db.query<MessageRow & { env: number; flags: number }>(
+        `SELECT m.env, c.flags, ${columns} FROM unnest($1::int[], $2::bigint[], $3::bigint[]) p(env, conv, seq)
          CROSS JOIN LATERAL (
            SELECT * FROM messages WHERE env = p.env AND conv = p.conv AND seq = p.seq AND id IS NOT NULL LIMIT 1
          ) m ${joined}`,

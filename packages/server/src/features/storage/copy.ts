@@ -35,7 +35,7 @@ export interface CopyContext {
   /** How many rows a batch has at most. */
   size: number;
   /** The next conversations, ascending, as an earlier batch found them; it keeps them here for the batches after it. */
-  ahead: { no: number; id: string }[];
+  ahead: { no: number; id: string; flags: number }[];
 }
 
 export interface CopyBatch {
@@ -95,20 +95,19 @@ async function fromOurs({ db, env, size, ahead }: CopyContext, copy: Copy): Prom
   const heads = ahead
     .map(({ no }) => no)
     .filter((no) => no <= reached && (no > copy.conv || (no === copy.conv && copy.seq === 0)));
-  const ids = new Map(ahead.map(({ no, id }) => [no, id]));
-  const reactions = await reactionsOf(
-    db,
-    rows.filter((row) => row.id !== null).map(({ conv, seq }) => ({ env, conv, seq })),
-  );
-  const messages: Placed[] = [];
-  for (const row of rows) {
-    const conversationId = ids.get(row.conv);
-    // A conversation that was committed since is in the log, with all its messages; a cold message is there already.
-    if (conversationId === undefined || row.id === null) continue;
+  const known = new Map(ahead.map((one) => [one.no, one]));
+  // A conversation that was committed since is in the log, with all its messages; a cold message is there already.
+  const here = rows.flatMap((row) => {
+    const conversation = known.get(row.conv);
+    return row.id === null || !conversation
+      ? []
+      : [{ ...row, cid: conversation.id, flags: conversation.flags }];
+  });
+  const reactions = await reactionsOf(db, env, here);
+  const messages = here.map((row): Placed => {
     const { conv, seq: message } = row;
-    const record = messageRecord(row, conversationId, reactions.get(`${conv} ${message}`));
-    messages.push({ record, conv, message });
-  }
+    return { record: messageRecord(row, row.cid, reactions.get(`${conv} ${message}`)), conv, message };
+  });
   return {
     next: { ...copy, ...(last ? { conv: last.conv, seq: last.seq } : { conv: upTo + 1, seq: 0 }) },
     records: [...(await conversationRecords(db, env, heads, 'all')), ...messages],

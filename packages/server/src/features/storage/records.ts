@@ -6,6 +6,7 @@ import type {
   MessageRecord,
 } from '../../platform/history/port.ts';
 import type { Queryable } from '../../platform/postgres/db.ts';
+import { hasReactions } from '../sql/flags.ts';
 import { messagesAt } from '../sql/message-reader.ts';
 import { reactionsAt } from '../sql/reaction-reader.ts';
 import type { ReactionsRow } from '../sql/reaction-reader.ts';
@@ -95,12 +96,15 @@ export async function conversationRecords(
   });
 }
 
-/** Reactions by the conversation and seq of their message. */
+/** Reactions by the conversation and seq of their message; only conversations that have some are asked about. */
 export const reactionsOf = async (
   db: Queryable,
-  places: readonly MessagePlace[],
-): Promise<Map<string, ReactionsRow>> =>
-  new Map((await reactionsAt(db, places)).map((r) => [`${r.conv} ${r.seq}`, r]));
+  env: number,
+  messages: readonly (Omit<MessagePlace, 'env'> & { flags: number })[],
+): Promise<Map<string, ReactionsRow>> => {
+  const places = messages.filter(hasReactions).map(({ conv, seq }) => ({ env, conv, seq }));
+  return new Map((await reactionsAt(db, places)).map((r) => [`${r.conv} ${r.seq}`, r]));
+};
 
 /** The records that rows of the log are about, each once. A message that is cold already has not changed. */
 export async function recordsOf(db: Queryable, env: number, rows: readonly LogRow[]): Promise<Placed[]> {
@@ -110,13 +114,11 @@ export async function recordsOf(db: Queryable, env: number, rows: readonly LogRo
       .map((r) => [`${r.conv} ${r.message}`, { env, conv: r.conv, seq: r.message! }]),
   );
   const events = rows.filter((r) => r.message === null);
-  const [messages, reactions, conversations] = [
-    await messagesAt(db, [...places.values()]),
-    await reactionsOf(db, [...places.values()]),
-    await conversationRecords(db, env, [...new Set(events.map((r) => r.conv))], {
-      seqs: events.map((r) => r.seq),
-    }),
-  ];
+  const messages = await messagesAt(db, [...places.values()]);
+  const reactions = await reactionsOf(db, env, messages);
+  const conversations = await conversationRecords(db, env, [...new Set(events.map((r) => r.conv))], {
+    seqs: events.map((r) => r.seq),
+  });
   return [
     ...conversations,
     ...messages.map((m): Placed => ({

@@ -127,9 +127,14 @@ BEGIN
       END IF;
     END IF;
     IF verdict IS NULL THEN
-      IF wants THEN
-        INSERT INTO message_reactions (env, conv, message) SELECT g.env, g.conv, g.message
-          WHERE NOT EXISTS (SELECT 1 FROM message_reactions x WHERE ${at('x', 'g')}) ON CONFLICT DO NOTHING;
+      IF wants AND NOT EXISTS (SELECT 1 FROM message_reactions x WHERE ${at('x', 'g')}) THEN
+        -- Nobody sees a new row before the commit, so this lock keeps the message from leaving the store (cool_messages).
+        PERFORM 1 FROM messages x WHERE x.conv = g.conv AND x.seq = g.message AND x.env = g.env FOR SHARE SKIP LOCKED;
+        IF FOUND THEN
+          INSERT INTO message_reactions (env, conv, message) VALUES (g.env, g.conv, g.message) ON CONFLICT DO NOTHING;
+        ELSE
+          verdict := 'blocked';
+        END IF;
       END IF;
       SELECT x.* INTO r FROM message_reactions x WHERE ${at('x', 'g')} FOR NO KEY UPDATE SKIP LOCKED;
       IF NOT FOUND AND EXISTS (SELECT 1 FROM message_reactions x WHERE ${at('x', 'g')}) THEN verdict := 'blocked'; END IF;

@@ -3,9 +3,10 @@
 -- message that must stay: one that was made or changed since p_before, one that the database refused or has not
 -- confirmed as it now is, or the latest of the conversation, which lists show. Whoever changes a message holds the lock
 -- of the conversation, so while this function has it, the log has a row for every message that is not confirmed. (The
--- caller makes sure that everything from before the log was copied.) Reactions do not lock the conversation, so it also
--- takes the lock of a message's reactions; what others have locked stays. Returns how many messages it looked at; null if
--- the conversation was locked.
+-- caller makes sure that everything from before the log was copied.) Reactions do not lock the conversation, except for its
+-- first one, so in one that has some this function also locks the message, for the first reaction to it, and what shows of
+-- its reactions, for all others. What others have locked stays. Returns how many messages it looked at; null if the
+-- conversation was locked.
 CREATE OR REPLACE FUNCTION cool_messages(p_env int, p_conv bigint, p_before timestamptz, p_limit int) RETURNS int LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -26,15 +27,18 @@ BEGIN
   FOR m IN
     -- A reaction is a change too: due_at is after its event, which refers to the message.
     SELECT seq, id, greatest(created_at, edited_at, deleted_at, t.due_at) AS changed, coalesce(seq >= unconfirmed, false) OR coalesce(t.waiting, false) OR EXISTS (
-      SELECT 1 FROM sink_refused r WHERE r.env = p_env AND r.conv = p_conv AND r.message = x.seq) AS missing, t.message IS NOT NULL AS reacted
+      SELECT 1 FROM sink_refused r WHERE r.env = p_env AND r.conv = p_conv AND r.message = x.seq) AS missing
     FROM messages x LEFT JOIN LATERAL (
       SELECT * FROM message_reactions WHERE reacted AND conv = x.conv AND message = x.seq AND env = x.env LIMIT 1
     ) t ON true WHERE x.env = p_env AND x.conv = p_conv AND x.seq > floor ORDER BY x.seq LIMIT p_limit
   LOOP
     IF m.id IS NOT NULL THEN
-      IF m.reacted AND NOT m.missing THEN
+      IF reacted AND NOT m.missing AND m.changed < p_before AND m.seq IS DISTINCT FROM latest THEN
+        PERFORM 1 FROM messages x WHERE x.env = p_env AND x.conv = p_conv AND x.seq = m.seq FOR NO KEY UPDATE SKIP LOCKED;
+        m.missing := NOT FOUND;
         SELECT t.* INTO shown FROM message_reactions t WHERE t.conv = p_conv AND t.message = m.seq AND t.env = p_env FOR NO KEY UPDATE SKIP LOCKED;
-        m.missing := NOT FOUND OR shown.waiting;
+        m.missing := m.missing OR CASE WHEN FOUND THEN shown.waiting ELSE EXISTS (
+          SELECT 1 FROM message_reactions t WHERE t.conv = p_conv AND t.message = m.seq AND t.env = p_env) END;
       END IF;
       IF m.changed >= p_before OR m.missing OR m.seq = latest THEN
         -- The latest message leaves when there is a later one, which then says when to look again. The confirmation of a

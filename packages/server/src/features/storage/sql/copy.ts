@@ -52,9 +52,9 @@ export const conversationsFrom = (
   db: Queryable,
   env: number,
   from: number,
-): Promise<{ no: number; id: string; people: number }[]> =>
-  db.query<{ no: number; id: string; people: number }>(
-    `SELECT c.no, c.id, (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) + (SELECT count(*) FROM (
+): Promise<{ no: number; id: string; flags: number; people: number }[]> =>
+  db.query(
+    `SELECT c.no, c.id, c.flags, (SELECT count(*) FROM members m WHERE m.env = c.env AND m.conv = c.no) + (SELECT count(*) FROM (
          SELECT 1 FROM departures d WHERE d.env = c.env AND d.conv = c.no ORDER BY d.at DESC LIMIT ${mostFormer}) f) AS people
        FROM conversations c WHERE c.env = $1 AND c.no >= $2 ORDER BY c.no LIMIT ${conversationsAtOnce}`,
     [env, from],

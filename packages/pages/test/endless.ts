@@ -1,0 +1,9 @@
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+
+/** A builder in the middle of its work: it has started a process, as the bundler does, and is not done. */
+export async function build(): Promise<Map<string, Uint8Array>> {
+  const bundler = spawn('sleep', ['600'], { stdio: 'ignore' });
+  await writeFile(new URL(import.meta.url).searchParams.get('note')!, `${process.pid} ${bundler.pid}`);
+  return new Promise(() => setInterval(() => undefined, 60_000));
+}
