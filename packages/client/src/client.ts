@@ -11,7 +11,7 @@ import { Conversations } from './conversations.ts';
 import { Emitter } from './emitter.ts';
 import { asError, ParleyError } from './errors.ts';
 import type { ErrorInfo } from './errors.ts';
-import type { BlockChange, BlocksFeature } from './features/blocks.ts';
+import type { BlocksFeature } from './features/blocks.ts';
 import { Http, responseError } from './http.ts';
 import { memoryStorage } from './outbox/memory.ts';
 import { Outbox } from './outbox/outbox.ts';
@@ -32,12 +32,6 @@ import { SavedList } from './sync/saved-list.ts';
 import { Syncer } from './sync/syncer.ts';
 import type { EventFrame, Hello, ServerFrame } from './types.ts';
 import { createUploads } from './uploads.ts';
-
-interface RestrictionChange {
-  conversationId: string | null;
-  kind: 'ban' | 'silence' | null;
-  until: string | null;
-}
 
 const catchUpMs = 10_000;
 /** Applications get `conversationId` instead of the wire's short `cid`. */
@@ -86,7 +80,6 @@ export function createClient(options: ClientOptions): Client {
   let personalRev = 0;
   const blocked = new Value<readonly string[]>([]);
   let blocking: BlocksFeature | null = null;
-  const silences = new Value<ReadonlyMap<string, number>>(new Map());
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -209,15 +202,13 @@ export function createClient(options: ClientOptions): Client {
       show: (ids) => blocked.set(ids),
     }));
   }
-  const loadBlocks = async () => (await blocks()).load();
+  const loadBlocks = () =>
+    blocks()
+      .then((of) => of.load())
+      .catch(onError);
   blocked.subscribe(() => {
-    for (const conversation of open.values()) conversation.blocksChanged();
+    for (const conversation of open.values()) conversation.outboxChanged();
   });
-
-  /** 0: it is over. */
-  function silenced(cid: string, until: number): void {
-    if ((silences.get().get(cid) ?? 0) !== until) silences.set(new Map(silences.get()).set(cid, until));
-  }
 
   const host: ConversationHost = {
     api,
@@ -228,8 +219,8 @@ export function createClient(options: ClientOptions): Client {
     random,
     me: () => me,
     features: () => features,
-    blocked,
-    silences,
+    marked: (item) => blocking?.mark(item) ?? item,
+    on: (name, fn) => events.on(name, fn),
     clockOffset: () => clockOffset,
     http: (...args) => http.call(...args),
     sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
@@ -270,9 +261,9 @@ export function createClient(options: ClientOptions): Client {
   async function onHello(hello: Hello): Promise<void> {
     session = hello.sessionId;
     features = hello.features ?? [];
-    const { personalRev: rev = 0 } = hello;
+    const rev = hello.personalRev ?? 0;
     // Who never changed anything of its own has nobody blocked.
-    if (rev > 0 && rev !== personalRev && features.includes('blocks')) loadBlocks().catch(onError);
+    if (rev > 0 && rev !== personalRev && features.includes('blocks')) void loadBlocks();
     personalRev = rev;
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;
@@ -327,17 +318,7 @@ export function createClient(options: ClientOptions): Client {
         const { conversationId, muted } = d as { conversationId: string; muted: boolean };
         // Two nodes may tell in another order than it happened.
         if (kind === 'level' && frame.d.rev > personalRev) list.muted(conversationId, muted);
-        if (kind === 'restriction') {
-          const { conversationId: cid, kind: what, until } = d as unknown as RestrictionChange;
-          silenced(
-            cid ?? '',
-            what !== 'silence' ? 0 : until === null ? Infinity : Date.parse(until) - clockOffset,
-          );
-        }
-        if (kind === 'block') {
-          if (frame.d.rev > personalRev) blocks().then((of) => of.receive(d as BlockChange), onError);
-          else loadBlocks().catch(onError);
-        }
+        if (kind === 'block') void loadBlocks();
         personalRev = Math.max(personalRev, frame.d.rev);
         return events.emit('frame', frame);
       }
@@ -423,11 +404,7 @@ export function createClient(options: ClientOptions): Client {
       const { id, seq, createdAt } = await api.sendMessage(entry);
       return { id, seq, createdAt };
     }
-    return connection.request('message.send', d).catch((e: unknown) => {
-      const { code, retryAfterMs = Infinity } = asError(e);
-      if (code === 'restricted') silenced(cid, clock.now() + retryAfterMs);
-      throw e;
-    });
+    return connection.request('message.send', d);
   }
 
   return {

@@ -1,5 +1,6 @@
 import { ParleyError } from '../errors.ts';
 import type { CallOptions } from '../http.ts';
+import type { MessageItem } from '../state/message-item.ts';
 
 /** Whom the user blocks; it is loaded when somebody first uses it, or when the user may have blocked somebody. */
 
@@ -16,12 +17,6 @@ interface BlocksPage {
   nextCursor: string | null;
 }
 
-export interface BlockChange {
-  userId: string;
-  /** Null: unblocked. */
-  blockedAt: string | null;
-}
-
 /** A user blocks at most 1,000 others: five pages. */
 const maxPages = 10;
 const path = (userId: string): string => `/blocks/${encodeURIComponent(userId)}`;
@@ -32,16 +27,19 @@ export function bindBlocks(host: BlocksHost) {
   let known = new Set<string>();
   /** What the user wants and the server has not answered yet. */
   const wanted = new Map<string, boolean>();
-  /** What was told while the list was loading; null if it is not. */
+  /** What was changed here while the list was loading; null if it is not. */
   let told: Map<string, boolean> | null = null;
   let last: Promise<unknown> = Promise.resolve();
 
+  let shown = new Set<string>();
+  const marks = new WeakMap<MessageItem, MessageItem>();
+
   function show(): void {
-    const ids = new Set(known);
+    shown = new Set(known);
     for (const [id, on] of wanted)
-      if (on) ids.add(id);
-      else ids.delete(id);
-    host.show([...ids]);
+      if (on) shown.add(id);
+      else shown.delete(id);
+    host.show([...shown]);
   }
 
   function set(userId: string, on: boolean): void {
@@ -91,10 +89,12 @@ export function bindBlocks(host: BlocksHost) {
       show();
     },
 
-    /** The server tells of a change on any device. */
-    receive({ userId, blockedAt }: BlockChange): void {
-      set(userId, blockedAt !== null);
-      show();
+    /** The message with the mark, if its sender is blocked; the same object as long as nothing changed. */
+    mark(item: MessageItem): MessageItem {
+      if (item.senderId === null || !shown.has(item.senderId)) return item;
+      let marked = marks.get(item);
+      if (!marked) marks.set(item, (marked = { ...item, blocked: true }));
+      return marked;
     },
   };
 }

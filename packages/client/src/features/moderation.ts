@@ -13,6 +13,8 @@ export interface RestrictOptions {
   reason?: string;
 }
 
+export type ModerationFeature = ReturnType<typeof bindModeration>;
+
 export const bindModeration = (host: ModerationHost, cid: string) => {
   const path = (of: string, userId: string): string =>
     `/conversations/${encodeURIComponent(cid)}/${of}/${encodeURIComponent(userId)}`;

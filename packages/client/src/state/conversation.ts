@@ -2,16 +2,16 @@ import type { Api, ConversationChange } from '../api.ts';
 import type { Clock } from '../clock.ts';
 import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
-import type { RestrictOptions } from '../features/moderation.ts';
+import type { ModerationFeature, RestrictOptions } from '../features/moderation.ts';
 import type { ReactionsFeature, ReactionsHost, ReactorsPage } from '../features/reactions.ts';
+import type { SendableHost } from '../features/sendable.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Draft } from '../outbox/storage.ts';
-import { Derived } from '../store.ts';
+import { Derived, lazyStore } from '../store.ts';
 import type { Store } from '../store.ts';
 import { GapRepair } from '../sync/gap-repair.ts';
 import type {
   Attachment,
-  ConversationRules,
   EphemeralFrames,
   EventFrame,
   Member,
@@ -38,7 +38,8 @@ export interface MessagesSnapshot {
 }
 
 /** What a conversation needs from its client. */
-export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http'> {
+export interface ConversationHost
+  extends Pick<ReactionsHost, 'features' | 'http'>, Pick<SendableHost, 'clockOffset' | 'on'> {
   api: Api;
   list: ConversationList;
   outbox: Outbox;
@@ -46,12 +47,8 @@ export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http
   clock: Clock;
   random(): number;
   me(): string | null;
-  /** Whom the user blocks. */
-  blocked: Store<readonly string[]>;
-  /** Until when the user is silenced, by conversation; '' is everywhere. */
-  silences: Store<ReadonlyMap<string, number>>;
-  /** By how much the server's clock is ahead. */
-  clockOffset(): number;
+  /** The message, marked if the user blocks its sender. */
+  marked(item: MessageItem): MessageItem;
   events(cid: string, after: number): Promise<{ data: EventFrame[]; hasMore: boolean }>;
   sendTyping(cid: string, state: 'start' | 'stop'): void;
   markRead(cid: string, seq?: number): void;
@@ -83,7 +80,6 @@ export class ConversationHandle {
   #store: Derived<MessagesSnapshot>;
   #status: MessagesSnapshot['status'] = 'loading';
   #views = new WeakMap<MessageOrTombstone, MessageItem>();
-  #blocked = new WeakMap<MessageItem, MessageItem>();
   #keys = new Map<string, string>();
   #unacked = false;
   /** Entries whose event came before their ack; false if it may be the event of another message. */
@@ -98,14 +94,9 @@ export class ConversationHandle {
     this.members = this.#members.store;
     this.#typing = new Typing(host.clock, (state) => host.sendTyping(id, state));
     this.typing = this.#typing.store;
-    const sources = [this.messages, this.members, host.list.store, host.silences];
-    this.sendableAt = {
-      get: () => this.#sendableAt(),
-      subscribe: (listener) => {
-        const ends = sources.map((store) => store.subscribe(listener));
-        return () => ends.forEach((end) => end());
-      },
-    };
+    this.sendableAt = lazyStore(null, async () =>
+      (await import('../features/sendable.ts')).bindSendable(host, this),
+    );
     this.#gap = new GapRepair({
       clock: host.clock,
       random: host.random,
@@ -221,24 +212,22 @@ export class ConversationHandle {
     void (await this.#host.api.addMembers(this.id, userIds));
   removeMember = (userId: string): Promise<void> => this.#host.api.removeMember(this.id, userId);
   /** Makes a member a moderator, or a moderator a member; for owners, where the environment allows it. */
-  setRole = async (userId: string, role: 'moderator' | 'member'): Promise<void> =>
-    void (await (await this.#moderation()).setRole(userId, role));
+  setRole = (userId: string, role: 'moderator' | 'member'): Promise<Member> =>
+    this.#moderate((of) => of.setRole(userId, role));
   /** The member reads everything and writes nothing until the end, or for ever; for owners and moderators. */
-  silence = async (userId: string, options?: RestrictOptions): Promise<Restriction> =>
-    (await this.#moderation()).restrict(userId, 'silence', options);
+  silence = (userId: string, options?: RestrictOptions): Promise<Restriction> =>
+    this.#moderate((of) => of.restrict(userId, 'silence', options));
   /** The user leaves, and cannot come back until the end. */
-  ban = async (userId: string, options?: RestrictOptions): Promise<Restriction> =>
-    (await this.#moderation()).restrict(userId, 'ban', options);
-  unrestrict = async (userId: string): Promise<void> => (await this.#moderation()).unrestrict(userId);
+  ban = (userId: string, options?: RestrictOptions): Promise<Restriction> =>
+    this.#moderate((of) => of.restrict(userId, 'ban', options));
+  unrestrict = (userId: string): Promise<void> => this.#moderate((of) => of.unrestrict(userId));
   /** Who is banned or silenced here. */
-  restrictions = async (): Promise<Restriction[]> => (await this.#moderation()).restrictions();
+  restrictions = (): Promise<Restriction[]> => this.#moderate((of) => of.restrictions());
   async leave(): Promise<void> {
     const me = this.#host.me();
     if (me === null) throw new ParleyError('disconnected');
     await this.removeMember(me);
   }
-  /** Only what is given changes; for owners. */
-  setRules = (rules: ConversationRules): Promise<void> => this.update({ rules });
   update = async (change: ConversationChange): Promise<void> =>
     void (await this.#host.api.updateConversation(this.id, change));
   async mute(muted = true): Promise<void> {
@@ -305,17 +294,13 @@ export class ConversationHandle {
     this.#store.touch();
   }
   /** @internal */
-  blocksChanged(): void {
-    this.#store.touch();
-  }
-  /** @internal */
   outboxChanged(): void {
     this.#host.outbox.seen(this.id, this.#gap.lastSeq);
     this.#store.touch();
   }
 
-  async #moderation() {
-    return (await import('../features/moderation.ts')).bindModeration(this.#host, this.id);
+  async #moderate<T>(run: (of: ModerationFeature) => Promise<T>): Promise<T> {
+    return run((await import('../features/moderation.ts')).bindModeration(this.#host, this.id));
   }
 
   async #bindReactions(): Promise<ReactionsFeature> {
@@ -398,20 +383,6 @@ export class ConversationHandle {
     this.#store.touch();
   }
 
-  #sendableAt(): number | null {
-    const { list, silences, clock, clockOffset, me } = this.#host;
-    const pause = list.item(this.id)?.rules?.slowModeSeconds ?? 0;
-    const role = this.members.get().find((m) => m.userId === me())?.role ?? 'member';
-    const last = pause > 0 && role === 'member' && this.#window.items.findLast((m) => m.senderId === me());
-    const ends = silences.get();
-    const at = Math.max(
-      last ? Date.parse(last.createdAt) + pause * 1_000 - clockOffset() : 0,
-      ends.get(this.id) ?? 0,
-      ends.get('') ?? 0,
-    );
-    return at > clock.now() ? at : null;
-  }
-
   #upsert(message: MessageOrTombstone): void {
     this.#window.upsert(message);
     this.#store.touch();
@@ -431,15 +402,10 @@ export class ConversationHandle {
       if (hidden === null || (!hidden && outbox.inFlight(this.id) !== entry))
         waiting.push(entryItem(entry, this.#host.me(), error));
     }
-    const blocked = this.#host.blocked.get();
     const items = this.#window.items.map((m) => {
       let view = this.#views.get(m);
       if (!view) this.#views.set(m, (view = serverItem(m, this.#keys.get(m.id))));
-      const shown = this.#reactions?.show(view) ?? view;
-      if (m.senderId === null || !blocked.includes(m.senderId)) return shown;
-      let marked = this.#blocked.get(shown);
-      if (!marked) this.#blocked.set(shown, (marked = { ...shown, blocked: true }));
-      return marked;
+      return this.#host.marked(this.#reactions?.show(view) ?? view);
     });
     const { hasOlder, hasNewer } = this.#window;
     return { items: [...items, ...waiting], hasOlder, hasNewer, status: this.#status };
