@@ -199,16 +199,16 @@ export function createClient(options: ClientOptions): Client {
     return (blocking ??= bindBlocks({
       features: () => features,
       http: (...args) => http.call(...args),
-      show: (ids) => blocked.set(ids),
+      show: (ids) => {
+        blocked.set(ids);
+        for (const conversation of open.values()) conversation.outboxChanged();
+      },
     }));
   }
   const loadBlocks = () =>
     blocks()
       .then((of) => of.load())
       .catch(onError);
-  blocked.subscribe(() => {
-    for (const conversation of open.values()) conversation.outboxChanged();
-  });
 
   const host: ConversationHost = {
     api,

@@ -69,3 +69,49 @@ test('sdk#roles: an owner cannot make moderators where the environment does not 
     client.disconnect();
   }
 });
+
+test('sdk#sendable: slow mode and a silence tell from when on one may send, on all devices', async () => {
+  const [anna, ben] = await Promise.all([scene.actor('anna'), scene.actor('ben')]);
+  const { id: cid } = await scene.group(anna, [ben]);
+  const [owner, phone] = [newClient(service.url, anna.id), newClient(service.url, ben.id)];
+  try {
+    const [onOwner, onPhone] = await Promise.all([owner, phone].map((c) => opened(c, cid)));
+    const end = onPhone!.sendableAt.subscribe(() => {});
+    await onOwner!.update({ rules: { slowModeSeconds: 3_600 } });
+    await until(
+      () => phone.conversations.get().items.find((c) => c.id === cid)?.rules?.slowModeSeconds === 3_600,
+    );
+    assert.equal(onPhone!.sendableAt.get(), null);
+    onPhone!.send('hello');
+    await until(() => onPhone!.sendableAt.get() !== null);
+    const wait = onPhone!.sendableAt.get()! - Date.now();
+    assert.ok(wait > 3_000_000 && wait <= 3_700_000, String(wait));
+    await onOwner!.update({ rules: { slowModeSeconds: 0 } });
+    await until(() => onPhone!.sendableAt.get() === null);
+
+    await onOwner!.silence(ben.id, { reason: 'calm down' });
+    await until(() => onPhone!.sendableAt.get() === Infinity);
+    assert.deepEqual(
+      (await onOwner!.restrictions()).map(({ userId, kind }) => [userId, kind]),
+      [[ben.id, 'silence']],
+    );
+    await assert.rejects(onPhone!.silence(anna.id), { code: 'forbidden' });
+    await onOwner!.unrestrict(ben.id);
+    await until(() => onPhone!.sendableAt.get() === null);
+    // Who did not hear of the silence learns of it from what is refused.
+    await server('PUT', `/v1/users/${ben.id}/silence`, { until: new Date(Date.now() + 3_600_000) });
+    const late = newClient(service.url, ben.id);
+    const onLate = await opened(late, cid);
+    onLate.sendableAt.subscribe(() => {});
+    const failed = new Promise<string>((resolve) => late.on('failed', ({ error }) => resolve(error!.code)));
+    await until(() => onPhone!.sendableAt.get() !== null);
+    onLate.send('hello');
+    assert.equal(await failed, 'restricted');
+    await until(() => onLate.sendableAt.get() !== null);
+    late.disconnect();
+    end();
+  } finally {
+    owner.disconnect();
+    phone.disconnect();
+  }
+});
