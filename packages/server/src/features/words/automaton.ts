@@ -29,15 +29,31 @@ interface Node {
 }
 const newNode = (): Node => ({ next: new Map(), meaning: null });
 
+interface Piece {
+  id: number;
+  length: number;
+  meaning: Meaning | null;
+}
+
 /** Beginnings, ends or other pieces of words. */
 class Pieces {
-  readonly #found = new Map<string, { id: number; meaning: Meaning | null }>();
-  readonly #lengths = new Set<number>();
+  readonly #found = new Map<string, Piece>();
+  /** Those that there are, for each letter with which a piece begins or, for ends, ends. */
+  readonly #lengths = new Map<number, number[]>();
+  readonly #letter: (piece: string) => number;
 
-  at(piece: string): { id: number; meaning: Meaning | null } {
+  constructor(letter: (piece: string) => number = (piece) => piece.charCodeAt(0)) {
+    this.#letter = letter;
+  }
+
+  at(piece: string): Piece {
     let found = this.#found.get(piece);
-    if (!found) this.#found.set(piece, (found = { id: this.#found.size, meaning: null }));
-    this.#lengths.add(piece.length);
+    if (!found) {
+      this.#found.set(piece, (found = { id: this.#found.size, length: piece.length, meaning: null }));
+      const lengths = this.#lengths.get(this.#letter(piece)) ?? [];
+      if (!lengths.includes(piece.length)) lengths.push(piece.length);
+      this.#lengths.set(this.#letter(piece), lengths);
+    }
     return found;
   }
 
@@ -46,12 +62,12 @@ class Pieces {
     at.meaning = both(at.meaning, meaning);
   }
 
-  /** Those that there are in a place of so many letters; `cut` makes the piece of a length. */
-  *of(room: number, cut: (length: number) => string) {
-    for (const length of this.#lengths) {
-      const found = length <= room ? this.#found.get(cut(length)) : undefined;
-      if (found) yield { ...found, length };
-    }
+  lengths(letter: number): readonly number[] | undefined {
+    return this.#lengths.get(letter);
+  }
+
+  get(piece: string): Piece | undefined {
+    return this.#found.get(piece);
   }
 }
 
@@ -84,11 +100,11 @@ export function entryProblem(entry: string): string | null {
 export class Automaton {
   readonly #phrases = newNode();
   readonly #beginnings = new Pieces();
-  readonly #ends = new Pieces();
+  readonly #ends = new Pieces((piece) => piece.charCodeAt(piece.length - 1));
   /** A beginning and an end. */
   readonly #pairs = new Map<string, Meaning>();
-  /** Pieces by their first two letters, or by the only one. */
-  readonly #inside = new Map<string, Pieces>();
+  readonly #inside = new Pieces();
+  #stars = false;
 
   constructor(lists: readonly WordList[]) {
     for (const list of lists) {
@@ -112,12 +128,9 @@ export class Automaton {
       return;
     }
     const [first, middle, last] = pieces as [string, string, string?];
-    if (last !== undefined) {
-      const key = middle.slice(0, 2);
-      let same = this.#inside.get(key);
-      if (!same) this.#inside.set(key, (same = new Pieces()));
-      same.mean(middle, meaning);
-    } else if (middle === '') this.#beginnings.mean(first, meaning);
+    this.#stars = true;
+    if (last !== undefined) this.#inside.mean(middle, meaning);
+    else if (middle === '') this.#beginnings.mean(first, meaning);
     else if (first === '') this.#ends.mean(middle, meaning);
     else {
       const key = `${this.#beginnings.at(first).id} ${this.#ends.at(middle).id}`;
@@ -132,49 +145,54 @@ export class Automaton {
     const hidden = new Set<Word>();
     /** Entries of several words that are under way, and the word with which each began. */
     let active: { node: Node; from: number }[] = [];
-    for (const [i, word] of words.entries()) {
+    for (let i = 0; i < words.length; i++) {
+      const word = words[i]!;
       const going: typeof active = [];
-      for (const { node, from } of [...active, { node: this.#phrases, from: i }]) {
+      for (let k = active.length; k >= 0; k--) {
+        const { node, from } = active[k] ?? { node: this.#phrases, from: i };
         const next = node.next.get(word.folded);
         if (!next) continue;
         if (next.next.size > 0) going.push({ node: next, from });
         if (!next.meaning) continue;
         if (next.meaning.reject & here) return { reject: true, text };
-        if (next.meaning.mask & here) for (const one of words.slice(from, i + 1)) hidden.add(one);
+        if (next.meaning.mask & here) for (let at = from; at <= i; at++) hidden.add(words[at]!);
       }
       active = going;
-      for (const meaning of this.#inWord(word.folded)) {
-        if (meaning.reject & here) return { reject: true, text };
-        if (meaning.mask & here) hidden.add(word);
-      }
+      if (!this.#stars) continue;
+      const { reject, mask } = this.#inWord(word.folded);
+      if (reject & here) return { reject: true, text };
+      if (mask & here) hidden.add(word);
     }
     return { reject: false, text: hidden.size === 0 ? text : masked(text, [...hidden]) };
   }
 
   /** What entries with a star find in the word. */
-  *#inWord(word: string): Generator<Meaning> {
-    const begun = [];
-    for (const found of this.#beginnings.of(word.length, (length) => word.slice(0, length))) {
-      if (found.meaning) yield found.meaning;
-      begun.push(found);
+  #inWord(word: string): Meaning {
+    let all = nothing;
+    const meet = (meaning: Meaning | null | undefined): void => {
+      if (meaning) all = both(all, meaning);
+    };
+    const begun: Piece[] = [];
+    for (const length of this.#beginnings.lengths(word.charCodeAt(0)) ?? none) {
+      const piece = length <= word.length ? this.#beginnings.get(word.slice(0, length)) : undefined;
+      if (piece) begun.push(piece);
+      meet(piece?.meaning);
     }
-    for (const found of this.#ends.of(word.length, (length) => word.slice(-length))) {
-      if (found.meaning) yield found.meaning;
-      if (this.#pairs.size > 0)
-        for (const { id, length } of begun) {
-          const pair = length + found.length <= word.length && this.#pairs.get(`${id} ${found.id}`);
-          if (pair) yield pair;
-        }
+    for (const length of this.#ends.lengths(word.charCodeAt(word.length - 1)) ?? none) {
+      const piece = length <= word.length ? this.#ends.get(word.slice(-length)) : undefined;
+      if (!piece) continue;
+      meet(piece.meaning);
+      for (const { id, length: before } of begun)
+        if (before + length <= word.length) meet(this.#pairs.get(`${id} ${piece.id}`));
     }
-    if (this.#inside.size === 0) return;
     for (let from = 0; from < word.length; from++)
-      for (const key of [word.slice(from, from + 2), word[from]!])
-        for (const { meaning } of this.#inside
-          .get(key)
-          ?.of(word.length - from, (n) => word.slice(from, from + n)) ?? [])
-          if (meaning) yield meaning;
+      for (const length of this.#inside.lengths(word.charCodeAt(from)) ?? none)
+        if (from + length <= word.length) meet(this.#inside.get(word.slice(from, from + length))?.meaning);
+    return all;
   }
 }
 
+const nothing: Meaning = { reject: 0, mask: 0 };
+const none: readonly number[] = [];
 const both = (a: Meaning | null | undefined, b: Meaning): Meaning =>
   a ? { reject: a.reject | b.reject, mask: a.mask | b.mask } : b;
