@@ -1,20 +1,37 @@
-import type { ClientEvents } from '../client-types.ts';
-import type { Clock } from '../clock.ts';
-import type { ConversationList } from '../state/conversation-list.ts';
-import type { MessagesSnapshot } from '../state/conversation.ts';
+import type { ErrorInfo } from '../errors.ts';
 import { Value } from '../store.ts';
 import type { Store } from '../store.ts';
-import type { Member } from '../types.ts';
+import type { ConversationRules, Member } from '../types.ts';
 
 /** From when on the user may send again: slow mode and silences. It is loaded when somebody first asks. */
 
+interface Sent {
+  conversationId: string;
+  senderId: string | null;
+  status: string;
+  createdAt: string;
+  error?: ErrorInfo;
+}
+
+/** Those of the client's events that matter here. */
+interface Heard {
+  frame: { t: string; d: unknown };
+  failed: Sent;
+  sent: Sent;
+}
+
+interface List {
+  item(cid: string): { rules?: ConversationRules } | undefined;
+  store: Pick<Store<unknown>, 'subscribe'>;
+}
+
 export interface SendableHost {
-  list: ConversationList;
-  clock: Clock;
+  list: List;
+  clock: { now(): number };
   /** By how much the server's clock is ahead. */
   clockOffset(): number;
   me(): string | null;
-  on<K extends keyof ClientEvents>(name: K, fn: (value: ClientEvents[K]) => void): () => void;
+  on<K extends keyof Heard>(name: K, fn: (value: Heard[K]) => void): () => void;
 }
 
 interface RestrictionChange {
@@ -24,7 +41,7 @@ interface RestrictionChange {
 }
 
 /** Until when the user is silenced, by conversation; '' is everywhere. One for all conversations of a client. */
-const silencesOf = new WeakMap<ConversationList, Value<ReadonlyMap<string, number>>>();
+const silencesOf = new WeakMap<List, Value<ReadonlyMap<string, number>>>();
 
 function follow(host: SendableHost): Value<ReadonlyMap<string, number>> {
   const known = silencesOf.get(host.list);
@@ -51,7 +68,11 @@ function follow(host: SendableHost): Value<ReadonlyMap<string, number>> {
 
 export function bindSendable(
   host: SendableHost,
-  conversation: { id: string; messages: Store<MessagesSnapshot>; members: Store<readonly Member[]> },
+  conversation: {
+    id: string;
+    messages: Store<{ items: readonly Sent[] }>;
+    members: Store<readonly Member[]>;
+  },
 ): Store<number | null> {
   const { id, messages, members } = conversation;
   const silences = follow(host);
