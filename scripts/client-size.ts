@@ -9,7 +9,7 @@ const packages = [
   {
     name: 'packages/client',
     entry: 'src/index.ts',
-    limit: 17 * kB,
+    limit: 16 * kB,
     external: ['node:*', './features/*', '../features/*'],
   },
   {

@@ -3,6 +3,7 @@ import type { OutboxEntry } from './outbox/storage.ts';
 import type {
   Conversation,
   ConversationListItem,
+  ConversationRules,
   EventFrame,
   EventRecord,
   Member,
@@ -27,6 +28,11 @@ export interface NewConversation {
   name?: string;
   metadata?: Record<string, unknown>;
 }
+export interface ConversationChange {
+  name?: string | null;
+  metadata?: Record<string, unknown>;
+  rules?: ConversationRules;
+}
 export interface Edit {
   text?: string;
   metadata?: Record<string, unknown>;
@@ -48,7 +54,7 @@ export const createApi = (http: Http) => ({
     }),
   createConversation: (body: NewConversation) => http.call<Conversation>('POST', '/conversations', { body }),
   conversation: (cid: string) => http.call<Conversation>('GET', `/conversations/${seg(cid)}`),
-  updateConversation: (cid: string, body: { name?: string | null; metadata?: Record<string, unknown> }) =>
+  updateConversation: (cid: string, body: ConversationChange) =>
     http.call<Conversation>('PATCH', `/conversations/${seg(cid)}`, { body }),
   mute: (cid: string, muted: boolean) =>
     http.call<unknown>(muted ? 'PUT' : 'DELETE', `/conversations/${seg(cid)}/mute`),

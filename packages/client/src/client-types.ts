@@ -78,6 +78,12 @@ export interface ClientEvents {
   error: ParleyError;
 }
 
+export interface BlocksApi extends Store<readonly string[]> {
+  /** Shows at once; rejects, and is taken back, if it is refused. */
+  add(userId: string): Promise<void>;
+  remove(userId: string): Promise<void>;
+}
+
 export interface Client {
   readonly state: ConnectionState;
   readonly stateStore: Store<ConnectionState>;
@@ -88,6 +94,8 @@ export interface Client {
   readonly conversations: Conversations;
   /** The messages that name this user, of all conversations. */
   readonly mentions: Mentions;
+  /** The ids of those whom the user blocks. Their messages have `blocked` in groups. */
+  readonly blocks: BlocksApi;
   readonly presence: PresenceApi;
   readonly users: UsersApi;
   readonly uploads: Uploads;

@@ -11,6 +11,7 @@ import { Conversations } from './conversations.ts';
 import { Emitter } from './emitter.ts';
 import { asError, ParleyError } from './errors.ts';
 import type { ErrorInfo } from './errors.ts';
+import type { BlocksFeature } from './features/blocks.ts';
 import { Http, responseError } from './http.ts';
 import { memoryStorage } from './outbox/memory.ts';
 import { Outbox } from './outbox/outbox.ts';
@@ -79,6 +80,8 @@ export function createClient(options: ClientOptions): Client {
   let session = '';
   let features: readonly string[] | null = null;
   let personalRev = 0;
+  const blocked = new Value<readonly string[]>([]);
+  let blocking: BlocksFeature | null = null;
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -198,6 +201,22 @@ export function createClient(options: ClientOptions): Client {
     onError,
   });
 
+  async function blocks(): Promise<BlocksFeature> {
+    const { bindBlocks } = await import('./features/blocks.ts');
+    return (blocking ??= bindBlocks({
+      features: () => features,
+      http: (...args) => http.call(...args),
+      show: (ids) => {
+        blocked.set(ids);
+        for (const conversation of open.values()) conversation.outboxChanged();
+      },
+    }));
+  }
+  const loadBlocks = () =>
+    blocks()
+      .then((of) => of.load())
+      .catch(onError);
+
   const host: ConversationHost = {
     api,
     list,
@@ -208,6 +227,9 @@ export function createClient(options: ClientOptions): Client {
     me: () => me,
     features: () => features,
     check,
+    marked: (item) => blocking?.mark(item) ?? item,
+    on: (name, fn) => events.on(name, fn),
+    clockOffset: () => clockOffset,
     http: (...args) => http.call(...args),
     sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
     markRead,
@@ -253,6 +275,10 @@ export function createClient(options: ClientOptions): Client {
     session = hello.sessionId;
     features = hello.features ?? [];
     list.defaultLevel = (hello.defaultLevel ?? 'all') as NotificationLevel;
+    const rev = hello.personalRev ?? 0;
+    // Who never changed anything of its own has nobody blocked.
+    if (rev > 0 && rev !== personalRev && features.includes('blocks')) void loadBlocks();
+    personalRev = rev;
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;
     await openUser(hello.userId);
@@ -302,9 +328,11 @@ export function createClient(options: ClientOptions): Client {
       case 'reaction.own':
         return open.get(frame.d.cid)?.receiveReactions(frame.d);
       case 'personal': {
+        const { kind, rev, d } = frame.d;
         // Two nodes may tell in another order than it happened.
-        if (frame.d.kind === 'level' && frame.d.rev > personalRev) list.level(frame.d.d as Notifications);
-        personalRev = Math.max(personalRev, frame.d.rev);
+        if (kind === 'level' && rev > personalRev) list.level(d as Notifications);
+        if (kind === 'block') void loadBlocks();
+        personalRev = Math.max(personalRev, rev);
         return events.emit('frame', frame);
       }
       case 'user.updated':
@@ -417,6 +445,12 @@ export function createClient(options: ClientOptions): Client {
     stateStore,
     conversations,
     mentions,
+    blocks: {
+      get: blocked.get,
+      subscribe: blocked.subscribe,
+      add: async (userId) => (await blocks()).add(userId),
+      remove: async (userId) => (await blocks()).remove(userId),
+    },
     presence,
     users,
     uploads,

@@ -1,5 +1,5 @@
 export { createClient } from './client.ts';
-export type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
+export type { BlocksApi, Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 export type { Conversations } from './conversations.ts';
 /** `Conversation` is the open conversation that `open`, `createDirect` and `createGroup` give: it shows, sends and hears. */
 export type {
@@ -12,6 +12,7 @@ export type { Mentions } from './state/mention-list.ts';
 export type { MentionsSnapshot } from './features/mentions.ts';
 export type { MessageItem } from './state/message-item.ts';
 export type { PinsSnapshot } from './features/pins.ts';
+export type { RestrictOptions } from './features/moderation.ts';
 export type { ReactorsPage } from './features/reactions.ts';
 export type { PresenceApi } from './state/presence.ts';
 export type { UsersApi } from './state/users.ts';
@@ -32,6 +33,7 @@ export type {
   Attachment,
   Conversation as ConversationRecord,
   ConversationListItem,
+  ConversationRules,
   ErrorCode,
   Member,
   Mention,
@@ -44,6 +46,7 @@ export type {
   Reaction,
   ReactionCount,
   Reactions,
+  Restriction,
   Tombstone,
   User,
   VoteCount,

@@ -43,3 +43,25 @@ export class Derived<T> implements Store<T> {
     for (const listener of [...this.#listeners]) listener();
   }
 }
+
+/** A store whose module is loaded by a subscription; until then it has its first value. */
+export function lazyStore<T>(first: T, load: () => Promise<Store<T>>): Store<T> {
+  let get = (): T => first;
+  return {
+    get: () => get(),
+    subscribe: (listener) => {
+      let ended: boolean;
+      let end: (() => void) | undefined;
+      void load().then((store) => {
+        get = store.get;
+        if (ended) return;
+        end = store.subscribe(listener);
+        listener();
+      });
+      return () => {
+        ended = true;
+        end?.();
+      };
+    },
+  };
+}

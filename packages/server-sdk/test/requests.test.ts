@@ -98,7 +98,7 @@ test('sdk#server-retries: POST, PATCH and DELETE carry one key over all tries; G
 
 test('a key given by the caller is used as it is', async (t) => {
   const { parley, seen } = await setUp(t, () => ok);
-  await parley.users.deactivate('alice', { idempotencyKey: 'mine' });
+  await parley.users.reactivate('alice', { idempotencyKey: 'mine' });
   await parley.messages.send('conv_1', { text: 'hi' }, { idempotencyKey: 'mine too' });
   assert.deepEqual(
     seen.map((one) => one.headers['idempotency-key']),

@@ -267,7 +267,8 @@ export class ConversationList {
         if (item?.lastMessage?.id === d.id) this.#doubt(cid);
         break;
       case 'conversation.updated': {
-        const { name, metadata } = d.changes;
+        const { name, metadata, rules } = d.changes;
+        if (rules !== undefined) changed.rules = rules;
         if (name !== undefined) changed.name = name;
         if (metadata !== undefined) changed.metadata = metadata;
         break;

@@ -1,12 +1,14 @@
-import type { Api, Edit } from '../api.ts';
+import type { Api, ConversationChange, Edit } from '../api.ts';
 import type { Clock } from '../clock.ts';
 import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
+import type { ModerationFeature, RestrictOptions } from '../features/moderation.ts';
 import type { PinsSnapshot } from '../features/pins.ts';
 import type { ReactionsFeature, ReactionsHost, ReactorsPage } from '../features/reactions.ts';
+import type { SendableHost } from '../features/sendable.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Draft } from '../outbox/storage.ts';
-import { Derived } from '../store.ts';
+import { Derived, lazyStore } from '../store.ts';
 import type { Store } from '../store.ts';
 import { GapRepair } from '../sync/gap-repair.ts';
 import type {
@@ -19,6 +21,7 @@ import type {
   Poll,
   NotificationLevel,
   Reactions,
+  Restriction,
 } from '../types.ts';
 import type { UploadFile, UploadOptions, Uploads } from '../uploads.ts';
 import type { ConversationList } from './conversation-list.ts';
@@ -39,7 +42,8 @@ export interface MessagesSnapshot {
 }
 
 /** What a conversation needs from its client. */
-export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http'> {
+export interface ConversationHost
+  extends Pick<ReactionsHost, 'features' | 'http'>, Pick<SendableHost, 'clockOffset' | 'on'> {
   api: Api;
   list: ConversationList;
   outbox: Outbox;
@@ -49,6 +53,8 @@ export interface ConversationHost extends Pick<ReactionsHost, 'features' | 'http
   me(): string | null;
   /** Throws `feature_disabled` if the environment has it off. */
   check(feature: string): void;
+  /** The message, marked if the user blocks its sender. */
+  marked(item: MessageItem): MessageItem;
   events(cid: string, after: number): Promise<{ data: EventFrame[]; hasMore: boolean }>;
   sendTyping(cid: string, state: 'start' | 'stop'): void;
   markRead(cid: string, seq?: number): void;
@@ -72,6 +78,8 @@ export class ConversationHandle {
   readonly typing: Store<readonly string[]>;
   /** The pinned messages, which are loaded when somebody first looks. */
   readonly pins: Store<PinsSnapshot>;
+  /** From when on the user may send again (slow mode, a silence), in milliseconds; Infinity: never. Null: now, as far as is known. */
+  readonly sendableAt: Store<number | null>;
   #host: ConversationHost;
   #window = new MessageWindow(() => this.#host.me());
   #gap: GapRepair<EventFrame>;
@@ -102,6 +110,9 @@ export class ConversationHandle {
       told: (pin) => this.#window.apply(pin),
       changed: () => this.#store.touch(),
     });
+    this.sendableAt = lazyStore(null, async () =>
+      (await import('../features/sendable.ts')).bindSendable(host, this),
+    );
     this.#gap = new GapRepair({
       clock: host.clock,
       random: host.random,
@@ -218,12 +229,24 @@ export class ConversationHandle {
   addMembers = async (userIds: readonly string[]): Promise<void> =>
     void (await this.#host.api.addMembers(this.id, userIds));
   removeMember = (userId: string): Promise<void> => this.#host.api.removeMember(this.id, userId);
+  /** Makes a member a moderator, or a moderator a member; for owners, where the environment allows it. */
+  setRole = (userId: string, role: 'moderator' | 'member'): Promise<Member> =>
+    this.#moderate((of) => of.setRole(userId, role));
+  /** The member reads everything and writes nothing until the end, or for ever; for owners and moderators. */
+  silence = (userId: string, options?: RestrictOptions): Promise<Restriction> =>
+    this.#moderate((of) => of.restrict(userId, 'silence', options));
+  /** The user leaves, and cannot come back until the end. */
+  ban = (userId: string, options?: RestrictOptions): Promise<Restriction> =>
+    this.#moderate((of) => of.restrict(userId, 'ban', options));
+  unrestrict = (userId: string): Promise<void> => this.#moderate((of) => of.unrestrict(userId));
+  /** Who is banned or silenced here. */
+  restrictions = (): Promise<Restriction[]> => this.#moderate((of) => of.restrictions());
   async leave(): Promise<void> {
     const me = this.#host.me();
     if (me === null) throw new ParleyError('disconnected');
     await this.removeMember(me);
   }
-  update = async (change: { name?: string | null; metadata?: Record<string, unknown> }): Promise<void> =>
+  update = async (change: ConversationChange): Promise<void> =>
     void (await this.#host.api.updateConversation(this.id, change));
   async mute(muted = true): Promise<void> {
     const { api, list } = this.#host;
@@ -311,6 +334,10 @@ export class ConversationHandle {
   #tell(what: Applied): void {
     if (!this.#window.apply(what)) this.#gap.reload();
     this.#store.touch();
+  }
+
+  async #moderate<T>(run: (of: ModerationFeature) => Promise<T>): Promise<T> {
+    return run((await import('../features/moderation.ts')).bindModeration(this.#host, this.id));
   }
 
   async #bindReactions(): Promise<ReactionsFeature> {
@@ -420,7 +447,7 @@ export class ConversationHandle {
       let view = this.#views.get(m);
       if (!view) this.#views.set(m, (view = serverItem(m, this.#keys.get(m.id))));
       view = this.#reactions?.show(view) ?? view;
-      return this.#pins.feature?.show(view) ?? view;
+      return this.#host.marked(this.#pins.feature?.show(view) ?? view);
     });
     const { hasOlder, hasNewer } = this.#window;
     return { items: [...items, ...waiting], hasOlder, hasNewer, status: this.#status };

@@ -28,6 +28,8 @@ export interface MessageItem {
   deletedAt: string | null;
   /** Whom it is for; missing where it names nobody. */
   mentions?: readonly Mention[];
+  /** The user blocks who sent it. */
+  blocked?: true;
   /** Missing where nobody has reacted, or the last one took it back; one's own show at once. */
   reactions?: Reactions;
   /** Missing where it is not pinned; one's own pins show at once. `by` is null for the server. */
