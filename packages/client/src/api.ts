@@ -10,8 +10,6 @@ import type {
   Mention,
   Message,
   MessageOrTombstone,
-  NotificationLevel,
-  Notifications,
   Tombstone,
   User,
 } from './types.ts';
@@ -58,8 +56,6 @@ export const createApi = (http: Http) => ({
     http.call<Conversation>('PATCH', `/conversations/${seg(cid)}`, { body }),
   mute: (cid: string, muted: boolean) =>
     http.call<unknown>(muted ? 'PUT' : 'DELETE', `/conversations/${seg(cid)}/mute`),
-  setLevel: (cid: string, body: { level: NotificationLevel; until?: string | null }) =>
-    http.call<Notifications>('PUT', `/conversations/${seg(cid)}/notifications`, { body }),
   members: (cid: string, cursor?: string) =>
     http.call<{ data: Member[]; nextCursor: string | null }>('GET', `/conversations/${seg(cid)}/members`, {
       query: { limit: 200, cursor },

@@ -5,7 +5,7 @@ import type { Clock } from './clock.ts';
 import type { Conversations } from './conversations.ts';
 import type { ErrorInfo, ParleyError } from './errors.ts';
 import type { Storage } from './outbox/storage.ts';
-import type { Mentions } from './state/mention-list.ts';
+import type { Mentions } from './features/mentions.ts';
 import type { MessageItem } from './state/message-item.ts';
 import type { PresenceApi } from './state/presence.ts';
 import type { UsersApi } from './state/users.ts';

@@ -1,4 +1,4 @@
-import type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
+import type { BlocksApi, Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 import { createApi } from './api.ts';
 import type { Api } from './api.ts';
 import { systemClock } from './clock.ts';
@@ -11,7 +11,7 @@ import { Conversations } from './conversations.ts';
 import { Emitter } from './emitter.ts';
 import { asError, ParleyError } from './errors.ts';
 import type { ErrorInfo } from './errors.ts';
-import type { BlocksFeature } from './features/blocks.ts';
+import type { Mentions } from './features/mentions.ts';
 import { Http, responseError } from './http.ts';
 import { memoryStorage } from './outbox/memory.ts';
 import { Outbox } from './outbox/outbox.ts';
@@ -20,19 +20,24 @@ import type { Draft, OutboxEntry } from './outbox/storage.ts';
 import { randomId, utf8Length } from './random-id.ts';
 import { ConversationList } from './state/conversation-list.ts';
 import { ConversationHandle } from './state/conversation.ts';
-import { Mentions } from './state/mention-list.ts';
-import { isMentioned } from './state/mentions.ts';
 import type { ConversationHost } from './state/conversation.ts';
 import { entryItem } from './state/message-item.ts';
 import type { MessageItem } from './state/message-item.ts';
 import { Presence } from './state/presence.ts';
 import { Users } from './state/users.ts';
-import { Value } from './store.ts';
+import { Lazy, lazyStore, Value } from './store.ts';
 import { Delivered } from './sync/delivered.ts';
 import { Reads } from './sync/reads.ts';
 import { SavedList } from './sync/saved-list.ts';
 import { Syncer } from './sync/syncer.ts';
-import type { EventFrame, Hello, NotificationLevel, Notifications, ServerFrame } from './types.ts';
+import type {
+  EventFrame,
+  Hello,
+  MessageOrTombstone,
+  NotificationLevel,
+  Notifications,
+  ServerFrame,
+} from './types.ts';
 import { createUploads } from './uploads.ts';
 
 const catchUpMs = 10_000;
@@ -80,8 +85,6 @@ export function createClient(options: ClientOptions): Client {
   let session = '';
   let features: readonly string[] | null = null;
   let personalRev = 0;
-  const blocked = new Value<readonly string[]>([]);
-  let blocking: BlocksFeature | null = null;
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -140,13 +143,18 @@ export function createClient(options: ClientOptions): Client {
       open.get(cid)?.restart();
       followers?.wentBack();
     },
-    levelEnds: () =>
-      void (levels ??= import('./features/levels.ts').then(({ watchLevels }) =>
-        watchLevels({ clock, list, offset: () => clockOffset, ended: () => syncer.soon() }),
-      )).then((look) => look()),
+    levelEnds: () => void levels.bind().then((look) => look(), onError),
+    mentions: isForMe,
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });
-  let levels: Promise<() => void> | undefined;
+  const levels = new Lazy(async () =>
+    (await import('./features/levels.ts')).watchLevels({
+      clock,
+      list,
+      offset: () => clockOffset,
+      ended: () => syncer.soon(),
+    }),
+  );
   const syncer = new Syncer({
     clock,
     request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),
@@ -201,19 +209,17 @@ export function createClient(options: ClientOptions): Client {
     onError,
   });
 
-  async function blocks(): Promise<BlocksFeature> {
-    const { bindBlocks } = await import('./features/blocks.ts');
-    return (blocking ??= bindBlocks({
-      features: () => features,
-      http: (...args) => http.call(...args),
-      show: (ids) => {
-        blocked.set(ids);
+  const blocks = new Lazy(async () =>
+    (await import('./features/blocks.ts')).bindBlocks({
+      ...host,
+      changed: () => {
         for (const conversation of open.values()) conversation.outboxChanged();
       },
-    }));
-  }
+    }),
+  );
   const loadBlocks = () =>
-    blocks()
+    blocks
+      .bind()
       .then((of) => of.load())
       .catch(onError);
 
@@ -227,7 +233,7 @@ export function createClient(options: ClientOptions): Client {
     me: () => me,
     features: () => features,
     check,
-    marked: (item) => blocking?.mark(item) ?? item,
+    marked: (item) => blocks.it?.mark(item) ?? item,
     on: (name, fn) => events.on(name, fn),
     clockOffset: () => clockOffset,
     http: (...args) => http.call(...args),
@@ -263,11 +269,12 @@ export function createClient(options: ClientOptions): Client {
     soon: () => syncer.soon(),
   });
 
-  const mentions = new Mentions({
-    ...host,
-    onEvent: (fn) => events.on('event', fn),
-    onConnected: (fn) => events.on('state', ({ state }) => state === 'connected' && fn()),
-  });
+  const mentions = new Lazy(async () =>
+    (await import('./features/mentions.ts')).bindMentions({
+      ...host,
+      isBlocked: (userId) => !!blocks.it?.has(userId),
+    }),
+  );
   let unwake: (() => void) | null = null;
 
   /** sdk#procedure: `connected` when it resolves. */
@@ -326,7 +333,7 @@ export function createClient(options: ClientOptions): Client {
         presence.receive(frame.d);
         return events.emit('presence', frame.d);
       case 'reaction.own':
-        return open.get(frame.d.cid)?.receiveReactions(frame.d);
+        return open.get(frame.d.cid)?.tell({ e: 'reaction.own', d: frame.d });
       case 'personal': {
         const { kind, rev, d } = frame.d;
         // Two nodes may tell in another order than it happened.
@@ -387,7 +394,7 @@ export function createClient(options: ClientOptions): Client {
     if (event.e !== 'message.new') return;
     const { message } = event.d;
     events.emit('message', { conversationId, seq, message });
-    if (isMentioned(message, me)) events.emit('mention', { conversationId, seq, message });
+    if (isForMe(message)) events.emit('mention', { conversationId, seq, message });
   }
 
   function drop(cid: string, error?: ErrorInfo): void {
@@ -397,6 +404,15 @@ export function createClient(options: ClientOptions): Client {
     followers?.drop(cid);
     open.get(cid)?.removed();
     events.emit('conversation', { conversationId: cid, change: 'removed', ...(error ? { error } : {}) });
+  }
+
+  /** Whether the message of somebody else is for this user, by name or for all. */
+  function isForMe({ senderId, mentions }: MessageOrTombstone): boolean {
+    return (
+      senderId !== me &&
+      !blocks.it?.has(senderId) &&
+      !!mentions?.some(({ type, userId }) => type !== 'user' || userId === me)
+    );
   }
 
   function markRead(cid: string, seq?: number): void {
@@ -444,13 +460,11 @@ export function createClient(options: ClientOptions): Client {
     },
     stateStore,
     conversations,
-    mentions,
-    blocks: {
-      get: blocked.get,
-      subscribe: blocked.subscribe,
-      add: async (userId) => (await blocks()).add(userId),
-      remove: async (userId) => (await blocks()).remove(userId),
-    },
+    mentions: mentions.lend(
+      lazyStore({ items: [], hasMore: false, status: 'loading' }, mentions),
+      'load loadMore',
+    ) as Mentions,
+    blocks: blocks.lend(lazyStore([], blocks), 'add remove') as BlocksApi,
     presence,
     users,
     uploads,

@@ -8,8 +8,7 @@ export type {
   MessagesSnapshot,
 } from './state/conversation.ts';
 export type { ConversationListSnapshot } from './state/conversation-list.ts';
-export type { Mentions } from './state/mention-list.ts';
-export type { MentionsSnapshot } from './features/mentions.ts';
+export type { Mentions, MentionsSnapshot } from './features/mentions.ts';
 export type { MessageItem } from './state/message-item.ts';
 export type { PinsSnapshot } from './features/pins.ts';
 export type { RestrictOptions } from './features/moderation.ts';

@@ -44,24 +44,53 @@ export class Derived<T> implements Store<T> {
   }
 }
 
-/** A store whose module is loaded by a subscription; until then it has its first value. */
-export function lazyStore<T>(first: T, load: () => Promise<Store<T>>): Store<T> {
-  let get = (): T => first;
-  return {
-    get: () => get(),
-    subscribe: (listener) => {
-      let ended: boolean;
-      let end: (() => void) | undefined;
-      void load().then((store) => {
-        get = store.get;
+/** Something whose module is loaded at its first use. */
+export class Lazy<F extends object> {
+  /** Set once it is loaded. */
+  it?: F;
+  #load: () => Promise<F>;
+  #loading?: Promise<F> | undefined;
+  constructor(load: () => Promise<F>) {
+    this.#load = load;
+  }
+  bind = (): Promise<F> =>
+    (this.#loading ??= this.#load().then(
+      (it) => (this.it = it),
+      (e) => {
+        this.#loading = undefined;
+        throw e;
+      },
+    ));
+  /** Gives the target methods of these names, divided by spaces, which load it. */
+  lend<T extends object>(target: T, names: string): T {
+    for (const name of names.split(' '))
+      (target as Record<string, unknown>)[name] = async (...args: unknown[]) =>
+        ((await this.bind()) as Record<string, (...args: unknown[]) => unknown>)[name]!(...args);
+    return target;
+  }
+}
+
+/** The store of something lazy: whoever looks loads it, and sees the first value until then. */
+export const lazyStore = <T>(first: T, lazy: Lazy<Store<T>>): Store<T> => ({
+  get: () => {
+    if (lazy.it) return lazy.it.get();
+    lazy.bind().catch(() => {}); // The next look tries again.
+    return first;
+  },
+  subscribe: (listener) => {
+    let end: (() => void) | undefined;
+    let ended = false;
+    lazy.bind().then(
+      (store) => {
         if (ended) return;
         end = store.subscribe(listener);
         listener();
-      });
-      return () => {
-        ended = true;
-        end?.();
-      };
-    },
-  };
-}
+      },
+      () => {},
+    );
+    return () => {
+      ended = true;
+      end?.();
+    };
+  },
+});

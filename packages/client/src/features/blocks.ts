@@ -1,15 +1,15 @@
-import { ParleyError } from '../errors.ts';
 import type { CallOptions } from '../http.ts';
 import type { MessageItem } from '../state/message-item.ts';
+import { Value } from '../store.ts';
 
 /** Whom the user blocks; it is loaded when somebody first uses it, or when the user may have blocked somebody. */
 
 export interface BlocksHost {
-  /** Those that are on; null before the first `hello`. */
-  features(): readonly string[] | null;
+  /** Throws `feature_disabled` if the environment has it off. */
+  check(feature: string): void;
   http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
-  /** The ids to show from now on. */
-  show(userIds: readonly string[]): void;
+  /** Other messages are marked from now on. */
+  changed(): void;
 }
 
 interface BlocksPage {
@@ -24,6 +24,7 @@ const path = (userId: string): string => `/blocks/${encodeURIComponent(userId)}`
 export type BlocksFeature = ReturnType<typeof bindBlocks>;
 
 export function bindBlocks(host: BlocksHost) {
+  const store = new Value<readonly string[]>([]);
   let known = new Set<string>();
   /** What the user wants and the server has not answered yet. */
   const wanted = new Map<string, boolean>();
@@ -39,7 +40,8 @@ export function bindBlocks(host: BlocksHost) {
     for (const [id, on] of wanted)
       if (on) shown.add(id);
       else shown.delete(id);
-    host.show([...shown]);
+    store.set([...shown]);
+    host.changed();
   }
 
   function set(userId: string, on: boolean): void {
@@ -50,8 +52,7 @@ export function bindBlocks(host: BlocksHost) {
 
   /** Shows it at once; a refusal takes it back, and rejects. One change follows the other, so that the last one wins. */
   async function change(userId: string, on: boolean): Promise<void> {
-    if (host.features()?.includes('blocks') === false)
-      throw new ParleyError('feature_disabled', 'Blocks are off in this environment.');
+    host.check('blocks');
     wanted.set(userId, on);
     show();
     const run = last.then(() => host.http<void>(on ? 'PUT' : 'DELETE', path(userId), on ? { body: {} } : {}));
@@ -66,6 +67,9 @@ export function bindBlocks(host: BlocksHost) {
   }
 
   return {
+    get: store.get,
+    subscribe: store.subscribe,
+    has: (userId: string | null): boolean => userId !== null && shown.has(userId),
     add: (userId: string) => change(userId, true),
     remove: (userId: string) => change(userId, false),
 
