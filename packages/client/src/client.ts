@@ -65,6 +65,7 @@ export function createClient(options: ClientOptions): Client {
     if (!/^https?:\/\/[^/]/.test(at)) throw new ParleyError('invalid_url', `Not an http or https URL: ${at}`);
 
   const events = new Emitter<ClientEvents>();
+  const on: Client['on'] = (name, fn) => events.on(name, fn);
   const stateStore = new Value<ConnectionState>('idle');
   const tokens = new Tokens(options.token);
   const fetcher: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
@@ -234,7 +235,7 @@ export function createClient(options: ClientOptions): Client {
     features: () => features,
     check,
     marked: (item) => blocks.it?.mark(item) ?? item,
-    on: (name, fn) => events.on(name, fn),
+    on,
     clockOffset: () => clockOffset,
     http: (...args) => http.call(...args),
     sendTyping: (cid, state) => void connection.send('typing', { cid, state }),
@@ -272,6 +273,7 @@ export function createClient(options: ClientOptions): Client {
   const mentions = new Lazy(async () =>
     (await import('./features/mentions.ts')).bindMentions({
       ...host,
+      on,
       isBlocked: (userId) => !!blocks.it?.has(userId),
     }),
   );
@@ -469,7 +471,7 @@ export function createClient(options: ClientOptions): Client {
     users,
     uploads,
     push: { add: api.addPushDevice, remove: api.removePushDevice },
-    on: (name, fn) => events.on(name, fn),
+    on,
     wire: {
       request: (t, d, ms) => connection.request(t, d, ms),
       http: (...args) => http.call(...args),

@@ -1,13 +1,13 @@
 import type { Applied, ToldReactions } from '../state/told.ts';
-import type { MessageOrTombstone, Reactions } from '../types.ts';
+import type { Message, Reactions } from '../types.ts';
 
 /** How reactions, votes, pins and polls change a message; it is loaded with the first event about one. */
 
 /** The revision at which one's own were as they are, if it is not that of the counts. */
 const ownAt = new WeakMap<Reactions, number>();
 
-/** The message, which is no tombstone, after the event. */
-export function changed(message: MessageOrTombstone, event: Applied, me: string | null): MessageOrTombstone {
+/** The message after the event. */
+export function changed(message: Message, event: Applied, me: string | null): Message {
   switch (event.e) {
     case 'message.reactions':
     case 'reaction.own':
@@ -28,7 +28,7 @@ export function changed(message: MessageOrTombstone, event: Applied, me: string 
 }
 
 /** Counts and one's own are told apart: of each the newer one stays. An event that tells every change tells one's own too. */
-function reacted(message: MessageOrTombstone, told: ToldReactions, me: string | null): Reactions {
+function reacted(message: Message, told: ToldReactions, me: string | null): Reactions {
   const { revision, total, counts, votes, changes, more } = told;
   let { own } = told;
   const known: Reactions = message.reactions ?? { revision: -1, total: 0, counts: [], own: [] };

@@ -83,7 +83,10 @@ export function bindSendable(
     const me = host.me();
     const role = members.get().find((m) => m.userId === me)?.role ?? 'member';
     if (pause === 0 || role !== 'member') return 0;
-    const last = messages.get().items.findLast((m) => m.senderId === me && m.status === 'sent');
+    const last = messages
+      .get()
+      .items.filter((m) => m.senderId === me && m.status === 'sent')
+      .at(-1);
     return last ? Date.parse(last.createdAt) + pause * 1_000 - host.clockOffset() : 0;
   }
 

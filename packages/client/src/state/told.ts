@@ -1,4 +1,4 @@
-import type { EventFrame, MessageOrTombstone, Reactions, SocketEvents } from '../types.ts';
+import type { EventFrame, Message, Reactions, SocketEvents } from '../types.ts';
 
 /** Reactions as an event, an ack or one's own devices tell them. */
 export type ToldReactions = { id: string; revision: number } & Partial<
@@ -16,5 +16,5 @@ export type Told =
 /** What changes messages: events of the stream, and the rest. */
 export type Applied = EventFrame | Told;
 
-/** A message, which is no tombstone, after an event of an extension. */
-export type Change = (message: MessageOrTombstone, event: Applied, me: string | null) => MessageOrTombstone;
+/** A message after an event of an extension. */
+export type Change = (message: Message, event: Applied, me: string | null) => Message;
