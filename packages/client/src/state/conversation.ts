@@ -154,17 +154,17 @@ export class ConversationHandle {
     this.#upsert(await this.#host.api.deleteMessage(messageId));
   }
   /** Shows at once; resolves with the counts when it is committed, or rejects and is taken back. */
-  declare readonly react: Extension['react'];
-  declare readonly unreact: Extension['unreact'];
+  declare react: Extension['react'];
+  declare unreact: Extension['unreact'];
   /** Who reacted, newest first: with one emoji, or with any. */
-  declare readonly reactors: Extension['reactors'];
+  declare reactors: Extension['reactors'];
   /** Shows at once; resolves when it is committed, or rejects and is taken back. */
-  declare readonly pin: Extension['pin'];
-  declare readonly unpin: Extension['unpin'];
+  declare pin: Extension['pin'];
+  declare unpin: Extension['unpin'];
   /** Votes for these options of a message's poll, instead of those before; none takes the vote back. Shows at once. */
-  declare readonly vote: Extension['vote'];
+  declare vote: Extension['vote'];
   /** For the author of the message, owners and moderators. */
-  declare readonly closePoll: Extension['closePoll'];
+  declare closePoll: Extension['closePoll'];
   /** Marks messages as read up to `seq`, or all of them. */
   markRead(seq?: number): void {
     this.#host.markRead(this.id, seq);
@@ -217,14 +217,14 @@ export class ConversationHandle {
     void (await this.#host.api.addMembers(this.id, userIds));
   removeMember = (userId: string): Promise<void> => this.#host.api.removeMember(this.id, userId);
   /** Makes a member a moderator, or a moderator a member; for owners, where the environment allows it. */
-  declare readonly setRole: Extension['setRole'];
+  declare setRole: Extension['setRole'];
   /** The member reads everything and writes nothing until the end, or for ever; for owners and moderators. */
-  declare readonly silence: Extension['silence'];
+  declare silence: Extension['silence'];
   /** The user leaves, and cannot come back until the end. */
-  declare readonly ban: Extension['ban'];
-  declare readonly unrestrict: Extension['unrestrict'];
+  declare ban: Extension['ban'];
+  declare unrestrict: Extension['unrestrict'];
   /** Who is banned or silenced here. */
-  declare readonly restrictions: Extension['restrictions'];
+  declare restrictions: Extension['restrictions'];
   async leave(): Promise<void> {
     const me = this.#host.me();
     if (me === null) throw new ParleyError('disconnected');
@@ -243,7 +243,7 @@ export class ConversationHandle {
   }
   unmute = (): Promise<void> => this.mute(false);
   /** Which messages are pushed to this user. `until` ends `none`; the level before holds again. */
-  declare readonly setLevel: Extension['setLevel'];
+  declare setLevel: Extension['setLevel'];
   /** Call this once for each `open`; after the last call the handle no longer follows the conversation. */
   close(): void {
     if (--this.refs !== 0) return;
