@@ -38,6 +38,8 @@ async function assertSilent(who: Actor, cid: string, own: string, ends: boolean)
     await say(who, cid),
     await who.api('PATCH', `/v1/messages/${own}`, { text: 'y', expectedVersion: 1 }),
     await who.api('PUT', `/v1/messages/${own}/reactions/x`, {}),
+    await who.api('PUT', `/v1/messages/${own}/pin`),
+    await who.api('DELETE', `/v1/messages/${own}/pin`),
     await who.api('POST', '/v1/uploads', {
       conversationId: cid,
       filename: 'a.png',

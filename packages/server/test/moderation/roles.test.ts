@@ -24,6 +24,8 @@ interface World {
   messages: [string, string, string];
   /** The caller's own, or the system's: one to edit, one to delete. */
   own: [string, string];
+  /** Of the owner, and the caller's own or the system's. */
+  polls: [string, string];
   /** Members: one to remove, one to make a moderator. */
   members: [Actor, Actor];
   owner: Actor;
@@ -39,6 +41,8 @@ const worlds = new Map<Who, World>();
 setUp(async () => {
   for (const who of everybody) worlds.set(who, await world(who));
 });
+
+const poll = { question: 'Which?', options: [{ text: 'a' }, { text: 'b' }] };
 
 async function world(who: Who): Promise<World> {
   const [owner, moderator, one, two, self, other] = (await Promise.all(
@@ -57,6 +61,7 @@ async function world(who: Who): Promise<World> {
     cid,
     messages: [await send(owner), await send(owner), await send(owner)],
     own: [await send(mine), await send(mine)],
+    polls: [(await scene.send(owner, cid, { poll })).id, (await scene.send(mine, cid, { poll })).id],
     members: [one, two],
     owner,
     moderator,
@@ -93,6 +98,9 @@ const table: Row[] = [
   row('conversations.unmute', { ...inside, server: 'forbidden' }, (by, of) =>
     by('DELETE', `${conversation(of)}/mute`),
   ),
+  row('conversations.setLevel', { ...inside, server: 'forbidden' }, (by, of) =>
+    by('PUT', `${conversation(of)}/notifications`, { level: 'all' }),
+  ),
   row('conversations.read', { ...inside, server: 'forbidden' }, (by, of) =>
     by('POST', `${conversation(of)}/read`, { seq: 1 }),
   ),
@@ -122,6 +130,13 @@ const table: Row[] = [
   row('messages.send', inside, (by, of) =>
     by('POST', `${conversation(of)}/messages`, { text: 'x', clientMsgId: randomUUID() }),
   ),
+  row('messages.send: for everyone', moderators, (by, of) =>
+    by('POST', `${conversation(of)}/messages`, {
+      text: 'x',
+      mentions: [{ type: 'everyone' }],
+      clientMsgId: randomUUID(),
+    }),
+  ),
   row('messages.list', inside, (by, of) => by('GET', `${conversation(of)}/messages`)),
   row('messages.get', inside, (by, of) => by('GET', `/v1/messages/${of.messages[0]}`)),
   row(
@@ -147,6 +162,16 @@ const table: Row[] = [
     by('DELETE', `/v1/messages/${of.messages[0]}/reactions/x`),
   ),
   row('reactions.list', inside, (by, of) => by('GET', `/v1/messages/${of.messages[0]}/reactions`)),
+  row('pins.set', inside, (by, of) => by('PUT', `/v1/messages/${of.messages[0]}/pin`)),
+  row('pins.remove', inside, (by, of) => by('DELETE', `/v1/messages/${of.messages[0]}/pin`)),
+  row('pins.list', inside, (by, of) => by('GET', `${conversation(of)}/pins`)),
+  row('polls.vote', { ...inside, server: 'forbidden' }, (by, of) =>
+    by('PUT', `/v1/messages/${of.polls[0]}/votes`, { options: [1] }),
+  ),
+  row('polls.close: of another', moderators, (by, of) =>
+    by('POST', `/v1/messages/${of.polls[0]}/poll/close`),
+  ),
+  row('polls.close: its own', inside, (by, of) => by('POST', `/v1/messages/${of.polls[1]}/poll/close`)),
   row('uploads.create', inside, (by, of) =>
     by('POST', '/v1/uploads', {
       conversationId: of.cid,
@@ -177,6 +202,7 @@ const elsewhere = [
   'calls.leave',
   'conversations.create',
   'conversations.list',
+  'mentions.list',
   'sync',
 ];
 
@@ -189,6 +215,9 @@ test('members#moderators: the table has every operation of conversations, member
     'Messages',
     'Sync and events',
     'Reactions',
+    'Pins',
+    'Polls',
+    'Mentions',
     'Calls',
   ];
   const named = new Set([...table.map(({ name }) => name.split(':')[0]), ...elsewhere]);

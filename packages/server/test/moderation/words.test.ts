@@ -95,6 +95,47 @@ test('words#send: what is sent and edited is refused or masked, over REST and so
   await scene.server('DELETE', list('mild'));
 });
 
+test('words#send: what a poll asks is compared, too, and mentions stay where they stand in a masked text', async () => {
+  const [anna, ben] = await Promise.all([scene.actor('anna'), scene.actor('ben')]);
+  const { id: cid } = await scene.group(anna, [ben]);
+  await put('poll-harsh', ['frightful']);
+  await put('poll-mild', ['drat'], { action: 'mask' });
+  const send = (fields: object, clientMsgId: string = randomUUID()) =>
+    anna.api('POST', `/v1/conversations/${cid}/messages`, { clientMsgId, ...fields });
+  const poll = (question: string, second: string) => ({
+    poll: { question, options: [{ text: 'fine' }, { text: second }] },
+  });
+  for (const bad of [poll('How frightful?', 'b'), poll('How?', 'FRIGHTFUL')])
+    assertError(await send(bad), 403, 'message_rejected');
+  const asked = await send(poll('Drat?', 'oh drat'), 'poll');
+  assert.equal(asked.body.poll.question, '****?');
+  assert.equal(asked.body.poll.options[1].text, 'oh ****');
+  assert.equal(asked.body.text, null);
+  await put('poll-mild', ['drat'], { action: 'reject' });
+  const again = await send(poll('Drat?', 'oh drat'), 'poll');
+  assert.deepEqual([again.status, again.body.id], [201, asked.body.id], 'a repetition gets its original');
+  await put('poll-mild', ['drat'], { action: 'mask' });
+
+  // Letters of two UTF-16 units, and one that shows nothing.
+  const text = '𝐝𝐫𝐚𝐭 dr\u200bat @ben';
+  const offset = text.indexOf('@');
+  const mentions = [{ type: 'user', userId: ben.id, offset, length: 4 }];
+  const sent = await send({ text, mentions });
+  assert.equal(sent.status, 201, JSON.stringify(sent.body));
+  const stored = (await ben.api('GET', `/v1/messages/${sent.body.id}`)).body;
+  assert.deepEqual([stored.text, stored.mentions], [`${'*'.repeat(8)} ${'*'.repeat(5)} @ben`, mentions]);
+  const edited = await anna.api('PATCH', `/v1/messages/${sent.body.id}`, {
+    text: `drat ${text}`,
+    mentions: [{ ...mentions[0], offset: offset + 5 }],
+    expectedVersion: 1,
+  });
+  const [range] = edited.body.mentions;
+  assert.equal(edited.body.text.slice(range.offset, range.offset + range.length), '@ben');
+  // Nothing to compare.
+  assert.equal((await send({ text: null, metadata: { a: 1 } })).status, 201);
+  for (const name of ['poll-harsh', 'poll-mild']) await scene.server('DELETE', list(name));
+});
+
 test('words#limits: lists and entries are bounded, bad entries are named, and clients see nothing of it', async () => {
   assertError(await put('x', ['a*b*c']), 400, 'invalid_request', 'entries');
   assertError(await put('x', ['!!']), 400, 'invalid_request', 'entries');
