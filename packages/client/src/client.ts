@@ -1,4 +1,4 @@
-import type { BlocksApi, Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
+import type { Client, ClientEvents, ClientOptions, ConversationEvent } from './client-types.ts';
 import { createApi } from './api.ts';
 import type { Api } from './api.ts';
 import { systemClock } from './clock.ts';
@@ -11,7 +11,7 @@ import { Conversations } from './conversations.ts';
 import { Emitter } from './emitter.ts';
 import { asError, ParleyError } from './errors.ts';
 import type { ErrorInfo } from './errors.ts';
-import type { Mentions } from './features/mentions.ts';
+import type { ClientExtension } from './features/client.ts';
 import { Http, responseError } from './http.ts';
 import { memoryStorage } from './outbox/memory.ts';
 import { Outbox } from './outbox/outbox.ts';
@@ -25,19 +25,12 @@ import { entryItem } from './state/message-item.ts';
 import type { MessageItem } from './state/message-item.ts';
 import { Presence } from './state/presence.ts';
 import { Users } from './state/users.ts';
-import { Lazy, lazyStore, Value } from './store.ts';
+import { Lazy, Value } from './store.ts';
 import { Delivered } from './sync/delivered.ts';
 import { Reads } from './sync/reads.ts';
 import { SavedList } from './sync/saved-list.ts';
 import { Syncer } from './sync/syncer.ts';
-import type {
-  EventFrame,
-  Hello,
-  MessageOrTombstone,
-  NotificationLevel,
-  Notifications,
-  ServerFrame,
-} from './types.ts';
+import type { EventFrame, Hello, MessageOrTombstone, NotificationLevel, ServerFrame } from './types.ts';
 import { createUploads } from './uploads.ts';
 
 const catchUpMs = 10_000;
@@ -85,7 +78,6 @@ export function createClient(options: ClientOptions): Client {
   let me: string | null = null;
   let session = '';
   let features: readonly string[] | null = null;
-  let personalRev = 0;
   let clockOffset = 0;
   let maxFrameBytes = 16_384;
   const tooBig = new Set<string>();
@@ -144,18 +136,10 @@ export function createClient(options: ClientOptions): Client {
       open.get(cid)?.restart();
       followers?.wentBack();
     },
-    levelEnds: () => void levels.bind().then((look) => look(), onError),
+    levelEnds: () => extend((e) => e.levelEnds()),
     mentions: isForMe,
     now: () => new Date(clock.now() + clockOffset).toISOString(),
   });
-  const levels = new Lazy(async () =>
-    (await import('./features/levels.ts')).watchLevels({
-      clock,
-      list,
-      offset: () => clockOffset,
-      ended: () => syncer.soon(),
-    }),
-  );
   const syncer = new Syncer({
     clock,
     request: (cursor, timeoutMs) => connection.request('sync', { cursor }, timeoutMs),
@@ -210,20 +194,6 @@ export function createClient(options: ClientOptions): Client {
     onError,
   });
 
-  const blocks = new Lazy(async () =>
-    (await import('./features/blocks.ts')).bindBlocks({
-      ...host,
-      changed: () => {
-        for (const conversation of open.values()) conversation.outboxChanged();
-      },
-    }),
-  );
-  const loadBlocks = () =>
-    blocks
-      .bind()
-      .then((of) => of.load())
-      .catch(onError);
-
   const host: ConversationHost = {
     api,
     list,
@@ -234,7 +204,7 @@ export function createClient(options: ClientOptions): Client {
     me: () => me,
     features: () => features,
     check,
-    marked: (item) => blocks.it?.mark(item) ?? item,
+    marked: (item) => extension.it?.mark(item) ?? item,
     on,
     clockOffset: () => clockOffset,
     http: (...args) => http.call(...args),
@@ -270,13 +240,18 @@ export function createClient(options: ClientOptions): Client {
     soon: () => syncer.soon(),
   });
 
-  const mentions = new Lazy(async () =>
-    (await import('./features/mentions.ts')).bindMentions({
+  const extension = new Lazy(async () =>
+    (await import('./features/client.ts')).extend({
       ...host,
       on,
-      isBlocked: (userId) => !!blocks.it?.has(userId),
+      onError,
+      soon: () => syncer.soon(),
+      changed: () => {
+        for (const conversation of open.values()) conversation.outboxChanged();
+      },
     }),
   );
+  const extend = (run: (it: ClientExtension) => void): void => void extension.bind().then(run).catch(onError);
   let unwake: (() => void) | null = null;
 
   /** sdk#procedure: `connected` when it resolves. */
@@ -284,10 +259,8 @@ export function createClient(options: ClientOptions): Client {
     session = hello.sessionId;
     features = hello.features ?? [];
     list.defaultLevel = (hello.defaultLevel ?? 'all') as NotificationLevel;
-    const rev = hello.personalRev ?? 0;
     // Who never changed anything of its own has nobody blocked.
-    if (rev > 0 && rev !== personalRev && features.includes('blocks')) void loadBlocks();
-    personalRev = rev;
+    if (hello.personalRev) extend((e) => e.hello(hello.personalRev!));
     clockOffset = Date.parse(hello.serverTime) - clock.now();
     maxFrameBytes = hello.limits.maxFrameBytes;
     await openUser(hello.userId);
@@ -336,14 +309,9 @@ export function createClient(options: ClientOptions): Client {
         return events.emit('presence', frame.d);
       case 'reaction.own':
         return open.get(frame.d.cid)?.tell({ e: 'reaction.own', d: frame.d });
-      case 'personal': {
-        const { kind, rev, d } = frame.d;
-        // Two nodes may tell in another order than it happened.
-        if (kind === 'level' && rev > personalRev) list.level(d as Notifications);
-        if (kind === 'block') void loadBlocks();
-        personalRev = Math.max(personalRev, rev);
+      case 'personal':
+        extend((e) => e.personal(frame.d));
         return events.emit('frame', frame);
-      }
       case 'user.updated':
         return users.receive([frame.d.user]);
       case 'resync_required':
@@ -412,7 +380,7 @@ export function createClient(options: ClientOptions): Client {
   function isForMe({ senderId, mentions }: MessageOrTombstone): boolean {
     return (
       senderId !== me &&
-      !blocks.it?.has(senderId) &&
+      !extension.it?.isBlocked(senderId) &&
       !!mentions?.some(({ type, userId }) => type !== 'user' || userId === me)
     );
   }
@@ -430,11 +398,19 @@ export function createClient(options: ClientOptions): Client {
   }
 
   function send(cid: string, draft: string | Draft): MessageItem {
-    const given = typeof draft === 'string' ? { text: draft } : draft;
-    const { poll } = given;
-    if (poll) check('polls');
-    if (given.mentions) check('mentions');
-    const entry = outbox.add(cid, poll ? { text: poll.question, ...given } : given);
+    let given = typeof draft === 'string' ? { text: draft } : draft;
+    const { poll, mentions } = given;
+    if (mentions) check('mentions');
+    if (poll) {
+      check('polls');
+      const options = poll.options.map((option, i) => ({ id: i + 1, ...option }));
+      given = {
+        text: poll.question,
+        ...given,
+        poll: { multiple: false, anonymous: false, ...poll, options },
+      };
+    }
+    const entry = outbox.add(cid, given);
     open.get(cid)?.stopTyping();
     return item(entry);
   }
@@ -462,11 +438,11 @@ export function createClient(options: ClientOptions): Client {
     },
     stateStore,
     conversations,
-    mentions: mentions.lend(
-      lazyStore({ items: [], hasMore: false, status: 'loading' }, mentions),
-      'load loadMore',
-    ) as Mentions,
-    blocks: blocks.lend(lazyStore([], blocks), 'add remove') as BlocksApi,
+    mentions: extension.store('mentions', { items: [], hasMore: false, status: 'loading' }, [
+      'load',
+      'loadMore',
+    ]),
+    blocks: extension.store('blocks', [], ['add', 'remove']),
     presence,
     users,
     uploads,

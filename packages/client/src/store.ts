@@ -44,6 +44,8 @@ export class Derived<T> implements Store<T> {
   }
 }
 
+type Stored<M> = M extends () => Promise<infer S extends Store<unknown>> ? S : never;
+
 /** Something whose module is loaded at its first use. */
 export class Lazy<F extends object> {
   /** Set once it is loaded. */
@@ -53,44 +55,58 @@ export class Lazy<F extends object> {
   constructor(load: () => Promise<F>) {
     this.#load = load;
   }
-  bind = (): Promise<F> =>
-    (this.#loading ??= this.#load().then(
+  bind(): Promise<F> {
+    return (this.#loading ??= this.#load().then(
       (it) => (this.it = it),
       (e) => {
         this.#loading = undefined;
         throw e;
       },
     ));
-  /** Gives the target methods of these names, divided by spaces, which load it. */
-  lend<T extends object>(target: T, names: string): T {
-    for (const name of names.split(' '))
+  }
+  /** Gives the target methods of these names, which load it. */
+  lend<T extends object>(target: T, names: readonly string[]): T {
+    for (const name of names)
       (target as Record<string, unknown>)[name] = async (...args: unknown[]) =>
         ((await this.bind()) as Record<string, (...args: unknown[]) => unknown>)[name]!(...args);
     return target;
   }
-}
-
-/** The store of something lazy: whoever looks loads it, and sees the first value until then. */
-export const lazyStore = <T>(first: T, lazy: Lazy<Store<T>>): Store<T> => ({
-  get: () => {
-    if (lazy.it) return lazy.it.get();
-    lazy.bind().catch(() => {}); // The next look tries again.
-    return first;
-  },
-  subscribe: (listener) => {
-    let end: (() => void) | undefined;
-    let ended = false;
-    lazy.bind().then(
-      (store) => {
-        if (ended) return;
-        end = store.subscribe(listener);
-        listener();
-      },
-      () => {},
+  /**
+   * The store that its method of this name gives, with methods of these names: whoever looks loads it, and sees the first
+   * value until then.
+   */
+  store<K extends keyof F>(
+    name: K,
+    first: ReturnType<Stored<F[K]>['get']>,
+    names: readonly string[] = [],
+  ): Stored<F[K]> {
+    const lazy = new Lazy(
+      async () =>
+        (await (this.bind() as Promise<Record<K, () => unknown>>))[name]() as Promise<Store<unknown>>,
     );
-    return () => {
-      ended = true;
-      end?.();
+    const store: Store<unknown> = {
+      get: () => {
+        if (lazy.it) return lazy.it.get();
+        lazy.bind().catch(() => {}); // The next look tries again.
+        return first;
+      },
+      subscribe: (listener) => {
+        let end: (() => void) | undefined;
+        let ended = false;
+        lazy.bind().then(
+          (loaded) => {
+            if (ended) return;
+            end = loaded.subscribe(listener);
+            listener();
+          },
+          () => {},
+        );
+        return () => {
+          ended = true;
+          end?.();
+        };
+      },
     };
-  },
-});
+    return lazy.lend(store, names) as Stored<F[K]>;
+  }
+}

@@ -7,7 +7,7 @@ import type { Message, Reactions } from '../types.ts';
 const ownAt = new WeakMap<Reactions, number>();
 
 /** The message after the event. */
-export function changed(message: Message, event: Applied, me: string | null): Message {
+export function changeMessage(message: Message, event: Applied, me: string | null): Message {
   switch (event.e) {
     case 'message.reactions':
     case 'reaction.own':

@@ -6,32 +6,27 @@ import type { MessageWindow } from '../state/message-window.ts';
 import type { Applied, Told } from '../state/told.ts';
 import type { Store } from '../store.ts';
 import type { Member, NotificationLevel, Notifications, Poll, Reactions, Restriction } from '../types.ts';
-import { changed } from './changes.ts';
+import { changeMessage } from './changes.ts';
 import type { ModerationFeature, RestrictOptions } from './moderation.ts';
 import type { PinsFeature, PinsSnapshot } from './pins.ts';
 import type { ReactionsFeature, ReactorsPage } from './reactions.ts';
+import type { SendableConversation, SendableHost } from './sendable.ts';
 
 /** What extensions do with an open conversation. It is loaded when somebody first uses one, and loads that one alone. */
 
-export interface ExtensionHost {
+export interface ExtensionHost extends SendableHost {
   clock: Clock;
   list: ConversationList;
   /** Those that are on; null before the first `hello`. */
   features(): readonly string[] | null;
   /** Throws `feature_disabled` if the environment has it off. */
   check(feature: string): void;
-  me(): string | null;
   http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
 }
 
-export interface ExtendedConversation {
-  /** Of the conversation. */
-  id: string;
-  window: MessageWindow;
+export interface ExtendedConversation extends SendableConversation {
   /** An answer of the server, for all that shows messages. */
   tell(what: Told): void;
-  /** What is shown of the conversation has changed. */
-  changed(): void;
 }
 
 export interface Extension {
@@ -50,6 +45,8 @@ export interface Extension {
   setLevel(level: NotificationLevel, options?: { until?: Date | string }): Promise<void>;
   /** The list of pins, which is loaded and kept from now on. */
   pins(): Promise<Store<PinsSnapshot>>;
+  /** From when on the user may send again. */
+  sendable(): Promise<Store<number | null>>;
   /** The message with what the user wants; the same object as long as nothing changed. */
   show(item: MessageItem): MessageItem;
   /** Something that was applied to the conversation's window. */
@@ -60,19 +57,25 @@ export interface Extension {
   retry(): void;
 }
 
-export function extend(host: ExtensionHost, conversation: ExtendedConversation): Extension {
-  const { id, window } = conversation;
+/** @param changed what is shown of the conversation has changed. */
+export function extend(
+  host: ExtensionHost,
+  conversation: ExtendedConversation,
+  window: MessageWindow,
+  changed: () => void,
+): Extension {
+  const { id } = conversation;
   let reactions: ReactionsFeature | undefined;
   let pins: PinsFeature | undefined;
-  const both = { ...host, ...conversation };
 
   // Answers show at once from now on, so that nothing flickers.
-  window.use(changed);
+  window.use(changeMessage);
 
   async function reacting(): Promise<ReactionsFeature> {
     const { bindReactions } = await import('./reactions.ts');
     return (reactions ??= bindReactions({
-      ...both,
+      ...host,
+      changed,
       told: (messageId, of) => conversation.tell({ e: 'reaction.own', d: { id: messageId, ...of } }),
       closed: (messageId, poll) => conversation.tell({ e: 'message.enriched', d: { id: messageId, poll } }),
     }));
@@ -80,7 +83,9 @@ export function extend(host: ExtensionHost, conversation: ExtendedConversation):
   async function pinning(): Promise<PinsFeature> {
     const { bindPins } = await import('./pins.ts');
     return (pins ??= bindPins({
-      ...both,
+      ...host,
+      id,
+      changed,
       find: (messageId) => window.items.find((m) => m.id === messageId),
       told: (pin) => void window.apply(pin),
     }));
@@ -110,6 +115,7 @@ export function extend(host: ExtensionHost, conversation: ExtendedConversation):
     },
 
     pins: async () => (await pinning()).follow(),
+    sendable: async () => (await import('./sendable.ts')).bindSendable(host, conversation),
 
     show(item) {
       const shown = reactions?.show(item) ?? item;

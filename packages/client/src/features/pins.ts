@@ -8,7 +8,7 @@ import type { Applied, ToldPin } from '../state/told.ts';
 import { Value } from '../store.ts';
 import type { Store } from '../store.ts';
 import type { Message, MessageOrTombstone } from '../types.ts';
-import { changed as changedMessage } from './changes.ts';
+import { changeMessage } from './changes.ts';
 
 /** Pinned messages of an open conversation; it is loaded when somebody first uses them. */
 
@@ -53,7 +53,7 @@ export function bindPins(host: PinsHost) {
   const store = new Value<PinsSnapshot>({ items: [], status: 'loading' });
   /** The pinned messages, with some that no longer are. It follows the stream as the conversation's window does. */
   const list = new MessageWindow(host.me, () => {});
-  list.use(changedMessage);
+  list.use(changeMessage);
   const views = new WeakMap<MessageOrTombstone, MessageItem>();
   const optimistic = new Map<string, { item: MessageItem; mine: Intention; view: MessageItem }>();
   /** All that the server has not answered yet. */

@@ -66,14 +66,13 @@ function follow(host: SendableHost): Value<ReadonlyMap<string, number>> {
   return silences;
 }
 
-export function bindSendable(
-  host: SendableHost,
-  conversation: {
-    id: string;
-    messages: Store<{ items: readonly Sent[] }>;
-    members: Store<readonly Member[]>;
-  },
-): Store<number | null> {
+export interface SendableConversation {
+  id: string;
+  messages: Store<{ items: readonly Sent[] }>;
+  members: Store<readonly Member[]>;
+}
+
+export function bindSendable(host: SendableHost, conversation: SendableConversation): Store<number | null> {
   const { id, messages, members } = conversation;
   const silences = follow(host);
 

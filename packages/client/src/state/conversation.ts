@@ -3,10 +3,9 @@ import { asError, isGone, ParleyError } from '../errors.ts';
 import type { ErrorInfo } from '../errors.ts';
 import type { Extension, ExtensionHost } from '../features/conversation.ts';
 import type { PinsSnapshot } from '../features/pins.ts';
-import type { SendableHost } from '../features/sendable.ts';
 import type { Outbox } from '../outbox/outbox.ts';
 import type { Draft } from '../outbox/storage.ts';
-import { Derived, Lazy, lazyStore } from '../store.ts';
+import { Derived, Lazy } from '../store.ts';
 import type { Store } from '../store.ts';
 import { GapRepair } from '../sync/gap-repair.ts';
 import type {
@@ -34,7 +33,7 @@ export interface MessagesSnapshot {
 }
 
 /** What a conversation needs from its client. */
-export interface ConversationHost extends ExtensionHost, Pick<SendableHost, 'clockOffset' | 'on'> {
+export interface ConversationHost extends ExtensionHost {
   api: Api;
   outbox: Outbox;
   uploads: Uploads;
@@ -89,27 +88,28 @@ export class ConversationHandle {
     this.#typing = new Typing(host.clock, (state) => host.sendTyping(id, state));
     this.typing = this.#typing.store;
     const changed = () => this.#store.touch();
-    this.#window = new MessageWindow(host.me, changed);
     this.#extension = new Lazy(async () =>
-      (await import('../features/conversation.ts')).extend(host, {
-        id,
-        window: this.#window,
-        tell: (what) => this.tell(what),
-        changed,
-      }),
+      (await import('../features/conversation.ts')).extend(host, this, this.#window, changed),
     );
-    this.#extension.lend(
-      this,
-      'react unreact reactors vote closePoll pin unpin setRole silence ban unrestrict restrictions setLevel',
-    );
-    this.pins = lazyStore(
-      { items: [], status: 'loading' },
-      new Lazy(async () => (await this.#extension.bind()).pins()),
-    );
-    this.sendableAt = lazyStore(
-      null,
-      new Lazy(async () => (await import('../features/sendable.ts')).bindSendable(host, this)),
-    );
+    // Without the module the next event tries again.
+    this.#window = new MessageWindow(host.me, () => void this.#extension.bind().then(changed, () => {}));
+    this.#extension.lend(this, [
+      'react',
+      'unreact',
+      'reactors',
+      'vote',
+      'closePoll',
+      'pin',
+      'unpin',
+      'setRole',
+      'silence',
+      'ban',
+      'unrestrict',
+      'restrictions',
+      'setLevel',
+    ]);
+    this.pins = this.#extension.store('pins', { items: [], status: 'loading' });
+    this.sendableAt = this.#extension.store('sendable', null);
     this.#gap = new GapRepair({
       clock: host.clock,
       random: host.random,

@@ -39,14 +39,13 @@ export class MessageWindow {
   #log: Applied[] = [];
   #change?: Change;
   #waiting: Applied[] = [];
-  #loading = false;
   #me: () => string | null;
-  #changed: () => void;
+  #wake: () => void;
 
-  /** @param changed called when events were applied that had waited. */
-  constructor(me: () => string | null, changed: () => void) {
+  /** @param wake called when an event waits for `use`. */
+  constructor(me: () => string | null, wake: () => void) {
     this.#me = me;
-    this.#changed = changed;
+    this.#wake = wake;
   }
 
   /**
@@ -156,15 +155,7 @@ export class MessageWindow {
     if (!message || isTombstone(message)) return;
     if (this.#change) return this.#set(at, this.#change(message, event, this.#me()));
     this.#waiting.push(event);
-    if (this.#loading) return;
-    this.#loading = true;
-    import('../features/changes.ts').then(
-      ({ changed }) => {
-        this.use(changed);
-        this.#changed();
-      },
-      () => (this.#loading = false), // The next event tries again.
-    );
+    this.#wake();
   }
 
   #trimOlder(): void {
