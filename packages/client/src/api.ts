@@ -54,8 +54,6 @@ export const createApi = (http: Http) => ({
   conversation: (cid: string) => http.call<Conversation>('GET', `/conversations/${seg(cid)}`),
   updateConversation: (cid: string, body: ConversationChange) =>
     http.call<Conversation>('PATCH', `/conversations/${seg(cid)}`, { body }),
-  mute: (cid: string, muted: boolean) =>
-    http.call<unknown>(muted ? 'PUT' : 'DELETE', `/conversations/${seg(cid)}/mute`),
   members: (cid: string, cursor?: string) =>
     http.call<{ data: Member[]; nextCursor: string | null }>('GET', `/conversations/${seg(cid)}/members`, {
       query: { limit: 200, cursor },

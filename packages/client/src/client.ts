@@ -438,11 +438,8 @@ export function createClient(options: ClientOptions): Client {
     },
     stateStore,
     conversations,
-    mentions: extension.store('mentions', { items: [], hasMore: false, status: 'loading' }, [
-      'load',
-      'loadMore',
-    ]),
-    blocks: extension.store('blocks', [], ['add', 'remove']),
+    mentions: extension.store('mentions', { items: [], hasMore: false, status: 'loading' }, 'load loadMore'),
+    blocks: extension.store('blocks', [], 'add remove'),
     presence,
     users,
     uploads,

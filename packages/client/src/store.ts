@@ -64,9 +64,9 @@ export class Lazy<F extends object> {
       },
     ));
   }
-  /** Gives the target methods of these names, which load it. */
-  lend<T extends object>(target: T, names: readonly string[]): T {
-    for (const name of names)
+  /** Gives the target methods of these names, divided by spaces, which load it. */
+  lend<T extends object>(target: T, names: string): T {
+    for (const name of names.split(' '))
       (target as Record<string, unknown>)[name] = async (...args: unknown[]) =>
         ((await this.bind()) as Record<string, (...args: unknown[]) => unknown>)[name]!(...args);
     return target;
@@ -75,11 +75,7 @@ export class Lazy<F extends object> {
    * The store that its method of this name gives, with methods of these names: whoever looks loads it, and sees the first
    * value until then.
    */
-  store<K extends keyof F>(
-    name: K,
-    first: ReturnType<Stored<F[K]>['get']>,
-    names: readonly string[] = [],
-  ): Stored<F[K]> {
+  store<K extends keyof F>(name: K, first: ReturnType<Stored<F[K]>['get']>, names?: string): Stored<F[K]> {
     const lazy = new Lazy(
       async () =>
         (await (this.bind() as Promise<Record<K, () => unknown>>))[name]() as Promise<Store<unknown>>,
@@ -107,6 +103,6 @@ export class Lazy<F extends object> {
         };
       },
     };
-    return lazy.lend(store, names) as Stored<F[K]>;
+    return (names ? lazy.lend(store, names) : store) as Stored<F[K]>;
   }
 }

@@ -42,6 +42,8 @@ export interface Extension {
   ban(userId: string, options?: RestrictOptions): Promise<Restriction>;
   unrestrict(userId: string): Promise<void>;
   restrictions(): Promise<Restriction[]>;
+  mute(muted?: boolean): Promise<void>;
+  unmute(): Promise<void>;
   setLevel(level: NotificationLevel, options?: { until?: Date | string }): Promise<void>;
   /** The list of pins, which is loaded and kept from now on. */
   pins(): Promise<Store<PinsSnapshot>>;
@@ -64,7 +66,9 @@ export function extend(
   window: MessageWindow,
   changed: () => void,
 ): Extension {
+  const { list } = host;
   const { id } = conversation;
+  const path = `/conversations/${encodeURIComponent(id)}`;
   let reactions: ReactionsFeature | undefined;
   let pins: PinsFeature | undefined;
 
@@ -90,6 +94,14 @@ export function extend(
       told: (pin) => void window.apply(pin),
     }));
   }
+  async function mute(muted = true): Promise<void> {
+    await host.http(muted ? 'PUT' : 'DELETE', `${path}/mute`);
+    // The frame `personal` says which level holds after unmuting; without a socket the next sync does.
+    if (list.item(id)?.muted === muted) return;
+    const level = muted ? 'none' : list.defaultLevel;
+    list.level({ conversationId: id, level, until: null, muted });
+    list.markStale(id);
+  }
   const moderating = async (): Promise<ModerationFeature> =>
     (await import('./moderation.ts')).bindModeration(host, id);
 
@@ -107,11 +119,13 @@ export function extend(
     unrestrict: async (userId) => (await moderating()).unrestrict(userId),
     restrictions: async () => (await moderating()).restrictions(),
 
+    mute,
+    unmute: () => mute(false),
     async setLevel(level, { until } = {}) {
       host.check('mentions');
-      const path = `/conversations/${encodeURIComponent(id)}/notifications`;
       const end = until === undefined ? {} : { until: new Date(until).toISOString() };
-      host.list.level(await host.http<Notifications>('PUT', path, { body: { level, ...end } }));
+      const body = { level, ...end };
+      list.level(await host.http<Notifications>('PUT', `${path}/notifications`, { body }));
     },
 
     pins: async () => (await pinning()).follow(),

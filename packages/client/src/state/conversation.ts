@@ -54,6 +54,9 @@ export interface ConversationHost extends ExtensionHost {
 
 const pageSize = 50;
 const maxKeys = 1_000;
+/** Methods that load the module in which they are. */
+const extensions =
+  'react unreact reactors vote closePoll pin unpin setRole silence ban unrestrict restrictions mute unmute setLevel';
 
 /** An open conversation: its window follows the stream until `close`. */
 export class ConversationHandle {
@@ -93,21 +96,7 @@ export class ConversationHandle {
     );
     // Without the module the next event tries again.
     this.#window = new MessageWindow(host.me, () => void this.#extension.bind().then(changed, () => {}));
-    this.#extension.lend(this, [
-      'react',
-      'unreact',
-      'reactors',
-      'vote',
-      'closePoll',
-      'pin',
-      'unpin',
-      'setRole',
-      'silence',
-      'ban',
-      'unrestrict',
-      'restrictions',
-      'setLevel',
-    ]);
+    this.#extension.lend(this, extensions);
     this.pins = this.#extension.store('pins', { items: [], status: 'loading' });
     this.sendableAt = this.#extension.store('sendable', null);
     this.#gap = new GapRepair({
@@ -232,16 +221,8 @@ export class ConversationHandle {
   }
   update = async (change: ConversationChange): Promise<void> =>
     void (await this.#host.api.updateConversation(this.id, change));
-  async mute(muted = true): Promise<void> {
-    const { api, list } = this.#host;
-    await api.mute(this.id, muted);
-    // The frame `personal` says which level holds after unmuting; without a socket the next sync does.
-    if (list.item(this.id)?.muted === muted) return;
-    const level = muted ? 'none' : list.defaultLevel;
-    list.level({ conversationId: this.id, level, until: null, muted });
-    list.markStale(this.id);
-  }
-  unmute = (): Promise<void> => this.mute(false);
+  declare mute: Extension['mute'];
+  declare unmute: Extension['unmute'];
   /** Which messages are pushed to this user. `until` ends `none`; the level before holds again. */
   declare setLevel: Extension['setLevel'];
   /** Call this once for each `open`; after the last call the handle no longer follows the conversation. */
