@@ -59,7 +59,13 @@ async function page(userId = 'ann', role: 'moderator' | 'member' = 'member') {
   /** The members arrive, too. */
   const settle = () => act(() => clock.advance(0));
   await settle();
-  return { asked, unmount, settle, view: () => view!, show: (more: Partial<MessageItem>) => render(node(more)) };
+  return {
+    asked,
+    unmount,
+    settle,
+    view: () => view!,
+    show: (more: Partial<MessageItem>) => render(node(more)),
+  };
 }
 
 test('usePoll: results as shares; one choice replaces the other and is taken back; the author closes', async () => {
