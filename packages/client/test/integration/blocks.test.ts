@@ -18,7 +18,7 @@ const opened = async (client: Client, cid: string): Promise<ConversationHandle> 
 const marked = (handle: ConversationHandle): boolean[] =>
   handle.messages.get().items.map((m) => m.blocked === true);
 
-test('sdk#blocks: shows at once and on the other device, marks messages, and a device that was away loads the list', async () => {
+test('sdk#blocks: shows at once and on the other device, marks messages, which mention nobody, and a device that was away loads the list', async () => {
   const [anna, ben] = await Promise.all([scene.actor('anna'), scene.actor('ben')]);
   const { id: cid } = await scene.group(anna, [ben]);
   await scene.send(ben, cid);
@@ -34,6 +34,14 @@ test('sdk#blocks: shows at once and on the other device, marks messages, and a d
     await until(() => laptop.blocks.get().includes(ben.id));
     assert.deepEqual(marked(onLaptop!), [true, false]);
     assert.equal(onLaptop!.messages.get().items[0], onLaptop!.messages.get().items[0]);
+    // Its messages mention nobody.
+    const heard: string[] = [];
+    phone.on('mention', ({ message }) => heard.push(message.id));
+    const mention = () =>
+      scene.send(ben, cid, { text: 'hi', mentions: [{ type: 'user', userId: anna.id }] });
+    const { id: silent } = await mention();
+    await until(() => onPhone!.messages.get().items.some((m) => m.id === silent));
+    assert.equal(phone.conversations.get().mentionUnreadTotal, 0);
     // What is written to the blocked one fails for good.
     const failed = new Promise<string>((resolve) => phone.on('failed', ({ error }) => resolve(error!.code)));
     phone.conversations.send(direct, 'hello');
@@ -43,11 +51,15 @@ test('sdk#blocks: shows at once and on the other device, marks messages, and a d
 
     laptop.disconnect();
     await phone.blocks.remove(ben.id);
+    const { id: loud } = await mention();
+    await until(() => heard.length > 0);
+    assert.deepEqual(heard, [loud]);
+    assert.equal(phone.conversations.get().mentionUnreadTotal, 1);
     const cleo = await scene.actor('cleo');
     await server('PUT', `/v1/blocks/${cleo.id}`, { byUserId: anna.id });
     await laptop.connect();
     await until(() => laptop.blocks.get().join() === cleo.id);
-    assert.deepEqual(marked(onLaptop!), [false, false]);
+    assert.ok(marked(onLaptop!).every((mark) => !mark));
     await until(() => phone.blocks.get().join() === cleo.id);
   } finally {
     phone.disconnect();
