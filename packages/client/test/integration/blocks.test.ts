@@ -37,8 +37,7 @@ test('sdk#blocks: shows at once and on the other device, marks messages, which m
     // Its messages mention nobody.
     const heard: string[] = [];
     phone.on('mention', ({ message }) => heard.push(message.id));
-    const mention = () =>
-      scene.send(ben, cid, { text: 'hi', mentions: [{ type: 'user', userId: anna.id }] });
+    const mention = () => scene.send(ben, cid, { text: 'hi', mentions: [{ type: 'user', userId: anna.id }] });
     const { id: silent } = await mention();
     await until(() => onPhone!.messages.get().items.some((m) => m.id === silent));
     assert.equal(phone.conversations.get().mentionUnreadTotal, 0);
