@@ -244,6 +244,7 @@ export function createClient(options: ClientOptions): Client {
     (await import('./features/client.ts')).extend({
       ...host,
       on,
+      isOn: () => connection.ready,
       onError,
       soon: () => syncer.soon(),
       changed: () => {

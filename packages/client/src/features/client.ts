@@ -20,6 +20,8 @@ export interface ClientExtensionHost extends Omit<MentionsHost, 'isBlocked'> {
   http<T>(method: string, path: string, options?: CallOptions): Promise<T>;
   /** By how much the server's clock is ahead. */
   clockOffset(): number;
+  /** There is a connection. */
+  isOn(): boolean;
   onError(error: ParleyError): void;
   /** Asks the server soon what has changed. */
   soon(): void;
@@ -69,7 +71,11 @@ export function extend(host: ClientExtensionHost) {
     /** A level came in that ends by itself. */
     async levelEnds(): Promise<void> {
       const { watchLevels } = await import('./levels.ts');
-      (levels ??= watchLevels({ ...host, offset: host.clockOffset, ended: host.soon }))();
+      if (!levels) {
+        levels = watchLevels({ ...host, offset: host.clockOffset, ended: host.soon });
+        host.on('state', levels);
+      }
+      levels();
     },
   };
 }

@@ -2,8 +2,6 @@ import { Timer } from '../clock.ts';
 import type { Clock } from '../clock.ts';
 import type { ConversationList } from '../state/conversation-list.ts';
 
-/** The longest time that timers can wait. */
-const maxMs = 2 ** 31 - 1;
 /** The server's clock may be behind. */
 const leastMs = 1_000;
 
@@ -11,13 +9,17 @@ const leastMs = 1_000;
 export function watchLevels(options: {
   clock: Clock;
   list: ConversationList;
+  /** There is a connection: without one nothing is waited for. */
+  isOn(): boolean;
   /** How much the server's clock is ahead. */
   offset(): number;
   ended(): void;
 }): () => void {
-  const { clock, list, offset, ended } = options;
+  const { clock, list, isOn, offset, ended } = options;
   const timer = new Timer(clock);
   function look(): void {
+    timer.clear();
+    if (!isOn()) return;
     const now = clock.now() + offset();
     let next = Infinity;
     let over = false;
@@ -32,7 +34,7 @@ export function watchLevels(options: {
     }
     if (over) ended();
     if (over) next = Math.min(next, now + leastMs);
-    if (next < Infinity) timer.set(Math.min(Math.max(leastMs, next - now), maxMs), look);
+    if (next < Infinity) timer.set(Math.max(leastMs, next - now), look);
   }
   return look;
 }

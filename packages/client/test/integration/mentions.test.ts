@@ -119,6 +119,8 @@ test('sdk#levels: a level is set on one device and shows on the other, until it 
     for (const client of [phone, laptop])
       await until(() => item(client, cid).level === 'mentions' && !item(client, cid).muted);
     assert.ok(!('mutedUntil' in item(laptop, cid)));
+    // A process whose client has disconnected does not live on for the end of a level.
+    await handle.setLevel('none', { until: new Date(Date.now() + 3_600_000) });
   } finally {
     for (const client of [phone, laptop]) client.disconnect();
   }

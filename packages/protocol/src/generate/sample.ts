@@ -34,6 +34,9 @@ const known: Record<string, Json> = {
   mimeType: 'image/png',
   durationMs: null,
   waveform: null,
+  until: null,
+  poll: null,
+  mentions: null,
   text: 'Hello',
   question: 'When do we meet?',
   options: [

@@ -66,6 +66,9 @@ test('events#delivery-order: every type of event crosses to the other node', asy
   await watcher.event('message.reactions', conv.id);
   await owner.api('PUT', `/v1/messages/${message.id}/pin`);
   await owner.api('DELETE', `/v1/messages/${message.id}`);
+  const poll = { question: 'Which?', options: [{ text: 'a' }, { text: 'b' }] };
+  const asked = await scene.send(owner, conv.id, { poll });
+  await owner.api('POST', `/v1/messages/${asked.id}/poll/close`);
   const second = await scene.send(owner, conv.id);
   assert.equal((await scene.server('DELETE', `/v1/messages/${second.id}?hard=true`)).status, 204);
   await owner.api('POST', `/v1/conversations/${conv.id}/members`, { userIds: [guest.id] });

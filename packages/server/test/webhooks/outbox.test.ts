@@ -197,7 +197,8 @@ test('What waited in a store with one queue for all is told to each that listens
   const oldDb = new PgDb(old.connection, { max: 1, onError: () => undefined });
   try {
     const schema = await readSchema();
-    const before = schema.migrations.filter((m) => !m.name.includes('/0012_') && !m.name.includes('/0013_'));
+    // 0070 needs what 0013 makes.
+    const before = schema.migrations.filter(({ name }) => !/\/(0012|0013|0070)_/.test(name));
     await migrate(old.connection, { migrations: before, functions: [] });
     await oldDb.query(`INSERT INTO organizations (id, name) VALUES ('org_a', 'a')`);
     await oldDb.query(
