@@ -20,7 +20,7 @@ import type {
   SocketEvents,
 } from './types.ts';
 import type { CallOptions } from './http.ts';
-import type { Uploads } from './uploads.ts';
+import type { Uploads } from './features/uploads.ts';
 
 export interface ClientOptions {
   /** The REST origin, such as `https://chat.example.com`. */

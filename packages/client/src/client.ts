@@ -12,6 +12,7 @@ import { Emitter } from './emitter.ts';
 import { asError, ParleyError } from './errors.ts';
 import type { ErrorInfo } from './errors.ts';
 import type { ClientExtension } from './features/client.ts';
+import type { Uploads } from './features/uploads.ts';
 import { Http, responseError } from './http.ts';
 import { memoryStorage } from './outbox/memory.ts';
 import { Outbox } from './outbox/outbox.ts';
@@ -31,7 +32,6 @@ import { Reads } from './sync/reads.ts';
 import { SavedList } from './sync/saved-list.ts';
 import { Syncer } from './sync/syncer.ts';
 import type { EventFrame, Hello, MessageOrTombstone, NotificationLevel, ServerFrame } from './types.ts';
-import { createUploads } from './uploads.ts';
 
 const catchUpMs = 10_000;
 /** Applications get `conversationId` instead of the wire's short `cid`. */
@@ -72,7 +72,9 @@ export function createClient(options: ClientOptions): Client {
     newId,
   });
   const api: Api = createApi(http);
-  const uploads = createUploads(http, { fetch: fetcher, clock, random });
+  const uploads = new Lazy(async () =>
+    (await import('./features/uploads.ts')).createUploads(http, { fetch: fetcher, clock, random }),
+  ).lend({}, 'createUpload completeUpload attachmentUrl upload') as Uploads;
   const onError = (error: ParleyError) => events.emit('error', error);
 
   let me: string | null = null;

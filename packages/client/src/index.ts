@@ -27,7 +27,7 @@ export type { ClientErrorCode, ErrorInfo } from './errors.ts';
 export { memoryStorage } from './outbox/memory.ts';
 export type { Draft, OutboxEntry, Storage } from './outbox/storage.ts';
 export type { Edit, NewConversation } from './api.ts';
-export type { NewUpload, UploadFile, UploadOptions, Uploads, UploadTicket } from './uploads.ts';
+export type { NewUpload, UploadFile, UploadOptions, Uploads, UploadTicket } from './features/uploads.ts';
 export type {
   Attachment,
   Conversation as ConversationRecord,

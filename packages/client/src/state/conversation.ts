@@ -16,7 +16,7 @@ import type {
   Message,
   MessageOrTombstone,
 } from '../types.ts';
-import type { UploadFile, UploadOptions, Uploads } from '../uploads.ts';
+import type { UploadFile, UploadOptions, Uploads } from '../features/uploads.ts';
 import { Members } from './members.ts';
 import { entryItem, serverItem } from './message-item.ts';
 import type { MessageItem } from './message-item.ts';
