@@ -397,14 +397,20 @@ describe('push: workers', () => {
   });
 
   it('one provider in trouble delays no other', async () => {
-    const { id, member } = await conversation('apns', vendors.apns.goodToken);
+    await pusher.stop();
+    const [sender, member] = [await scene.actor(), await scene.actor()];
+    await register(member, 'apns', vendors.apns.goodToken);
     await register(member, 'fcm', vendors.fcm.goodToken);
+    // Of one conversation, a push that is made again would give way to a newer one.
+    for (let i = 0; i < 25; i++) await scene.send(null, (await scene.group(sender, [member])).id);
     vendors.apns.hold = true;
-    for (let i = 0; i < 25; i++) await scene.send(null, id);
+    let most = 0;
+    vendors.apns.onHeld = () => (most = Math.max(most, vendors.apns.held.length));
+    pusher = await startPusher(harness());
     await until(() => vendors.fcm.delivered.length === 25, 'the other provider');
-    await until(() => vendors.apns.held.length >= 20, 'its own');
+    await until(() => most >= 20, 'its own');
     assert.equal(vendors.apns.delivered.length, 0);
-    assert.equal(vendors.apns.held.length, 20, 'as many as the lane is wide');
+    assert.equal(most, 20, 'as many as the lane is wide');
     vendors.apns.hold = false;
     for (const release of vendors.apns.held.splice(0)) release();
     // On a slow machine an attempt may have run out of time; it is made again later.
